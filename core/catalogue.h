@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalogue: what the scan found below the source, immutable and compact
+// (at most 64 bytes a file besides the name bytes). Entries of a directory
+// are adjacent and sorted by name bytes, so ids depend only on the tree, a
+// name is found by binary search, and directories come in path order with
+// every parent before its children.
+//
+// Thread-safe: nothing changes after it was built. No method does I/O.
+#ifndef SHUFFLEFS_CORE_CATALOGUE_H_
+#define SHUFFLEFS_CORE_CATALOGUE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+enum class EntryKind : uint8_t { kFile, kDirectory, kLink, kSpecial };
+
+// What stat shows, as the scan saw it. ino is unique within the catalogue's
+// source even where it spans several devices.
+struct FileAttributes {
+  EntryKind kind = EntryKind::kFile;
+  mode_t mode = 0;  // type and permission bits as in the source
+  uid_t uid = 0;
+  gid_t gid = 0;
+  uint32_t nlink = 1;
+  uint32_t rdev = 0;
+  uint64_t ino = 0;
+  uint64_t size = 0;      // bytes
+  uint64_t blocks = 0;    // 512-byte units
+  int64_t mtime_ns = 0;
+};
+
+class Catalogue {
+ public:
+  uint32_t entry_count() const;
+  uint32_t dir_count() const;  // at least 1: the root
+
+  // Entries of a directory are [first_entry(d), first_entry(d) + size(d)).
+  EntryId first_entry(DirId dir) const;
+  uint32_t dir_size(DirId dir) const;
+  // The k-th entry in the order in which the source's readdir gave them.
+  EntryId in_source_order(DirId dir, uint32_t k) const;
+
+  absl::string_view name(EntryId entry) const;  // any bytes but '/' and NUL
+  EntryKind kind(EntryId entry) const;
+  FileAttributes attributes(EntryId entry) const;
+  FileAttributes dir_attributes(DirId dir) const;  // works for the root too
+  DirId parent(EntryId entry) const;               // directory that holds it
+  DirId parent(DirId dir) const;                   // the root's is the root
+  // The directory that an entry of kind kDirectory is.
+  DirId as_dir(EntryId entry) const;
+
+  absl::optional<EntryId> Find(DirId dir, absl::string_view name) const;
+  // By path relative to the source ("" = root), following no links.
+  absl::optional<DirId> FindDir(absl::string_view path) const;
+  absl::optional<EntryId> FindPath(absl::string_view path) const;
+  std::string path(EntryId entry) const;  // relative, no leading slash
+  std::string path(DirId dir) const;      // "" for the root
+
+  uint64_t file_count() const;   // regular files
+  uint64_t total_bytes() const;  // sum of their sizes
+  // 64 bits over names, kinds, sizes and mtimes: the dataset's identity.
+  uint64_t fingerprint() const;
+  uint64_t memory_bytes() const;  // of the tables and name bytes
+  uint64_t name_bytes() const;
+  // Directories the scan could not read (no permission), as paths.
+  const std::vector<std::string>& unreadable() const;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CATALOGUE_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration of a mount, parsed once into typed fields. Keys, defaults
+// and help of what a user can set stand in mount-tools/option_table, one row
+// each; this header only holds the values.
+#ifndef SHUFFLEFS_CORE_CONFIG_H_
+#define SHUFFLEFS_CORE_CONFIG_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "core/policy.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+enum class Substitute { kAuto, kNever, kDirectory, kTree };
+enum class PairMode { kStem, kOff };
+enum class Layout { kTree, kRanked };
+enum class Advance { kManual, kAuto };
+enum class OpenMode { kAuto, kSeen, kUnseen };
+
+// What one view is asked to do. A plain value; the control file edits a copy
+// and installs it whole.
+struct ViewConfig {
+  std::string path;  // relative to the source, "" = all of it, no slashes at ends
+  std::string policy = "auto";
+  PolicyOptions policy_options;
+  Seed seed{0};
+  Substitute substitute = Substitute::kAuto;
+  PairMode pair = PairMode::kStem;
+  std::string groups;  // file of `path TAB group` lines; "" = none
+  Layout layout = Layout::kTree;
+  Epoch epoch_start{0};
+  Advance epoch_advance = Advance::kAuto;
+  uint64_t epoch_length = 0;  // names a pass on this node; 0 = all
+  uint32_t epoch_pad = 8;
+  std::chrono::milliseconds epoch_double_open{10000};
+};
+
+struct MountConfig {
+  std::string source;      // absolute
+  std::string mountpoint;  // absolute
+  std::string state;       // directory of the catalogue and ledger; "" = default
+  OpenMode open = OpenMode::kAuto;
+  std::chrono::milliseconds wait{5000};
+  absl::optional<uint32_t> control_gid;
+  bool read_only = false;    // -o ro
+  bool allow_other = false;  // -o allow_other
+  std::vector<ViewConfig> views;  // at least one
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CONFIG_H_

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interface of a shuffle policy. A policy says in which order the samples
+// of a stratum come in an epoch: a pure function of (policy options, stratum,
+// seed, epoch), without I/O, threads or clocks. The view decides what that
+// order is used for: which sample a name shows, how a directory is listed,
+// how ranked names are numbered.
+#ifndef SHUFFLEFS_CORE_POLICY_H_
+#define SHUFFLEFS_CORE_POLICY_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+class BlockMap;  // core/block_map.h: samples that lie together on the device
+
+// What an order permutes: the samples of one group, or of a whole view.
+struct Stratum {
+  // Stable name of the stratum; enters the random key. The same dataset and
+  // group give the same key on every machine.
+  uint64_t key = 0;
+  // Samples, 0 to 2^40. They are numbered in the source's sorted path order.
+  uint64_t size = 0;
+  // Null unless the policy wants_blocks(). Outlives the order.
+  const BlockMap* blocks = nullptr;
+};
+
+// A bijection between positions and samples of a stratum, both [0, size()).
+// Immutable; any thread may call.
+class Order {
+ public:
+  virtual ~Order() = default;
+  virtual uint64_t size() const = 0;
+  // The sample at `position`. REQUIRES: position < size().
+  virtual uint64_t SampleAt(uint64_t position) const = 0;
+  // The inverse. REQUIRES: sample < size().
+  virtual uint64_t PositionOf(uint64_t sample) const = 0;
+};
+
+enum class Consumption {
+  kSource,   // names, bytes and listing order are the source's
+  kPlanned,  // the order is the plan, known in advance
+};
+
+struct PolicyOptions {
+  enum class Unit { kInstance, kPage };
+  Unit lirs_unit = Unit::kInstance;
+  uint64_t lirs_page = 4096;         // bytes, a power of two, 4 KiB..16 MiB
+  uint64_t lirs_batch = 0;           // pages mixed with each other; 0 = 1 page
+  uint64_t window_samples = 10000;   // samples in the shuffle queue, >= 1
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  virtual absl::string_view name() const = 0;
+  virtual Consumption consumption() const = 0;
+  // Whether strata must come with the blocks of their samples.
+  virtual bool wants_blocks() const { return false; }
+  // Bytes of a device address range that is one block; 0 without blocks.
+  virtual uint64_t block_bytes() const { return 0; }
+  // The order in which the samples of `stratum` are supplied in `epoch`.
+  virtual std::unique_ptr<const Order> MakeOrder(const Stratum& stratum,
+                                                 Seed seed,
+                                                 Epoch epoch) const = 0;
+  // A permutation r of positions such that supplying MakeOrder's samples as
+  // order[r[0]], order[r[1]], … keeps the policy's locality, and r differs
+  // between epochs. Used to list names that already show the plan's samples.
+  virtual std::unique_ptr<const Order> MakeListing(const Stratum& stratum,
+                                                   Seed seed,
+                                                   Epoch epoch) const = 0;
+};
+
+// Makes a policy by name; policies/registry gives one to the view, so that
+// core knows no concrete policy. Errors: InvalidArgument that lists the
+// names, or names the option that is out of range.
+using PolicyFactory =
+    std::function<absl::StatusOr<std::unique_ptr<const Policy>>(
+        absl::string_view name, const PolicyOptions& options)>;
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_POLICY_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/status.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr char kErrnoPayload[] = "shufflefs/errno";
+
+}  // namespace
+
+absl::Status ErrnoStatus(int error, absl::string_view what) {
+  absl::Status status = absl::ErrnoToStatus(error, what);
+  status.SetPayload(kErrnoPayload, absl::Cord(absl::StrCat(error)));
+  return status;
+}
+
+absl::optional<int> ErrnoOf(const absl::Status& status) {
+  absl::optional<absl::Cord> payload = status.GetPayload(kErrnoPayload);
+  int error = 0;
+  if (!payload || !absl::SimpleAtoi(std::string(*payload), &error)) {
+    return absl::nullopt;
+  }
+  return error;
+}
+
+absl::Status Annotate(const absl::Status& status, absl::string_view where) {
+  if (status.ok()) return status;
+  absl::Status result(status.code(),
+                      absl::StrCat(where, ": ", status.message()));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) {
+        result.SetPayload(url, payload);
+      });
+  return result;
+}
+
+}  // namespace shufflefs

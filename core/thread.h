@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A named thread that is joined when its object goes.
+#ifndef SHUFFLEFS_CORE_THREAD_H_
+#define SHUFFLEFS_CORE_THREAD_H_
+
+#include <pthread.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace shufflefs {
+
+// Names (at most 15 bytes) show in ps -L and gdb. The function receives a
+// stop token; it must return soon after a stop is requested, which the
+// destructor does before it joins.
+inline std::jthread StartThread(std::string name,
+                                std::function<void(std::stop_token)> run) {
+  return std::jthread(
+      [name = std::move(name), run = std::move(run)](std::stop_token stop) {
+        pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+        run(stop);
+      });
+}
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_THREAD_H_
