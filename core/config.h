@@ -52,6 +52,15 @@ struct MountConfig {
   std::vector<ViewConfig> views;  // at least one
 };
 
+// What one write to a control file asks for: the whole edited configuration
+// of the view, and at most one move of the epoch.
+struct ControlRequest {
+  ViewConfig config;
+  bool next_epoch = false;              // epoch = "next"
+  absl::optional<Epoch> set_epoch;      // epoch = 7
+  bool config_changed = false;          // any key besides epoch
+};
+
 }  // namespace shufflefs
 
 #endif  // SHUFFLEFS_CORE_CONFIG_H_

@@ -77,6 +77,26 @@ class Policy {
                                                    Epoch epoch) const = 0;
 };
 
+// What `policy = auto` looks at before it chooses. Measured by the caller.
+struct DatasetFacts {
+  enum class Device { kUnknown, kMemory, kFlash, kSeekBound, kLatencyBound };
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+  uint64_t memory_bytes = 0;  // what the machine or group can cache
+  Device device = Device::kUnknown;
+  bool names_may_move = false;        // proven class folders (design 3.4)
+  bool has_validation_split = false;  // a split of its own beside them
+  uint64_t classes = 0;               // groups that move
+  std::string layout;                 // one clause of prose: what was found
+};
+
+struct AutoChoice {
+  std::string policy;  // never "auto"
+  std::string why;     // one line: found, chosen, gain to expect
+};
+
+using AutoChooser = std::function<AutoChoice(const DatasetFacts&)>;
+
 // Makes a policy by name; policies/registry gives one to the view, so that
 // core knows no concrete policy. Errors: InvalidArgument that lists the
 // names, or names the option that is out of range.
