@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tests/run.sh [--quick]
+#
+# Installs what is missing, builds, and runs the tests:
+#   release         every tier: unit, model, meta, docs and real mounts
+#   asan (+ubsan)   unit, model and the mount tests labelled sanitize
+#   tsan            the same under ThreadSanitizer
+#   locks           clang's analysis of the lock annotations, no tests
+# --quick runs the release stage only. Ends with ctest's summary and a line
+# `N passed, N failed`; exits 0 only if everything built and passed. Mount tests
+# need /dev/fuse and, for the cases that change user, root.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+exec </dev/null
+
+quick=no
+case "${1:-}" in
+  "") ;;
+  --quick) quick=yes ;;
+  -h | --help) sed -n '4,13s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
+  *) echo "tests/run.sh: unknown argument: $1" >&2; exit 2 ;;
+esac
+
+jobs=${JOBS:-$(nproc)}
+logs=build/logs
+mkdir -p "$logs"
+passed=0
+failed=0
+times=()
+
+# stage NAME COMMAND...: runs it and remembers how long it took. A stage that
+# fails counts as one failure.
+stage() {
+  local name=$1 begin=$SECONDS
+  shift
+  echo "== $name"
+  if ! "$@"; then
+    echo "tests/run.sh: $name failed" >&2
+    failed=$((failed + 1))
+    times+=("$((SECONDS - begin)) s  $name (failed)")
+    return 1
+  fi
+  times+=("$((SECONDS - begin)) s  $name")
+}
+
+build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" "$@" >"$logs/$preset.configure" 2>&1 &&
+    cmake --build --preset "$preset" -j "$jobs" >"$logs/$preset.build" 2>&1 ||
+    {
+      tail -n 60 "$logs/$preset.configure" "$logs/$preset.build" >&2
+      return 1
+    }
+}
+
+# Clang proves the lock annotations while it compiles; nothing is run.
+check_locks() {
+  {
+    cmake --preset dev -B build/locks -DSHUFFLEFS_TESTS=OFF \
+      -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD=ON &&
+      cmake --build build/locks -j "$jobs"
+  } >"$logs/locks.build" 2>&1 || {
+    tail -n 60 "$logs/locks.build" >&2
+    return 1
+  }
+}
+
+# tests PRESET [CTEST ARGUMENT...]: runs ctest and counts from its summary.
+tests() {
+  local preset=$1 log="$logs/$1.ctest" bad total begin=$SECONDS
+  shift
+  echo "== ctest, $preset"
+  ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure \
+    --no-tests=error "$@" >"$log" 2>&1
+  local code=$?
+  # "98% tests passed, 2 tests failed out of 131"
+  read -r bad total < <(sed -n \
+    's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' \
+    "$log" | tail -n 1)
+  if [ -z "${total:-}" ]; then
+    tail -n 40 "$log" >&2
+    failed=$((failed + 1))
+  else
+    passed=$((passed + total - bad))
+    failed=$((failed + bad))
+    if [ "$code" != 0 ]; then
+      cat "$log" >&2
+      [ "$bad" != 0 ] || failed=$((failed + 1))
+    fi
+    sed -n '/% tests passed/,$p' "$log"
+  fi
+  times+=("$((SECONDS - begin)) s  ctest, $preset")
+}
+
+finish() {
+  echo
+  printf '%s\n' "${times[@]}"
+  echo "$passed passed, $failed failed"
+  [ "$failed" = 0 ]
+  exit
+}
+
+if [ ! -c /dev/fuse ]; then
+  echo "tests/run.sh: NO /dev/fuse: the mount tests cannot run, so this" \
+       "run fails. Load the fuse module, or start the container with" \
+       "--device /dev/fuse --cap-add SYS_ADMIN." >&2
+  failed=1
+  finish
+fi
+
+stage "install" mount-tools/install-deps.sh --build --test || finish
+stage "build release" build release && tests release
+if [ "$quick" = no ]; then
+  for preset in asan tsan; do
+    stage "build $preset" build "$preset" -DCMAKE_UNITY_BUILD=ON &&
+      tests "$preset" -L 'unit|model|sanitize'
+  done
+  stage "check locks" check_locks
+fi
+finish
