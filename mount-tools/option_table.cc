@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/option_table.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "core/status.h"
+#include "mount-tools/nearest_word.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+template <typename E>
+struct Word {
+  absl::string_view text;
+  E value;
+};
+
+constexpr Word<Advance> kAdvanceWords[] = {{"auto", Advance::kAuto},
+                                           {"manual", Advance::kManual}};
+constexpr Word<Substitute> kSubstituteWords[] = {
+    {"auto", Substitute::kAuto},
+    {"never", Substitute::kNever},
+    {"directory", Substitute::kDirectory},
+    {"tree", Substitute::kTree}};
+constexpr Word<PairMode> kPairWords[] = {{"stem", PairMode::kStem},
+                                         {"off", PairMode::kOff}};
+constexpr Word<Layout> kLayoutWords[] = {{"tree", Layout::kTree},
+                                         {"ranked", Layout::kRanked}};
+constexpr Word<OpenMode> kOpenWords[] = {{"auto", OpenMode::kAuto},
+                                         {"seen", OpenMode::kSeen},
+                                         {"unseen", OpenMode::kUnseen}};
+constexpr Word<PolicyOptions::Unit> kUnitWords[] = {
+    {"instance", PolicyOptions::Unit::kInstance},
+    {"page", PolicyOptions::Unit::kPage}};
+constexpr absl::string_view kPolicyWords[] = {"auto", "native", "lirs",
+                                              "window"};
+
+constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
+constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
+constexpr std::chrono::milliseconds kHour{3'600'000};
+constexpr uint64_t kMinPage = uint64_t{4} << 10;
+constexpr uint64_t kMaxPage = uint64_t{16} << 20;
+
+template <typename E, size_t N>
+bool SetWord(const Word<E> (&words)[N], absl::string_view text, E& field) {
+  for (const Word<E>& word : words) {
+    if (word.text != text) continue;
+    field = word.value;
+    return true;
+  }
+  return false;
+}
+
+template <typename E, size_t N>
+std::string GetWord(const Word<E> (&words)[N], E value) {
+  for (const Word<E>& word : words) {
+    if (word.value == value) return std::string(word.text);
+  }
+  return "";
+}
+
+template <typename T>
+bool SetNumber(absl::string_view text, uint64_t min, uint64_t max, T& field) {
+  const absl::optional<uint64_t> number = ParseNumber(text);
+  if (!number || *number < min || *number > max) return false;
+  field = static_cast<T>(*number);
+  return true;
+}
+
+bool SetTime(absl::string_view text, std::chrono::milliseconds& field) {
+  const absl::optional<std::chrono::milliseconds> time = ParseDuration(text);
+  if (!time || *time > kHour) return false;
+  field = *time;
+  return true;
+}
+
+bool SetPolicy(absl::string_view text, ViewConfig& view) {
+  if (std::find(std::begin(kPolicyWords), std::end(kPolicyWords), text) ==
+      std::end(kPolicyWords)) {
+    return false;
+  }
+  view.policy = std::string(text);
+  return true;
+}
+
+bool SetPage(absl::string_view text, ViewConfig& view) {
+  const absl::optional<uint64_t> bytes = ParseBytes(text);
+  if (!bytes || *bytes < kMinPage || *bytes > kMaxPage ||
+      (*bytes & (*bytes - 1)) != 0) {
+    return false;
+  }
+  view.policy_options.lirs_page = *bytes;
+  return true;
+}
+
+// Takes an absolute path without NUL.
+bool SetAbsolutePath(absl::string_view text, std::string& field) {
+  if (!absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
+    return false;
+  }
+  field = std::string(text);
+  return true;
+}
+
+// A path below the source: the slashes at the ends go, `.` is the source.
+bool SetViewPath(absl::string_view text, ViewConfig& view) {
+  if (absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
+    return false;
+  }
+  while (absl::ConsumeSuffix(&text, "/")) {
+  }
+  if (text == ".") text = "";
+  if (!text.empty()) {
+    for (absl::string_view part : absl::StrSplit(text, '/')) {
+      if (part.empty() || part == "." || part == "..") return false;
+    }
+    if (text == ".shufflefs" || absl::StartsWith(text, ".shufflefs/")) {
+      return false;
+    }
+  }
+  view.path = std::string(text);
+  return true;
+}
+
+bool SetEpochLength(absl::string_view text, ViewConfig& view) {
+  if (text == "all") {
+    view.epoch_length = 0;
+    return true;
+  }
+  return SetNumber(text, 1, kMaxSamples, view.epoch_length);
+}
+
+bool SetSeed(absl::string_view text, ViewConfig& view) {
+  uint64_t seed = 0;
+  if (!SetNumber(text, 0, std::numeric_limits<uint64_t>::max(), seed)) {
+    return false;
+  }
+  view.seed = Seed(seed);
+  return true;
+}
+
+bool SetEpochStart(absl::string_view text, ViewConfig& view) {
+  uint64_t epoch = 0;
+  if (!SetNumber(text, 0, kMaxEpoch, epoch)) return false;
+  view.epoch_start = Epoch(epoch);
+  return true;
+}
+
+bool SetControlGid(absl::string_view text, MountConfig& mount) {
+  uint32_t gid = 0;
+  // The largest value is chown's "leave as it is".
+  if (!SetNumber(text, 0, std::numeric_limits<uint32_t>::max() - 1, gid)) {
+    return false;
+  }
+  mount.control_gid = gid;
+  return true;
+}
+
+constexpr OptionScope kView = OptionScope::kView;
+constexpr OptionScope kMount = OptionScope::kMount;
+using Text = absl::string_view;
+using M = MountConfig;
+using V = ViewConfig;
+
+// One row a key: {key, default, "must be …", help, scope, kind, run time,
+// set, get}.
+constexpr Option kOptions[] = {
+    {"policy", "auto", "auto, native, lirs or window",
+     "how the samples are ordered", kView, ValueKind::kWord, true,
+     [](Text t, M&, V& v) { return SetPolicy(t, v); },
+     [](const M&, const V& v) { return v.policy; }},
+    {"seed", "0", "a whole number from 0 to 18446744073709551615",
+     "of every plan: the same seed gives the same order", kView,
+     ValueKind::kNumber, true, [](Text t, M&, V& v) { return SetSeed(t, v); },
+     [](const M&, const V& v) { return absl::StrCat(v.seed.value()); }},
+    {"epoch.start", "0", "a whole number from 0 to 9223372036854775807",
+     "the first epoch of a new state", kView, ValueKind::kNumber, false,
+     [](Text t, M&, V& v) { return SetEpochStart(t, v); },
+     [](const M&, const V& v) { return absl::StrCat(v.epoch_start.value()); }},
+    {"epoch.advance", "auto", "auto or manual",
+     "who moves the epoch: the opens, or only the control file", kView,
+     ValueKind::kWord, true,
+     [](Text t, M&, V& v) {
+       return SetWord(kAdvanceWords, t, v.epoch_advance);
+     },
+     [](const M&, const V& v) {
+       return GetWord(kAdvanceWords, v.epoch_advance);
+     }},
+    {"epoch.length", "all", "all or a number of names from 1 to 1099511627776",
+     "names a pass opens, where a job reads only a share", kView,
+     ValueKind::kNumber, true,
+     [](Text t, M&, V& v) { return SetEpochLength(t, v); },
+     [](const M&, const V& v) {
+       return v.epoch_length == 0 ? std::string("all")
+                                  : absl::StrCat(v.epoch_length);
+     }},
+    {"epoch.pad", "8", "a whole number from 0 to 1000000",
+     "re-opens after completion that may be a sampler's padding", kView,
+     ValueKind::kNumber, true,
+     [](Text t, M&, V& v) { return SetNumber(t, 0, 1000000, v.epoch_pad); },
+     [](const M&, const V& v) { return absl::StrCat(v.epoch_pad); }},
+    {"epoch.double_open", "10s", "a time such as 500ms or 10s, at most 1h",
+     "age up to which a re-open is the same use of the file", kView,
+     ValueKind::kDuration, true,
+     [](Text t, M&, V& v) { return SetTime(t, v.epoch_double_open); },
+     [](const M&, const V& v) { return FormatDuration(v.epoch_double_open); }},
+    {"substitute", "auto", "auto, never, directory or tree",
+     "whether and within what a name may show another sample", kView,
+     ValueKind::kWord, false,
+     [](Text t, M&, V& v) {
+       return SetWord(kSubstituteWords, t, v.substitute);
+     },
+     [](const M&, const V& v) {
+       return GetWord(kSubstituteWords, v.substitute);
+     }},
+    {"pair", "stem", "stem or off",
+     "whether files that share a stem are one sample", kView, ValueKind::kWord,
+     false, [](Text t, M&, V& v) { return SetWord(kPairWords, t, v.pair); },
+     [](const M&, const V& v) { return GetWord(kPairWords, v.pair); }},
+    {"groups", "none", "the path of a file of `path TAB group` lines",
+     "finer groups than directories, one a fold for instance", kView,
+     ValueKind::kPath, false,
+     [](Text t, M&, V& v) { return SetAbsolutePath(t, v.groups); },
+     [](const M&, const V& v) { return v.groups; }},
+    {"layout", "tree", "tree or ranked",
+     "directories and names, or one directory sorted by the order", kView,
+     ValueKind::kWord, false,
+     [](Text t, M&, V& v) { return SetWord(kLayoutWords, t, v.layout); },
+     [](const M&, const V& v) { return GetWord(kLayoutWords, v.layout); }},
+    {"state", "the user's state directory", "the path of a directory",
+     "where catalogue and ledger are kept", kMount, ValueKind::kPath, false,
+     [](Text t, M& m, V&) { return SetAbsolutePath(t, m.state); },
+     [](const M& m, const V&) { return m.state; }},
+    {"open", "auto", "auto, seen or unseen",
+     "whether the daemon sees each open, or files open at native speed", kMount,
+     ValueKind::kWord, false,
+     [](Text t, M& m, V&) { return SetWord(kOpenWords, t, m.open); },
+     [](const M& m, const V&) { return GetWord(kOpenWords, m.open); }},
+    {"lirs.unit", "instance", "instance or page",
+     "what lirs permutes: samples, or pages of the device", kView,
+     ValueKind::kWord, true,
+     [](Text t, M&, V& v) {
+       return SetWord(kUnitWords, t, v.policy_options.lirs_unit);
+     },
+     [](const M&, const V& v) {
+       return GetWord(kUnitWords, v.policy_options.lirs_unit);
+     }},
+    {"lirs.page", "4KiB", "a power of two from 4KiB to 16MiB",
+     "bytes of the device that lirs.unit=page reads together", kView,
+     ValueKind::kBytes, true, [](Text t, M&, V& v) { return SetPage(t, v); },
+     [](const M&, const V& v) {
+       return FormatBytes(v.policy_options.lirs_page);
+     }},
+    {"lirs.batch", "0", "a whole number of pages from 0 to 1099511627776",
+     "pages whose samples are mixed with each other; 0: one page", kView,
+     ValueKind::kNumber, true,
+     [](Text t, M&, V& v) {
+       return SetNumber(t, 0, kMaxSamples, v.policy_options.lirs_batch);
+     },
+     [](const M&, const V& v) {
+       return absl::StrCat(v.policy_options.lirs_batch);
+     }},
+    {"window.samples", "10000", "a number of samples from 1 to 1099511627776",
+     "samples in the shuffle queue of the window policy", kView,
+     ValueKind::kNumber, true,
+     [](Text t, M&, V& v) {
+       return SetNumber(t, 1, kMaxSamples, v.policy_options.window_samples);
+     },
+     [](const M&, const V& v) {
+       return absl::StrCat(v.policy_options.window_samples);
+     }},
+    {"wait", "5s", "a time such as 500ms or 10s, at most 1h",
+     "how long to wait for the catalogue before serving untouched names",
+     kMount, ValueKind::kDuration, false,
+     [](Text t, M& m, V&) { return SetTime(t, m.wait); },
+     [](const M& m, const V&) { return FormatDuration(m.wait); }},
+    {"control.gid", "none", "a group id from 0 to 4294967294",
+     "group that may read and write the control files", kMount,
+     ValueKind::kNumber, false,
+     [](Text t, M& m, V&) { return SetControlGid(t, m); },
+     [](const M& m, const V&) {
+       return m.control_gid ? absl::StrCat(*m.control_gid) : std::string();
+     }},
+    {"path", "all of the source",
+     "a directory below the source, relative to it, without . and ..",
+     "the directory that the view shuffles", kView, ValueKind::kPath, false,
+     [](Text t, M&, V& v) { return SetViewPath(t, v); },
+     [](const M&, const V& v) { return v.path; }},
+};
+
+}  // namespace
+
+absl::Span<const Option> Options() { return kOptions; }
+
+const Option* FindOption(absl::string_view key) {
+  for (const Option& option : kOptions) {
+    if (option.key == key) return &option;
+  }
+  return nullptr;
+}
+
+absl::Status NoSuchKey(absl::string_view key) {
+  std::vector<absl::string_view> keys;
+  for (const Option& option : kOptions) keys.push_back(option.key);
+  const absl::string_view nearest = NearestWord(key, keys);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no such key: ", key,
+      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+}
+
+absl::Status SetOption(absl::string_view key, absl::string_view value,
+                       MountConfig& mount, ViewConfig& view) {
+  const Option* option = FindOption(key);
+  if (option == nullptr) return NoSuchKey(key);
+  if (option->set(value, mount, view)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " = ", value, ": must be ", option->values));
+}
+
+absl::Status ValidateView(const ViewConfig& view) {
+  if (!view.groups.empty() && view.substitute == Substitute::kNever) {
+    return absl::InvalidArgumentError(
+        "groups has no meaning with substitute = never");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateMount(const MountConfig& mount) {
+  absl::flat_hash_set<absl::string_view> paths;
+  for (const ViewConfig& view : mount.views) {
+    if (!paths.insert(view.path).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two views have the path \"", view.path, "\""));
+    }
+    RETURN_IF_ERROR(ValidateView(view));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shufflefs

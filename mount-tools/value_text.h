@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers, sizes and times as users write them, and back. Pure functions;
+// any thread may call. What format prints, parse reads as the same value.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_VALUE_TEXT_H_
+#define SHUFFLEFS_MOUNT_TOOLS_VALUE_TEXT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+
+namespace shufflefs {
+
+// Decimal digits only: no sign, no space, no exponent. Nothing if `text` is
+// something else or does not fit 64 bits.
+absl::optional<uint64_t> ParseNumber(absl::string_view text);
+
+// Bytes: a number, alone or followed by KiB, MiB, GiB or TiB ("4KiB", "4 KiB",
+// "4096"). Nothing for other units: KB would be 1000 to some and 1024 to
+// others.
+absl::optional<uint64_t> ParseBytes(absl::string_view text);
+// The largest unit that divides `bytes`: "4KiB", "5000".
+std::string FormatBytes(uint64_t bytes);
+// Rounded for people, three digits: "1.25 GiB".
+std::string HumanBytes(uint64_t bytes);
+
+// A time: a number followed by ms, s, min or h; alone it is seconds.
+absl::optional<std::chrono::milliseconds> ParseDuration(absl::string_view text);
+std::string FormatDuration(std::chrono::milliseconds duration);
+
+// 1234567 as "1,234,567".
+std::string HumanCount(uint64_t count);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_VALUE_TEXT_H_

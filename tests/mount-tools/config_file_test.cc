@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/config_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "mount-tools/option_table.h"
+
+namespace shufflefs {
+namespace {
+
+MountConfig Parsed(absl::string_view text) {
+  absl::StatusOr<MountConfig> config = ParseConfig(text, "x.toml", "/etc/s");
+  EXPECT_TRUE(config.ok()) << config.status();
+  return config.ok() ? *config : MountConfig();
+}
+
+std::string Error(absl::string_view text) {
+  absl::StatusOr<MountConfig> config = ParseConfig(text, "x.toml", "/etc/s");
+  if (config.ok()) return "no error";
+  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(config.status().message());
+}
+
+// All keys of two configurations, as text.
+std::string AllKeys(const MountConfig& mount, const ViewConfig& view) {
+  std::string text;
+  for (const Option& option : Options()) {
+    absl::StrAppend(&text, option.key, "=", option.get(mount, view), "\n");
+  }
+  return text;
+}
+
+TEST(ConfigFile, AnEmptyFileIsTheDefaults) {
+  const MountConfig config = Parsed("");
+  ASSERT_EQ(config.views.size(), 1u);
+  EXPECT_EQ(AllKeys(config, config.views[0]),
+            AllKeys(MountConfig(), ViewConfig()));
+}
+
+TEST(ConfigFile, DottedKeysAndTablesAreTheSame) {
+  const MountConfig dotted = Parsed("lirs.unit = \"page\"\nlirs.page = 8192\n");
+  const MountConfig table =
+      Parsed("[lirs]\nunit = \"page\"\npage = \"8KiB\"\n");
+  EXPECT_EQ(dotted.views[0].policy_options.lirs_unit,
+            PolicyOptions::Unit::kPage);
+  EXPECT_EQ(dotted.views[0].policy_options.lirs_page, 8192u);
+  EXPECT_EQ(AllKeys(dotted, dotted.views[0]), AllKeys(table, table.views[0]));
+}
+
+TEST(ConfigFile, ViewsInheritAndOverride) {
+  const MountConfig config = Parsed(R"(
+seed = 3
+wait = "1s"
+policy = "lirs"
+[[view]]
+path = "train"
+[[view]]
+path = "extra/more"
+seed = 4
+lirs.unit = "page"
+)");
+  ASSERT_EQ(config.views.size(), 2u);
+  EXPECT_EQ(config.wait, std::chrono::seconds(1));
+  EXPECT_EQ(config.views[0].path, "train");
+  EXPECT_EQ(config.views[0].seed, Seed(3));
+  EXPECT_EQ(config.views[1].path, "extra/more");
+  EXPECT_EQ(config.views[1].seed, Seed(4));
+  EXPECT_EQ(config.views[1].policy, "lirs");
+  EXPECT_EQ(config.views[1].policy_options.lirs_unit,
+            PolicyOptions::Unit::kPage);
+}
+
+TEST(ConfigFile, PathsAreBelowTheFilesDirectory) {
+  const MountConfig config =
+      Parsed("groups = \"folds.tsv\"\nstate = \"/var/x/../y\"\n");
+  EXPECT_EQ(config.views[0].groups, "/etc/s/folds.tsv");
+  EXPECT_EQ(config.state, "/var/y");
+}
+
+TEST(ConfigFile, ErrorsSayWhere) {
+  EXPECT_EQ(Error("seed = 1\npolcy = \"lirs\"\n"),
+            "x.toml:2:9: no such key: polcy; did you mean policy?");
+  EXPECT_EQ(Error("\n\nlirs.page = \"5KiB\"\n"),
+            "x.toml:3:13: lirs.page = 5KiB: must be a power of two from 4KiB "
+            "to 16MiB");
+  EXPECT_EQ(Error("seed = [1, 2]\n"),
+            "x.toml:1:8: seed: the value must be text or a number");
+  EXPECT_EQ(Error("view = 3\n"),
+            "x.toml:1:8: view: must be written as [[view]]");
+  EXPECT_EQ(Error("view = [1]\n"),
+            "x.toml:1:8: view: must be written as [[view]]");
+  EXPECT_EQ(Error("path = \"a\"\n[[view]]\npath = \"b\"\n"),
+            "x.toml:1:8: path: belongs into [[view]]");
+  EXPECT_EQ(Error("[[view]]\npath = \"b\"\nwait = \"1s\"\n"),
+            "x.toml:3:8: wait: is of the whole mount; write it above the "
+            "first [[view]]");
+  EXPECT_EQ(Error("[[view]]\npath = \"b\"\n[[view]]\npath = \"b/\"\n"),
+            "x.toml: two views have the path \"b\"");
+  EXPECT_EQ(Error("seed = 1.5\n"),
+            "x.toml:1:8: seed = 1.5: must be a whole number from 0 to "
+            "18446744073709551615");
+}
+
+TEST(ConfigFile, TomlErrorsSayWhere) {
+  const std::string error = Error("seed = 1\npolicy = lirs\n");
+  EXPECT_THAT(error, ::testing::StartsWith("x.toml:2:"));
+  EXPECT_THAT(Error("seed = 1\nseed = 2\n"), ::testing::StartsWith("x.toml:2"));
+  EXPECT_THAT(Error("a = \"\xff\""), ::testing::StartsWith("x.toml:1:"));
+  EXPECT_THAT(Error(std::string(100000, '[')),
+              ::testing::StartsWith("x.toml:1:"));
+}
+
+TEST(ConfigFile, FilesAreReadAndRefused) {
+  const std::filesystem::path dir =
+      std::filesystem::path(::testing::TempDir()) /
+      absl::StrCat("config_file_test.", getpid());
+  std::filesystem::create_directories(dir);
+  const std::string path = dir / "a.toml";
+  std::ofstream(path) << "seed = 9\ngroups = \"g\"\n";
+  const absl::StatusOr<MountConfig> config =
+      LoadConfigFile("a.toml", dir.string());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->views[0].seed, Seed(9));
+  EXPECT_EQ(config->views[0].groups, (dir / "g").string());
+
+  const absl::Status missing = LoadConfigFile("b.toml", dir.string()).status();
+  EXPECT_EQ(ErrnoOf(missing), ENOENT);
+  EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr("b.toml"));
+  const absl::Status folder = LoadConfigFile(".", dir.string()).status();
+  EXPECT_EQ(ErrnoOf(folder), EISDIR) << folder;
+  std::ofstream(path) << std::string((1 << 20) + 1, '#');
+  EXPECT_EQ(LoadConfigFile(path, "/").status().message(),
+            path + ": is no configuration: larger than 1 MiB");
+  std::filesystem::remove_all(dir);
+}
+
+TEST(EffectiveToml, ReadsBackAsTheSameConfiguration) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  const auto word = [&](std::initializer_list<const char*> words) {
+    return std::string(words.begin()[random() % words.size()]);
+  };
+  for (int i = 0; i < 300; ++i) {
+    MountConfig mount;
+    ViewConfig view;
+    const std::pair<const char*, std::string> values[] = {
+        {"policy", word({"auto", "native", "lirs", "window"})},
+        {"seed", absl::StrCat(random())},
+        {"epoch.start", absl::StrCat(random() >> 1)},
+        {"epoch.length", word({"all", "17"})},
+        {"substitute", word({"auto", "directory", "tree"})},
+        {"lirs.page", word({"4096", "1MiB"})},
+        {"epoch.double_open", absl::StrCat(random() % 100000, "ms")},
+        {"state", word({"/a \"quoted\\\" \x01\x7f\n\xc3\xa9", "/b"})},
+        {"path", word({"", "train", "a b/\xe2\x82\xac"})}};
+    for (const auto& [key, value] : values) {
+      ASSERT_TRUE(SetOption(key, value, mount, view).ok()) << key << value;
+    }
+    const std::string text = EffectiveToml(mount, view);
+    const MountConfig back = Parsed(text);
+    ASSERT_EQ(back.views.size(), 1u);
+    EXPECT_EQ(AllKeys(back, back.views[0]), AllKeys(mount, view)) << text;
+  }
+}
+
+TEST(EffectiveToml, APathThatIsNotUtf8IsAComment) {
+  for (const char* bytes : {"/\xff", "/\xc0\x80", "/\xed\xa0\x80", "/\xc3",
+                            "/\xf4\x90\x80\x80", "/\xe0\x80\x80", "/\x80"}) {
+    MountConfig mount;
+    mount.state = bytes;
+    const std::string text = EffectiveToml(mount, ViewConfig());
+    EXPECT_THAT(text,
+                ::testing::HasSubstr("# state: a path that is not UTF-8\n"));
+    EXPECT_EQ(Parsed(text).state, "");
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/control_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "mount-tools/config_file.h"
+
+namespace shufflefs {
+namespace {
+
+ControlRequest Parsed(absl::string_view text,
+                      const ViewConfig& current = ViewConfig()) {
+  absl::StatusOr<ControlRequest> request = ParseControl(text, current);
+  EXPECT_TRUE(request.ok()) << request.status();
+  return request.ok() ? *request : ControlRequest();
+}
+
+std::string Error(absl::string_view text,
+                  const ViewConfig& current = ViewConfig()) {
+  absl::StatusOr<ControlRequest> request = ParseControl(text, current);
+  if (request.ok()) return "no error";
+  EXPECT_EQ(request.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(request.status().message());
+}
+
+TEST(ControlText, MovesTheEpoch) {
+  const ControlRequest next = Parsed("epoch = \"next\"\n");
+  EXPECT_TRUE(next.next_epoch);
+  EXPECT_FALSE(next.set_epoch.has_value());
+  EXPECT_FALSE(next.config_changed);
+  const ControlRequest set = Parsed("epoch = 7");
+  EXPECT_FALSE(set.next_epoch);
+  EXPECT_EQ(set.set_epoch, Epoch(7));
+  EXPECT_FALSE(set.config_changed);
+}
+
+TEST(ControlText, EditsTheConfiguration) {
+  ViewConfig current;
+  current.path = "train";
+  current.layout = Layout::kRanked;
+  const ControlRequest request = Parsed(
+      "# a comment\n\n  policy = \"lirs\"   # why not\r\n"
+      "lirs.unit = \"page\"\nlirs.page = \"64KiB\"\nseed = 3\n"
+      "epoch = \"next\"\nepoch.advance = \"manual\"\n",
+      current);
+  EXPECT_EQ(request.config.policy, "lirs");
+  EXPECT_EQ(request.config.policy_options.lirs_unit,
+            PolicyOptions::Unit::kPage);
+  EXPECT_EQ(request.config.policy_options.lirs_page, 65536u);
+  EXPECT_EQ(request.config.seed, Seed(3));
+  EXPECT_EQ(request.config.epoch_advance, Advance::kManual);
+  EXPECT_EQ(request.config.path, "train");
+  EXPECT_EQ(request.config.layout, Layout::kRanked);
+  EXPECT_TRUE(request.config_changed);
+  EXPECT_TRUE(request.next_epoch);
+}
+
+TEST(ControlText, TheSameValueIsNoChange) {
+  ViewConfig current;
+  current.seed = Seed(3);
+  EXPECT_FALSE(Parsed("seed = 3", current).config_changed);
+  EXPECT_TRUE(Parsed("seed = 4", current).config_changed);
+  EXPECT_FALSE(Parsed("lirs.page = 4096", current).config_changed);
+}
+
+// An editor writes back all that `control` shows, with one line changed.
+TEST(ControlText, TakesWhatTheControlFileShows) {
+  MountConfig mount;
+  mount.state = "/var/lib/x";
+  ViewConfig view;
+  view.path = "train";
+  view.layout = Layout::kRanked;
+  view.epoch_start = Epoch(4);
+  const std::string text = EffectiveToml(mount, view);
+  absl::StatusOr<ControlRequest> same = ParseControl(text, view, &mount);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_FALSE(same->config_changed);
+  EXPECT_EQ(same->config.path, "train");
+  EXPECT_EQ(same->config.epoch_start, Epoch(4));
+}
+
+TEST(ControlText, RefusesWhatCannotChange) {
+  EXPECT_EQ(Error("layout = \"ranked\""),
+            "line 1: layout: cannot change while mounted; unmount, then mount "
+            "with -o layout=ranked");
+  EXPECT_EQ(Error("wait = \"5s\""),
+            "line 1: wait: cannot change while mounted; unmount, then mount "
+            "with -o wait=5s");
+  const MountConfig mount;
+  EXPECT_TRUE(ParseControl("wait = \"5s\"", ViewConfig(), &mount).ok());
+  EXPECT_EQ(
+      ParseControl("wait = \"6s\"", ViewConfig(), &mount).status().message(),
+      "line 1: wait: cannot change while mounted; unmount, then mount "
+      "with -o wait=6s");
+  EXPECT_EQ(Error("path = \"val\""),
+            "line 1: path: cannot change while mounted; unmount, then mount "
+            "with -o path=val");
+}
+
+TEST(ControlText, ErrorsNameLineAndKey) {
+  EXPECT_EQ(Error("seed = 1\npolcy = \"lirs\"\n"),
+            "line 2: no such key: polcy; did you mean policy?");
+  EXPECT_EQ(Error("policy = \"brand\"\n"),
+            "line 1: policy = brand: must be auto, native, lirs or window");
+  EXPECT_EQ(Error("seed = 1\n\nseed = 2\n"), "line 3: seed: is given twice");
+  EXPECT_EQ(Error("epoch = 1\nepoch = \"next\"\n"),
+            "line 2: epoch: is given twice");
+  EXPECT_EQ(Error("epoch = \"last\""),
+            "line 1: epoch = last: must be \"next\" or a whole number from 0 "
+            "to 9223372036854775807");
+  EXPECT_EQ(Error("epoch = -1"),
+            "line 1: epoch = -1: must be \"next\" or a whole number from 0 to "
+            "9223372036854775807");
+  EXPECT_EQ(Error("[lirs]\nunit = \"page\"\n"),
+            "line 1: must be one key = value, with dots in the key instead of "
+            "a table");
+  EXPECT_EQ(Error("[[view]]\n"),
+            "line 1: must be one key = value, with dots in the key instead of "
+            "a table");
+  EXPECT_EQ(Error("# only a comment\n"),
+            "nothing to do: write key = value, such as epoch = \"next\"");
+  EXPECT_EQ(Error(""),
+            "nothing to do: write key = value, such as epoch = \"next\"");
+}
+
+TEST(ControlText, AWordWithoutQuotesGetsAHint) {
+  const std::string error = Error("seed = 1\nepoch = next\n");
+  EXPECT_THAT(error, ::testing::StartsWith("line 2: column "));
+  EXPECT_THAT(error, ::testing::HasSubstr("words stand in quotes"));
+  EXPECT_THAT(error, ::testing::Not(::testing::HasSubstr("\n")));
+}
+
+TEST(ControlText, AllOrNothing) {
+  ViewConfig current;
+  current.groups = "/folds";
+  current.substitute = Substitute::kDirectory;
+  EXPECT_EQ(Error("seed = 5\nlirs.page = 1\n", current),
+            "line 2: lirs.page = 1: must be a power of two from 4KiB to "
+            "16MiB");
+  EXPECT_EQ(current.seed, Seed(0));
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/option_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace shufflefs {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Set(absl::string_view key, absl::string_view value,
+                MountConfig* mount = nullptr, ViewConfig* view = nullptr) {
+  MountConfig any_mount;
+  ViewConfig any_view;
+  const absl::Status status =
+      SetOption(key, value, mount != nullptr ? *mount : any_mount,
+                view != nullptr ? *view : any_view);
+  if (status.ok()) return "ok";
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(OptionTable, KeysAreDeclaredOnce) {
+  std::set<std::string> keys;
+  for (const Option& option : Options()) {
+    EXPECT_TRUE(keys.insert(std::string(option.key)).second) << option.key;
+    EXPECT_EQ(FindOption(option.key), &option);
+  }
+}
+
+TEST(OptionTable, RowsAreComplete) {
+  for (const Option& option : Options()) {
+    EXPECT_FALSE(option.help.empty()) << option.key;
+    EXPECT_FALSE(option.values.empty()) << option.key;
+    EXPECT_FALSE(option.default_text.empty()) << option.key;
+    EXPECT_THAT(std::string(option.help), Not(HasSubstr("\n"))) << option.key;
+    EXPECT_LE(option.help.size(), 72u) << option.key;
+  }
+}
+
+// What the table says of a default is what the structs of core/config.h hold.
+TEST(OptionTable, DefaultTextIsTheDefault) {
+  const MountConfig mount;
+  const ViewConfig view;
+  const std::set<std::string> unset = {"groups", "state", "control.gid",
+                                       "path"};
+  for (const Option& option : Options()) {
+    const std::string value = option.get(mount, view);
+    if (unset.count(std::string(option.key)) != 0) {
+      EXPECT_EQ(value, "") << option.key;
+    } else {
+      EXPECT_EQ(value, std::string(option.default_text)) << option.key;
+    }
+  }
+}
+
+// get prints what set reads, for the default and for another value.
+TEST(OptionTable, ValuesRoundTrip) {
+  const std::pair<const char*, const char*> samples[] = {
+      {"policy", "lirs"},       {"seed", "18446744073709551615"},
+      {"epoch.start", "41"},    {"epoch.advance", "manual"},
+      {"epoch.length", "1281"}, {"epoch.pad", "0"},
+      {"substitute", "tree"},   {"pair", "off"},
+      {"groups", "/etc/folds"}, {"epoch.double_open", "1500ms"},
+      {"layout", "ranked"},     {"state", "/var/lib/x"},
+      {"open", "unseen"},       {"lirs.unit", "page"},
+      {"lirs.page", "16MiB"},   {"lirs.batch", "12"},
+      {"window.samples", "1"},  {"wait", "0s"},
+      {"control.gid", "100"},   {"path", "train/a"}};
+  EXPECT_EQ(std::size(samples), Options().size()) << "a key without a sample";
+  for (const auto& [key, value] : samples) {
+    MountConfig mount;
+    ViewConfig view;
+    const Option* option = FindOption(key);
+    ASSERT_NE(option, nullptr) << key;
+    EXPECT_NE(option->get(mount, view), value) << key;
+    ASSERT_EQ(Set(key, value, &mount, &view), "ok") << key;
+    EXPECT_EQ(option->get(mount, view), value) << key;
+  }
+}
+
+TEST(OptionTable, SetsTypedFields) {
+  MountConfig mount;
+  ViewConfig view;
+  EXPECT_EQ(Set("lirs.page", "64 KiB", &mount, &view), "ok");
+  EXPECT_EQ(view.policy_options.lirs_page, 65536u);
+  EXPECT_EQ(Set("lirs.page", "4096", &mount, &view), "ok");
+  EXPECT_EQ(view.policy_options.lirs_page, 4096u);
+  EXPECT_EQ(Set("wait", "250ms", &mount, &view), "ok");
+  EXPECT_EQ(mount.wait, std::chrono::milliseconds(250));
+  EXPECT_EQ(Set("wait", "2", &mount, &view), "ok");
+  EXPECT_EQ(mount.wait, std::chrono::seconds(2));
+  EXPECT_EQ(Set("epoch.length", "all", &mount, &view), "ok");
+  EXPECT_EQ(view.epoch_length, 0u);
+  EXPECT_EQ(Set("path", "train/", &mount, &view), "ok");
+  EXPECT_EQ(view.path, "train");
+  EXPECT_EQ(Set("path", ".", &mount, &view), "ok");
+  EXPECT_EQ(view.path, "");
+}
+
+TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
+  EXPECT_EQ(Set("policy", "brand"),
+            "policy = brand: must be auto, native, lirs or window");
+  EXPECT_EQ(Set("seed", "-1"),
+            "seed = -1: must be a whole number from 0 to "
+            "18446744073709551615");
+  EXPECT_EQ(Set("lirs.page", "3KiB"),
+            "lirs.page = 3KiB: must be a power of two from 4KiB to 16MiB");
+  EXPECT_EQ(Set("pair", ""), "pair = : must be stem or off");
+  EXPECT_EQ(Set("wait", "2h"),
+            "wait = 2h: must be a time such as 500ms or 10s, at most 1h");
+  EXPECT_EQ(Set("control.gid", "4294967295"),
+            "control.gid = 4294967295: must be a group id from 0 to "
+            "4294967294");
+}
+
+TEST(OptionTable, RefusesValuesOutOfRange) {
+  EXPECT_NE(Set("lirs.page", "2KiB"), "ok");
+  EXPECT_NE(Set("lirs.page", "32MiB"), "ok");
+  EXPECT_NE(Set("lirs.page", "12KiB"), "ok");
+  EXPECT_NE(Set("lirs.page", "18446744073709551615TiB"), "ok");
+  EXPECT_NE(Set("window.samples", "0"), "ok");
+  EXPECT_NE(Set("epoch.length", "0"), "ok");
+  EXPECT_NE(Set("epoch.pad", "1000001"), "ok");
+  EXPECT_NE(Set("epoch.start", "9223372036854775808"), "ok");
+  EXPECT_NE(Set("seed", "18446744073709551616"), "ok");
+  EXPECT_NE(Set("seed", "0x10"), "ok");
+  EXPECT_NE(Set("seed", " 1"), "ok");
+  EXPECT_NE(Set("state", "relative"), "ok");
+  for (const char* path : {"/abs", "a/../b", "..", "a//b", "a/./b",
+                           ".shufflefs", ".shufflefs/view"}) {
+    EXPECT_NE(Set("path", path), "ok") << path;
+  }
+}
+
+TEST(OptionTable, AWrongValueChangesNothing) {
+  MountConfig mount;
+  ViewConfig view;
+  view.seed = Seed(7);
+  EXPECT_NE(Set("seed", "7x", &mount, &view), "ok");
+  EXPECT_EQ(view.seed, Seed(7));
+}
+
+TEST(OptionTable, AnUnknownKeySuggestsTheNearest) {
+  EXPECT_EQ(Set("polcy", "lirs"), "no such key: polcy; did you mean policy?");
+  EXPECT_EQ(Set("page", "4KiB"), "no such key: page; did you mean lirs.page?");
+  EXPECT_EQ(Set("advance", "auto"),
+            "no such key: advance; did you mean epoch.advance?");
+  EXPECT_EQ(Set("epoch_start", "1"),
+            "no such key: epoch_start; did you mean epoch.start?");
+  EXPECT_EQ(Set("Seed", "1"), "no such key: Seed; did you mean seed?");
+  EXPECT_EQ(Set("brand.chunk", "64"), "no such key: brand.chunk");
+  EXPECT_EQ(Set("", "1"), "no such key: ");
+}
+
+TEST(OptionTable, RulesAcrossKeys) {
+  MountConfig mount;
+  mount.views.resize(2);
+  mount.views[0].path = "train";
+  mount.views[1].path = "extra";
+  EXPECT_TRUE(ValidateMount(mount).ok());
+  mount.views[1].path = "train";
+  EXPECT_EQ(ValidateMount(mount).message(),
+            "two views have the path \"train\"");
+  mount.views[1].path = "extra";
+  mount.views[1].groups = "/folds";
+  mount.views[1].substitute = Substitute::kNever;
+  EXPECT_EQ(ValidateMount(mount).message(),
+            "groups has no meaning with substitute = never");
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/paths.h"
+
+#include <gtest/gtest.h>
+
+namespace shufflefs {
+namespace {
+
+TEST(Paths, AbsoluteIsLexical) {
+  EXPECT_EQ(AbsolutePath("a", "/base"), "/base/a");
+  EXPECT_EQ(AbsolutePath("/a", "/base"), "/a");
+  EXPECT_EQ(AbsolutePath("", "/base"), "/base");
+  EXPECT_EQ(AbsolutePath(".", "/base/"), "/base");
+  EXPECT_EQ(AbsolutePath("..", "/base"), "/");
+  EXPECT_EQ(AbsolutePath("../../../x", "/base"), "/x");
+  EXPECT_EQ(AbsolutePath("/a//b/./c/../d/", "/"), "/a/b/d");
+  EXPECT_EQ(AbsolutePath("/no/such/place/..", "/"), "/no/such");
+}
+
+TEST(Paths, DirNames) {
+  EXPECT_EQ(DirName("/a/b"), "/a");
+  EXPECT_EQ(DirName("/a"), "/");
+  EXPECT_EQ(DirName("a"), ".");
+}
+
+TEST(Paths, WorkingDirectoryIsAbsolute) {
+  const absl::StatusOr<std::string> path = WorkingDirectory();
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(path->front(), '/');
+}
+
+}  // namespace
+}  // namespace shufflefs
