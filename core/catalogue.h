@@ -12,14 +12,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
+#include "core/catalogue_tables.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -36,13 +35,19 @@ struct FileAttributes {
   uint32_t nlink = 1;
   uint32_t rdev = 0;
   uint64_t ino = 0;
-  uint64_t size = 0;      // bytes
-  uint64_t blocks = 0;    // 512-byte units
+  uint64_t size = 0;    // bytes
+  uint64_t blocks = 0;  // 512-byte units
   int64_t mtime_ns = 0;
 };
 
 class Catalogue {
  public:
+  // REQUIRES: `tables` are valid (catalogue_file.h checks untrusted ones).
+  // Everybody else gets a catalogue from Scan() or LoadCatalogue().
+  static Catalogue FromTables(CatalogueTables tables);
+  Catalogue(Catalogue&&) = default;
+  Catalogue& operator=(Catalogue&&) = default;
+
   uint32_t entry_count() const;
   uint32_t dir_count() const;  // at least 1: the root
 
@@ -58,8 +63,14 @@ class Catalogue {
   FileAttributes dir_attributes(DirId dir) const;  // works for the root too
   DirId parent(EntryId entry) const;               // directory that holds it
   DirId parent(DirId dir) const;                   // the root's is the root
-  // The directory that an entry of kind kDirectory is.
+  // The directory that an entry of kind kDirectory is, and back; the root has
+  // no entry.
   DirId as_dir(EntryId entry) const;
+  absl::optional<EntryId> entry_of(DirId dir) const;
+  // `dir` and all directories below it are [dir, subtree_end(dir)), and their
+  // entries are adjacent too: [first_entry(dir), entries_end(dir)).
+  DirId subtree_end(DirId dir) const;
+  EntryId entries_end(DirId dir) const;
 
   absl::optional<EntryId> Find(DirId dir, absl::string_view name) const;
   // By path relative to the source ("" = root), following no links.
@@ -74,8 +85,26 @@ class Catalogue {
   uint64_t fingerprint() const;
   uint64_t memory_bytes() const;  // of the tables and name bytes
   uint64_t name_bytes() const;
-  // Directories the scan could not read (no permission), as paths.
+  // What the scan could not read (no permission, an I/O error), as paths. A
+  // directory of these is shown empty or as far as it was read; a file whose
+  // stat failed is not in the catalogue.
   const std::vector<std::string>& unreadable() const;
+
+  // Files that agree in type, permissions, owner, links and device share a
+  // class, dense from 0: a cheap key for caches of what follows from these.
+  uint32_t attribute_class(EntryId entry) const;
+  uint32_t attribute_class_count() const;
+  const CatalogueTables& tables() const { return tables_; }
+
+ private:
+  explicit Catalogue(CatalogueTables tables) : tables_(std::move(tables)) {}
+  FileAttributes FromClass(uint32_t attr_class, uint64_t ino) const;
+
+  // Constant after construction.
+  CatalogueTables tables_;
+  uint64_t file_count_ = 0;
+  uint64_t total_bytes_ = 0;
+  uint64_t fingerprint_ = 0;
 };
 
 }  // namespace shufflefs

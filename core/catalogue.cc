@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/catalogue.h"
+
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace shufflefs {
+namespace {
+
+// Inode numbers of the root's device are shown as they are. Those of another
+// device get its index above this bit; a number that does not fit below it is
+// hashed down, which can collide only with odds of one in 2^48 a pair.
+constexpr int kDeviceShift = 48;
+
+uint64_t ShownInode(uint64_t ino, uint32_t device) {
+  if (device == 0) return ino;
+  uint64_t high = static_cast<uint64_t>(device) << kDeviceShift;
+  if (ino >> kDeviceShift != 0) ino = XXH3_64bits(&ino, sizeof ino);
+  return high | (ino & ((uint64_t{1} << kDeviceShift) - 1));
+}
+
+EntryKind KindOfMode(uint32_t mode) {
+  if (S_ISREG(mode)) return EntryKind::kFile;
+  if (S_ISDIR(mode)) return EntryKind::kDirectory;
+  if (S_ISLNK(mode)) return EntryKind::kLink;
+  return EntryKind::kSpecial;
+}
+
+template <typename T>
+uint64_t BytesOf(const std::vector<T>& column) {
+  return column.capacity() * sizeof(T);
+}
+
+}  // namespace
+
+Catalogue Catalogue::FromTables(CatalogueTables tables) {
+  Catalogue catalogue(std::move(tables));
+  const CatalogueTables& t = catalogue.tables_;
+  for (size_t i = 0; i < t.size.size(); ++i) {
+    if (!S_ISREG(t.classes[t.attr_class[i]].mode)) continue;
+    ++catalogue.file_count_;
+    catalogue.total_bytes_ += t.size[i];
+  }
+  catalogue.fingerprint_ = FingerprintOf(t);
+  return catalogue;
+}
+
+uint32_t Catalogue::entry_count() const {
+  return static_cast<uint32_t>(tables_.size.size());
+}
+uint32_t Catalogue::dir_count() const {
+  return static_cast<uint32_t>(tables_.dirs.size());
+}
+EntryId Catalogue::first_entry(DirId dir) const {
+  return EntryId(tables_.dirs[dir.value()].first_entry);
+}
+uint32_t Catalogue::dir_size(DirId dir) const {
+  return tables_.dirs[dir.value()].entry_count;
+}
+EntryId Catalogue::in_source_order(DirId dir, uint32_t k) const {
+  uint32_t first = tables_.dirs[dir.value()].first_entry;
+  return EntryId(first + tables_.source_order[first + k]);
+}
+
+absl::string_view Catalogue::name(EntryId entry) const {
+  uint32_t i = entry.value();
+  const char* at = tables_.names.data() +
+                   tables_.dirs[tables_.parent[i]].names_base +
+                   tables_.name_offset[i];
+  return absl::string_view(at + 1, static_cast<uint8_t>(*at));
+}
+
+EntryKind Catalogue::kind(EntryId entry) const {
+  return KindOfMode(tables_.classes[tables_.attr_class[entry.value()]].mode);
+}
+
+FileAttributes Catalogue::FromClass(uint32_t attr_class, uint64_t ino) const {
+  const auto& shared = tables_.classes[attr_class];
+  FileAttributes result;
+  result.kind = KindOfMode(shared.mode);
+  result.mode = shared.mode;
+  result.uid = shared.uid;
+  result.gid = shared.gid;
+  result.nlink = shared.nlink;
+  result.rdev = shared.rdev;
+  result.ino = ShownInode(ino, shared.device);
+  return result;
+}
+
+FileAttributes Catalogue::attributes(EntryId entry) const {
+  uint32_t i = entry.value();
+  FileAttributes result = FromClass(tables_.attr_class[i], tables_.ino[i]);
+  result.size = result.kind == EntryKind::kDirectory
+                    ? tables_.dirs[tables_.size[i]].size
+                    : tables_.size[i];
+  result.mtime_ns = tables_.mtime_ns[i];
+  result.blocks = tables_.blocks[i];
+  if (tables_.blocks[i] == CatalogueTables::kLargeBlocks) {
+    auto at = std::lower_bound(tables_.large_blocks.begin(),
+                               tables_.large_blocks.end(),
+                               std::make_pair(i, uint64_t{0}));
+    result.blocks = at->second;
+  }
+  return result;
+}
+
+FileAttributes Catalogue::dir_attributes(DirId dir) const {
+  uint32_t entry = tables_.dirs[dir.value()].entry;
+  if (entry != CatalogueTables::kNoEntry) return attributes(EntryId(entry));
+  const auto& root = tables_.root;
+  FileAttributes result = FromClass(root.attr_class, root.ino);
+  result.size = tables_.dirs[0].size;
+  result.blocks = root.blocks;
+  result.mtime_ns = root.mtime_ns;
+  return result;
+}
+
+DirId Catalogue::parent(EntryId entry) const {
+  return DirId(tables_.parent[entry.value()]);
+}
+DirId Catalogue::parent(DirId dir) const {
+  return DirId(tables_.dirs[dir.value()].parent);
+}
+DirId Catalogue::as_dir(EntryId entry) const {
+  return DirId(static_cast<uint32_t>(tables_.size[entry.value()]));
+}
+absl::optional<EntryId> Catalogue::entry_of(DirId dir) const {
+  uint32_t entry = tables_.dirs[dir.value()].entry;
+  if (entry == CatalogueTables::kNoEntry) return absl::nullopt;
+  return EntryId(entry);
+}
+DirId Catalogue::subtree_end(DirId dir) const {
+  return DirId(tables_.dirs[dir.value()].subtree_end);
+}
+EntryId Catalogue::entries_end(DirId dir) const {
+  const auto& last = tables_.dirs[subtree_end(dir).value() - 1];
+  return EntryId(last.first_entry + last.entry_count);
+}
+
+absl::optional<EntryId> Catalogue::Find(DirId dir,
+                                        absl::string_view wanted) const {
+  uint32_t low = tables_.dirs[dir.value()].first_entry;
+  uint32_t end = low + tables_.dirs[dir.value()].entry_count;
+  uint32_t high = end;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (name(EntryId(middle)) < wanted) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == end || name(EntryId(low)) != wanted) return absl::nullopt;
+  return EntryId(low);
+}
+
+absl::optional<DirId> Catalogue::FindDir(absl::string_view path) const {
+  if (path.empty()) return DirId(0);
+  absl::optional<EntryId> entry = FindPath(path);
+  if (!entry || kind(*entry) != EntryKind::kDirectory) return absl::nullopt;
+  return as_dir(*entry);
+}
+
+absl::optional<EntryId> Catalogue::FindPath(absl::string_view path) const {
+  DirId dir(0);
+  for (;;) {
+    size_t slash = path.find('/');
+    absl::optional<EntryId> entry = Find(dir, path.substr(0, slash));
+    if (!entry || slash == absl::string_view::npos) return entry;
+    if (kind(*entry) != EntryKind::kDirectory) return absl::nullopt;
+    dir = as_dir(*entry);
+    path.remove_prefix(slash + 1);
+  }
+}
+
+std::string Catalogue::path(EntryId entry) const {
+  std::string result = path(parent(entry));
+  if (!result.empty()) result += '/';
+  absl::string_view last = name(entry);
+  result.append(last.data(), last.size());
+  return result;
+}
+
+std::string Catalogue::path(DirId dir) const {
+  // Front to back: first how long it is, then the names from its end.
+  size_t length = 0;
+  for (DirId d = dir; d != DirId(0); d = parent(d)) {
+    length += name(*entry_of(d)).size() + 1;
+  }
+  if (length == 0) return "";
+  std::string result(length - 1, '/');
+  size_t end = result.size();
+  for (DirId d = dir; d != DirId(0); d = parent(d)) {
+    absl::string_view part = name(*entry_of(d));
+    end -= part.size();
+    std::memcpy(&result[end], part.data(), part.size());
+    if (end > 0) --end;  // the slash
+  }
+  return result;
+}
+
+uint64_t Catalogue::file_count() const { return file_count_; }
+uint64_t Catalogue::total_bytes() const { return total_bytes_; }
+uint64_t Catalogue::fingerprint() const { return fingerprint_; }
+uint64_t Catalogue::name_bytes() const { return tables_.names.size(); }
+
+uint64_t Catalogue::memory_bytes() const {
+  const CatalogueTables& t = tables_;
+  return BytesOf(t.dirs) + BytesOf(t.name_offset) + BytesOf(t.parent) +
+         BytesOf(t.attr_class) + BytesOf(t.blocks) + BytesOf(t.source_order) +
+         BytesOf(t.size) + BytesOf(t.ino) + BytesOf(t.mtime_ns) +
+         BytesOf(t.names) + BytesOf(t.classes) + BytesOf(t.large_blocks);
+}
+
+const std::vector<std::string>& Catalogue::unreadable() const {
+  return tables_.unreadable;
+}
+uint32_t Catalogue::attribute_class(EntryId entry) const {
+  return tables_.attr_class[entry.value()];
+}
+uint32_t Catalogue::attribute_class_count() const {
+  return static_cast<uint32_t>(tables_.classes.size());
+}
+
+}  // namespace shufflefs

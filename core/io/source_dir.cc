@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/source_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr int kAlways = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr int kWriting = O_CREAT | O_TRUNC | O_APPEND;
+// What one openat2 takes; longer paths are walked in pieces of whole
+// components (a component has at most 255 bytes).
+constexpr size_t kPiece = PATH_MAX - NAME_MAX - 2;
+constexpr int kAgainLimit = 64;  // openat2's EAGAIN: a rename raced with it
+
+int Openat2(int dir, const char* path, int flags) {
+  open_how how = {};
+  how.flags = static_cast<unsigned>(flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
+}
+
+// openat with EINTR retried; -errno on failure.
+int Openat(int dir, const char* path, int flags) {
+  for (;;) {
+    int fd = openat(dir, path, flags);
+    if (fd >= 0) return fd;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+bool IsRelativeAndClean(absl::string_view path) {
+  if (path.empty()) return true;
+  if (path.find('\0') != absl::string_view::npos) return false;
+  for (;;) {
+    size_t slash = path.find('/');
+    absl::string_view part = path.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == absl::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+absl::Status BadPath(absl::string_view path) {
+  return ErrnoStatus(EINVAL, absl::StrCat(path, ": not a path in the source"));
+}
+
+bool IsLink(int dir, const char* name) {
+  struct stat st;
+  return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISLNK(st.st_mode);
+}
+
+absl::StatusOr<struct stat> StatHeld(int fd, absl::string_view path) {
+  struct stat st;
+  if (fstatat(fd, "", &st, AT_EMPTY_PATH) != 0) return ErrnoStatus(errno, path);
+  return st;
+}
+
+}  // namespace
+
+absl::StatusOr<SourceDir> SourceDir::At(const std::string& path) {
+  ASSIGN_OR_RETURN(SourceDir dir, At(path, Lookup::kKernel));
+  // Old sandboxes answer EPERM to calls that they do not know.
+  int fd = Openat2(dir.fd(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    dir.lookup_ = Lookup::kComponents;
+  } else {
+    close(fd);
+  }
+  return dir;
+}
+
+absl::StatusOr<SourceDir> SourceDir::At(const std::string& path,
+                                        Lookup lookup) {
+  int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  int noatime = O_NOATIME;
+  int fd = Openat(AT_FDCWD, path.c_str(), flags | noatime);
+  if (fd == -EPERM) {
+    noatime = 0;
+    fd = Openat(AT_FDCWD, path.c_str(), flags);
+  }
+  if (fd < 0) return ErrnoStatus(-fd, path);
+  return SourceDir(path, UniqueFd(fd), lookup, noatime);
+}
+
+int SourceDir::ResolveShort(int dir, const char* path, int flags) const {
+  for (int again = 0;;) {
+    int fd = Openat2(dir, path, flags);
+    if (fd >= 0) return fd;
+    if (errno == EAGAIN && ++again < kAgainLimit) continue;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+int SourceDir::ResolveComponents(const std::string& path, int flags) const {
+  UniqueFd walked;
+  int dir = fd();
+  size_t begin = 0;
+  for (size_t slash = path.find('/'); slash != std::string::npos;
+       slash = path.find('/', begin)) {
+    std::string part = path.substr(begin, slash - begin);
+    UniqueFd next(openat(dir, part.c_str(),
+                         O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next.valid()) {
+      int error = errno;
+      return error == ENOTDIR && IsLink(dir, part.c_str()) ? -ELOOP : -error;
+    }
+    walked = std::move(next);
+    dir = walked.get();
+    begin = slash + 1;
+  }
+  const char* last = path.c_str() + begin;
+  int opened = Openat(dir, last, flags | O_NOFOLLOW);
+  // With O_DIRECTORY the kernel says ENOTDIR of a link it did not follow.
+  return opened == -ENOTDIR && IsLink(dir, last) ? -ELOOP : opened;
+}
+
+int SourceDir::Resolve(const std::string& path, int flags) const {
+  if (path.empty()) return Openat(fd(), ".", flags & ~O_NOFOLLOW);
+  if (lookup_ == Lookup::kComponents) return ResolveComponents(path, flags);
+  if (path.size() < PATH_MAX) return ResolveShort(fd(), path.c_str(), flags);
+  UniqueFd walked;
+  size_t begin = 0;
+  while (path.size() - begin >= PATH_MAX) {
+    size_t slash = path.rfind('/', begin + kPiece);
+    if (slash == std::string::npos || slash < begin) return -ENAMETOOLONG;
+    int next = ResolveShort(walked.valid() ? walked.get() : fd(),
+                            path.substr(begin, slash - begin).c_str(),
+                            O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (next < 0) return next;
+    walked = UniqueFd(next);
+    begin = slash + 1;
+  }
+  return ResolveShort(walked.get(), path.c_str() + begin, flags);
+}
+
+absl::StatusOr<UniqueFd> SourceDir::Open(absl::string_view path,
+                                         int flags) const {
+  if ((flags & O_ACCMODE) != O_RDONLY || (flags & kWriting) != 0 ||
+      (flags & O_TMPFILE) == O_TMPFILE) {
+    return ErrnoStatus(EROFS, absl::StrCat(path, ": the source is read-only"));
+  }
+  if (!IsRelativeAndClean(path)) return BadPath(path);
+  std::string name(path);
+  // openat2 takes nothing beside O_PATH that has no meaning there.
+  bool path_only = (flags & O_PATH) != 0;
+  int always = path_only ? O_CLOEXEC : kAlways;
+  int noatime = path_only ? 0 : noatime_;
+  int fd = Resolve(name, flags | always | noatime);
+  // Not the owner of this one file.
+  if (fd == -EPERM && noatime != 0) fd = Resolve(name, flags | always);
+  if (fd < 0) return ErrnoStatus(-fd, path);
+  return UniqueFd(fd);
+}
+
+absl::StatusOr<struct stat> SourceDir::Stat(absl::string_view path) const {
+  if (!IsRelativeAndClean(path)) return BadPath(path);
+  ASSIGN_OR_RETURN(UniqueFd entry, Hold(path));
+  return StatHeld(entry.get(), path);
+}
+
+absl::StatusOr<std::string> SourceDir::ReadLink(absl::string_view path) const {
+  if (!IsRelativeAndClean(path)) return BadPath(path);
+  ASSIGN_OR_RETURN(UniqueFd entry, Hold(path));
+  ASSIGN_OR_RETURN(struct stat st, StatHeld(entry.get(), path));
+  if (!S_ISLNK(st.st_mode)) {
+    return ErrnoStatus(EINVAL, absl::StrCat(path, ": not a symbolic link"));
+  }
+  std::string target(PATH_MAX, '\0');
+  ssize_t length = readlinkat(entry.get(), "", target.data(), target.size());
+  if (length < 0) return ErrnoStatus(errno, path);
+  target.resize(static_cast<size_t>(length));
+  return target;
+}
+
+// A descriptor of whatever is at `path`, a link included; reads nothing.
+absl::StatusOr<UniqueFd> SourceDir::Hold(absl::string_view path) const {
+  int fd = Resolve(std::string(path), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(-fd, path);
+  return UniqueFd(fd);
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source directory: one descriptor, opened before the mount, through
+// which everything below is reached. So the source may be the mountpoint, and
+// no path is ever resolved from the root of the file system again.
+//
+// Paths are relative to the source, as the catalogue gives them: no leading
+// or trailing slash, no empty, "." or ".." component, any other bytes, any
+// length (also beyond PATH_MAX); "" is the source itself. Neither the last
+// component nor one before it is ever followed if it is a symbolic link.
+//
+// Errors carry the errno as payload (core/status.h): EINVAL for a path that
+// is not as above, ELOOP where a link is in the way, ENOENT, EACCES, EIO, …
+//
+// Thread-safe: constant after construction. Every method may block for as
+// long as the source's file system does.
+#ifndef SHUFFLEFS_CORE_IO_SOURCE_DIR_H_
+#define SHUFFLEFS_CORE_IO_SOURCE_DIR_H_
+
+#include <sys/stat.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/io/unique_fd.h"
+
+namespace shufflefs {
+
+class SourceDir {
+ public:
+  // kKernel: one openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS) a path.
+  // kComponents: one openat(O_NOFOLLOW) a component, for kernels before 5.6
+  // and sandboxes that refuse openat2.
+  enum class Lookup { kKernel, kComponents };
+
+  // Opens the directory at `path` (links in `path` itself are followed: it is
+  // the user's argument). Chooses the lookup that works here.
+  static absl::StatusOr<SourceDir> At(const std::string& path);
+  static absl::StatusOr<SourceDir> At(const std::string& path, Lookup lookup);
+
+  SourceDir(SourceDir&&) = default;
+  SourceDir& operator=(SourceDir&&) = default;
+
+  // Opens for reading. O_CLOEXEC and O_NONBLOCK (a FIFO never hangs) are
+  // always set, O_NOATIME where the process may. `flags` may add O_DIRECTORY,
+  // O_DIRECT and the like; asking to write, create or truncate is EROFS.
+  // Does not look at what was opened: fstat it before trusting its kind.
+  absl::StatusOr<UniqueFd> Open(absl::string_view path, int flags) const;
+  // lstat.
+  absl::StatusOr<struct stat> Stat(absl::string_view path) const;
+  // The target of the symbolic link at `path`; EINVAL if it is none.
+  absl::StatusOr<std::string> ReadLink(absl::string_view path) const;
+
+  int fd() const { return fd_.get(); }
+  const std::string& path() const { return path_; }  // as given to At()
+  Lookup lookup() const { return lookup_; }
+
+ private:
+  SourceDir(std::string path, UniqueFd fd, Lookup lookup, int noatime)
+      : path_(std::move(path)),
+        fd_(std::move(fd)),
+        lookup_(lookup),
+        noatime_(noatime) {}
+
+  absl::StatusOr<UniqueFd> Hold(absl::string_view path) const;
+  // Return a descriptor or -errno.
+  int Resolve(const std::string& path, int flags) const;
+  int ResolveShort(int dir, const char* path, int flags) const;
+  int ResolveComponents(const std::string& path, int flags) const;
+
+  std::string path_;
+  UniqueFd fd_;
+  Lookup lookup_;
+  int noatime_;  // O_NOATIME or 0
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_SOURCE_DIR_H_

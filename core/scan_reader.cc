@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scan_reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "absl/strings/string_view.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kListBytes = 256 * 1024;  // one getdents call
+
+bool SameClass(const struct stat& a, const struct stat& b) {
+  return a.st_mode == b.st_mode && a.st_uid == b.st_uid &&
+         a.st_gid == b.st_gid && a.st_nlink == b.st_nlink &&
+         a.st_rdev == b.st_rdev && a.st_dev == b.st_dev;
+}
+
+void AddName(ScannedDir& dir, uint64_t ino, absl::string_view name) {
+  if (dir.batches.empty() ||
+      dir.batches.back()->entries.size() == ScannedBatch::kEntries) {
+    auto batch = std::make_unique<ScannedBatch>();
+    batch->first_ordinal = dir.entry_count();
+    batch->entries.reserve(ScannedBatch::kEntries);
+    dir.batches.push_back(std::move(batch));
+  }
+  ScannedBatch& batch = *dir.batches.back();
+  ScannedEntry entry;
+  entry.ino = ino;
+  entry.name = static_cast<uint32_t>(batch.names.size());
+  batch.entries.push_back(entry);
+  batch.names += static_cast<char>(name.size());
+  batch.names.append(name.data(), name.size());
+  batch.names += '\0';
+}
+
+}  // namespace
+
+uint32_t ClassTable::Intern(const struct stat& st) {
+  Class wanted = {st.st_mode,
+                  st.st_uid,
+                  st.st_gid,
+                  static_cast<uint32_t>(st.st_nlink),
+                  static_cast<uint32_t>(st.st_rdev),
+                  0};
+  MutexLock lock(mu_);
+  wanted.device = devices_.emplace(st.st_dev, devices_.size()).first->second;
+  auto [at, fresh] = numbers_.emplace(wanted, classes_.size());
+  if (fresh) classes_.push_back(wanted);
+  return at->second;
+}
+
+std::vector<ClassTable::Class> ClassTable::Take() {
+  MutexLock lock(mu_);
+  return std::move(classes_);
+}
+
+bool ListNames(const OpenDir& open, const std::string& skip,
+               const std::function<void(ScannedBatch* batch)>& full,
+               const std::function<bool()>& stopping) {
+  ScannedDir& dir = *open.dir;
+  std::vector<char> buffer(kListBytes);
+  size_t handed_out = 0;
+  while (!stopping()) {
+    ssize_t got = getdents64(open.fd.get(), buffer.data(), buffer.size());
+    if (got <= 0) return got == 0;
+    for (ssize_t at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<dirent64*>(buffer.data() + at);
+      at += entry->d_reclen;
+      absl::string_view name(entry->d_name);
+      bool left_out = !skip.empty() && name == skip;
+      if (name == "." || name == ".." || left_out) continue;
+      AddName(dir, entry->d_ino, name);
+    }
+    for (; handed_out + 1 < dir.batches.size(); ++handed_out) {
+      full(dir.batches[handed_out].get());
+    }
+  }
+  return true;
+}
+
+BatchStat::Findings BatchStat::Run() {
+  const std::vector<ScannedEntry>& entries = batch_.entries;
+  // In inode order: on a disk the inodes then lie in one direction, while
+  // readdir's order is that of a hash.
+  std::vector<uint32_t> order(entries.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return entries[a].ino < entries[b].ino;
+  });
+  for (uint32_t index : order) StatEntry(index);
+  return std::move(findings_);
+}
+
+void BatchStat::StatEntry(uint32_t index) {
+  ScannedEntry& entry = batch_.entries[index];
+  const char* name = batch_.names.data() + entry.name + 1;
+  struct stat st;
+  if (fstatat(open_.fd.get(), name, &st,
+              AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0) {
+    if (errno == EACCES) {
+      open_.refused.store(true, std::memory_order_relaxed);
+    } else if (errno != ENOENT) {
+      findings_.failed.emplace_back(name);
+    }
+    return;
+  }
+  if (S_ISDIR(st.st_mode) && skip_(st)) return;
+  entry.attr_class = ClassOf(st);
+  entry.ino = st.st_ino;
+  entry.size = static_cast<uint64_t>(st.st_size);
+  entry.blocks = static_cast<uint64_t>(st.st_blocks);
+  entry.mtime_ns = int64_t{st.st_mtim.tv_sec} * 1000000000 + st.st_mtim.tv_nsec;
+  if (S_ISDIR(st.st_mode)) AddChild(index, st);
+}
+
+uint32_t BatchStat::ClassOf(const struct stat& st) {
+  if (last_class_ == ScannedEntry::kDropped || !SameClass(st, last_)) {
+    last_class_ = classes_.Intern(st);
+    last_ = st;
+  }
+  return last_class_;
+}
+
+void BatchStat::AddChild(uint32_t index, const struct stat& st) {
+  auto child = std::make_unique<ScannedDir>();
+  child->parent = open_.dir;
+  child->name = batch_.names.c_str() + batch_.entries[index].name + 1;
+  child->size = static_cast<uint64_t>(st.st_size);
+  child->ino = st.st_ino;
+  child->device = st.st_dev;
+  ScannedDir* added = child.get();
+  {
+    MutexLock lock(open_.mu);
+    open_.dir->children.emplace_back(batch_.first_ordinal + index,
+                                     std::move(child));
+  }
+  for (const ScannedDir* up = open_.dir; up != nullptr; up = up->parent) {
+    if (up->ino == added->ino && up->device == added->device) {
+      // A bind mount of a directory into itself has no end.
+      findings_.loops.push_back(added);
+      return;
+    }
+  }
+  findings_.dirs.push_back(added);
+}
+
+}  // namespace shufflefs
