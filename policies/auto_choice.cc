@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/auto_choice.h"
+
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace shufflefs {
+namespace {
+
+using Device = DatasetFacts::Device;
+
+std::string Bytes(uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"KiB", "MiB", "GiB", "TiB",
+                                                 "PiB"};
+  if (bytes < 1024) return absl::StrCat(bytes, " bytes");
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1023.95 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return absl::StrFormat("%.1f %s", value, kUnits[unit]);
+}
+
+std::string Found(const DatasetFacts& facts) {
+  return absl::StrCat(
+      facts.layout.empty() ? "" : absl::StrCat(facts.layout, "; "), facts.files,
+      facts.files == 1 ? " file, " : " files, ", Bytes(facts.bytes));
+}
+
+bool Fits(const DatasetFacts& facts) {
+  return facts.memory_bytes > 0 && facts.bytes <= facts.memory_bytes;
+}
+
+std::string AgainstMemory(const DatasetFacts& facts) {
+  if (facts.memory_bytes == 0) return "the size of memory is not known";
+  return absl::StrCat(Fits(facts) ? "fits in memory (" : "larger than memory (",
+                      Bytes(facts.memory_bytes), ")");
+}
+
+std::string DeviceClause(Device device) {
+  switch (device) {
+    case Device::kMemory:
+      return "source is in memory";
+    case Device::kFlash:
+      return "source is on flash, where random reads are cheap";
+    case Device::kSeekBound:
+      return "source seeks for each random read";
+    case Device::kLatencyBound:
+      return "source has a high latency for each read";
+    case Device::kUnknown:
+      break;
+  }
+  return "device not recognised";
+}
+
+// What to expect, and what a user could ask for.
+std::string Advice(const DatasetFacts& facts) {
+  if (facts.device == Device::kMemory) {
+    return "no gain in speed to expect from any policy";
+  }
+  if (Fits(facts)) return "no gain in speed to expect after the first epoch";
+  if (facts.device == Device::kFlash) {
+    return "little gain in speed to expect; -o policy=lirs,layout=ranked gives "
+           "readers in name order a full shuffle";
+  }
+  if (facts.device == Device::kUnknown) {
+    return "no gain can be promised; -o policy=lirs,layout=ranked gives "
+           "readers in name order a full shuffle";
+  }
+  return "readers in name order gain by "
+         "-o policy=lirs,lirs.unit=page,layout=ranked, a client that draws "
+         "names at random by none of the policies so far";
+}
+
+// Whether names could show other samples, and why auto leaves them.
+std::string NamesClause(const DatasetFacts& facts) {
+  if (!facts.names_may_move) return "names keep their own samples";
+  std::string clause = absl::StrCat(
+      "samples could move inside ", facts.classes,
+      facts.classes == 1 ? " class" : " classes",
+      " (-o policy=lirs,substitute=directory), which auto leaves to you");
+  if (!facts.has_validation_split) {
+    absl::StrAppend(&clause,
+                    ": no validation split beside them, so a client may split "
+                    "by name");
+  }
+  return clause;
+}
+
+}  // namespace
+
+AutoChoice ChooseAuto(const DatasetFacts& facts) {
+  if (facts.files == 0) {
+    return {.policy = "native", .why = "no files: native, nothing to shuffle"};
+  }
+  return {.policy = "native",
+          .why = absl::StrCat(Found(facts), ", ", AgainstMemory(facts), "; ",
+                              DeviceClause(facts.device), ": native, ",
+                              Advice(facts), "; ", NamesClause(facts))};
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders that several policies use: the source's own, a keyed permutation,
+// and a rotation. All are O(1) in memory and time, immutable, and may be
+// called by any thread.
+#ifndef SHUFFLEFS_POLICIES_BASIC_ORDERS_H_
+#define SHUFFLEFS_POLICIES_BASIC_ORDERS_H_
+
+#include <cstdint>
+
+#include "core/permutation.h"
+#include "core/policy.h"
+#include "core/random.h"
+
+namespace shufflefs {
+
+// Sample i at position i.
+class IdentityOrder : public Order {
+ public:
+  explicit IdentityOrder(uint64_t size) : size_(size) {}
+  uint64_t size() const override { return size_; }
+  uint64_t SampleAt(uint64_t position) const override { return position; }
+  uint64_t PositionOf(uint64_t sample) const override { return sample; }
+
+ private:
+  const uint64_t size_;
+};
+
+// A full random shuffle.
+class PermutationOrder : public Order {
+ public:
+  PermutationOrder(uint64_t size, RandomKey key) : permutation_(size, key) {}
+  uint64_t size() const override { return permutation_.size(); }
+  uint64_t SampleAt(uint64_t position) const override {
+    return permutation_.Apply(position);
+  }
+  uint64_t PositionOf(uint64_t sample) const override {
+    return permutation_.Inverse(sample);
+  }
+
+ private:
+  const Permutation permutation_;
+};
+
+// Sample `start` at position 0, and on from there, around the end.
+class RotationOrder : public Order {
+ public:
+  // REQUIRES: start < size, or both are 0.
+  RotationOrder(uint64_t size, uint64_t start) : size_(size), start_(start) {}
+  uint64_t size() const override { return size_; }
+  uint64_t SampleAt(uint64_t position) const override {
+    return position < size_ - start_ ? position + start_
+                                     : position - (size_ - start_);
+  }
+  uint64_t PositionOf(uint64_t sample) const override {
+    return sample >= start_ ? sample - start_ : sample + (size_ - start_);
+  }
+
+ private:
+  const uint64_t size_;
+  const uint64_t start_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_POLICIES_BASIC_ORDERS_H_

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// lirs: a full random shuffle without pre-processing, after Ke, Cheng, Yang,
+// "LIRS: Enabling efficient machine learning on NVM-based storage via a
+// lightweight implementation of random shuffling", arXiv:1810.04509 (2018).
+//
+// unit=instance (the paper's random shuffling of the whole data set)
+//   Guarantees: each epoch is an independent uniform-looking permutation of
+//     all samples.
+//   Read pattern: one random read a sample. Right where those are cheap:
+//     flash, NVM, memory. On a disk that seeks it is slower than no shuffle.
+//   Memory: O(1), where the paper's random assignment table takes 8 bytes a
+//     sample. Cost: about 10 to 30 ns a lookup, either way.
+//   Listing: another permutation.
+//
+// unit=page (the paper's page-aware random shuffling)
+//   Guarantees: blocks (samples that start in the same lirs.page bytes of the
+//     device) come in random order. With lirs.batch = W > 1 the samples of W
+//     consecutive blocks of that order are shuffled among each other, else
+//     those of one block: the samples of any block lie within one such batch,
+//     so a reader that holds W pages reads every page once. Samples of
+//     different batches never mix within an epoch; larger pages and batches
+//     read better resp. mix better.
+//   Read pattern: random pages, whole pages.
+//   Memory: the stratum's BlockMap, and 4 bytes a block an order (none if
+//     every sample is its own block).
+//   Cost: making an order is O(1); its first lookup sums up the sizes of all
+//     blocks, some 40 ns a block; each lookup costs two permutations and a
+//     binary search.
+//   Listing: a rotation that starts at the first sample of a random batch, or
+//     anywhere where there is only one batch.
+//   A stratum without blocks is ordered as one in which every sample is its
+//     own block in path order.
+#ifndef SHUFFLEFS_POLICIES_LIRS_H_
+#define SHUFFLEFS_POLICIES_LIRS_H_
+
+#include <memory>
+
+#include "core/policy.h"
+
+namespace shufflefs {
+
+class LirsPolicy : public Policy {
+ public:
+  // REQUIRES: CheckPolicyOptions(options).ok(), policies/registry.h.
+  explicit LirsPolicy(const PolicyOptions& options) : options_(options) {}
+
+  absl::string_view name() const override { return "lirs"; }
+  Consumption consumption() const override { return Consumption::kPlanned; }
+  bool wants_blocks() const override;
+  uint64_t block_bytes() const override;
+  std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
+                                         Epoch epoch) const override;
+  std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
+                                           Epoch epoch) const override;
+
+ private:
+  const PolicyOptions options_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_POLICIES_LIRS_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// native: the source as it is.
+//
+// Guarantees: every name shows its own sample and directories list in the
+//   source's order, in every epoch. Nothing is shuffled by the filesystem.
+// Read pattern: the client's own.
+// Memory and cost: none.
+// Use it for validation splits, for a client whose own shuffle is wanted
+//   unchanged, and as the yardstick of every other policy.
+#ifndef SHUFFLEFS_POLICIES_NATIVE_H_
+#define SHUFFLEFS_POLICIES_NATIVE_H_
+
+#include <memory>
+
+#include "core/policy.h"
+
+namespace shufflefs {
+
+class NativePolicy : public Policy {
+ public:
+  absl::string_view name() const override { return "native"; }
+  Consumption consumption() const override { return Consumption::kSource; }
+  std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
+                                         Epoch epoch) const override;
+  std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
+                                           Epoch epoch) const override;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_POLICIES_NATIVE_H_

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/registry.h"
+
+#include <array>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "policies/lirs.h"
+#include "policies/native.h"
+#include "policies/window.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kMinPage = uint64_t{4} << 10;
+constexpr uint64_t kMaxPage = uint64_t{16} << 20;
+
+struct Entry {
+  absl::string_view name;
+  absl::string_view help;
+  std::unique_ptr<const Policy> (*make)(const PolicyOptions& options);
+};
+
+constexpr std::array<Entry, 3> kEntries = {{
+    {"native", "names, bytes and listing order as in the source",
+     [](const PolicyOptions&) -> std::unique_ptr<const Policy> {
+       return std::make_unique<NativePolicy>();
+     }},
+    {"lirs",
+     "full random shuffle each epoch: of samples (lirs.unit=instance), or of "
+     "pages of the device (lirs.unit=page)",
+     [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
+       return std::make_unique<LirsPolicy>(options);
+     }},
+    {"window",
+     "baseline: a shuffle queue of window.samples over the source's order",
+     [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
+       return std::make_unique<WindowPolicy>(options);
+     }},
+}};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Policy>> MakePolicy(
+    absl::string_view name, const PolicyOptions& options) {
+  const absl::Status checked = CheckPolicyOptions(options);
+  if (!checked.ok()) return checked;
+  for (const Entry& entry : kEntries) {
+    if (entry.name == name) return entry.make(options);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("policy: there is no \"", name, "\"; the policies are ",
+                   absl::StrJoin(PolicyNames(), ", ")));
+}
+
+absl::Status CheckPolicyOptions(const PolicyOptions& options) {
+  const uint64_t page = options.lirs_page;
+  if (!std::has_single_bit(page) || page < kMinPage || page > kMaxPage) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lirs.page: ", page, " is not a power of two from ",
+                     kMinPage, " (4 KiB) to ", kMaxPage, " (16 MiB)"));
+  }
+  if (options.window_samples < 1) {
+    return absl::InvalidArgumentError(
+        "window.samples: 0 is less than 1, the smallest queue");
+  }
+  return absl::OkStatus();
+}
+
+std::vector<absl::string_view> PolicyNames() {
+  std::vector<absl::string_view> names;
+  for (const Entry& entry : kEntries) names.push_back(entry.name);
+  return names;
+}
+
+absl::string_view PolicyHelp(absl::string_view name) {
+  for (const Entry& entry : kEntries) {
+    if (entry.name == name) return entry.help;
+  }
+  return "";
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/window.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "core/random.h"
+#include "policies/basic_orders.h"
+
+namespace shufflefs {
+namespace {
+
+// A table of the whole epoch. Rep holds any sample.
+template <typename Rep>
+class QueueOrder : public Order {
+ public:
+  QueueOrder(uint64_t size, uint64_t window, RandomKey key)
+      : size_(size), window_(std::min(size, window)), key_(key) {}
+
+  uint64_t size() const override { return size_; }
+  uint64_t SampleAt(uint64_t position) const override {
+    std::call_once(once_, [this] { Run(); });
+    return sample_at_[position];
+  }
+  uint64_t PositionOf(uint64_t sample) const override {
+    std::call_once(once_, [this] { Run(); });
+    return position_of_[sample];
+  }
+
+ private:
+  void Run() const {
+    Rng rng(key_);
+    std::vector<Rep> queue(window_);
+    for (uint64_t i = 0; i < window_; ++i) queue[i] = static_cast<Rep>(i);
+    sample_at_.resize(size_);
+    position_of_.resize(size_);
+    uint64_t next = window_;
+    for (uint64_t position = 0; position < size_; ++position) {
+      const uint64_t drawn = rng.Bounded(queue.size());
+      const Rep sample = queue[drawn];
+      sample_at_[position] = sample;
+      position_of_[sample] = static_cast<Rep>(position);
+      if (next < size_) {
+        queue[drawn] = static_cast<Rep>(next++);
+      } else {
+        queue[drawn] = queue.back();
+        queue.pop_back();
+      }
+    }
+  }
+
+  // Constant after construction.
+  const uint64_t size_;
+  const uint64_t window_;
+  const RandomKey key_;
+  // Self-synchronised: made by the first lookup, constant afterwards.
+  mutable std::once_flag once_;
+  mutable std::vector<Rep> sample_at_;
+  mutable std::vector<Rep> position_of_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Order> WindowPolicy::MakeOrder(const Stratum& stratum,
+                                                     Seed seed,
+                                                     Epoch epoch) const {
+  const RandomKey key =
+      DeriveKey(seed, epoch, stratum.key, Purpose::kShuffleQueue);
+  if (stratum.size <= std::numeric_limits<uint32_t>::max()) {
+    return std::make_unique<QueueOrder<uint32_t>>(stratum.size, window_, key);
+  }
+  return std::make_unique<QueueOrder<uint64_t>>(stratum.size, window_, key);
+}
+
+std::unique_ptr<const Order> WindowPolicy::MakeListing(const Stratum& stratum,
+                                                       Seed seed,
+                                                       Epoch epoch) const {
+  if (stratum.size == 0) return std::make_unique<IdentityOrder>(0);
+  Rng rng(DeriveKey(seed, epoch, stratum.key, Purpose::kRotation));
+  return std::make_unique<RotationOrder>(stratum.size,
+                                         rng.Bounded(stratum.size));
+}
+
+}  // namespace shufflefs

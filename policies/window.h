@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// window: a baseline, the shuffle queue of an input pipeline (tf.data's
+// Dataset.shuffle(buffer_size), after the TensorFlow input pipeline that the
+// LIRS paper, arXiv:1810.04509, compares itself with). Not a policy to choose
+// for its own sake: it shows what a bounded queue over a sorted source does.
+//
+// Guarantees: the source's path order goes through a queue of W samples
+//   (window.samples); each step supplies a uniformly drawn one of them and
+//   refills its place. A sample never comes more than W-1 positions early; it
+//   may come late without bound. W >= number of samples is a full shuffle,
+//   W = 1 the source's order in every epoch.
+// Read pattern: the source's order, within W samples.
+// Memory: 8 bytes a sample an order (16 from 2^32 samples), for there is no
+//   formula for a queue's state: the first lookup runs the whole epoch, about
+//   10 ns a sample. Making an order is O(1), a lookup one table access.
+// Listing: a rotation by a random number of samples.
+//
+// Bit for bit: the queue starts with samples 0 … min(W, n)-1. At each
+// position d = Rng(key).Bounded(queue length) is drawn and queue[d] supplied;
+// the next sample of the source, or, after the last, the queue's last element,
+// takes its place.
+#ifndef SHUFFLEFS_POLICIES_WINDOW_H_
+#define SHUFFLEFS_POLICIES_WINDOW_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "core/policy.h"
+
+namespace shufflefs {
+
+class WindowPolicy : public Policy {
+ public:
+  // REQUIRES: CheckPolicyOptions(options).ok(), policies/registry.h.
+  explicit WindowPolicy(const PolicyOptions& options)
+      : window_(options.window_samples) {}
+
+  absl::string_view name() const override { return "window"; }
+  Consumption consumption() const override { return Consumption::kPlanned; }
+  std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
+                                         Epoch epoch) const override;
+  std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
+                                           Epoch epoch) const override;
+
+ private:
+  const uint64_t window_;  // samples, >= 1
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_POLICIES_WINDOW_H_

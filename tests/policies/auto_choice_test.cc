@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/auto_choice.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "policies/registry.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Device = DatasetFacts::Device;
+
+// ImageNet-like class folders, ten times as large as memory, on a disk.
+DatasetFacts LargeClassFolders() {
+  DatasetFacts facts;
+  facts.files = 1281167;
+  facts.bytes = uint64_t{140} << 30;
+  facts.memory_bytes = uint64_t{14} << 30;
+  facts.device = Device::kSeekBound;
+  facts.names_may_move = true;
+  facts.has_validation_split = true;
+  facts.classes = 1000;
+  facts.layout = "class folders below train";
+  return facts;
+}
+
+TEST(AutoChoiceTest, SaysWhatWasFoundOnALargeSeekingSource) {
+  const AutoChoice choice = ChooseAuto(LargeClassFolders());
+  EXPECT_EQ(choice.policy, "native");
+  EXPECT_EQ(choice.why,
+            "class folders below train; 1281167 files, 140.0 GiB, larger than "
+            "memory (14.0 GiB); source seeks for each random read: native, "
+            "readers in name order gain by "
+            "-o policy=lirs,lirs.unit=page,layout=ranked, a client that draws "
+            "names at random by none of the policies so far; samples could "
+            "move inside 1000 classes (-o policy=lirs,substitute=directory), "
+            "which auto leaves to you");
+}
+
+TEST(AutoChoiceTest, NothingToExpectOfWhatFitsInMemory) {
+  DatasetFacts facts = LargeClassFolders();
+  facts.bytes = facts.memory_bytes;
+  EXPECT_THAT(ChooseAuto(facts).why,
+              HasSubstr("fits in memory (14.0 GiB); source seeks for each "
+                        "random read: native, no gain in speed to expect "
+                        "after the first epoch"));
+  ++facts.bytes;
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("larger than memory"));
+}
+
+TEST(AutoChoiceTest, NothingToExpectOfASourceInMemory) {
+  DatasetFacts facts = LargeClassFolders();
+  facts.device = Device::kMemory;
+  EXPECT_THAT(ChooseAuto(facts).why,
+              HasSubstr("source is in memory: native, no gain in speed to "
+                        "expect from any policy"));
+}
+
+TEST(AutoChoiceTest, NamesEachDevice) {
+  DatasetFacts facts = LargeClassFolders();
+  facts.device = Device::kFlash;
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("little gain in speed"));
+  facts.device = Device::kLatencyBound;
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("high latency"));
+  facts.device = Device::kUnknown;
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("device not recognised"));
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("no gain can be promised"));
+}
+
+TEST(AutoChoiceTest, WarnsOfASplitByNameWithoutAValidationSplit) {
+  DatasetFacts facts = LargeClassFolders();
+  EXPECT_THAT(ChooseAuto(facts).why, Not(HasSubstr("split by name")));
+  facts.has_validation_split = false;
+  EXPECT_THAT(ChooseAuto(facts).why,
+              HasSubstr("no validation split beside them, so a client may "
+                        "split by name"));
+}
+
+TEST(AutoChoiceTest, DoesNotOfferToMoveWhatMustNotMove) {
+  DatasetFacts facts = LargeClassFolders();
+  facts.names_may_move = false;
+  facts.layout = "train/labels.csv lists the files";
+  const std::string why = ChooseAuto(facts).why;
+  EXPECT_THAT(why, HasSubstr("train/labels.csv lists the files; 1281167"));
+  EXPECT_THAT(why, HasSubstr("names keep their own samples"));
+  EXPECT_THAT(why, Not(HasSubstr("substitute")));
+}
+
+TEST(AutoChoiceTest, SmallAndUnknownFigures) {
+  DatasetFacts facts;
+  EXPECT_EQ(ChooseAuto(facts).why, "no files: native, nothing to shuffle");
+  facts.files = 1;
+  facts.bytes = 1023;
+  EXPECT_EQ(ChooseAuto(facts).why,
+            "1 file, 1023 bytes, the size of memory is not known; device not "
+            "recognised: native, no gain can be promised; -o "
+            "policy=lirs,layout=ranked gives readers in name order a full "
+            "shuffle; names keep their own samples");
+  facts.bytes = (1 << 20) - 1;
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("1.0 MiB"));
+}
+
+TEST(AutoChoiceTest, EveryChoiceIsARegisteredPolicyAndOneLine) {
+  for (auto device : {Device::kUnknown, Device::kMemory, Device::kFlash,
+                      Device::kSeekBound, Device::kLatencyBound}) {
+    for (bool moves : {false, true}) {
+      for (uint64_t files : {0, 1, 100000}) {
+        DatasetFacts facts = LargeClassFolders();
+        facts.device = device;
+        facts.names_may_move = moves;
+        facts.files = files;
+        const AutoChoice choice = ChooseAuto(facts);
+        EXPECT_THAT(PolicyNames(), Contains(absl::string_view(choice.policy)));
+        EXPECT_THAT(choice.why, Not(HasSubstr("\n")));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
