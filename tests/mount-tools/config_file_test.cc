@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/random.h"
 #include "core/status.h"
 #include "mount-tools/option_table.h"
 
@@ -148,21 +149,21 @@ TEST(ConfigFile, FilesAreReadAndRefused) {
 TEST(EffectiveToml, ReadsBackAsTheSameConfiguration) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Rng random{RandomKey(seed)};
   const auto word = [&](std::initializer_list<const char*> words) {
-    return std::string(words.begin()[random() % words.size()]);
+    return std::string(words.begin()[random.Next() % words.size()]);
   };
   for (int i = 0; i < 300; ++i) {
     MountConfig mount;
     ViewConfig view;
     const std::pair<const char*, std::string> values[] = {
         {"policy", word({"auto", "native", "lirs", "window"})},
-        {"seed", absl::StrCat(random())},
-        {"epoch.start", absl::StrCat(random() >> 1)},
+        {"seed", absl::StrCat(random.Next())},
+        {"epoch.start", absl::StrCat(random.Next() >> 1)},
         {"epoch.length", word({"all", "17"})},
         {"substitute", word({"auto", "directory", "tree"})},
         {"lirs.page", word({"4096", "1MiB"})},
-        {"epoch.double_open", absl::StrCat(random() % 100000, "ms")},
+        {"epoch.double_open", absl::StrCat(random.Next() % 100000, "ms")},
         {"state", word({"/a \"quoted\\\" \x01\x7f\n\xc3\xa9", "/b"})},
         {"path", word({"", "train", "a b/\xe2\x82\xac"})}};
     for (const auto& [key, value] : values) {

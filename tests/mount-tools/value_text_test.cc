@@ -7,6 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "core/random.h"
+
 namespace shufflefs {
 namespace {
 
@@ -63,9 +65,9 @@ TEST(ValueText, Counts) {
 TEST(ValueText, WhatIsPrintedIsReadBack) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Rng random{RandomKey(seed)};
   for (int i = 0; i < 10000; ++i) {
-    const uint64_t value = random() >> (random() % 64);
+    const uint64_t value = random.Next() >> (random.Next() % 64);
     EXPECT_EQ(ParseBytes(FormatBytes(value)), value);
     const milliseconds time(value >> 11);
     EXPECT_EQ(ParseDuration(FormatDuration(time)), time);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// shufflefs: mounts a shuffled view of a dataset directory. See shufflefs(1).
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "mount-tools/assemble.h"
+#include "mount-tools/command_line.h"
+#include "mount-tools/paths.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr int kWrongUsage = 2;
+
+int Fail(const absl::Status& status) {
+  const std::string line = absl::StrCat("shufflefs: ", status.message(), "\n");
+  std::fputs(line.c_str(), stderr);
+  return absl::IsInvalidArgument(status) ? kWrongUsage : 1;
+}
+
+int Print(const std::string& text) {
+  const bool written = std::fputs(text.c_str(), stdout) >= 0;
+  return written && std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+int Main(const std::vector<std::string>& arguments) {
+  const absl::StatusOr<std::string> cwd = WorkingDirectory();
+  if (!cwd.ok()) return Fail(cwd.status());
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, *cwd);
+  if (!line.ok()) return Fail(line.status());
+  switch (line->action) {
+    case CommandLine::Action::kHelp:
+      return Print(HelpText());
+    case CommandLine::Action::kVersion:
+      return Print(VersionText());
+    case CommandLine::Action::kMount:
+      break;
+  }
+  return RunMount(line->config, line->run);
+}
+
+}  // namespace
+}  // namespace shufflefs
+
+int main(int argc, char** argv) {
+  return shufflefs::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

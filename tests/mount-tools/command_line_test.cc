@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "mount-tools/option_table.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+CommandLine Parsed(const std::vector<std::string>& arguments) {
+  absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, "/home/u");
+  EXPECT_TRUE(line.ok()) << line.status();
+  CommandLine parsed = line.ok() ? *line : CommandLine();
+  if (parsed.config.views.empty()) parsed.config.views.emplace_back();
+  return parsed;
+}
+
+std::string Error(const std::vector<std::string>& arguments) {
+  absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, "/home/u");
+  if (line.ok()) return "no error";
+  EXPECT_EQ(line.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(line.status().message()),
+              ::testing::Not(HasSubstr("\n")));
+  return std::string(line.status().message());
+}
+
+class ConfigDir {
+ public:
+  ConfigDir()
+      : dir_(std::filesystem::path(::testing::TempDir()) /
+             absl::StrCat("command_line_test.", getpid())) {
+    std::filesystem::create_directories(dir_);
+  }
+  ~ConfigDir() { std::filesystem::remove_all(dir_); }
+  std::string Write(const std::string& text) const {
+    const std::string path = dir_ / "c.toml";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+ private:
+  const std::filesystem::path dir_;
+};
+
+TEST(CommandLine, PathsBecomeAbsolute) {
+  const CommandLine line = Parsed({"data", "../mnt/"});
+  EXPECT_EQ(line.action, CommandLine::Action::kMount);
+  EXPECT_EQ(line.config.source, "/home/u/data");
+  EXPECT_EQ(line.config.mountpoint, "/home/mnt");
+  EXPECT_EQ(line.config.views.size(), 1u);
+  EXPECT_FALSE(line.run.foreground);
+  EXPECT_FALSE(line.run.debug);
+  EXPECT_FALSE(line.config.read_only);
+  EXPECT_FALSE(line.config.allow_other);
+}
+
+TEST(CommandLine, FlagsAnywhere) {
+  EXPECT_TRUE(Parsed({"-f", "a", "b"}).run.foreground);
+  EXPECT_TRUE(Parsed({"a", "-f", "b"}).run.foreground);
+  const CommandLine debug = Parsed({"a", "b", "-d"});
+  EXPECT_TRUE(debug.run.foreground);
+  EXPECT_TRUE(debug.run.debug);
+  EXPECT_EQ(Parsed({"--", "-a", "-b"}).config.source, "/home/u/-a");
+}
+
+TEST(CommandLine, OptionsInEveryForm) {
+  const CommandLine line = Parsed({"-o", "policy=lirs,seed=3", "a", "-oseed=4",
+                                   "b", "-o", "lirs.unit=page,ro"});
+  const ViewConfig& view = line.config.views[0];
+  EXPECT_EQ(view.policy, "lirs");
+  EXPECT_EQ(view.seed, Seed(4)) << "the last word wins";
+  EXPECT_EQ(view.policy_options.lirs_unit, PolicyOptions::Unit::kPage);
+  EXPECT_TRUE(line.config.read_only);
+}
+
+TEST(CommandLine, AnOptionTakesOneArgument) {
+  const CommandLine line = Parsed({"-o", "seed=3", "a", "b"});
+  EXPECT_EQ(line.config.source, "/home/u/a");
+  EXPECT_EQ(line.config.mountpoint, "/home/u/b");
+}
+
+// As mount.fuse3 calls us for an fstab line, as root and for a user.
+TEST(CommandLine, TakesWhatMountPasses) {
+  const CommandLine line = Parsed(
+      {"/data", "/mnt", "-o",
+       "rw,noauto,nofail,_netdev,x-systemd.automount,x-gvfs-name=A b,user,"
+       "noexec,nosuid,nodev,dev,suid,exec,noatime,defaults,allow_other,"
+       "comment=mine,seed=9"});
+  EXPECT_TRUE(line.config.allow_other);
+  EXPECT_FALSE(line.config.read_only);
+  EXPECT_EQ(line.config.views[0].seed, Seed(9));
+}
+
+TEST(CommandLine, RoAndRwTheLastWins) {
+  EXPECT_TRUE(Parsed({"a", "b", "-o", "rw,ro"}).config.read_only);
+  EXPECT_FALSE(Parsed({"a", "b", "-o", "ro,rw"}).config.read_only);
+}
+
+TEST(CommandLine, CommasInValuesAreEscaped) {
+  EXPECT_THAT(SplitMountOptions("a=1,b=2"), ElementsAre("a=1", "b=2"));
+  EXPECT_THAT(SplitMountOptions(",a,,b,"), ElementsAre("a", "b"));
+  EXPECT_THAT(SplitMountOptions(""), IsEmpty());
+  EXPECT_THAT(SplitMountOptions(R"(a=x\,y,b=\\,c=\n,d=\)"),
+              ElementsAre("a=x,y", R"(b=\)", R"(c=\n)", R"(d=\)"));
+  EXPECT_EQ(Parsed({"a", "b", "-o", R"(groups=f\,1)"}).config.views[0].groups,
+            "/home/u/f,1");
+}
+
+TEST(CommandLine, RelativePathsInOptionsAreBelowTheWorkingDirectory) {
+  const CommandLine line = Parsed({"a", "b", "-o", "state=st,groups=../g"});
+  EXPECT_EQ(line.config.state, "/home/u/st");
+  EXPECT_EQ(line.config.views[0].groups, "/home/g");
+  EXPECT_EQ(Parsed({"a", "b", "-o", "path=train/"}).config.views[0].path,
+            "train");
+}
+
+TEST(CommandLine, OptionsWinOverTheFileAndReachEveryView) {
+  const ConfigDir dir;
+  const std::string file = dir.Write(
+      "seed = 1\nepoch.pad = 3\nwait = \"1s\"\n"
+      "[[view]]\npath = \"x\"\nseed = 2\n[[view]]\npath = \"y\"\n");
+  const CommandLine plain = Parsed({"a", "b", "--config", file});
+  ASSERT_EQ(plain.config.views.size(), 2u);
+  EXPECT_EQ(plain.config.views[0].seed, Seed(2));
+  EXPECT_EQ(plain.config.views[1].seed, Seed(1));
+  const CommandLine line =
+      Parsed({"a", "b", "-o", "seed=5,wait=2s", "--config=" + file});
+  EXPECT_EQ(line.config.views[0].seed, Seed(5));
+  EXPECT_EQ(line.config.views[1].seed, Seed(5));
+  EXPECT_EQ(line.config.views[1].epoch_pad, 3u);
+  EXPECT_EQ(line.config.wait, std::chrono::seconds(2));
+  EXPECT_EQ(Error({"a", "b", "-o", "path=z", "--config", file}),
+            "-o: path: the configuration file has several views; write it "
+            "there");
+}
+
+TEST(CommandLine, ErrorsOfTheFileAreItsOwn) {
+  const ConfigDir dir;
+  const std::string file = dir.Write("sead = 1\n");
+  EXPECT_EQ(Error({"a", "b", "--config", file}),
+            file + ":1:8: no such key: sead; did you mean seed?");
+  const absl::StatusOr<CommandLine> line =
+      ParseCommandLine({"a", "b", "--config", file + ".not"}, "/home/u");
+  EXPECT_EQ(ErrnoOf(line.status()), ENOENT);
+}
+
+TEST(CommandLine, WrongUsageSaysWhat) {
+  EXPECT_EQ(Error({}),
+            "SOURCE and MOUNTPOINT are needed, 0 paths are given; see "
+            "shufflefs --help");
+  EXPECT_EQ(Error({"a"}),
+            "SOURCE and MOUNTPOINT are needed, 1 path is given; see "
+            "shufflefs --help");
+  EXPECT_EQ(Error({"a", "b", "c"}),
+            "SOURCE and MOUNTPOINT are needed, 3 paths are given; see "
+            "shufflefs --help");
+  EXPECT_EQ(Error({"", "b"}),
+            "SOURCE and MOUNTPOINT are needed, 2 paths are given; see "
+            "shufflefs --help");
+  EXPECT_THAT(Error({"a", "b", "--frobnicate"}), HasSubstr("--frobnicate"));
+  EXPECT_THAT(Error({"a", "b", "-o"}), HasSubstr("-o"));
+  EXPECT_EQ(Error({"a", "b", "-o", "policy"}),
+            "-o: policy: needs a value: must be auto, native, lirs or window");
+  EXPECT_EQ(Error({"a", "b", "-o", "policy=brand"}),
+            "-o: policy = brand: must be auto, native, lirs or window");
+  EXPECT_EQ(Error({"a", "b", "-o", "seeds=1"}),
+            "-o: no such key: seeds; did you mean seed?");
+  EXPECT_EQ(Error({"a", "b", "-o", "allow_othr"}),
+            "-o: no such key: allow_othr");
+  EXPECT_EQ(Error({"a", "b", "-o", "seed=1=2"}),
+            "-o: seed = 1=2: must be a whole number from 0 to "
+            "18446744073709551615");
+  EXPECT_EQ(Error({"a", "b", "-o", "groups=/g,substitute=never"}),
+            "groups has no meaning with substitute = never");
+}
+
+TEST(CommandLine, HelpAndVersionNeedNoPaths) {
+  EXPECT_EQ(Parsed({"--help"}).action, CommandLine::Action::kHelp);
+  EXPECT_EQ(Parsed({"-h", "a"}).action, CommandLine::Action::kHelp);
+  EXPECT_EQ(Parsed({"--version"}).action, CommandLine::Action::kVersion);
+  EXPECT_THAT(VersionText(), ::testing::MatchesRegex("shufflefs [0-9.]+\n"));
+}
+
+TEST(CommandLine, HelpListsEveryKey) {
+  const std::string help = HelpText();
+  for (const Option& option : Options()) {
+    EXPECT_THAT(help, HasSubstr(absl::StrCat("\n  ", option.key, " ")));
+    EXPECT_THAT(help, HasSubstr(absl::StrCat(
+                          option.help, " (default: ", option.default_text)));
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
