@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names that keep their sample over an epoch boundary, and the bijection
+// that the others then have (design 3.11).
+//
+// With K the carried names, T their samples and pi the epoch's own
+// permutation, a name outside K shows pi(name), or, while that is taken by a
+// carrier, what pi gives the carrier, and so on: the first-return map of pi
+// when each taken sample is identified with its carrier. It is a bijection
+// from the other names to the other samples of a group, uniform when pi is,
+// and takes 1 / (1 - |K| / group) steps on average, never more than |K| + 1.
+//
+// Immutable after Make; any thread may call. 32 to 64 bytes a carried name.
+#ifndef SHUFFLEFS_CORE_CARRIED_H_
+#define SHUFFLEFS_CORE_CARRIED_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+
+namespace shufflefs {
+
+struct CarriedPair {
+  uint64_t name = 0;
+  uint64_t sample = 0;
+  friend bool operator==(const CarriedPair&, const CarriedPair&) = default;
+};
+
+class CarriedNames {
+ public:
+  CarriedNames() = default;  // nothing carried: the plan itself
+
+  // InvalidArgument if a name or a sample comes twice. The samples of a group
+  // must be as many as its carried names, as those of any bijection are; else
+  // names of one group show samples of another.
+  static absl::StatusOr<CarriedNames> Make(std::vector<CarriedPair> pairs);
+
+  bool empty() const { return pairs_.empty(); }
+  uint64_t size() const { return pairs_.size(); }
+  bool carries(uint64_t name) const { return sample_of_.contains(name); }
+  // In the order given to Make.
+  const std::vector<CarriedPair>& pairs() const { return pairs_; }
+
+  // The sample that `name` shows; pi(name) is the plan's.
+  template <typename Pi>
+  uint64_t Shown(uint64_t name, Pi&& pi) const {
+    if (pairs_.empty()) return pi(name);
+    const auto kept = sample_of_.find(name);
+    if (kept != sample_of_.end()) return kept->second;
+    uint64_t sample = pi(name);
+    for (auto it = name_of_.find(sample); it != name_of_.end();
+         it = name_of_.find(sample)) {
+      sample = pi(it->second);
+    }
+    return sample;
+  }
+
+  // The name that shows `sample`; inverse(sample) is the plan's. Shown's
+  // inverse when `inverse` is pi's.
+  template <typename Inverse>
+  uint64_t NameOf(uint64_t sample, Inverse&& inverse) const {
+    if (pairs_.empty()) return inverse(sample);
+    const auto kept = name_of_.find(sample);
+    if (kept != name_of_.end()) return kept->second;
+    uint64_t name = inverse(sample);
+    for (auto it = sample_of_.find(name); it != sample_of_.end();
+         it = sample_of_.find(name)) {
+      name = inverse(it->second);
+    }
+    return name;
+  }
+
+ private:
+  std::vector<CarriedPair> pairs_;
+  absl::flat_hash_map<uint64_t, uint64_t> sample_of_;  // name -> sample
+  absl::flat_hash_map<uint64_t, uint64_t> name_of_;    // sample -> name
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CARRIED_H_

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of EpochDetector that ends an epoch: what is carried, whether to
+// hold, what was learnt, and how the next one begins.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/epoch_detector.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kMaxGuests = 64;
+
+}  // namespace
+
+EpochOutcome EpochDetector::OnSignal() {
+  EpochOutcome outcome;
+  lengths_.Forget();
+  if (seen_count_ == 0) return outcome;
+  outcome.verdict = Verdict::kRebind;
+  outcome.rule = 's';
+  outcome.ended_seen = seen_count_;
+  now_.pending = 0;
+  pending_.ClearAll();
+  BeginEpoch('s', log_.next());
+  Conclude(outcome);
+  return outcome;
+}
+
+// All processes of the owner are gone: nobody goes on with its pass.
+EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
+  const bool hidden = owner_ == kHiddenFamily;
+  const bool was_guest = guests_.erase(open.family) != 0;
+  const bool small = owner_opens_ < small_takeover_;
+  owner_ = open.family;
+  owner_opens_ = 0;
+  // A shell loop that starts a process a file would otherwise end the epoch
+  // at every one: an owner that left hardly an open left no pass to end.
+  if (small) return OnOwnerOpen(open, alive);
+
+  EpochOutcome outcome;
+  outcome.rule = 't';
+  outcome.open = OpenClass::kFresh;
+  outcome.ended_seen = seen_count_;
+  // A hidden reader that fell silent may come back; a guest that became the
+  // owner is in the middle of its own pass.
+  const bool hold = hidden || was_guest || GuestAlive(alive);
+  outcome.verdict = hold ? Verdict::kHold : Verdict::kRebind;
+  if (hold) outcome.reason = HoldReason::kGuest;
+  if (!hold) outcome.carried.push_back(open.name);
+  lengths_.Forget();
+  now_.pending = 0;
+  pending_.ClearAll();
+  ++owner_opens_;
+  const uint64_t position = log_.Push(open.name, /*repeat=*/false);
+  ring_.Push(open.name, open.reader, open.time);
+  BeginEpoch('t', position);
+  Conclude(outcome);
+  return outcome;
+}
+
+void EpochDetector::NoteGuest(FamilyId family) {
+  if (guests_.contains(family)) return;
+  if (guests_.size() < kMaxGuests) {
+    guests_.insert(family);
+  } else {
+    more_guests_ = true;  // taken for alive: it can no longer be asked
+  }
+}
+
+bool EpochDetector::GuestAlive(Alive alive) const {
+  return more_guests_ ||
+         std::any_of(guests_.begin(), guests_.end(),
+                     [&](FamilyId guest) { return alive(guest); });
+}
+
+EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
+                                    uint64_t name, Alive alive) {
+  const Boundary boundary = FindBoundary(rule);
+  EpochOutcome outcome;
+  outcome.open = open_class;
+  outcome.rule = rule;
+  outcome.ended_seen = seen_count_;
+  outcome.reason = WhyHold(rule, boundary, alive);
+  std::vector<uint64_t> carried = NamesFrom(boundary.carry_from);
+  Learn(rule, boundary, outcome.reason, carried.size());
+  if (outcome.reason == HoldReason::kNone) {
+    outcome.verdict = Verdict::kRebind;
+    outcome.carried = std::move(carried);
+  } else {
+    outcome.verdict = Verdict::kHold;
+  }
+  BeginEpoch(rule, boundary.pass_from);
+  if (seen_.Set(name)) ++seen_count_;
+  Conclude(outcome);
+  return outcome;
+}
+
+EpochDetector::Boundary EpochDetector::FindBoundary(char rule) const {
+  const bool candidate = now_.candidate > 0;
+  Boundary boundary;
+  uint64_t need;
+  if (rule == 'a' && (!candidate || now_.start >= now_.fresh_end)) {
+    boundary.clean = true;
+    need = boundary.carry_from = boundary.pass_from = now_.fresh_end;
+  } else {
+    // Fresh opens of the new pass may have come before its first re-open.
+    const double covered =
+        static_cast<double>(now_.covered) / static_cast<double>(options_.names);
+    const uint64_t margin = static_cast<uint64_t>(std::ceil(8 / covered));
+    need = now_.start;
+    boundary.carry_from = now_.start - std::min(now_.start, margin);
+    boundary.pass_from = rule == 'a' ? now_.fresh_end : now_.start;
+  }
+  boundary.overflow = need < log_.oldest();
+  const uint64_t oldest = std::max(log_.oldest(), epoch_from_);
+  boundary.carry_from = std::max(boundary.carry_from, oldest);
+  boundary.pass_from = std::max(boundary.pass_from, oldest);
+  return boundary;
+}
+
+HoldReason EpochDetector::WhyHold(char rule, const Boundary& boundary,
+                                  Alive alive) const {
+  if (rule == 'c') return HoldReason::kPartial;
+  if (boundary.overflow) return HoldReason::kOverflow;
+  if (now_.stray > 8 + options_.names / 50) return HoldReason::kStray;
+  if (rule == 'a' && began_unexplained_) return HoldReason::kUntrusted;
+  return GuestAlive(alive) ? HoldReason::kGuest : HoldReason::kNone;
+}
+
+std::vector<uint64_t> EpochDetector::NamesFrom(uint64_t position) const {
+  std::vector<uint64_t> names;
+  absl::flat_hash_set<uint64_t> known;
+  for (uint64_t i = position; i < log_.next(); ++i) {
+    if (known.insert(log_.name(i)).second) names.push_back(log_.name(i));
+  }
+  return names;
+}
+
+void EpochDetector::Learn(char rule, const Boundary& boundary, HoldReason hold,
+                          uint64_t carried) {
+  const uint64_t length = rule == 'a' ? options_.names : now_.covered;
+  const bool regular = !boundary.overflow &&
+                       now_.stray <= 8 + options_.names / 50 &&
+                       hold != HoldReason::kUntrusted && 2 * carried <= length;
+  if (!regular) {
+    lengths_.Forget();
+    return;
+  }
+  lengths_.Add(length, boundary.clean && now_.stray == 0);
+}
+
+void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
+  seen_.Swap(pending_);
+  pending_.ClearAll();
+  seen_count_ = now_.pending;
+  for (uint64_t i = pass_from; i < log_.next(); ++i) {
+    // The second open of one client call still belongs to the first.
+    if (!log_.repeat(i) && seen_.Set(log_.name(i))) ++seen_count_;
+  }
+  now_ = Counters();
+  now_.fresh_end = log_.next();
+  windows_.Clear();
+  guests_.clear();
+  more_guests_ = false;
+  epoch_from_ = pass_from;
+  began_unexplained_ = rule == 'c';
+}
+
+void EpochDetector::Conclude(EpochOutcome& outcome) {
+  last_rule_ = outcome.rule;
+  hold_reason_ = outcome.reason;
+  if (outcome.verdict == Verdict::kHold) {
+    ++held_;
+    return;
+  }
+  carried_ = outcome.carried.size();
+}
+
+}  // namespace shufflefs

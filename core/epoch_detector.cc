@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/epoch_detector.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shufflefs {
+namespace {
+
+// Below this many names a window holds too few opens to tell anything.
+constexpr uint64_t kFewNames = 64;
+// A re-open earns a candidate as long a life as this many fresh opens, so it
+// lives while more than one open in nine is a re-open.
+constexpr uint64_t kLifePerReopen = 8;
+
+uint64_t Ceil(double value) { return static_cast<uint64_t>(std::ceil(value)); }
+
+}  // namespace
+
+absl::string_view HoldReasonName(HoldReason reason) {
+  switch (reason) {
+    case HoldReason::kNone:
+      return "";
+    case HoldReason::kOverflow:
+      return "overflow";
+    case HoldReason::kStray:
+      return "stray";
+    case HoldReason::kUntrusted:
+      return "untrusted";
+    case HoldReason::kGuest:
+      return "guest";
+    case HoldReason::kPartial:
+      return "partial";
+  }
+  return "";
+}
+
+EpochDetector::EpochDetector(const Options& options)
+    : options_(options),
+      enough_(std::clamp<uint64_t>(options.names / 32, 9, 33)),
+      padding_(std::min<uint64_t>(std::max<uint32_t>(options.pad, 1),
+                                  std::max<uint64_t>(1, options.names / 32))),
+      candidate_life_(std::clamp<uint64_t>(options.names / 100, 8, 32)),
+      small_takeover_(std::clamp<uint64_t>(options.names / 4, 2, 16)),
+      seen_(options.names),
+      pending_(options.names),
+      ring_(std::clamp<uint64_t>(options.names / 8, 4, 1024)),
+      log_(std::clamp<uint64_t>(options.names / 3, 16, 8192)),
+      windows_(std::clamp<uint64_t>(options.names / 32, 16, 256)),
+      lengths_(options.names, options.epoch_length) {}
+
+double EpochDetector::opened_fraction() const {
+  return options_.names == 0 ? 0
+                             : static_cast<double>(seen_count_) /
+                                   static_cast<double>(options_.names);
+}
+
+uint64_t EpochDetector::max_carried() const {
+  return std::clamp<uint64_t>(options_.names / 3, 16, 8192);
+}
+
+void EpochDetector::Restore(absl::Span<const uint64_t> seen) {
+  for (uint64_t name : seen) {
+    if (seen_.Set(name)) ++seen_count_;
+  }
+}
+
+EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
+  if (!owned_) {
+    owned_ = true;
+    owner_ = open.family;
+    owner_opens_ = 0;
+  }
+  if (open.family == owner_) return OnOwnerOpen(open, alive);
+  if (!alive(owner_)) return TakeOver(open, alive);
+  NoteGuest(open.family);
+  EpochOutcome outcome;
+  outcome.open = OpenClass::kGuest;
+  return outcome;
+}
+
+EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {
+  ++owner_opens_;
+  EpochOutcome outcome;
+  outcome.open = Classify(open);
+  const bool repeat = outcome.open == OpenClass::kDouble &&
+                      ring_.RepeatedBy(open.reader, open.name);
+  const uint64_t position = log_.Push(open.name, repeat);
+  ring_.Push(open.name, open.reader, open.time);
+  switch (outcome.open) {
+    case OpenClass::kDouble:
+    case OpenClass::kGuest:
+      return outcome;
+    case OpenClass::kFresh:
+      CountFresh(open.name, position);
+      break;
+    case OpenClass::kReopen:
+      if (Complete()) {
+        return Declare('a', outcome.open, open.name, alive);
+      }
+      CountReopen(open.name, position);
+      break;
+    case OpenClass::kStray:
+      ++now_.stray;
+      break;
+  }
+  const char rule = TestWindows();
+  return rule == 0 ? outcome : Declare(rule, outcome.open, open.name, alive);
+}
+
+OpenClass EpochDetector::Classify(const Open& open) const {
+  // Fresh comes first: a name last opened at the end of the old pass is still
+  // in the ring when the new pass opens it.
+  if (!seen_.Get(open.name)) return OpenClass::kFresh;
+  if (ring_.Recent(open.name, open.time, options_.double_open)) {
+    return OpenClass::kDouble;
+  }
+  return pending_.Get(open.name) ? OpenClass::kStray : OpenClass::kReopen;
+}
+
+void EpochDetector::CountFresh(uint64_t name, uint64_t position) {
+  seen_.Set(name);
+  ++seen_count_;
+  now_.fresh_end = position + 1;
+  windows_.Push(/*reopen=*/false);
+  if (now_.candidate > 0 && --now_.candidate == 0) DismissCandidate();
+}
+
+void EpochDetector::CountReopen(uint64_t name, uint64_t position) {
+  if (now_.candidate == 0) {
+    const double covered = opened_fraction();
+    now_.start = position;
+    now_.covered = seen_count_;
+    now_.near_threshold = windows_.near.Threshold(covered);
+    now_.far_threshold = windows_.far.Threshold(covered);
+    now_.candidate = std::max(candidate_life_, Ceil(8 / covered));
+  } else {
+    now_.candidate = std::min(now_.candidate + kLifePerReopen,
+                              kLifePerReopen * std::min<uint64_t>(16, enough_));
+  }
+  pending_.Set(name);
+  ++now_.pending;
+  windows_.Push(/*reopen=*/true);
+}
+
+void EpochDetector::DismissCandidate() {
+  now_.stray += now_.pending;
+  now_.pending = 0;
+  if (now_.start < log_.oldest()) {
+    pending_.ClearAll();
+    return;
+  }
+  for (uint64_t i = now_.start; i < log_.next(); ++i) {
+    pending_.Clear(log_.name(i));
+  }
+}
+
+// Counts a re-open after every name was seen; whether it completes rule a.
+bool EpochDetector::Complete() {
+  return seen_count_ == options_.names &&
+         ++now_.after_complete >= (lengths_.exact() ? 1 : padding_);
+}
+
+char EpochDetector::TestWindows() const {
+  if (options_.names < kFewNames || now_.candidate == 0) return 0;
+  const bool ceased = lengths_.known()
+                          ? windows_.near.fresh() <= now_.near_threshold
+                          : windows_.far.fresh() <= now_.far_threshold;
+  if (!ceased) return 0;
+  if (10 * now_.covered >= 9 * lengths_.expected()) {
+    return now_.pending >= enough_ ? 'b' : 0;
+  }
+  const bool enough = 100 * now_.covered >= 15 * options_.names &&
+                      100 * now_.pending >= 7 * options_.names;
+  return enough ? 'c' : 0;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the boundaries of epochs in the opens of a view (design 3.11).
+//
+// Late is safe, early is not: while the names keep their bijection every pass
+// of every reader gets each sample once, whatever the detector believes. So it
+// may wait, may carry too many names over and may refuse to re-bind; it never
+// re-binds in the middle of a pass that it can see.
+//
+// The first family of processes that opens a name owns the epochs; opens of
+// other families, guests, move nothing. An open of the owner is fresh (first
+// of the name in this epoch), a re-open, a stray re-open (the name's second
+// since the supposed start of a new pass) or a double open. The first re-open
+// makes a candidate: the supposed start of the next pass. Three rules end an
+// epoch:
+//   a  every name was opened, and then enough re-opens came;
+//   b  nearly as many names as expected were opened, then fresh opens ceased;
+//   c  fresh opens ceased earlier than that: something ended, unexplained;
+//   t  the owner's processes are all gone and another family opens.
+// The verdict is to re-bind, or to hold: count the epoch, keep the bijection.
+// Below 64 names only rules a and t apply.
+//
+// A pure state machine: time, families and their liveness are inputs. Not
+// thread-safe; the view's lock guards it. Memory: 2 bits a name and about
+// 300 KiB. O(1) an open; a boundary costs names/8 bytes of clearing and one
+// walk over at most 8192 logged opens.
+#ifndef SHUFFLEFS_CORE_EPOCH_DETECTOR_H_
+#define SHUFFLEFS_CORE_EPOCH_DETECTOR_H_
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "core/detector_windows.h"
+#include "core/epoch_outcome.h"
+#include "core/family_id.h"
+#include "core/name_bits.h"
+#include "core/open_log.h"
+#include "core/pass_lengths.h"
+#include "core/recency_ring.h"
+
+namespace shufflefs {
+
+class EpochDetector {
+ public:
+  struct Options {
+    uint64_t names = 0;
+    uint64_t epoch_length = 0;  // names a pass, 0 = not known
+    uint32_t pad = 8;           // re-opens that may be padding
+    std::chrono::milliseconds double_open{10000};
+  };
+
+  struct Open {
+    uint64_t name = 0;  // < Options::names
+    FamilyId family = kHiddenFamily;
+    uint32_t reader = 0;  // process or thread id, 0 = hidden
+    std::chrono::milliseconds time{0};
+  };
+
+  // Whether a process of `family` still exists. Called only when a family
+  // that is not the owner opens, and for guests at a boundary.
+  using Alive = absl::FunctionRef<bool(FamilyId)>;
+
+  explicit EpochDetector(const Options& options);
+
+  // Takes note of an OPEN. Until it answers with kRebind, every name keeps
+  // the sample it has; from then on names outside `carried` have new ones.
+  EpochOutcome OnOpen(const Open& open, Alive alive);
+
+  // The user ended the epoch. Forgets what was learnt. The verdict is kRebind
+  // with nothing carried, or kNone if nothing was opened since the last one.
+  EpochOutcome OnSignal();
+
+  // Continues an epoch in which `seen` names had been opened (from the
+  // ledger, after a crash). REQUIRES: no open yet; names in range.
+  void Restore(absl::Span<const uint64_t> seen);
+
+  uint64_t names() const { return options_.names; }
+  // Names opened in this epoch, and whether one was.
+  uint64_t seen_count() const { return seen_count_; }
+  bool seen(uint64_t name) const { return seen_.Get(name); }
+  double opened_fraction() const;
+  // Calls visit(name) for each name opened in this epoch, in rising order.
+  // After a verdict: those that the new epoch has already opened.
+  template <typename Visit>
+  void ForEachSeen(Visit&& visit) const {
+    seen_.ForEach(visit);
+  }
+  uint64_t max_carried() const;
+
+  // For status: epochs held so far, why the last verdict was a hold (kNone if
+  // it was not), its rule (0 = none yet), names carried at the last
+  // re-binding.
+  uint64_t held() const { return held_; }
+  HoldReason hold_reason() const { return hold_reason_; }
+  char last_rule() const { return last_rule_; }
+  uint64_t carried() const { return carried_; }
+
+ private:
+  // What is counted within one epoch.
+  struct Counters {
+    uint64_t candidate = 0;       // S: life left of the candidate, 0 = none
+    uint64_t start = 0;           // its first open
+    uint64_t covered = 0;         // names seen before it
+    uint64_t near_threshold = 0;  // fresh opens that count as ceased
+    uint64_t far_threshold = 0;
+    uint64_t pending = 0;         // names re-opened since start
+    uint64_t after_complete = 0;  // re-opens after every name was seen
+    uint64_t stray = 0;
+    uint64_t fresh_end = 0;  // position after the last fresh open
+  };
+
+  // Where the new pass began and what of it the log still holds.
+  struct Boundary {
+    uint64_t carry_from = 0;  // first open whose name is carried
+    uint64_t pass_from = 0;   // first open of the new pass
+    bool overflow = false;
+    bool clean = false;  // rule a, and no re-open came before completion
+  };
+
+  EpochOutcome OnOwnerOpen(const Open& open, Alive alive);
+  EpochOutcome TakeOver(const Open& open, Alive alive);
+  OpenClass Classify(const Open& open) const;
+  void CountFresh(uint64_t name, uint64_t position);
+  void CountReopen(uint64_t name, uint64_t position);
+  void DismissCandidate();
+  bool Complete();
+  char TestWindows() const;  // 'b', 'c' or 0
+  void NoteGuest(FamilyId family);
+  bool GuestAlive(Alive alive) const;
+
+  EpochOutcome Declare(char rule, OpenClass open_class, uint64_t name,
+                       Alive alive);
+  Boundary FindBoundary(char rule) const;
+  HoldReason WhyHold(char rule, const Boundary& boundary, Alive alive) const;
+  std::vector<uint64_t> NamesFrom(uint64_t position) const;
+  void Learn(char rule, const Boundary& boundary, HoldReason hold,
+             uint64_t carried);
+  // Begins the next epoch with the pending names and the logged opens of the
+  // new pass as seen.
+  void BeginEpoch(char rule, uint64_t pass_from);
+  void Conclude(EpochOutcome& outcome);
+
+  // Constant after construction.
+  const Options options_;
+  const uint64_t enough_;          // m: re-opens before a window is tested
+  const uint64_t padding_;         // m_A
+  const uint64_t candidate_life_;  // S of a new candidate
+  const uint64_t small_takeover_;  // opens below which an owner left no pass
+
+  NameBits seen_;
+  NameBits pending_;
+  RecencyRing ring_;
+  OpenLog log_;
+  DetectorWindows windows_;
+  PassLengths lengths_;
+  Counters now_;
+  uint64_t seen_count_ = 0;
+  uint64_t epoch_from_ = 0;         // position of the epoch's first open
+  bool began_unexplained_ = false;  // the epoch began with rule c
+
+  bool owned_ = false;
+  FamilyId owner_;
+  uint64_t owner_opens_ = 0;
+  absl::flat_hash_set<FamilyId> guests_;  // at most 64
+  bool more_guests_ = false;
+
+  uint64_t held_ = 0;
+  HoldReason hold_reason_ = HoldReason::kNone;
+  char last_rule_ = 0;
+  uint64_t carried_ = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_EPOCH_DETECTOR_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the epoch detector says about an open. Plain values.
+#ifndef SHUFFLEFS_CORE_EPOCH_OUTCOME_H_
+#define SHUFFLEFS_CORE_EPOCH_OUTCOME_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace shufflefs {
+
+enum class Verdict : uint8_t { kNone, kRebind, kHold };
+
+enum class HoldReason : uint8_t {
+  kNone,
+  kOverflow,   // the new pass began before the log reaches back
+  kStray,      // re-opens were common in this epoch
+  kUntrusted,  // the epoch began with rule c and ended by rule a
+  kGuest,      // another family read in this epoch and is still there
+  kPartial,    // rule c
+};
+// "overflow", "stray", "untrusted", "guest", "partial"; "" for kNone.
+absl::string_view HoldReasonName(HoldReason reason);
+
+enum class OpenClass : uint8_t { kFresh, kReopen, kStray, kDouble, kGuest };
+
+// How an epoch ended, or that it did not.
+struct EpochOutcome {
+  Verdict verdict = Verdict::kNone;
+  OpenClass open = OpenClass::kFresh;
+  char rule = 0;  // 'a', 'b', 'c', 't', 's' (signal); 0 without a verdict
+  HoldReason reason = HoldReason::kNone;  // of a hold
+  // On a re-binding: the names that keep their sample in the new epoch, each
+  // once, the one whose open brought the verdict among them (it was looked up
+  // before). At most max_carried() + 1. Empty after a signal.
+  std::vector<uint64_t> carried;
+  // Names the ended epoch had opened; with any verdict.
+  uint64_t ended_seen = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_EPOCH_OUTCOME_H_

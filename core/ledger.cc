@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ledger.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/ledger_reader.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+// How much later than due BeginEpoch compacts itself.
+constexpr uint64_t kOverdue = 8;
+
+// Whether nothing was ever written to `path`.
+bool AbsentOrEmpty(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 ? st.st_size == 0 : errno == ENOENT;
+}
+
+}  // namespace
+
+Ledger::Ledger(std::string path, Options options,
+               std::unique_ptr<WordFile> file)
+    : path_(std::move(path)), options_(options), file_(std::move(file)) {}
+
+absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(std::string path,
+                                                     Options options) {
+  LedgerHistory history(options.keep_epochs);
+  uint64_t valid_words = 0;
+  absl::Status cut;
+  if (!AbsentOrEmpty(path)) {
+    auto reader = LedgerReader::Open(path);
+    if (reader.ok()) {
+      cut = (*reader)->Run(history);
+      valid_words = (*reader)->valid_words();
+    } else {
+      cut = reader.status();
+    }
+    if (!cut.ok() && !absl::IsDataLoss(cut)) return cut;
+  }
+  ASSIGN_OR_RETURN(auto file, WordFile::Open(path, valid_words));
+  if (valid_words == 0) {
+    RETURN_IF_ERROR(file->Append(ledger_format::Header()));
+  }
+  auto ledger =
+      absl::WrapUnique(new Ledger(std::move(path), options, std::move(file)));
+  ledger->cut_ = std::move(cut);
+  MutexLock lock(ledger->mu_);
+  ledger->last_ = history.TakeLast();
+  return ledger;
+}
+
+absl::optional<LedgerState> Ledger::TakeLastState(absl::string_view view_path) {
+  MutexLock lock(mu_);
+  const auto it = last_.find(view_path);
+  if (it == last_.end()) return absl::nullopt;
+  LedgerState state = std::move(it->second);
+  last_.erase(it);
+  return state;
+}
+
+template <typename Record>
+absl::Status Ledger::Append(const Record& record) {
+  if (record.view >= kMaxLedgerViews) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": view ", record.view, " is too many"));
+  }
+  MutexLock lock(mu_);
+  return AppendRecord(*file_, record);
+}
+
+absl::Status Ledger::BeginEpoch(const LedgerEpoch& epoch) {
+  bool overdue;
+  {
+    MutexLock lock(mu_);
+    overdue = file_->size() * 8 > kOverdue * options_.compact_bytes &&
+              file_->size() > 2 * compacted_words_;
+  }
+  // A ledger that cannot be compacted (no space for a second file) goes on.
+  if (overdue) Compact().IgnoreError();
+  return Append(epoch);
+}
+
+absl::Status Ledger::Continue(const LedgerState& state) {
+  if (state.begin.view >= kMaxLedgerViews) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": view ", state.begin.view, " is too many"));
+  }
+  MutexLock lock(mu_);
+  return AppendState(*file_, state);
+}
+
+absl::Status Ledger::Consumed(uint8_t view, uint64_t sample) {
+  MutexLock lock(mu_);
+  return file_->Append(
+      ledger_format::ConsumedWord(view, sample, file_->size()));
+}
+
+absl::Status Ledger::Hold(const LedgerHold& hold) { return Append(hold); }
+
+absl::Status Ledger::Violation(const LedgerViolation& violation) {
+  return Append(violation);
+}
+
+absl::Status Ledger::Switch(const LedgerSwitch& change) {
+  return Append(change);
+}
+
+bool Ledger::CompactionDue() const {
+  MutexLock lock(mu_);
+  return file_->size() * 8 > options_.compact_bytes &&
+         file_->size() > 2 * compacted_words_;
+}
+
+absl::Status Ledger::Compact() {
+  MutexLock one_at_a_time(compact_mu_);
+  uint64_t settled;
+  {
+    MutexLock lock(mu_);
+    settled = file_->size();
+  }
+  ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(path_));
+  LedgerHistory history(options_.keep_epochs);
+  RETURN_IF_ERROR(reader->Run(history, settled));
+  ASSIGN_OR_RETURN(auto fresh, WordFile::Open(absl::StrCat(path_, ".new"), 0));
+  RETURN_IF_ERROR(fresh->Append(ledger_format::Header()));
+  RETURN_IF_ERROR(history.WriteTo(*fresh));
+  RETURN_IF_ERROR(fresh->Sync());
+
+  MutexLock lock(mu_);
+  LedgerCopier copier(*fresh);
+  RETURN_IF_ERROR(reader->Run(copier, file_->size()));
+  RETURN_IF_ERROR(copier.status());
+  RETURN_IF_ERROR(fresh->Rename(path_));
+  file_ = std::move(fresh);
+  compacted_words_ = file_->size();
+  return absl::OkStatus();
+}
+
+uint64_t Ledger::bytes() const {
+  MutexLock lock(mu_);
+  return file_->size() * 8;
+}
+
+}  // namespace shufflefs

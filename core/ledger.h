@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger: the append-only record, in the state directory, of what was
+// bound and consumed, by view and epoch (design 1, 3.10, 3.12). After a crash
+// of the daemon it gives back what was consumed and what was carried, and it
+// proves that an epoch was served exactly once.
+//
+// Everything is stored through a shared mapping: a kill -9 loses nothing that
+// an append answered with OK; a crash of the machine may lose the last
+// seconds. Damage is found by checksums and cut off, never read as something
+// else. Only the last epochs of each view are kept in full.
+//
+// Thread-safe. Appending takes a lock, a checksum and a store, and once in
+// thousands of appends a call that lets the file grow. An append that fails
+// (the disk is full: the errno is in the status) appended nothing.
+#ifndef SHUFFLEFS_CORE_LEDGER_H_
+#define SHUFFLEFS_CORE_LEDGER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/ledger_format.h"
+#include "core/ledger_history.h"
+#include "core/mutex.h"
+#include "core/word_file.h"
+
+namespace shufflefs {
+
+class Ledger {
+ public:
+  struct Options {
+    uint64_t keep_epochs = 16;          // of each view, >= 1
+    uint64_t compact_bytes = 16 << 20;  // compaction is due above this
+  };
+
+  // Opens or makes the ledger at `path`. Only one process may have it open:
+  // the state directory's lock sees to that. A damaged file is cut behind its
+  // valid prefix: see cut(). Errors: the errno; FailedPrecondition, and the
+  // file is left alone, if it is not a ledger of this version.
+  static absl::StatusOr<std::unique_ptr<Ledger>> Open(std::string path,
+                                                      Options options);
+
+  // Why something was cut off when the ledger was opened, with file and
+  // offset; OK if nothing was.
+  const absl::Status& cut() const { return cut_; }
+
+  // How the view stood when the ledger was opened, or nothing. May be asked
+  // once for each view; the answer is not kept.
+  absl::optional<LedgerState> TakeLastState(absl::string_view view_path);
+
+  // Appends. Views are numbers below kMaxLedgerViews; a view's first record
+  // is an epoch. `sample` is below the epoch's names. BeginEpoch compacts
+  // first when that is long overdue.
+  absl::Status BeginEpoch(const LedgerEpoch& epoch);
+  // Goes on with an epoch that TakeLastState gave, under `state.begin.view`,
+  // which may be another number than it had. Settle() its set before. Not
+  // needed where the number is the same.
+  absl::Status Continue(const LedgerState& state);
+  absl::Status Consumed(uint8_t view, uint64_t sample);
+  absl::Status Hold(const LedgerHold& hold);
+  absl::Status Violation(const LedgerViolation& violation);
+  absl::Status Switch(const LedgerSwitch& change);
+
+  // Whether Compact is worth its while.
+  bool CompactionDue() const;
+  // Writes the kept epochs anew, a bit a consumed sample, and puts that file
+  // in the place of the old. Reads and writes the whole ledger, so call it on
+  // a thread that may block; appends go on meanwhile.
+  absl::Status Compact();
+
+  uint64_t bytes() const;
+
+ private:
+  Ledger(std::string path, Options options, std::unique_ptr<WordFile> file);
+  template <typename Record>
+  absl::Status Append(const Record& record) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Constant after Open.
+  const std::string path_;
+  const Options options_;
+  absl::Status cut_;
+
+  // One compaction at a time. Taken before mu_.
+  Mutex compact_mu_;
+
+  mutable Mutex mu_;
+  std::unique_ptr<WordFile> file_ ABSL_GUARDED_BY(mu_);
+  uint64_t compacted_words_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::flat_hash_map<std::string, LedgerState> last_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_LEDGER_H_

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ledger_format.h"
+
+#include <xxhash.h>
+
+#include <array>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
+namespace shufflefs::ledger_format {
+namespace {
+
+constexpr uint64_t kMagic = 0x524744454c464853;  // "SHFLEDGR"
+constexpr uint64_t kVersion = 1;
+constexpr uint64_t kRecordTag = 0xff;
+constexpr uint64_t kSampleMask = kMaxLedgerNames - 1;
+
+// CRC-16/CCITT: every one- and two-bit error and every burst of up to 16
+// bits in a word is found.
+constexpr std::array<uint16_t, 256> kCrcTable = [] {
+  std::array<uint16_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte << 8;
+    for (int bit = 0; bit < 8; ++bit) {
+      crc = (crc << 1) ^ ((crc & 0x8000) != 0 ? 0x1021 : 0);
+    }
+    table[byte] = static_cast<uint16_t>(crc);
+  }
+  return table;
+}();
+
+uint16_t Crc(uint64_t value, int bytes, uint16_t crc) {
+  for (int i = 0; i < bytes; ++i) {
+    const auto byte = static_cast<uint8_t>(value >> (8 * i));
+    crc = static_cast<uint16_t>(crc << 8) ^
+          kCrcTable[static_cast<uint8_t>(crc >> 8) ^ byte];
+  }
+  return crc;
+}
+
+uint16_t ConsumedCheck(uint64_t tag, uint64_t sample, uint64_t at) {
+  return Crc(tag << 40 | sample, 6, Crc(at, 5, 0xffff));
+}
+
+// Appends fields to a record.
+class Writer {
+ public:
+  Writer(RecordType type, uint8_t view)
+      : words_{kRecordTag << 56 | static_cast<uint64_t>(type) << 48 |
+               uint64_t{view} << 16} {}
+
+  void Put(uint64_t value) { words_.push_back(value); }
+  void Put(absl::string_view text) {
+    Put(text.size());
+    const size_t at = words_.size();
+    words_.resize(at + (text.size() + 7) / 8);
+    if (!text.empty()) std::memcpy(&words_[at], text.data(), text.size());
+  }
+
+  absl::StatusOr<Words> Finish(uint64_t at) && {
+    const uint64_t length = words_.size() + 1;
+    if (length > kMaxRecordWords) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a ledger record of ", length, " words is too long"));
+    }
+    words_[0] |= length << 24;
+    words_.push_back(
+        XXH3_64bits_withSeed(words_.data(), words_.size() * 8, at));
+    return std::move(words_);
+  }
+
+ private:
+  Words words_;
+};
+
+// Takes fields off a record; after one failed, all further ones are zero.
+class Reader {
+ public:
+  explicit Reader(absl::Span<const uint64_t> record)
+      : rest_(record.subspan(1, record.size() - 2)) {}
+
+  uint64_t Number() {
+    if (rest_.empty()) {
+      failed_ = true;
+      return 0;
+    }
+    const uint64_t value = rest_.front();
+    rest_.remove_prefix(1);
+    return value;
+  }
+  uint64_t NumberBelow(uint64_t limit) {
+    const uint64_t value = Number();
+    if (value >= limit) failed_ = true;
+    return failed_ ? 0 : value;
+  }
+  std::string Text() {
+    const uint64_t size = NumberBelow(rest_.size() * 8 + 1);
+    const uint64_t words = (size + 7) / 8;
+    if (failed_ || words > rest_.size()) {
+      failed_ = true;
+      return "";
+    }
+    std::string text(size, '\0');
+    if (size > 0) std::memcpy(text.data(), rest_.data(), size);
+    rest_.remove_prefix(words);
+    return text;
+  }
+  uint64_t left() const { return rest_.size(); }
+
+  // Whether every field fitted and none is left over.
+  absl::Status Done(absl::string_view what) const {
+    if (!failed_ && rest_.empty()) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat(what, " record has fields that do not fit"));
+  }
+
+ private:
+  absl::Span<const uint64_t> rest_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+Words Header() {
+  Words header(kHeaderWords);
+  header[0] = kMagic;
+  header[1] = kVersion;
+  header[kHeaderWords - 1] = XXH3_64bits(header.data(), (kHeaderWords - 1) * 8);
+  return header;
+}
+
+absl::Status CheckHeader(absl::Span<const uint64_t> header) {
+  if (!header.empty() && header[0] == 0) {
+    return absl::DataLossError("the header was never written");
+  }
+  if (header.empty() || header[0] != kMagic) {
+    return absl::FailedPreconditionError("not a ledger");
+  }
+  if (header.size() < kHeaderWords) {
+    return absl::DataLossError("the header is cut off");
+  }
+  if (header[1] != kVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ledger version ", header[1], ", this program reads ", kVersion));
+  }
+  if (XXH3_64bits(header.data(), (kHeaderWords - 1) * 8) !=
+      header[kHeaderWords - 1]) {
+    return absl::DataLossError("the header is damaged");
+  }
+  return absl::OkStatus();
+}
+
+uint64_t ConsumedWord(uint8_t view, uint64_t sample, uint64_t at) {
+  const uint64_t tag = uint64_t{view} + 1;
+  return tag << 56 | uint64_t{ConsumedCheck(tag, sample, at)} << 40 | sample;
+}
+
+WordKind KindOf(uint64_t word) {
+  if (word == 0) return WordKind::kNothing;
+  return word >> 56 == kRecordTag ? WordKind::kRecord : WordKind::kConsumed;
+}
+
+absl::StatusOr<Consumption> ParseConsumed(uint64_t word, uint64_t at) {
+  const uint64_t tag = word >> 56;
+  const uint64_t sample = word & kSampleMask;
+  if (tag == 0 ||
+      ConsumedCheck(tag, sample, at) != static_cast<uint16_t>(word >> 40)) {
+    return absl::DataLossError("a consumption is damaged");
+  }
+  return Consumption{static_cast<uint8_t>(tag - 1), sample};
+}
+
+absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
+  if (record.names > kMaxLedgerNames) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a ledger holds at most 2^40 names, not ", record.names));
+  }
+  Writer writer(RecordType::kEpoch, record.view);
+  writer.Put(record.view_path);
+  writer.Put(record.names);
+  writer.Put(record.fingerprint);
+  writer.Put(record.epoch.value());
+  writer.Put(record.binding.value());
+  writer.Put(record.seed.value());
+  writer.Put(record.policy);
+  writer.Put(record.options_hash);
+  writer.Put(static_cast<uint64_t>(record.substitute));
+  writer.Put(uint64_t{record.identity});
+  for (const CarriedPair& pair : record.carried) {
+    writer.Put(pair.name);
+    writer.Put(pair.sample);
+  }
+  return std::move(writer).Finish(at);
+}
+
+absl::StatusOr<Words> Encode(const LedgerHold& record, uint64_t at) {
+  Writer writer(RecordType::kHold, record.view);
+  writer.Put(record.epoch.value());
+  writer.Put(static_cast<uint8_t>(record.rule));
+  writer.Put(record.reason);
+  return std::move(writer).Finish(at);
+}
+
+absl::StatusOr<Words> Encode(const LedgerViolation& record, uint64_t at) {
+  Writer writer(RecordType::kViolation, record.view);
+  writer.Put(record.epoch.value());
+  writer.Put(record.name);
+  writer.Put(record.what);
+  return std::move(writer).Finish(at);
+}
+
+absl::StatusOr<Words> Encode(const LedgerSwitch& record, uint64_t at) {
+  Writer writer(RecordType::kSwitch, record.view);
+  writer.Put(record.epoch.value());
+  writer.Put(record.what);
+  return std::move(writer).Finish(at);
+}
+
+absl::StatusOr<Words> EncodeConsumedSet(uint8_t view,
+                                        absl::Span<const SampleBits> set,
+                                        uint64_t at) {
+  Writer writer(RecordType::kConsumedSet, view);
+  for (const SampleBits& bits : set) {
+    writer.Put(bits.index);
+    writer.Put(bits.bits);
+  }
+  return std::move(writer).Finish(at);
+}
+
+absl::StatusOr<uint64_t> RecordLength(uint64_t first) {
+  const uint64_t length = first >> 24 & 0xffffff;
+  if (length < 2) return absl::DataLossError("a record's length is damaged");
+  return length;
+}
+
+RecordType TypeOf(uint64_t first) {
+  return static_cast<RecordType>(first >> 48 & 0xff);
+}
+
+uint8_t ViewOf(uint64_t first) { return static_cast<uint8_t>(first >> 16); }
+
+absl::Status CheckRecord(absl::Span<const uint64_t> record, uint64_t at) {
+  const uint64_t hashed = record.size() - 1;
+  if (XXH3_64bits_withSeed(record.data(), hashed * 8, at) != record[hashed]) {
+    return absl::DataLossError("a record is damaged");
+  }
+  if (ViewOf(record[0]) >= kMaxLedgerViews) {
+    return absl::DataLossError("a record is of an impossible view");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
+  Reader reader(record);
+  LedgerEpoch epoch;
+  epoch.view = ViewOf(record[0]);
+  epoch.view_path = reader.Text();
+  epoch.names = reader.NumberBelow(kMaxLedgerNames + 1);
+  epoch.fingerprint = reader.Number();
+  epoch.epoch = Epoch(reader.Number());
+  epoch.binding = Epoch(reader.Number());
+  epoch.seed = Seed(reader.Number());
+  epoch.policy = reader.Text();
+  epoch.options_hash = reader.Number();
+  epoch.substitute = static_cast<Substitute>(
+      reader.NumberBelow(static_cast<uint64_t>(Substitute::kTree) + 1));
+  epoch.identity = reader.NumberBelow(2) == 1;
+  while (reader.left() > 0) {
+    const uint64_t name = reader.NumberBelow(epoch.names);
+    epoch.carried.push_back({name, reader.NumberBelow(epoch.names)});
+  }
+  RETURN_IF_ERROR(reader.Done("an epoch"));
+  return epoch;
+}
+
+absl::StatusOr<LedgerHold> DecodeHold(absl::Span<const uint64_t> record) {
+  Reader reader(record);
+  LedgerHold hold;
+  hold.view = ViewOf(record[0]);
+  hold.epoch = Epoch(reader.Number());
+  hold.rule = static_cast<char>(reader.NumberBelow(128));
+  hold.reason = reader.Text();
+  RETURN_IF_ERROR(reader.Done("a hold"));
+  return hold;
+}
+
+absl::StatusOr<LedgerViolation> DecodeViolation(
+    absl::Span<const uint64_t> record) {
+  Reader reader(record);
+  LedgerViolation violation;
+  violation.view = ViewOf(record[0]);
+  violation.epoch = Epoch(reader.Number());
+  violation.name = reader.Number();
+  violation.what = reader.Text();
+  RETURN_IF_ERROR(reader.Done("a violation"));
+  return violation;
+}
+
+absl::StatusOr<LedgerSwitch> DecodeSwitch(absl::Span<const uint64_t> record) {
+  Reader reader(record);
+  LedgerSwitch change;
+  change.view = ViewOf(record[0]);
+  change.epoch = Epoch(reader.Number());
+  change.what = reader.Text();
+  RETURN_IF_ERROR(reader.Done("a switch"));
+  return change;
+}
+
+absl::StatusOr<std::vector<SampleBits>> DecodeConsumedSet(
+    absl::Span<const uint64_t> record) {
+  Reader reader(record);
+  std::vector<SampleBits> set;
+  while (reader.left() > 0) {
+    const uint64_t index = reader.NumberBelow(kMaxLedgerNames / 64);
+    set.push_back({index, reader.Number()});
+  }
+  RETURN_IF_ERROR(reader.Done("a consumed-set"));
+  return set;
+}
+
+}  // namespace shufflefs::ledger_format

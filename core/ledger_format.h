@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a ledger file: 64-bit words in the machine's (little-endian)
+// order.
+//
+//   header    8 words: magic, version, zeros, hash of the seven before
+//   consumed  1 word: view + 1 in bits 56-63, CRC-16 in 40-55, sample in 0-39
+//   record    n words: 0xff in bits 56-63, type in 48-55, n in 24-47, view in
+//             16-23; payload; last a 64-bit hash of the words before
+//   zero      nothing was written from here on
+//
+// Both checks are seeded with the word's number in the file, so a word at
+// another place is not taken for a good one. Consumptions are single words so
+// that noting one is one aligned store: whatever kills the process, it is
+// there or it is not. A record's first word is stored last, for the same end.
+//
+// Parsing trusts nothing: every error says what is wrong, the caller adds
+// file and offset.
+#ifndef SHUFFLEFS_CORE_LEDGER_FORMAT_H_
+#define SHUFFLEFS_CORE_LEDGER_FORMAT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/carried.h"
+#include "core/config.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+inline constexpr uint8_t kMaxLedgerViews = 254;  // views are 0 … 253
+inline constexpr uint64_t kMaxLedgerNames = uint64_t{1} << 40;
+
+// A binding that began. `epoch` counts what the user sees; the bijection is
+// that of `binding`, which stays behind when boundaries are held.
+struct LedgerEpoch {
+  uint8_t view = 0;
+  std::string view_path;     // of the view, relative to the source
+  uint64_t names = 0;        // samples in the view, at most 2^40
+  uint64_t fingerprint = 0;  // of the catalogue
+  Epoch epoch{0};
+  Epoch binding{0};
+  Seed seed{0};
+  std::string policy;
+  uint64_t options_hash = 0;  // of the policy's options
+  Substitute substitute = Substitute::kNever;
+  bool identity = false;  // every name shows its own sample
+  std::vector<CarriedPair> carried;
+};
+
+// The epoch was counted on, the bijection kept.
+struct LedgerHold {
+  uint8_t view = 0;
+  Epoch epoch{0};  // that begins
+  char rule = 0;
+  std::string reason;
+};
+
+// Something was served that the promises do not allow.
+struct LedgerViolation {
+  uint8_t view = 0;
+  Epoch epoch{0};
+  uint64_t name = 0;
+  std::string what;
+};
+
+// A key was changed through the control file.
+struct LedgerSwitch {
+  uint8_t view = 0;
+  Epoch epoch{0};  // in which it was asked for
+  std::string what;
+};
+
+// 64 samples of a set: those at 64 * index + i where bit i is set.
+struct SampleBits {
+  uint64_t index = 0;
+  uint64_t bits = 0;
+  friend bool operator==(const SampleBits&, const SampleBits&) = default;
+};
+
+namespace ledger_format {
+
+inline constexpr uint64_t kHeaderWords = 8;
+inline constexpr uint64_t kMaxRecordWords = (uint64_t{1} << 24) - 1;
+
+enum class RecordType : uint8_t {
+  kEpoch = 1,
+  kHold = 2,
+  kViolation = 3,
+  kSwitch = 4,
+  kConsumedSet = 5,
+};
+
+using Words = std::vector<uint64_t>;
+
+Words Header();
+// FailedPrecondition: not a ledger, or of another version. DataLoss: damaged,
+// or never written.
+absl::Status CheckHeader(absl::Span<const uint64_t> header);
+
+// The word for a consumption at word number `at`. REQUIRES: view <
+// kMaxLedgerViews, sample < kMaxLedgerNames.
+uint64_t ConsumedWord(uint8_t view, uint64_t sample, uint64_t at);
+
+enum class WordKind { kNothing, kConsumed, kRecord };
+WordKind KindOf(uint64_t word);
+
+struct Consumption {
+  uint8_t view = 0;
+  uint64_t sample = 0;
+};
+absl::StatusOr<Consumption> ParseConsumed(uint64_t word, uint64_t at);
+
+// The whole record, ready to be stored at word number `at`. InvalidArgument
+// if it is too long or a field is out of range.
+absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at);
+absl::StatusOr<Words> Encode(const LedgerHold& record, uint64_t at);
+absl::StatusOr<Words> Encode(const LedgerViolation& record, uint64_t at);
+absl::StatusOr<Words> Encode(const LedgerSwitch& record, uint64_t at);
+absl::StatusOr<Words> EncodeConsumedSet(uint8_t view,
+                                        absl::Span<const SampleBits> set,
+                                        uint64_t at);
+
+// Of a record's first word: its length in words, or an error.
+absl::StatusOr<uint64_t> RecordLength(uint64_t first);
+RecordType TypeOf(uint64_t first);
+uint8_t ViewOf(uint64_t first);
+
+// Whether a whole record, RecordLength words, is as it was written at word
+// number `at`; DataLoss if not.
+absl::Status CheckRecord(absl::Span<const uint64_t> record, uint64_t at);
+
+// From a record that CheckRecord passed. DataLoss: fields that do not fit.
+absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record);
+absl::StatusOr<LedgerHold> DecodeHold(absl::Span<const uint64_t> record);
+absl::StatusOr<LedgerViolation> DecodeViolation(
+    absl::Span<const uint64_t> record);
+absl::StatusOr<LedgerSwitch> DecodeSwitch(absl::Span<const uint64_t> record);
+absl::StatusOr<std::vector<SampleBits>> DecodeConsumedSet(
+    absl::Span<const uint64_t> record);
+
+}  // namespace ledger_format
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_LEDGER_FORMAT_H_

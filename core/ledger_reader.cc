@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ledger_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+using ledger_format::RecordType;
+using ledger_format::WordKind;
+
+constexpr uint64_t kReadWords = 1 << 15;
+// How often a word that is not there yet is looked at again.
+constexpr int kTries = 8;
+
+// A window of the file's words that moves forward.
+class WordSource {
+ public:
+  explicit WordSource(int fd) : fd_(fd) {}
+
+  // Word number of the next word.
+  uint64_t at() const { return at_; }
+
+  // The next `count` words; fewer only at the end of the file.
+  absl::StatusOr<absl::Span<const uint64_t>> Peek(uint64_t count) {
+    while (words_.size() - used_ < count) {
+      ASSIGN_OR_RETURN(const bool more, Fill());
+      if (!more) break;
+    }
+    return absl::MakeConstSpan(words_).subspan(used_, count);
+  }
+  void Skip(uint64_t count) {
+    used_ += count;
+    at_ += count;
+  }
+  // Reads again what was read ahead.
+  void Refresh() {
+    words_.clear();
+    used_ = 0;
+  }
+
+ private:
+  absl::StatusOr<bool> Fill() {
+    words_.erase(words_.begin(),
+                 words_.begin() + static_cast<std::ptrdiff_t>(used_));
+    used_ = 0;
+    const uint64_t have = words_.size();
+    words_.resize(have + kReadWords);
+    char* into = reinterpret_cast<char*>(words_.data() + have);
+    uint64_t bytes = 0;
+    while (bytes < kReadWords * 8) {
+      const ssize_t got = ::pread(fd_, into + bytes, kReadWords * 8 - bytes,
+                                  static_cast<off_t>((at_ + have) * 8 + bytes));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return ErrnoStatus(errno, "read");
+      if (got == 0) break;
+      bytes += static_cast<uint64_t>(got);
+    }
+    words_.resize(have + bytes / 8);  // a torn last word is not one
+    return bytes >= 8;
+  }
+
+  const int fd_;
+  uint64_t at_ = 0;
+  uint64_t used_ = 0;  // of words_
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace
+
+// Parses one item after the other and checks that it fits those before.
+class LedgerReader::Impl {
+ public:
+  explicit Impl(int fd) : fd_(fd), source_(fd) {}
+  ~Impl() { ::close(fd_); }
+
+  absl::Status Header() {
+    ASSIGN_OR_RETURN(const auto header,
+                     source_.Peek(ledger_format::kHeaderWords));
+    RETURN_IF_ERROR(ledger_format::CheckHeader(header));
+    source_.Skip(ledger_format::kHeaderWords);
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(LedgerVisitor& visitor, uint64_t end) {
+    source_.Refresh();
+    int tries = 0;
+    while (source_.at() < end) {
+      ASSIGN_OR_RETURN(const auto next, source_.Peek(1));
+      if (next.empty()) return absl::OkStatus();
+      switch (ledger_format::KindOf(next[0])) {
+        case WordKind::kNothing: {
+          ASSIGN_OR_RETURN(const bool last, NothingBehind());
+          if (last) return absl::OkStatus();
+          // The daemon may be writing just here.
+          if (++tries > kTries) {
+            return absl::DataLossError(
+                "nothing was written here, but behind it: a record was lost "
+                "or not finished");
+          }
+          ::sched_yield();
+          source_.Refresh();
+          continue;
+        }
+        case WordKind::kConsumed:
+          RETURN_IF_ERROR(Consumed(next[0], visitor));
+          break;
+        case WordKind::kRecord:
+          RETURN_IF_ERROR(Record(next[0], visitor));
+          break;
+      }
+      tries = 0;
+    }
+    return absl::OkStatus();
+  }
+
+  uint64_t at() const { return source_.at(); }
+
+ private:
+  absl::Status Consumed(uint64_t word, LedgerVisitor& visitor) {
+    ASSIGN_OR_RETURN(const auto consumed,
+                     ledger_format::ParseConsumed(word, source_.at()));
+    if (consumed.sample >= names_[consumed.view]) {
+      return absl::DataLossError(
+          absl::StrCat("sample ", consumed.sample, " of view ", consumed.view,
+                       " which has ", names_[consumed.view], " samples"));
+    }
+    visitor.OnConsumed(consumed.view, consumed.sample);
+    source_.Skip(1);
+    return absl::OkStatus();
+  }
+
+  absl::Status Record(uint64_t first, LedgerVisitor& visitor) {
+    ASSIGN_OR_RETURN(const uint64_t length, ledger_format::RecordLength(first));
+    ASSIGN_OR_RETURN(const auto record, source_.Peek(length));
+    if (record.size() < length) {
+      return absl::DataLossError("a record is cut off");
+    }
+    RETURN_IF_ERROR(ledger_format::CheckRecord(record, source_.at()));
+    RETURN_IF_ERROR(Visit(record, visitor));
+    source_.Skip(length);
+    return absl::OkStatus();
+  }
+
+  absl::Status Visit(absl::Span<const uint64_t> record,
+                     LedgerVisitor& visitor) {
+    switch (ledger_format::TypeOf(record[0])) {
+      case RecordType::kEpoch: {
+        ASSIGN_OR_RETURN(const auto epoch, ledger_format::DecodeEpoch(record));
+        names_[epoch.view] = epoch.names;
+        visitor.OnEpoch(epoch);
+        return absl::OkStatus();
+      }
+      case RecordType::kHold: {
+        ASSIGN_OR_RETURN(const auto hold, ledger_format::DecodeHold(record));
+        visitor.OnHold(hold);
+        return absl::OkStatus();
+      }
+      case RecordType::kViolation: {
+        ASSIGN_OR_RETURN(const auto violation,
+                         ledger_format::DecodeViolation(record));
+        visitor.OnViolation(violation);
+        return absl::OkStatus();
+      }
+      case RecordType::kSwitch: {
+        ASSIGN_OR_RETURN(const auto change,
+                         ledger_format::DecodeSwitch(record));
+        visitor.OnSwitch(change);
+        return absl::OkStatus();
+      }
+      case RecordType::kConsumedSet:
+        return VisitSet(record, visitor);
+    }
+    return absl::DataLossError("a record is of an unknown type");
+  }
+
+  absl::Status VisitSet(absl::Span<const uint64_t> record,
+                        LedgerVisitor& visitor) {
+    const uint8_t view = ledger_format::ViewOf(record[0]);
+    ASSIGN_OR_RETURN(const auto set, ledger_format::DecodeConsumedSet(record));
+    for (const SampleBits& bits : set) {
+      const uint64_t highest =
+          bits.index * 64 + 63 -
+          static_cast<uint64_t>(std::countl_zero(bits.bits | 1));
+      if (highest >= names_[view]) {
+        return absl::DataLossError(absl::StrCat("sample ", highest, " of view ",
+                                                view, " which has ",
+                                                names_[view], " samples"));
+      }
+    }
+    for (const SampleBits& bits : set) {
+      for (uint64_t rest = bits.bits; rest != 0; rest &= rest - 1) {
+        visitor.OnConsumed(view, bits.index * 64 + static_cast<uint64_t>(
+                                                       std::countr_zero(rest)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Behind the last record there are only words never written.
+  absl::StatusOr<bool> NothingBehind() {
+    WordSource behind = source_;
+    for (;;) {
+      ASSIGN_OR_RETURN(const auto words, behind.Peek(kReadWords));
+      if (words.empty()) return true;
+      if (std::any_of(words.begin(), words.end(),
+                      [](uint64_t word) { return word != 0; })) {
+        return false;
+      }
+      behind.Skip(words.size());
+    }
+  }
+
+  const int fd_;
+  WordSource source_;
+  std::array<uint64_t, 256> names_{};  // by view; 0 before its first epoch
+};
+
+LedgerReader::LedgerReader(std::string path, std::unique_ptr<Impl> impl)
+    : path_(std::move(path)), impl_(std::move(impl)) {}
+
+LedgerReader::~LedgerReader() = default;
+
+absl::StatusOr<std::unique_ptr<LedgerReader>> LedgerReader::Open(
+    std::string path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, path);
+  auto impl = std::make_unique<Impl>(fd);
+  RETURN_IF_ERROR(Annotate(impl->Header(), path));
+  return absl::WrapUnique(new LedgerReader(std::move(path), std::move(impl)));
+}
+
+absl::Status LedgerReader::Run(LedgerVisitor& visitor, uint64_t end) {
+  return Annotate(impl_->Run(visitor, end),
+                  absl::StrCat(path_, ": offset ", valid_words() * 8));
+}
+
+uint64_t LedgerReader::valid_words() const { return impl_->at(); }
+
+absl::Status ReplayLedger(const std::string& path, LedgerVisitor& visitor) {
+  ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(path));
+  return reader->Run(visitor);
+}
+
+}  // namespace shufflefs

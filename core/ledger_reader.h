@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a ledger from its beginning, record by record. Works on a file that a
+// daemon appends to at the same time: it sees a prefix.
+#ifndef SHUFFLEFS_CORE_LEDGER_READER_H_
+#define SHUFFLEFS_CORE_LEDGER_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/ledger_format.h"
+
+namespace shufflefs {
+
+// Receives the records of a ledger in their order.
+class LedgerVisitor {
+ public:
+  virtual ~LedgerVisitor() = default;
+  virtual void OnEpoch(const LedgerEpoch&) {}
+  // `sample` of the view's running epoch was consumed; below its names.
+  virtual void OnConsumed(uint8_t /*view*/, uint64_t /*sample*/) {}
+  virtual void OnHold(const LedgerHold&) {}
+  virtual void OnViolation(const LedgerViolation&) {}
+  virtual void OnSwitch(const LedgerSwitch&) {}
+};
+
+// Not thread-safe. Memory: one record, at most what the file holds of it.
+class LedgerReader {
+ public:
+  // Errors: the file's errno; FailedPrecondition if it is not a ledger of
+  // this version; DataLoss if its header is damaged. All name the file.
+  static absl::StatusOr<std::unique_ptr<LedgerReader>> Open(std::string path);
+  ~LedgerReader();
+  LedgerReader(const LedgerReader&) = delete;
+  LedgerReader& operator=(const LedgerReader&) = delete;
+
+  // Visits what was written up to word number `end` and not yet visited. OK
+  // where nothing was written yet; DataLoss, with file and offset in bytes,
+  // at the first damage: what was visited before is good.
+  absl::Status Run(LedgerVisitor& visitor, uint64_t end = ~uint64_t{0});
+
+  // Words visited, the header included.
+  uint64_t valid_words() const;
+
+ private:
+  class Impl;
+  LedgerReader(std::string path, std::unique_ptr<Impl> impl);
+
+  const std::string path_;
+  const std::unique_ptr<Impl> impl_;
+};
+
+// Opens `path` and visits all of it.
+absl::Status ReplayLedger(const std::string& path, LedgerVisitor& visitor);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_LEDGER_READER_H_

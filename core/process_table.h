@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what /proc says of one process. Thread-safe; each call opens a file.
+#ifndef SHUFFLEFS_CORE_PROCESS_TABLE_H_
+#define SHUFFLEFS_CORE_PROCESS_TABLE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+
+namespace shufflefs {
+
+struct ProcessStat {
+  uint32_t parent = 0;
+  uint32_t group = 0;
+  uint64_t start = 0;  // clock ticks after boot
+  bool zombie = false;
+};
+
+// Parses the text of /proc/<id>/stat; nothing if it is not one.
+absl::optional<ProcessStat> ParseProcessStat(absl::string_view text);
+
+// The `Tgid:` of /proc/<id>/status; nothing if there is none.
+absl::optional<uint32_t> ParseThreadGroup(absl::string_view text);
+
+class ProcessTable {
+ public:
+  explicit ProcessTable(std::string proc) : proc_(std::move(proc)) {}
+
+  // Of a process or of a thread; nothing if it does not exist.
+  absl::optional<ProcessStat> Stat(uint32_t id) const;
+  // The process that thread `id` belongs to; `id` itself if that is not told.
+  uint32_t ProcessOf(uint32_t id) const;
+  // Path of the executable; "" if it may not be looked at.
+  std::string Executable(uint32_t id) const;
+
+ private:
+  const std::string proc_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_PROCESS_TABLE_H_

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/reader_family.h"
+
+#include <algorithm>
+
+namespace shufflefs {
+namespace {
+
+constexpr int kMaxClimb = 32;
+constexpr size_t kMaxAnchors = 64;
+
+// Programs that start the ranks of one job in process groups of their own.
+constexpr absl::string_view kLaunchers[] = {
+    "aprun",   "flux-broker",   "flux-shell", "hydra_pmi_proxy", "jsrun",
+    "mpiexec", "mpiexec.hydra", "mpirun",     "orted",           "orterun",
+    "palsd",   "prte",          "prted",      "prterun",         "slurmstepd",
+};
+
+bool IsLauncher(absl::string_view executable) {
+  const size_t slash = executable.rfind('/');
+  if (slash != absl::string_view::npos) executable.remove_prefix(slash + 1);
+  return std::find(std::begin(kLaunchers), std::end(kLaunchers), executable) !=
+         std::end(kLaunchers);
+}
+
+}  // namespace
+
+ReaderFamilies::ReaderFamilies(std::string proc)
+    : processes_(std::move(proc)) {}
+
+FamilyId ReaderFamilies::Resolve(uint32_t id, std::chrono::milliseconds now) {
+  if (const auto cached = Cached(id, now)) return *cached;
+  MutexLock slow(slow_mu_);
+  const auto stat = processes_.Stat(id);
+  absl::optional<Reader> known;
+  {
+    MutexLock lock(cache_mu_);
+    const auto it = readers_.find(id);
+    if (it != readers_.end()) known = it->second;
+  }
+  if (!stat) {
+    // Killed while it waits for this answer.
+    return known ? known->family : kHiddenFamily;
+  }
+  Reader reader;
+  reader.start = stat->start;
+  reader.group = stat->group;
+  reader.executable = processes_.Executable(id);
+  reader.checked = now;
+  // The same program goes on in the same group: still the same family, even
+  // if the launcher above it is gone by now.
+  const bool same = known && known->start == reader.start &&
+                    known->group == reader.group &&
+                    known->executable == reader.executable;
+  reader.family =
+      same ? known->family
+           : Join(Climb(id, *stat, reader.executable), reader.executable);
+  const FamilyId family = reader.family;
+  Remember(id, std::move(reader));
+  return family;
+}
+
+absl::optional<FamilyId> ReaderFamilies::Cached(uint32_t id,
+                                                std::chrono::milliseconds now) {
+  MutexLock lock(cache_mu_);
+  if (id == 0) {
+    hidden_seen_ = now;
+    hidden_known_ = true;
+    return kHiddenFamily;
+  }
+  const auto it = readers_.find(id);
+  if (it == readers_.end() || now - it->second.checked >= kValid) {
+    return absl::nullopt;
+  }
+  return it->second.family;
+}
+
+// From the reader to the top of its process group, and on to the group of
+// whoever started that if it is part of the job.
+ReaderFamilies::Root ReaderFamilies::Climb(
+    uint32_t id, const ProcessStat& stat, const std::string& executable) const {
+  Root root{stat.group, {}};
+  Process top{id, stat.start};
+  // The thread that reads may end before its process does.
+  const uint32_t process = processes_.ProcessOf(id);
+  if (const auto whole = processes_.Stat(process); process != id && whole) {
+    top = {process, whole->start};
+  }
+  uint32_t parent = stat.parent;
+  for (int step = 0; step < kMaxClimb && parent > 1; ++step) {
+    const auto above = processes_.Stat(parent);
+    if (!above || above->zombie) break;
+    if (above->group != root.group) {
+      const std::string starter = processes_.Executable(parent);
+      const bool same = !executable.empty() && starter == executable;
+      if (!same && !IsLauncher(starter)) break;
+      root.anchors.push_back(top);
+      root.group = above->group;
+    }
+    top = {parent, above->start};
+    parent = above->parent;
+  }
+  root.anchors.push_back(top);
+  return root;
+}
+
+FamilyId ReaderFamilies::Join(const Root& root, const std::string& executable) {
+  const Key key{root.group, executable};
+  const auto it = by_key_.find(key);
+  if (it != by_key_.end()) {
+    Family& family = families_[it->second.value()];
+    // With none of them left, the number of the group was used again.
+    if (AnyAlive(family.anchors)) {
+      for (const Process& anchor : root.anchors) {
+        auto& anchors = family.anchors;
+        if (std::find(anchors.begin(), anchors.end(), anchor) !=
+            anchors.end()) {
+          continue;
+        }
+        if (anchors.size() >= kMaxAnchors) {
+          anchors.erase(anchors.begin());
+        }
+        anchors.push_back(anchor);
+      }
+      return it->second;
+    }
+  }
+  if (families_.size() >= kMaxFamilies) DropDeadFamilies();
+  const FamilyId fresh{next_family_++};
+  families_[fresh.value()] = {key, root.anchors};
+  by_key_[key] = fresh;
+  return fresh;
+}
+
+bool ReaderFamilies::AnyAlive(const std::vector<Process>& anchors) const {
+  return std::any_of(anchors.begin(), anchors.end(), [&](const Process& p) {
+    const auto stat = processes_.Stat(p.id);
+    return stat && !stat->zombie && stat->start == p.start;
+  });
+}
+
+void ReaderFamilies::DropDeadFamilies() {
+  for (auto it = families_.begin(); it != families_.end();) {
+    if (AnyAlive(it->second.anchors)) {
+      ++it;
+      continue;
+    }
+    const auto named = by_key_.find(it->second.key);
+    if (named != by_key_.end() && named->second.value() == it->first) {
+      by_key_.erase(named);
+    }
+    families_.erase(it++);
+  }
+}
+
+void ReaderFamilies::Remember(uint32_t id, Reader reader) {
+  MutexLock lock(cache_mu_);
+  if (readers_.size() >= kMaxReaders && !readers_.contains(id)) {
+    const auto oldest = reader.checked - kValid;
+    for (auto it = readers_.begin(); it != readers_.end();) {
+      if (it->second.checked < oldest) {
+        readers_.erase(it++);
+      } else {
+        ++it;
+      }
+    }
+    if (readers_.size() >= kMaxReaders) readers_.clear();
+  }
+  readers_[id] = std::move(reader);
+}
+
+bool ReaderFamilies::Alive(FamilyId family, std::chrono::milliseconds now) {
+  {
+    MutexLock lock(cache_mu_);
+    if (family == kHiddenFamily) {
+      return hidden_known_ && now - hidden_seen_ < kHiddenAlive;
+    }
+    const auto it = alive_.find(family.value());
+    if (it != alive_.end() && now - it->second.checked < kValid) {
+      return it->second.alive;
+    }
+  }
+  MutexLock slow(slow_mu_);
+  const auto it = families_.find(family.value());
+  const bool alive = it != families_.end() && AnyAlive(it->second.anchors);
+  MutexLock lock(cache_mu_);
+  if (alive_.size() >= kMaxFamilies) alive_.clear();
+  alive_[family.value()] = {alive, now};
+  return alive;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which family of processes a reader belongs to: a job with its workers and
+// ranks is one family, cp or head beside it another, a second job of another
+// shell a third.
+//
+// A family is a process group and the executable of the reader. From the
+// group the resolver climbs to whoever started it, as long as that is the
+// same executable (torchrun starts its ranks in sessions of their own) or a
+// launcher of ranks (mpirun, slurmstepd, …). A family is gone when all of the
+// processes that brought its members in are gone: the topmost of the group
+// (a shell script, xargs), the launcher, the main process of the workers.
+//
+// Thread-safe. Resolve and Alive answer from memory and look at /proc at most
+// once a second for a reader or a family; that costs some tens of
+// microseconds and does not block on the reader. Bounded: at most
+// kMaxReaders readers and kMaxFamilies families are remembered.
+#ifndef SHUFFLEFS_CORE_READER_FAMILY_H_
+#define SHUFFLEFS_CORE_READER_FAMILY_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "core/family_id.h"
+#include "core/mutex.h"
+#include "core/process_table.h"
+
+namespace shufflefs {
+
+class ReaderFamilies {
+ public:
+  static constexpr uint64_t kMaxReaders = 8192;
+  static constexpr uint64_t kMaxFamilies = 4096;
+  static constexpr std::chrono::milliseconds kValid{1000};
+  // A hidden family cannot be asked; it counts as alive this long.
+  static constexpr std::chrono::milliseconds kHiddenAlive{60000};
+
+  // `proc` is the mounted procfs; another directory of its shape in tests.
+  explicit ReaderFamilies(std::string proc = "/proc");
+
+  // The family of process or thread `id` at `now` (any clock that does not
+  // run backwards). kHiddenFamily for id 0 and for a process that cannot be
+  // looked at and is not remembered.
+  FamilyId Resolve(uint32_t id, std::chrono::milliseconds now);
+
+  // Whether a process of the family still exists. False for a family that was
+  // never given out.
+  bool Alive(FamilyId family, std::chrono::milliseconds now);
+
+ private:
+  // A process for as long as it lives: ids are used again.
+  struct Process {
+    uint32_t id = 0;
+    uint64_t start = 0;
+    friend bool operator==(const Process&, const Process&) = default;
+  };
+  using Key = std::pair<uint32_t, std::string>;  // process group, executable
+  struct Reader {
+    uint64_t start = 0;
+    uint32_t group = 0;
+    std::string executable;
+    FamilyId family;
+    std::chrono::milliseconds checked{0};
+  };
+  struct Family {
+    Key key;
+    std::vector<Process> anchors;  // at most kMaxAnchors
+  };
+  struct Liveness {
+    bool alive = true;
+    std::chrono::milliseconds checked{0};
+  };
+  // Where a climb from a reader ended.
+  struct Root {
+    uint32_t group = 0;
+    std::vector<Process> anchors;
+  };
+
+  absl::optional<FamilyId> Cached(uint32_t id, std::chrono::milliseconds now)
+      ABSL_LOCKS_EXCLUDED(cache_mu_);
+  Root Climb(uint32_t id, const ProcessStat& stat,
+             const std::string& executable) const;
+  FamilyId Join(const Root& root, const std::string& executable)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(slow_mu_);
+  bool AnyAlive(const std::vector<Process>& anchors) const;
+  void DropDeadFamilies() ABSL_EXCLUSIVE_LOCKS_REQUIRED(slow_mu_);
+  void Remember(uint32_t id, Reader reader) ABSL_LOCKS_EXCLUDED(cache_mu_);
+
+  // Constant after construction.
+  const ProcessTable processes_;
+
+  // Held while /proc is read; never by an answer from memory. Taken before
+  // cache_mu_.
+  Mutex slow_mu_;
+  absl::flat_hash_map<uint64_t, Family> families_ ABSL_GUARDED_BY(slow_mu_);
+  absl::flat_hash_map<Key, FamilyId> by_key_ ABSL_GUARDED_BY(slow_mu_);
+  uint64_t next_family_ ABSL_GUARDED_BY(slow_mu_) = 1;
+
+  Mutex cache_mu_;
+  absl::flat_hash_map<uint32_t, Reader> readers_ ABSL_GUARDED_BY(cache_mu_);
+  absl::flat_hash_map<uint64_t, Liveness> alive_ ABSL_GUARDED_BY(cache_mu_);
+  std::chrono::milliseconds hidden_seen_ ABSL_GUARDED_BY(cache_mu_){0};
+  bool hidden_known_ ABSL_GUARDED_BY(cache_mu_) = false;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_READER_FAMILY_H_

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/word_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+// The file grows by half its size, between these, in words.
+constexpr uint64_t kLeastGrowth = 8192;        // 64 KiB
+constexpr uint64_t kMostGrowth = 1024 * 1024;  // 8 MiB
+constexpr uint64_t kPageWords = 512;
+
+off_t Bytes(uint64_t words) { return static_cast<off_t>(words * 8); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WordFile>> WordFile::Open(std::string path,
+                                                         uint64_t words) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrnoStatus(errno, path);
+  auto file = absl::WrapUnique(new WordFile(std::move(path), fd, words));
+  if (::ftruncate(fd, Bytes(words)) != 0) {
+    return ErrnoStatus(errno, file->path_);
+  }
+  RETURN_IF_ERROR(file->Grow(1));
+  return file;
+}
+
+WordFile::WordFile(std::string path, int fd, uint64_t words)
+    : path_(std::move(path)), fd_(fd), size_(words) {}
+
+WordFile::~WordFile() {
+  if (words_ != nullptr) ::munmap(words_, capacity_ * 8);
+  // Failing costs only the space.
+  if (::ftruncate(fd_, Bytes(size_)) != 0) errno = 0;
+  ::close(fd_);
+}
+
+absl::Status WordFile::Append(absl::Span<const uint64_t> record) {
+  if (record.empty()) return absl::OkStatus();
+  if (capacity_ - size_ < record.size()) {
+    RETURN_IF_ERROR(Grow(record.size()));
+  }
+  std::copy(record.begin() + 1, record.end(), words_ + size_ + 1);
+  Store(size_, record.front());
+  size_ += record.size();
+  return absl::OkStatus();
+}
+
+absl::Status WordFile::Grow(uint64_t words) {
+  const uint64_t growth =
+      std::max(words, std::clamp(size_ / 2, kLeastGrowth, kMostGrowth));
+  const uint64_t target =
+      (size_ + growth + kPageWords - 1) / kPageWords * kPageWords;
+  // A store into a hole would end the process with SIGBUS on a full disk.
+  const int error =
+      ::posix_fallocate(fd_, Bytes(capacity_), Bytes(target - capacity_));
+  if (error != 0) return ErrnoStatus(error, path_);
+  void* mapping =
+      words_ == nullptr
+          ? ::mmap(nullptr, target * 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd_,
+                   0)
+          : ::mremap(words_, capacity_ * 8, target * 8, MREMAP_MAYMOVE);
+  if (mapping == MAP_FAILED) return ErrnoStatus(errno, path_);
+  words_ = static_cast<uint64_t*>(mapping);
+  capacity_ = target;
+  return absl::OkStatus();
+}
+
+absl::Status WordFile::Sync() const {
+  if (::fdatasync(fd_) != 0) return ErrnoStatus(errno, path_);
+  return absl::OkStatus();
+}
+
+absl::Status WordFile::Rename(const std::string& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, path_);
+  }
+  path_ = path;
+  return absl::OkStatus();
+}
+
+}  // namespace shufflefs

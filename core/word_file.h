@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file of 64-bit words that grows at its end through a shared mapping:
+// appending is a store, and what was stored outlives the process. Not
+// thread-safe.
+#ifndef SHUFFLEFS_CORE_WORD_FILE_H_
+#define SHUFFLEFS_CORE_WORD_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace shufflefs {
+
+class WordFile {
+ public:
+  // Opens `path`, makes it if need be (mode 0600), and cuts off what stands
+  // behind the first `words` words. Errors carry the errno.
+  static absl::StatusOr<std::unique_ptr<WordFile>> Open(std::string path,
+                                                        uint64_t words);
+  // Gives the space that was reserved and not used back.
+  ~WordFile();
+  WordFile(const WordFile&) = delete;
+  WordFile& operator=(const WordFile&) = delete;
+
+  // Words appended so far.
+  uint64_t size() const { return size_; }
+  // Each appends whole or not at all, and fails with the errno when the disk
+  // is full: space is taken before it is mapped. The first word of a record
+  // is stored last.
+  absl::Status Append(uint64_t word) {
+    if (size_ == capacity_) {
+      if (absl::Status grown = Grow(1); !grown.ok()) return grown;
+    }
+    Store(size_++, word);
+    return absl::OkStatus();
+  }
+  absl::Status Append(absl::Span<const uint64_t> record);
+
+  // Writes what was appended to the device. Blocks.
+  absl::Status Sync() const;
+  // Renames the file; replaces one that has the name already.
+  absl::Status Rename(const std::string& path);
+  const std::string& path() const { return path_; }
+
+ private:
+  WordFile(std::string path, int fd, uint64_t words);
+  absl::Status Grow(uint64_t words);
+  void Store(uint64_t at, uint64_t word) {
+    __atomic_store_n(&words_[at], word, __ATOMIC_RELEASE);
+  }
+
+  std::string path_;
+  const int fd_;
+  uint64_t* words_ = nullptr;  // mapping of capacity_ words
+  uint64_t size_;
+  uint64_t capacity_ = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_WORD_FILE_H_
