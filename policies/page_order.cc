@@ -32,25 +32,31 @@ PageOrder::PageOrder(const Stratum& stratum, uint64_t batch,
                      const PageOrderKeys& keys)
     : sequence_(stratum, batch, keys.blocks), inside_(keys.inside) {}
 
-void PageOrder::MakeStarts() const {
+std::vector<uint32_t> PageOrder::MakeStarts() const {
   // Positions fit into 32 bits: a BlockMap holds less than 2^32 samples.
-  starts_.resize(sequence_.slot_count() + 1);
+  std::vector<uint32_t> starts(sequence_.slot_count() + 1);
   uint64_t start = 0;
   for (uint64_t slot = 0; slot < sequence_.slot_count(); ++slot) {
-    starts_[slot] = static_cast<uint32_t>(start);
+    starts[slot] = static_cast<uint32_t>(start);
     start += sequence_.SizeOf(slot);
   }
-  starts_.back() = static_cast<uint32_t>(start);
+  starts.back() = static_cast<uint32_t>(start);
+  return starts;
+}
+
+const std::vector<uint32_t>& PageOrder::Starts() const {
+  return starts_.Get([this] { return MakeStarts(); });
 }
 
 uint64_t PageOrder::StartOf(uint64_t slot) const {
-  return sequence_.singles() ? slot : starts_[slot];
+  return sequence_.singles() ? slot : Starts()[slot];
 }
 
 uint64_t PageOrder::SlotAt(uint64_t position) const {
   if (sequence_.singles()) return position;
-  const auto next = std::upper_bound(starts_.begin(), starts_.end(), position);
-  return static_cast<uint64_t>(next - starts_.begin()) - 1;
+  const std::vector<uint32_t>& starts = Starts();
+  const auto next = std::upper_bound(starts.begin(), starts.end(), position);
+  return static_cast<uint64_t>(next - starts.begin()) - 1;
 }
 
 PageOrder::Batch PageOrder::BatchAround(uint64_t slot) const {
@@ -61,9 +67,6 @@ PageOrder::Batch PageOrder::BatchAround(uint64_t slot) const {
 }
 
 uint64_t PageOrder::SampleAt(uint64_t position) const {
-  if (!sequence_.singles()) {
-    std::call_once(starts_once_, [this] { MakeStarts(); });
-  }
   const Batch batch = BatchAround(SlotAt(position));
   const uint64_t laid = batch.begin + batch.mix.Apply(position - batch.begin);
   const uint64_t slot = SlotAt(laid);
@@ -74,9 +77,6 @@ uint64_t PageOrder::SampleAt(uint64_t position) const {
 }
 
 uint64_t PageOrder::PositionOf(uint64_t sample) const {
-  if (!sequence_.singles()) {
-    std::call_once(starts_once_, [this] { MakeStarts(); });
-  }
   const BlockMap* blocks = sequence_.blocks();
   const uint64_t place = blocks ? blocks->PlaceOf(sample) : sample;
   const uint64_t block = blocks ? blocks->BlockOfPlace(place) : sample;
@@ -103,8 +103,7 @@ uint64_t PageListing::FindStart() const {
 }
 
 uint64_t PageListing::Start() const {
-  std::call_once(start_once_, [this] { start_ = FindStart(); });
-  return start_;
+  return start_.Get([this] { return FindStart(); });
 }
 
 uint64_t PageListing::SampleAt(uint64_t position) const {

@@ -14,10 +14,10 @@
 #define SHUFFLEFS_POLICIES_PAGE_ORDER_H_
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "core/block_map.h"
+#include "core/lazy.h"
 #include "core/permutation.h"
 #include "core/policy.h"
 #include "core/random.h"
@@ -70,6 +70,7 @@ class PageOrder : public Order {
   uint64_t PositionOf(uint64_t sample) const override;
 
  private:
+  const std::vector<uint32_t>& Starts() const;
   // The position of the first sample of a slot; of slot_count(): size().
   uint64_t StartOf(uint64_t slot) const;
   // The slot that holds `position` before samples are mixed.
@@ -80,15 +81,14 @@ class PageOrder : public Order {
     Permutation mix;
   };
   Batch BatchAround(uint64_t slot) const;
-  void MakeStarts() const;
+  std::vector<uint32_t> MakeStarts() const;
 
   // Constant after construction.
   const BlockSequence sequence_;
   const RandomKey inside_;
-  // Self-synchronised: made by the first lookup, constant afterwards. Empty
-  // if sequence_.singles().
-  mutable std::once_flag starts_once_;
-  mutable std::vector<uint32_t> starts_;
+  // Self-synchronised. The first position of each slot, then size(). Never
+  // made if sequence_.singles().
+  const Lazy<std::vector<uint32_t>> starts_;
 };
 
 class PageListing : public Order {
@@ -107,9 +107,8 @@ class PageListing : public Order {
   // Constant after construction.
   const BlockSequence sequence_;
   const RandomKey key_;
-  // Self-synchronised: made by the first lookup, constant afterwards.
-  mutable std::once_flag start_once_;
-  mutable uint64_t start_ = 0;
+  // Self-synchronised.
+  const Lazy<uint64_t> start_;
 };
 
 }  // namespace shufflefs

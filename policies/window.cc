@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 #include <vector>
 
+#include "core/lazy.h"
 #include "core/random.h"
 #include "policies/basic_orders.h"
 
@@ -21,27 +21,34 @@ class QueueOrder : public Order {
 
   uint64_t size() const override { return size_; }
   uint64_t SampleAt(uint64_t position) const override {
-    std::call_once(once_, [this] { Run(); });
-    return sample_at_[position];
+    return Whole().sample_at[position];
   }
   uint64_t PositionOf(uint64_t sample) const override {
-    std::call_once(once_, [this] { Run(); });
-    return position_of_[sample];
+    return Whole().position_of[sample];
   }
 
  private:
-  void Run() const {
+  struct Table {
+    std::vector<Rep> sample_at;
+    std::vector<Rep> position_of;
+  };
+
+  const Table& Whole() const {
+    return table_.Get([this] { return Run(); });
+  }
+
+  Table Run() const {
+    Table table{.sample_at = std::vector<Rep>(size_),
+                .position_of = std::vector<Rep>(size_)};
     Rng rng(key_);
     std::vector<Rep> queue(window_);
     for (uint64_t i = 0; i < window_; ++i) queue[i] = static_cast<Rep>(i);
-    sample_at_.resize(size_);
-    position_of_.resize(size_);
     uint64_t next = window_;
     for (uint64_t position = 0; position < size_; ++position) {
       const uint64_t drawn = rng.Bounded(queue.size());
       const Rep sample = queue[drawn];
-      sample_at_[position] = sample;
-      position_of_[sample] = static_cast<Rep>(position);
+      table.sample_at[position] = sample;
+      table.position_of[sample] = static_cast<Rep>(position);
       if (next < size_) {
         queue[drawn] = static_cast<Rep>(next++);
       } else {
@@ -49,16 +56,15 @@ class QueueOrder : public Order {
         queue.pop_back();
       }
     }
+    return table;
   }
 
   // Constant after construction.
   const uint64_t size_;
   const uint64_t window_;
   const RandomKey key_;
-  // Self-synchronised: made by the first lookup, constant afterwards.
-  mutable std::once_flag once_;
-  mutable std::vector<Rep> sample_at_;
-  mutable std::vector<Rep> position_of_;
+  // Self-synchronised.
+  const Lazy<Table> table_;
 };
 
 }  // namespace
