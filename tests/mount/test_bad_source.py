@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source that changes under the mount (design 3.15)."""
+import errno
+import os
+
+import pytest
+
+import harness
+import trees
+
+NATIVE = {"policy": "native"}
+LIRS = {"policy": "lirs", "substitute": "directory",
+        "epoch.advance": "manual"}
+REFUSED = {errno.EIO, errno.ESTALE, errno.EACCES, errno.ENOENT}
+
+
+@pytest.fixture
+def source(folder):
+    return trees.blobs(folder / "source", classes=2, per_class=12)
+
+
+def vanish(path):
+    path.unlink()
+
+
+def shrink(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def grow(path):
+    with open(path, "ab") as file:
+        file.write(b"more" * 1000)
+
+
+def replace(path):
+    new = path.with_suffix(".new")
+    new.write_bytes(b"another file of the same name" * 100)
+    new.rename(path)
+
+
+def become_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def read_all(mount):
+    """{name: digest or errno} of the view."""
+    return mount.client("digest_tree.py", mount.path)
+
+
+@pytest.mark.parametrize("options", [NATIVE, LIRS], ids=["native", "lirs"])
+@pytest.mark.parametrize("damage", [vanish, shrink, grow, replace,
+                                    become_folder])
+def test_only_the_reader_of_the_changed_file_is_told(mounts, source, options,
+                                                     damage):
+    mount = mounts(source, options)
+    expected = sorted(trees.contents(source).values())
+    victim = sorted((source / "c0").iterdir())[5]
+    lost = trees.digest(victim.read_bytes())
+    damage(victim)
+
+    found = read_all(mount)
+    refused = [value for value in found.values() if isinstance(value, int)]
+    assert len(refused) == 1 and refused[0] in REFUSED, found
+    expected.remove(lost)
+    assert sorted(v for v in found.values() if isinstance(v, str)) == expected
+
+    lines = [line for line in mount.log().splitlines()
+             if f"c0/{victim.name}" in line]
+    assert len(lines) == 1, mount.log()
+    again = read_all(mount)
+    assert [v for v in again.values() if isinstance(v, int)] == refused
+
+
+@pytest.mark.parametrize("options", [NATIVE, LIRS], ids=["native", "lirs"])
+def test_lost_permission(mounts, source, options):
+    trees.give_to(source, harness.NOBODY)
+    mount = mounts(source, options, user=harness.NOBODY)
+    victim = sorted((source / "c0").iterdir())[5]
+    victim.chmod(0)
+    found = read_all(mount)
+    refused = [value for value in found.values() if isinstance(value, int)]
+    assert refused == [errno.EACCES]
+    assert mount.view()["samples"] == len(found)
+    victim.chmod(0o644)
+
+
+def test_a_descriptor_opened_before_reads_no_invented_bytes(mounts, source):
+    """What was there stays right; what is gone is an error, not zeros."""
+    mount = mounts(source, NATIVE)
+    victim = max((source / "c0").iterdir(), key=lambda p: p.stat().st_size)
+    data = victim.read_bytes()
+    with open(mount.path / "c0" / victim.name, "rb", buffering=0) as file:
+        begin = file.read(10)
+        os.truncate(victim, 100)
+        try:
+            rest = file.readall()
+        except OSError as error:
+            assert error.errno in REFUSED
+        else:
+            assert data.startswith(begin + rest)
+    assert mount.process.poll() is None
+
+
+def test_a_new_file_does_not_show_up_in_an_epoch(mounts, source):
+    mount = mounts(source, LIRS)
+    before = read_all(mount)
+    (source / "c0" / "999999.png").write_bytes(b"late")
+    assert read_all(mount) == before
+
+
+def test_the_mount_outlives_its_whole_source(mounts, source, folder):
+    mount = mounts(source, LIRS)
+    names = read_all(mount)
+    source.rename(folder / "elsewhere")  # its open directory still leads there
+    assert read_all(mount) == names
+    for path in sorted((folder / "elsewhere").glob("*/*")):
+        path.unlink()
+    mount.next_epoch()
+    found = read_all(mount)
+    assert found.keys() == names.keys()
+    assert set(found.values()) <= REFUSED
+    assert mount.status()["views"][0]["epoch"] == 1
+
+
+def test_a_scan_of_an_unreadable_folder_says_so(mounts, source):
+    trees.give_to(source, harness.NOBODY)
+    (source / "c1").chmod(0)
+    mount = mounts(source, LIRS, user=harness.NOBODY)
+    assert len([line for line in mount.log().splitlines()
+                if "c1" in line]) >= 1, mount.log()
+    assert "c1" in str(mount.status()["warnings"]
+                       + mount.view()["warnings"])
+    done = mount.run(["ls", mount.path / "c1"], check=False)
+    assert done.returncode != 0 and "denied" in done.stderr
+    (source / "c1").chmod(0o755)

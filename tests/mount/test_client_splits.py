@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client that splits one folder by name would leak (design 3.6)."""
+import random
+
+import trees
+
+AUTO = {"policy": "lirs", "substitute": "directory", "epoch.advance": "auto"}
+
+
+def test_names_that_are_never_opened_suspend_substitution(mounts, folder):
+    source = trees.class_folders(folder / "source", per_class=100)
+    files = trees.contents(source)
+    mount = mounts(source, AUTO)
+    training = sorted(files)
+    random.Random(3).shuffle(training)
+    training = training[:int(len(training) * 0.8)]
+    for number in range(4):
+        mount.client("read_names.py", mount.path, number, *training)
+    warnings = str(mount.status()["warnings"] + mount.view()["warnings"])
+    assert "client-side split suspected" in warnings
+    mount.next_epoch()
+    assert mount.view()["substitute"] == "never"
+    assert trees.contents(mount.path) == files
+
+
+def test_a_job_that_reads_everything_is_not_suspected(mounts, folder):
+    source = trees.class_folders(folder / "source", per_class=100)
+    mount = mounts(source, AUTO)
+    for number in range(3):
+        mount.client("read_names.py", mount.path, number,
+                     *sorted(trees.contents(source)))
+    assert mount.status()["warnings"] == mount.view()["warnings"] == []
+    assert mount.view()["substitute"] == "directory"

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control directory (design section 4)."""
+import errno
+import json
+import os
+import tomllib
+
+import pytest
+
+import trees
+
+MANUAL = {"policy": "lirs", "substitute": "directory",
+          "epoch.advance": "manual"}
+VIEW_KEYS = set("""name path policy why substitute seed epoch epoch_state
+epoch_verdict epoch_held carried samples consumed hits misses bypass rereads
+source_bytes source_reads served_bytes pool_bytes memory_limit stall_seconds
+consumer_seconds reproducible mixing device warnings""".split())
+FILES = {"control", "error", "token", "status", "metrics", "order", "epoch"}
+
+
+@pytest.fixture
+def source(folder):
+    return trees.train_and_val(folder / "source")
+
+
+@pytest.fixture
+def mount(mounts, source):
+    return mounts(source, MANUAL)
+
+
+def state_of(mount):
+    """All that a write could change, but for the last refusal."""
+    view = mount.view()
+    return (mount.read("control"), mount.read("order"),
+            {key: view[key] for key in ("policy", "seed", "epoch")},
+            trees.contents(mount.path))
+
+
+def test_the_directory_is_hidden_and_complete(mount):
+    assert ".shufflefs" not in os.listdir(mount.path)
+    assert set(os.listdir(mount.control_dir)) >= FILES
+    modes = {name: (mount.control_dir / name).stat().st_mode & 0o777
+             for name in FILES}
+    assert modes == {"control": 0o600, "token": 0o600, "error": 0o444,
+                     "status": 0o444, "metrics": 0o444, "order": 0o444,
+                     "epoch": 0o555}
+    assert mount.control_dir.stat().st_mode & 0o777 == 0o555
+
+
+def test_status_has_every_field(mount, source):
+    status = mount.status()
+    assert {"version", "source", "warnings", "views"} <= set(status)
+    assert status["source"] == str(source)
+    view, = status["views"]
+    assert VIEW_KEYS <= set(view), VIEW_KEYS - set(view)
+    assert view["policy"] == "lirs" and view["seed"] == 0
+    assert view["epoch"] == 0 and view["epoch_state"] == "running"
+    assert view["samples"] == len(trees.contents(source))
+    assert view["reproducible"] is True and view["why"]
+    assert view["consumed"] == 0
+
+
+def test_the_size_of_a_control_file_is_its_content(mount):
+    for name in ("control", "status", "metrics", "order", "error", "token"):
+        path = mount.control_dir / name
+        with open(path, "rb") as file:
+            assert os.fstat(file.fileno()).st_size == len(file.read()), name
+    order = mount.control_dir / "order"
+    assert order.stat().st_size == len(order.read_bytes())
+
+
+def test_a_control_file_is_a_snapshot_for_its_reader(mount):
+    with open(mount.control_dir / "status", "rb", buffering=0) as file:
+        begin = file.read(10)
+        mount.next_epoch()
+        status = json.loads(begin + file.readall())
+    assert status["views"][0]["epoch"] == 0
+    assert mount.view()["epoch"] == 1
+
+
+def test_control_shows_the_effective_configuration_as_toml(mount):
+    settings = tomllib.loads(mount.read("control"))
+    assert settings["policy"] == "lirs" and settings["seed"] == 0
+    assert settings["epoch"]["advance"] == "manual"
+
+
+def test_what_control_shows_may_be_edited_and_written_back(mount):
+    text = mount.read("control")
+    assert mount.write_control(text) is None
+    assert mount.write_control(text.replace("seed = 0", "seed = 11")) is None
+    assert mount.view()["seed"] == 11
+
+
+def test_epochs_by_control(mount):
+    assert mount.write_control('epoch = "next"\n') is None
+    assert mount.view()["epoch"] == 1
+    assert mount.view()["epoch_verdict"] == "signal"
+    assert mount.write_control("epoch = 7\n") is None
+    assert mount.view()["epoch"] == 7
+    seventh = trees.contents(mount.path)
+    assert mount.write_control("epoch = 2\n") is None
+    assert trees.contents(mount.path) != seventh
+    assert mount.write_control("epoch = 7\n") is None
+    assert trees.contents(mount.path) == seventh
+
+
+def test_several_lines_are_one_change(mount):
+    assert mount.write_control(
+        '# a comment\nseed = 5\n\npolicy = "window"\nepoch = 3\n') is None
+    view = mount.view()
+    assert (view["seed"], view["policy"], view["epoch"]) == (5, "window", 3)
+
+
+@pytest.mark.parametrize("text, word", [
+    ("nonsense = 1\n", "nonsense"),
+    ('policy = "fastest"\n', "policy"),
+    ("seed = -1\n", "seed"),
+    ('seed = "three"\n', "seed"),
+    ('epoch = "previous"\n', "epoch"),
+    ("epoch = -1\n", "epoch"),
+    ("seed = 4\nnonsense = 1\n", "nonsense"),
+    ('epoch = "next"\nseed = \n', "line 2"),
+    ("seed = 4\nseed = 5\n", "seed"),
+    ('substitute = "tree"\n', "substitute"),
+    ("policy\n", "line 1"),
+    ("\n", "nothing"),
+    ("\0\xff", ""),
+])
+def test_a_bad_line_changes_nothing_and_is_explained(mount, text, word):
+    before = state_of(mount)
+    assert mount.write_control(text) == errno.EINVAL
+    error = mount.read("error")
+    assert word in error and error.count("\n") == 1 and len(error) > 10
+    assert state_of(mount) == before
+
+
+def test_error_tells_the_last_refusal(mount):
+    assert mount.read("error").strip() == ""
+    mount.write_control("nonsense = 1\n")
+    first = mount.read("error")
+    mount.write_control("seed = -1\n")
+    assert mount.read("error") != first
+
+
+def test_feedback_is_refused_where_no_policy_takes_it(mount):
+    assert mount.write_control("feedback = 0.531\n") == errno.EINVAL
+    assert "feedback" in mount.read("error")
+
+
+def test_order_lists_rank_name_and_sample(mount, source):
+    for _ in range(2):
+        rows = [line.split("\t")
+                for line in mount.read("order").splitlines()]
+        assert [int(rank) for rank, _, _ in rows] == list(range(len(rows)))
+        files = trees.contents(source)
+        train = {name for name in files if name.startswith("train/")}
+        names = {name for _, name, _ in rows}
+        samples = {sample for _, _, sample in rows}
+        assert names == samples and train <= names <= set(files)
+        for _, name, sample in rows:
+            data = (mount.path / name).read_bytes()
+            assert trees.digest(data) == files[sample], name
+            told = os.getxattr(mount.path / name, "user.shufflefs.sample")
+            assert told.decode() == sample
+        mount.next_epoch()
+
+
+def test_metrics_are_in_prometheus_text_format(mount):
+    trees.contents(mount.path)
+    lines = mount.read("metrics").splitlines()
+    helped = {line.split()[2] for line in lines if line.startswith("# HELP")}
+    typed = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    assert helped and helped == typed
+    values = {}
+    for line in lines:
+        if line.startswith("#") or not line:
+            continue
+        name, value = line.rsplit(" ", 1)
+        values[name] = float(value)
+        base = name.split("{")[0]
+        for suffix in ("_bucket", "_sum", "_count"):
+            if base not in helped:
+                base = base.removesuffix(suffix)
+        assert base in helped, line
+        assert base.startswith("shufflefs_")
+    assert any(value > 0 for value in values.values())
+
+
+def test_consumed_counts_what_was_read(mounts, source):
+    mount = mounts(source, {**MANUAL, "open": "seen"})
+    names = sorted(name for name in trees.contents(source)
+                   if name.startswith("train/"))
+    for name in names[:20]:
+        (mount.path / name).read_bytes()
+    assert mount.view()["consumed"] == 20
+    for name in names[:20]:
+        (mount.path / name).read_bytes()
+    assert mount.view()["consumed"] == 20
+    assert mount.view()["served_bytes"] > 0
+    mount.next_epoch()
+    assert mount.view()["consumed"] == 0
+
+
+def test_the_token_brings_a_job_back(mounts, source, mount):
+    assert mount.write_control("seed = 6\nepoch = 4\n") is None
+    token = mount.read("token")
+    assert token.count("\n") == 1 and token.endswith("\n")
+    expected = trees.contents(mount.path)
+    mount.next_epoch()
+    assert trees.contents(mount.path) != expected
+    assert mount.write_control(token, "token") is None
+    assert mount.view()["epoch"] == 4 and mount.view()["seed"] == 6
+    assert trees.contents(mount.path) == expected
+
+    fresh = mounts(source, MANUAL)
+    assert fresh.write_control(token, "token") is None
+    assert trees.contents(fresh.path) == expected
+
+
+def test_a_token_of_another_data_set_is_refused(mounts, mount, folder):
+    other = mounts(trees.class_folders(folder / "other", seed=5), MANUAL)
+    before = state_of(other)
+    assert other.write_control(mount.read("token"), "token") == errno.EINVAL
+    assert other.read("error").strip()
+    assert other.write_control("no token at all\n", "token") == errno.EINVAL
+    assert state_of(other) == before
+
+
+def test_several_views_are_independent(mounts, source, folder):
+    config = folder / "views.toml"
+    config.write_text("""
+epoch.advance = "manual"
+[[view]]
+path = "train"
+policy = "lirs"
+substitute = "directory"
+[[view]]
+path = "val"
+policy = "native"
+""")
+    mount = mounts(source, {}, arguments=["--config", config])
+    views = {view["path"]: view for view in mount.status()["views"]}
+    assert views.keys() == {"train", "val"}
+    base = mount.control_dir / "view"
+    train = base / views["train"]["name"]
+    val = base / views["val"]["name"]
+    assert sorted(os.listdir(base)) == sorted([train.name, val.name])
+    for folder_of_view in (train, val):
+        assert set(os.listdir(folder_of_view)) >= FILES
+
+    before = trees.contents(mount.path / "train")
+    assert mount.write_control('epoch = "next"\n',
+                               train / "control") is None
+    views = {view["path"]: view for view in mount.status()["views"]}
+    assert views["train"]["epoch"] == 1 and views["val"]["epoch"] == 0
+    after = trees.contents(mount.path / "train")
+    assert trees.moved(before, after) > len(before) / 2
+    assert trees.contents(mount.path / "val") == trees.contents(source / "val")

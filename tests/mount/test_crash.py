@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 of the daemon: the same command mounts again and goes on."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import harness
+import trees
+
+MANUAL = {"policy": "lirs", "substitute": "directory",
+          "epoch.advance": "manual"}
+AUTO = {**MANUAL, "epoch.advance": "auto"}
+
+
+@pytest.fixture
+def source(folder, user):
+    root = trees.class_folders(folder / "source", classes=4, per_class=100)
+    trees.give_to(root, user)
+    return root
+
+
+def start_load(mount, folder, known):
+    """A reader that runs until the mount is gone, already under way."""
+    digests = folder / "digests.json"
+    digests.write_text(json.dumps(sorted(known)))
+    load = subprocess.Popen(
+        harness.as_user(mount.user, [harness.PYTHON,
+                                     harness.CLIENTS / "load.py", mount.path,
+                                     digests]),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert load.stdout.readline() == "reading\n"
+    return load
+
+
+def finish_load(load):
+    out, _ = load.communicate(timeout=60 * harness.SLOWDOWN)
+    assert load.returncode == 0, "the load read bytes that no file holds"
+    return json.loads(out)
+
+
+def mapping(mount):
+    return mount.client("digest_tree.py", mount.path)
+
+
+@pytest.mark.parametrize("over_source", [False, True],
+                         ids=["beside", "over the source"])
+def test_the_same_command_mounts_again_and_continues(
+        mounts, source, folder, user, over_source):
+    known = set(trees.contents(source).values())
+    mount = mounts(source, MANUAL, user=user,
+                   mountpoint=source if over_source else None)
+    for _ in range(3):
+        mount.next_epoch()
+    before = mapping(mount)
+    order = mount.read("order")
+    load = start_load(mount, folder, known)
+    mount.kill()
+    result = finish_load(load)
+    assert result["count"] > 0 and result["errors"]
+
+    mount.start()
+    assert mount.view()["epoch"] == 3
+    assert mapping(mount) == before
+    assert mount.read("order") == order
+    types = harness.mount_types(mount.path)
+    assert types.count("fuse.shufflefs") == 1, "the dead mount is still there"
+    mount.next_epoch()
+    assert trees.moved(before, mapping(mount)) > len(before) / 2
+
+
+def test_what_was_consumed_stays_consumed(mounts, source, user):
+    mount = mounts(source, MANUAL, user=user)
+    mount.next_epoch()
+    mount.client("digest_tree.py", mount.path / "c0")
+    consumed = harness.eventually(lambda: mount.view()["consumed"])
+    mount.kill()
+    mount.start()
+    assert mount.view()["epoch"] == 1
+    assert 0 < mount.view()["consumed"] <= consumed
+
+
+def test_an_epoch_that_advances_by_itself_goes_on(mounts, source, user):
+    """Half a pass before the crash and the other half after it."""
+    expected = sorted(trees.contents(source).values())
+    mount = mounts(source, AUTO, user=user)
+    mapping(mount)  # a whole pass by a reader that is gone: epoch 0
+    first = {f"{half}/{name}": value for half in ("c0", "c1") for name, value
+             in mount.client("digest_tree.py", mount.path / half).items()}
+    epoch = mount.view()["epoch"]
+    mount.kill()
+    mount.start()
+    second = {f"{half}/{name}": value for half in ("c2", "c3") for name, value
+              in mount.client("digest_tree.py", mount.path / half).items()}
+    assert mount.view()["epoch"] == epoch
+    assert sorted([*first.values(), *second.values()]) == expected
+
+
+def test_many_crashes_leave_no_mounts(mounts, source, user):
+    mount = mounts(source, MANUAL, user=user)
+    for _ in range(4):
+        mount.kill()
+        mount.start()
+    assert harness.mount_types(mount.path) == ["fuse.shufflefs"]
+    mount.unmount()
+    assert harness.mount_types(mount.path) == []
+
+
+def test_a_live_mount_is_not_replaced(mounts, source, user):
+    mount = mounts(source, MANUAL, user=user)
+    again = harness.run(mount.command(), check=False)
+    assert again.returncode == 1
+    lines = [line for line in again.stderr.splitlines()
+             if line.startswith("shufflefs: ")]
+    assert len(lines) == 1, again.stderr
+    assert mount.view()["epoch"] == 0
+
+
+def test_the_source_is_back_after_unmounting_over_it(mounts, source, user):
+    before = trees.contents(source)
+    mount = mounts(source, MANUAL, user=user, mountpoint=source)
+    mount.next_epoch()
+    assert trees.by_folder(mapping(mount)) == trees.by_folder(before)
+    mount.unmount()
+    assert trees.contents(source) == before
+    assert ".shufflefs" not in os.listdir(source)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ranked view read with shuffle=False teaches as well as full shuffling."""
+import statistics
+
+import pytest
+
+import harness
+
+SEEDS = range(5)
+PER_CLASS = 200
+
+
+@pytest.fixture
+def source(folder):
+    """Class folders of real images: a part of Fashion-MNIST."""
+    root = folder / "data"
+    harness.run([harness.PYTHON, harness.EXAMPLES / "make_tree.py", root,
+                 "--limit", 10 * PER_CLASS], timeout=120)
+    return root
+
+
+def learn(mount, source, order):
+    """Accuracies over the seeds when samples come in that order."""
+    return mount.client("learn.py", order, source, mount.path, "--seeds",
+                        len(SEEDS), timeout=200)
+
+
+def test_ranked_order_is_as_good_as_client_side_shuffling(mounts, source):
+    mount = mounts(source / "train", {"policy": "lirs", "layout": "ranked",
+                                      "epoch.advance": "manual"})
+    shuffled = learn(mount, source, "shuffled")
+    ranked = learn(mount, source, "ranked")
+    by_class = learn(mount, source, "sorted")
+    print(f"shuffled {shuffled}\nranked {ranked}\nsorted {by_class}")
+    assert len(shuffled) == len(ranked) == len(by_class) == len(SEEDS)
+    assert min(shuffled) > 0.6
+    noise = 3 * (statistics.variance(shuffled) / len(SEEDS)
+                 + statistics.variance(ranked) / len(SEEDS)) ** 0.5 + 0.01
+    assert (abs(statistics.mean(ranked) - statistics.mean(shuffled)) < noise)
+    assert max(by_class) < min(ranked) - 0.1

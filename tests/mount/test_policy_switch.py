@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A policy is switched while fio and a DataLoader read through the mount."""
+import json
+import os
+import subprocess
+
+import harness
+import trees
+
+LIRS = {"policy": "lirs", "substitute": "directory", "epoch.advance": "auto"}
+EPOCHS = 6
+
+
+def test_switch_under_load(mounts, folder):
+    source = trees.train_and_val(folder / "source", per_class=80)
+    (source / "bulk").mkdir()
+    jobs = harness.EXAMPLES / "fio"
+    environment = {**os.environ, "DIR": str(source / "bulk")}
+    harness.run(["fio", jobs / "layout.fio"], env=environment, cwd=folder)
+    mount = mounts(source, LIRS)
+
+    fio = subprocess.Popen(
+        ["fio", "--readonly", "--output-format=json", "--time_based",
+         "--runtime=30", "--section=psync", jobs / "randread.fio"],
+        env={**environment, "DIR": str(mount.path / "bulk")}, cwd=folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    loader = subprocess.Popen(
+        [harness.PYTHON, harness.CLIENTS / "imagefolder.py",
+         mount.path / "train", "--epochs", str(EPOCHS), "--workers", "2"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    harness.eventually(lambda: mount.view()["consumed"], timeout=60,
+                       what="the first read")
+    assert mount.view()["policy"] == "lirs"
+    assert mount.write_control('policy = "window"\n') is None
+    out, _ = loader.communicate(timeout=120 * harness.SLOWDOWN)
+    assert loader.returncode == 0
+    epochs = json.loads(out)
+    assert mount.view()["policy"] == "window"
+    assert mount.write_control('policy = "native"\nepoch = "next"\n') is None
+    assert mount.view()["policy"] == "native"
+    fio.terminate()
+    out, _ = fio.communicate(timeout=60 * harness.SLOWDOWN)
+    result = json.loads(out[out.index("{"):])
+    assert all(job["error"] == 0 for job in result["jobs"])
+    assert result["jobs"][0]["read"]["io_bytes"] > 0
+
+    expected = None
+    for epoch in epochs:
+        found = sorted((content, label) for _, content, label in epoch)
+        assert len({name for name, _, _ in epoch}) == len(epoch)
+        assert expected in (None, found)
+        expected = found
+    assert trees.contents(mount.path) == trees.contents(source)
+
+
+def test_a_switch_waits_for_the_boundary_unless_nothing_was_read(mounts,
+                                                                 folder):
+    source = trees.class_folders(folder / "source")
+    mount = mounts(source, {**LIRS, "epoch.advance": "manual"})
+    assert mount.write_control('policy = "native"\n') is None
+    assert mount.view()["policy"] == "native"  # nothing was read
+    assert mount.write_control('policy = "lirs"\n') is None
+    before = mount.client("digest_tree.py", mount.path)
+    assert mount.write_control('policy = "window"\nseed = 5\n') is None
+    assert mount.view()["policy"] == "lirs"
+    assert mount.client("digest_tree.py", mount.path) == before
+    mount.next_epoch()
+    assert mount.view()["policy"] == "window" and mount.view()["seed"] == 5
+    assert trees.moved(before, mount.client("digest_tree.py",
+                                            mount.path)) > 0
+
+
+def test_the_new_policy_is_the_one_a_fresh_mount_would_have(mounts, folder):
+    source = trees.class_folders(folder / "source")
+    manual = {**LIRS, "epoch.advance": "manual"}
+    mount = mounts(source, manual)
+    mount.client("digest_tree.py", mount.path)
+    assert mount.write_control('policy = "window"\nseed = 5\nepoch = 4\n'
+                               ) is None
+    fresh = mounts(source, {**manual, "policy": "window", "seed": 5,
+                            "epoch.start": 4})
+    assert trees.contents(mount.path) == trees.contents(fresh.path)
+    assert mount.view()["epoch"] == fresh.view()["epoch"] == 4

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shufflectl on a live mount."""
+import json
+import os
+
+import pytest
+
+import harness
+import trees
+
+MANUAL = {"policy": "lirs", "substitute": "directory",
+          "epoch.advance": "manual"}
+
+
+@pytest.fixture
+def source(folder):
+    return trees.train_and_val(folder / "source")
+
+
+@pytest.fixture
+def mount(mounts, source):
+    return mounts(source, MANUAL)
+
+
+def ctl(*arguments, **kwargs):
+    return harness.run([harness.shufflectl(), *arguments], **kwargs)
+
+
+def test_status_in_one_line_and_as_json(mount):
+    line = ctl("status", mount.path).stdout.splitlines()[0]
+    for word in ("lirs", "epoch 0", "labels", "warnings"):
+        assert word in line
+    status = json.loads(ctl("status", "--json", mount.path).stdout)
+    assert status["views"][0]["policy"] == "lirs"
+
+
+def test_epoch_shows_and_moves(mount):
+    assert "0" in ctl("epoch", mount.path).stdout
+    before = trees.contents(mount.path)
+    ctl("epoch", mount.path, "next")
+    assert mount.view()["epoch"] == 1
+    assert trees.moved(before, trees.contents(mount.path)) > 50
+    ctl("epoch", mount.path, "0")
+    assert trees.contents(mount.path) == before
+
+
+def test_policy_switches_with_its_keys(mount):
+    ctl("policy", mount.path, "window", "window.samples=7")
+    view = mount.view()
+    assert view["policy"] == "window"
+    assert "samples = 7" in mount.read("control")
+    done = ctl("policy", mount.path, "fastest", check=False)
+    assert done.returncode != 0 and "policy" in done.stderr
+
+
+def test_order_is_the_control_file(mount):
+    assert ctl("order", mount.path).stdout == mount.read("order")
+
+
+def test_verify_proves_a_read_through_epoch(mounts, source):
+    mount = mounts(source, {**MANUAL, "open": "seen"})
+    trees.contents(mount.path)
+    mount.next_epoch()
+    trees.contents(mount.path)
+    mount.next_epoch()
+    done = ctl("verify", mount.path)
+    assert done.returncode == 0
+    result = json.loads(ctl("verify", "--json", mount.path).stdout)
+    assert result
+
+
+def test_umount(mount):
+    ctl("umount", mount.path)
+    mount.expect_exit()
+    assert harness.mount_types(mount.path) == []
+
+
+def test_what_is_no_mount_is_said_so(folder):
+    (folder / "plain").mkdir()
+    for command in ("status", "epoch", "order", "verify", "umount"):
+        done = ctl(command, folder / "plain", check=False)
+        assert done.returncode == 1, command
+        assert done.stderr.count("\n") == 1 and "plain" in done.stderr
+
+
+def test_check_needs_no_mount_and_no_root(source):
+    trees.give_to(source, harness.NOBODY)
+    done = harness.run([harness.shufflectl(), "check", source],
+                       user=harness.NOBODY,
+                       env={**os.environ, "HOME": "/nonexistent"})
+    assert "class folders" in done.stdout and "shufflefs " in done.stdout
+    result = json.loads(ctl("check", "--json", source).stdout)
+    assert result

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the daemon starts, says no, and is mounted by other means."""
+import ctypes
+import os
+import signal
+import subprocess
+
+import pytest
+
+import harness
+import trees
+
+MANUAL = {"policy": "lirs", "substitute": "directory",
+          "epoch.advance": "manual"}
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@pytest.fixture
+def source(folder):
+    return trees.class_folders(folder / "source")
+
+
+@pytest.fixture
+def places(folder):
+    """A mountpoint and a state directory, and no mount left at the end."""
+    mountpoint, state = folder / "mnt", folder / "state"
+    mountpoint.mkdir()
+    state.mkdir()
+    # A daemon that leaves its parent becomes a child of this process, which
+    # can so wait for its end.
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    yield mountpoint, state
+    while harness.mount_types(mountpoint):
+        harness.run(["umount", "-l", mountpoint], check=False)
+
+
+def daemon_of(mountpoint):
+    """The process id of the daemon that serves the mountpoint."""
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            words = open(f"/proc/{entry}/cmdline", "rb").read().split(b"\0")
+        except OSError:
+            continue
+        if os.fsencode(mountpoint) in words and b"python" not in words[0]:
+            return int(entry)
+    return None
+
+
+def run_daemon(*arguments, **kwargs):
+    return harness.run([harness.shufflefs(), *arguments], check=False,
+                       **kwargs)
+
+
+def end_daemon(mountpoint):
+    pid = daemon_of(mountpoint)
+    if harness.SELF.uid == 0:
+        harness.run(["umount", mountpoint])
+    else:
+        harness.run(["fusermount3", "-u", mountpoint])
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_the_command_returns_when_the_mount_serves(source, places):
+    mountpoint, state = places
+    done = run_daemon("-o", f"policy=native,state={state}", source, mountpoint)
+    assert done.returncode == 0, done.stderr
+    assert harness.mount_types(mountpoint) == ["fuse.shufflefs"]
+    assert trees.contents(mountpoint) == trees.contents(source)
+    pid = daemon_of(mountpoint)
+    assert os.getsid(pid) == pid or os.getsid(pid) != os.getsid(0)
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    for stream in range(3):
+        assert os.readlink(f"/proc/{pid}/fd/{stream}") == "/dev/null"
+    end_daemon(mountpoint)
+
+
+def test_sigterm_unmounts(source, places):
+    mountpoint, state = places
+    done = run_daemon("-o", f"policy=native,state={state}", source, mountpoint)
+    assert done.returncode == 0
+    pid = daemon_of(mountpoint)
+    os.kill(pid, signal.SIGTERM)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert harness.mount_types(mountpoint) == []
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["only-source"], ["a", "b", "c"], ["--nonsense", "a", "b"],
+    ["-o", "nonsense=1", "{source}", "{mnt}"],
+    ["-o", "policy=fastest", "{source}", "{mnt}"],
+    ["-o", "seed=-1", "{source}", "{mnt}"],
+    ["-o", "lirs.page=3KiB", "{source}", "{mnt}"],
+    ["--config", "/nonexistent.toml", "{source}", "{mnt}"],
+])
+def test_wrong_usage_is_exit_2_and_says_why(source, places, arguments):
+    mountpoint, _ = places
+    done = run_daemon(*[word.format(source=source, mnt=mountpoint)
+                        for word in arguments])
+    assert done.returncode == 2
+    assert "shufflefs" in done.stderr and done.stdout == ""
+    assert harness.mount_types(mountpoint) == []
+
+
+def test_what_cannot_be_mounted_is_exit_1_and_one_line(source, places,
+                                                       folder):
+    mountpoint, state = places
+    file = folder / "file"
+    file.write_text("no folder")
+    for where, at in ((folder / "absent", mountpoint), (file, mountpoint),
+                      (source, folder / "absent"), (source, file)):
+        done = run_daemon("-o", f"state={state}", where, at)
+        assert done.returncode == 1, done
+        assert done.stderr.startswith("shufflefs: ")
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert "absent" in done.stderr or "file" in done.stderr
+    assert harness.mount_types(mountpoint) == []
+
+
+def test_a_bad_config_names_its_line(source, places, folder):
+    mountpoint, _ = places
+    config = folder / "bad.toml"
+    config.write_text('policy = "lirs"\nsede = 3\n')
+    done = run_daemon("--config", config, source, mountpoint)
+    assert done.returncode == 2
+    assert "bad.toml:2" in done.stderr and "sede" in done.stderr
+
+
+def test_a_config_file_and_options_are_the_same_keys(mounts, source, folder):
+    config = folder / "good.toml"
+    config.write_text('policy = "lirs"\nseed = 3\n[epoch]\nadvance = "manual"'
+                      '\nstart = 2\n')
+    mount = mounts(source, {}, arguments=["--config", config])
+    view = mount.view()
+    assert (view["policy"], view["seed"], view["epoch"]) == ("lirs", 3, 2)
+
+
+def test_version_and_help_need_no_mount(places):
+    done = run_daemon("--version")
+    assert done.returncode == 0 and "shufflefs" in done.stdout
+    done = run_daemon("--help")
+    assert done.returncode == 0 and "epoch.advance" in done.stdout
+
+
+def test_a_state_directory_serves_one_daemon(mounts, source, folder):
+    one = mounts(source, MANUAL)
+    (folder / "other").mkdir()
+    os.chown(folder / "other", one.user.uid, one.user.gid)
+    done = run_daemon("-f", "-o", f"policy=lirs,state={one.state}", source,
+                      folder / "other")
+    assert done.returncode == 1
+    assert str(one.state) in done.stderr
+    assert harness.mount_types(folder / "other") == []
+    assert one.view()["epoch"] == 0
+
+
+def test_the_way_of_fstab(source, places):
+    """mount -t fuse.shufflefs finds the program by its name in PATH."""
+    mountpoint, state = places
+    helper = subprocess.run(
+        ["mount", "-t", "fuse.shufflefs", "-o",
+         f"policy=native,state={state},nosuid,nodev,noatime,_netdev", source,
+         mountpoint], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=60 * harness.SLOWDOWN, check=False,
+        env={**os.environ, "PATH": os.path.dirname(harness.shufflefs()) + ":"
+             + os.environ["PATH"]})
+    if harness.SELF.uid != 0:  # mount(8) refuses without an fstab line
+        assert helper.returncode != 0
+        return
+    assert helper.returncode == 0, helper.stderr
+    assert trees.contents(mountpoint) == trees.contents(source)
+    end_daemon(mountpoint)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmounting under load neither hangs nor crashes."""
+import errno
+import os
+import signal
+import subprocess
+
+import pytest
+
+import harness
+import trees
+from test_crash import finish_load, start_load
+
+LIRS = {"policy": "lirs", "substitute": "directory", "epoch.advance": "auto"}
+READERS = 4
+
+
+@pytest.fixture
+def source(folder, user):
+    root = trees.blobs(folder / "source", classes=3, per_class=60)
+    trees.give_to(root, user)
+    return root
+
+
+@pytest.fixture
+def loaded(mounts, source, folder, user):
+    """A mount with readers under way, and the readers."""
+    known = set(trees.contents(source).values())
+    mount = mounts(source, LIRS, user=user)
+    return mount, [start_load(mount, folder, known) for _ in range(READERS)]
+
+
+def test_a_busy_mount_is_not_unmounted(mounts, source, user):
+    mount = mounts(source, LIRS, user=user)
+    script = 'exec 3<"$0"; echo held; exec sleep 1000'
+    holder = subprocess.Popen(
+        harness.as_user(user, ["sh", "-c", script, mount.path / "c0"]),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    unmount = ["umount"] if user.uid == 0 else ["fusermount3", "-u"]
+    done = mount.run([*unmount, mount.path], check=False)
+    holder.kill()
+    holder.communicate()
+    assert done.returncode != 0 and "busy" in done.stderr
+    assert mount.view()["epoch"] == 0
+    mount.unmount()
+
+
+def test_lazy_unmount_under_load(loaded):
+    mount, readers = loaded
+    lazy = (["umount", "-l"] if mount.user.uid == 0 else
+            ["fusermount3", "-uz"])
+    mount.run([*lazy, mount.path])
+    for reader in readers:
+        assert finish_load(reader)["count"] > 0
+    mount.expect_exit()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_under_load(loaded, number):
+    mount, readers = loaded
+    os.kill(mount.process.pid, number)
+    for reader in readers:
+        result = finish_load(reader)
+        assert result["count"] > 0
+        assert set(map(int, result["errors"])) <= {
+            errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ENOENT,
+            errno.EINTR, errno.ENODEV}
+    mount.expect_exit()
+    assert harness.mount_types(mount.path) == []
+
+
+def test_umount_as_soon_as_the_readers_stop(loaded):
+    mount, readers = loaded
+    for reader in readers:
+        reader.terminate()
+    for reader in readers:
+        result = finish_load(reader)
+        assert result["count"] > 0 and not result["errors"]
+    mount.unmount()
+    assert harness.mount_types(mount.path) == []
