@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who the daemon is, as far as the source's permission bits care.
+#ifndef SHUFFLEFS_CORE_CREDENTIALS_H_
+#define SHUFFLEFS_CORE_CREDENTIALS_H_
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "core/catalogue.h"
+
+namespace shufflefs {
+
+struct Credentials {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;
+  // CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH: permission bits do not bind.
+  bool reads_all = false;
+
+  static Credentials OfProcess();
+
+  // By the permission bits alone. An access control list may say otherwise;
+  // opening the file has the last word.
+  bool MayRead(const FileAttributes& file) const;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CREDENTIALS_H_

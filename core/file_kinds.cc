@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/file_kinds.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kLongestExtension = 10;
+constexpr size_t kShortestHash = 8;
+
+struct Row {
+  absl::string_view extension;  // lower case
+  FileKind kind;
+};
+
+// Sorted by extension.
+constexpr Row kRows[] = {
+    {"7z", FileKind::kContainer},
+    {"aac", FileKind::kAudio},
+    {"aif", FileKind::kAudio},
+    {"aiff", FileKind::kAudio},
+    {"arff", FileKind::kManifest},
+    {"arrow", FileKind::kContainer},
+    {"au", FileKind::kAudio},
+    {"avif", FileKind::kImage},
+    {"avro", FileKind::kContainer},
+    {"beton", FileKind::kContainer},
+    {"bmp", FileKind::kImage},
+    {"bz2", FileKind::kContainer},
+    {"csv", FileKind::kManifest},
+    {"ctm", FileKind::kManifest},
+    {"db", FileKind::kManifest},
+    {"dcm", FileKind::kImage},
+    {"dds", FileKind::kImage},
+    {"eml", FileKind::kText},
+    {"exr", FileKind::kImage},
+    {"feather", FileKind::kContainer},
+    {"flac", FileKind::kAudio},
+    {"gif", FileKind::kImage},
+    {"gz", FileKind::kContainer},
+    {"h5", FileKind::kContainer},
+    {"hdf5", FileKind::kContainer},
+    {"hdr", FileKind::kImage},
+    {"heic", FileKind::kImage},
+    {"heif", FileKind::kImage},
+    {"index", FileKind::kManifest},
+    {"jfif", FileKind::kImage},
+    {"jp2", FileKind::kImage},
+    {"jpe", FileKind::kImage},
+    {"jpeg", FileKind::kImage},
+    {"jpg", FileKind::kImage},
+    {"json", FileKind::kManifest},
+    {"jsonl", FileKind::kManifest},
+    {"lab", FileKind::kManifest},
+    {"list", FileKind::kManifest},
+    {"lmdb", FileKind::kContainer},
+    {"lst", FileKind::kManifest},
+    {"m4a", FileKind::kAudio},
+    {"mat", FileKind::kManifest},
+    {"md5", FileKind::kManifest},
+    {"mdb", FileKind::kContainer},
+    {"mds", FileKind::kContainer},
+    {"mp3", FileKind::kAudio},
+    {"names", FileKind::kManifest},
+    {"ndjson", FileKind::kManifest},
+    {"npy", FileKind::kArray},
+    {"npz", FileKind::kContainer},
+    {"oga", FileKind::kAudio},
+    {"ogg", FileKind::kAudio},
+    {"opus", FileKind::kAudio},
+    {"parquet", FileKind::kContainer},
+    {"pbm", FileKind::kImage},
+    {"pgm", FileKind::kImage},
+    {"pickle", FileKind::kManifest},
+    {"pkl", FileKind::kManifest},
+    {"png", FileKind::kImage},
+    {"pnm", FileKind::kImage},
+    {"ppm", FileKind::kImage},
+    {"pt", FileKind::kArray},
+    {"rar", FileKind::kContainer},
+    {"rec", FileKind::kContainer},
+    {"sha256", FileKind::kManifest},
+    {"sph", FileKind::kAudio},
+    {"sqlite", FileKind::kManifest},
+    {"srt", FileKind::kManifest},
+    {"stm", FileKind::kManifest},
+    {"tar", FileKind::kContainer},
+    {"tar_gz", FileKind::kContainer},
+    {"text", FileKind::kText},
+    {"textgrid", FileKind::kManifest},
+    {"tfrecord", FileKind::kContainer},
+    {"tfrecords", FileKind::kContainer},
+    {"tga", FileKind::kImage},
+    {"tgz", FileKind::kContainer},
+    {"tif", FileKind::kImage},
+    {"tiff", FileKind::kImage},
+    {"toml", FileKind::kManifest},
+    {"tsv", FileKind::kManifest},
+    {"txt", FileKind::kText},
+    {"vtt", FileKind::kManifest},
+    {"wav", FileKind::kAudio},
+    {"webp", FileKind::kImage},
+    {"wma", FileKind::kAudio},
+    {"xls", FileKind::kManifest},
+    {"xlsx", FileKind::kManifest},
+    {"xml", FileKind::kManifest},
+    {"xz", FileKind::kContainer},
+    {"yaml", FileKind::kManifest},
+    {"yml", FileKind::kManifest},
+    {"zarr", FileKind::kContainer},
+    {"zip", FileKind::kContainer},
+    {"zst", FileKind::kContainer},
+};
+
+constexpr bool RowsAreSorted() {
+  for (size_t i = 1; i < std::size(kRows); ++i) {
+    if (!(kRows[i - 1].extension < kRows[i].extension)) return false;
+  }
+  return true;
+}
+static_assert(RowsAreSorted());
+
+FileKind KindOfExtension(absl::string_view extension) {
+  if (extension.empty()) return FileKind::kText;
+  std::array<char, kLongestExtension> lower;
+  std::transform(extension.begin(), extension.end(), lower.begin(),
+                 [](char c) { return absl::ascii_tolower(c); });
+  absl::string_view wanted(lower.data(), extension.size());
+  const Row* end = std::end(kRows);
+  const Row* at = std::lower_bound(
+      std::begin(kRows), end, wanted,
+      [](const Row& row, absl::string_view w) { return row.extension < w; });
+  return at != end && at->extension == wanted ? at->kind : FileKind::kUnknown;
+}
+
+bool EqualsAny(absl::string_view name,
+               std::initializer_list<absl::string_view> others) {
+  return std::any_of(others.begin(), others.end(), [&](absl::string_view o) {
+    return absl::EqualsIgnoreCase(name, o);
+  });
+}
+
+bool IsDocument(absl::string_view stem, absl::string_view extension) {
+  static constexpr const char* kStems[] = {
+      "authors", "changelog", "changes", "citation",   "contributors",
+      "copying", "copyright", "credits", "disclaimer", "licence",
+      "license", "notice",    "readme",  "terms",      "version"};
+  if (!extension.empty() &&
+      !EqualsAny(extension, {"txt", "md", "rst", "html", "pdf", "cff"})) {
+    return false;
+  }
+  // README.md, and README_images.txt.
+  return std::any_of(std::begin(kStems), std::end(kStems), [&](auto* known) {
+    size_t n = absl::string_view(known).size();
+    return absl::StartsWithIgnoreCase(stem, known) &&
+           (stem.size() == n ||
+            !absl::ascii_isalnum(static_cast<uint8_t>(stem[n])));
+  });
+}
+
+// train-00000-of-01024, with or without an extension: a shard.
+bool IsShardStem(absl::string_view stem) {
+  auto digits = [&stem] {
+    size_t n = 0;
+    while (!stem.empty() &&
+           absl::ascii_isdigit(static_cast<uint8_t>(stem.back()))) {
+      stem.remove_suffix(1);
+      ++n;
+    }
+    return n;
+  };
+  if (digits() < 2 || !absl::ConsumeSuffix(&stem, "-of-")) return false;
+  return digits() >= 2 && absl::EndsWith(stem, "-");
+}
+
+bool IsSum(absl::string_view stem) {
+  return EqualsAny(stem, {"md5sums", "md5sum", "sha1sums", "sha256sums",
+                          "sha512sums", "checksums", "manifest"});
+}
+
+}  // namespace
+
+absl::string_view ExtensionOf(absl::string_view name) {
+  size_t dot = name.rfind('.');
+  if (dot == absl::string_view::npos || dot == 0) return "";
+  absl::string_view extension = name.substr(dot + 1);
+  if (extension.empty() || extension.size() > kLongestExtension) return "";
+  bool letter = false;
+  bool hex = true;
+  for (char c : extension) {
+    auto byte = static_cast<uint8_t>(c);
+    if (!absl::ascii_isalnum(byte) && c != '_') return "";
+    letter |= absl::ascii_isalpha(byte);
+    hex &= absl::ascii_isxdigit(byte);
+  }
+  return letter && !(hex && extension.size() >= kShortestHash) ? extension : "";
+}
+
+absl::string_view StemOf(absl::string_view name) {
+  size_t extension = ExtensionOf(name).size();
+  if (extension > 0) name.remove_suffix(extension + 1);
+  return name;
+}
+
+FileKind KindOfFile(absl::string_view name) {
+  if (name.empty() || name[0] == '.' ||
+      EqualsAny(name, {"thumbs.db", "desktop.ini"})) {
+    return FileKind::kHidden;
+  }
+  absl::string_view extension = ExtensionOf(name);
+  FileKind kind = KindOfExtension(extension);
+  // Media are what most names are; they are nothing else.
+  if (kind == FileKind::kImage || kind == FileKind::kAudio) return kind;
+  absl::string_view stem = StemOf(name);
+  if (IsDocument(stem, extension)) return FileKind::kDocument;
+  if (kind == FileKind::kText && IsSum(stem)) return FileKind::kManifest;
+  if (IsShardStem(stem)) return FileKind::kContainer;
+  return kind;
+}
+
+FileKind KindOfDirectoryName(absl::string_view name) {
+  if (!name.empty() && name[0] == '.') return FileKind::kHidden;
+  if (EqualsAny(name, {"__macosx", "@eadir", "$recycle.bin", "lost+found"})) {
+    return FileKind::kHidden;
+  }
+  if (EqualsAny(ExtensionOf(name), {"zarr", "n5", "lance", "lmdb", "tfrecord",
+                                    "parquet", "arrow"})) {
+    return FileKind::kContainer;
+  }
+  return FileKind::kUnknown;
+}
+
+absl::string_view NameOfKind(FileKind kind) {
+  switch (kind) {
+    case FileKind::kHidden:
+      return "hidden";
+    case FileKind::kDocument:
+      return "document";
+    case FileKind::kContainer:
+      return "container";
+    case FileKind::kManifest:
+      return "manifest";
+    case FileKind::kText:
+      return "text";
+    case FileKind::kImage:
+      return "image";
+    case FileKind::kAudio:
+      return "audio";
+    case FileKind::kArray:
+      return "array";
+    case FileKind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+}  // namespace shufflefs

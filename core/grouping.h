@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of one view and the groups inside which they may stand in for
+// each other. Where names do not move the groups are the same; they are then
+// only the strata in which listings are shuffled.
+//
+// A sample is a file, or (pair = stem) the files of one directory that share
+// a name up to the last dot, if they have a dot at all: a.jpg and a.json, but
+// x.seg.png belongs to x.seg. A group holds samples with the same set of
+// extensions (a letter's case does not count) of one directory; with a groups
+// file also of the same label; with substitute = tree of any directory.
+//
+// In no group, and so always themselves (fixed): everything in a split, below
+// a hidden directory or outside the view, dot files, links, special and empty
+// files, files the daemon may not read, and where names move documents and
+// manifests that are neither paired with a sample nor the samples themselves.
+// A pair with such a member is fixed as a whole.
+//
+// Thread-safe: nothing changes after construction. No method does I/O. Ids
+// depend only on the catalogue and the options.
+#ifndef SHUFFLEFS_CORE_GROUPING_H_
+#define SHUFFLEFS_CORE_GROUPING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "core/catalogue.h"
+#include "core/config.h"
+#include "core/credentials.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+struct GroupingOptions {
+  DirId root{0};  // of the view
+  Substitute substitute = Substitute::kAuto;
+  bool proven = false;  // Movability::moves; looked at for kAuto only
+  PairMode pair = PairMode::kStem;
+  // Lines `path TAB group`, the path relative to the view. "" = none.
+  std::string groups_text;
+  std::string groups_name;  // of that file, for messages
+  Credentials reader;
+};
+
+class Grouping {
+ public:
+  struct Group {
+    uint64_t first_sample = 0;  // its samples' ids follow each other
+    uint32_t samples = 0;
+    uint32_t columns = 0;  // files a sample has: 1, or more for pairs
+    // Stable name: a hash of the directory's path in the view, the set of
+    // extensions and the groups file's label.
+    uint64_t key = 0;
+    DirId dir;                // the view's root for substitute = tree
+    uint32_t first_slot = 0;  // internal
+  };
+  struct Place {
+    GroupId group;
+    uint32_t index = 0;   // of the sample in its group, in path order
+    uint32_t column = 0;  // of the file in its sample, by extension
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  // The samples [first, first + count) of a group lie in one directory.
+  struct Piece {
+    GroupId group;
+    uint32_t first = 0;
+    uint32_t count = 0;
+  };
+
+  // Errors: InvalidArgument that names the groups file and its line: no tab,
+  // no such file in the view, two labels for one sample.
+  static absl::StatusOr<Grouping> Make(const Catalogue& catalogue,
+                                       const GroupingOptions& options);
+  Grouping(Grouping&&) = default;
+  Grouping& operator=(Grouping&&) = default;
+
+  // Whether names show other samples than their own.
+  bool moves() const { return moves_; }
+
+  uint32_t group_count() const { return static_cast<uint32_t>(groups_.size()); }
+  uint64_t sample_count() const { return sample_count_; }
+  const Group& group(GroupId group) const { return groups_[group.value()]; }
+
+  // Where a file stands; nothing if it is fixed.
+  absl::optional<Place> place(EntryId entry) const;
+  // REQUIRES: index < samples, column < columns.
+  EntryId member(GroupId group, uint32_t index, uint32_t column) const;
+  // REQUIRES: place(entry) has a value.
+  SampleId sample(EntryId entry) const;
+  // The group of a sample. REQUIRES: sample < sample_count().
+  GroupId group_of(SampleId sample) const;
+  // The sample's file of column 0.
+  EntryId first_member(SampleId sample) const;
+  // What lies directly in a directory of the view, by group; each directory's
+  // files that are in no piece are fixed. Empty outside the view.
+  absl::Span<const Piece> groups_in(DirId dir) const;
+
+  uint64_t memory_bytes() const;
+
+ private:
+  friend class GroupingBuilder;
+  Grouping() = default;
+
+  // Constant after Make. Tables by entry start at first_entry_.
+  bool moves_ = false;
+  uint32_t first_entry_ = 0;
+  DirId first_dir_;
+  uint64_t sample_count_ = 0;
+  std::vector<Group> groups_;
+  std::vector<uint32_t> slot_;      // by entry: index in members_, or kFixed
+  std::vector<uint32_t> group_;     // by entry
+  std::vector<uint32_t> members_;   // entries: groups, samples, columns
+  std::vector<Piece> pieces_;       // by directory
+  std::vector<uint32_t> piece_of_;  // by directory, and one behind the last
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_GROUPING_H_

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/grouping_builder.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "core/file_kinds.h"
+#include "core/splits.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+// Text files are the samples where they outnumber all others this often.
+constexpr uint64_t kTextMajority = 100;
+
+bool SpeaksOfOthers(FileKind kind) {
+  return kind == FileKind::kManifest || kind == FileKind::kText;
+}
+
+}  // namespace
+
+void GroupingBuilder::MarkDirectories() {
+  fixed_dirs_ = SplitDirs(catalogue_);
+  uint32_t root = options_.root.value();
+  uint32_t end = catalogue_.subtree_end(options_.root).value();
+  for (uint32_t d = root + 1; d < end; ++d) {
+    FileKind kind =
+        KindOfDirectoryName(catalogue_.name(*catalogue_.entry_of(DirId(d))));
+    if (fixed_dirs_[catalogue_.parent(DirId(d)).value()] ||
+        kind == FileKind::kHidden ||
+        (kind == FileKind::kContainer && result_.moves_)) {
+      fixed_dirs_[d] = true;
+    }
+  }
+}
+
+// Whether text is what this view is about, or speaks about something else.
+void GroupingBuilder::CountText() {
+  uint64_t text = 0;
+  uint64_t others = 0;
+  uint32_t end = catalogue_.entries_end(options_.root).value();
+  for (uint32_t e = result_.first_entry_; e < end; ++e) {
+    EntryId entry(e);
+    if (fixed_dirs_[catalogue_.parent(entry).value()] ||
+        catalogue_.kind(entry) != EntryKind::kFile) {
+      continue;
+    }
+    FileKind kind = KindOfFile(catalogue_.name(entry));
+    if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
+    ++(SpeaksOfOthers(kind) ? text : others);
+  }
+  text_view_ = others * kTextMajority <= text;
+}
+
+bool GroupingBuilder::MayRead(EntryId entry) {
+  char& known = readable_[catalogue_.attribute_class(entry)];
+  if (known < 0) {
+    known = options_.reader.MayRead(catalogue_.attributes(entry)) ? 1 : 0;
+  }
+  return known == 1;
+}
+
+GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
+                                                bool text_is_sample) {
+  absl::string_view name = catalogue_.name(entry);
+  absl::string_view extension = ExtensionOf(name);
+  File file;
+  file.entry = entry.value();
+  file.extension = sets_.Extension(extension);
+  file.stem = name;
+  file.pairs = !extension.empty() && options_.pair == PairMode::kStem;
+  if (file.pairs) file.stem.remove_suffix(extension.size() + 1);
+  file.fixed = catalogue_.kind(entry) != EntryKind::kFile ||
+               catalogue_.tables().size[entry.value()] == 0 ||
+               !MayRead(entry) || IsSplitName(name);
+  if (result_.moves_ && !file.fixed) {
+    FileKind kind = KindOfFile(name);
+    file.fixed = kind == FileKind::kDocument;
+    file.manifest = SpeaksOfOthers(kind) && !text_is_sample;
+  }
+  return file;
+}
+
+void GroupingBuilder::CollectFiles(DirId dir) {
+  files_.clear();
+  uint32_t first = catalogue_.first_entry(dir).value();
+  uint32_t end = first + catalogue_.dir_size(dir);
+  bool leaf = catalogue_.subtree_end(dir).value() == dir.value() + 1;
+  bool dotted = false;
+  for (uint32_t e = first; e < end; ++e) {
+    EntryId entry(e);
+    if (catalogue_.kind(entry) == EntryKind::kDirectory ||
+        catalogue_.name(entry)[0] == '.') {
+      continue;
+    }
+    files_.push_back(Describe(entry, text_view_ && leaf));
+    const File& file = files_.back();
+    dotted |= file.pairs && file.stem.find('.') != absl::string_view::npos;
+  }
+  // Names are sorted, so files that share a stem without a dot are already
+  // neighbours: whatever is sorted between a.x and a.y begins with "a." too.
+  if (!dotted) return;
+  std::stable_sort(
+      files_.begin(), files_.end(),
+      [](const File& a, const File& b) { return a.stem < b.stem; });
+}
+
+absl::StatusOr<uint32_t> GroupingBuilder::LabelOf(const File* begin,
+                                                  const File* end) {
+  uint32_t label = GroupLabels::kNone;
+  if (labels_.label_of.empty()) return label;
+  uint32_t line = 0;
+  for (const File* file = begin; file != end; ++file) {
+    auto at = labels_.label_of.find(EntryId(file->entry));
+    if (at == labels_.label_of.end()) continue;
+    if (label != GroupLabels::kNone && label != at->second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(options_.groups_name, ":",
+                       labels_.line_of.find(EntryId(file->entry))->second, ": ",
+                       catalogue_.name(EntryId(file->entry)),
+                       " is one sample with the file of line ", line,
+                       ", which is in another group"));
+    }
+    label = at->second;
+    line = labels_.line_of.find(EntryId(file->entry))->second;
+  }
+  return label;
+}
+
+GroupingBuilder::Filling& GroupingBuilder::FillingOf(DirId dir, uint32_t set,
+                                                     uint32_t label) {
+  auto [at, fresh] =
+      filling_of_.emplace(std::make_pair(set, label), filling_.size());
+  if (fresh) {
+    bool tree = options_.substitute == Substitute::kTree;
+    filling_.push_back({set, label, 0, tree ? options_.root : dir, {}});
+    noted_.push_back(0);
+  }
+  return filling_[at->second];
+}
+
+absl::Status GroupingBuilder::AddSample(DirId dir, File* begin, File* end) {
+  bool fixed = false;
+  bool only_manifests = true;
+  for (File* file = begin; file != end; ++file) {
+    fixed |= file->fixed;
+    only_manifests &= file->manifest;
+  }
+  if (fixed || only_manifests) return absl::OkStatus();
+  std::stable_sort(begin, end, [this](const File& a, const File& b) {
+    return sets_.extension_text(a.extension) <
+           sets_.extension_text(b.extension);
+  });
+  std::vector<uint32_t> extensions;
+  for (File* file = begin; file != end; ++file) {
+    extensions.push_back(file->extension);
+  }
+  ASSIGN_OR_RETURN(uint32_t label, LabelOf(begin, end));
+  Filling& filling = FillingOf(dir, sets_.Set(extensions), label);
+  filling.columns = static_cast<uint32_t>(end - begin);
+  for (File* file = begin; file != end; ++file) {
+    filling.members.push_back(file->entry);
+  }
+  return absl::OkStatus();
+}
+
+// Writes down which part of each group this directory has added.
+void GroupingBuilder::NotePieces(DirId dir) {
+  uint32_t row = dir.value() - result_.first_dir_.value();
+  result_.piece_of_[row] = static_cast<uint32_t>(result_.pieces_.size());
+  for (uint32_t f = 0; f < filling_.size(); ++f) {
+    auto now = static_cast<uint32_t>(filling_[f].members.size());
+    if (now == noted_[f]) continue;
+    uint32_t columns = filling_[f].columns;
+    result_.pieces_.push_back(
+        {GroupId(f), noted_[f] / columns, (now - noted_[f]) / columns});
+    noted_[f] = now;
+  }
+}
+
+absl::Status GroupingBuilder::AddDirectory(DirId dir) {
+  if (!fixed_dirs_[dir.value()]) {
+    CollectFiles(dir);
+    File* end = files_.data() + files_.size();
+    for (File* begin = files_.data(); begin != end;) {
+      File* next = begin + 1;
+      while (begin->pairs && next != end && next->pairs &&
+             next->stem == begin->stem) {
+        ++next;
+      }
+      RETURN_IF_ERROR(AddSample(dir, begin, next));
+      begin = next;
+    }
+  }
+  NotePieces(dir);
+  if (options_.substitute != Substitute::kTree) Flush();
+  return absl::OkStatus();
+}
+
+uint64_t GroupingBuilder::KeyOf(const Filling& filling) const {
+  // Relative to the view: the same for a view of SOURCE/train at its root
+  // and for one of SOURCE at train.
+  std::string dir = catalogue_.path(filling.dir);
+  size_t root = catalogue_.path(options_.root).size();
+  std::string text = dir.substr(std::min(dir.size(), root == 0 ? 0 : root + 1));
+  text += '\0';
+  text += sets_.set_text(filling.set);
+  text += '\0';
+  text += labels_.labels[filling.label];
+  return XXH3_64bits(text.data(), text.size());
+}
+
+// Turns what is filled into groups, in an order that depends on names alone.
+void GroupingBuilder::Flush() {
+  std::vector<uint32_t> order(filling_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
+    return std::tie(sets_.set_text(filling_[a].set),
+                    labels_.labels[filling_[a].label]) <
+           std::tie(sets_.set_text(filling_[b].set),
+                    labels_.labels[filling_[b].label]);
+  });
+  std::vector<uint32_t> number(filling_.size());
+  for (uint32_t f : order) {
+    const Filling& filling = filling_[f];
+    auto id = static_cast<uint32_t>(result_.groups_.size());
+    auto slot = static_cast<uint32_t>(result_.members_.size());
+    number[f] = id;
+    Grouping::Group group;
+    group.first_sample = result_.sample_count_;
+    group.columns = filling.columns;
+    group.samples =
+        static_cast<uint32_t>(filling.members.size() / filling.columns);
+    group.key = KeyOf(filling);
+    group.dir = filling.dir;
+    group.first_slot = slot;
+    result_.groups_.push_back(group);
+    result_.sample_count_ += group.samples;
+    for (uint32_t entry : filling.members) {
+      result_.slot_[entry - result_.first_entry_] = slot++;
+      result_.group_[entry - result_.first_entry_] = id;
+    }
+    result_.members_.insert(result_.members_.end(), filling.members.begin(),
+                            filling.members.end());
+  }
+  for (; open_pieces_ < result_.pieces_.size(); ++open_pieces_) {
+    GroupId& group = result_.pieces_[open_pieces_].group;
+    group = GroupId(number[group.value()]);
+  }
+  filling_.clear();
+  noted_.clear();
+  filling_of_.clear();
+}
+
+absl::StatusOr<Grouping> GroupingBuilder::Build() {
+  result_.moves_ =
+      options_.substitute == Substitute::kDirectory ||
+      options_.substitute == Substitute::kTree ||
+      (options_.substitute == Substitute::kAuto && options_.proven);
+  DirId root = options_.root;
+  uint32_t dirs = catalogue_.subtree_end(root).value() - root.value();
+  result_.first_dir_ = root;
+  result_.first_entry_ = catalogue_.first_entry(root).value();
+  uint32_t rows = catalogue_.entries_end(root).value() - result_.first_entry_;
+  result_.slot_.assign(rows, kFixed);
+  result_.group_.assign(rows, 0);
+  result_.members_.reserve(rows);
+  result_.piece_of_.resize(dirs + 1);
+  readable_.assign(catalogue_.attribute_class_count(), -1);
+  MarkDirectories();
+  if (result_.moves_) CountText();
+  for (uint32_t d = 0; d < dirs; ++d) {
+    RETURN_IF_ERROR(AddDirectory(DirId(root.value() + d)));
+  }
+  Flush();
+  result_.piece_of_[dirs] = static_cast<uint32_t>(result_.pieces_.size());
+  return std::move(result_);
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a Grouping: one pass over the view's directories in path order.
+// Internal to core/grouping.
+#ifndef SHUFFLEFS_CORE_GROUPING_BUILDER_H_
+#define SHUFFLEFS_CORE_GROUPING_BUILDER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/catalogue.h"
+#include "core/extension_sets.h"
+#include "core/grouping.h"
+#include "core/groups_file.h"
+
+namespace shufflefs {
+
+class GroupingBuilder {
+ public:
+  static constexpr uint32_t kFixed = 0xFFFFFFFF;
+
+  GroupingBuilder(const Catalogue& catalogue, const GroupingOptions& options,
+                  GroupLabels labels)
+      : catalogue_(catalogue), options_(options), labels_(std::move(labels)) {}
+
+  absl::StatusOr<Grouping> Build();
+
+ private:
+  struct File {
+    absl::string_view stem;
+    uint32_t extension = 0;
+    uint32_t entry = 0;
+    bool pairs = false;     // has an extension, and pairing is on
+    bool fixed = false;     // and whatever it is paired with
+    bool manifest = false;  // only moves along with something else
+  };
+  // A group that is being filled.
+  struct Filling {
+    uint32_t set = 0;
+    uint32_t label = 0;
+    uint32_t columns = 0;
+    DirId dir;
+    std::vector<uint32_t> members;
+  };
+
+  void MarkDirectories();
+  void CountText();
+  absl::Status AddDirectory(DirId dir);
+  void CollectFiles(DirId dir);
+  File Describe(EntryId entry, bool text_is_sample);
+  bool MayRead(EntryId entry);
+  absl::Status AddSample(DirId dir, File* begin, File* end);
+  absl::StatusOr<uint32_t> LabelOf(const File* begin, const File* end);
+  Filling& FillingOf(DirId dir, uint32_t set, uint32_t label);
+  void NotePieces(DirId dir);
+  void Flush();
+  uint64_t KeyOf(const Filling& filling) const;
+
+  const Catalogue& catalogue_;
+  const GroupingOptions& options_;
+  const GroupLabels labels_;
+  Grouping result_;
+  ExtensionSets sets_;
+  std::vector<bool> fixed_dirs_;  // by DirId: split, hidden or a container
+  bool text_view_ = false;        // its text files are the samples
+  std::vector<char> readable_;    // by attribute class; -1 = not asked yet
+  std::vector<File> files_;       // of the directory at work
+  std::vector<Filling> filling_;  // of it, or of the tree
+  std::vector<uint32_t> noted_;   // by filling: members before this directory
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> filling_of_;
+  // Pieces whose group is still an index in filling_, from here on.
+  size_t open_pieces_ = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_GROUPING_BUILDER_H_

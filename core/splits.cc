@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/splits.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+namespace shufflefs {
+namespace {
+
+bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<uint8_t>(c)); }
+
+// `word`: a longest run of letters.
+SplitKind KindOfWord(absl::string_view word) {
+  for (const char* name : {"val", "valid", "validation", "dev", "eval"}) {
+    if (absl::EqualsIgnoreCase(word, name)) return SplitKind::kValidation;
+  }
+  for (const char* name : {"test", "testing"}) {
+    if (absl::EqualsIgnoreCase(word, name)) return SplitKind::kTest;
+  }
+  return SplitKind::kNone;
+}
+
+// MNIST's name for its test set; holds digits, so it is no run of letters.
+bool HoldsT10k(absl::string_view name) {
+  constexpr absl::string_view kWord = "t10k";
+  for (size_t at = 0; at + kWord.size() <= name.size(); ++at) {
+    size_t end = at + kWord.size();
+    if (absl::EqualsIgnoreCase(name.substr(at, kWord.size()), kWord) &&
+        (at == 0 || !IsLetter(name[at - 1])) &&
+        (end == name.size() || !IsLetter(name[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+SplitKind SplitOf(absl::string_view name) {
+  for (size_t begin = 0; begin < name.size();) {
+    if (!IsLetter(name[begin])) {
+      ++begin;
+      continue;
+    }
+    size_t end = begin;
+    while (end < name.size() && IsLetter(name[end])) ++end;
+    SplitKind kind = KindOfWord(name.substr(begin, end - begin));
+    if (kind != SplitKind::kNone) return kind;
+    begin = end;
+  }
+  // LIBSVM's test files: a9a and a9a.t.
+  if (absl::EndsWithIgnoreCase(name, ".t") || HoldsT10k(name)) {
+    return SplitKind::kTest;
+  }
+  return SplitKind::kNone;
+}
+
+bool IsSplitPath(absl::string_view path) {
+  for (;;) {
+    size_t slash = path.find('/');
+    if (IsSplitName(path.substr(0, slash))) return true;
+    if (slash == absl::string_view::npos) return false;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+std::vector<bool> SplitDirs(const Catalogue& catalogue) {
+  std::vector<bool> split(catalogue.dir_count(), false);
+  // Parents come before their children.
+  for (uint32_t d = 1; d < catalogue.dir_count(); ++d) {
+    split[d] = split[catalogue.parent(DirId(d)).value()] ||
+               IsSplitName(catalogue.name(*catalogue.entry_of(DirId(d))));
+  }
+  return split;
+}
+
+}  // namespace shufflefs
