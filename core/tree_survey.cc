@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tree_survey.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/splits.h"
+
+namespace shufflefs {
+
+TreeSurvey::TreeSurvey(const Catalogue& catalogue, DirId root)
+    : catalogue_(catalogue), root_(root) {
+  MarkDirectories();
+  uint32_t end = catalogue_.subtree_end(root_).value();
+  for (uint32_t d = root_.value(); d < end; ++d) {
+    DirId dir(d);
+    if (excluded_[d]) continue;
+    uint32_t first = catalogue_.first_entry(dir).value();
+    for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
+      if (catalogue_.kind(EntryId(e)) == EntryKind::kFile) {
+        CountFile(dir, EntryId(e));
+      }
+    }
+  }
+  for (const auto& [dir, contents] : dirs_) {
+    for (DirId up = dir; up != root_;) {
+      up = catalogue_.parent(up);
+      auto at = dirs_.find(up);
+      if (at != dirs_.end()) at->second.above_others = true;
+    }
+  }
+}
+
+void TreeSurvey::MarkDirectories() {
+  excluded_ = SplitDirs(catalogue_);
+  for (uint32_t d = 1; d < catalogue_.dir_count(); ++d) {
+    DirId dir(d);
+    bool below = dir > root_ && dir < catalogue_.subtree_end(root_);
+    FileKind kind =
+        KindOfDirectoryName(catalogue_.name(*catalogue_.entry_of(dir)));
+    if (excluded_[catalogue_.parent(dir).value()]) excluded_[d] = true;
+    if (excluded_[d]) continue;
+    if (kind == FileKind::kHidden) excluded_[d] = true;
+    if (kind == FileKind::kContainer && below) containers_.push_back(dir);
+  }
+}
+
+void TreeSurvey::CountFile(DirId dir, EntryId entry) {
+  absl::string_view name = catalogue_.name(entry);
+  FileKind kind = KindOfFile(name);
+  if (kind == FileKind::kHidden || kind == FileKind::kDocument) return;
+  if (IsSplitName(name)) {
+    // It stays what it is, but testing_list.txt speaks of the others.
+    bool list = kind == FileKind::kText && !ExtensionOf(name).empty();
+    if ((kind == FileKind::kManifest || list) && !list_named_as_split_) {
+      list_named_as_split_ = entry;
+    }
+    return;
+  }
+  Contents& contents = dirs_[dir];
+  auto k = static_cast<size_t>(kind);
+  if (contents.count[k]++ == 0) contents.example[k] = entry;
+  ++contents.files;
+}
+
+uint64_t TreeSurvey::Total(FileKind kind) const {
+  uint64_t total = 0;
+  for (const auto& [dir, contents] : dirs_) {
+    total += contents.count[static_cast<size_t>(kind)];
+  }
+  return total;
+}
+
+EntryId TreeSurvey::ExampleOf(FileKind kind) const {
+  auto k = static_cast<size_t>(kind);
+  for (const auto& [dir, contents] : dirs_) {
+    if (contents.count[k] > 0) return contents.example[k];
+  }
+  return EntryId(0);
+}
+
+// Text is the sample where there is nothing else; else it speaks of others.
+bool TreeSurvey::IsAllText() const {
+  for (const auto& [dir, contents] : dirs_) {
+    if (contents.count[static_cast<size_t>(FileKind::kText)] !=
+        contents.files) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<DirId> TreeSurvey::Leaves() const {
+  std::vector<DirId> leaves;
+  for (const auto& [dir, contents] : dirs_) {
+    if (!contents.above_others) leaves.push_back(dir);
+  }
+  return leaves;
+}
+
+bool TreeSurvey::Validates(DirId dir) const {
+  absl::string_view name = catalogue_.name(*catalogue_.entry_of(dir));
+  if (SplitOf(name) != SplitKind::kValidation) return false;
+  uint32_t end = catalogue_.entries_end(dir).value();
+  for (uint32_t e = catalogue_.first_entry(dir).value(); e < end; ++e) {
+    if (catalogue_.kind(EntryId(e)) == EntryKind::kFile) return true;
+  }
+  return false;
+}
+
+bool TreeSurvey::HasValidationSplit() const {
+  uint32_t end = catalogue_.subtree_end(root_).value();
+  for (uint32_t d = root_.value() + 1; d < end; ++d) {
+    if (Validates(DirId(d))) return true;
+  }
+  for (DirId at = root_; at != DirId(0);) {
+    at = catalogue_.parent(at);
+    end = catalogue_.subtree_end(at).value();
+    // From child to child.
+    for (uint32_t d = at.value() + 1; d < end;
+         d = catalogue_.subtree_end(DirId(d)).value()) {
+      if (Validates(DirId(d))) return true;
+    }
+  }
+  return false;
+}
+
+std::string TreeSurvey::Describe() const {
+  uint64_t files = 0;
+  FileKind most = FileKind::kUnknown;
+  for (size_t k = 0; k < kKinds; ++k) {
+    uint64_t total = Total(static_cast<FileKind>(k));
+    if (total > Total(most)) most = static_cast<FileKind>(k);
+    files += total;
+  }
+  absl::string_view kind = NameOfKind(most);
+  return absl::StrCat(
+      files, files == 1 ? " file" : " files", " in ", dirs_.size(),
+      dirs_.size() == 1 ? " directory" : " directories",
+      files == 0 ? "" : ", most of kind ", files == 0 ? "" : kind);
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a subtree of the catalogue holds, counted by directory and kind: the
+// facts from which core/movability judges. Splits, hidden files and documents
+// are not counted. One thread; refers to the catalogue, which outlives it.
+#ifndef SHUFFLEFS_CORE_TREE_SURVEY_H_
+#define SHUFFLEFS_CORE_TREE_SURVEY_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "core/catalogue.h"
+#include "core/file_kinds.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+class TreeSurvey {
+ public:
+  static constexpr size_t kKinds = static_cast<size_t>(FileKind::kUnknown) + 1;
+
+  // What lies directly in one directory.
+  struct Contents {
+    std::array<uint32_t, kKinds> count = {};  // files, by kind
+    std::array<EntryId, kKinds> example;      // the first, where count > 0
+    uint32_t files = 0;
+    bool above_others = false;  // has files in directories below it
+
+    uint32_t of(FileKind kind) const {
+      return count[static_cast<size_t>(kind)];
+    }
+    EntryId example_of(FileKind kind) const {
+      return example[static_cast<size_t>(kind)];
+    }
+  };
+
+  TreeSurvey(const Catalogue& catalogue, DirId root);
+
+  // The directories at or below the root that hold files, in path order.
+  const std::map<DirId, Contents>& dirs() const { return dirs_; }
+  // Those with none of dirs() below them.
+  std::vector<DirId> Leaves() const;
+  // Directories that are one data set on disk, such as x.zarr.
+  const std::vector<DirId>& containers() const { return containers_; }
+  // By DirId, for the whole catalogue: splits and hidden directories.
+  const std::vector<bool>& excluded() const { return excluded_; }
+  // A file that is in a split by its own name and yet speaks of the others,
+  // such as testing_list.txt.
+  absl::optional<EntryId> list_named_as_split() const {
+    return list_named_as_split_;
+  }
+
+  uint64_t Total(FileKind kind) const;
+  // Some file of that kind. REQUIRES: Total(kind) > 0.
+  EntryId ExampleOf(FileKind kind) const;
+  // Whether there is nothing but text: then text is the sample.
+  bool IsAllText() const;
+  // Whether a directory that is a validation split and holds files lies below
+  // the root, beside it or beside a directory above it.
+  bool HasValidationSplit() const;
+  // "60000 files in 10 directories, most of kind image".
+  std::string Describe() const;
+
+ private:
+  void MarkDirectories();
+  void CountFile(DirId dir, EntryId entry);
+  bool Validates(DirId dir) const;
+
+  const Catalogue& catalogue_;
+  const DirId root_;
+  std::vector<bool> excluded_;
+  std::vector<DirId> containers_;
+  std::map<DirId, Contents> dirs_;
+  absl::optional<EntryId> list_named_as_split_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_TREE_SURVEY_H_
