@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "mount-tools/nearest_word.h"
 #include "mount-tools/value_text.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -42,9 +43,6 @@ constexpr Word<OpenMode> kOpenWords[] = {{"auto", OpenMode::kAuto},
 constexpr Word<PolicyOptions::Unit> kUnitWords[] = {
     {"instance", PolicyOptions::Unit::kInstance},
     {"page", PolicyOptions::Unit::kPage}};
-constexpr absl::string_view kPolicyWords[] = {"auto", "native", "lirs",
-                                              "window"};
-
 constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
 constexpr std::chrono::milliseconds kHour{3'600'000};
@@ -85,8 +83,9 @@ bool SetTime(absl::string_view text, std::chrono::milliseconds& field) {
 }
 
 bool SetPolicy(absl::string_view text, ViewConfig& view) {
-  if (std::find(std::begin(kPolicyWords), std::end(kPolicyWords), text) ==
-      std::end(kPolicyWords)) {
+  const std::vector<absl::string_view> names = PolicyNames();
+  if (text != "auto" &&
+      std::find(names.begin(), names.end(), text) == names.end()) {
     return false;
   }
   view.policy = std::string(text);
@@ -332,7 +331,7 @@ absl::Status ValidateView(const ViewConfig& view) {
     return absl::InvalidArgumentError(
         "groups has no meaning with substitute = never");
   }
-  return absl::OkStatus();
+  return CheckPolicyOptions(view.policy_options);
 }
 
 absl::Status ValidateMount(const MountConfig& mount) {

@@ -6,6 +6,10 @@
 
 #include <set>
 #include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -81,6 +85,46 @@ TEST(OptionTable, ValuesRoundTrip) {
     EXPECT_NE(option->get(mount, view), value) << key;
     ASSERT_EQ(Set(key, value, &mount, &view), "ok") << key;
     EXPECT_EQ(option->get(mount, view), value) << key;
+  }
+}
+
+TEST(OptionTable, PoliciesAreThoseOfTheRegistry) {
+  std::vector<std::string> names = {"auto"};
+  for (absl::string_view name : PolicyNames()) names.emplace_back(name);
+  std::string values;
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(Set("policy", names[i]), "ok");
+    absl::StrAppend(&values,
+                    i == 0                  ? ""
+                    : i + 1 == names.size() ? " or "
+                                            : ", ",
+                    names[i]);
+  }
+  EXPECT_EQ(std::string(FindOption("policy")->values), values);
+}
+
+// Every value that a key takes is one that the policies take, and (up to the
+// most samples there can be) the other way round.
+TEST(OptionTable, RangesAreThoseOfThePolicies) {
+  const auto policies_take = [](auto field, uint64_t value) {
+    PolicyOptions options;
+    options.*field = value;
+    return CheckPolicyOptions(options).ok();
+  };
+  for (int shift = 0; shift < 40; ++shift) {
+    for (int64_t offset = -1; offset <= 1; ++offset) {
+      const uint64_t value = (uint64_t{1} << shift) + offset;
+      const std::string text = absl::StrCat(value);
+      EXPECT_EQ(Set("lirs.page", text) == "ok",
+                policies_take(&PolicyOptions::lirs_page, value))
+          << value;
+      EXPECT_EQ(Set("lirs.batch", text) == "ok",
+                policies_take(&PolicyOptions::lirs_batch, value))
+          << value;
+      EXPECT_EQ(Set("window.samples", text) == "ok",
+                policies_take(&PolicyOptions::window_samples, value))
+          << value;
+    }
   }
 }
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/control_commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/status.h"
+#include "mount-tools/config_file.h"
+#include "mount-tools/ctl/mount_client.h"
+#include "mount-tools/ctl/status_text.h"
+#include "mount-tools/option_table.h"
+#include "mount-tools/value_text.h"
+#include "policies/registry.h"
+
+namespace shufflefs {
+namespace {
+
+// Writes `control` if there is anything, then prints where the view stands.
+absl::Status WriteAndShow(const MountChoice& choice, const std::string& control,
+                          bool json, const CommandContext& context) {
+  ASSIGN_OR_RETURN(const MountClient mount,
+                   MountClient::Find(choice, context.cwd));
+  if (!control.empty()) RETURN_IF_ERROR(mount.WriteControl(control));
+  // The status names all views, whichever directory it is read in.
+  ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
+  ASSIGN_OR_RETURN(
+      const std::string text,
+      json ? EpochJson(status, choice.view) : EpochText(status, choice.view));
+  *context.out << text;
+  return absl::OkStatus();
+}
+
+class EpochCommand : public Command {
+ public:
+  absl::string_view name() const override { return "epoch"; }
+  absl::string_view help() const override {
+    return "show the epoch, or move it";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("epoch", what_, "`next`, or the number of an epoch")
+        ->type_name("next|N");
+    DeclareMountChoice(app, /*positional=*/false, choice_);
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override {
+    std::string control;
+    if (!what_.empty()) {
+      ASSIGN_OR_RETURN(control, EpochControlText(what_));
+    }
+    return WriteAndShow(choice_, control, json_, context);
+  }
+
+ private:
+  MountChoice choice_;
+  std::string what_;
+  bool json_ = false;
+};
+
+class PolicyCommand : public Command {
+ public:
+  absl::string_view name() const override { return "policy"; }
+  absl::string_view help() const override {
+    return "show the policy, or switch it at the next epoch";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("name", name_, "the policy")->type_name("NAME");
+    app.add_option("settings", settings_, "keys of the view to set with it")
+        ->type_name("key=value");
+    DeclareMountChoice(app, /*positional=*/false, choice_);
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override {
+    std::string control;
+    if (!name_.empty()) {
+      ASSIGN_OR_RETURN(control, PolicyControlText(name_, settings_));
+    }
+    RETURN_IF_ERROR(WriteAndShow(choice_, control, json_, context));
+    if (!name_.empty() || json_) return absl::OkStatus();
+    *context.out << "  auto    chooses by what it finds\n";
+    for (absl::string_view policy : PolicyNames()) {
+      *context.out << absl::StrFormat("  %-7s %s\n", policy,
+                                      PolicyHelp(policy));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  MountChoice choice_;
+  std::string name_;
+  std::vector<std::string> settings_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeEpochCommand() {
+  return std::make_unique<EpochCommand>();
+}
+
+std::unique_ptr<Command> MakePolicyCommand() {
+  return std::make_unique<PolicyCommand>();
+}
+
+absl::StatusOr<std::string> EpochControlText(const std::string& what) {
+  if (what == "next") return std::string("epoch = \"next\"\n");
+  if (ParseNumber(what)) return absl::StrCat("epoch = ", what, "\n");
+  return absl::InvalidArgumentError(
+      absl::StrCat("epoch ", what, ": must be next or the number of an epoch"));
+}
+
+absl::StatusOr<std::string> PolicyControlText(
+    const std::string& name, const std::vector<std::string>& settings) {
+  std::string text = absl::StrCat("policy = ", TomlString(name), "\n");
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(setting, ": must be key=value"));
+    }
+    const std::string key = setting.substr(0, equals);
+    const std::string value = setting.substr(equals + 1);
+    if (key == "epoch") {
+      ASSIGN_OR_RETURN(const std::string epoch, EpochControlText(value));
+      text += epoch;
+      continue;
+    }
+    if (FindOption(key) == nullptr) return NoSuchKey(key);
+    absl::StrAppend(&text, key, " = ", TomlString(value), "\n");
+  }
+  return text;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// shufflectl epoch and shufflectl policy: writes to a mount's control file.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CONTROL_COMMANDS_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_CONTROL_COMMANDS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "mount-tools/ctl/command.h"
+
+namespace shufflefs {
+
+std::unique_ptr<Command> MakeEpochCommand();
+std::unique_ptr<Command> MakePolicyCommand();
+
+// The control text that `shufflectl epoch WHAT` writes. InvalidArgument where
+// WHAT is neither "next" nor a number.
+absl::StatusOr<std::string> EpochControlText(const std::string& what);
+
+// The control text that `shufflectl policy NAME key=value…` writes. The
+// daemon judges it; here only words without `=` are refused.
+absl::StatusOr<std::string> PolicyControlText(
+    const std::string& name, const std::vector<std::string>& settings);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_CONTROL_COMMANDS_H_

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/mount_client.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/io/unique_fd.h"
+#include "core/status.h"
+#include "mount-tools/paths.h"
+
+namespace shufflefs {
+namespace {
+
+std::vector<std::string> Mountpoints(const std::vector<MountEntry>& mounts) {
+  std::vector<std::string> paths;
+  for (const MountEntry& mount : mounts) {
+    if (mount.is_shufflefs()) paths.push_back(mount.mountpoint);
+  }
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+std::string ListOf(const std::vector<std::string>& mountpoints) {
+  return mountpoints.empty()
+             ? "nothing is mounted by shufflefs"
+             : absl::StrCat("mounted: ", absl::StrJoin(mountpoints, ", "));
+}
+
+bool ExistsAsDirectory(const std::string& path) {
+  struct stat attributes;
+  return stat(path.c_str(), &attributes) == 0 && S_ISDIR(attributes.st_mode);
+}
+
+}  // namespace
+
+void DeclareMountPath(CLI::App& app, bool positional, std::string& path) {
+  CLI::Option* named =
+      app.add_option("-m,--mount", path,
+                     "the mount (default: that of the working directory, or "
+                     "the only one)")
+          ->type_name("MOUNTPOINT");
+  if (positional) {
+    app.add_option("mountpoint", path, "the same")
+        ->type_name("")
+        ->excludes(named);
+  }
+}
+
+void DeclareMountChoice(CLI::App& app, bool positional, MountChoice& choice) {
+  DeclareMountPath(app, positional, choice.path);
+  app.add_option("--view", choice.view,
+                 "the view, by its name (default: the first)")
+      ->type_name("NAME");
+}
+
+absl::StatusOr<MountEntry> ChooseMount(const MountChoice& choice,
+                                       absl::string_view cwd,
+                                       const std::vector<MountEntry>& mounts) {
+  const std::vector<std::string> mountpoints = Mountpoints(mounts);
+  const std::string path =
+      AbsolutePath(choice.path.empty() ? "." : choice.path, cwd);
+  absl::optional<MountEntry> mount = MountAt(path, mounts);
+  if (mount && mount->is_shufflefs()) return *std::move(mount);
+  if (!choice.path.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        path, ": is in no shufflefs mount; ", ListOf(mountpoints)));
+  }
+  if (mountpoints.empty()) return absl::NotFoundError(ListOf(mountpoints));
+  if (mountpoints.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "several mounts; choose one with -m; ", ListOf(mountpoints)));
+  }
+  for (auto entry = mounts.rbegin(); entry != mounts.rend(); ++entry) {
+    if (entry->is_shufflefs()) return *entry;  // the topmost
+  }
+  return absl::NotFoundError(ListOf(mountpoints));
+}
+
+absl::StatusOr<MountClient> MountClient::Find(const MountChoice& choice,
+                                              absl::string_view cwd) {
+  ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts, ReadMountInfo());
+  ASSIGN_OR_RETURN(const MountEntry mount, ChooseMount(choice, cwd, mounts));
+  if (IsDeadMount(mount.mountpoint)) {
+    return absl::UnavailableError(absl::StrCat(
+        mount.mountpoint,
+        ": its daemon is gone; mount again with the same command, or: "
+        "shufflectl umount ",
+        mount.mountpoint));
+  }
+  return MountClient(mount.mountpoint, choice.view);
+}
+
+std::string MountClient::Root() const {
+  return absl::StrCat(mountpoint_ == "/" ? "" : mountpoint_, "/.shufflefs");
+}
+
+std::string MountClient::PathOf(absl::string_view file) const {
+  if (view_.empty()) return absl::StrCat(Root(), "/", file);
+  return absl::StrCat(Root(), "/view/", view_, "/", file);
+}
+
+absl::StatusOr<std::string> MountClient::Read(absl::string_view file) const {
+  std::ostringstream text;
+  RETURN_IF_ERROR(Copy(file, text));
+  return text.str();
+}
+
+absl::Status MountClient::Copy(absl::string_view file,
+                               std::ostream& out) const {
+  const std::string path = PathOf(file);
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    const int error = errno;
+    if (error == ENOENT && !view_.empty() && ExistsAsDirectory(Root())) {
+      return absl::NotFoundError(
+          absl::StrCat(mountpoint_, ": there is no view \"", view_,
+                       "\"; shufflectl status lists the views"));
+    }
+    return ErrnoStatus(error, path);
+  }
+  std::vector<char> buffer(size_t{1} << 18);
+  while (true) {
+    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, path);
+    if (got == 0) return absl::OkStatus();
+    if (!out.write(buffer.data(), got)) {
+      return ErrnoStatus(EIO, "cannot write the output");
+    }
+  }
+}
+
+absl::Status MountClient::WriteControl(absl::string_view text) const {
+  const std::string path = PathOf("control");
+  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    const int error = errno;
+    const absl::Status status = Read("status").status();
+    if (error == ENOENT && absl::IsNotFound(status)) return status;
+    return ErrnoStatus(error, path);
+  }
+  const ssize_t written = write(fd.get(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
+  if (written >= 0) return ErrnoStatus(EIO, path);
+  const int error = errno;
+  if (error != EINVAL) return ErrnoStatus(error, path);
+  absl::StatusOr<std::string> why = Read("error");
+  if (!why.ok() || why->empty()) return ErrnoStatus(error, path);
+  return absl::FailedPreconditionError(
+      absl::StripTrailingAsciiWhitespace(*why));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Talks to a mount by plain file I/O on its control directory, as any program
+// may (see shufflefs(1), FILES).
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_MOUNT_CLIENT_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_MOUNT_CLIENT_H_
+
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "mount-tools/mount_table.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace shufflefs {
+
+// Which mount a user means.
+struct MountChoice {
+  std::string path;  // "" = the one around the working directory, or the only
+  std::string view;  // "" = the first view
+};
+
+// Adds -m/--mount and, if `positional`, also MOUNTPOINT as an argument.
+void DeclareMountPath(CLI::App& app, bool positional, std::string& path);
+// The same, and --view.
+void DeclareMountChoice(CLI::App& app, bool positional, MountChoice& choice);
+
+// The shufflefs mount that `choice` means. Errors, one line: NotFound when
+// there is none, InvalidArgument when there are several and none is chosen.
+absl::StatusOr<MountEntry> ChooseMount(const MountChoice& choice,
+                                       absl::string_view cwd,
+                                       const std::vector<MountEntry>& mounts);
+
+// Immutable; any thread may call. Methods block as long as the daemon does.
+class MountClient {
+ public:
+  // ChooseMount of this machine's mounts. Errors: also Unavailable when the
+  // mount's daemon is gone.
+  static absl::StatusOr<MountClient> Find(const MountChoice& choice,
+                                          absl::string_view cwd);
+  MountClient(std::string mountpoint, std::string view)
+      : mountpoint_(std::move(mountpoint)), view_(std::move(view)) {}
+
+  const std::string& mountpoint() const { return mountpoint_; }
+  const std::string& view() const { return view_; }  // "" = the first
+  // Of a control file of the view: MOUNTPOINT/.shufflefs[/view/NAME]/FILE.
+  std::string PathOf(absl::string_view file) const;
+
+  // The whole of a control file. Errors: its errno, naming the path; NotFound
+  // that says which views there are.
+  absl::StatusOr<std::string> Read(absl::string_view file) const;
+  // The same, written to `out` piece by piece.
+  absl::Status Copy(absl::string_view file, std::ostream& out) const;
+  // Writes `text` to `control` at once. Errors: FailedPrecondition with the
+  // text of `error` where the daemon refused; else the errno.
+  absl::Status WriteControl(absl::string_view text) const;
+
+ private:
+  std::string Root() const;
+
+  // Constant after construction.
+  std::string mountpoint_;
+  std::string view_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_MOUNT_CLIENT_H_

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/shufflectl_app.h"
+
+#include <CLI/CLI.hpp>
+#include <exception>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/status.h"
+#include "mount-tools/nearest_word.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr int kWrongUsage = 2;
+
+int Fail(const absl::Status& status, const CommandContext& context) {
+  *context.err << "shufflectl: " << status.message() << "\n";
+  return absl::IsInvalidArgument(status) ? kWrongUsage : 1;
+}
+
+std::string Help(const std::vector<std::unique_ptr<Command>>& commands) {
+  std::string text =
+      "usage: shufflectl COMMAND [options]\n"
+      "\n"
+      "Looks at a dataset before it is mounted, and at mounts of shufflefs.\n"
+      "\n"
+      "commands:\n";
+  for (const auto& command : commands) {
+    absl::StrAppendFormat(&text, "  %-10s%s\n", command->name(),
+                          command->help());
+  }
+  absl::StrAppend(&text,
+                  "\n"
+                  "  -h, --help     print this; after a command: about it\n"
+                  "  -V, --version  print the version\n"
+                  "\n"
+                  "See shufflectl(1).\n");
+  return text;
+}
+
+struct Parsed {
+  Command* command = nullptr;
+  std::string print;  // instead of running a command
+};
+
+// A first word that is no command, which the parser would call an argument
+// that it did not expect.
+absl::Status CheckCommandName(
+    const std::vector<std::string>& arguments,
+    const std::vector<std::unique_ptr<Command>>& commands) {
+  if (arguments.empty()) {
+    return absl::InvalidArgumentError("no command; see shufflectl --help");
+  }
+  const std::string& word = arguments.front();
+  if (absl::StartsWith(word, "-")) return absl::OkStatus();
+  std::vector<absl::string_view> names;
+  for (const auto& command : commands) {
+    if (command->name() == word) return absl::OkStatus();
+    names.push_back(command->name());
+  }
+  const absl::string_view nearest = NearestWord(word, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no such command: ", word, "; ",
+      nearest.empty() ? "see shufflectl --help"
+                      : absl::StrCat("did you mean ", nearest, "?")));
+}
+
+// The command's parser, declared once for help and for parsing.
+void DeclareCommand(CLI::App& app, Command& command) {
+  const std::string name(command.name());
+  CLI::App* parser = app.add_subcommand(name, std::string(command.help()));
+  parser->name(name);
+  parser->set_help_flag("-h,--help", "print this");
+  command.Declare(*parser);
+}
+
+absl::StatusOr<Parsed> Parse(
+    const std::vector<std::string>& arguments,
+    const std::vector<std::unique_ptr<Command>>& commands) {
+  RETURN_IF_ERROR(CheckCommandName(arguments, commands));
+  CLI::App app("", "shufflectl");
+  app.set_help_flag();
+  bool help = false;
+  bool version = false;
+  app.add_flag("-h,--help", help);
+  app.add_flag("-V,--version", version);
+  app.require_subcommand(0, 1);
+  for (const auto& command : commands) DeclareCommand(app, *command);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return Parsed{nullptr, app.get_subcommands().front()->help("shufflectl")};
+  } catch (const CLI::Error& error) {
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    return absl::InvalidArgumentError(absl::StrCat(
+        error.what(), "; see shufflectl ",
+        chosen.empty() ? "" : chosen.front()->get_name() + " ", "--help"));
+  }
+  if (help) return Parsed{nullptr, Help(commands)};
+  if (version) {
+    return Parsed{nullptr,
+                  absl::StrCat("shufflectl ", SHUFFLEFS_VERSION, "\n")};
+  }
+  for (const auto& command : commands) {
+    if (app.got_subcommand(std::string(command->name()))) {
+      return Parsed{command.get(), ""};
+    }
+  }
+  return absl::InvalidArgumentError("no command; see shufflectl --help");
+}
+
+}  // namespace
+
+int RunShufflectl(const std::vector<std::string>& arguments,
+                  const CommandContext& context) {
+  const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
+  const absl::StatusOr<Parsed> parsed = Parse(arguments, commands);
+  if (!parsed.ok()) return Fail(parsed.status(), context);
+  if (parsed->command == nullptr) {
+    *context.out << parsed->print;
+  } else {
+    const absl::Status status = parsed->command->Run(context);
+    context.out->flush();
+    if (!status.ok()) return Fail(status, context);
+  }
+  if (!context.out->flush()) {
+    return Fail(absl::DataLossError("cannot write the output"), context);
+  }
+  return 0;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/status_text.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
+#include "core/status.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+absl::StatusOr<Json> ParseStatus(absl::string_view text) {
+  Json json = Json::parse(text.begin(), text.end(), nullptr,
+                          /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("views") ||
+      !json["views"].is_array()) {
+    return absl::DataLossError("the mount's status is not what it should be");
+  }
+  return json;
+}
+
+absl::optional<double> Number(const Json& view, const char* key) {
+  const auto it = view.find(key);
+  if (it == view.end() || !it->is_number()) return absl::nullopt;
+  return it->get<double>();
+}
+
+absl::optional<uint64_t> Count(const Json& view, const char* key) {
+  const auto it = view.find(key);
+  if (it == view.end() || !it->is_number_unsigned()) return absl::nullopt;
+  return it->get<uint64_t>();
+}
+
+std::string Text(const Json& view, const char* key) {
+  const auto it = view.find(key);
+  return it != view.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+std::vector<std::string> Texts(const Json& object, const char* key) {
+  std::vector<std::string> texts;
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_array()) return texts;
+  for (const Json& item : *it) {
+    if (item.is_string()) texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+std::string Progress(const Json& view) {
+  std::string text;
+  if (const auto epoch = Count(view, "epoch")) {
+    text = absl::StrCat("epoch ", *epoch);
+  }
+  const auto samples = Number(view, "samples");
+  const auto consumed = Number(view, "consumed");
+  if (samples && consumed && *samples > 0) {
+    absl::StrAppendFormat(&text, ", %.0f %%", 100 * *consumed / *samples);
+  }
+  const std::string state = Text(view, "epoch_state");
+  if (!state.empty() && state != "running") {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", state);
+  }
+  return text;
+}
+
+std::string Waited(const Json& view) {
+  const auto stall = Number(view, "stall_seconds");
+  const auto consumer = Number(view, "consumer_seconds");
+  if (!stall || !consumer || *stall + *consumer <= 0) return "";
+  return absl::StrFormat("readers waited %.0f %%",
+                         100 * *stall / (*stall + *consumer));
+}
+
+std::string SourceRead(const Json& view) {
+  const auto source = Number(view, "source_bytes");
+  const auto served = Number(view, "served_bytes");
+  if (!source || !served || *served <= 0) return "";
+  return absl::StrFormat("source %.2fx read", *source / *served);
+}
+
+std::string Substitution(const Json& view) {
+  const std::string substitute = Text(view, "substitute");
+  if (substitute == "never") return "every name shows its own file";
+  if (substitute == "directory") {
+    const auto classes = Count(view, "classes");
+    return absl::StrCat(
+        "labels by directory",
+        classes ? absl::StrCat(" (", HumanCount(*classes), " classes)") : "");
+  }
+  if (substitute == "tree") return "names move in the whole view";
+  return substitute;
+}
+
+void Append(std::vector<std::string>& parts, std::string part) {
+  if (!part.empty()) parts.push_back(std::move(part));
+}
+
+// train  lirs  epoch 3, 62 % | readers waited 4 % | … | 0 warnings
+std::string ViewText(const Json& view) {
+  const std::vector<std::string> warnings = Texts(view, "warnings");
+  std::vector<std::string> parts;
+  Append(parts, Progress(view));
+  Append(parts, Waited(view));
+  Append(parts, SourceRead(view));
+  Append(parts, Substitution(view));
+  parts.push_back(absl::StrCat(
+      warnings.size(), warnings.size() == 1 ? " warning" : " warnings"));
+  std::string text =
+      absl::StrCat(Text(view, "name"), "  ", Text(view, "policy"), "  ",
+                   absl::StrJoin(parts, " | "), "\n");
+  for (const char* key : {"why", "epoch_held", "mixing", "device"}) {
+    const std::string value = Text(view, key);
+    if (value.empty()) continue;
+    absl::StrAppend(&text, "  ",
+                    absl::string_view(key) == "epoch_held" ? "held" : key, ": ",
+                    value, "\n");
+  }
+  for (const std::string& warning : warnings) {
+    absl::StrAppend(&text, "  warning: ", warning, "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<Json> FindView(absl::string_view text, absl::string_view name) {
+  ASSIGN_OR_RETURN(const Json json, ParseStatus(text));
+  for (const Json& view : json["views"]) {
+    if (!view.is_object()) continue;
+    if (name.empty() || Text(view, "name") == std::string(name)) return view;
+  }
+  return absl::NotFoundError(
+      absl::StrCat("the status names no view \"", name, "\""));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> StatusText(absl::string_view json) {
+  ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
+  std::string text;
+  for (const Json& view : status["views"]) {
+    if (view.is_object()) absl::StrAppend(&text, ViewText(view));
+  }
+  for (const std::string& warning : Texts(status, "warnings")) {
+    absl::StrAppend(&text, "warning: ", warning, "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<std::string> EpochText(absl::string_view json,
+                                      absl::string_view view) {
+  ASSIGN_OR_RETURN(const Json found, FindView(json, view));
+  return absl::StrCat(Text(found, "name"), "  ", Text(found, "policy"), "  ",
+                      Progress(found), "\n");
+}
+
+absl::StatusOr<std::string> EpochJson(absl::string_view json,
+                                      absl::string_view view) {
+  ASSIGN_OR_RETURN(const Json found, FindView(json, view));
+  Json result = {{"view", found.value("name", Json())}};
+  for (const char* key : {"policy", "seed", "epoch", "epoch_state"}) {
+    result[key] = found.value(key, Json());
+  }
+  return absl::StrCat(result.dump(), "\n");
+}
+
+}  // namespace shufflefs

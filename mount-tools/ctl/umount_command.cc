@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/umount_command.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "mount-tools/ctl/mount_client.h"
+#include "mount-tools/mount_table.h"
+#include "mount-tools/unmount.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+class UmountCommand : public Command {
+ public:
+  absl::string_view name() const override { return "umount"; }
+  absl::string_view help() const override {
+    return "unmount, also a mount whose daemon is gone";
+  }
+
+  void Declare(CLI::App& app) override {
+    DeclareMountPath(app, /*positional=*/true, choice_.path);
+    app.add_flag("-l,--lazy", lazy_,
+                 "detach now, even if files are open there");
+    app.add_option("--wait", wait_,
+                   "how long to try while the mount is busy (default: 5s)")
+        ->type_name("TIME");
+  }
+
+  absl::Status Run(const CommandContext& context) override {
+    UnmountOptions options;
+    const auto wait = ParseDuration(wait_);
+    if (!wait) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--wait ", wait_, ": must be a time such as 500ms or 10s"));
+    }
+    options.wait = *wait;
+    ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts, ReadMountInfo());
+    ASSIGN_OR_RETURN(const MountEntry mount,
+                     ChooseMount(choice_, context.cwd, mounts));
+    options.lazy = lazy_ || IsDeadMount(mount.mountpoint);
+    // Our own working directory shall not be what keeps it busy.
+    if (chdir("/") != 0) return ErrnoStatus(errno, "/");
+    const absl::Status status = Unmount(mount.mountpoint, options);
+    if (!absl::IsUnavailable(status)) return status;
+    return absl::UnavailableError(absl::StrCat(
+        status.message(), "; end them, or detach with: shufflectl umount -l ",
+        mount.mountpoint));
+  }
+
+ private:
+  MountChoice choice_;
+  bool lazy_ = false;
+  std::string wait_ = "5s";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeUmountCommand() {
+  return std::make_unique<UmountCommand>();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// shufflectl: looks at datasets and at mounts. See shufflectl(1).
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "mount-tools/ctl/shufflectl_app.h"
+#include "mount-tools/paths.h"
+
+int main(int argc, char** argv) {
+  // `shufflectl order | head` ends with a write error, not with a signal.
+  std::signal(SIGPIPE, SIG_IGN);
+  shufflefs::CommandContext context;
+  // A directory that is gone leaves "/": commands that are given absolute
+  // paths still work.
+  context.cwd = shufflefs::WorkingDirectory().value_or("/");
+  context.out = &std::cout;
+  context.err = &std::cerr;
+  context.err_terminal = isatty(STDERR_FILENO) == 1;
+  return shufflefs::RunShufflectl(
+      std::vector<std::string>(argv + 1, argv + argc), context);
+}

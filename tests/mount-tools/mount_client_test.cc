@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a plain directory in the place of a mount: the control directory is
+// plain files to its clients.
+#include "mount-tools/ctl/mount_client.h"
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/mount-tools/temp_dir.h"
+
+namespace shufflefs {
+namespace {
+
+std::vector<MountEntry> Table(const std::string& lines) {
+  return ParseMountInfo("1 0 0:1 / / rw - ext4 /dev/vda1 rw\n" + lines);
+}
+
+constexpr char kFirst[] = "2 1 0:2 / /no/a rw - fuse.shufflefs /d rw\n";
+constexpr char kSecond[] = "3 1 0:3 / /no/b rw - fuse.shufflefs /d rw\n";
+
+std::string Chosen(const MountChoice& choice, const std::string& cwd,
+                   const std::string& table) {
+  const absl::StatusOr<MountEntry> mount =
+      ChooseMount(choice, cwd, Table(table));
+  return mount.ok() ? mount->mountpoint : mount.status().ToString();
+}
+
+TEST(ChooseMount, ByPathByDirectoryOrTheOnlyOne) {
+  const std::string both = std::string(kFirst) + kSecond;
+  EXPECT_EQ(Chosen({"/no/b/train", ""}, "/no/home", both), "/no/b");
+  EXPECT_EQ(Chosen({"../a", ""}, "/no/home", both), "/no/a");
+  EXPECT_EQ(Chosen({}, "/no/a/train", both), "/no/a");
+  EXPECT_EQ(Chosen({}, "/no/home", kSecond), "/no/b");
+}
+
+TEST(ChooseMount, SaysWhatThereIs) {
+  const std::string both = std::string(kSecond) + kFirst;
+  EXPECT_EQ(Chosen({}, "/no/home", both),
+            "INVALID_ARGUMENT: several mounts; choose one with -m; mounted: "
+            "/no/a, /no/b");
+  EXPECT_EQ(Chosen({}, "/no/home", ""),
+            "NOT_FOUND: nothing is mounted by shufflefs");
+  EXPECT_EQ(Chosen({"/no/c", ""}, "/no/home", kFirst),
+            "NOT_FOUND: /no/c: is in no shufflefs mount; mounted: /no/a");
+}
+
+TEST(MountClient, ReadsAndCopies) {
+  const TempDir dir;
+  dir.Write(".shufflefs/status", "{}\n");
+  dir.Write(".shufflefs/view/train/order", std::string(1 << 20, 'x'));
+  const MountClient first(dir.path(), "");
+  EXPECT_EQ(first.PathOf("status"), dir.path() + "/.shufflefs/status");
+  EXPECT_EQ(*first.Read("status"), "{}\n");
+  const MountClient train(dir.path(), "train");
+  EXPECT_EQ(train.Read("order")->size(), size_t{1} << 20);
+  EXPECT_EQ(MountClient("/", "").PathOf("status"), "/.shufflefs/status");
+}
+
+TEST(MountClient, NamesWhatIsMissing) {
+  const TempDir dir;
+  const MountClient client(dir.path(), "");
+  EXPECT_EQ(ErrnoOf(client.Read("status").status()), ENOENT);
+  EXPECT_THAT(std::string(client.Read("status").status().message()),
+              ::testing::HasSubstr(dir.path() + "/.shufflefs/status"));
+  dir.Write(".shufflefs/status", "{}\n");
+  const MountClient other(dir.path(), "other");
+  EXPECT_EQ(other.Read("status").status().message(),
+            dir.path() +
+                ": there is no view \"other\"; shufflectl status lists the "
+                "views");
+  EXPECT_EQ(other.WriteControl("seed = 1\n").message(),
+            other.Read("status").status().message());
+}
+
+TEST(MountClient, WritesControlAtOnce) {
+  const TempDir dir;
+  dir.Write(".shufflefs/control", "");
+  const MountClient client(dir.path(), "");
+  EXPECT_TRUE(client.WriteControl("seed = 1\n").ok());
+  EXPECT_EQ(dir.Read(".shufflefs/control"), "seed = 1\n");
+}
+
+TEST(MountClient, PassesOnWhyAWriteFailed) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir.path() + "/.shufflefs");
+  // The one file of every system that refuses a write is full.
+  std::filesystem::create_symlink("/dev/full",
+                                  dir.path() + "/.shufflefs/control");
+  const absl::Status status =
+      MountClient(dir.path(), "").WriteControl("seed = 1\n");
+  EXPECT_EQ(ErrnoOf(status), ENOSPC) << status;
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/shufflectl_app.h"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mount-tools/config_file.h"
+#include "mount-tools/control_text.h"
+#include "mount-tools/ctl/control_commands.h"
+#include "mount-tools/ctl/order_command.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Result {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Result Ctl(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandContext context;
+  context.cwd = "/";
+  context.out = &out;
+  context.err = &err;
+  const int code = RunShufflectl(arguments, context);
+  return {code, out.str(), err.str()};
+}
+
+TEST(ShufflectlApp, HelpListsEveryCommand) {
+  const Result result = Ctl({"--help"});
+  EXPECT_EQ(result.code, 0);
+  for (const auto& command : MakeCommands()) {
+    EXPECT_THAT(result.out,
+                HasSubstr("\n  " + std::string(command->name()) + " "));
+    EXPECT_THAT(result.out, HasSubstr(std::string(command->help())));
+    const Result own = Ctl({std::string(command->name()), "--help"});
+    EXPECT_EQ(own.code, 0) << command->name();
+    EXPECT_THAT(own.out,
+                HasSubstr("shufflectl " + std::string(command->name())));
+  }
+}
+
+TEST(ShufflectlApp, Version) {
+  const Result result = Ctl({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, ::testing::MatchesRegex("shufflectl [0-9.]+\n"));
+}
+
+TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{}, "shufflectl: no command; see shufflectl --help\n"},
+      {{"stats"}, "shufflectl: no such command: stats; did you mean status?\n"},
+      {{"frobnicate"},
+       "shufflectl: no such command: frobnicate; see shufflectl --help\n"},
+      {{"status", "--frob"},
+       "shufflectl: The following argument was not expected: --frob; see "
+       "shufflectl status --help\n"},
+      {{"epoch", "last"},
+       "shufflectl: epoch last: must be next or the number of an epoch\n"},
+      {{"policy", "lirs", "unit"}, "shufflectl: unit: must be key=value\n"},
+      {{"policy", "lirs", "sead=3"},
+       "shufflectl: no such key: sead; did you mean seed?\n"},
+      {{"umount", "--wait", "soon"},
+       "shufflectl: --wait soon: must be a time such as 500ms or 10s\n"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Result result = Ctl(arguments);
+    EXPECT_EQ(result.code, 2) << message;
+    EXPECT_EQ(result.err, message);
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST(ShufflectlApp, FailureIsOne) {
+  const Result result = Ctl({"status", "/proc"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, ::testing::StartsWith(
+                              "shufflectl: /proc: is in no shufflefs mount; "));
+}
+
+TEST(ShufflectlApp, AnOutputThatFailsIsAnError) {
+  std::ostringstream err;
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  CommandContext context;
+  context.cwd = "/";
+  context.out = &out;
+  context.err = &err;
+  EXPECT_EQ(RunShufflectl({"--help"}, context), 1);
+  EXPECT_EQ(err.str(), "shufflectl: cannot write the output\n");
+}
+
+// What the commands write is what the daemon reads.
+TEST(ControlCommands, TextsAreControlTexts) {
+  const absl::StatusOr<std::string> next = EpochControlText("next");
+  EXPECT_TRUE(ParseControl(*next, ViewConfig())->next_epoch);
+  const absl::StatusOr<std::string> seven = EpochControlText("7");
+  EXPECT_EQ(ParseControl(*seven, ViewConfig())->set_epoch, Epoch(7));
+  const absl::StatusOr<std::string> policy = PolicyControlText(
+      "lirs", {"lirs.unit=page", "lirs.page=64KiB", "seed=3", "epoch=next"});
+  const absl::StatusOr<ControlRequest> request =
+      ParseControl(*policy, ViewConfig());
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->config.policy, "lirs");
+  EXPECT_EQ(request->config.policy_options.lirs_page, 65536u);
+  EXPECT_EQ(request->config.seed, Seed(3));
+  EXPECT_TRUE(request->next_epoch);
+}
+
+// A value cannot smuggle in a second line.
+TEST(ControlCommands, ValuesAreQuoted) {
+  const absl::StatusOr<std::string> text =
+      PolicyControlText("lirs\"\nseed = 4\n#", {});
+  EXPECT_THAT(std::string(ParseControl(*text, ViewConfig()).status().message()),
+              ::testing::StartsWith("line 1: policy = lirs\"\nseed"));
+}
+
+TEST(OrderCommand, JsonIsOneObjectALine) {
+  std::ostringstream out;
+  EXPECT_TRUE(PrintOrderJson("0\ta/1.png\ta/7.png\n1\t\xff\tb\"\n", out).ok());
+  EXPECT_EQ(out.str(),
+            "{\"rank\":0,\"name\":\"a/1.png\",\"sample\":\"a/7.png\"}\n"
+            "{\"rank\":1,\"name\":\"\xef\xbf\xbd\",\"sample\":\"b\\\"\"}\n");
+  out.str("");
+  EXPECT_TRUE(PrintOrderJson("", out).ok());
+  EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(PrintOrderJson("0\ta\tb\n1\ta\n", out).message(),
+            "order, line 2: is not rank TAB name TAB sample");
+  EXPECT_EQ(PrintOrderJson("x\ta\tb\n", out).message(),
+            "order, line 1: is not rank TAB name TAB sample");
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/status_text.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr char kStatus[] = R"({
+  "version": "0.1.0", "source": "/data", "warnings": ["the kernel is old"],
+  "views": [
+    {"name": "train", "path": "train", "policy": "lirs", "why": "as asked",
+     "substitute": "directory", "classes": 1000, "seed": 3, "epoch": 3,
+     "epoch_state": "running", "epoch_verdict": null, "epoch_held": null,
+     "samples": 1000, "consumed": 620, "source_bytes": 500,
+     "served_bytes": 500, "stall_seconds": 4.0, "consumer_seconds": 96.0,
+     "mixing": null, "device": "flash", "warnings": []},
+    {"name": "extra", "path": "extra", "policy": "native", "why": null,
+     "substitute": "never", "seed": 0, "epoch": 0, "epoch_state": "held",
+     "epoch_held": "a name was opened twice", "samples": 0, "consumed": 0,
+     "source_bytes": null, "served_bytes": 0, "stall_seconds": null,
+     "consumer_seconds": null, "warnings": ["client-side split suspected"]}
+  ]})";
+
+TEST(StatusText, OneLineAViewThenWhatTheDaemonSays) {
+  const absl::StatusOr<std::string> text = StatusText(kStatus);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text,
+            "train  lirs  epoch 3, 62 % | readers waited 4 % | source 1.00x "
+            "read | labels by directory (1,000 classes) | 0 warnings\n"
+            "  why: as asked\n"
+            "  device: flash\n"
+            "extra  native  epoch 0, held | every name shows its own file | 1 "
+            "warning\n"
+            "  held: a name was opened twice\n"
+            "  warning: client-side split suspected\n"
+            "warning: the kernel is old\n");
+}
+
+TEST(StatusText, EpochOfAView) {
+  EXPECT_EQ(*EpochText(kStatus, ""), "train  lirs  epoch 3, 62 %\n");
+  EXPECT_EQ(*EpochText(kStatus, "extra"), "extra  native  epoch 0, held\n");
+  EXPECT_EQ(*EpochJson(kStatus, "extra"),
+            "{\"view\":\"extra\",\"policy\":\"native\",\"seed\":0,\"epoch\":0,"
+            "\"epoch_state\":\"held\"}\n");
+  EXPECT_EQ(EpochText(kStatus, "val").status().message(),
+            "the status names no view \"val\"");
+}
+
+TEST(StatusText, WhatIsNoStatusIsRefused) {
+  for (const char* text : {"", "[]", "{", "{\"views\": 3}", "\xff", "null"}) {
+    EXPECT_TRUE(absl::IsDataLoss(StatusText(text).status())) << text;
+    EXPECT_TRUE(absl::IsDataLoss(EpochText(text, "").status())) << text;
+  }
+}
+
+// A later daemon may write fields that this program does not know, or other
+// kinds of values.
+TEST(StatusText, OtherKindsOfValuesAreLeftOut) {
+  const absl::StatusOr<std::string> text = StatusText(
+      R"({"views": [7, {"name": 3, "epoch": "x", "warnings": [1, "w"],
+          "samples": -1, "consumed": 2, "mixing": {"grade": 1}}]})");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, ::testing::HasSubstr("1 warning"));
+}
+
+}  // namespace
+}  // namespace shufflefs
