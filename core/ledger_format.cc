@@ -54,6 +54,9 @@ class Writer {
 
   void Put(uint64_t value) { words_.push_back(value); }
   void Put(absl::string_view text) {
+    // Longer than any record: Finish refuses it. (The bound also keeps gcc 12
+    // from warning of an overflow that cannot be.)
+    text = text.substr(0, kMaxRecordWords * 8);
     Put(text.size());
     const size_t at = words_.size();
     words_.resize(at + (text.size() + 7) / 8);
