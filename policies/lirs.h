@@ -24,8 +24,8 @@
 //   Memory: the stratum's BlockMap, and 4 bytes a block an order (none if
 //     every sample is its own block).
 //   Cost: making an order is O(1); its first lookup sums up the sizes of all
-//     blocks, some 40 ns a block; each lookup costs two permutations and a
-//     binary search.
+//     blocks, some 25 ns a block; each lookup costs two permutations and a
+//     binary search, 0.1 to 0.4 us.
 //   Listing: a rotation that starts at the first sample of a random batch, or
 //     anywhere where there is only one batch.
 //   A stratum without blocks is ordered as one in which every sample is its

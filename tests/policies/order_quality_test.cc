@@ -19,13 +19,18 @@ namespace {
 std::atomic<uint64_t> allocated_bytes = 0;  // ever asked for
 }  // namespace
 
-void* operator new(size_t size) {
+// Not inlined: gcc would see free() where it expects operator delete.
+[[gnu::noinline]] void* operator new(size_t size) {
   allocated_bytes += size;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
 
 namespace shufflefs {
 namespace {
