@@ -60,7 +60,7 @@ void DeclareMountPath(CLI::App& app, bool positional, std::string& path) {
 void DeclareMountChoice(CLI::App& app, bool positional, MountChoice& choice) {
   DeclareMountPath(app, positional, choice.path);
   app.add_option("--view", choice.view,
-                 "the view, by its name (default: the first)")
+                 "one view, by its name (default: all of the mount)")
       ->type_name("NAME");
 }
 
@@ -126,6 +126,10 @@ absl::Status MountClient::Copy(absl::string_view file,
       return absl::NotFoundError(
           absl::StrCat(mountpoint_, ": there is no view \"", view_,
                        "\"; shufflectl status lists the views"));
+    }
+    if (error == ENOENT && view_.empty() && ExistsAsDirectory(Root())) {
+      return absl::NotFoundError(absl::StrCat(
+          mountpoint_, ": has several views; choose one with --view"));
     }
     return ErrnoStatus(error, path);
   }

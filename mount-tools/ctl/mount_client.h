@@ -23,7 +23,7 @@ namespace shufflefs {
 // Which mount a user means.
 struct MountChoice {
   std::string path;  // "" = the one around the working directory, or the only
-  std::string view;  // "" = the first view
+  std::string view;  // "" = all of the mount
 };
 
 // Adds -m/--mount and, if `positional`, also MOUNTPOINT as an argument.
@@ -48,7 +48,7 @@ class MountClient {
       : mountpoint_(std::move(mountpoint)), view_(std::move(view)) {}
 
   const std::string& mountpoint() const { return mountpoint_; }
-  const std::string& view() const { return view_; }  // "" = the first
+  const std::string& view() const { return view_; }  // "" = all of the mount
   // Of a control file of the view: MOUNTPOINT/.shufflefs[/view/NAME]/FILE.
   std::string PathOf(absl::string_view file) const;
 

@@ -42,6 +42,21 @@ class OrderCommand : public Command {
   bool json_ = false;
 };
 
+// \t, \n and \\ as the bytes that they stand for.
+std::string Unescape(absl::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (text[i] != '\\' || (next != 't' && next != 'n' && next != '\\')) {
+      plain.push_back(text[i]);
+      continue;
+    }
+    plain.push_back(next == 't' ? '\t' : next == 'n' ? '\n' : '\\');
+    ++i;
+  }
+  return plain;
+}
+
 }  // namespace
 
 std::unique_ptr<Command> MakeOrderCommand() {
@@ -61,8 +76,8 @@ absl::Status PrintOrderJson(absl::string_view order, std::ostream& out) {
           "order, line ", line_number, ": is not rank TAB name TAB sample"));
     }
     const nlohmann::ordered_json json = {{"rank", *rank},
-                                         {"name", std::string(fields[1])},
-                                         {"sample", std::string(fields[2])}};
+                                         {"name", Unescape(fields[1])},
+                                         {"sample", Unescape(fields[2])}};
     out << json.dump(-1, ' ', false,
                      nlohmann::ordered_json::error_handler_t::replace)
         << "\n";

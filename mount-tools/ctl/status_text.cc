@@ -86,22 +86,34 @@ std::string SourceRead(const Json& view) {
   return absl::StrFormat("source %.2fx read", *source / *served);
 }
 
+// What the names of the view show.
 std::string Substitution(const Json& view) {
-  const std::string substitute = Text(view, "substitute");
-  if (substitute == "never") return "every name shows its own file";
-  if (substitute == "directory") {
-    const auto classes = Count(view, "classes");
-    return absl::StrCat(
-        "labels by directory",
-        classes ? absl::StrCat(" (", HumanCount(*classes), " classes)") : "");
+  const auto moves = view.find("substitute");
+  if (moves == view.end() || !moves->is_boolean()) return "";
+  if (!moves->get<bool>() || Text(view, "policy") == "native") {
+    return "every name shows its own file";
   }
-  if (substitute == "tree") return "names move in the whole view";
-  return substitute;
+  const auto groups = Count(view, "groups");
+  if (!groups) return "names move inside groups";
+  return absl::StrCat("names move inside ", HumanCount(*groups),
+                      *groups == 1 ? " group" : " groups");
 }
 
 void Append(std::vector<std::string>& parts, std::string part) {
   if (!part.empty()) parts.push_back(std::move(part));
 }
+
+// Lines below that of the view, where the daemon says something.
+struct Detail {
+  const char* key;
+  const char* title;
+};
+constexpr Detail kDetails[] = {{"why", "why"},
+                               {"substitute_why", "names"},
+                               {"next_policy", "from the next epoch"},
+                               {"epoch_hold_reason", "held"},
+                               {"mixing", "mixing"},
+                               {"device", "device"}};
 
 // train  lirs  epoch 3, 62 % | readers waited 4 % | … | 0 warnings
 std::string ViewText(const Json& view) {
@@ -116,12 +128,10 @@ std::string ViewText(const Json& view) {
   std::string text =
       absl::StrCat(Text(view, "name"), "  ", Text(view, "policy"), "  ",
                    absl::StrJoin(parts, " | "), "\n");
-  for (const char* key : {"why", "epoch_held", "mixing", "device"}) {
-    const std::string value = Text(view, key);
+  for (const Detail& detail : kDetails) {
+    const std::string value = Text(view, detail.key);
     if (value.empty()) continue;
-    absl::StrAppend(&text, "  ",
-                    absl::string_view(key) == "epoch_held" ? "held" : key, ": ",
-                    value, "\n");
+    absl::StrAppend(&text, "  ", detail.title, ": ", value, "\n");
   }
   for (const std::string& warning : warnings) {
     absl::StrAppend(&text, "  warning: ", warning, "\n");
@@ -129,12 +139,18 @@ std::string ViewText(const Json& view) {
   return text;
 }
 
-absl::StatusOr<Json> FindView(absl::string_view text, absl::string_view name) {
+// One line for each view that is meant.
+template <typename Line>
+absl::StatusOr<std::string> LineEach(absl::string_view text,
+                                     absl::string_view name, Line line) {
   ASSIGN_OR_RETURN(const Json json, ParseStatus(text));
+  std::string lines;
   for (const Json& view : json["views"]) {
     if (!view.is_object()) continue;
-    if (name.empty() || Text(view, "name") == std::string(name)) return view;
+    if (!name.empty() && Text(view, "name") != std::string(name)) continue;
+    absl::StrAppend(&lines, line(view), "\n");
   }
+  if (!lines.empty()) return lines;
   return absl::NotFoundError(
       absl::StrCat("the status names no view \"", name, "\""));
 }
@@ -155,19 +171,24 @@ absl::StatusOr<std::string> StatusText(absl::string_view json) {
 
 absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view) {
-  ASSIGN_OR_RETURN(const Json found, FindView(json, view));
-  return absl::StrCat(Text(found, "name"), "  ", Text(found, "policy"), "  ",
-                      Progress(found), "\n");
+  return LineEach(json, view, [](const Json& found) {
+    const std::string next = Text(found, "next_policy");
+    return absl::StrCat(
+        Text(found, "name"), "  ", Text(found, "policy"), "  ", Progress(found),
+        next.empty() ? "" : absl::StrCat(" | from the next epoch: ", next));
+  });
 }
 
 absl::StatusOr<std::string> EpochJson(absl::string_view json,
                                       absl::string_view view) {
-  ASSIGN_OR_RETURN(const Json found, FindView(json, view));
-  Json result = {{"view", found.value("name", Json())}};
-  for (const char* key : {"policy", "seed", "epoch", "epoch_state"}) {
-    result[key] = found.value(key, Json());
-  }
-  return absl::StrCat(result.dump(), "\n");
+  return LineEach(json, view, [](const Json& found) {
+    Json line = {{"view", found.value("name", Json())}};
+    for (const char* key :
+         {"policy", "next_policy", "seed", "epoch", "epoch_state"}) {
+      line[key] = found.value(key, Json());
+    }
+    return line.dump();
+  });
 }
 
 }  // namespace shufflefs

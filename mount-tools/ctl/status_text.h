@@ -15,13 +15,14 @@ namespace shufflefs {
 // null or missing is left out. Errors: DataLoss when it is not such a text.
 absl::StatusOr<std::string> StatusText(absl::string_view json);
 
-// One line such as "epoch 3, running": where a view stands, for answers to a
-// control write. `view` "" is the first. Errors: as above, and NotFound when
-// there is no such view.
+// Where a view stands, "train  lirs  epoch 3, 62 %", for answers to a control
+// write; a line for every view if `view` is "". Errors: as above, and NotFound
+// when there is no such view.
 absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view);
 
-// {"view":…,"policy":…,"seed":…,"epoch":…,"epoch_state":…} of one view.
+// The same as one object a line: {"view":…,"policy":…,"next_policy":…,
+// "seed":…,"epoch":…,"epoch_state":…}.
 absl::StatusOr<std::string> EpochJson(absl::string_view json,
                                       absl::string_view view);
 

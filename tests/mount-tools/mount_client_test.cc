@@ -67,6 +67,8 @@ TEST(MountClient, NamesWhatIsMissing) {
   EXPECT_THAT(std::string(client.Read("status").status().message()),
               ::testing::HasSubstr(dir.path() + "/.shufflefs/status"));
   dir.Write(".shufflefs/status", "{}\n");
+  EXPECT_EQ(client.Read("order").status().message(),
+            dir.path() + ": has several views; choose one with --view");
   const MountClient other(dir.path(), "other");
   EXPECT_EQ(other.Read("status").status().message(),
             dir.path() +

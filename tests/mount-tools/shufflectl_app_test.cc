@@ -125,10 +125,15 @@ TEST(ControlCommands, ValuesAreQuoted) {
 
 TEST(OrderCommand, JsonIsOneObjectALine) {
   std::ostringstream out;
-  EXPECT_TRUE(PrintOrderJson("0\ta/1.png\ta/7.png\n1\t\xff\tb\"\n", out).ok());
-  EXPECT_EQ(out.str(),
-            "{\"rank\":0,\"name\":\"a/1.png\",\"sample\":\"a/7.png\"}\n"
-            "{\"rank\":1,\"name\":\"\xef\xbf\xbd\",\"sample\":\"b\\\"\"}\n");
+  EXPECT_TRUE(PrintOrderJson("0\ta/1.png\ta/7.png\n1\t\xff\tb\"\n"
+                             "2\ta\\tb\\nc\\\\n\t\\x\\\n",
+                             out)
+                  .ok());
+  EXPECT_EQ(
+      out.str(),
+      "{\"rank\":0,\"name\":\"a/1.png\",\"sample\":\"a/7.png\"}\n"
+      "{\"rank\":1,\"name\":\"\xef\xbf\xbd\",\"sample\":\"b\\\"\"}\n"
+      "{\"rank\":2,\"name\":\"a\\tb\\nc\\\\n\",\"sample\":\"\\\\x\\\\\"}\n");
   out.str("");
   EXPECT_TRUE(PrintOrderJson("", out).ok());
   EXPECT_EQ(out.str(), "");

@@ -12,17 +12,21 @@ namespace {
 constexpr char kStatus[] = R"({
   "version": "0.1.0", "source": "/data", "warnings": ["the kernel is old"],
   "views": [
-    {"name": "train", "path": "train", "policy": "lirs", "why": "as asked",
-     "substitute": "directory", "classes": 1000, "seed": 3, "epoch": 3,
-     "epoch_state": "running", "epoch_verdict": null, "epoch_held": null,
-     "samples": 1000, "consumed": 620, "source_bytes": 500,
-     "served_bytes": 500, "stall_seconds": 4.0, "consumer_seconds": 96.0,
-     "mixing": null, "device": "flash", "warnings": []},
-    {"name": "extra", "path": "extra", "policy": "native", "why": null,
-     "substitute": "never", "seed": 0, "epoch": 0, "epoch_state": "held",
-     "epoch_held": "a name was opened twice", "samples": 0, "consumed": 0,
-     "source_bytes": null, "served_bytes": 0, "stall_seconds": null,
-     "consumer_seconds": null, "warnings": ["client-side split suspected"]}
+    {"name": "train", "path": "train", "policy": "lirs", "why": "asked for",
+     "substitute": true, "substitute_why": "10 class folders",
+     "groups": 1000, "seed": 3, "epoch": 3,
+     "epoch_state": "running", "epoch_verdict": "a", "epoch_held": 0,
+     "epoch_hold_reason": "", "samples": 1000, "consumed": 620,
+     "source_bytes": 500, "served_bytes": 500, "stall_seconds": 4.0,
+     "consumer_seconds": 96.0, "mixing": "", "device": "flash",
+     "warnings": []},
+    {"name": "extra", "path": "extra", "policy": "native",
+     "next_policy": "window", "why": "", "substitute": true,
+     "seed": 0, "epoch": 0, "epoch_state": "held", "epoch_held": 1,
+     "epoch_hold_reason": "a name was opened twice", "samples": 0,
+     "consumed": null, "source_bytes": null, "served_bytes": 0,
+     "stall_seconds": null, "consumer_seconds": null,
+     "warnings": ["client-side split suspected"]}
   ]})";
 
 TEST(StatusText, OneLineAViewThenWhatTheDaemonSays) {
@@ -30,21 +34,26 @@ TEST(StatusText, OneLineAViewThenWhatTheDaemonSays) {
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(*text,
             "train  lirs  epoch 3, 62 % | readers waited 4 % | source 1.00x "
-            "read | labels by directory (1,000 classes) | 0 warnings\n"
-            "  why: as asked\n"
+            "read | names move inside 1,000 groups | 0 warnings\n"
+            "  why: asked for\n"
+            "  names: 10 class folders\n"
             "  device: flash\n"
             "extra  native  epoch 0, held | every name shows its own file | 1 "
             "warning\n"
+            "  from the next epoch: window\n"
             "  held: a name was opened twice\n"
             "  warning: client-side split suspected\n"
             "warning: the kernel is old\n");
 }
 
-TEST(StatusText, EpochOfAView) {
-  EXPECT_EQ(*EpochText(kStatus, ""), "train  lirs  epoch 3, 62 %\n");
-  EXPECT_EQ(*EpochText(kStatus, "extra"), "extra  native  epoch 0, held\n");
+TEST(StatusText, EpochOfAViewOrOfAll) {
+  EXPECT_EQ(*EpochText(kStatus, "train"), "train  lirs  epoch 3, 62 %\n");
+  EXPECT_EQ(*EpochText(kStatus, ""),
+            "train  lirs  epoch 3, 62 %\n"
+            "extra  native  epoch 0, held | from the next epoch: window\n");
   EXPECT_EQ(*EpochJson(kStatus, "extra"),
-            "{\"view\":\"extra\",\"policy\":\"native\",\"seed\":0,\"epoch\":0,"
+            "{\"view\":\"extra\",\"policy\":\"native\","
+            "\"next_policy\":\"window\",\"seed\":0,\"epoch\":0,"
             "\"epoch_state\":\"held\"}\n");
   EXPECT_EQ(EpochText(kStatus, "val").status().message(),
             "the status names no view \"val\"");
