@@ -125,7 +125,11 @@ HoldReason EpochDetector::WhyHold(char rule, const Boundary& boundary,
   if (rule == 'c') return HoldReason::kPartial;
   if (boundary.overflow) return HoldReason::kOverflow;
   if (now_.stray > 8 + options_.names / 50) return HoldReason::kStray;
-  if (rule == 'a' && began_unexplained_) return HoldReason::kUntrusted;
+  // Rule c may have cut a pass in two. Where the length of a pass is only
+  // learnt, it was learnt from such passes, and three alike are believed.
+  if (began_unexplained_ && (rule == 'a' || options_.epoch_length > 0)) {
+    return HoldReason::kUntrusted;
+  }
   return GuestAlive(alive) ? HoldReason::kGuest : HoldReason::kNone;
 }
 

@@ -42,12 +42,12 @@ EpochDetector::EpochDetector(const Options& options)
                                   std::max<uint64_t>(1, options.names / 32))),
       candidate_life_(std::clamp<uint64_t>(options.names / 100, 8, 32)),
       small_takeover_(std::clamp<uint64_t>(options.names / 4, 2, 16)),
+      lengths_(options.names, options.epoch_length),
       seen_(options.names),
       pending_(options.names),
-      ring_(std::clamp<uint64_t>(options.names / 8, 4, 1024)),
+      ring_(std::clamp<uint64_t>(lengths_.expected() / 8, 4, 1024)),
       log_(std::clamp<uint64_t>(options.names / 3, 16, 8192)),
-      windows_(std::clamp<uint64_t>(options.names / 32, 16, 256)),
-      lengths_(options.names, options.epoch_length) {}
+      windows_(std::clamp<uint64_t>(options.names / 32, 16, 256)) {}
 
 double EpochDetector::opened_fraction() const {
   return options_.names == 0 ? 0

@@ -82,6 +82,8 @@ class EpochDetector {
   uint64_t seen_count() const { return seen_count_; }
   bool seen(uint64_t name) const { return seen_.Get(name); }
   double opened_fraction() const;
+  // Names a pass is expected to open: configured, learnt, or all.
+  uint64_t expected() const { return lengths_.expected(); }
   // Calls visit(name) for each name opened in this epoch, in rising order.
   // After a verdict: those that the new epoch has already opened.
   template <typename Visit>
@@ -150,12 +152,14 @@ class EpochDetector {
   const uint64_t candidate_life_;  // S of a new candidate
   const uint64_t small_takeover_;  // opens below which an owner left no pass
 
+  PassLengths lengths_;
   NameBits seen_;
   NameBits pending_;
+  // An eighth of a pass: more, and the first re-opens of the next pass would
+  // pass for double opens.
   RecencyRing ring_;
   OpenLog log_;
   DetectorWindows windows_;
-  PassLengths lengths_;
   Counters now_;
   uint64_t seen_count_ = 0;
   uint64_t epoch_from_ = 0;         // position of the epoch's first open

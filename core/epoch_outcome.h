@@ -33,7 +33,7 @@ struct EpochOutcome {
   HoldReason reason = HoldReason::kNone;  // of a hold
   // On a re-binding: the names that keep their sample in the new epoch, each
   // once, the one whose open brought the verdict among them (it was looked up
-  // before). At most max_carried() + 1. Empty after a signal.
+  // before). At most EpochDetector::max_carried(). Empty after a signal.
   std::vector<uint64_t> carried;
   // Names the ended epoch had opened; with any verdict.
   uint64_t ended_seen = 0;

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays a stream of opens against the epoch detector and a model of the view:
+// ten groups, a keyed permutation an epoch, carried names. Counts what a
+// reader would notice and checks every re-binding.
+#ifndef SHUFFLEFS_TESTS_TESTING_EPOCH_MODEL_H_
+#define SHUFFLEFS_TESTS_TESTING_EPOCH_MODEL_H_
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/carried.h"
+#include "core/epoch_detector.h"
+#include "core/permutation.h"
+#include "gtest/gtest.h"
+#include "tests/testing/epoch_streams.h"
+
+namespace shufflefs::testing {
+
+// Names in groups of equal size, each permuted by itself in every epoch.
+class ModelView {
+ public:
+  ModelView(uint64_t names, uint64_t groups)
+      : names_(names), size_((names + groups - 1) / groups) {
+    Begin(0, {});
+  }
+
+  uint64_t group(uint64_t name) const { return name / size_; }
+  uint64_t Shown(uint64_t name) const {
+    return carried_.Shown(name, [this](uint64_t n) { return Pi(n); });
+  }
+  uint64_t NameOf(uint64_t sample) const {
+    return carried_.NameOf(sample, [this](uint64_t s) { return Inverse(s); });
+  }
+
+  // Begins an epoch in which the names of `keep` show what they show now.
+  void Rebind(const std::vector<uint64_t>& keep) {
+    std::vector<CarriedPair> pairs;
+    for (uint64_t name : keep) pairs.push_back({name, Shown(name)});
+    auto carried = CarriedNames::Make(std::move(pairs));
+    ASSERT_TRUE(carried.ok()) << carried.status();
+    Begin(epoch_ + 1, *std::move(carried));
+  }
+
+  // Every name shows one sample of its group, every sample has one name.
+  void ExpectBijection() const {
+    std::vector<bool> taken(names_, false);
+    for (uint64_t name = 0; name < names_; ++name) {
+      const uint64_t sample = Shown(name);
+      ASSERT_LT(sample, names_);
+      ASSERT_EQ(group(sample), group(name));
+      ASSERT_FALSE(taken[sample]) << "sample " << sample << " shown twice";
+      taken[sample] = true;
+      ASSERT_EQ(NameOf(sample), name);
+    }
+  }
+
+ private:
+  void Begin(uint64_t epoch, CarriedNames carried) {
+    epoch_ = epoch;
+    carried_ = std::move(carried);
+    pi_.clear();
+    for (uint64_t first = 0; first < names_; first += size_) {
+      pi_.emplace_back(std::min(size_, names_ - first),
+                       DeriveKey(Seed(7), Epoch(epoch), first, Purpose::kTest));
+    }
+  }
+  uint64_t Pi(uint64_t name) const {
+    return name / size_ * size_ + pi_[name / size_](name % size_);
+  }
+  uint64_t Inverse(uint64_t sample) const {
+    return sample / size_ * size_ + pi_[sample / size_].Inverse(sample % size_);
+  }
+
+  const uint64_t names_;
+  const uint64_t size_;
+  uint64_t epoch_ = 0;
+  CarriedNames carried_;
+  std::vector<Permutation> pi_;
+};
+
+struct PlayOptions {
+  EpochDetector::Options detector;
+  bool check_bijection = true;
+  uint64_t delay = 0;  // opens by which every re-binding comes late
+};
+
+// What was seen. `rebinds` leaves the first epoch out.
+struct Played {
+  uint64_t rebinds = 0;
+  uint64_t holds = 0;
+  uint64_t loss = 0;  // names whose sample another name of the pass had shown
+  uint64_t torn = 0;  // second opens of a name that showed another sample
+  uint64_t carried = 0;
+  std::vector<uint64_t> carried_each;
+  std::string verdicts;  // "a@3008 c@4100(partial) …": rule, position, reason
+  std::map<HoldReason, uint64_t> reasons;
+  // Re-bindings by rules a to c with less than 0.9 of the expected opened.
+  uint64_t early = 0;
+};
+
+class Player {
+ public:
+  Player(const Stream& stream, PlayOptions options)
+      : stream_(stream),
+        options_(options),
+        detector_(options.detector),
+        view_(options.detector.names, 10) {
+    for (size_t i = 0; i < stream.size(); ++i) {
+      last_open_[stream[i].family] = i;
+    }
+  }
+
+  Played Run() {
+    for (at_ = 0; at_ < stream_.size(); ++at_) {
+      const StreamOpen& open = stream_[at_];
+      Show(open);
+      const uint64_t expected = detector_.expected();
+      const EpochOutcome outcome =
+          detector_.OnOpen({open.name, FamilyId(open.family), open.reader,
+                            std::chrono::milliseconds(open.time / 1000)},
+                           [this](FamilyId family) {
+                             return last_open_[family.value()] >= at_;
+                           });
+      // The log is of the owner's opens alone.
+      if (outcome.open != OpenClass::kGuest) Note(open.name);
+      if (late_) {
+        late_->insert(open.name);
+        if (++waited_ >= options_.delay) Apply();
+      }
+      if (outcome.verdict == Verdict::kNone) continue;
+      Count(outcome, expected);
+      if (outcome.verdict != Verdict::kRebind) continue;
+      if (late_) Apply();
+      late_.emplace(outcome.carried.begin(), outcome.carried.end());
+      waited_ = 0;
+      if (options_.delay == 0) Apply();
+    }
+    return played_;
+  }
+
+ private:
+  struct PassRecord {
+    absl::flat_hash_map<uint64_t, uint64_t> shown;  // name -> sample
+    absl::flat_hash_set<uint64_t> samples;
+  };
+
+  // Names are looked up before the detector hears of the open.
+  void Show(const StreamOpen& open) {
+    PassRecord& pass = passes_[{open.job, open.pass}];
+    const uint64_t sample = view_.Shown(open.name);
+    const auto [it, first] = pass.shown.try_emplace(open.name, sample);
+    if (first) {
+      if (!pass.samples.insert(sample).second) ++played_.loss;
+    } else if (it->second != sample) {
+      ++played_.torn;
+    }
+  }
+
+  void Note(uint64_t name) {
+    log_.push_back(name);
+    if (log_.size() > detector_.max_carried()) log_.pop_front();
+  }
+
+  void Count(const EpochOutcome& outcome, uint64_t expected) {
+    absl::StrAppend(&played_.verdicts, played_.verdicts.empty() ? "" : " ",
+                    std::string(1, outcome.rule), "@", at_);
+    if (outcome.verdict == Verdict::kHold) {
+      ++played_.holds;
+      ++played_.reasons[outcome.reason];
+      absl::StrAppend(&played_.verdicts, "(", HoldReasonName(outcome.reason),
+                      ")");
+      EXPECT_TRUE(outcome.carried.empty());
+      return;
+    }
+    ++played_.rebinds;
+    played_.carried += outcome.carried.size();
+    played_.carried_each.push_back(outcome.carried.size());
+    if (outcome.rule != 't' && 10 * outcome.ended_seen < 9 * expected) {
+      ++played_.early;
+    }
+    const absl::flat_hash_set<uint64_t> logged(log_.begin(), log_.end());
+    absl::flat_hash_set<uint64_t> carried;
+    for (uint64_t name : outcome.carried) {
+      EXPECT_TRUE(logged.contains(name)) << name << " is not in the log";
+      EXPECT_TRUE(carried.insert(name).second) << name << " comes twice";
+    }
+    EXPECT_TRUE(carried.contains(stream_[at_].name));
+    EXPECT_LE(outcome.carried.size(), detector_.max_carried());
+  }
+
+  void Apply() {
+    view_.Rebind({late_->begin(), late_->end()});
+    late_.reset();
+    if (options_.check_bijection) view_.ExpectBijection();
+  }
+
+  const Stream& stream_;
+  const PlayOptions options_;
+  EpochDetector detector_;
+  ModelView view_;
+  size_t at_ = 0;
+  absl::flat_hash_map<uint64_t, size_t> last_open_;  // of a family
+  std::map<std::pair<int, int>, PassRecord> passes_;
+  std::deque<uint64_t> log_;
+  // A re-binding that waits, with the names opened until then.
+  absl::optional<absl::flat_hash_set<uint64_t>> late_;
+  uint64_t waited_ = 0;
+  Played played_;
+};
+
+inline Played Play(const Stream& stream, const PlayOptions& options) {
+  return Player(stream, options).Run();
+}
+
+}  // namespace shufflefs::testing
+
+#endif  // SHUFFLEFS_TESTS_TESTING_EPOCH_MODEL_H_
