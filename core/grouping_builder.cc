@@ -80,7 +80,7 @@ GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
                !MayRead(entry) || IsSplitName(name);
   if (result_.moves_ && !file.fixed) {
     FileKind kind = KindOfFile(name);
-    file.fixed = kind == FileKind::kDocument;
+    file.fixed = kind == FileKind::kDocument || kind == FileKind::kHidden;
     file.manifest = SpeaksOfOthers(kind) && !text_is_sample;
   }
   return file;

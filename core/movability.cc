@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -93,10 +94,14 @@ class Judgement {
   Reason RefuseSequence() const;
   Reason RefusePairs() const;
 
-  std::string Path(EntryId entry) const { return catalogue_.path(entry); }
+  // For messages of one line, whatever bytes the names hold.
+  std::string Path(EntryId entry) const {
+    return absl::Utf8SafeCHexEscape(catalogue_.path(entry));
+  }
   std::string Path(DirId dir) const {
     std::string path = catalogue_.path(dir);
-    return path.empty() ? "the source" : absl::StrCat(path, "/");
+    return path.empty() ? "the source"
+                        : absl::StrCat(absl::Utf8SafeCHexEscape(path), "/");
   }
 
   const Catalogue& catalogue_;

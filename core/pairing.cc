@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/file_kinds.h"
 #include "core/name_sequence.h"
@@ -70,7 +71,8 @@ class PairFinder {
 };
 
 std::string PairFinder::Name(uint32_t dir) const {
-  return absl::StrCat(catalogue_.path(DirId(dir)), "/");
+  return absl::StrCat(absl::Utf8SafeCHexEscape(catalogue_.path(DirId(dir))),
+                      "/");
 }
 
 // Whether one of the two lies in the view; pairs elsewhere are not its matter.

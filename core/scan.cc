@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/mutex.h"
+#include "core/parallel.h"
 #include "core/scan_reader.h"
 #include "core/scan_tree.h"
 #include "core/status.h"
@@ -25,7 +26,6 @@
 namespace shufflefs {
 namespace {
 
-constexpr int kLeastThreads = 8;
 constexpr uint64_t kMaxEntries = 0xFFFFFFFE;
 constexpr std::chrono::milliseconds kProgressPeriod(100);
 
@@ -220,9 +220,7 @@ void Scanner::Work() {
 }
 
 void Scanner::RunThreads() {
-  int cores = static_cast<int>(std::thread::hardware_concurrency());
-  int threads = options_.threads > 0 ? options_.threads
-                                     : std::max(kLeastThreads, 2 * cores);
+  int threads = ThreadsForSource(options_.threads);
   std::vector<std::jthread> workers;
   for (int i = 0; i < threads; ++i) {
     workers.push_back(StartThread(absl::StrCat("scan-", i),

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalogue on disk, in the state directory: one binary file with a
+// version and a checksum (XXH3, 64 bits) over everything behind it.
+//
+// A file is input like any other: it may be cut off, damaged, older or made
+// by somebody else. Loading checks every count, offset, name and order, and
+// a file that passes gives a catalogue whose every method is safe.
+#ifndef SHUFFLEFS_CORE_CATALOGUE_FILE_H_
+#define SHUFFLEFS_CORE_CATALOGUE_FILE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/catalogue.h"
+
+namespace shufflefs {
+
+// Bytes [kCatalogueChecksumAt, +8) hold the little-endian checksum of what
+// follows them.
+inline constexpr size_t kCatalogueChecksumAt = 16;
+
+// Writes `path`.new, fsyncs it and renames it, so that `path` is always a
+// whole catalogue, the old or the new one. Errors carry their errno.
+absl::Status SaveCatalogue(const Catalogue& catalogue, const std::string& path);
+
+// Errors, each naming `path`: what open and read gave, with its errno
+// (ENOENT where none was saved); InvalidArgument if it is no catalogue or one
+// of another version; DataLoss if it is cut off, damaged or makes no sense.
+absl::StatusOr<Catalogue> LoadCatalogue(const std::string& path);
+
+// The same for bytes in memory.
+absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CATALOGUE_FILE_H_

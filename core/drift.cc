@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/drift.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "core/mutex.h"
+#include "core/parallel.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+// File systems take their times from a clock that ticks this often; those
+// with whole seconds (or two) show it by a time without a fraction.
+constexpr int64_t kTick = 20'000'000;
+constexpr int64_t kCoarseTick = 2'000'000'000;
+constexpr int64_t kSecond = 1'000'000'000;
+
+// What differs, or nothing.
+absl::optional<std::string> Compare(const SourceDir& source,
+                                    const Catalogue& catalogue, DirId dir) {
+  absl::StatusOr<struct stat> st = source.Stat(catalogue.path(dir));
+  if (!st.ok()) {
+    return ErrnoOf(st.status()) == ENOENT
+               ? std::string("it is gone")
+               : absl::StrCat("it cannot be read: ", st.status().message());
+  }
+  const CatalogueTables& t = catalogue.tables();
+  uint32_t entry = t.dirs[dir.value()].entry;
+  bool root = entry == CatalogueTables::kNoEntry;
+  uint64_t ino = root ? t.root.ino : t.ino[entry];
+  int64_t mtime_ns = root ? t.root.mtime_ns : t.mtime_ns[entry];
+  int64_t now_ns = st->st_mtim.tv_sec * kSecond + st->st_mtim.tv_nsec;
+  if (!S_ISDIR(st->st_mode) || st->st_ino != ino) {
+    return std::string("another one is in its place");
+  }
+  FileAttributes known = catalogue.dir_attributes(dir);
+  if (now_ns != mtime_ns || st->st_mode != known.mode ||
+      st->st_uid != known.uid || st->st_gid != known.gid) {
+    return std::string("it has changed");
+  }
+  int64_t tick = mtime_ns % kSecond == 0 ? kCoarseTick : kTick;
+  if (mtime_ns > t.scanned_ns - tick) {
+    return std::string("it changed while or just before it was scanned");
+  }
+  return absl::nullopt;
+}
+
+}  // namespace
+
+absl::optional<std::string> FindDrift(const SourceDir& source,
+                                      const Catalogue& catalogue,
+                                      const DriftOptions& options) {
+  Mutex mu;
+  absl::optional<std::pair<uint64_t, std::string>> first;
+  ParallelOptions parallel;
+  parallel.threads = options.threads;
+  parallel.name = "drift";
+  ParallelFor(
+      catalogue.dir_count(), parallel, [&](uint64_t begin, uint64_t end) {
+        for (uint64_t d = begin; d < end; ++d) {
+          absl::optional<std::string> what =
+              Compare(source, catalogue, DirId(static_cast<uint32_t>(d)));
+          if (!what) continue;
+          MutexLock lock(mu);
+          if (!first || d < first->first) first = {d, *what};
+          return false;
+        }
+        return true;
+      });
+  if (!first) return absl::nullopt;
+  DirId dir(static_cast<uint32_t>(first->first));
+  std::string path = catalogue.path(dir);
+  return absl::StrCat(source.path(), path.empty() ? "" : "/",
+                      absl::Utf8SafeCHexEscape(path),
+                      ": differs from the saved catalogue: ", first->second);
+}
+
+}  // namespace shufflefs

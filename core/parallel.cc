@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/thread.h"
+
+namespace shufflefs {
+
+int ThreadsForSource(int wanted) {
+  if (wanted > 0) return wanted;
+  return std::max(8, 2 * static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void ParallelFor(
+    uint64_t count, const ParallelOptions& options,
+    const std::function<bool(uint64_t begin, uint64_t end)>& work) {
+  std::atomic<uint64_t> next{0};
+  std::atomic<bool> ended{false};
+  auto run = [&](std::stop_token) {
+    while (!ended.load(std::memory_order_relaxed)) {
+      uint64_t begin = next.fetch_add(options.chunk);
+      if (begin >= count) return;
+      if (!work(begin, std::min(count, begin + options.chunk))) {
+        ended.store(true, std::memory_order_relaxed);
+      }
+    }
+  };
+  uint64_t chunks = (count + options.chunk - 1) / options.chunk;
+  auto threads = std::min<uint64_t>(
+      chunks, static_cast<uint64_t>(ThreadsForSource(options.threads)));
+  std::vector<std::jthread> workers;
+  for (uint64_t i = 1; i < threads; ++i) {
+    workers.push_back(StartThread(absl::StrCat(options.name, "-", i), run));
+  }
+  run(std::stop_token());
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/file_kinds.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+TEST(FileKindsTest, Extensions) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"a.jpg", "jpg"},
+      {"a.JPG", "JPG"},
+      {"a.tar.gz", "gz"},
+      {"x.seg.png", "png"},
+      {"a.mp3", "mp3"},
+      {"a.h5", "h5"},
+      {"noext", ""},
+      {".hidden", ""},
+      {"trailing.", ""},
+      {"frame.0001", ""},
+      {"v1.5", ""},
+      {"00001.7c53336b37003a9286aba55d2945844c", ""},
+      {"0001.deadbeef", ""},
+      {"a.b c", ""},
+      {"a.averylongending", ""},
+  };
+  for (const auto& [name, extension] : cases) {
+    EXPECT_EQ(ExtensionOf(name), extension) << name;
+  }
+  EXPECT_EQ(StemOf("x.seg.png"), "x.seg");
+  EXPECT_EQ(StemOf("frame.0001"), "frame.0001");
+}
+
+TEST(FileKindsTest, Kinds) {
+  const std::vector<std::pair<const char*, FileKind>> cases = {
+      {"a.jpg", FileKind::kImage},
+      {"a.JPEG", FileKind::kImage},
+      {"a.wav", FileKind::kAudio},
+      {"a.npy", FileKind::kArray},
+      {"a.txt", FileKind::kText},
+      {"49960", FileKind::kText},
+      {"00001.7c53336b37003a9286aba55d2945844c", FileKind::kText},
+      {"train-00000-of-01024", FileKind::kContainer},
+      {"train.tfrecord-00000-of-01024", FileKind::kContainer},
+      {"a.tar", FileKind::kContainer},
+      {"a.parquet", FileKind::kContainer},
+      {"a.npz", FileKind::kContainer},
+      {"labels.csv", FileKind::kManifest},
+      {"metadata.jsonl", FileKind::kManifest},
+      {"SHA256SUMS", FileKind::kManifest},
+      {"readme.txt", FileKind::kDocument},
+      {"README", FileKind::kDocument},
+      {"README.md", FileKind::kDocument},
+      {"LICENSE-2.0.txt", FileKind::kDocument},
+      {"readmes.txt", FileKind::kText},
+      {"README.csv", FileKind::kManifest},
+      {".DS_Store", FileKind::kHidden},
+      {"Thumbs.db", FileKind::kHidden},
+      {"a.xyz", FileKind::kUnknown},
+      {"license.jpg", FileKind::kImage},
+  };
+  for (const auto& [name, kind] : cases) {
+    EXPECT_EQ(NameOfKind(KindOfFile(name)), NameOfKind(kind)) << name;
+  }
+}
+
+TEST(FileKindsTest, Directories) {
+  EXPECT_EQ(KindOfDirectoryName("0.zarr"), FileKind::kContainer);
+  EXPECT_EQ(KindOfDirectoryName("train.lmdb"), FileKind::kContainer);
+  EXPECT_EQ(KindOfDirectoryName(".git"), FileKind::kHidden);
+  EXPECT_EQ(KindOfDirectoryName("__MACOSX"), FileKind::kHidden);
+  EXPECT_EQ(KindOfDirectoryName("comp.os.ms-windows.misc"), FileKind::kUnknown);
+}
+
+}  // namespace
+}  // namespace shufflefs
