@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/device_probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/parallel.h"
+#include "core/random.h"
+
+namespace shufflefs {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Device = DatasetFacts::Device;
+
+constexpr size_t kPiece = 4096;
+constexpr size_t kFiles = 64;       // candidates, spread over the tree
+constexpr uint32_t kSerial = 32;    // reads one at a time
+constexpr uint64_t kParallel = 64;  // reads eight at a time
+constexpr int kThreads = 8;
+constexpr uint32_t kFarthest = 4096;  // entries looked at for one candidate
+constexpr double kSlowUs = 1000;
+constexpr double kGainOfRoundTrips = 3;
+
+bool IsMemoryFs(uint64_t type) {
+  return type == 0x01021994 || type == 0x858458f6;  // tmpfs, ramfs
+}
+
+bool IsNetworkFs(uint64_t type) {
+  for (uint64_t known :
+       {0x6969ull, 0xff534d42ull, 0xfe534d42ull, 0x517bull,  // NFS, SMB
+        0x65735546ull, 0x01021997ull,                        // FUSE, 9P
+        0x00c36400ull, 0x0bd00bd0ull,                        // Ceph, Lustre
+        0x47504653ull, 0x19830326ull,                        // GPFS, BeeGFS
+        0x5346414full, 0x6b414653ull}) {                     // AFS
+    if (type == known) return true;
+  }
+  return false;
+}
+
+absl::optional<bool> Rotational(dev_t device) {
+  std::string base =
+      absl::StrCat("/sys/dev/block/", major(device), ":", minor(device));
+  // A partition has its queue in the disk above it.
+  for (const char* queue : {"/queue/rotational", "/../queue/rotational"}) {
+    std::ifstream in(absl::StrCat(base, queue));
+    int value = 0;
+    if (in >> value) return value != 0;
+  }
+  return absl::nullopt;
+}
+
+absl::string_view NameOfDevice(Device device) {
+  switch (device) {
+    case Device::kMemory:
+      return "memory";
+    case Device::kFlash:
+      return "flash";
+    case Device::kSeekBound:
+      return "seek-bound";
+    case Device::kLatencyBound:
+      return "latency-bound";
+    case Device::kUnknown:
+      break;
+  }
+  return "unknown device";
+}
+
+// An aligned piece of memory, as O_DIRECT wants it.
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Buffer = std::unique_ptr<void, FreeMemory>;
+Buffer MakeBuffer() { return Buffer(std::aligned_alloc(kPiece, kPiece)); }
+
+class Prober {
+ public:
+  Prober(const SourceDir& source, const Catalogue& catalogue,
+         const ProbeOptions& options)
+      : source_(source),
+        catalogue_(catalogue),
+        options_(options),
+        deadline_(Clock::now() + options.budget),
+        salt_(Mix64(
+            static_cast<uint64_t>(Clock::now().time_since_epoch().count()))) {}
+
+  DeviceProbe Run();
+
+ private:
+  struct File {
+    UniqueFd fd;
+    uint64_t pieces;  // whole ones
+    bool direct;
+  };
+
+  void PickFiles(uint64_t least_bytes);
+  void AddFile(EntryId entry);
+  // Microseconds that reading a piece took; negative if it failed.
+  double ReadPiece(const File& file, uint64_t piece, void* buffer) const;
+  void MeasureSerial();
+  void MeasureParallel();
+  // The piece for the number-th read: another one in every probe, for a disk
+  // remembers what it read.
+  uint64_t PieceOf(const File& file, uint64_t number) const {
+    return Mix64(salt_ + number) % file.pieces;
+  }
+
+  const SourceDir& source_;
+  const Catalogue& catalogue_;
+  const ProbeOptions& options_;
+  const Clock::time_point deadline_;
+  const uint64_t salt_;
+  std::vector<File> files_;
+  double serial_mean_us_ = 0;
+  DeviceFigures figures_;
+};
+
+void Prober::AddFile(EntryId entry) {
+  std::string path = catalogue_.path(entry);
+  uint64_t pieces =
+      std::max<uint64_t>(1, catalogue_.attributes(entry).size / kPiece);
+  absl::StatusOr<UniqueFd> fd = source_.Open(path, O_DIRECT);
+  bool direct = fd.ok();
+  if (!direct) fd = source_.Open(path, O_RDONLY);
+  if (fd.ok()) files_.push_back({*std::move(fd), pieces, direct});
+}
+
+void Prober::PickFiles(uint64_t least_bytes) {
+  uint64_t first = catalogue_.first_entry(options_.root).value();
+  uint64_t end = catalogue_.entries_end(options_.root).value();
+  uint64_t next = first;
+  for (uint64_t i = 0; i < kFiles && Clock::now() < deadline_; ++i) {
+    next = std::max(next, first + (end - first) * i / kFiles);
+    uint64_t limit = std::min(end, next + kFarthest);
+    for (; next < limit; ++next) {
+      EntryId entry(static_cast<uint32_t>(next));
+      if (catalogue_.kind(entry) == EntryKind::kFile &&
+          catalogue_.attributes(entry).size >= least_bytes) {
+        AddFile(entry);
+        ++next;
+        break;
+      }
+    }
+  }
+}
+
+double Prober::ReadPiece(const File& file, uint64_t piece, void* buffer) const {
+  auto offset = static_cast<off_t>(piece * kPiece);
+  if (!file.direct) {
+    posix_fadvise(file.fd.get(), offset, kPiece, POSIX_FADV_RANDOM);
+    posix_fadvise(file.fd.get(), offset, kPiece, POSIX_FADV_DONTNEED);
+  }
+  Clock::time_point begin = Clock::now();
+  ssize_t got = pread(file.fd.get(), buffer, kPiece, offset);
+  std::chrono::duration<double, std::micro> took = Clock::now() - begin;
+  return got > 0 ? took.count() : -1;
+}
+
+void Prober::MeasureSerial() {
+  // Half of the time is left for the parallel reads.
+  Clock::time_point until = Clock::now() + (deadline_ - Clock::now()) / 2;
+  Buffer buffer = MakeBuffer();
+  std::vector<double> took;
+  for (uint32_t i = 0; i < kSerial && (i == 0 || Clock::now() < until); ++i) {
+    const File& file = files_[i * 29 % files_.size()];
+    double us = ReadPiece(file, PieceOf(file, i), buffer.get());
+    if (us >= 0) took.push_back(us);
+    figures_.past_cache &= file.direct;
+  }
+  if (took.empty()) return;
+  for (double us : took)
+    serial_mean_us_ += us / static_cast<double>(took.size());
+  std::sort(took.begin(), took.end());
+  figures_.median_us = took[took.size() / 2];
+  figures_.reads = static_cast<uint32_t>(took.size());
+}
+
+void Prober::MeasureParallel() {
+  std::atomic<uint64_t> done{0};
+  ParallelOptions parallel;
+  parallel.threads = kThreads;
+  parallel.chunk = 1;
+  parallel.name = "probe";
+  Clock::time_point begin = Clock::now();
+  ParallelFor(kParallel, parallel, [&](uint64_t i, uint64_t) {
+    if (Clock::now() >= deadline_) return false;
+    Buffer buffer = MakeBuffer();
+    const File& file = files_[i * 29 % files_.size()];
+    if (ReadPiece(file, PieceOf(file, kSerial + i), buffer.get()) >= 0) ++done;
+    return true;
+  });
+  std::chrono::duration<double, std::micro> took = Clock::now() - begin;
+  if (done < kThreads || took.count() <= 0) return;
+  figures_.parallel_gain =
+      serial_mean_us_ * static_cast<double>(done) / took.count();
+}
+
+std::string Describe(const DeviceProbe& probe, size_t files) {
+  const DeviceFigures& f = probe.figures;
+  if (f.memory_fs) return "memory: the source is a file system in memory";
+  if (f.reads == 0) {
+    return files == 0 ? "unknown device: no file to measure it with"
+                      : "unknown device: no file could be read";
+  }
+  std::string line =
+      absl::StrFormat("%s: %.2f ms a random 4 KiB read (median of %d%s)",
+                      NameOfDevice(probe.device), f.median_us / 1000, f.reads,
+                      f.past_cache ? "" : ", without O_DIRECT");
+  if (f.parallel_gain > 0) {
+    absl::StrAppendFormat(&line, ", %.1fx as fast eight at a time",
+                          f.parallel_gain);
+  }
+  if (f.network_fs) line += ", network or user-space file system";
+  if (f.rotational) {
+    line += *f.rotational ? ", called rotational by the kernel"
+                          : ", not rotational";
+  }
+  return line;
+}
+
+DeviceProbe Prober::Run() {
+  struct statfs fs;
+  struct stat st;
+  if (fstatfs(source_.fd(), &fs) == 0) {
+    figures_.memory_fs = IsMemoryFs(static_cast<uint64_t>(fs.f_type));
+    figures_.network_fs = IsNetworkFs(static_cast<uint64_t>(fs.f_type));
+  }
+  if (fstat(source_.fd(), &st) == 0)
+    figures_.rotational = Rotational(st.st_dev);
+  if (!figures_.memory_fs) {
+    PickFiles(kPiece);
+    if (files_.empty()) PickFiles(1);
+    if (!files_.empty()) MeasureSerial();
+    if (figures_.median_us >= kSlowUs) MeasureParallel();
+  }
+  DeviceProbe probe;
+  probe.figures = figures_;
+  probe.device = ClassifyDevice(figures_);
+  probe.line = Describe(probe, files_.size());
+  return probe;
+}
+
+}  // namespace
+
+DatasetFacts::Device ClassifyDevice(const DeviceFigures& figures) {
+  if (figures.memory_fs) return Device::kMemory;
+  if (figures.reads == 0) return Device::kUnknown;
+  // Also a disk that calls itself rotational, as most virtual ones do.
+  if (figures.median_us < kSlowUs) return Device::kFlash;
+  if (figures.network_fs || figures.parallel_gain >= kGainOfRoundTrips ||
+      figures.rotational == absl::optional<bool>(false)) {
+    return Device::kLatencyBound;
+  }
+  return Device::kSeekBound;
+}
+
+DeviceProbe ProbeDevice(const SourceDir& source, const Catalogue& catalogue,
+                        const ProbeOptions& options) {
+  return Prober(source, catalogue, options).Run();
+}
+
+}  // namespace shufflefs

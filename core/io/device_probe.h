@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kind of device the source lies on, by measurement: a few random reads
+// that go past the page cache.
+#ifndef SHUFFLEFS_CORE_IO_DEVICE_PROBE_H_
+#define SHUFFLEFS_CORE_IO_DEVICE_PROBE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "absl/types/optional.h"
+#include "core/catalogue.h"
+#include "core/io/source_dir.h"
+#include "core/policy.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// What was measured and read about the device.
+struct DeviceFigures {
+  bool memory_fs = false;           // tmpfs, ramfs
+  bool network_fs = false;          // NFS, SMB, Ceph, Lustre, FUSE, …
+  absl::optional<bool> rotational;  // as the kernel says, where it does
+  uint32_t reads = 0;               // one at a time
+  double median_us = 0;             // of these; 0 if there were none
+  // How much faster eight reads at a time were, a read; 0 = not measured.
+  double parallel_gain = 0;
+  bool past_cache = true;  // by O_DIRECT; false: pages were dropped before
+};
+
+struct DeviceProbe {
+  DatasetFacts::Device device = DatasetFacts::Device::kUnknown;
+  DeviceFigures figures;
+  std::string line;  // one clause with the figures, for status and check
+};
+
+struct ProbeOptions {
+  DirId root{0};  // files at or below it are read
+  // No read begins later. One that hangs is waited for.
+  std::chrono::milliseconds budget{200};
+};
+
+// Reads 4 KiB pieces of files that are spread over the tree. Never fails: what
+// cannot be measured is kUnknown, and the line says why.
+DeviceProbe ProbeDevice(const SourceDir& source, const Catalogue& catalogue,
+                        const ProbeOptions& options);
+
+// The class that figures mean. A millisecond a read is slow; what is slow and
+// gains much from parallel reads waits for round trips, not for a head.
+DatasetFacts::Device ClassifyDevice(const DeviceFigures& figures);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_DEVICE_PROBE_H_
