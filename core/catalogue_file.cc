@@ -240,13 +240,13 @@ absl::Status SaveCatalogue(const Catalogue& catalogue,
   const CatalogueTables& t = catalogue.tables();
   const Packed packed = Pack(t);
   Header header = MakeHeader(t, packed);
-  static constexpr char kZeros[kAlign] = {};
+  const std::string zeros(kAlign, '\0');
   std::vector<absl::string_view> pieces = {
       absl::string_view(reinterpret_cast<const char*>(&header), sizeof header)};
   ForEachSection(t, packed, [&](const auto& section) {
     size_t size = section.size() * sizeof(section[0]);
     pieces.emplace_back(reinterpret_cast<const char*>(section.data()), size);
-    pieces.emplace_back(kZeros, Padding(size));
+    pieces.emplace_back(zeros.data(), Padding(size));
   });
   XXH3_state_t* state = XXH3_createState();
   XXH3_64bits_reset(state);

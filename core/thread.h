@@ -4,6 +4,7 @@
 #define SHUFFLEFS_CORE_THREAD_H_
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <functional>
 #include <string>
@@ -14,11 +15,15 @@ namespace shufflefs {
 
 // Names (at most 15 bytes) show in ps -L and gdb. The function receives a
 // stop token; it must return soon after a stop is requested, which the
-// destructor does before it joins.
+// destructor does before it joins. Signals go to other threads: the one that
+// waits for them must be the one that is interrupted.
 inline std::jthread StartThread(std::string name,
                                 std::function<void(std::stop_token)> run) {
   return std::jthread(
       [name = std::move(name), run = std::move(run)](std::stop_token stop) {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, nullptr);
         pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
         run(stop);
       });

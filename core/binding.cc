@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/binding.h"
+
+#include <utility>
+
+#include "absl/types/optional.h"
+
+namespace shufflefs {
+
+Binding::Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
+                 bool identity)
+    : plan_(std::move(plan)),
+      carried_(std::move(carried)),
+      identity_(identity || !plan_->dataset().moves() ||
+                plan_->policy().consumption() == Consumption::kSource) {}
+
+SampleId Binding::ShownSample(SampleId name) const {
+  if (identity_) return name;
+  const Grouping& grouping = plan_->dataset().grouping();
+  const GroupId group = grouping.group_of(name);
+  const uint64_t first = grouping.group(group).first_sample;
+  const Order& order = plan_->group_order(group);
+  return SampleId(carried_.Shown(name.value(), [&](uint64_t n) {
+    return first + order.SampleAt(n - first);
+  }));
+}
+
+SampleId Binding::NameOfSample(SampleId sample) const {
+  if (identity_) return sample;
+  const Grouping& grouping = plan_->dataset().grouping();
+  const GroupId group = grouping.group_of(sample);
+  const uint64_t first = grouping.group(group).first_sample;
+  const Order& order = plan_->group_order(group);
+  return SampleId(carried_.NameOf(sample.value(), [&](uint64_t s) {
+    return first + order.PositionOf(s - first);
+  }));
+}
+
+EntryId Binding::Shown(EntryId name) const {
+  if (identity_) return name;
+  const Grouping& grouping = plan_->dataset().grouping();
+  const absl::optional<Grouping::Place> place = grouping.place(name);
+  if (!place) return name;
+  const uint64_t first = grouping.group(place->group).first_sample;
+  const SampleId shown = ShownSample(SampleId(first + place->index));
+  return grouping.member(place->group, shown.value() - first, place->column);
+}
+
+EntryId Binding::NameOf(EntryId file) const {
+  if (identity_) return file;
+  const Grouping& grouping = plan_->dataset().grouping();
+  const absl::optional<Grouping::Place> place = grouping.place(file);
+  if (!place) return file;
+  const uint64_t first = grouping.group(place->group).first_sample;
+  const SampleId name = NameOfSample(SampleId(first + place->index));
+  return grouping.member(place->group, name.value() - first, place->column);
+}
+
+}  // namespace shufflefs

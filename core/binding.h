@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bijection of one epoch: which sample each name shows. Names that a
+// client had opened before the boundary was certain are carried: they keep
+// their sample, and the others are permuted around them.
+#ifndef SHUFFLEFS_CORE_BINDING_H_
+#define SHUFFLEFS_CORE_BINDING_H_
+
+#include <memory>
+
+#include "core/carried.h"
+#include "core/plan.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Immutable; any thread may call. No method blocks but for the first use of
+// an order of the plan.
+class Binding {
+ public:
+  // `identity`: every name shows its own sample whatever the plan says (the
+  // dataset does not move, substitution is suspended, or the policy waits
+  // for the next boundary).
+  Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
+          bool identity);
+
+  // The file whose content, size and inode `name` shows. Files that keep
+  // their own content, links and directories show themselves.
+  EntryId Shown(EntryId name) const;
+  // The inverse: the name under which `file` is shown.
+  EntryId NameOf(EntryId file) const;
+  // The same bijection on sample ids: a name is numbered by its own sample.
+  SampleId ShownSample(SampleId name) const;
+  SampleId NameOfSample(SampleId sample) const;
+
+  bool identity() const { return identity_; }
+  const Plan& plan() const { return *plan_; }
+  const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
+  const CarriedNames& carried() const { return carried_; }
+  Epoch epoch() const { return plan_->epoch(); }
+
+ private:
+  const std::shared_ptr<const Plan> plan_;
+  const CarriedNames carried_;
+  const bool identity_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_BINDING_H_

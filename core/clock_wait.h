@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting that a stop request ends.
+#ifndef SHUFFLEFS_CORE_CLOCK_WAIT_H_
+#define SHUFFLEFS_CORE_CLOCK_WAIT_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+
+namespace shufflefs {
+
+// Blocks for `time`; returns false at once when a stop is requested.
+inline bool WaitUnlessStopped(std::stop_token stop,
+                              std::chrono::milliseconds time) {
+  std::mutex mu;
+  std::condition_variable_any stopped;
+  std::unique_lock<std::mutex> lock(mu);
+  stopped.wait_for(lock, stop, time, [] { return false; });
+  return !stop.stop_requested();
+}
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CLOCK_WAIT_H_

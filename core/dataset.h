@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a view shows: a subtree of the catalogue, its groups, whether names
+// may show other samples than their own and why, and where on the device the
+// samples lie.
+#ifndef SHUFFLEFS_CORE_DATASET_H_
+#define SHUFFLEFS_CORE_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "core/block_map.h"
+#include "core/catalogue.h"
+#include "core/config.h"
+#include "core/grouping.h"
+#include "core/movability.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Thread-safe; immutable but for block maps, which are made at first use.
+class Dataset {
+ public:
+  // Judges and groups the subtree `config.path`. Errors: NotFound when the
+  // path is no directory of the catalogue; InvalidArgument that names the
+  // line of the groups file (`groups_text`, the content of config.groups).
+  static absl::StatusOr<std::unique_ptr<Dataset>> Make(
+      std::shared_ptr<const Catalogue> catalogue, const ViewConfig& config,
+      const std::string& groups_text);
+
+  const Catalogue& catalogue() const { return *catalogue_; }
+  const std::shared_ptr<const Catalogue>& shared_catalogue() const {
+    return catalogue_;
+  }
+  const Grouping& grouping() const { return grouping_; }
+  DirId root() const { return root_; }
+  // True when the names of a group may show each other's samples.
+  bool moves() const { return grouping_.moves(); }
+  // What was found and which rule decided; what `status` shows.
+  const Movability& movability() const { return movability_; }
+  const std::string& substitute_reason() const { return reason_; }
+  // Stable identity of the subtree, the key of view-wide orders.
+  uint64_t key() const { return key_; }
+
+  // Gives the device address of each sample's first file, in bytes, by
+  // SampleId. Call before the first order by blocks is asked for.
+  void SetAddresses(std::vector<uint64_t> addresses);
+  bool has_addresses() const;
+
+  // REQUIRES: has_addresses(). The references live as long as the dataset.
+  const BlockMap& group_blocks(GroupId group, uint64_t block_bytes) const;
+  const BlockMap& view_blocks(uint64_t block_bytes) const;
+
+ private:
+  struct Parts {
+    std::shared_ptr<const Catalogue> catalogue;
+    DirId root;
+    Movability movability;
+    Grouping grouping;
+    std::string reason;
+  };
+  explicit Dataset(Parts parts);
+  const BlockMap& Blocks(uint64_t part, uint64_t first, uint64_t count,
+                         uint64_t block_bytes) const;
+
+  // Constant after construction.
+  const std::shared_ptr<const Catalogue> catalogue_;
+  const DirId root_;
+  const Movability movability_;
+  const Grouping grouping_;
+  const std::string reason_;
+  const uint64_t key_;
+
+  mutable Mutex mu_;
+  std::vector<uint64_t> addresses_ ABSL_GUARDED_BY(mu_);
+  mutable absl::flat_hash_map<std::pair<uint64_t, uint64_t>,
+                              std::unique_ptr<const BlockMap>>
+      blocks_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_DATASET_H_

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/source_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+// Drop pages that this read brought in (Linux 6.14): the kernel keeps the
+// view's own copy, and a second one would halve the useful memory. Pages that
+// were cached before stay. Debian 12's headers do not name the flag.
+constexpr int kRwfDontCache = 0x80;
+
+}  // namespace
+
+SourceFiles::SourceFiles(const SourceDir& source, const Catalogue& catalogue,
+                         size_t open_limit)
+    : source_(source),
+      catalogue_(catalogue),
+      open_limit_(std::max<size_t>(open_limit, 1)) {}
+
+absl::StatusOr<size_t> SourceFiles::Read(EntryId file, uint64_t offset,
+                                         absl::Span<char> out) {
+  const uint64_t size = catalogue_.attributes(file).size;
+  if (offset >= size) return size_t{0};
+  out = out.subspan(0, std::min<uint64_t>(out.size(), size - offset));
+  auto fd = Get(file);
+  if (!fd.ok()) return Annotate(fd.status(), catalogue_.path(file));
+  absl::StatusOr<size_t> got = ReadAt((*fd)->get(), offset, out);
+  // After the read: a file that shrank or was rewritten meanwhile shows it.
+  absl::Status same = Check((*fd)->get(), file);
+  if (got.ok() && same.ok() && *got < out.size()) {
+    same = ErrnoStatus(EIO, absl::StrCat("ends early, at byte ",
+                                         offset + *got));
+  }
+  if (!got.ok() || !same.ok()) {
+    Drop(file);
+    return Annotate(same.ok() ? got.status() : same, catalogue_.path(file));
+  }
+  reads_.fetch_add(1, std::memory_order_relaxed);
+  bytes_.fetch_add(*got, std::memory_order_relaxed);
+  return got;
+}
+
+absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::Get(
+    EntryId file) {
+  {
+    MutexLock lock(mu_);
+    auto found = open_.find(file);
+    if (found != open_.end()) {
+      recent_.splice(recent_.begin(), recent_, found->second.place);
+      return found->second.fd;
+    }
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<const UniqueFd> fd, OpenChecked(file));
+  MutexLock lock(mu_);
+  if (open_.contains(file)) return fd;  // another reader was faster
+  recent_.push_front(file);
+  open_[file] = Slot{fd, recent_.begin()};
+  if (open_.size() > open_limit_) {
+    open_.erase(recent_.back());
+    recent_.pop_back();
+  }
+  return fd;
+}
+
+absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::OpenChecked(
+    EntryId file) {
+  absl::StatusOr<UniqueFd> opened =
+      source_.Open(catalogue_.path(file), O_RDONLY);
+  if (!opened.ok()) {
+    const int error = ErrnoOf(opened.status()).value_or(EIO);
+    // The catalogue knows the name, so "no such file" means: not any more.
+    if (error == ENOENT || error == ENOTDIR || error == ELOOP) {
+      return ErrnoStatus(ESTALE, "gone since the catalogue was made");
+    }
+    return opened.status();
+  }
+  RETURN_IF_ERROR(Check(opened->get(), file));
+  // The view's reader asks ahead by itself; a second guess below it reads up
+  // to three times the bytes.
+  posix_fadvise(opened->get(), 0, 0, POSIX_FADV_RANDOM);
+  return std::make_shared<const UniqueFd>(*std::move(opened));
+}
+
+void SourceFiles::Drop(EntryId file) {
+  MutexLock lock(mu_);
+  auto found = open_.find(file);
+  if (found == open_.end()) return;
+  recent_.erase(found->second.place);
+  open_.erase(found);
+}
+
+absl::Status SourceFiles::Check(int fd, EntryId file) const {
+  struct stat st;
+  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, "fstat");
+  const FileAttributes known = catalogue_.attributes(file);
+  const int64_t mtime_ns =
+      int64_t{st.st_mtim.tv_sec} * 1000000000 + st.st_mtim.tv_nsec;
+  if (!S_ISREG(st.st_mode) || static_cast<uint64_t>(st.st_size) != known.size ||
+      mtime_ns != known.mtime_ns) {
+    return ErrnoStatus(
+        ESTALE, absl::StrCat("changed since the catalogue was made (",
+                             known.size, " bytes then, ", st.st_size, " now)"));
+  }
+  const mode_t lost = known.mode & ~st.st_mode & 0444;
+  if (lost != 0 || st.st_uid != known.uid || st.st_gid != known.gid) {
+    return ErrnoStatus(EACCES,
+                       "permission changed since the catalogue was made");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> SourceFiles::ReadAt(int fd, uint64_t offset,
+                                           absl::Span<char> out) {
+  size_t done = 0;
+  while (done < out.size()) {
+    const iovec piece{out.data() + done, out.size() - done};
+    const bool drop = drop_behind_.load(std::memory_order_relaxed);
+    const ssize_t n =
+        preadv2(fd, &piece, 1, offset + done, drop ? kRwfDontCache : 0);
+    if (n > 0) {
+      done += n;
+    } else if (n == 0) {
+      break;
+    } else if (drop && (errno == EOPNOTSUPP || errno == EINVAL)) {
+      drop_behind_.store(false, std::memory_order_relaxed);
+    } else if (errno != EINTR) {
+      return ErrnoStatus(errno, absl::StrCat("read at byte ", offset + done));
+    }
+  }
+  return done;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads files of the source by catalogue id, through a bounded cache of open
+// descriptors, and never hands out a byte of a file that is not the one the
+// catalogue knows.
+#ifndef SHUFFLEFS_CORE_IO_SOURCE_FILES_H_
+#define SHUFFLEFS_CORE_IO_SOURCE_FILES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/catalogue.h"
+#include "core/io/source_dir.h"
+#include "core/io/unique_fd.h"
+#include "core/mutex.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Thread-safe. Read blocks for the device; the lock is not held meanwhile.
+class SourceFiles {
+ public:
+  // Keeps at most `open_limit` (>= 1) descriptors open besides those in use.
+  // Both references outlive the object.
+  SourceFiles(const SourceDir& source, const Catalogue& catalogue,
+              size_t open_limit);
+
+  // Reads up to out.size() bytes of `file` from `offset` (bytes); fewer only
+  // at the end of the file that the catalogue knows. Errors, naming the path:
+  // ESTALE when the file is gone, or its size or mtime differ from the
+  // catalogue's; EACCES when a read permission that it had was taken away or
+  // its owner changed; EIO when it ends early; what open and read give.
+  absl::StatusOr<size_t> Read(EntryId file, uint64_t offset,
+                              absl::Span<char> out);
+
+  uint64_t reads() const { return reads_.load(std::memory_order_relaxed); }
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Slot {
+    std::shared_ptr<const UniqueFd> fd;
+    std::list<EntryId>::iterator place;
+  };
+  absl::StatusOr<std::shared_ptr<const UniqueFd>> Get(EntryId file);
+  absl::StatusOr<std::shared_ptr<const UniqueFd>> OpenChecked(EntryId file);
+  void Drop(EntryId file);
+  absl::Status Check(int fd, EntryId file) const;
+  absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, absl::Span<char> out);
+
+  // Constant after construction.
+  const SourceDir& source_;
+  const Catalogue& catalogue_;
+  const size_t open_limit_;
+
+  // Self-synchronised.
+  std::atomic<uint64_t> reads_{0};
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<bool> drop_behind_{true};  // RWF_DONTCACHE works here
+
+  Mutex mu_;
+  std::list<EntryId> recent_ ABSL_GUARDED_BY(mu_);  // most recent first
+  absl::flat_hash_map<EntryId, Slot> open_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_SOURCE_FILES_H_

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/mixing_line.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/mixing.h"
+
+namespace shufflefs {
+
+std::string MixingLine(const Binding& binding) {
+  const Plan& plan = binding.plan();
+  if (plan.policy().consumption() == Consumption::kSource) return "";
+  const Grouping& grouping = plan.dataset().grouping();
+  MixingInput input;
+  input.order = &plan.view_order();
+  input.source_size = grouping.sample_count();
+  input.label = [&](uint64_t sample) {
+    return grouping.group_of(SampleId(sample)).value();
+  };
+  input.seed = plan.seed();
+  const MixingReport report = MeasureMixing(input);
+  return absl::StrCat(absl::string_view(&report.grade, 1), ": ",
+                      report.reason);
+}
+
+std::string MixingCache::Line(const std::shared_ptr<const Binding>& binding) {
+  MutexLock lock(mu_);
+  if (binding != binding_) {
+    line_ = MixingLine(*binding);
+    binding_ = binding;
+  }
+  return line_;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mixing of a view's live epoch in one line, for `status`.
+#ifndef SHUFFLEFS_CORE_MIXING_LINE_H_
+#define SHUFFLEFS_CORE_MIXING_LINE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "core/binding.h"
+#include "core/mutex.h"
+
+namespace shufflefs {
+
+// Grade and reason of the plan's order over the view's samples, labels being
+// their groups, such as "A: …". Empty where the order is the source's. Takes
+// some 10 ms; see MixingCache.
+std::string MixingLine(const Binding& binding);
+
+// Remembers the line of the last binding asked for. Thread-safe.
+class MixingCache {
+ public:
+  std::string Line(const std::shared_ptr<const Binding>& binding);
+
+ private:
+  Mutex mu_;
+  std::shared_ptr<const Binding> binding_ ABSL_GUARDED_BY(mu_);
+  std::string line_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_MIXING_LINE_H_

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ranked_names.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "xxhash.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kNameMax = 255;
+constexpr size_t kRankDigits = 9;
+constexpr size_t kHashDigits = 16;
+// Room for the widest rank that the catalogue's 32-bit ids allow.
+constexpr size_t kPrefixMax = 11;
+constexpr size_t kTailMax = 100;
+
+bool NeedsHash(absl::string_view path) {
+  return path.find('~') != absl::string_view::npos ||
+         path.size() + kPrefixMax > kNameMax;
+}
+
+// "<16 hex>~<tail>": the hash tells paths apart, the tail keeps the extension
+// and something to recognise.
+std::string HashedKey(absl::string_view path) {
+  const uint64_t hash = XXH3_64bits(path.data(), path.size());
+  absl::string_view tail = path.substr(path.rfind('/') + 1);
+  if (tail.size() > kTailMax) tail = tail.substr(tail.size() - kTailMax);
+  return absl::StrFormat("%016x~%s", hash, tail);
+}
+
+}  // namespace
+
+RankedNames::RankedNames(std::shared_ptr<const Dataset> dataset)
+    : dataset_(std::move(dataset)),
+      prefix_bytes_(dataset_->root() == DirId(0)
+                        ? 0
+                        : dataset_->catalogue().path(dataset_->root()).size() +
+                              1) {}
+
+std::string RankedNames::PathInView(EntryId file) const {
+  return dataset_->catalogue().path(file).substr(prefix_bytes_);
+}
+
+std::string RankedNames::Name(uint64_t rank, EntryId file) const {
+  std::string path = PathInView(file);
+  if (NeedsHash(path)) {
+    path = HashedKey(path);
+  } else {
+    std::replace(path.begin(), path.end(), '/', '~');
+  }
+  return absl::StrFormat("%09d~%s", rank, path);
+}
+
+absl::optional<EntryId> RankedNames::Find(absl::string_view name) const {
+  const size_t tilde = name.find('~');
+  if (tilde == absl::string_view::npos || tilde < kRankDigits) {
+    return absl::nullopt;
+  }
+  const absl::string_view rank = name.substr(0, tilde);
+  if (!std::all_of(rank.begin(), rank.end(), absl::ascii_isdigit)) {
+    return absl::nullopt;
+  }
+  const absl::string_view key = name.substr(tilde + 1);
+  std::string path(key);
+  std::replace(path.begin(), path.end(), '~', '/');
+  if (!NeedsHash(path)) {
+    const Catalogue& catalogue = dataset_->catalogue();
+    std::string full = catalogue.path(dataset_->root());
+    if (!full.empty()) full += '/';
+    absl::optional<EntryId> entry = catalogue.FindPath(full + path);
+    if (entry && dataset_->grouping().place(*entry)) return entry;
+  }
+  return FindHashed(key);
+}
+
+absl::optional<EntryId> RankedNames::FindHashed(absl::string_view key) const {
+  if (key.size() <= kHashDigits || key[kHashDigits] != '~') {
+    return absl::nullopt;
+  }
+  MutexLock lock(mu_);
+  if (!collected_) CollectHashed();
+  auto found = hashed_.find(std::string(key));
+  if (found == hashed_.end()) return absl::nullopt;
+  return found->second;
+}
+
+void RankedNames::CollectHashed() const {
+  const Grouping& grouping = dataset_->grouping();
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    for (uint64_t k = 0; k < uint64_t{group.samples} * group.columns; ++k) {
+      const EntryId file = grouping.member(
+          GroupId(g), k / group.columns, k % group.columns);
+      std::string path = PathInView(file);
+      if (NeedsHash(path)) hashed_.emplace(HashedKey(path), file);
+    }
+  }
+  collected_ = true;
+}
+
+}  // namespace shufflefs

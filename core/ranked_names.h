@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of the ranked layout: `%09d~<path below the view, '/' as '~'>`, so
+// that sorting the names gives the epoch's order; `%09d~<16 hex digits>~<tail
+// with the extension>` where the first form would be longer than 255 bytes or
+// ambiguous. The rank is only a sort key: a name with a stale rank still
+// resolves to the file that its path part names.
+#ifndef SHUFFLEFS_CORE_RANKED_NAMES_H_
+#define SHUFFLEFS_CORE_RANKED_NAMES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/dataset.h"
+#include "core/mutex.h"
+
+namespace shufflefs {
+
+// Thread-safe. Hashed names are collected once, at the first lookup of a name
+// that is not of the plain form (one pass over the view's files).
+class RankedNames {
+ public:
+  explicit RankedNames(std::shared_ptr<const Dataset> dataset);
+
+  std::string Name(uint64_t rank, EntryId file) const;
+  // The file that a name shows, or nothing: wrong form, or no sample of the
+  // view (manifests, dot files, links and files of a split are not ranked).
+  absl::optional<EntryId> Find(absl::string_view name) const;
+
+ private:
+  std::string PathInView(EntryId file) const;
+  absl::optional<EntryId> FindHashed(absl::string_view key) const;
+  void CollectHashed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Constant after construction.
+  const std::shared_ptr<const Dataset> dataset_;
+  const size_t prefix_bytes_;  // of the view's own path
+
+  mutable Mutex mu_;
+  mutable bool collected_ ABSL_GUARDED_BY(mu_) = false;
+  mutable absl::flat_hash_map<std::string, EntryId> hashed_
+      ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RANKED_NAMES_H_

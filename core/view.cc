@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/log.h"
+
+namespace shufflefs {
+namespace {
+
+// Bindings of fixed epochs that are remembered; they hold their plan's tables.
+constexpr size_t kFixedBindings = 16;
+
+std::string VerdictName(char rule) {
+  switch (rule) {
+    case 't':
+      return "takeover";
+    case 's':
+      return "signal";
+    default:
+      return std::string(1, rule);
+  }
+}
+
+}  // namespace
+
+View::View(Parts parts)
+    : id_(parts.id),
+      source_(parts.source),
+      resolver_(std::move(parts.resolver)),
+      families_(parts.families),
+      ledger_(parts.ledger),
+      rebound_(std::move(parts.rebound)),
+      sees_opens_(parts.sees_opens) {
+  MutexLock lock(mu_);
+  setup_ = std::move(parts.setup);
+  waiting_ = parts.wait_for_boundary && setup_->rebinds();
+  if (ledger_ != nullptr) {
+    const absl::optional<LedgerState> last =
+        ledger_->TakeLastState(setup_->config.path);
+    if (last && Resume(*last)) return;
+  }
+  Begin(Boundary{setup_->config.epoch_start, {}, ""});
+}
+
+std::string View::name() const {
+  std::string name = setup()->config.path;
+  std::replace(name.begin(), name.end(), '/', '~');
+  return name.empty() ? "root" : name;
+}
+
+std::shared_ptr<const Binding> View::binding() const {
+  MutexLock lock(mu_);
+  return binding_;
+}
+
+std::shared_ptr<const ViewSetup> View::setup() const {
+  MutexLock lock(mu_);
+  return setup_;
+}
+
+std::shared_ptr<const Binding> View::FixedBinding(Epoch epoch) const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  const Seed seed = setup->config.seed;
+  MutexLock lock(fixed_mu_);
+  for (auto it = fixed_.begin(); it != fixed_.end(); ++it) {
+    const Plan& plan = (*it)->plan();
+    if (plan.epoch() == epoch && plan.seed() == seed &&
+        &plan.policy() == setup->policy.get() &&
+        &plan.dataset() == setup->dataset.get()) {
+      fixed_.splice(fixed_.begin(), fixed_, it);
+      return fixed_.front();
+    }
+  }
+  fixed_.push_front(std::make_shared<const Binding>(
+      std::make_shared<const Plan>(setup->dataset, setup->policy, seed, epoch),
+      CarriedNames(), false));
+  if (fixed_.size() > kFixedBindings) fixed_.pop_back();
+  return fixed_.front();
+}
+
+View::Found View::Lookup(EntryId name) {
+  std::shared_ptr<const Binding> binding;
+  {
+    MutexLock lock(mu_);
+    looked_ = true;
+    if (!setup_->rebinds()) return Found{name, false};
+    binding = binding_;
+  }
+  const EntryId shown = binding->Shown(name);
+  const Grouping& grouping = binding->plan().dataset().grouping();
+  if (!grouping.place(shown)) return Found{shown, false};
+  MutexLock lock(mu_);
+  // A switch in between: the kernel was told after it, and asks again.
+  if (binding == binding_ && detector_ != nullptr) {
+    looked_up_[grouping.sample(shown).value()] = true;
+  }
+  return Found{shown, true};
+}
+
+View::OpenVerdict View::Open(EntryId file, int32_t pid,
+                             std::chrono::milliseconds now) {
+  bool rebound = false;
+  {
+    MutexLock lock(mu_);
+    read_ = true;
+    if (detector_ == nullptr) return OpenVerdict::kServe;
+    const Grouping& grouping = setup_->dataset->grouping();
+    if (!grouping.place(file)) return OpenVerdict::kServe;
+    const SampleId sample = grouping.sample(file);
+    if (!looked_up_[sample.value()]) {
+      // Looked up in an older epoch, opened in this one. The kernel looks
+      // again once; who has no name to look up is served the second time.
+      looked_up_[sample.value()] = true;
+      return OpenVerdict::kStale;
+    }
+    rebound = Count(sample, pid, now);
+  }
+  if (rebound) rebound_();
+  return OpenVerdict::kServe;
+}
+
+void View::Note(const absl::Status& done) {
+  if (done.ok() || ledger_failed_) return;
+  ledger_failed_ = true;  // say it once, not at every open
+  Log(LogLevel::kError, absl::StrCat("ledger: ", done.message(),
+                                     "; what was consumed is not recorded"));
+}
+
+bool View::Count(SampleId sample, int32_t pid, std::chrono::milliseconds now) {
+  const SampleId name = binding_->NameOfSample(sample);
+  const uint32_t reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
+  const FamilyId family = families_->Resolve(reader, now);
+  const EpochOutcome outcome = detector_->OnOpen(
+      EpochDetector::Open{name.value(), family, reader, now},
+      [&](FamilyId other) { return families_->Alive(other, now); });
+  if (outcome.open != OpenClass::kFresh) ++rereads_;
+  if (outcome.open == OpenClass::kFresh || outcome.open == OpenClass::kReopen ||
+      outcome.open == OpenClass::kStray) {
+    suspicion_->OnOpen(SplitSuspicion::Open{
+        name.value(), setup_->dataset->grouping().group_of(name).value(),
+        reader, outcome.open == OpenClass::kFresh});
+  }
+  if (ledger_ != nullptr && outcome.open == OpenClass::kFresh &&
+      outcome.verdict == Verdict::kNone) {
+    Note(ledger_->Consumed(static_cast<uint8_t>(id_), sample.value()));
+  }
+  if (outcome.verdict == Verdict::kNone) return false;
+  JudgeSplit(outcome);
+  if (outcome.verdict == Verdict::kHold) {
+    Hold(outcome);
+    return false;
+  }
+  Boundary boundary{Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)};
+  for (const uint64_t carried : outcome.carried) {
+    boundary.carried.push_back(CarriedPair{
+        carried, binding_->ShownSample(SampleId(carried)).value()});
+  }
+  Begin(std::move(boundary));
+  return true;
+}
+
+void View::JudgeSplit(const EpochOutcome& outcome) {
+  const Suspicion suspicion = suspicion_->AtBoundary(
+      outcome.rule, outcome.ended_seen, detector_->seen_count());
+  if (suspicion == Suspicion::kNone || !suspended_.empty()) return;
+  const absl::string_view text = SuspicionText(suspicion);
+  suspended_ = absl::StrCat("client-side split suspected: ", text,
+                            "; names keep their own samples from the next "
+                            "boundary on");
+  Log(LogLevel::kWarning, absl::StrCat(setup_->config.path, ": ", suspended_));
+}
+
+void View::Hold(const EpochOutcome& outcome) {
+  epoch_ = Epoch(epoch_.value() + 1);
+  verdict_ = VerdictName(outcome.rule);
+  const absl::string_view reason = HoldReasonName(outcome.reason);
+  hold_reason_.assign(reason.data(), reason.size());
+  rereads_ = 0;
+  is_held_ = true;
+  if (held_++ == 0) {
+    Log(LogLevel::kInfo,
+        absl::StrCat("epoch held (", reason, "): a pass ended, but the names "
+                     "keep their samples; write epoch = \"next\" or set "
+                     "epoch.length"));
+  }
+  if (ledger_ != nullptr) {
+    Note(ledger_->Hold(LedgerHold{static_cast<uint8_t>(id_), epoch_,
+                                  outcome.rule, hold_reason_}));
+  }
+  NoteSeen();
+}
+
+// The opens that showed the new epoch had begun belong to it.
+void View::NoteSeen() {
+  if (detector_ == nullptr || ledger_ == nullptr) return;
+  std::vector<uint64_t> names;
+  detector_->ForEachSeen([&](uint64_t name) { names.push_back(name); });
+  for (const uint64_t name : names) {
+    Note(ledger_->Consumed(static_cast<uint8_t>(id_),
+                           binding_->ShownSample(SampleId(name)).value()));
+  }
+}
+
+void View::Begin(Boundary boundary) {
+  if (pending_ != nullptr) {
+    setup_ = std::exchange(pending_, nullptr);
+    boundary.carried.clear();  // another dataset or policy: nothing to carry
+  }
+  epoch_ = boundary.epoch;
+  verdict_ = std::move(boundary.verdict);
+  hold_reason_.clear();
+  is_held_ = false;
+  rereads_ = 0;
+  const bool first = binding_ == nullptr;
+  if (!first) waiting_ = false;
+  absl::StatusOr<CarriedNames> carried =
+      CarriedNames::Make(std::move(boundary.carried));
+  if (!carried.ok()) {  // cannot be: names of a bijection are carried
+    Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
+    carried = CarriedNames();
+  }
+  const bool same_watch =
+      detector_ != nullptr && binding_ != nullptr &&
+      &binding_->plan().dataset() == setup_->dataset.get() && watching();
+  binding_ = std::make_shared<const Binding>(
+      std::make_shared<const Plan>(setup_->dataset, setup_->policy,
+                                   setup_->config.seed, epoch_),
+      *std::move(carried), waiting_ || !suspended_.empty());
+  looked_ = read_ = false;
+  if (!same_watch) {
+    WatchOpens();
+  } else {
+    std::fill(looked_up_.begin(), looked_up_.end(), false);
+  }
+  if (ledger_ != nullptr) Note(ledger_->BeginEpoch(LedgerRecord()));
+  NoteSeen();
+}
+
+bool View::watching() const {
+  return sees_opens_ && setup_->rebinds() &&
+         setup_->config.epoch_advance == Advance::kAuto;
+}
+
+void View::WatchOpens() {
+  detector_ = nullptr;
+  suspicion_ = nullptr;
+  looked_up_.clear();
+  if (!watching()) return;
+  const ViewConfig& config = setup_->config;
+  const Grouping& grouping = setup_->dataset->grouping();
+  EpochDetector::Options detector;
+  detector.names = grouping.sample_count();
+  detector.epoch_length = config.epoch_length;
+  detector.pad = config.epoch_pad;
+  detector.double_open = config.epoch_double_open;
+  detector_ = std::make_unique<EpochDetector>(detector);
+  SplitSuspicion::Options suspicion;
+  suspicion.names = grouping.sample_count();
+  suspicion.groups = grouping.group_count();
+  suspicion.length_configured = config.epoch_length != 0;
+  suspicion_ = std::make_unique<SplitSuspicion>(suspicion);
+  looked_up_.assign(grouping.sample_count(), false);
+}
+
+LedgerEpoch View::LedgerRecord() const {
+  LedgerEpoch record;
+  record.view = static_cast<uint8_t>(id_);
+  record.view_path = setup_->config.path;
+  record.names = setup_->dataset->grouping().sample_count();
+  record.fingerprint = setup_->dataset->catalogue().fingerprint();
+  record.epoch = epoch_;
+  record.binding = binding_->epoch();
+  record.seed = setup_->config.seed;
+  const absl::string_view policy = setup_->policy->name();
+  record.policy.assign(policy.data(), policy.size());
+  record.options_hash = OptionsHash(setup_->config);
+  record.substitute = setup_->config.substitute;
+  record.identity = binding_->identity();
+  record.carried = binding_->carried().pairs();
+  return record;
+}
+
+bool View::Resume(const LedgerState& last) {
+  // What the configuration asks for now, in the shape of a record; the epoch
+  // goes on only if it would bind the same names to the same samples.
+  const LedgerEpoch& then = last.begin;
+  const absl::string_view policy = setup_->policy->name();
+  if (then.fingerprint != setup_->dataset->catalogue().fingerprint() ||
+      then.names != setup_->dataset->grouping().sample_count() ||
+      then.seed != setup_->config.seed ||
+      absl::string_view(then.policy) != policy ||
+      then.options_hash != OptionsHash(setup_->config) ||
+      then.substitute != setup_->config.substitute) {
+    return false;
+  }
+  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);
+  if (!carried.ok()) return false;
+  binding_ = std::make_shared<const Binding>(
+      std::make_shared<const Plan>(setup_->dataset, setup_->policy,
+                                   setup_->config.seed, then.binding),
+      *std::move(carried), then.identity);
+  epoch_ = then.epoch;
+  waiting_ = false;
+  verdict_ = "";
+  WatchOpens();
+  if (detector_ != nullptr) {
+    const Binding& binding = *binding_;
+    std::vector<uint64_t> names;
+    last.consumed.ForEach([&](uint64_t sample) {
+      names.push_back(binding.NameOfSample(SampleId(sample)).value());
+    });
+    detector_->Restore(names);
+  }
+  return true;
+}
+
+void View::NoteRead() {
+  MutexLock lock(mu_);
+  read_ = true;
+  ever_read_ = true;
+}
+
+bool View::NothingWasRead() const {
+  if (read_) return false;
+  // Without opens a read of cached pages is not seen: a lookup may have led
+  // to one, once there can be such pages.
+  return sees_opens_ || !ever_read_ || !looked_;
+}
+
+absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
+  Prepared prepared;
+  prepared.request = request;
+  if (!request.config_changed) return prepared;
+  std::shared_ptr<const ViewSetup> now = setup();
+  ASSIGN_OR_RETURN(prepared.setup,
+                   MakeViewSetup(request.config, now->dataset->shared_catalogue(),
+                                 *source_, resolver_, now.get()));
+  return prepared;
+}
+
+void View::Install(Prepared prepared) {
+  {
+    MutexLock lock(mu_);
+    if (prepared.setup != nullptr) pending_ = std::move(prepared.setup);
+    const ControlRequest& request = prepared.request;
+    const bool moved = request.next_epoch || request.set_epoch.has_value();
+    if (!moved && (pending_ == nullptr || !NothingWasRead())) return;
+    Boundary boundary{epoch_, {}, verdict_};
+    if (moved) {
+      if (detector_ != nullptr) detector_->OnSignal();
+      boundary.verdict = "signal";
+      boundary.epoch =
+          request.set_epoch.value_or(Epoch(epoch_.value() + 1));
+    }
+    Begin(std::move(boundary));
+  }
+  rebound_();
+}
+
+ViewConfig View::config() const {
+  MutexLock lock(mu_);
+  return pending_ != nullptr ? pending_->config : setup_->config;
+}
+
+bool View::watches_opens() const {
+  MutexLock lock(mu_);
+  return setup_->rebinds() && setup_->config.epoch_advance == Advance::kAuto;
+}
+
+ViewEpochStatus View::EpochStatus() const {
+  MutexLock lock(mu_);
+  ViewEpochStatus status;
+  status.epoch = epoch_;
+  status.state = is_held_ ? "held" : "running";
+  if (waiting_ || pending_ != nullptr) status.state = "waiting";
+  status.verdict = verdict_;
+  status.held = held_;
+  status.hold_reason = hold_reason_;
+  status.carried = binding_->carried().size();
+  status.samples = setup_->dataset->grouping().sample_count();
+  if (detector_ != nullptr) {
+    status.consumed = detector_->seen_count();
+    status.rereads = rereads_;
+  }
+  status.violations = violations_;
+  status.suspended = !suspended_.empty();
+  if (!suspended_.empty()) status.warnings.push_back(suspended_);
+  if (!sees_opens_ && setup_->rebinds() &&
+      setup_->config.epoch_advance == Advance::kAuto) {
+    status.warnings.push_back(
+        "this mount does not see opens, so the epoch advances by the control "
+        "file only; mount with -o open=seen for epoch.advance = auto");
+  }
+  return status;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// One shuffled view: which sample each name shows in the live epoch, when the
+// next epoch begins, and what was consumed so far. Policies say orders, the
+// detector says when a pass has ended; the view joins them.
+#ifndef SHUFFLEFS_CORE_VIEW_H_
+#define SHUFFLEFS_CORE_VIEW_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/binding.h"
+#include "core/config.h"
+#include "core/epoch_detector.h"
+#include "core/ledger.h"
+#include "core/ledger_history.h"
+#include "core/mixing_line.h"
+#include "core/mutex.h"
+#include "core/reader_family.h"
+#include "core/split_suspicion.h"
+#include "core/types.h"
+#include "core/view_setup.h"
+
+namespace shufflefs {
+
+// What `status` says of a view's epoch. A figure that cannot be known is
+// empty: without opens nobody knows what was consumed.
+struct ViewEpochStatus {
+  Epoch epoch;
+  std::string state;    // waiting, running, held
+  std::string verdict;  // a, b, c, takeover, signal, or ""
+  uint64_t held = 0;
+  std::string hold_reason;
+  uint64_t carried = 0;
+  uint64_t samples = 0;
+  absl::optional<uint64_t> consumed;
+  absl::optional<uint64_t> rereads;
+  uint64_t violations = 0;
+  bool suspended = false;
+  std::vector<std::string> warnings;
+};
+
+// Thread-safe. Nothing blocks but Prepare and the first use
+// of a policy's tables.
+class View {
+ public:
+  struct Parts {
+    uint32_t id = 0;  // in the ledger; the place among the mount's views
+    std::shared_ptr<const ViewSetup> setup;
+    const SourceDir* source = nullptr;  // outlives the view
+    PolicyResolver resolver;
+    ReaderFamilies* families = nullptr;  // outlives the view
+    Ledger* ledger = nullptr;            // outlives the view; may be null
+    // Called, with no lock held, after names were bound anew and before the
+    // call that caused it returns: the kernel must look names up again.
+    std::function<void()> rebound;
+    bool sees_opens = true;
+    // Something was read before the catalogue was ready: the policy begins
+    // at the next boundary.
+    bool wait_for_boundary = false;
+  };
+  enum class OpenVerdict {
+    kServe,
+    kStale,  // the name was bound anew since it was looked up: ESTALE, once
+  };
+
+  // Continues the epoch that the ledger ends with, if it fits the setup.
+  explicit View(Parts parts);
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+
+  uint32_t id() const { return id_; }
+  std::string name() const;  // the path with '/' as '~'; "root" for ""
+
+  std::shared_ptr<const Binding> binding() const;
+  std::shared_ptr<const ViewSetup> setup() const;
+  // Epoch n of the plan with nothing carried: what `epoch/<n>/` shows.
+  std::shared_ptr<const Binding> FixedBinding(Epoch epoch) const;
+
+  struct Found {
+    EntryId shown;  // the file that the name shows in this epoch
+    bool rebinds;   // it may show another one in the next
+  };
+  // A LOOKUP binds the name.
+  Found Lookup(EntryId name);
+  // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`.
+  OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now);
+  // A READ of one of its files reached the daemon.
+  void NoteRead();
+
+  // A control write in two steps, so that several views change together or
+  // not at all. Prepare may take seconds and changes nothing; errors: as
+  // MakeViewSetup. Install takes effect at once if nothing of this epoch was
+  // read, else at the next boundary; a move of the epoch is a boundary.
+  struct Prepared {
+    std::shared_ptr<const ViewSetup> setup;  // null: as it is
+    ControlRequest request;
+  };
+  absl::StatusOr<Prepared> Prepare(const ControlRequest& request);
+  void Install(Prepared prepared);
+  // The configuration that runs, or is to run from the next boundary on.
+  ViewConfig config() const;
+
+  ViewEpochStatus EpochStatus() const;
+  // How well the live epoch's order mixes; see MixingLine.
+  std::string Mixing() const { return mixing_.Line(binding()); }
+  // Whether an epoch's end is to be found in the opens: names rebind and the
+  // epoch advances by itself.
+  bool watches_opens() const;
+
+ private:
+  struct Boundary {
+    Epoch epoch;
+    std::vector<CarriedPair> carried;
+    std::string verdict;
+  };
+  void Begin(Boundary boundary) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Hold(const EpochOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WatchOpens() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Resume(const LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Counts an open; true when names were bound anew.
+  bool Count(SampleId sample, int32_t pid, std::chrono::milliseconds now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void JudgeSplit(const EpochOutcome& outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Note(const absl::Status& appended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteSeen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool watching() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool NothingWasRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Constant after construction.
+  const uint32_t id_;
+  const SourceDir* const source_;
+  const PolicyResolver resolver_;
+  ReaderFamilies* const families_;
+  Ledger* const ledger_;
+  const std::function<void()> rebound_;
+  const bool sees_opens_;
+
+  mutable Mutex mu_;
+  std::shared_ptr<const ViewSetup> setup_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<const ViewSetup> pending_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<const Binding> binding_ ABSL_GUARDED_BY(mu_);
+  // Both null unless the epoch's end is to be found in the opens.
+  std::unique_ptr<EpochDetector> detector_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<SplitSuspicion> suspicion_ ABSL_GUARDED_BY(mu_);
+  // By sample: looked up in this epoch, or sent back to be.
+  std::vector<bool> looked_up_ ABSL_GUARDED_BY(mu_);
+  Epoch epoch_ ABSL_GUARDED_BY(mu_){0};  // counts held boundaries too
+  std::string verdict_ ABSL_GUARDED_BY(mu_);
+  std::string hold_reason_ ABSL_GUARDED_BY(mu_);
+  uint64_t held_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t rereads_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t violations_ ABSL_GUARDED_BY(mu_) = 0;
+  bool ledger_failed_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_held_ ABSL_GUARDED_BY(mu_) = false;
+  bool waiting_ ABSL_GUARDED_BY(mu_) = false;
+  std::string suspended_ ABSL_GUARDED_BY(mu_);  // why, "" if it is not
+  bool looked_ ABSL_GUARDED_BY(mu_) = false;    // a LOOKUP in this epoch
+  bool read_ ABSL_GUARDED_BY(mu_) = false;      // OPEN or READ in this epoch
+  bool ever_read_ ABSL_GUARDED_BY(mu_) = false;
+
+  mutable MixingCache mixing_;  // self-synchronised
+
+  mutable Mutex fixed_mu_;
+  // Most recently used first.
+  mutable std::list<std::shared_ptr<const Binding>> fixed_
+      ABSL_GUARDED_BY(fixed_mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_VIEW_H_

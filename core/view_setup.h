@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of a view that a configuration decides: its dataset, its policy and its
+// ranked names. Prepared as a whole, so that a policy switch either works or
+// changes nothing, and installed at an epoch boundary.
+#ifndef SHUFFLEFS_CORE_VIEW_SETUP_H_
+#define SHUFFLEFS_CORE_VIEW_SETUP_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/config.h"
+#include "core/dataset.h"
+#include "core/io/source_dir.h"
+#include "core/policy.h"
+#include "core/ranked_names.h"
+
+namespace shufflefs {
+
+struct ResolvedPolicy {
+  std::shared_ptr<const Policy> policy;  // never "auto"
+  std::string why;                       // one line for `status`
+};
+
+// Turns the policy that a configuration names, `auto` too, into one that
+// runs. May measure the device. Errors: InvalidArgument naming the key.
+using PolicyResolver = std::function<absl::StatusOr<ResolvedPolicy>(
+    const ViewConfig& config, const Dataset& dataset)>;
+
+struct ViewSetup {
+  ViewConfig config;
+  std::shared_ptr<const Dataset> dataset;
+  std::shared_ptr<const RankedNames> ranked;
+  std::shared_ptr<const Policy> policy;
+  std::string why;
+  std::string device;  // how addresses were found, "" when nobody asked
+
+  // Whether what a name shows depends on the epoch.
+  bool rebinds() const {
+    return dataset->moves() && config.layout == Layout::kTree &&
+           policy->consumption() != Consumption::kSource;
+  }
+};
+
+// Tells configurations apart that bind names differently beside the policy's
+// name, the seed and `substitute`.
+uint64_t OptionsHash(const ViewConfig& config);
+
+// Prepares a setup. Reads the groups file and, for policies by blocks, asks
+// the source for the device addresses of all samples, so this may take
+// seconds; call it from no thread that serves readers' requests but that of
+// a control write. `reuse` (may be null) gives its dataset to the new setup
+// when the keys that decide the dataset are the same.
+absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
+    const ViewConfig& config, std::shared_ptr<const Catalogue> catalogue,
+    const SourceDir& source, const PolicyResolver& resolver,
+    const ViewSetup* reuse);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_VIEW_SETUP_H_

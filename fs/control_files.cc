@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/control_files.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/status.h"
+#include "fs/order_text.h"
+#include "fs/status_json.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr ControlFileInfo kFiles[] = {
+    {ControlFile::kControl, "control", 0600, false},
+    {ControlFile::kError, "error", 0444, false},
+    {ControlFile::kToken, "token", 0600, true},
+    {ControlFile::kStatus, "status", 0444, false},
+    {ControlFile::kMetrics, "metrics", 0444, false},
+    {ControlFile::kOrder, "order", 0444, true},
+};
+
+absl::Status NotReady() {
+  return ErrnoStatus(EAGAIN, "the catalogue is still being made");
+}
+
+}  // namespace
+
+absl::Span<const ControlFileInfo> ControlFileTable() { return kFiles; }
+
+absl::optional<ControlFile> FindControlFile(absl::string_view name) {
+  for (const ControlFileInfo& info : kFiles) {
+    if (name == info.name) return info.file;
+  }
+  return absl::nullopt;
+}
+
+ControlFiles::ControlFiles(Parts parts) : parts_(std::move(parts)) {}
+
+void ControlFiles::SetSpace(const Space* space) {
+  MutexLock lock(mu_);
+  space_ = space;
+}
+
+void ControlFiles::AddWarning(std::string warning) {
+  MutexLock lock(mu_);
+  warnings_.push_back(std::move(warning));
+}
+
+void ControlFiles::SetIndexing(std::string progress) {
+  MutexLock lock(mu_);
+  indexing_ = std::move(progress);
+}
+
+std::vector<View*> ControlFiles::Meant(int view) const {
+  MutexLock lock(mu_);
+  std::vector<View*> views;
+  if (space_ == nullptr) return views;
+  for (const std::unique_ptr<View>& each : space_->views()) {
+    if (view < 0 || static_cast<int>(each->id()) == view) {
+      views.push_back(each.get());
+    }
+  }
+  return views;
+}
+
+absl::StatusOr<std::string> ControlFiles::Render(ControlFile file,
+                                                 int view) const {
+  const std::vector<View*> views = Meant(view);
+  switch (file) {
+    case ControlFile::kStatus:
+      return RenderStatus(view);
+    case ControlFile::kMetrics:
+      return parts_.metrics->Prometheus();
+    case ControlFile::kControl:
+      return RenderControl(view);
+    case ControlFile::kError: {
+      MutexLock lock(mu_);
+      return error_.empty() ? error_ : absl::StrCat(error_, "\n");
+    }
+    case ControlFile::kToken:
+    case ControlFile::kOrder:
+      if (views.size() != 1) {
+        return absl::NotFoundError("needs one view: see .shufflefs/view/");
+      }
+      return file == ControlFile::kToken ? RenderToken(*views[0])
+                                         : OrderText(*views[0]->binding());
+  }
+  return absl::NotFoundError("no such control file");
+}
+
+std::string ControlFiles::RenderControl(int view) const {
+  const std::vector<View*> views = Meant(view);
+  std::string text;
+  for (const View* each : views) {
+    text += parts_.text.render(parts_.config, each->config());
+  }
+  if (views.empty()) {
+    for (const ViewConfig& config : parts_.config.views) {
+      text += parts_.text.render(parts_.config, config);
+    }
+  }
+  return text;
+}
+
+std::string ControlFiles::RenderToken(const View& view) const {
+  const std::shared_ptr<const Binding> binding = view.binding();
+  const ViewEpochStatus status = view.EpochStatus();
+  return absl::StrCat(
+      absl::Hex(binding->plan().dataset().catalogue().fingerprint(),
+                absl::kZeroPad16),
+      " ", view.config().policy, " ", view.config().seed.value(), " ",
+      status.epoch.value(), " ", status.consumed.value_or(0), "\n");
+}
+
+std::string ControlFiles::RenderStatus(int view) const {
+  StatusParts status;
+  status.version = parts_.version;
+  status.source = parts_.config.source;
+  status.config = &parts_.config;
+  status.metrics = parts_.metrics;
+  {
+    MutexLock lock(mu_);
+    status.space = space_;
+    status.warnings = warnings_;
+    status.indexing = indexing_;
+  }
+  return StatusJson(status, view);
+}
+
+absl::Status ControlFiles::Write(ControlFile file, int view,
+                                 absl::string_view text) {
+  const std::vector<View*> views = Meant(view);
+  absl::Status done;
+  if (views.empty()) {
+    done = NotReady();
+  } else if (file == ControlFile::kControl) {
+    done = WriteControl(views, text);
+  } else if (views.size() == 1) {
+    done = WriteToken(*views[0], text);
+  } else {
+    done = absl::InvalidArgumentError("token: needs one view");
+  }
+  MutexLock lock(mu_);
+  error_ = done.ok() ? "" : std::string(done.message());
+  for (char& c : error_) {
+    if (c == '\n') c = ' ';  // one line
+  }
+  return done;
+}
+
+absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
+                                        absl::string_view text) {
+  std::vector<ControlRequest> requests;
+  for (const View* view : views) {
+    ASSIGN_OR_RETURN(ControlRequest request,
+                     parts_.text.parse(text, view->config()));
+    requests.push_back(std::move(request));
+  }
+  // Prepare all before any is installed: all or nothing over the views too.
+  std::vector<View::Prepared> prepared;
+  for (size_t i = 0; i < views.size(); ++i) {
+    ASSIGN_OR_RETURN(View::Prepared each, views[i]->Prepare(requests[i]));
+    prepared.push_back(std::move(each));
+  }
+  for (size_t i = 0; i < views.size(); ++i) {
+    views[i]->Install(std::move(prepared[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {
+  const std::vector<std::string> fields = absl::StrSplit(
+      absl::StripAsciiWhitespace(text), absl::ByAnyChar(" \t"),
+      absl::SkipEmpty());
+  uint64_t fingerprint = 0, seed = 0, epoch = 0, position = 0;
+  if (fields.size() != 5 ||
+      !absl::SimpleHexAtoi(fields[0], &fingerprint) ||
+      !absl::SimpleAtoi(fields[2], &seed) ||
+      !absl::SimpleAtoi(fields[3], &epoch) ||
+      !absl::SimpleAtoi(fields[4], &position)) {
+    return absl::InvalidArgumentError(
+        "token: want `fingerprint policy seed epoch position`");
+  }
+  if (fingerprint !=
+      view.binding()->plan().dataset().catalogue().fingerprint()) {
+    return absl::InvalidArgumentError(
+        "token: it was saved with another state of the dataset");
+  }
+  ControlRequest request;
+  request.config = view.config();
+  request.config.policy = fields[1];
+  request.config.seed = Seed(seed);
+  request.set_epoch = Epoch(epoch);
+  request.config_changed = true;
+  ASSIGN_OR_RETURN(View::Prepared prepared, view.Prepare(request));
+  view.Install(std::move(prepared));
+  return absl::OkStatus();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of the control files and what writing to them does.
+#ifndef SHUFFLEFS_FS_CONTROL_FILES_H_
+#define SHUFFLEFS_FS_CONTROL_FILES_H_
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/config.h"
+#include "core/metrics.h"
+#include "core/mutex.h"
+#include "fs/space.h"
+
+namespace shufflefs {
+
+enum class ControlFile { kControl, kError, kToken, kStatus, kMetrics, kOrder };
+
+struct ControlFileInfo {
+  ControlFile file;
+  const char* name;
+  mode_t mode;
+  bool per_view;  // exists only where one view is meant
+};
+
+absl::Span<const ControlFileInfo> ControlFileTable();
+absl::optional<ControlFile> FindControlFile(absl::string_view name);
+
+// How configurations become text and back; mount-tools knows the keys.
+struct ControlText {
+  std::function<absl::StatusOr<ControlRequest>(absl::string_view text,
+                                               const ViewConfig& current)>
+      parse;
+  std::function<std::string(const MountConfig&, const ViewConfig&)> render;
+};
+
+// Thread-safe. Render and Write may take as long as the policy's tables or a
+// regrouping of the dataset do.
+class ControlFiles {
+ public:
+  struct Parts {
+    MountConfig config;
+    std::string version;
+    ControlText text;
+    const Metrics* metrics = nullptr;  // outlives the object
+  };
+  explicit ControlFiles(Parts parts);
+
+  void SetSpace(const Space* space);  // outlives the object
+  void AddWarning(std::string warning);
+  // The catalogue failed: `status` and `error` say why.
+  void SetIndexing(std::string progress);
+
+  // `view` -1 means the mount. NotFound where the file needs one view.
+  absl::StatusOr<std::string> Render(ControlFile file, int view) const;
+  // All or nothing over the views that are meant; a refusal is kept as the
+  // text of `error`.
+  absl::Status Write(ControlFile file, int view, absl::string_view text);
+
+ private:
+  std::vector<View*> Meant(int view) const;
+  absl::Status WriteControl(const std::vector<View*>& views,
+                            absl::string_view text);
+  absl::Status WriteToken(View& view, absl::string_view text);
+  std::string RenderControl(int view) const;
+  std::string RenderToken(const View& view) const;
+  std::string RenderStatus(int view) const;
+
+  // Constant after construction.
+  const Parts parts_;
+
+  mutable Mutex mu_;
+  const Space* space_ ABSL_GUARDED_BY(mu_) = nullptr;
+  std::string error_ ABSL_GUARDED_BY(mu_);
+  std::string indexing_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_CONTROL_FILES_H_

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/filesystem.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr char kSampleXattr[] = "user.shufflefs.sample";
+
+absl::Status ReadOnly() {
+  return ErrnoStatus(EROFS, "the source is never written");
+}
+
+std::chrono::milliseconds Now() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now().time_since_epoch());
+}
+
+}  // namespace
+
+Filesystem::Filesystem(const Parts& parts)
+    : parts_(parts),
+      pass_(*parts.source),
+      control_dir_(*parts.control, parts.owner) {}
+
+void Filesystem::Begin(std::unique_ptr<Space> space,
+                       bool kernel_knows_epochs) {
+  space_owner_ = std::move(space);
+  tree_owner_ = std::make_unique<Tree>(*space_owner_,
+                                       kernel_knows_epochs ? kForLife : 0);
+  control_dir_.SetSpace(space_owner_.get(), tree_owner_.get());
+  parts_.control->SetSpace(space_owner_.get());
+  tree_.store(tree_owner_.get(), std::memory_order_release);
+  space_.store(space_owner_.get(), std::memory_order_release);
+}
+
+absl::optional<Node> Filesystem::Translate(Node node) {
+  const Space* known = space();
+  if (known == nullptr || node.kind != NodeKind::kPassThrough) {
+    return absl::nullopt;
+  }
+  const absl::optional<DirId> dir =
+      known->catalogue().FindDir(pass_.Path(node.id));
+  if (!dir) return absl::nullopt;
+  return Node{NodeKind::kLiveDir, 0, 0, dir->value()};
+}
+
+absl::StatusOr<NodeReply> Filesystem::Lookup(uint64_t parent,
+                                             absl::string_view name) {
+  Node node = UnpackNode(parent);
+  const bool at_root = node == Node{};
+  if (at_root && name == kControlName) return control_dir_.Root();
+  if (node.kind == NodeKind::kControlDir) {
+    return control_dir_.Lookup(node, name);
+  }
+  if (at_root) {
+    if (const absl::optional<Node> pin = pins_.Lookup(name)) {
+      return NodeReply{PackNode(*pin), Pins::DirStat(*pin, parts_.owner.uid),
+                       kForLife, kForLife};
+    }
+  }
+  if (node.kind == NodeKind::kPinDir) {
+    const absl::optional<Node> pinned = pins_.Pinned(node, name);
+    if (!pinned) return ErrnoStatus(ENOENT, name);
+    ASSIGN_OR_RETURN(NodeReply reply, GetAttributes(PackNode(*pinned)));
+    reply.entry_seconds = kForLife;
+    return reply;
+  }
+  if (const absl::optional<Node> dir = Translate(node)) node = *dir;
+  Tree* tree = tree_.load(std::memory_order_acquire);
+  if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
+    return tree->Lookup(node, name);
+  }
+  return LookupPassThrough(at_root ? 0 : node.id, name);
+}
+
+absl::StatusOr<NodeReply> Filesystem::LookupPassThrough(
+    uint32_t parent, absl::string_view name) {
+  ASSIGN_OR_RETURN(PassThrough::Found found, pass_.Lookup(parent, name));
+  const Node node{NodeKind::kPassThrough, 0, 0, found.id};
+  struct stat st = found.attributes;
+  if (!S_ISDIR(st.st_mode)) st.st_mode &= ~0222u;
+  return NodeReply{PackNode(node), st, 0, 0};
+}
+
+void Filesystem::Forget(uint64_t nodeid, uint64_t count) {
+  const Node node = UnpackNode(nodeid);
+  if (node.kind == NodeKind::kPassThrough) pass_.Forget(node.id, count);
+  if (node.kind == NodeKind::kControlFile) control_dir_.Forget(node, count);
+}
+
+absl::StatusOr<NodeReply> Filesystem::GetAttributes(uint64_t nodeid) {
+  const Node node = UnpackNode(nodeid);
+  Tree* tree = tree_.load(std::memory_order_acquire);
+  NodeReply reply{nodeid, {}, 0, kForLife};
+  switch (node.kind) {
+    case NodeKind::kControlDir:
+    case NodeKind::kControlFile: {
+      ASSIGN_OR_RETURN(reply.attributes, control_dir_.Attributes(node));
+      return reply;
+    }
+    case NodeKind::kPinDir:
+      reply.attributes = Pins::DirStat(node, parts_.owner.uid);
+      return reply;
+    case NodeKind::kPassThrough:
+      break;
+    default:
+      if (tree == nullptr) break;
+      ASSIGN_OR_RETURN(reply.attributes, tree->Attributes(node));
+      return reply;
+  }
+  const bool is_pass = node.kind == NodeKind::kPassThrough;
+  ASSIGN_OR_RETURN(reply.attributes, pass_.Stat(is_pass ? node.id : 0));
+  if (!S_ISDIR(reply.attributes.st_mode)) reply.attributes.st_mode &= ~0222u;
+  reply.attribute_seconds = 0;
+  return reply;
+}
+
+absl::StatusOr<NodeReply> Filesystem::SetAttributes(uint64_t nodeid,
+                                                    bool only_size) {
+  if (!only_size) return ReadOnly();
+  RETURN_IF_ERROR(control_dir_.CheckWritable(UnpackNode(nodeid)));
+  return GetAttributes(nodeid);
+}
+
+absl::StatusOr<std::string> Filesystem::ReadLink(uint64_t nodeid) {
+  const Node node = UnpackNode(nodeid);
+  if (node.kind == NodeKind::kPassThrough) return pass_.ReadLink(node.id);
+  const Space* known = space();
+  if (known == nullptr || (node.kind != NodeKind::kLiveFile &&
+                           node.kind != NodeKind::kFixedFile)) {
+    return ErrnoStatus(EINVAL, "not a link");
+  }
+  return parts_.source->ReadLink(known->catalogue().path(EntryId(node.id)));
+}
+
+absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(
+    uint64_t nodeid) {
+  Node node = UnpackNode(nodeid);
+  if (node.kind == NodeKind::kControlDir) return control_dir_.OpenDir(node);
+  if (node.kind == NodeKind::kPinDir) return pins_.List(node);
+  if (const absl::optional<Node> dir = Translate(node)) node = *dir;
+  Tree* tree = tree_.load(std::memory_order_acquire);
+  if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
+    return tree->OpenDir(node);
+  }
+  return pass_.List(node.kind == NodeKind::kPassThrough ? node.id : 0);
+}
+
+bool Filesystem::OpensAreUnseen() const {
+  if (parts_.open == OpenMode::kSeen) return false;
+  if (parts_.open == OpenMode::kUnseen) return true;
+  const Space* known = space();
+  return known != nullptr && !known->sees_opens();  // else not known yet
+}
+
+absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
+                                           int32_t pid) {
+  const Node node = UnpackNode(nodeid);
+  if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0) {
+    RETURN_IF_ERROR(control_dir_.CheckWritable(node));
+  }
+  if (OpensAreUnseen()) return OpenReply{.unseen = true};
+  const Space* known = space();
+  if (node.kind == NodeKind::kLiveFile && known != nullptr) {
+    const EntryId file(node.id);
+    View* view = known->view_of(known->catalogue().parent(file));
+    if (view != nullptr &&
+        view->Open(file, pid, Now()) == View::OpenVerdict::kStale) {
+      parts_.metrics->Add(Counter::kStaleOpens);
+      return ErrnoStatus(ESTALE, "the name was bound anew");
+    }
+  }
+  return OpenReply{.keep_cache = node.kind != NodeKind::kPassThrough};
+}
+
+absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
+                                        absl::Span<char> out) {
+  const Node node = UnpackNode(nodeid);
+  if (node.kind == NodeKind::kControlFile) {
+    return control_dir_.Read(node, offset, out);
+  }
+  if (node.kind == NodeKind::kPassThrough) {
+    return pass_.Read(node.id, offset, out);
+  }
+  const Space* known = space();
+  if (known == nullptr || (node.kind != NodeKind::kLiveFile &&
+                           node.kind != NodeKind::kFixedFile)) {
+    return ErrnoStatus(EISDIR, "read");
+  }
+  const EntryId file(node.id);
+  if (known->catalogue().kind(file) != EntryKind::kFile) {
+    return ErrnoStatus(EINVAL, "not a regular file");
+  }
+  if (node.kind == NodeKind::kLiveFile) {
+    View* view = known->view_of(known->catalogue().parent(file));
+    if (view != nullptr) view->NoteRead();
+    pins_.NoteRead(file);
+  }
+  parts_.metrics->stall().Enter();
+  absl::StatusOr<size_t> got = known->files().Read(file, offset, out);
+  parts_.metrics->stall().Leave();
+  if (got.ok()) parts_.metrics->Add(Counter::kServedBytes, *got);
+  return got;
+}
+
+absl::Status Filesystem::Write(uint64_t nodeid, absl::string_view text) {
+  return control_dir_.Write(UnpackNode(nodeid), text);
+}
+
+absl::StatusOr<std::string> Filesystem::GetXattr(uint64_t nodeid,
+                                                 absl::string_view name) {
+  const Node node = UnpackNode(nodeid);
+  const Space* known = space();
+  const bool is_file = node.kind == NodeKind::kLiveFile ||
+                       node.kind == NodeKind::kFixedFile;
+  if (name != kSampleXattr || known == nullptr || !is_file) {
+    return ErrnoStatus(ENODATA, name);
+  }
+  return known->catalogue().path(EntryId(node.id));
+}
+
+absl::StatusOr<struct statvfs> Filesystem::StatFs() {
+  struct statvfs st;
+  if (fstatvfs(parts_.source->fd(), &st) != 0) {
+    return ErrnoStatus(errno, parts_.source->path());
+  }
+  st.f_namemax = 255;
+  return st;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The filesystem's operations, free of FUSE: each takes unpacked arguments,
+// gives a value or a Status, and hands on to the room that knows the node:
+// the catalogue's tree, the control directory, or the source as it is while
+// the catalogue is being made.
+#ifndef SHUFFLEFS_FS_FILESYSTEM_H_
+#define SHUFFLEFS_FS_FILESYSTEM_H_
+
+#include <sys/statvfs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/config.h"
+#include "core/io/source_dir.h"
+#include "core/metrics.h"
+#include "fs/control_dir.h"
+#include "fs/control_files.h"
+#include "fs/dir_handle.h"
+#include "fs/node_id.h"
+#include "fs/pass_through.h"
+#include "fs/pins.h"
+#include "fs/reply_types.h"
+#include "fs/space.h"
+#include "fs/tree.h"
+
+namespace shufflefs {
+
+// Thread-safe. Read may block for the source; nothing else does once the
+// space is there (until then everything may).
+class Filesystem {
+ public:
+  struct Parts {
+    const SourceDir* source = nullptr;    // outlives the filesystem
+    ControlFiles* control = nullptr;      // outlives the filesystem
+    Metrics* metrics = nullptr;           // outlives the filesystem
+    ControlDir::Owner owner;
+    OpenMode open = OpenMode::kAuto;
+  };
+  explicit Filesystem(const Parts& parts);
+
+  // The catalogue is ready: from now on names come from it. Called once.
+  // `kernel_knows_epochs`: names are looked up again when it is told to;
+  // otherwise it must not believe a name that may rebind.
+  void Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs);
+  // Null until then.
+  const Space* space() const { return space_.load(std::memory_order_acquire); }
+  bool anything_was_read() const { return pass_.anything_was_read(); }
+
+  absl::StatusOr<NodeReply> Lookup(uint64_t parent, absl::string_view name);
+  void Forget(uint64_t nodeid, uint64_t count);
+  absl::StatusOr<NodeReply> GetAttributes(uint64_t nodeid);
+  // Truncating a control file is allowed and changes nothing; all else EROFS.
+  absl::StatusOr<NodeReply> SetAttributes(uint64_t nodeid, bool only_size);
+  absl::StatusOr<std::string> ReadLink(uint64_t nodeid);
+  absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(uint64_t nodeid);
+  // `pid`: the opening thread, 0 if hidden.
+  absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
+  absl::StatusOr<size_t> Read(uint64_t nodeid, uint64_t offset,
+                              absl::Span<char> out);
+  absl::Status Write(uint64_t nodeid, absl::string_view text);
+  absl::StatusOr<std::string> GetXattr(uint64_t nodeid,
+                                       absl::string_view name);
+  absl::StatusOr<struct statvfs> StatFs();
+
+  Pins& pins() { return pins_; }
+
+ private:
+  absl::StatusOr<NodeReply> LookupPassThrough(uint32_t parent,
+                                              absl::string_view name);
+  // The catalogue's directory of a pass-through node, once that is ready.
+  absl::optional<Node> Translate(Node node);
+  bool OpensAreUnseen() const;
+
+  // Constant after construction.
+  const Parts parts_;
+
+  // Self-synchronised.
+  PassThrough pass_;
+  ControlDir control_dir_;
+  Pins pins_;
+  std::atomic<const Space*> space_{nullptr};
+  std::atomic<Tree*> tree_{nullptr};
+
+  // Set once, before space_ and tree_ publish them.
+  std::unique_ptr<Space> space_owner_;
+  std::unique_ptr<Tree> tree_owner_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_FILESYSTEM_H_

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/fuse_ops.h"
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/fuse_reply.h"
+
+namespace shufflefs {
+namespace {
+
+Filesystem& Fs(fuse_req_t req) { return *Context(req).filesystem; }
+
+void Init(void* userdata, fuse_conn_info* conn) {
+  // A nodeid has one content for life: asking for its attributes before each
+  // read to find out whether pages are stale would be for nothing.
+  conn->want &= ~FUSE_CAP_AUTO_INVAL_DATA;
+  // O_TRUNC must come as SETATTR, which is refused: with opens unseen the
+  // kernel would else empty a file's cached size by itself.
+  conn->want &= ~FUSE_CAP_ATOMIC_O_TRUNC;
+  // Splicing from a file is the slowest way to reply (notes: 0.08x), and it
+  // steals pages from the source's cache.
+  conn->want &= ~(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+                  FUSE_CAP_SPLICE_MOVE);
+  // A link's target is part of its content, so it does not change.
+  conn->want |= conn->capable & FUSE_CAP_CACHE_SYMLINKS;
+  conn->max_readahead = 1 << 20;
+  conn->max_background = 64;
+  conn->congestion_threshold = 48;
+  static_cast<FuseContext*>(userdata)->initialised(conn->proto_minor);
+}
+
+void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  Timer timer(req, Latency::kLookup, Counter::kLookups);
+  ReplyEntry(req, Fs(req).Lookup(parent, name));
+}
+
+void Forget(fuse_req_t req, fuse_ino_t ino, uint64_t count) {
+  Fs(req).Forget(ino, count);
+  fuse_reply_none(req);
+}
+
+void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
+  for (size_t i = 0; i < count; ++i) {
+    Fs(req).Forget(forgets[i].ino, forgets[i].nlookup);
+  }
+  fuse_reply_none(req);
+}
+
+void GetAttr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
+  Context(req).metrics->Add(Counter::kGetattrs);
+  ReplyAttributes(req, Fs(req).GetAttributes(ino));
+}
+
+void SetAttr(fuse_req_t req, fuse_ino_t ino, struct stat*, int to_set,
+             fuse_file_info*) {
+  const int harmless = FUSE_SET_ATTR_SIZE | FUSE_SET_ATTR_MTIME_NOW |
+                       FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME;
+  const bool only_size =
+      (to_set & FUSE_SET_ATTR_SIZE) != 0 && (to_set & ~harmless) == 0;
+  ReplyAttributes(req, Fs(req).SetAttributes(ino, only_size));
+}
+
+void ReadLink(fuse_req_t req, fuse_ino_t ino) {
+  const absl::StatusOr<std::string> target = Fs(req).ReadLink(ino);
+  if (!target.ok()) return ReplyError(req, "readlink", target.status());
+  fuse_reply_readlink(req, target->c_str());
+}
+
+void Open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
+  Timer timer(req, Latency::kOpen, Counter::kOpens);
+  const absl::StatusOr<OpenReply> reply =
+      Fs(req).Open(ino, info->flags, fuse_req_ctx(req)->pid);
+  if (!reply.ok()) return ReplyError(req, "open", reply.status());
+  if (reply->unseen) {
+    fuse_reply_err(req, ENOSYS);
+    return;
+  }
+  info->keep_cache = reply->keep_cache;
+  info->noflush = 1;
+  fuse_reply_open(req, info);
+}
+
+void Read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+          fuse_file_info*) {
+  Timer timer(req, Latency::kRead, Counter::kReads);
+  thread_local std::vector<char> buffer;
+  if (buffer.size() < size) buffer.resize(size);
+  const absl::StatusOr<size_t> got =
+      Fs(req).Read(ino, offset, absl::MakeSpan(buffer.data(), size));
+  if (!got.ok()) return ReplyError(req, "read", got.status());
+  fuse_reply_buf(req, buffer.data(), *got);
+}
+
+void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size,
+           off_t, fuse_file_info*) {
+  const absl::Status done = Fs(req).Write(ino, absl::string_view(data, size));
+  if (!done.ok()) return ReplyError(req, "write", done);
+  fuse_reply_write(req, size);
+}
+
+void OpenDir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
+  absl::StatusOr<std::unique_ptr<DirHandle>> dir = Fs(req).OpenDir(ino);
+  if (!dir.ok()) return ReplyError(req, "opendir", dir.status());
+  info->fh = reinterpret_cast<uint64_t>(dir->release());
+  fuse_reply_open(req, info);
+}
+
+void ReadDir(fuse_req_t req, fuse_ino_t, size_t size, off_t offset,
+             fuse_file_info* info) {
+  Timer timer(req, Latency::kReaddir, Counter::kReaddirs);
+  ReplyDirectory(req, *reinterpret_cast<DirHandle*>(info->fh),
+                 DirRequest{size, static_cast<uint64_t>(offset), false});
+}
+
+void ReadDirPlus(fuse_req_t req, fuse_ino_t, size_t size, off_t offset,
+                 fuse_file_info* info) {
+  Timer timer(req, Latency::kReaddir, Counter::kReaddirs);
+  ReplyDirectory(req, *reinterpret_cast<DirHandle*>(info->fh),
+                 DirRequest{size, static_cast<uint64_t>(offset), true});
+}
+
+void ReleaseDir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
+  delete reinterpret_cast<DirHandle*>(info->fh);
+  fuse_reply_err(req, 0);
+}
+
+void StatFs(fuse_req_t req, fuse_ino_t) {
+  const absl::StatusOr<struct statvfs> st = Fs(req).StatFs();
+  if (!st.ok()) return ReplyError(req, "statfs", st.status());
+  fuse_reply_statfs(req, &*st);
+}
+
+void GetXattr(fuse_req_t req, fuse_ino_t ino, const char* name, size_t size) {
+  const absl::StatusOr<std::string> value = Fs(req).GetXattr(ino, name);
+  if (!value.ok()) return ReplyError(req, "getxattr", value.status());
+  if (size == 0) {
+    fuse_reply_xattr(req, value->size());
+  } else if (size < value->size()) {
+    fuse_reply_err(req, ERANGE);
+  } else {
+    fuse_reply_buf(req, value->data(), value->size());
+  }
+}
+
+void ListXattr(fuse_req_t req, fuse_ino_t, size_t size) {
+  // user.shufflefs.sample is answered but not listed: cp -a would copy it.
+  if (size == 0) {
+    fuse_reply_xattr(req, 0);
+  } else {
+    fuse_reply_buf(req, nullptr, 0);
+  }
+}
+
+// Every call that would change something. The arguments do not matter.
+template <typename... Args>
+void Refuse(fuse_req_t req, Args...) {
+  fuse_reply_err(req, EROFS);
+}
+
+}  // namespace
+
+const fuse_lowlevel_ops& FuseOps() {
+  static const fuse_lowlevel_ops ops = [] {
+    fuse_lowlevel_ops o = {};
+    o.init = Init;
+    o.lookup = Lookup;
+    o.forget = Forget;
+    o.forget_multi = ForgetMulti;
+    o.getattr = GetAttr;
+    o.setattr = SetAttr;
+    o.readlink = ReadLink;
+    o.open = Open;
+    o.read = Read;
+    o.write = Write;
+    o.opendir = OpenDir;
+    o.readdir = ReadDir;
+    o.readdirplus = ReadDirPlus;
+    o.releasedir = ReleaseDir;
+    o.statfs = StatFs;
+    o.getxattr = GetXattr;
+    o.listxattr = ListXattr;
+    o.mknod = Refuse;
+    o.mkdir = Refuse;
+    o.unlink = Refuse;
+    o.rmdir = Refuse;
+    o.symlink = Refuse;
+    o.rename = Refuse;
+    o.link = Refuse;
+    o.setxattr = Refuse;
+    o.removexattr = Refuse;
+    o.create = Refuse;
+    o.fallocate = Refuse;
+    return o;
+  }();
+  return ops;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The FUSE adapter: each callback unpacks its arguments, calls the
+// filesystem, and replies. Nothing else in fs knows FUSE but the session.
+#ifndef SHUFFLEFS_FS_FUSE_OPS_H_
+#define SHUFFLEFS_FS_FUSE_OPS_H_
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+
+#include <functional>
+
+#include "core/metrics.h"
+#include "fs/filesystem.h"
+
+namespace shufflefs {
+
+// What a request finds as its user data.
+struct FuseContext {
+  Filesystem* filesystem = nullptr;
+  Metrics* metrics = nullptr;
+  // The kernel's protocol is known; called once, from the INIT request.
+  std::function<void(uint32_t proto_minor)> initialised;
+};
+
+const fuse_lowlevel_ops& FuseOps();
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_FUSE_OPS_H_

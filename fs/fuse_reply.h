@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replies to the kernel: values and Status into FUSE's structures, one log
+// line and one counter for each failure that is not part of normal life.
+#ifndef SHUFFLEFS_FS_FUSE_REPLY_H_
+#define SHUFFLEFS_FS_FUSE_REPLY_H_
+
+#include <chrono>
+
+#include "absl/status/statusor.h"
+#include "fs/fuse_ops.h"
+
+namespace shufflefs {
+
+FuseContext& Context(fuse_req_t req);
+
+void ReplyError(fuse_req_t req, const char* operation,
+                const absl::Status& status);
+void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
+void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
+
+struct DirRequest {
+  size_t bytes = 0;
+  uint64_t offset = 0;
+  bool plus = false;  // with attributes and nodeids
+};
+void ReplyDirectory(fuse_req_t req, const DirHandle& dir,
+                    const DirRequest& request);
+
+// Counts a request and the time until the end of its callback.
+class Timer {
+ public:
+  Timer(fuse_req_t req, Latency latency, Counter counter);
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  Metrics& metrics_;
+  const Latency latency_;
+  const std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_FUSE_REPLY_H_

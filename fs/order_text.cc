@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/order_text.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace shufflefs {
+namespace {
+
+void AppendPath(const std::string& path, std::string& out) {
+  for (const char c : path) {
+    switch (c) {
+      case '\t':
+        out += "\\t";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      default:
+        out += c;
+    }
+  }
+}
+
+}  // namespace
+
+std::string OrderText(const Binding& binding) {
+  const Dataset& dataset = binding.plan().dataset();
+  const Grouping& grouping = dataset.grouping();
+  const Order& order = binding.plan().view_order();
+  std::string text;
+  for (uint64_t rank = 0; rank < order.size(); ++rank) {
+    const SampleId sample(order.SampleAt(rank));
+    const SampleId name = binding.NameOfSample(sample);
+    const GroupId id = grouping.group_of(sample);
+    const Grouping::Group& group = grouping.group(id);
+    for (uint32_t column = 0; column < group.columns; ++column) {
+      const auto path = [&](SampleId which) {
+        return dataset.catalogue().path(grouping.member(
+            id, which.value() - group.first_sample, column));
+      };
+      absl::StrAppend(&text, rank, "\t");
+      AppendPath(path(name), text);
+      text += '\t';
+      AppendPath(path(sample), text);
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of the control file `order`.
+#ifndef SHUFFLEFS_FS_ORDER_TEXT_H_
+#define SHUFFLEFS_FS_ORDER_TEXT_H_
+
+#include <string>
+
+#include "core/binding.h"
+
+namespace shufflefs {
+
+// `rank TAB name TAB sample` a line, in the plan's order of samples: the file
+// `sample` is shown under `name`. Paths are relative to the source; tab,
+// newline and backslash in them stand as \t, \n and \\. Of a sample of
+// several files each has its line.
+std::string OrderText(const Binding& binding);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_ORDER_TEXT_H_

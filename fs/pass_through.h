@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source as it is, by path, while the catalogue of a large tree is still
+// being made. Names and bytes are the source's; nothing is shuffled.
+#ifndef SHUFFLEFS_FS_PASS_THROUGH_H_
+#define SHUFFLEFS_FS_PASS_THROUGH_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/io/source_dir.h"
+#include "core/mutex.h"
+#include "fs/dir_handle.h"
+
+namespace shufflefs {
+
+// Thread-safe. Nodes are counted: each Lookup adds one reference, Forget
+// takes them back. Node 0 is the root and stays. All calls may block for the
+// device, none holds the lock meanwhile. Errors carry the source's errno.
+class PassThrough {
+ public:
+  struct Found {
+    uint32_t id = 0;
+    struct stat attributes = {};
+  };
+  explicit PassThrough(const SourceDir& source);  // outlives the object
+
+  absl::StatusOr<Found> Lookup(uint32_t parent, absl::string_view name);
+  void Forget(uint32_t id, uint64_t count);
+
+  absl::StatusOr<struct stat> Stat(uint32_t id) const;
+  absl::StatusOr<std::unique_ptr<DirHandle>> List(uint32_t id) const;
+  absl::StatusOr<std::string> ReadLink(uint32_t id) const;
+  // ESTALE when the path names another file by now.
+  absl::StatusOr<size_t> Read(uint32_t id, uint64_t offset,
+                              absl::Span<char> out) const;
+  // Relative to the source; "" for the root.
+  std::string Path(uint32_t id) const;
+  bool anything_was_read() const;
+
+ private:
+  struct Entry {
+    uint32_t parent = 0;
+    std::string name;
+    uint64_t references = 0;
+    dev_t dev = 0;
+    ino_t ino = 0;
+  };
+  std::string PathLocked(uint32_t id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const SourceDir& source_;
+
+  mutable Mutex mu_;
+  absl::flat_hash_map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> ids_
+      ABSL_GUARDED_BY(mu_);
+  uint32_t next_ ABSL_GUARDED_BY(mu_) = 1;
+  mutable bool read_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_PASS_THROUGH_H_

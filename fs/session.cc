@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/session.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <deque>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/log.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "core/thread.h"
+#include "fs/fuse_ops.h"
+
+namespace shufflefs {
+namespace {
+
+// FUSE_NOTIFY_INC_EPOCH is a bare header; libfuse 3.18 has a call for it,
+// older ones let us write it.
+constexpr int32_t kNotifyIncEpoch = 8;
+constexpr uint32_t kProtocolWithEpochs = 44;
+constexpr int kReadAheadKb = 1024;
+
+struct NotifyHeader {
+  uint32_t length = sizeof(NotifyHeader);
+  int32_t code = kNotifyIncEpoch;
+  uint64_t unique = 0;
+};
+
+// A comma in a name would end the mount option.
+std::string OptionText(absl::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == ',' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+class FuseSession : public Session {
+ public:
+  explicit FuseSession(const Options& options) : options_(options) {
+    context_.filesystem = options.filesystem;
+    context_.metrics = options.metrics;
+    context_.initialised = [this](uint32_t minor) { Initialised(minor); };
+  }
+  ~FuseSession() override {
+    if (session_ != nullptr) fuse_session_destroy(session_);
+  }
+
+  absl::Status Start();
+  absl::Status Run() override;
+  bool WaitForKernel() override;
+  bool kernel_knows_epochs() const override { return knows_epochs_; }
+  void NamesChanged() override;
+  void RaiseReadAhead() override;
+  void Stop() override {
+    fuse_session_exit(session_);
+    kill(getpid(), SIGTERM);  // wakes the loop's reads
+  }
+
+ private:
+  void Initialised(uint32_t proto_minor);
+  void KeepPages();
+  void DropOldPins(std::stop_token stop);
+
+  // Constant after Start.
+  const Options options_;
+  FuseContext context_;
+  fuse_session* session_ = nullptr;
+
+  // Self-synchronised.
+  std::atomic<bool> knows_epochs_{false};
+
+  Mutex mu_;
+  CondVar changed_;
+  bool initialised_ ABSL_GUARDED_BY(mu_) = false;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+  bool pinning_ ABSL_GUARDED_BY(mu_) = false;
+  std::deque<std::string> old_pins_ ABSL_GUARDED_BY(mu_);
+};
+
+absl::Status FuseSession::Start() {
+  std::string fuse_options = absl::StrCat(
+      "fsname=", OptionText(options_.source),
+      ",subtype=shufflefs,default_permissions",
+      options_.allow_other ? ",allow_other" : "",
+      options_.read_only ? ",ro" : "");
+  std::vector<std::string> words = {"shufflefs", "-o", fuse_options};
+  if (options_.debug) words.push_back("-d");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  fuse_args args = FUSE_ARGS_INIT(static_cast<int>(argv.size()), argv.data());
+  session_ =
+      fuse_session_new(&args, &FuseOps(), sizeof(fuse_lowlevel_ops), &context_);
+  fuse_opt_free_args(&args);
+  if (session_ == nullptr) {
+    return absl::InternalError("libfuse refused the mount options");
+  }
+  if (fuse_session_mount(session_, options_.mountpoint.c_str()) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot mount at ", options_.mountpoint));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FuseSession::Run() {
+  if (fuse_set_signal_handlers(session_) != 0) {
+    return absl::InternalError("cannot install signal handlers");
+  }
+  std::jthread pins = StartThread(
+      "sfs-pins", [this](std::stop_token stop) { DropOldPins(stop); });
+  fuse_loop_config* config = fuse_loop_cfg_create();
+  fuse_loop_cfg_set_clone_fd(config, 0);
+  const int result = fuse_session_loop_mt(session_, config);
+  fuse_loop_cfg_destroy(config);
+  {
+    MutexLock lock(mu_);
+    ended_ = true;
+    pins.request_stop();
+    changed_.SignalAll();
+  }
+  fuse_session_unmount(session_);
+  fuse_remove_signal_handlers(session_);
+  if (result < 0) return ErrnoStatus(-result, "request loop");
+  return absl::OkStatus();
+}
+
+void FuseSession::Initialised(uint32_t proto_minor) {
+  knows_epochs_ = proto_minor >= kProtocolWithEpochs;
+  MutexLock lock(mu_);
+  initialised_ = true;
+  changed_.SignalAll();
+}
+
+bool FuseSession::WaitForKernel() {
+  MutexLock lock(mu_);
+  while (!initialised_ && !ended_) changed_.Wait(mu_);
+  return initialised_;
+}
+
+void FuseSession::NamesChanged() {
+  context_.metrics->Add(Counter::kEpochSwitches);
+  if (!knows_epochs_) return;  // such names are never believed
+  KeepPages();
+  const NotifyHeader header;
+  if (write(fuse_session_fd(session_), &header, sizeof(header)) < 0) {
+    Log(LogLevel::kError, absl::StrCat("epoch switch: the kernel refused: ",
+                                       ErrnoStatus(errno, "").message()));
+  }
+}
+
+void FuseSession::KeepPages() {
+  Pins& pins = context_.filesystem->pins();
+  if (pins.size() == 0) return;
+  std::string last;
+  std::string name;
+  {
+    MutexLock lock(mu_);
+    if (pinning_) return;  // another switch is at it
+    pinning_ = true;
+    name = pins.Renew(last);
+  }
+  context_.metrics->Add(Counter::kPinnedFiles,
+                        WalkPins(options_.mountpoint, name));
+  MutexLock lock(mu_);
+  pinning_ = false;
+  if (!last.empty()) old_pins_.push_back(last);
+  changed_.SignalAll();
+}
+
+// Invalidating an entry takes the root's lock, which a reader may hold while
+// it waits for a reply; so never on a thread that serves requests.
+void FuseSession::DropOldPins(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    std::string name;
+    {
+      MutexLock lock(mu_);
+      while (old_pins_.empty() && !stop.stop_requested()) changed_.Wait(mu_);
+      if (stop.stop_requested()) return;
+      name = old_pins_.front();
+      old_pins_.pop_front();
+    }
+    fuse_lowlevel_notify_inval_entry(session_, FUSE_ROOT_ID, name.c_str(),
+                                     name.size());
+  }
+}
+
+void FuseSession::RaiseReadAhead() {
+  struct stat st;
+  if (stat(options_.mountpoint.c_str(), &st) != 0) return;
+  std::ofstream file(absl::StrCat("/sys/class/bdi/", major(st.st_dev), ":",
+                                  minor(st.st_dev), "/read_ahead_kb"));
+  file << kReadAheadKb;  // refused without root: then reads are just smaller
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Mount(
+    const Options& options) {
+  auto session = std::make_unique<FuseSession>(options);
+  RETURN_IF_ERROR(session->Start());
+  return session;
+}
+
+}  // namespace shufflefs

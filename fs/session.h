@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mount: from mounting to the end of the request loop.
+#ifndef SHUFFLEFS_FS_SESSION_H_
+#define SHUFFLEFS_FS_SESSION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/metrics.h"
+#include "fs/filesystem.h"
+
+namespace shufflefs {
+
+// Threads: Run serves on the caller's thread and libfuse's workers; the other
+// methods may be called from any thread once Mount returned.
+class Session {
+ public:
+  struct Options {
+    Filesystem* filesystem = nullptr;  // outlives the session
+    Metrics* metrics = nullptr;        // outlives the session
+    std::string source;
+    std::string mountpoint;
+    bool allow_other = false;
+    bool read_only = false;
+    bool debug = false;
+  };
+  // Mounts; requests wait in the kernel until Run.
+  static absl::StatusOr<std::unique_ptr<Session>> Mount(
+      const Options& options);
+  virtual ~Session() = default;
+
+  // Serves until the mount is gone or SIGTERM, SIGINT or SIGHUP came, then
+  // unmounts.
+  virtual absl::Status Run() = 0;
+  // Blocks until the kernel spoke its protocol; false if the session ended
+  // first. Then kernel_knows_epochs() is valid.
+  virtual bool WaitForKernel() = 0;
+  virtual bool kernel_knows_epochs() const = 0;
+  // Names were bound anew: keeps the pages of files that were read, and makes
+  // the kernel look every name up again.
+  virtual void NamesChanged() = 0;
+  // As root, allows reads ahead of up to 1 MiB; the kernel's default for
+  // FUSE is 128 KiB. Call after WaitForKernel.
+  virtual void RaiseReadAhead() = 0;
+  // Ends Run.
+  virtual void Stop() = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_SESSION_H_

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/status_json.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+namespace shufflefs {
+namespace {
+
+// Paths may hold any bytes; JSON may not.
+std::string Utf8(const std::string& bytes) {
+  const nlohmann::json json = bytes;
+  return nlohmann::json::parse(
+             json.dump(-1, ' ', false,
+                       nlohmann::json::error_handler_t::replace))
+      .get<std::string>();
+}
+
+template <typename T>
+nlohmann::ordered_json OrNull(const absl::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json IndexingView(const ViewConfig& config,
+                                    const std::string& why) {
+  nlohmann::ordered_json json;
+  json["name"] = config.path.empty() ? "root" : Utf8(config.path);
+  json["path"] = Utf8(config.path);
+  json["policy"] = config.policy;
+  json["why"] = why;
+  json["seed"] = config.seed.value();
+  json["epoch"] = config.epoch_start.value();
+  json["epoch_state"] = "indexing";
+  json["warnings"] = nlohmann::ordered_json::array();
+  return json;
+}
+
+void AddEpoch(const ViewEpochStatus& epoch, nlohmann::ordered_json& json) {
+  json["epoch"] = epoch.epoch.value();
+  json["epoch_state"] = epoch.state;
+  json["epoch_verdict"] = epoch.verdict;
+  json["epoch_held"] = epoch.held;
+  json["epoch_hold_reason"] = epoch.hold_reason;
+  json["carried"] = epoch.carried;
+  json["samples"] = epoch.samples;
+  json["consumed"] = OrNull(epoch.consumed);
+  json["rereads"] = OrNull(epoch.rereads);
+  json["violations"] = epoch.violations;
+}
+
+// Reads are counted for the mount, and so known for a view that is alone.
+void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
+  const bool alone = parts.space->views().size() == 1;
+  const SourceFiles& files = parts.space->files();
+  const StallClock::Times times = parts.metrics->stall().Read();
+  json["hits"] = nullptr;  // no pool serves this policy
+  json["misses"] = nullptr;
+  json["bypass"] = nullptr;
+  json["source_bytes"] =
+      alone ? nlohmann::ordered_json(files.bytes()) : nullptr;
+  json["source_reads"] =
+      alone ? nlohmann::ordered_json(files.reads()) : nullptr;
+  json["served_bytes"] =
+      alone ? nlohmann::ordered_json(parts.metrics->Get(Counter::kServedBytes))
+            : nullptr;
+  json["pool_bytes"] = nullptr;
+  json["memory_limit"] = nullptr;
+  json["stall_seconds"] =
+      alone ? nlohmann::ordered_json(times.stalled_seconds) : nullptr;
+  json["consumer_seconds"] =
+      alone ? nlohmann::ordered_json(times.consumer_seconds) : nullptr;
+}
+
+nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
+  const std::shared_ptr<const ViewSetup> setup = view.setup();
+  const ViewConfig config = view.config();
+  const ViewEpochStatus epoch = view.EpochStatus();
+  nlohmann::ordered_json json;
+  json["name"] = Utf8(view.name());
+  json["path"] = Utf8(config.path);
+  json["policy"] = std::string(setup->policy->name());
+  if (config.policy != setup->config.policy) {
+    json["next_policy"] = config.policy;
+  }
+  json["why"] = Utf8(setup->why);
+  json["substitute"] = setup->dataset->moves() && !epoch.suspended;
+  json["substitute_why"] = Utf8(setup->dataset->substitute_reason());
+  json["groups"] = setup->dataset->grouping().group_count();
+  json["layout"] =
+      setup->config.layout == Layout::kRanked ? "ranked" : "tree";
+  json["seed"] = setup->config.seed.value();
+  AddEpoch(epoch, json);
+  AddTraffic(parts, json);
+  json["reproducible"] = true;
+  const std::string mixing = view.Mixing();
+  json["mixing"] = nullptr;
+  if (!mixing.empty()) json["mixing"] = Utf8(mixing);
+  json["device"] = Utf8(setup->device);
+  json["warnings"] = nlohmann::ordered_json::array();
+  for (const std::string& warning : epoch.warnings) {
+    json["warnings"].push_back(Utf8(warning));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string StatusJson(const StatusParts& parts, int view) {
+  nlohmann::ordered_json json;
+  json["version"] = parts.version;
+  json["source"] = Utf8(parts.source);
+  json["warnings"] = nlohmann::ordered_json::array();
+  for (const std::string& warning : parts.warnings) {
+    json["warnings"].push_back(Utf8(warning));
+  }
+  json["views"] = nlohmann::ordered_json::array();
+  if (parts.space == nullptr) {
+    for (const ViewConfig& config : parts.config->views) {
+      json["views"].push_back(IndexingView(config, parts.indexing));
+    }
+  } else {
+    for (const std::unique_ptr<View>& each : parts.space->views()) {
+      if (view >= 0 && static_cast<int>(each->id()) != view) continue;
+      json["views"].push_back(ViewJson(parts, *each));
+    }
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/tree.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "core/ranked_names.h"
+#include "core/status.h"
+#include "fs/tree_dirs.h"
+
+namespace shufflefs {
+namespace {
+
+// Slot of a file node that stands under a ranked name.
+constexpr uint32_t kRankedFile = 1;
+
+// The flat ranked directory must not open what a directory above the file
+// closes: who may not search that directory loses the file's bits too.
+mode_t SearchableMode(const Catalogue& catalogue, EntryId file, mode_t mode,
+                      DirId top) {
+  const FileAttributes self = catalogue.attributes(file);
+  for (DirId dir = catalogue.parent(file); dir != top;
+       dir = catalogue.parent(dir)) {
+    const FileAttributes above = catalogue.dir_attributes(dir);
+    const bool same_owner = above.uid == self.uid && above.gid == self.gid;
+    if (same_owner) {
+      if (!(above.mode & 0100)) mode &= ~0700u;
+      if (!(above.mode & 0010)) mode &= ~0070u;
+      if (!(above.mode & 0001)) mode &= ~0007u;
+    } else if ((above.mode & 0111) != 0111) {
+      mode &= ~0777u;  // classes do not map onto each other: close it
+    }
+    if (dir == DirId(0)) break;
+  }
+  return mode;
+}
+
+absl::Status NoSuchName() { return ErrnoStatus(ENOENT, "no such name"); }
+
+}  // namespace
+
+Tree::Tree(const Space& space, double rebind_seconds)
+    : space_(space), rebind_seconds_(rebind_seconds) {}
+
+absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name) {
+  switch (parent.kind) {
+    case NodeKind::kLiveDir:
+      return LookupLive(DirId(parent.id), name);
+    case NodeKind::kFixedDir:
+      return LookupFixed(parent, name);
+    case NodeKind::kFixedRanked:
+      return LookupRanked(*space_.views()[parent.view], name);
+    default:
+      return ErrnoStatus(ENOTDIR, name);
+  }
+}
+
+absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name) {
+  if (const View* ranked = space_.ranked_at(dir)) {
+    return LookupRanked(*ranked, name);
+  }
+  const Catalogue& catalogue = space_.catalogue();
+  const absl::optional<EntryId> entry = catalogue.Find(dir, name);
+  if (!entry) return NoSuchName();
+  if (catalogue.kind(*entry) == EntryKind::kDirectory) {
+    return LiveDir(catalogue.as_dir(*entry));
+  }
+  View* view = space_.view_of(dir);
+  Node node{NodeKind::kLiveFile, 0, 0, entry->value()};
+  if (view == nullptr) return Reply(node, kForLife);
+  const View::Found found = view->Lookup(*entry);
+  node.id = found.shown.value();
+  return Reply(node, found.rebinds ? rebind_seconds_ : kForLife);
+}
+
+absl::StatusOr<NodeReply> Tree::LookupFixed(Node parent,
+                                            absl::string_view name) {
+  const Catalogue& catalogue = space_.catalogue();
+  const absl::optional<EntryId> entry = catalogue.Find(DirId(parent.id), name);
+  if (!entry) return NoSuchName();
+  Node node = parent;
+  if (catalogue.kind(*entry) == EntryKind::kDirectory) {
+    node.id = catalogue.as_dir(*entry).value();
+    return Reply(node, kForLife);
+  }
+  const View& view = *space_.views()[parent.view];
+  const EntryId shown =
+      view.FixedBinding(EpochOf(parent.slot))->Shown(*entry);
+  return Reply(Node{NodeKind::kFixedFile, 0, 0, shown.value()}, kForLife);
+}
+
+absl::StatusOr<NodeReply> Tree::LookupRanked(const View& view,
+                                             absl::string_view name) {
+  const absl::optional<EntryId> file = view.setup()->ranked->Find(name);
+  if (!file) return NoSuchName();
+  const Node node{NodeKind::kFixedFile, static_cast<uint8_t>(view.id()),
+                  kRankedFile, file->value()};
+  return Reply(node, kForLife);
+}
+
+absl::StatusOr<NodeReply> Tree::Reply(Node node, double entry_seconds) const {
+  ASSIGN_OR_RETURN(struct stat st, Attributes(node));
+  return NodeReply{PackNode(node), st, entry_seconds, kForLife};
+}
+
+NodeReply Tree::LiveDir(DirId dir) const {
+  return NodeReply{PackNode(Node{NodeKind::kLiveDir, 0, 0, dir.value()}),
+                   StatOf(space_.catalogue().dir_attributes(dir)), kForLife,
+                   kForLife};
+}
+
+absl::StatusOr<struct stat> Tree::Attributes(Node node) const {
+  const Catalogue& catalogue = space_.catalogue();
+  switch (node.kind) {
+    case NodeKind::kLiveDir:
+      if (node.id >= catalogue.dir_count()) break;
+      return StatOf(catalogue.dir_attributes(DirId(node.id)));
+    case NodeKind::kLiveFile:
+    case NodeKind::kFixedFile: {
+      if (node.id >= catalogue.entry_count()) break;
+      struct stat st = StatOf(catalogue.attributes(EntryId(node.id)));
+      if (node.kind == NodeKind::kFixedFile && node.slot == kRankedFile) {
+        st.st_mode = SearchableMode(
+            catalogue, EntryId(node.id), st.st_mode,
+            space_.views()[node.view]->setup()->dataset->root());
+      }
+      return st;
+    }
+    case NodeKind::kFixedDir:
+    case NodeKind::kFixedRanked:
+      return FixedDirStat(node);
+    default:
+      break;
+  }
+  return ErrnoStatus(ESTALE, "unknown node");
+}
+
+struct stat Tree::FixedDirStat(Node node) const {
+  const DirId dir = node.kind == NodeKind::kFixedDir
+                        ? DirId(node.id)
+                        : space_.views()[node.view]->setup()->dataset->root();
+  struct stat st = StatOf(space_.catalogue().dir_attributes(dir));
+  // Not the live directory's inode: tree walkers take that for a loop.
+  st.st_ino = PackNode(node);
+  return st;
+}
+
+absl::StatusOr<NodeReply> Tree::FixedRoot(const View& view, Epoch epoch,
+                                          bool ranked) {
+  ASSIGN_OR_RETURN(uint32_t slot, SlotOf(epoch));
+  const DirId root = view.setup()->dataset->root();
+  return Reply(Node{ranked ? NodeKind::kFixedRanked : NodeKind::kFixedDir,
+                    static_cast<uint8_t>(view.id()), slot,
+                    ranked ? 0 : root.value()},
+               kForLife);
+}
+
+absl::StatusOr<uint32_t> Tree::SlotOf(Epoch epoch) {
+  MutexLock lock(mu_);
+  auto [found, fresh] = slots_.try_emplace(epoch, epochs_.size());
+  if (fresh) {
+    if (epochs_.size() == kSlotLimit) {
+      slots_.erase(found);
+      return ErrnoStatus(ENOSPC, "too many epochs asked for by path");
+    }
+    epochs_.push_back(epoch);
+  }
+  return found->second;
+}
+
+Epoch Tree::EpochOf(uint32_t slot) const {
+  MutexLock lock(mu_);
+  return slot < epochs_.size() ? epochs_[slot] : Epoch(0);
+}
+
+absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node) const {
+  switch (node.kind) {
+    case NodeKind::kLiveDir: {
+      const DirId dir(node.id);
+      const View* view = space_.view_of(dir);
+      if (const View* ranked = space_.ranked_at(dir)) {
+        return MakeRankedDir(space_, *ranked, ranked->binding());
+      }
+      if (view == nullptr) return MakeSourceDir(space_, dir);
+      return MakeLiveDir(space_, *view, dir);
+    }
+    case NodeKind::kFixedDir:
+      return MakeFixedDir(
+          space_,
+          space_.views()[node.view]->FixedBinding(EpochOf(node.slot)), node);
+    case NodeKind::kFixedRanked: {
+      const View& view = *space_.views()[node.view];
+      return MakeRankedDir(space_, view,
+                           view.FixedBinding(EpochOf(node.slot)));
+    }
+    default:
+      return ErrnoStatus(ENOTDIR, "not a directory");
+  }
+}
+
+}  // namespace shufflefs

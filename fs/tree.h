@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that come from the catalogue: the live tree, the trees and ranked
+// directories of fixed epochs. Answers LOOKUP, GETATTR and READDIR without
+// touching the source.
+#ifndef SHUFFLEFS_FS_TREE_H_
+#define SHUFFLEFS_FS_TREE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/mutex.h"
+#include "core/types.h"
+#include "fs/dir_handle.h"
+#include "fs/node_id.h"
+#include "fs/reply_types.h"
+#include "fs/space.h"
+
+namespace shufflefs {
+
+// Thread-safe. `rebind_seconds` is how long the kernel may believe a name
+// that shows another sample in the next epoch: for life where it knows epochs
+// (FUSE_NOTIFY_INC_EPOCH), else 0.
+class Tree {
+ public:
+  Tree(const Space& space, double rebind_seconds);  // space outlives it
+
+  // Errors: NotFound (ENOENT), ENOTDIR.
+  absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name);
+  absl::StatusOr<struct stat> Attributes(Node node) const;
+  // The entry behind a file node; REQUIRES a file kind.
+  EntryId Entry(Node node) const { return EntryId(node.id); }
+
+  absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(Node node) const;
+
+  // The root of a fixed epoch's tree or ranked directory.
+  absl::StatusOr<NodeReply> FixedRoot(const View& view, Epoch epoch,
+                                      bool ranked);
+  NodeReply LiveDir(DirId dir) const;
+  // Slots stand for epochs in nodeids: any 64-bit epoch resolves.
+  absl::StatusOr<uint32_t> SlotOf(Epoch epoch);
+  Epoch EpochOf(uint32_t slot) const;
+
+ private:
+  absl::StatusOr<NodeReply> LookupLive(DirId dir, absl::string_view name);
+  absl::StatusOr<NodeReply> LookupFixed(Node parent, absl::string_view name);
+  absl::StatusOr<NodeReply> LookupRanked(const View& view,
+                                         absl::string_view name);
+  absl::StatusOr<NodeReply> Reply(Node node, double entry_seconds) const;
+  struct stat FixedDirStat(Node node) const;
+
+  // Constant after construction.
+  const Space& space_;
+  const double rebind_seconds_;
+
+  mutable Mutex mu_;
+  std::vector<Epoch> epochs_ ABSL_GUARDED_BY(mu_);  // by slot
+  absl::flat_hash_map<Epoch, uint32_t> slots_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_TREE_H_

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/tree_dirs.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/listing.h"
+#include "core/ranked_names.h"
+
+namespace shufflefs {
+namespace {
+
+// Fills all but the nodeid.
+void Describe(const Catalogue& catalogue, EntryId name, EntryId shown,
+              DirEntry& out) {
+  const absl::string_view bytes = catalogue.name(name);
+  out.name.assign(bytes.data(), bytes.size());
+  const FileAttributes attributes = catalogue.attributes(shown);
+  out.ino = attributes.ino;
+  out.type = attributes.mode & S_IFMT;
+  out.nodeid = 0;
+}
+
+class SourceOrderDir : public DirHandle {
+ public:
+  SourceOrderDir(const Catalogue& catalogue, DirId dir)
+      : catalogue_(catalogue), dir_(dir) {}
+  bool Get(uint64_t offset, DirEntry& out) const override {
+    if (DotEntry(offset, catalogue_.dir_attributes(dir_).ino, out)) return true;
+    const uint64_t k = offset - 2;
+    if (k >= catalogue_.dir_size(dir_)) return false;
+    const EntryId entry = catalogue_.in_source_order(dir_, k);
+    Describe(catalogue_, entry, entry, out);
+    const bool is_dir = catalogue_.kind(entry) == EntryKind::kDirectory;
+    out.nodeid = PackNode(
+        is_dir ? Node{NodeKind::kLiveDir, 0, 0,
+                      catalogue_.as_dir(entry).value()}
+               : Node{NodeKind::kLiveFile, 0, 0, entry.value()});
+    return true;
+  }
+
+ private:
+  const Catalogue& catalogue_;
+  const DirId dir_;
+};
+
+// A directory of a view in the order of one epoch. Live: names that may
+// rebind are listed unbound (nodeid 0), so that a reply which is overtaken by
+// an epoch switch cannot plant an old binding.
+class EpochDir : public DirHandle {
+ public:
+  EpochDir(const Catalogue& catalogue, std::shared_ptr<const Binding> binding,
+           Node node)
+      : catalogue_(catalogue),
+        listing_(std::move(binding), DirId(node.id)),
+        node_(node) {}
+  bool Get(uint64_t offset, DirEntry& out) const override {
+    if (DotEntry(offset, catalogue_.dir_attributes(DirId(node_.id)).ino, out)) {
+      return true;
+    }
+    const uint64_t k = offset - 2;
+    if (k >= listing_.size()) return false;
+    const EntryId entry = listing_.At(k);
+    Describe(catalogue_, entry, listing_.binding().Shown(entry), out);
+    if (node_.kind == NodeKind::kFixedDir &&
+        catalogue_.kind(entry) == EntryKind::kDirectory) {
+      Node child = node_;
+      child.id = catalogue_.as_dir(entry).value();
+      out.ino = PackNode(child);
+    }
+    return true;
+  }
+
+ private:
+  const Catalogue& catalogue_;
+  const Listing listing_;
+  const Node node_;
+};
+
+class RankedDir : public DirHandle {
+ public:
+  RankedDir(const Catalogue& catalogue,
+            std::shared_ptr<const RankedNames> names,
+            std::shared_ptr<const Binding> binding)
+      : catalogue_(catalogue),
+        names_(std::move(names)),
+        binding_(std::move(binding)) {
+    const Grouping& grouping = binding_->plan().dataset().grouping();
+    uint32_t columns = 1;
+    for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+      columns = std::max<uint32_t>(columns, grouping.group(GroupId(g)).columns);
+    }
+    columns_ = columns;
+  }
+
+  // Offsets count rank * columns_ + column; a sample of a group with fewer
+  // columns leaves a gap, which is skipped.
+  bool Get(uint64_t offset, DirEntry& out) const override {
+    const Dataset& dataset = binding_->plan().dataset();
+    const Grouping& grouping = dataset.grouping();
+    if (DotEntry(offset, catalogue_.dir_attributes(dataset.root()).ino, out)) {
+      return true;
+    }
+    const uint64_t rank = (offset - 2) / columns_;
+    if (rank >= grouping.sample_count()) return false;
+    const SampleId sample(binding_->plan().view_order().SampleAt(rank));
+    const GroupId id = grouping.group_of(sample);
+    const Grouping::Group& group = grouping.group(id);
+    const uint32_t column = (offset - 2) % columns_;
+    out.nodeid = 0;
+    if (column >= group.columns) {
+      out.name.clear();
+      return true;
+    }
+    const EntryId file =
+        grouping.member(id, sample.value() - group.first_sample, column);
+    Describe(catalogue_, file, file, out);
+    out.name = names_->Name(rank, file);
+    return true;
+  }
+
+ private:
+  const Catalogue& catalogue_;
+  const std::shared_ptr<const RankedNames> names_;
+  const std::shared_ptr<const Binding> binding_;
+  uint32_t columns_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<DirHandle> MakeSourceDir(const Space& space, DirId dir) {
+  return std::make_unique<SourceOrderDir>(space.catalogue(), dir);
+}
+
+std::unique_ptr<DirHandle> MakeLiveDir(const Space& space, const View& view,
+                                       DirId dir) {
+  return std::make_unique<EpochDir>(
+      space.catalogue(), view.binding(),
+      Node{NodeKind::kLiveDir, 0, 0, dir.value()});
+}
+
+std::unique_ptr<DirHandle> MakeFixedDir(const Space& space,
+                                        std::shared_ptr<const Binding> binding,
+                                        Node node) {
+  return std::make_unique<EpochDir>(space.catalogue(), std::move(binding),
+                                    node);
+}
+
+std::unique_ptr<DirHandle> MakeRankedDir(
+    const Space& space, const View& view,
+    std::shared_ptr<const Binding> binding) {
+  return std::make_unique<RankedDir>(space.catalogue(), view.setup()->ranked,
+                                     std::move(binding));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/assemble.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/clock_wait.h"
+#include "core/io/source_dir.h"
+#include "core/ledger.h"
+#include "core/log.h"
+#include "core/metrics.h"
+#include "core/reader_family.h"
+#include "core/status.h"
+#include "core/thread.h"
+#include "fs/control_files.h"
+#include "fs/filesystem.h"
+#include "fs/mount_point.h"
+#include "fs/session.h"
+#include "mount-tools/config_file.h"
+#include "mount-tools/control_text.h"
+#include "mount-tools/indexer.h"
+#include "mount-tools/ready_pipe.h"
+#include "mount-tools/state_dir.h"
+
+namespace shufflefs {
+namespace {
+
+// Everything that a serving mount is made of, in the order in which it is
+// made; it goes in the reverse order.
+class Mount {
+ public:
+  Mount(const MountConfig& config, SourceDir source, StateDir state,
+        std::unique_ptr<Ledger> ledger)
+      : config_(config),
+        source_(std::move(source)),
+        state_(std::move(state)),
+        ledger_(std::move(ledger)),
+        control_(ControlParts()),
+        filesystem_(FilesystemParts()) {}
+
+  absl::Status Start(const RunOptions& options);
+  // Serves; `ready` is told once when the mount shows the views, or passes
+  // through because the catalogue takes longer than `wait`.
+  absl::Status Serve(ReadyPipe& ready);
+
+ private:
+  ControlFiles::Parts ControlParts();
+  Filesystem::Parts FilesystemParts();
+  IndexerParts Indexer();
+  absl::Status Index(std::stop_token stop);
+
+  const MountConfig config_;
+  const SourceDir source_;
+  const StateDir state_;
+  const std::unique_ptr<Ledger> ledger_;
+  Metrics metrics_;
+  ReaderFamilies families_;
+  ControlFiles control_;
+  Filesystem filesystem_;
+  std::unique_ptr<Session> session_;
+};
+
+ControlFiles::Parts Mount::ControlParts() {
+  ControlFiles::Parts parts;
+  parts.config = config_;
+  parts.version = SHUFFLEFS_VERSION;
+  parts.metrics = &metrics_;
+  parts.text.parse = [this](absl::string_view text, const ViewConfig& current) {
+    return ParseControl(text, current, &config_);
+  };
+  parts.text.render = EffectiveToml;
+  return parts;
+}
+
+Filesystem::Parts Mount::FilesystemParts() {
+  Filesystem::Parts parts;
+  parts.source = &source_;
+  parts.control = &control_;
+  parts.metrics = &metrics_;
+  parts.owner = ControlDir::Owner{geteuid(), getegid(), config_.control_gid};
+  parts.open = config_.open;
+  return parts;
+}
+
+absl::Status Mount::Start(const RunOptions& options) {
+  Session::Options session;
+  session.filesystem = &filesystem_;
+  session.metrics = &metrics_;
+  session.source = config_.source;
+  session.mountpoint = config_.mountpoint;
+  session.allow_other = config_.allow_other;
+  session.read_only = config_.read_only;
+  session.debug = options.debug;
+  ASSIGN_OR_RETURN(session_, Session::Mount(session));
+  return absl::OkStatus();
+}
+
+IndexerParts Mount::Indexer() {
+  IndexerParts parts;
+  parts.config = &config_;
+  parts.source = &source_;
+  parts.state = &state_;
+  parts.ledger = ledger_.get();
+  parts.families = &families_;
+  parts.rebound = [this] { session_->NamesChanged(); };
+  parts.progress = [this](uint64_t entries) {
+    control_.SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
+  };
+  return parts;
+}
+
+absl::Status Mount::Index(std::stop_token stop) {
+  const IndexerParts parts = Indexer();
+  ASSIGN_OR_RETURN(std::shared_ptr<const Catalogue> catalogue,
+                   GetCatalogue(parts, stop));
+  ASSIGN_OR_RETURN(std::unique_ptr<Space> space,
+                   MakeSpace(parts, std::move(catalogue),
+                             filesystem_.anything_was_read()));
+  filesystem_.Begin(std::move(space), session_->kernel_knows_epochs());
+  session_->NamesChanged();
+  return absl::OkStatus();
+}
+
+absl::Status Mount::Serve(ReadyPipe& ready) {
+  absl::Status indexed;
+  std::jthread indexer =
+      StartThread("sfs-index", [&](std::stop_token stop) {
+        if (!session_->WaitForKernel()) return;
+        session_->RaiseReadAhead();
+        indexed = Index(stop);
+        if (!indexed.ok() && !stop.stop_requested()) {
+          ready.Fail(indexed.message());
+          Log(LogLevel::kError, indexed.message());
+          session_->Stop();
+        }
+        ready.Succeed();
+      });
+  std::jthread patience = StartThread(
+      "sfs-wait", [&](std::stop_token stop) {
+        if (!session_->WaitForKernel()) return;
+        if (WaitUnlessStopped(stop, config_.wait)) ready.Succeed();
+      });
+  const absl::Status served = session_->Run();
+  indexer.request_stop();
+  patience.request_stop();
+  indexer.join();
+  patience.join();
+  return served.ok() ? indexed : served;
+}
+
+absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
+  RETURN_IF_ERROR(ClearDeadMount(config.mountpoint));
+  ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(config.source));
+  struct stat st;
+  if (stat(config.mountpoint.c_str(), &st) != 0) {
+    return ErrnoStatus(errno, config.mountpoint);
+  }
+  if (!S_ISDIR(st.st_mode)) return ErrnoStatus(ENOTDIR, config.mountpoint);
+  ASSIGN_OR_RETURN(StateDir state, StateDir::Open(StatePath(config)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Ledger> ledger,
+                   Ledger::Open(state.ledger(), Ledger::Options{}));
+  if (!ledger->cut().ok()) {
+    Log(LogLevel::kWarning, ledger->cut().message());
+  }
+  return std::make_unique<Mount>(config, std::move(source), std::move(state),
+                                 std::move(ledger));
+}
+
+int Complain(const absl::Status& status) {
+  const absl::string_view text = status.message();
+  fprintf(stderr, "shufflefs: %.*s\n", static_cast<int>(text.size()),
+          text.data());
+  return 1;
+}
+
+}  // namespace
+
+int RunMount(const MountConfig& config, const RunOptions& options) {
+  const bool stay = options.foreground || options.debug;
+  InitLog(LogTarget::kStderr,
+          options.debug ? LogLevel::kDebug : LogLevel::kInfo);
+  // Fork before anything is made: the parent must own no part of the mount
+  // that it could undo when it exits.
+  ReadyPipe ready;
+  if (!stay) {
+    absl::StatusOr<ReadyPipe::Side> side = ready.Fork();
+    if (!side.ok()) return Complain(side.status());
+    if (*side == ReadyPipe::Side::kParent) return ready.AwaitChild();
+  }
+  absl::StatusOr<std::unique_ptr<Mount>> mount = Prepare(config);
+  absl::Status status = mount.status();
+  if (status.ok()) status = (*mount)->Start(options);
+  if (!status.ok()) {
+    ready.Fail(status.message());
+    return stay ? Complain(status) : 1;
+  }
+  return (*mount)->Serve(ready).ok() ? 0 : 1;
+}
+
+}  // namespace shufflefs

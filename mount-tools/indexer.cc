@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/indexer.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/catalogue_file.h"
+#include "core/drift.h"
+#include "core/log.h"
+#include "core/machine_memory.h"
+#include "core/scan.h"
+#include "core/status.h"
+#include "policies/auto_choice.h"
+#include "policies/registry.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kMostOpenFiles = 4096;
+
+// Raises the limit as far as it goes, and takes half of it for the source.
+size_t OpenLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return std::min<size_t>(limit.rlim_cur / 2, kMostOpenFiles);
+}
+
+// A mountpoint inside the source is not part of it.
+std::string PathInside(const std::string& source,
+                       const std::string& mountpoint) {
+  const std::string prefix = source == "/" ? source : source + "/";
+  if (!absl::StartsWith(mountpoint, prefix)) return "";
+  return mountpoint.substr(prefix.size());
+}
+
+absl::StatusOr<Catalogue> LoadSaved(const IndexerParts& parts) {
+  ASSIGN_OR_RETURN(Catalogue saved, LoadCatalogue(parts.state->catalogue()));
+  const absl::optional<std::string> drift =
+      FindDrift(*parts.source, saved, DriftOptions{});
+  if (drift) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(*drift, ": scanning again"));
+  }
+  return saved;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Catalogue>> GetCatalogue(
+    const IndexerParts& parts, std::stop_token stop) {
+  absl::StatusOr<Catalogue> saved = LoadSaved(parts);
+  if (saved.ok()) return std::make_shared<const Catalogue>(*std::move(saved));
+  if (!absl::IsNotFound(saved.status())) {
+    Log(LogLevel::kInfo,
+        absl::StrCat("saved catalogue: ", saved.status().message()));
+  }
+  ScanOptions options;
+  options.skip_path =
+      PathInside(parts.config->source, parts.config->mountpoint);
+  options.progress = parts.progress;
+  options.stop = stop;
+  ASSIGN_OR_RETURN(Catalogue scanned, Scan(*parts.source, options));
+  if (absl::Status done = SaveCatalogue(scanned, parts.state->catalogue());
+      !done.ok()) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("catalogue not saved: ", done.message()));
+  }
+  return std::make_shared<const Catalogue>(std::move(scanned));
+}
+
+absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
+    const IndexerParts& parts, std::shared_ptr<const Catalogue> catalogue,
+    bool something_was_read) {
+  const PolicyResolver resolver = MakeResolver(*parts.source);
+  std::vector<std::shared_ptr<const ViewSetup>> setups;
+  bool sees_opens = parts.config->open == OpenMode::kSeen;
+  for (const ViewConfig& config : parts.config->views) {
+    auto setup =
+        MakeViewSetup(config, catalogue, *parts.source, resolver, nullptr);
+    if (!setup.ok()) {
+      return Annotate(setup.status(), absl::StrCat("view '", config.path, "'"));
+    }
+    const bool wants_opens = (*setup)->rebinds() &&
+                             config.epoch_advance == Advance::kAuto;
+    sees_opens |= wants_opens && parts.config->open == OpenMode::kAuto;
+    Log(LogLevel::kInfo,
+        absl::StrCat(config.path.empty() ? "root" : config.path, ": ",
+                     (*setup)->policy->name(), ": ", (*setup)->why));
+    setups.push_back(*std::move(setup));
+  }
+  std::vector<std::unique_ptr<View>> views;
+  for (const std::shared_ptr<const ViewSetup>& setup : setups) {
+    View::Parts view;
+    view.id = views.size();
+    view.setup = setup;
+    view.source = parts.source;
+    view.resolver = resolver;
+    view.families = parts.families;
+    view.ledger = parts.ledger;
+    view.rebound = parts.rebound;
+    view.sees_opens = sees_opens;
+    view.wait_for_boundary = something_was_read;
+    views.push_back(std::make_unique<View>(std::move(view)));
+  }
+  auto files =
+      std::make_unique<SourceFiles>(*parts.source, *catalogue, OpenLimit());
+  return std::make_unique<Space>(std::move(catalogue), std::move(files),
+                                 std::move(views), sees_opens);
+}
+
+PolicyResolver MakeResolver(const SourceDir&) {
+  return [](const ViewConfig& config, const Dataset& dataset)
+             -> absl::StatusOr<ResolvedPolicy> {
+    ResolvedPolicy resolved;
+    std::string name = config.policy;
+    resolved.why = "asked for";
+    if (name == "auto") {
+      DatasetFacts facts;
+      facts.files = dataset.catalogue().file_count();
+      facts.bytes = dataset.catalogue().total_bytes();
+      facts.memory_bytes = MachineMemoryBytes();
+      facts.names_may_move = dataset.movability().moves;
+      facts.has_validation_split = dataset.movability().has_validation_split;
+      facts.classes = dataset.movability().classes;
+      facts.layout = dataset.movability().layout;
+      AutoChoice choice = ChooseAuto(facts);
+      name = choice.policy;
+      resolved.why = std::move(choice.why);
+    } else if (!dataset.moves()) {
+      resolved.why =
+          absl::StrCat("asked for; names keep their own samples (",
+                       dataset.substitute_reason(), ")");
+    }
+    ASSIGN_OR_RETURN(resolved.policy, MakePolicy(name, config.policy_options));
+    return resolved;
+  };
+}
+
+}  // namespace shufflefs

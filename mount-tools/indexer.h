@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes what a mount shows: the catalogue, saved or scanned, and the views.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_INDEXER_H_
+#define SHUFFLEFS_MOUNT_TOOLS_INDEXER_H_
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/config.h"
+#include "core/io/source_dir.h"
+#include "core/ledger.h"
+#include "core/reader_family.h"
+#include "core/view_setup.h"
+#include "fs/space.h"
+#include "mount-tools/state_dir.h"
+
+namespace shufflefs {
+
+struct IndexerParts {
+  const MountConfig* config = nullptr;
+  const SourceDir* source = nullptr;
+  const StateDir* state = nullptr;
+  Ledger* ledger = nullptr;
+  ReaderFamilies* families = nullptr;
+  std::function<void()> rebound;
+  // Called now and then with the entries found so far.
+  std::function<void(uint64_t entries)> progress;
+};
+
+// The saved catalogue if it still fits the source, else a new scan, which is
+// saved. Blocks for the scan. A catalogue that cannot be saved is a log line.
+absl::StatusOr<std::shared_ptr<const Catalogue>> GetCatalogue(
+    const IndexerParts& parts, std::stop_token stop);
+
+// The views over a catalogue. `something_was_read`: readers had files of the
+// source before, so what moves waits for the next boundary. All parts outlive
+// the space. Errors: as MakeViewSetup, naming the view.
+absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
+    const IndexerParts& parts, std::shared_ptr<const Catalogue> catalogue,
+    bool something_was_read);
+
+// Resolves policies by name, and `auto` by looking at the dataset, the
+// machine's memory and the device. `source` outlives the resolver.
+PolicyResolver MakeResolver(const SourceDir& source);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_INDEXER_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state directory of a mount: catalogue, ledger, and a lock that one
+// daemon holds while it lives.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
+#define SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/config.h"
+#include "core/io/unique_fd.h"
+
+namespace shufflefs {
+
+// Where the state of a mount lies: `config.state`, or by default a directory
+// named after source and mountpoint below /var/lib/shufflefs for root, else
+// below $XDG_STATE_HOME/shufflefs (~/.local/state/shufflefs).
+std::string StatePath(const MountConfig& config);
+
+class StateDir {
+ public:
+  // Makes the directory (0700) and locks it. Errors, naming the path: the
+  // errno; FailedPrecondition when another daemon holds the lock.
+  static absl::StatusOr<StateDir> Open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string catalogue() const { return path_ + "/catalogue"; }
+  std::string ledger() const { return path_ + "/ledger"; }
+
+ private:
+  StateDir(std::string path, UniqueFd lock);
+
+  std::string path_;
+  UniqueFd lock_;  // the lock goes with the descriptor, also after kill -9
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ranked_names.h"
+
+#include "gmock/gmock.h"
+#include "tests/core/view_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::ViewFixture;
+
+class RankedNamesTest : public ::testing::Test {
+ protected:
+  EntryId Entry(const std::string& path) {
+    return *fixture_.catalogue->FindPath(path);
+  }
+  ViewFixture fixture_{2, 3};
+};
+
+TEST_F(RankedNamesTest, CarryThePathWithTildes) {
+  fixture_.tree.File("a/b/x.jpg");
+  const auto setup = fixture_.Setup(ViewFixture::Config("lirs"));
+  EXPECT_EQ(setup->ranked->Name(7, Entry("a/b/x.jpg")), "000000007~a~b~x.jpg");
+}
+
+TEST_F(RankedNamesTest, ResolveWhateverTheRank) {
+  fixture_.tree.File("a/b/x.jpg");
+  const auto setup = fixture_.Setup(ViewFixture::Config("lirs"));
+  for (const char* name : {"000000007~a~b~x.jpg", "999999999~a~b~x.jpg",
+                           "12345678901~a~b~x.jpg"}) {
+    ASSERT_TRUE(setup->ranked->Find(name).has_value()) << name;
+    EXPECT_EQ(*setup->ranked->Find(name), Entry("a/b/x.jpg"));
+  }
+}
+
+TEST_F(RankedNamesTest, HashPathsThatAreLongOrHoldATilde) {
+  const std::string deep(120, 'd');
+  const std::string long_path =
+      deep + "/" + deep + "/" + std::string(60, 'f') + ".jpg";
+  fixture_.tree.File(long_path);
+  fixture_.tree.File("a~b/x.jpg");
+  fixture_.tree.File("a/b~x.jpg");
+  const auto setup = fixture_.Setup(ViewFixture::Config("lirs"));
+  std::vector<std::string> names;
+  for (const std::string& path :
+       {long_path, std::string("a~b/x.jpg"), std::string("a/b~x.jpg")}) {
+    const std::string name = setup->ranked->Name(1, Entry(path));
+    EXPECT_LE(name.size(), 255u);
+    EXPECT_THAT(name, ::testing::EndsWith(".jpg"));
+    ASSERT_TRUE(setup->ranked->Find(name).has_value()) << name;
+    EXPECT_EQ(*setup->ranked->Find(name), Entry(path));
+    names.push_back(name);
+  }
+  EXPECT_NE(names[1], names[2]);
+}
+
+TEST_F(RankedNamesTest, FindNothingElse) {
+  fixture_.tree.File("labels.csv", "a,b");
+  fixture_.tree.File("val/c0/y.jpg");
+  fixture_.tree.File("c0/.hidden");
+  const auto setup = fixture_.Setup(ViewFixture::Config("lirs"));
+  for (const char* name :
+       {"", "~", "000000001", "1~c0~x", "00000000x~c0", "000000001~",
+        "000000001~c0", "000000001~nothing.jpg", "000000001~labels.csv",
+        "000000001~val~c0~y.jpg", "000000001~c0~.hidden",
+        "000000001~..~..~etc~passwd", "000000001~0123456789abcdef~x.jpg"}) {
+    EXPECT_FALSE(setup->ranked->Find(name).has_value()) << name;
+  }
+}
+
+TEST_F(RankedNamesTest, ArePathsBelowTheViewsOwn) {
+  fixture_.tree.File("train/a/x.jpg");
+  fixture_.tree.File("train/b/y.jpg");
+  ViewConfig config = ViewFixture::Config("lirs");
+  config.path = "train";
+  const auto setup = fixture_.Setup(config);
+  EXPECT_EQ(setup->ranked->Name(0, Entry("train/a/x.jpg")),
+            "000000000~a~x.jpg");
+  EXPECT_EQ(*setup->ranked->Find("000000000~a~x.jpg"), Entry("train/a/x.jpg"));
+}
+
+}  // namespace
+}  // namespace shufflefs

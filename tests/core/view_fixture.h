@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A view over a temporary tree, without a mount.
+#ifndef SHUFFLEFS_TESTS_CORE_VIEW_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_VIEW_FIXTURE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/reader_family.h"
+#include "core/view.h"
+#include "policies/registry.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs::testing_support {
+
+inline PolicyResolver ByName() {
+  return [](const ViewConfig& config,
+            const Dataset&) -> absl::StatusOr<ResolvedPolicy> {
+    ResolvedPolicy resolved;
+    absl::StatusOr<std::unique_ptr<const Policy>> policy =
+        MakePolicy(config.policy, config.policy_options);
+    if (!policy.ok()) return policy.status();
+    resolved.policy = *std::move(policy);
+    resolved.why = "test";
+    return resolved;
+  };
+}
+
+// Class folders c0, c1, … of `files` files each; with `pairs` every x.jpg has
+// an x.json beside it. Names have no common sequence.
+class ViewFixture {
+ public:
+  ViewFixture(int classes, int files, bool pairs = false) {
+    for (int c = 0; c < classes; ++c) {
+      for (int f = 0; f < files; ++f) {
+        const std::string stem = "c" + std::to_string(c) + "/" +
+                                 std::to_string((f * 7919 + c * 13) % 100003) +
+                                 "_" + std::to_string(f % 3);
+        tree.File(stem + ".jpg", "image " + stem);
+        if (pairs) tree.File(stem + ".json", "label " + stem);
+      }
+    }
+  }
+
+  static ViewConfig Config(const std::string& policy) {
+    ViewConfig config;
+    config.policy = policy;
+    config.substitute = Substitute::kDirectory;
+    return config;
+  }
+
+  std::shared_ptr<const ViewSetup> Setup(const ViewConfig& config) {
+    if (catalogue == nullptr) {
+      catalogue = std::make_shared<const Catalogue>(tree.Scanned());
+      source = std::make_unique<SourceDir>(tree.Source());
+    }
+    auto setup = MakeViewSetup(config, catalogue, *source, ByName(), nullptr);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    return *std::move(setup);
+  }
+
+  std::unique_ptr<View> MakeView(const ViewConfig& config,
+                                 Ledger* ledger = nullptr,
+                                 bool sees_opens = true) {
+    View::Parts parts;
+    parts.setup = Setup(config);
+    parts.source = source.get();
+    parts.resolver = ByName();
+    parts.families = &families;
+    parts.ledger = ledger;
+    parts.rebound = [this] { ++rebound; };
+    parts.sees_opens = sees_opens;
+    return std::make_unique<View>(std::move(parts));
+  }
+
+  std::vector<EntryId> Files() const {
+    std::vector<EntryId> files;
+    for (uint32_t e = 0; e < catalogue->entry_count(); ++e) {
+      if (catalogue->kind(EntryId(e)) == EntryKind::kFile) {
+        files.push_back(EntryId(e));
+      }
+    }
+    return files;
+  }
+
+  TempTree tree;
+  std::shared_ptr<const Catalogue> catalogue;
+  std::unique_ptr<SourceDir> source;
+  ReaderFamilies families;
+  int rebound = 0;
+};
+
+}  // namespace shufflefs::testing_support
+
+#endif  // SHUFFLEFS_TESTS_CORE_VIEW_FIXTURE_H_

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/view.h"
+
+#include <unistd.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "tests/core/view_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using std::chrono::milliseconds;
+using testing_support::ViewFixture;
+
+// A client: looks a name up and opens what it shows, again where the open is
+// stale, as the kernel does.
+EntryId OpenName(View& view, EntryId name, milliseconds now) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const EntryId file = view.Lookup(name).shown;
+    if (view.Open(file, getpid(), now) == View::OpenVerdict::kServe) {
+      return file;
+    }
+  }
+  ADD_FAILURE() << "stale twice";
+  return name;
+}
+
+// One pass in random order; gives what each name showed.
+std::map<EntryId, EntryId> Pass(View& view, std::vector<EntryId> names,
+                                milliseconds& now, std::mt19937& random) {
+  for (size_t i = names.size(); i > 1; --i) {
+    std::swap(names[i - 1], names[random() % i]);
+  }
+  std::map<EntryId, EntryId> shown;
+  for (const EntryId name : names) {
+    now += milliseconds(100);
+    shown[name] = OpenName(view, name, now);
+  }
+  return shown;
+}
+
+TEST(ViewTest, FindsTheEpochsOfAReaderAndShowsEachSampleOnce) {
+  const unsigned seed = 1;
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  ViewFixture fixture(3, 100);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  milliseconds now{0};
+  std::map<EntryId, EntryId> last;
+  for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+    const auto shown = Pass(*view, fixture.Files(), now, random);
+    std::set<EntryId> samples;
+    for (const auto& [name, sample] : shown) samples.insert(sample);
+    EXPECT_EQ(samples.size(), 300u);
+    EXPECT_NE(shown, last);
+    last = shown;
+    EXPECT_EQ(view->EpochStatus().epoch, Epoch(epoch));
+  }
+  EXPECT_EQ(fixture.rebound, 3);
+}
+
+TEST(ViewTest, ASignalIsABoundaryAndCarriesNothing) {
+  ViewFixture fixture(2, 50);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  OpenName(*view, fixture.Files()[0], milliseconds(1));
+  ControlRequest request;
+  request.config = view->config();
+  request.next_epoch = true;
+  auto prepared = view->Prepare(request);
+  ASSERT_TRUE(prepared.ok());
+  view->Install(*std::move(prepared));
+  EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
+  EXPECT_EQ(view->EpochStatus().verdict, "signal");
+  EXPECT_EQ(view->EpochStatus().carried, 0u);
+  EXPECT_EQ(fixture.rebound, 1);
+}
+
+TEST(ViewTest, SendsAnOpenOfAnOlderBindingBackOnce) {
+  ViewFixture fixture(2, 50);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  const EntryId name = fixture.Files()[0];
+  const EntryId file = view->Lookup(name).shown;
+  ControlRequest request;
+  request.config = view->config();
+  request.next_epoch = true;
+  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Open(file, getpid(), milliseconds(1)),
+            View::OpenVerdict::kStale);
+  EXPECT_EQ(view->Open(file, getpid(), milliseconds(1)),
+            View::OpenVerdict::kServe);
+}
+
+TEST(ViewTest, APolicySwitchWaitsForTheBoundaryOnceSomethingWasRead) {
+  ViewFixture fixture(2, 50);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  ControlRequest request;
+  request.config = ViewFixture::Config("window");
+  request.config_changed = true;
+  view->Install(*view->Prepare(request));  // nothing was read: at once
+  EXPECT_EQ(view->setup()->policy->name(), "window");
+  EXPECT_EQ(view->EpochStatus().epoch, Epoch(0));
+
+  OpenName(*view, fixture.Files()[0], milliseconds(1));
+  request.config.policy = "lirs";
+  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->setup()->policy->name(), "window");
+  EXPECT_EQ(view->config().policy, "lirs");
+  EXPECT_EQ(view->EpochStatus().state, "waiting");
+
+  ControlRequest next;
+  next.config = view->config();
+  next.next_epoch = true;
+  view->Install(*view->Prepare(next));
+  EXPECT_EQ(view->setup()->policy->name(), "lirs");
+  EXPECT_EQ(view->EpochStatus().state, "running");
+}
+
+TEST(ViewTest, AWrongPolicyChangesNothing) {
+  ViewFixture fixture(2, 10);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  ControlRequest request;
+  request.config = ViewFixture::Config("no such policy");
+  request.config_changed = true;
+  const auto prepared = view->Prepare(request);
+  EXPECT_EQ(prepared.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(view->config().policy, "lirs");
+}
+
+TEST(ViewTest, ContinuesTheLedgersEpoch) {
+  ViewFixture fixture(2, 100);
+  testing_support::TempTree state;
+  const std::string path = state.At("ledger");
+  milliseconds now{0};
+  std::mt19937 random(5);
+  const ViewConfig config = ViewFixture::Config("lirs");
+  std::map<EntryId, EntryId> before;
+  {
+    auto ledger = Ledger::Open(path, {});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    const auto view = fixture.MakeView(config, ledger->get());
+    Pass(*view, fixture.Files(), now, random);
+    std::vector<EntryId> half = fixture.Files();
+    half.resize(100);
+    before = Pass(*view, half, now, random);
+    EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
+  }
+  auto ledger = Ledger::Open(path, {});
+  ASSERT_TRUE(ledger.ok()) << ledger.status();
+  const auto view = fixture.MakeView(config, ledger->get());
+  EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
+  EXPECT_EQ(*view->EpochStatus().consumed, 100u);
+  for (const auto& [name, file] : before) {
+    EXPECT_EQ(view->Lookup(name).shown, file);
+  }
+}
+
+TEST(ViewTest, AnotherSeedBeginsAnew) {
+  ViewFixture fixture(2, 20);
+  testing_support::TempTree state;
+  ViewConfig config = ViewFixture::Config("lirs");
+  config.epoch_start = Epoch(4);
+  {
+    auto ledger = Ledger::Open(state.At("ledger"), {});
+    ASSERT_TRUE(ledger.ok());
+    fixture.MakeView(config, ledger->get());
+  }
+  config.epoch_start = Epoch(0);
+  config.seed = Seed(9);
+  auto ledger = Ledger::Open(state.At("ledger"), {});
+  ASSERT_TRUE(ledger.ok());
+  EXPECT_EQ(fixture.MakeView(config, ledger->get())->EpochStatus().epoch,
+            Epoch(0));
+}
+
+TEST(ViewTest, SaysWhenTheMountHidesOpensThatItWants) {
+  ViewFixture fixture(2, 20);
+  const auto view =
+      fixture.MakeView(ViewFixture::Config("lirs"), nullptr, false);
+  const ViewEpochStatus status = view->EpochStatus();
+  EXPECT_FALSE(status.consumed.has_value());
+  ASSERT_EQ(status.warnings.size(), 1u);
+  EXPECT_THAT(status.warnings[0], ::testing::HasSubstr("open=seen"));
+}
+
+TEST(ViewTest, FixedEpochsRepeatForEver) {
+  ViewFixture fixture(2, 50);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  std::vector<EntryId> shown;
+  for (const EntryId name : fixture.Files()) {
+    shown.push_back(view->FixedBinding(Epoch(uint64_t{1} << 50))->Shown(name));
+  }
+  for (uint64_t epoch = 0; epoch < 40; ++epoch) view->FixedBinding(Epoch(epoch));
+  size_t i = 0;
+  for (const EntryId name : fixture.Files()) {
+    EXPECT_EQ(view->FixedBinding(Epoch(uint64_t{1} << 50))->Shown(name),
+              shown[i++]);
+  }
+}
+
+TEST(ViewTest, SuspendsSubstitutionWhenNamesAreLeftOut) {
+  // A client that trains on 90 % of the names of each class by its own split.
+  std::mt19937 random(3);
+  ViewFixture fixture(2, 200);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  std::vector<EntryId> names = fixture.Files();
+  names.resize(380);
+  milliseconds now{0};
+  for (int pass = 0; pass < 8; ++pass) Pass(*view, names, now, random);
+  EXPECT_TRUE(view->EpochStatus().suspended);
+  for (const EntryId name : fixture.Files()) {
+    EXPECT_EQ(view->Lookup(name).shown, name);
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
