@@ -26,7 +26,10 @@ bool IsLauncher(absl::string_view executable) {
 }  // namespace
 
 ReaderFamilies::ReaderFamilies(std::string proc)
-    : processes_(std::move(proc)) {}
+    : ReaderFamilies(std::move(proc), Limits()) {}
+
+ReaderFamilies::ReaderFamilies(std::string proc, Limits limits)
+    : processes_(std::move(proc)), limits_(limits) {}
 
 FamilyId ReaderFamilies::Resolve(uint32_t id, std::chrono::milliseconds now) {
   if (const auto cached = Cached(id, now)) return *cached;
@@ -125,7 +128,7 @@ FamilyId ReaderFamilies::Join(const Root& root, const std::string& executable) {
       return it->second;
     }
   }
-  if (families_.size() >= kMaxFamilies) DropDeadFamilies();
+  if (families_.size() >= limits_.families) DropDeadFamilies();
   const FamilyId fresh{next_family_++};
   families_[fresh.value()] = {key, root.anchors};
   by_key_[key] = fresh;
@@ -155,7 +158,7 @@ void ReaderFamilies::DropDeadFamilies() {
 
 void ReaderFamilies::Remember(uint32_t id, Reader reader) {
   MutexLock lock(cache_mu_);
-  if (readers_.size() >= kMaxReaders && !readers_.contains(id)) {
+  if (readers_.size() >= limits_.readers && !readers_.contains(id)) {
     const auto oldest = reader.checked - kValid;
     for (auto it = readers_.begin(); it != readers_.end();) {
       if (it->second.checked < oldest) {
@@ -164,7 +167,7 @@ void ReaderFamilies::Remember(uint32_t id, Reader reader) {
         ++it;
       }
     }
-    if (readers_.size() >= kMaxReaders) readers_.clear();
+    if (readers_.size() >= limits_.readers) readers_.clear();
   }
   readers_[id] = std::move(reader);
 }
@@ -176,7 +179,7 @@ bool ReaderFamilies::Alive(FamilyId family, std::chrono::milliseconds now) {
       return hidden_known_ && now - hidden_seen_ < kHiddenAlive;
     }
     const auto it = alive_.find(family.value());
-    if (it != alive_.end() && now - it->second.checked < kValid) {
+    if (it != alive_.end() && now - it->second.checked < kAliveValid) {
       return it->second.alive;
     }
   }
@@ -184,7 +187,7 @@ bool ReaderFamilies::Alive(FamilyId family, std::chrono::milliseconds now) {
   const auto it = families_.find(family.value());
   const bool alive = it != families_.end() && AnyAlive(it->second.anchors);
   MutexLock lock(cache_mu_);
-  if (alive_.size() >= kMaxFamilies) alive_.clear();
+  if (alive_.size() >= limits_.families) alive_.clear();
   alive_[family.value()] = {alive, now};
   return alive;
 }

@@ -11,9 +11,8 @@
 // (a shell script, xargs), the launcher, the main process of the workers.
 //
 // Thread-safe. Resolve and Alive answer from memory and look at /proc at most
-// once a second for a reader or a family; that costs some tens of
-// microseconds and does not block on the reader. Bounded: at most
-// kMaxReaders readers and kMaxFamilies families are remembered.
+// once a second for a reader and ten times for a family; that costs some tens of
+// microseconds and does not block on the reader. Bounded by Limits.
 #ifndef SHUFFLEFS_CORE_READER_FAMILY_H_
 #define SHUFFLEFS_CORE_READER_FAMILY_H_
 
@@ -33,14 +32,20 @@ namespace shufflefs {
 
 class ReaderFamilies {
  public:
-  static constexpr uint64_t kMaxReaders = 8192;
-  static constexpr uint64_t kMaxFamilies = 4096;
+  // What is remembered at most; families that are alive are never forgotten.
+  struct Limits {
+    uint64_t readers = 8192;
+    uint64_t families = 4096;
+  };
   static constexpr std::chrono::milliseconds kValid{1000};
+  // Shorter, so that a job started again is not long taken for a guest.
+  static constexpr std::chrono::milliseconds kAliveValid{100};
   // A hidden family cannot be asked; it counts as alive this long.
   static constexpr std::chrono::milliseconds kHiddenAlive{60000};
 
   // `proc` is the mounted procfs; another directory of its shape in tests.
   explicit ReaderFamilies(std::string proc = "/proc");
+  ReaderFamilies(std::string proc, Limits limits);
 
   // The family of process or thread `id` at `now` (any clock that does not
   // run backwards). kHiddenFamily for id 0 and for a process that cannot be
@@ -92,6 +97,7 @@ class ReaderFamilies {
 
   // Constant after construction.
   const ProcessTable processes_;
+  const Limits limits_;
 
   // Held while /proc is read; never by an answer from memory. Taken before
   // cache_mu_.

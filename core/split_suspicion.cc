@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace shufflefs {
 namespace {
@@ -74,13 +75,17 @@ void SplitSuspicion::OnOpen(const Open& open) {
       too_many_readers_ = true;
       slot_of_.erase(it);
     } else {
-      readers_.push_back({number, number, 0, 0, 0});
+      readers_.push_back({});
     }
   }
   if (!too_many_readers_) {
     Reader& reader = readers_[it->second];
-    reader.last = number;
-    ++(open.fresh ? reader.fresh : reader.reopened);
+    if (open.fresh) {
+      if (reader.fresh++ == 0) reader.first = number;
+      reader.last = number;
+    } else {
+      ++reader.reopened;
+    }
     uint16_t& first = first_in_group_[open.group];
     if (first == kUntouched) first = it->second;
     if (open.fresh && first != it->second) ++reader.mixed;
@@ -134,7 +139,9 @@ bool SplitSuspicion::Unopened(uint64_t seen) const {
 
 bool SplitSuspicion::DisjointReaders() const {
   if (too_many_readers_) return false;
-  std::vector<Reader> order = readers_;
+  std::vector<Reader> order;
+  std::copy_if(readers_.begin(), readers_.end(), std::back_inserter(order),
+               [](const Reader& reader) { return reader.fresh > 0; });
   std::sort(order.begin(), order.end(),
             [](const Reader& a, const Reader& b) { return a.first < b.first; });
   uint64_t before = 0;  // names opened by phases that had ended

@@ -68,7 +68,9 @@ class SplitSuspicion {
   static constexpr uint16_t kUntouched = 0xffff;
 
   struct Reader {
-    uint64_t first = 0;  // its first and last open, by number in the epoch
+    // Its first and last fresh open, by number in the epoch. Re-opens are not
+    // looked at: before a verdict they belong to the next epoch already.
+    uint64_t first = 0;
     uint64_t last = 0;
     uint64_t fresh = 0;
     uint64_t reopened = 0;

@@ -8,31 +8,34 @@
 namespace shufflefs {
 namespace {
 
-using testing::Play;
-using testing::Played;
-using testing::PlayOptions;
+using testing_support::Play;
+using testing_support::Played;
+using testing_support::PlayOptions;
 
 TEST(GoldenTest, VerdictsToTheOpen) {
-  const auto verdicts = [](const testing::Stream& stream) {
+  const auto verdicts = [](const testing_support::Stream& stream) {
     PlayOptions options;
     options.detector.names = 300;
     return Play(stream, options).verdicts;
   };
-  EXPECT_EQ(verdicts(testing::OneJob(300, testing::Workers(4, 1))),
-            "a@308 a@610 a@901 a@1201 a@1500");
-  EXPECT_EQ(verdicts(testing::Ranks(300, 7, 7, testing::Workers(2, 1))),
+  EXPECT_EQ(
+      verdicts(testing_support::OneJob(300, testing_support::Workers(4, 1))),
+      "a@308 a@610 a@901 a@1201 a@1500");
+  EXPECT_EQ(verdicts(testing_support::Ranks(300, 7, 7,
+                                            testing_support::Workers(2, 1))),
             "a@309 a@613 a@912 a@1212 a@1512");
-  auto drop_last = testing::Workers(2, 1);
+  auto drop_last = testing_support::Workers(2, 1);
   drop_last.drop_last = true;
-  EXPECT_EQ(verdicts(testing::OneJob(300, drop_last)),
+  EXPECT_EQ(verdicts(testing_support::OneJob(300, drop_last)),
             "b@334 b@627 b@878 b@1170 b@1454");
-  EXPECT_EQ(verdicts(testing::Ranks(300, 8, 4, testing::Workers(2, 1))),
+  EXPECT_EQ(verdicts(testing_support::Ranks(300, 8, 4,
+                                            testing_support::Workers(2, 1))),
             "c@195(partial) c@351(partial) c@498(partial) b@622 b@782");
-  EXPECT_EQ(verdicts(testing::KilledJob(300, 1)), "a@308 t@450 a@758");
-  EXPECT_EQ(verdicts(testing::TwoJobs(300, 1)),
+  EXPECT_EQ(verdicts(testing_support::KilledJob(300, 1)), "a@308 t@450 a@758");
+  EXPECT_EQ(verdicts(testing_support::TwoJobs(300, 1)),
             "a@607(guest) a@1191(guest) a@1729(guest) a@2280(guest) "
             "a@2842(guest) t@3367(guest)");
-  EXPECT_EQ(verdicts(testing::WithEvaluation(300, 1, 300)),
+  EXPECT_EQ(verdicts(testing_support::WithEvaluation(300, 1, 300)),
             "a@307 a@608 a@900 a@1200 a@1500 a@1800 a@2100 a@2400 a@2700 "
             "a@3000 a@3300");
 }
@@ -48,8 +51,8 @@ TEST(PropertyTest, RandomStreamsAreNeverReboundEarly) {
     const uint64_t fresh_percent = rng.Bounded(101);
     const uint64_t other_percent = rng.Bounded(20);
     const auto step_us = static_cast<int64_t>(rng.Bounded(2000000));
-    testing::Stream stream;
-    std::vector<uint64_t> order = testing::RandomOrder(names, seed);
+    testing_support::Stream stream;
+    std::vector<uint64_t> order = testing_support::RandomOrder(names, seed);
     for (uint64_t i = 0, next = 0; i < 8 * names; ++i) {
       const bool in_order = rng.Bounded(100) < fresh_percent;
       stream.push_back({static_cast<int64_t>(i) * step_us,
@@ -68,16 +71,16 @@ TEST(PropertyTest, RandomStreamsAreNeverReboundEarly) {
 
 // Without a re-binding no pass of any reader shows a sample twice.
 TEST(PropertyTest, LateIsSafe) {
-  auto drop_last = testing::Workers(2, 1);
+  auto drop_last = testing_support::Workers(2, 1);
   drop_last.drop_last = true;
-  const std::vector<testing::Stream> streams = {
-      testing::OneJob(1000, testing::Workers(0, 1)),
-      testing::OneJob(1000, testing::Workers(4, 2)),
-      testing::OneJob(1000, drop_last),
-      testing::Ranks(1000, 7, 7, testing::Workers(2, 3)),
-      testing::WithEvaluation(1000, 4, 1000),
-      testing::SortedReader(1000, 5),
-      testing::Weighted(1000, 6),
+  const std::vector<testing_support::Stream> streams = {
+      testing_support::OneJob(1000, testing_support::Workers(0, 1)),
+      testing_support::OneJob(1000, testing_support::Workers(4, 2)),
+      testing_support::OneJob(1000, drop_last),
+      testing_support::Ranks(1000, 7, 7, testing_support::Workers(2, 3)),
+      testing_support::WithEvaluation(1000, 4, 1000),
+      testing_support::SortedReader(1000, 5),
+      testing_support::Weighted(1000, 6),
   };
   for (size_t i = 0; i < streams.size(); ++i) {
     PlayOptions options;
@@ -94,8 +97,9 @@ TEST(PropertyTest, LateIsSafe) {
 
 // The model can tell: a re-binding in the middle of a pass does lose samples.
 TEST(PropertyTest, EarlyIsNot) {
-  const testing::Stream stream = testing::OneJob(1000, testing::Workers(0, 1));
-  testing::ModelView view(1000, 10);
+  const testing_support::Stream stream =
+      testing_support::OneJob(1000, testing_support::Workers(0, 1));
+  testing_support::ModelView view(1000, 10);
   absl::flat_hash_set<uint64_t> samples;
   uint64_t loss = 0;
   for (uint64_t i = 0; i < 1000; ++i) {

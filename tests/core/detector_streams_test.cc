@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/epoch_cases.h"
 
-namespace shufflefs::testing {
+namespace shufflefs::testing_support {
 namespace {
 
 using Generate = std::function<Stream(uint64_t names, uint64_t seed)>;
@@ -251,4 +251,4 @@ TEST(HoldReasonsTest, SayWhatWasNotClean) {
 }
 
 }  // namespace
-}  // namespace shufflefs::testing
+}  // namespace shufflefs::testing_support

@@ -11,7 +11,7 @@
 #include "tests/testing/epoch_model.h"
 #include "tests/testing/epoch_streams.h"
 
-namespace shufflefs::testing {
+namespace shufflefs::testing_support {
 
 inline constexpr int kPasses = 6;
 inline constexpr int64_t kSecond = 1000000;
@@ -152,6 +152,6 @@ inline Stream SortedReader(uint64_t names, uint64_t seed) {
   return sim.Take();
 }
 
-}  // namespace shufflefs::testing
+}  // namespace shufflefs::testing_support
 
 #endif  // SHUFFLEFS_TESTS_TESTING_EPOCH_CASES_H_

@@ -21,7 +21,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/epoch_streams.h"
 
-namespace shufflefs::testing {
+namespace shufflefs::testing_support {
 
 // Names in groups of equal size, each permuted by itself in every epoch.
 class ModelView {
@@ -219,6 +219,6 @@ inline Played Play(const Stream& stream, const PlayOptions& options) {
   return Player(stream, options).Run();
 }
 
-}  // namespace shufflefs::testing
+}  // namespace shufflefs::testing_support
 
 #endif  // SHUFFLEFS_TESTS_TESTING_EPOCH_MODEL_H_

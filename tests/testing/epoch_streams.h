@@ -16,7 +16,7 @@
 #include "core/permutation.h"
 #include "core/random.h"
 
-namespace shufflefs::testing {
+namespace shufflefs::testing_support {
 
 struct StreamOpen {
   int64_t time = 0;  // microseconds
@@ -282,6 +282,6 @@ inline Stream Hide(Stream stream) {
   return stream;
 }
 
-}  // namespace shufflefs::testing
+}  // namespace shufflefs::testing_support
 
 #endif  // SHUFFLEFS_TESTS_TESTING_EPOCH_STREAMS_H_

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/reader_family.h"
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr char kPython[] = "/usr/bin/python3.11";
+constexpr char kBash[] = "/usr/bin/bash";
+
+struct FakeProcess {
+  uint32_t id;
+  uint32_t parent;
+  uint32_t group;
+  std::string executable;
+  uint64_t start = 100;
+  uint32_t process = 0;  // of a thread
+  std::string state = "S";
+  std::string command = "python) R 1 2 3";  // any bytes
+};
+
+// A directory that looks like /proc, and a clock.
+class ReaderFamilyTest : public ::testing::Test {
+ protected:
+  ReaderFamilyTest() { families_.emplace(tree_.root()); }
+
+  void Add(const FakeProcess& process) {
+    const std::filesystem::path dir =
+        std::filesystem::path(tree_.root()) / std::to_string(process.id);
+    std::filesystem::remove_all(dir);
+    std::filesystem::create_directories(dir);
+    std::ofstream(dir / "stat")
+        << process.id << " (" << process.command << ") " << process.state << " "
+        << process.parent << " " << process.group
+        << " 1 34816 2000 4194560 1 2 3 4 5 6 7 8 20 0 1 0 " << process.start
+        << " 16000000 1500\n";
+    std::ofstream(dir / "status")
+        << "Name:\tpython\nTgid:\t"
+        << (process.process != 0 ? process.process : process.id) << "\nPid:\t"
+        << process.id << "\n";
+    if (!process.executable.empty()) {
+      std::filesystem::create_symlink(process.executable, dir / "exe");
+    }
+  }
+  void Remove(uint32_t id) {
+    std::filesystem::remove_all(std::filesystem::path(tree_.root()) /
+                                std::to_string(id));
+  }
+  FamilyId Resolve(uint32_t id) { return families_->Resolve(id, now_); }
+  bool Alive(FamilyId family) { return families_->Alive(family, now_); }
+  // Long enough for everything to be looked at again.
+  void Wait() { now_ += milliseconds(1001); }
+
+  // An interactive shell, 50, that started a job in a group of its own.
+  void AddShellAndJob() {
+    Add({.id = 50, .parent = 1, .group = 50, .executable = kBash});
+    Add({.id = 100, .parent = 50, .group = 100, .executable = kPython});
+  }
+
+  testing_support::TempTree tree_;
+  absl::optional<ReaderFamilies> families_;
+  milliseconds now_{5000};
+};
+
+TEST(ProcessStatTest, ParsesAroundAnyCommand) {
+  const auto stat = ParseProcessStat(
+      "7 (a) b (c)) Z 3 5 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 99 1 1\n");
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->parent, 3);
+  EXPECT_EQ(stat->group, 5);
+  EXPECT_EQ(stat->start, 99);
+  EXPECT_TRUE(stat->zombie);
+  EXPECT_FALSE(ParseProcessStat(""));
+  EXPECT_FALSE(ParseProcessStat("7 (a) S 3 5"));
+  EXPECT_FALSE(
+      ParseProcessStat("7 (a) S x 5 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 99 1 1"));
+  EXPECT_EQ(ParseThreadGroup("Name:\tx\nTgid:\t42\n"), 42);
+  EXPECT_FALSE(ParseThreadGroup("Name:\tTgid:\n"));
+}
+
+TEST_F(ReaderFamilyTest, WorkersBelongToTheirJob) {
+  AddShellAndJob();
+  Add({.id = 101, .parent = 100, .group = 100, .executable = kPython});
+  Add({.id = 102, .parent = 100, .group = 100, .executable = kPython});
+  const FamilyId job = Resolve(100);
+  EXPECT_NE(job, kHiddenFamily);
+  EXPECT_EQ(Resolve(101), job);
+  EXPECT_EQ(Resolve(102), job);
+  // The workers of the next epoch are new.
+  Remove(101);
+  Remove(102);
+  Wait();
+  EXPECT_TRUE(Alive(job));
+  Add({.id = 103, .parent = 100, .group = 100, .executable = kPython});
+  EXPECT_EQ(Resolve(103), job);
+}
+
+TEST_F(ReaderFamilyTest, OtherProgramsAndJobsDoNot) {
+  AddShellAndJob();
+  Add({.id = 60, .parent = 50, .group = 60, .executable = "/usr/bin/cp"});
+  Add({.id = 61, .parent = 100, .group = 100, .executable = "/usr/bin/cp"});
+  Add({.id = 110, .parent = 50, .group = 110, .executable = kPython});
+  Add({.id = 70, .parent = 1, .group = 70, .executable = kBash});
+  Add({.id = 120, .parent = 70, .group = 120, .executable = kPython});
+  const FamilyId job = Resolve(100);
+  EXPECT_NE(Resolve(60), job);   // cp in the shell
+  EXPECT_NE(Resolve(61), job);   // cp that the job started
+  EXPECT_NE(Resolve(110), job);  // a second job of the same shell
+  EXPECT_NE(Resolve(120), job);  // and of another one
+  EXPECT_NE(Resolve(110), Resolve(120));
+}
+
+TEST_F(ReaderFamilyTest, RanksInSessionsOfTheirOwnBelongToTorchrun) {
+  AddShellAndJob();  // 100 is torchrun
+  for (uint32_t rank = 200; rank < 204; ++rank) {
+    Add({.id = rank, .parent = 100, .group = rank, .executable = kPython});
+    Add({.id = rank + 100,
+         .parent = rank,
+         .group = rank,
+         .executable = kPython});
+  }
+  const FamilyId job = Resolve(300);
+  for (uint32_t rank = 200; rank < 204; ++rank) {
+    EXPECT_EQ(Resolve(rank), job);
+    EXPECT_EQ(Resolve(rank + 100), job);
+  }
+}
+
+TEST_F(ReaderFamilyTest, RanksOfMpirunBelongTogetherBehindAnyWrapper) {
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kBash});
+  Add({.id = 80, .parent = 50, .group = 80, .executable = "/opt/bin/orterun"});
+  Add({.id = 90, .parent = 80, .group = 90, .executable = kPython});
+  Add({.id = 91, .parent = 80, .group = 91, .executable = kBash});
+  Add({.id = 92, .parent = 91, .group = 91, .executable = kPython});
+  const FamilyId job = Resolve(90);
+  EXPECT_EQ(Resolve(92), job);
+  // The launcher keeps the job alive between its ranks.
+  Remove(90);
+  Remove(92);
+  Remove(91);
+  Wait();
+  EXPECT_TRUE(Alive(job));
+  Remove(80);
+  Wait();
+  EXPECT_FALSE(Alive(job));
+}
+
+TEST_F(ReaderFamilyTest, AJobIsGoneWithItsMainProcess) {
+  AddShellAndJob();
+  Add({.id = 101, .parent = 100, .group = 100, .executable = kPython});
+  const FamilyId job = Resolve(101);
+  EXPECT_TRUE(Alive(job));
+  Remove(101);
+  Remove(100);
+  EXPECT_TRUE(Alive(job));  // not looked at again at once
+  Wait();
+  EXPECT_FALSE(Alive(job));
+  EXPECT_FALSE(Alive(FamilyId(99)));  // never given out
+}
+
+TEST_F(ReaderFamilyTest, AZombieIsGone) {
+  AddShellAndJob();
+  const FamilyId job = Resolve(100);
+  Add({.id = 100,
+       .parent = 50,
+       .group = 100,
+       .executable = kPython,
+       .state = "Z"});
+  Wait();
+  EXPECT_FALSE(Alive(job));
+}
+
+// find . | xargs md5sum, or a loop in a script: what starts the processes
+// goes on with the pass.
+TEST_F(ReaderFamilyTest, AScriptKeepsItsFamilyAlive) {
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kBash});
+  Add({.id = 60, .parent = 50, .group = 60, .executable = kBash});
+  Add({.id = 61, .parent = 60, .group = 60, .executable = "/usr/bin/md5sum"});
+  const FamilyId sums = Resolve(61);
+  Remove(61);
+  Wait();
+  EXPECT_TRUE(Alive(sums));
+  Add({.id = 62, .parent = 60, .group = 60, .executable = "/usr/bin/md5sum"});
+  EXPECT_EQ(Resolve(62), sums);
+  // The interactive shell above the script does not.
+  Remove(60);
+  Remove(62);
+  Wait();
+  EXPECT_FALSE(Alive(sums));
+}
+
+TEST_F(ReaderFamilyTest, AThreadStandsForItsProcess) {
+  AddShellAndJob();
+  Add({.id = 105,
+       .parent = 50,
+       .group = 100,
+       .executable = kPython,
+       .start = 130,
+       .process = 100});
+  const FamilyId job = Resolve(105);
+  EXPECT_EQ(Resolve(100), job);
+  Remove(105);
+  Wait();
+  EXPECT_TRUE(Alive(job));
+}
+
+TEST_F(ReaderFamilyTest, OrphansStayInTheirFamily) {
+  AddShellAndJob();
+  Add({.id = 200, .parent = 100, .group = 200, .executable = kPython});
+  const FamilyId job = Resolve(200);
+  Remove(100);
+  Add({.id = 200, .parent = 1, .group = 200, .executable = kPython});
+  Wait();
+  EXPECT_EQ(Resolve(200), job);
+}
+
+TEST_F(ReaderFamilyTest, IdsThatAreUsedAgainAreOtherFamilies) {
+  AddShellAndJob();
+  const FamilyId job = Resolve(100);
+  Add({.id = 100,
+       .parent = 50,
+       .group = 100,
+       .executable = kPython,
+       .start = 900});
+  EXPECT_EQ(Resolve(100), job);  // remembered
+  Wait();
+  const FamilyId next = Resolve(100);
+  EXPECT_NE(next, job);
+  Wait();
+  EXPECT_FALSE(Alive(job));
+  EXPECT_TRUE(Alive(next));
+}
+
+TEST_F(ReaderFamilyTest, ExecMakesItAnotherProgram) {
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kBash});
+  Add({.id = 60, .parent = 50, .group = 60, .executable = kBash});
+  const FamilyId shell = Resolve(60);
+  Add({.id = 60, .parent = 50, .group = 60, .executable = kPython});
+  Wait();
+  EXPECT_NE(Resolve(60), shell);
+}
+
+TEST_F(ReaderFamilyTest, AnswersFromMemoryForASecond) {
+  AddShellAndJob();
+  const FamilyId job = Resolve(100);
+  std::filesystem::remove_all(tree_.root());
+  EXPECT_EQ(Resolve(100), job);
+  // Killed while it waits for its open: what is remembered is the best.
+  Wait();
+  EXPECT_EQ(Resolve(100), job);
+}
+
+TEST_F(ReaderFamilyTest, HiddenReadersAreOneFamily) {
+  EXPECT_FALSE(Alive(kHiddenFamily));  // none was seen
+  EXPECT_EQ(Resolve(4242), kHiddenFamily);
+  EXPECT_EQ(Resolve(0), kHiddenFamily);
+  EXPECT_TRUE(Alive(kHiddenFamily));
+  now_ += milliseconds(59000);
+  EXPECT_TRUE(Alive(kHiddenFamily));
+  now_ += milliseconds(2000);
+  EXPECT_FALSE(Alive(kHiddenFamily));
+}
+
+TEST_F(ReaderFamilyTest, UnreadableExecutablesGoByTheGroup) {
+  Add({.id = 100, .parent = 1, .group = 100, .executable = ""});
+  Add({.id = 101, .parent = 100, .group = 100, .executable = ""});
+  Add({.id = 200, .parent = 100, .group = 200, .executable = ""});
+  EXPECT_EQ(Resolve(100), Resolve(101));
+  EXPECT_NE(Resolve(100), Resolve(200));
+}
+
+TEST_F(ReaderFamilyTest, AnUpgradedExecutableIsTheSame) {
+  Add({.id = 100, .parent = 1, .group = 100, .executable = kPython});
+  const FamilyId job = Resolve(100);
+  Add({.id = 100,
+       .parent = 1,
+       .group = 100,
+       .executable = absl::StrCat(kPython, " (deleted)")});
+  Wait();
+  EXPECT_EQ(Resolve(100), job);
+}
+
+TEST_F(ReaderFamilyTest, ForgetsTheDeadWhenThereAreMany) {
+  families_.emplace(tree_.root(), ReaderFamilies::Limits{4, 4});
+  AddShellAndJob();
+  const FamilyId job = Resolve(100);
+  for (uint32_t id = 1000; id < 1050; ++id) {
+    Add({.id = id, .parent = 50, .group = id, .executable = "/usr/bin/cat"});
+    EXPECT_NE(Resolve(id), job);
+    Remove(id);
+    Wait();
+  }
+  EXPECT_EQ(Resolve(100), job);
+  EXPECT_TRUE(Alive(job));
+}
+
+TEST(RealProcTest, ResolvesThisProcess) {
+  ReaderFamilies families;
+  const auto self = static_cast<uint32_t>(::getpid());
+  const FamilyId family = families.Resolve(self, milliseconds(0));
+  EXPECT_NE(family, kHiddenFamily);
+  EXPECT_TRUE(families.Alive(family, milliseconds(0)));
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const auto thread = static_cast<uint32_t>(::gettid());
+      for (int at = 0; at < 5000; at += 100) {
+        EXPECT_EQ(families.Resolve(thread, milliseconds(at)), family);
+        EXPECT_TRUE(families.Alive(family, milliseconds(at)));
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
