@@ -21,6 +21,7 @@ EpochOutcome EpochDetector::OnSignal() {
   outcome.verdict = Verdict::kRebind;
   outcome.rule = 's';
   outcome.ended_seen = seen_count_;
+  owner_opens_ = 0;  // its pass is over: when it goes, it leaves none to end
   now_.pending = 0;
   pending_.ClearAll();
   BeginEpoch('s', log_.next());

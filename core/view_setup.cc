@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/view_setup.h"
 
-#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/io/physical.h"
 #include "xxhash.h"
 
 namespace shufflefs {
@@ -30,23 +30,19 @@ absl::StatusOr<std::string> ReadGroups(const std::string& path) {
   return text.str();
 }
 
-// Files in inode order, laid end to end.
-void SetInodeOrder(Dataset& dataset) {
+// Asks where each sample's first file lies; returns how that was found.
+absl::StatusOr<std::string> FindAddresses(const SourceDir& source,
+                                          Dataset& dataset) {
   const Grouping& grouping = dataset.grouping();
-  std::vector<std::pair<uint64_t, uint64_t>> by_inode;
+  std::vector<EntryId> files;
+  files.reserve(grouping.sample_count());
   for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
-    const EntryId file = grouping.first_member(SampleId(s));
-    by_inode.push_back({dataset.catalogue().attributes(file).ino, s});
+    files.push_back(grouping.first_member(SampleId(s)));
   }
-  std::sort(by_inode.begin(), by_inode.end());
-  std::vector<uint64_t> addresses(by_inode.size());
-  uint64_t at = 0;
-  for (const auto& [ino, s] : by_inode) {
-    addresses[s] = at;
-    const EntryId file = grouping.first_member(SampleId(s));
-    at += (dataset.catalogue().attributes(file).size + 4095) / 4096 * 4096;
-  }
-  dataset.SetAddresses(std::move(addresses));
+  ASSIGN_OR_RETURN(DeviceLayout layout,
+                   DeviceAddresses(source, dataset.catalogue(), files, {}));
+  dataset.SetAddresses(std::move(layout.addresses));
+  return std::move(layout.how);
 }
 
 }  // namespace
@@ -62,7 +58,7 @@ uint64_t OptionsHash(const ViewConfig& config) {
 
 absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
     const ViewConfig& config, std::shared_ptr<const Catalogue> catalogue,
-    const SourceDir&, const PolicyResolver& resolver,
+    const SourceDir& source, const PolicyResolver& resolver,
     const ViewSetup* reuse) {
   auto setup = std::make_shared<ViewSetup>();
   setup->config = config;
@@ -75,6 +71,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
       setup->device = reuse->device;
       setup->policy = std::move(resolved.policy);
       setup->why = std::move(resolved.why);
+      if (!resolved.device.empty()) setup->device = std::move(resolved.device);
       return std::shared_ptr<const ViewSetup>(std::move(setup));
     }
   }
@@ -84,9 +81,9 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
   ASSIGN_OR_RETURN(ResolvedPolicy resolved, resolver(config, *dataset));
   setup->policy = std::move(resolved.policy);
   setup->why = std::move(resolved.why);
+  setup->device = std::move(resolved.device);
   if (setup->policy->wants_blocks()) {
-    SetInodeOrder(*dataset);
-    setup->device = "inode order";
+    ASSIGN_OR_RETURN(setup->device, FindAddresses(source, *dataset));
   }
   setup->dataset = std::move(dataset);
   setup->ranked = std::make_shared<RankedNames>(setup->dataset);

@@ -21,6 +21,7 @@ namespace shufflefs {
 struct ResolvedPolicy {
   std::shared_ptr<const Policy> policy;  // never "auto"
   std::string why;                       // one line for `status`
+  std::string device;                    // what was measured, "" if nothing was
 };
 
 // Turns the policy that a configuration names, `auto` too, into one that
@@ -34,7 +35,7 @@ struct ViewSetup {
   std::shared_ptr<const RankedNames> ranked;
   std::shared_ptr<const Policy> policy;
   std::string why;
-  std::string device;  // how addresses were found, "" when nobody asked
+  std::string device;  // what is known of it, "" when nobody asked
 
   // Whether what a name shows depends on the epoch.
   bool rebinds() const {

@@ -97,7 +97,10 @@ void Read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size,
            off_t, fuse_file_info*) {
   const absl::Status done = Fs(req).Write(ino, absl::string_view(data, size));
-  if (!done.ok()) return ReplyError(req, "write", done);
+  if (!done.ok()) {
+    Context(req).write_refused(ino);
+    return ReplyError(req, "write", done);
+  }
   fuse_reply_write(req, size);
 }
 

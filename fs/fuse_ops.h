@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "core/metrics.h"
+#include "fs/error_log.h"
 #include "fs/filesystem.h"
 
 namespace shufflefs {
@@ -18,6 +19,10 @@ namespace shufflefs {
 struct FuseContext {
   Filesystem* filesystem = nullptr;
   Metrics* metrics = nullptr;
+  ErrorLog errors;
+  // Something tried to write to a file whose pages the kernel caches: they
+  // may hold what was refused. Called on the request's thread.
+  std::function<void(uint64_t nodeid)> write_refused;
   // The kernel's protocol is known; called once, from the INIT request.
   std::function<void(uint32_t proto_minor)> initialised;
 };

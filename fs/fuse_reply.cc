@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/log.h"
 #include "fs/errno_map.h"
 
 namespace shufflefs {
@@ -55,7 +54,7 @@ void ReplyError(fuse_req_t req, const char* operation,
   const int error = ErrnoFor(status);
   if (!IsQuiet(error)) {
     Context(req).metrics->Add(Counter::kErrors);
-    Log(LogLevel::kError, absl::StrCat(operation, ": ", status.message()));
+    Context(req).errors.Say(absl::StrCat(operation, ": ", status.message()));
   }
   fuse_reply_err(req, error);
 }

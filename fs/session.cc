@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <deque>
+#include <functional>
 #include <fstream>
 #include <utility>
 #include <vector>
@@ -51,6 +52,11 @@ class FuseSession : public Session {
   explicit FuseSession(const Options& options) : options_(options) {
     context_.filesystem = options.filesystem;
     context_.metrics = options.metrics;
+    context_.write_refused = [this](uint64_t nodeid) {
+      Later([this, nodeid] {
+        fuse_lowlevel_notify_inval_inode(session_, nodeid, 0, 0);
+      });
+    };
     context_.initialised = [this](uint32_t minor) { Initialised(minor); };
   }
   ~FuseSession() override {
@@ -71,7 +77,8 @@ class FuseSession : public Session {
  private:
   void Initialised(uint32_t proto_minor);
   void KeepPages();
-  void DropOldPins(std::stop_token stop);
+  void Later(std::function<void()> notify);
+  void Notify(std::stop_token stop);
 
   // Constant after Start.
   const Options options_;
@@ -86,7 +93,7 @@ class FuseSession : public Session {
   bool initialised_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   bool pinning_ ABSL_GUARDED_BY(mu_) = false;
-  std::deque<std::string> old_pins_ ABSL_GUARDED_BY(mu_);
+  std::deque<std::function<void()>> notices_ ABSL_GUARDED_BY(mu_);
 };
 
 absl::Status FuseSession::Start() {
@@ -117,8 +124,8 @@ absl::Status FuseSession::Run() {
   if (fuse_set_signal_handlers(session_) != 0) {
     return absl::InternalError("cannot install signal handlers");
   }
-  std::jthread pins = StartThread(
-      "sfs-pins", [this](std::stop_token stop) { DropOldPins(stop); });
+  std::jthread notices = StartThread(
+      "sfs-notify", [this](std::stop_token stop) { Notify(stop); });
   fuse_loop_config* config = fuse_loop_cfg_create();
   fuse_loop_cfg_set_clone_fd(config, 0);
   const int result = fuse_session_loop_mt(session_, config);
@@ -126,7 +133,7 @@ absl::Status FuseSession::Run() {
   {
     MutexLock lock(mu_);
     ended_ = true;
-    pins.request_stop();
+    notices.request_stop();
     changed_.SignalAll();
   }
   fuse_session_unmount(session_);
@@ -172,26 +179,35 @@ void FuseSession::KeepPages() {
   }
   context_.metrics->Add(Counter::kPinnedFiles,
                         WalkPins(options_.mountpoint, name));
+  if (!last.empty()) {
+    Later([this, last] {
+      fuse_lowlevel_notify_inval_entry(session_, FUSE_ROOT_ID, last.c_str(),
+                                       last.size());
+    });
+  }
   MutexLock lock(mu_);
   pinning_ = false;
-  if (!last.empty()) old_pins_.push_back(last);
+}
+
+// Invalidations take locks that a reader may hold while it waits for a reply;
+// so they are never sent by a thread that serves requests.
+void FuseSession::Later(std::function<void()> notify) {
+  MutexLock lock(mu_);
+  notices_.push_back(std::move(notify));
   changed_.SignalAll();
 }
 
-// Invalidating an entry takes the root's lock, which a reader may hold while
-// it waits for a reply; so never on a thread that serves requests.
-void FuseSession::DropOldPins(std::stop_token stop) {
-  while (!stop.stop_requested()) {
-    std::string name;
+void FuseSession::Notify(std::stop_token stop) {
+  for (;;) {
+    std::function<void()> notify;
     {
       MutexLock lock(mu_);
-      while (old_pins_.empty() && !stop.stop_requested()) changed_.Wait(mu_);
+      while (notices_.empty() && !stop.stop_requested()) changed_.Wait(mu_);
       if (stop.stop_requested()) return;
-      name = old_pins_.front();
-      old_pins_.pop_front();
+      notify = std::move(notices_.front());
+      notices_.pop_front();
     }
-    fuse_lowlevel_notify_inval_entry(session_, FUSE_ROOT_ID, name.c_str(),
-                                     name.size());
+    notify();
   }
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/catalogue_file.h"
 #include "core/drift.h"
+#include "core/io/device_probe.h"
 #include "core/log.h"
 #include "core/machine_memory.h"
 #include "core/scan.h"
@@ -115,8 +116,8 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
                                  std::move(views), sees_opens);
 }
 
-PolicyResolver MakeResolver(const SourceDir&) {
-  return [](const ViewConfig& config, const Dataset& dataset)
+PolicyResolver MakeResolver(const SourceDir& source) {
+  return [&source](const ViewConfig& config, const Dataset& dataset)
              -> absl::StatusOr<ResolvedPolicy> {
     ResolvedPolicy resolved;
     std::string name = config.policy;
@@ -126,6 +127,11 @@ PolicyResolver MakeResolver(const SourceDir&) {
       facts.files = dataset.catalogue().file_count();
       facts.bytes = dataset.catalogue().total_bytes();
       facts.memory_bytes = MachineMemoryBytes();
+      ProbeOptions where;
+      where.root = dataset.root();
+      DeviceProbe probe = ProbeDevice(source, dataset.catalogue(), where);
+      facts.device = probe.device;
+      resolved.device = std::move(probe.line);
       facts.names_may_move = dataset.movability().moves;
       facts.has_validation_split = dataset.movability().has_validation_split;
       facts.classes = dataset.movability().classes;
