@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A write to the control file: all or nothing, one line of refusal, and never
+// a key that cannot change while mounted.
+#include <cstdint>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "mount-tools/control_text.h"
+#include "mount-tools/option_table.h"
+
+namespace {
+
+void Check(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const shufflefs::MountConfig mount;
+  shufflefs::ViewConfig current;
+  current.path = "train";
+  const absl::StatusOr<shufflefs::ControlRequest> request =
+      shufflefs::ParseControl(text, current, &mount);
+  if (!request.ok()) {
+    Check(absl::IsInvalidArgument(request.status()));
+    Check(!request.status().message().empty());
+    return 0;
+  }
+  Check(!(request->next_epoch && request->set_epoch.has_value()));
+  bool changed = false;
+  for (const shufflefs::Option& option : shufflefs::Options()) {
+    const bool differs =
+        option.get(mount, request->config) != option.get(mount, current);
+    Check(!differs || option.run_time);
+    changed |= differs;
+  }
+  Check(!changed || request->config_changed);
+  Check(shufflefs::ValidateView(request->config).ok());
+  return 0;
+}
