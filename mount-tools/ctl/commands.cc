@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of shufflectl, in the order of its help.
+#include "mount-tools/ctl/check_command.h"
 #include "mount-tools/ctl/command.h"
 #include "mount-tools/ctl/control_commands.h"
 #include "mount-tools/ctl/order_command.h"
+#include "mount-tools/ctl/simulate_command.h"
 #include "mount-tools/ctl/status_command.h"
 #include "mount-tools/ctl/umount_command.h"
 
@@ -10,10 +12,12 @@ namespace shufflefs {
 
 std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(MakeCheckCommand());
   commands.push_back(MakeStatusCommand());
   commands.push_back(MakeEpochCommand());
   commands.push_back(MakePolicyCommand());
   commands.push_back(MakeOrderCommand());
+  commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeUmountCommand());
   return commands;
 }

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of `shufflectl check` as text and as JSON.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "mount-tools/ctl/check_report.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+using ReportJson = nlohmann::ordered_json;
+
+constexpr size_t kShown = 5;  // of a list, on a terminal
+
+std::string ShownPath(const std::string& path) {
+  std::string shown = path;
+  for (char& c : shown) {
+    // Names may hold anything; a terminal shall not obey them.
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return shown;
+}
+
+std::string Title(absl::string_view title) {
+  return absl::StrFormat("  %-12s", absl::StrCat(title, ":"));
+}
+
+std::string Counted(uint64_t count, absl::string_view one,
+                    absl::string_view many) {
+  return absl::StrCat(HumanCount(count), " ", count == 1 ? one : many);
+}
+
+// "a, b, c and 17 more"; nothing for an empty list.
+std::string ListLine(absl::string_view title,
+                     const std::vector<std::string>& items) {
+  if (items.empty()) return "";
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(items.size(), kShown); ++i) {
+    shown.push_back(ShownPath(items[i]));
+  }
+  const size_t more = items.size() - shown.size();
+  return absl::StrCat(
+      Title(title), absl::StrJoin(shown, ", "),
+      more > 0 ? absl::StrCat(" and ", HumanCount(more), " more") : "", "\n");
+}
+
+std::string KindText(SplitKind kind) {
+  return kind == SplitKind::kValidation ? "validation" : "test";
+}
+
+std::string SplitsLine(const CheckReport& report) {
+  std::vector<std::string> splits;
+  for (const SplitFound& split : report.splits) {
+    splits.push_back(absl::StrCat(split.path, " (", KindText(split.kind), ", ",
+                                  Counted(split.files, "file", "files"), ")"));
+  }
+  if (splits.empty()) return Title("splits") + "none\n";
+  return ListLine("splits", splits);
+}
+
+std::string NamesLine(const CheckReport& report) {
+  const Movability& movability = report.movability;
+  if (movability.moves) {
+    return absl::StrCat(Title("names"), "may show other samples inside ",
+                        Counted(movability.classes, "class", "classes"), ": ",
+                        ShownPath(movability.reason), "\n");
+  }
+  return absl::StrCat(Title("names"),
+                      "keep their own samples: ", ShownPath(movability.reason),
+                      "\n");
+}
+
+std::string PairsLine(const CheckReport& report) {
+  if (report.paired_samples == 0) return "";
+  return absl::StrCat(
+      Title("pairs"),
+      Counted(report.paired_samples, "sample is", "samples are"),
+      " several files that share a stem, and stay together\n");
+}
+
+std::string MemoryLine(const CheckReport& report) {
+  const MachineMemory& memory = report.memory;
+  if (memory.bytes == 0) return Title("memory") + "size not known\n";
+  return absl::StrCat(
+      Title("memory"),
+      report.fits_in_memory ? "the dataset fits: " : "the dataset is larger: ",
+      HumanBytes(memory.bytes), " (", memory.decided_by, ")\n");
+}
+
+std::string SuggestionLines(const CheckReport& report) {
+  std::string text;
+  for (const Suggestion& suggestion : report.suggestions) {
+    absl::StrAppend(&text, Title(text.empty() ? "use" : "or"),
+                    ShownPath(suggestion.command), "\n", Title("").substr(0, 2),
+                    std::string(12, ' '), suggestion.when, "\n");
+  }
+  return text;
+}
+
+ReportJson DeviceJson(const DeviceProbe& device) {
+  const char* names[] = {"unknown", "memory", "flash", "seek_bound",
+                         "latency_bound"};
+  return {{"class", names[static_cast<int>(device.device)]},
+          {"median_us", device.figures.median_us},
+          {"line", device.line}};
+}
+
+}  // namespace
+
+std::string CheckText(const CheckReport& report) {
+  return absl::StrCat(
+      ShownPath(report.path), ": ", Counted(report.files, "file", "files"),
+      " in ", Counted(report.directories, "directory", "directories"), ", ",
+      HumanBytes(report.bytes),
+      absl::StrFormat(", scanned in %.2f s\n", report.scan_seconds),
+      Title("layout"), ShownPath(report.movability.layout), "\n",
+      NamesLine(report), SplitsLine(report),
+      ListLine("manifests", report.manifests),
+      ListLine("containers", report.containers), PairsLine(report),
+      ListLine("unreadable", report.unreadable), MemoryLine(report),
+      Title("device"), report.device.line, "\n", Title("auto"),
+      ShownPath(report.choice.why), "\n", SuggestionLines(report));
+}
+
+std::string CheckJson(const CheckReport& report) {
+  ReportJson splits = ReportJson::array();
+  for (const SplitFound& split : report.splits) {
+    splits.push_back({{"path", split.path},
+                      {"kind", KindText(split.kind)},
+                      {"files", split.files}});
+  }
+  ReportJson commands = ReportJson::array();
+  for (const Suggestion& suggestion : report.suggestions) {
+    commands.push_back(
+        {{"command", suggestion.command}, {"when", suggestion.when}});
+  }
+  const ReportJson json = {
+      {"source", report.path},
+      {"files", report.files},
+      {"directories", report.directories},
+      {"links", report.links},
+      {"bytes", report.bytes},
+      {"samples", report.samples},
+      {"paired_samples", report.paired_samples},
+      {"layout", report.movability.layout},
+      {"names_may_move", report.movability.moves},
+      {"reason", report.movability.reason},
+      {"classes", report.movability.classes},
+      {"has_validation_split", report.movability.has_validation_split},
+      {"splits", splits},
+      {"manifests", report.manifests},
+      {"containers", report.containers},
+      {"unreadable", report.unreadable},
+      {"memory_bytes", report.memory.bytes},
+      {"memory_decided_by", report.memory.decided_by},
+      {"fits_in_memory", report.fits_in_memory},
+      {"device", DeviceJson(report.device)},
+      {"policy", report.choice.policy},
+      {"why", report.choice.why},
+      {"commands", commands}};
+  return json.dump(2, ' ', false, ReportJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace shufflefs

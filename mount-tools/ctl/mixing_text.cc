@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/mixing_text.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+enum class Form { kSamples, kBits, kShare };
+
+std::string Figure(double value, Form form) {
+  switch (form) {
+    case Form::kSamples:
+      return value < 100
+                 ? absl::StrFormat("%.1f", value)
+                 : HumanCount(static_cast<uint64_t>(std::llround(value)));
+    case Form::kBits:
+      return absl::StrFormat("%.2f bits", value);
+    case Form::kShare:
+      return absl::StrFormat("%.3f %%", 100 * value);
+  }
+  return "";
+}
+
+std::string Row(absl::string_view title, const MixingMeasure& measure,
+                Form form) {
+  return absl::StrFormat("  %-44s%14s%14s\n", title,
+                         Figure(measure.value, form),
+                         Figure(measure.uniform, form));
+}
+
+std::string Row(absl::string_view title,
+                const absl::optional<MixingMeasure>& measure, Form form) {
+  return measure ? Row(title, *measure, form) : "";
+}
+
+Json ToJson(const MixingMeasure& measure) {
+  return {{"value", measure.value},
+          {"uniform", measure.uniform},
+          {"error", measure.error}};
+}
+
+Json ToJson(const absl::optional<MixingMeasure>& measure) {
+  return measure ? ToJson(*measure) : Json();
+}
+
+}  // namespace
+
+std::string MixingText(const MixingReport& report) {
+  const std::string grade = absl::StrCat("grade ", std::string(1, report.grade),
+                                         ": ", report.reason, "\n");
+  if (report.batches == 0) return grade;
+  return absl::StrCat(
+      absl::StrFormat("  %-44s%14s%14s\n",
+                      absl::StrCat(HumanCount(report.samples),
+                                   " samples, batches of ", report.batch),
+                      "this order", "full shuffle"),
+      Row("distance of neighbours in the source", report.neighbour_distance,
+          Form::kSamples),
+      Row("distance of two samples of a batch", report.batch_distance,
+          Form::kSamples),
+      Row("entropy of the labels of a batch", report.label_entropy,
+          Form::kBits),
+      Row("source neighbours in one batch", report.together, Form::kShare),
+      Row("the same ones again in the next epoch", report.together_twice,
+          Form::kShare),
+      Row("same place in the next epoch", report.repeated, Form::kShare),
+      grade);
+}
+
+std::string MixingJson(const MixingReport& report) {
+  const Json json = {{"samples", report.samples},
+                     {"batch", report.batch},
+                     {"batches", report.batches},
+                     {"neighbour_distance", ToJson(report.neighbour_distance)},
+                     {"batch_distance", ToJson(report.batch_distance)},
+                     {"label_entropy", ToJson(report.label_entropy)},
+                     {"together", ToJson(report.together)},
+                     {"together_twice", ToJson(report.together_twice)},
+                     {"repeated", ToJson(report.repeated)},
+                     {"grade", std::string(1, report.grade)},
+                     {"reason", report.reason}};
+  return json.dump();
+}
+
+}  // namespace shufflefs

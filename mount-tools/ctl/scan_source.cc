@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/scan_source.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "core/scan.h"
+#include "core/status.h"
+#include "mount-tools/mount_table.h"
+#include "mount-tools/paths.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr char kClearLine[] = "\r\x1b[K";
+
+absl::Status RefuseMount(const std::string& path) {
+  absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
+  if (!mounts.ok()) return absl::OkStatus();  // no /proc: nothing to know
+  const absl::optional<MountEntry> mount = MountAt(path, *mounts);
+  if (!mount || !mount->is_shufflefs()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": is shown by shufflefs; give its source, ", mount->source));
+}
+
+}  // namespace
+
+absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
+                                         const CommandContext& context) {
+  const std::string absolute = AbsolutePath(path, context.cwd);
+  RETURN_IF_ERROR(RefuseMount(absolute));
+  ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(absolute));
+  ScanOptions options;
+  if (context.err_terminal) {
+    options.progress = [&context](uint64_t entries) {
+      *context.err << kClearLine << "scanning: " << HumanCount(entries)
+                   << " names" << std::flush;
+    };
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  absl::StatusOr<Catalogue> catalogue = Scan(source, options);
+  if (context.err_terminal) *context.err << kClearLine << std::flush;
+  if (!catalogue.ok()) return std::move(catalogue).status();
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - begin;
+  return ScannedSource{absolute, std::move(source),
+                       std::make_shared<const Catalogue>(*std::move(catalogue)),
+                       took.count()};
+}
+
+}  // namespace shufflefs

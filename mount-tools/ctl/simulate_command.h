@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// shufflectl simulate: how well a policy would mix, without mounting.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_SIMULATE_COMMAND_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_SIMULATE_COMMAND_H_
+
+#include <memory>
+
+#include "mount-tools/ctl/command.h"
+
+namespace shufflefs {
+
+std::unique_ptr<Command> MakeSimulateCommand();
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_SIMULATE_COMMAND_H_

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/check_report.h"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/io/source_dir.h"
+#include "core/scan.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mount-tools/ctl/shufflectl_app.h"
+#include "nlohmann/json.hpp"
+#include "tests/mount-tools/temp_dir.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+class CheckTest : public ::testing::Test {
+ protected:
+  // Class folders that are proven to be such.
+  void WriteClasses() {
+    const char* classes[] = {"cat", "dog", "owl"};
+    for (int label = 0; label < 3; ++label) {
+      for (int i = 0; i < 20; ++i) {
+        tree_.Write(absl::StrCat("train/", classes[label], "/",
+                                 label * 10000 + i * i * 7 + i, ".jpg"),
+                    std::string(1000, 'x'));
+      }
+    }
+  }
+
+  CheckReport Report(DatasetFacts::Device device = DatasetFacts::Device::kFlash,
+                     uint64_t memory = kGiB) {
+    const absl::StatusOr<SourceDir> source = SourceDir::At(tree_.path());
+    EXPECT_TRUE(source.ok()) << source.status();
+    const absl::StatusOr<Catalogue> catalogue = Scan(*source, ScanOptions());
+    EXPECT_TRUE(catalogue.ok()) << catalogue.status();
+    CheckInput input;
+    input.path = "/data/it's here";
+    input.catalogue = &*catalogue;
+    input.memory = {memory, "/proc/meminfo"};
+    input.device.device = device;
+    input.device.line = "as the test says";
+    const absl::StatusOr<CheckReport> report = MakeCheckReport(input);
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? *report : CheckReport();
+  }
+
+  const TempDir tree_;
+};
+
+TEST_F(CheckTest, ClassFoldersWithSplits) {
+  WriteClasses();
+  tree_.Write("val/cat/a.jpg", "x");
+  tree_.Write("val/dog/b.jpg", "x");
+  tree_.Write("train/test_batch.jpg", "x");
+  const CheckReport report = Report();
+  EXPECT_EQ(report.files, 63u);
+  EXPECT_EQ(report.directories, 7u);
+  EXPECT_TRUE(report.movability.moves) << report.movability.reason;
+  EXPECT_EQ(report.movability.classes, 3u);
+  EXPECT_TRUE(report.movability.has_validation_split);
+  EXPECT_EQ(report.samples, 60u);
+  ASSERT_THAT(report.splits, SizeIs(2));
+  // Entries come directory by directory.
+  EXPECT_EQ(report.splits[0].path, "val");
+  EXPECT_EQ(report.splits[0].kind, SplitKind::kValidation);
+  EXPECT_EQ(report.splits[0].files, 2u);
+  EXPECT_EQ(report.splits[1].path, "train/test_batch.jpg");
+  EXPECT_EQ(report.splits[1].kind, SplitKind::kTest);
+  EXPECT_THAT(report.manifests, IsEmpty());
+  EXPECT_THAT(report.suggestions, SizeIs(3));
+  EXPECT_EQ(report.suggestions[0].command,
+            R"(shufflefs '/data/it'\''s here' MOUNTPOINT)");
+  EXPECT_EQ(report.suggestions[2].command,
+            R"(shufflefs -o policy=lirs '/data/it'\''s here' MOUNTPOINT)");
+  const std::string text = CheckText(report);
+  EXPECT_THAT(text, HasSubstr("may show other samples inside 3 classes"));
+  EXPECT_THAT(text, HasSubstr("val (validation, 2 files), "
+                              "train/test_batch.jpg (test, 1 file)"));
+}
+
+TEST_F(CheckTest, AManifestKeepsNames) {
+  WriteClasses();
+  tree_.Write("train/labels.csv", "a,b\n");
+  const CheckReport report = Report();
+  EXPECT_FALSE(report.movability.moves);
+  EXPECT_THAT(report.manifests, ElementsAre("train/labels.csv"));
+  EXPECT_THAT(report.suggestions, SizeIs(2));
+  const std::string text = CheckText(report);
+  EXPECT_THAT(text, HasSubstr("keep their own samples: train/labels.csv"));
+  EXPECT_THAT(text, HasSubstr("manifests:  train/labels.csv\n"));
+  EXPECT_THAT(text, HasSubstr("splits:     none\n"));
+}
+
+TEST_F(CheckTest, PairsAndContainersAreNamed) {
+  for (int i = 0; i < 10; ++i) {
+    tree_.Write(absl::StrCat("a/", i * i, ".jpg"), "x");
+    tree_.Write(absl::StrCat("a/", i * i, ".txt"), "x");
+    tree_.Write(absl::StrCat("shard-", i, ".tar"), "x");
+  }
+  const CheckReport report = Report();
+  EXPECT_EQ(report.paired_samples, 10u);
+  EXPECT_THAT(report.containers, SizeIs(10));
+  const std::string text = CheckText(report);
+  EXPECT_THAT(text, HasSubstr("10 samples are several files"));
+  EXPECT_THAT(text, HasSubstr("shard-4.tar and 5 more\n"));
+}
+
+TEST_F(CheckTest, MemoryAndDeviceDecideWhatIsAdvised) {
+  WriteClasses();
+  tree_.Write("val/cat/a.jpg", "x");
+  const CheckReport fits = Report(DatasetFacts::Device::kSeekBound, kGiB);
+  EXPECT_TRUE(fits.fits_in_memory);
+  EXPECT_THAT(fits.suggestions[1].command, Not(HasSubstr("lirs.unit")));
+  const CheckReport large = Report(DatasetFacts::Device::kSeekBound, 1000);
+  EXPECT_FALSE(large.fits_in_memory);
+  EXPECT_THAT(large.suggestions[1].command,
+              HasSubstr("policy=lirs,lirs.unit=page,layout=ranked"));
+  EXPECT_THAT(CheckText(large), HasSubstr("the dataset is larger: 1000 B"));
+  const CheckReport flash = Report(DatasetFacts::Device::kFlash, 1000);
+  EXPECT_THAT(flash.suggestions[1].command, Not(HasSubstr("lirs.unit")));
+}
+
+TEST_F(CheckTest, AnEmptySourceGetsNoAdvice) {
+  const CheckReport report = Report();
+  EXPECT_EQ(report.files, 0u);
+  EXPECT_THAT(report.suggestions, SizeIs(1));
+}
+
+TEST_F(CheckTest, NamesCannotCommandATerminal) {
+  tree_.Write("a\x1b[31m/labels.csv", "x");
+  tree_.Write("a\x1b[31m/\xff.jpg", "x");
+  const CheckReport report = Report();
+  const std::string text = CheckText(report);
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, HasSubstr("a?[31m/labels.csv"));
+  const nlohmann::json json = nlohmann::json::parse(CheckJson(report));
+  EXPECT_EQ(json["manifests"][0], "a\x1b[31m/labels.csv");
+}
+
+TEST_F(CheckTest, JsonSaysTheSame) {
+  WriteClasses();
+  tree_.Write("val/cat/a.jpg", "x");
+  const nlohmann::json json = nlohmann::json::parse(CheckJson(Report()));
+  EXPECT_EQ(json["files"], 61);
+  EXPECT_EQ(json["names_may_move"], true);
+  EXPECT_EQ(json["splits"][0]["kind"], "validation");
+  EXPECT_EQ(json["device"]["class"], "flash");
+  EXPECT_EQ(json["policy"], "native");
+  EXPECT_EQ(json["commands"].size(), 3u);
+}
+
+TEST_F(CheckTest, TheCommandMeasuresThisMachine) {
+  WriteClasses();
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandContext context{tree_.path(), &out, &err, /*err_terminal=*/true};
+  EXPECT_EQ(RunShufflectl({"check", "train"}, context), 0) << err.str();
+  EXPECT_THAT(out.str(),
+              ::testing::StartsWith(tree_.path() + "/train: 60 files in 3"));
+  EXPECT_THAT(out.str(), HasSubstr("use:        shufflefs "));
+  EXPECT_THAT(err.str(), HasSubstr("scanning: 63 names"));
+  EXPECT_EQ(RunShufflectl({"check"}, context), 2);
+  EXPECT_EQ(RunShufflectl({"check", "gone"}, context), 1);
+  EXPECT_THAT(err.str(), HasSubstr("shufflectl: " + tree_.path() +
+                                   "/gone: No such file or directory\n"));
+}
+
+}  // namespace
+}  // namespace shufflefs

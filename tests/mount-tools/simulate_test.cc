@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// shufflectl simulate over datasets that are made up and over real trees.
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mount-tools/ctl/shufflectl_app.h"
+#include "nlohmann/json.hpp"
+#include "tests/mount-tools/temp_dir.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Result {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Result Simulate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "simulate");
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandContext context{"/", &out, &err};
+  const int code = RunShufflectl(arguments, context);
+  return {code, out.str(), err.str()};
+}
+
+nlohmann::json Figures(std::vector<std::string> arguments) {
+  arguments.push_back("--json");
+  const Result result = Simulate(arguments);
+  EXPECT_EQ(result.code, 0) << result.err;
+  return nlohmann::json::parse(result.out);
+}
+
+TEST(Simulate, AFullShuffleIsAnAAndTheSourceIsAnF) {
+  EXPECT_EQ(Figures({"lirs"})["grade"], "A");
+  const nlohmann::json native = Figures({"native"});
+  EXPECT_EQ(native["grade"], "F");
+  EXPECT_EQ(native["neighbour_distance"]["value"], 1.0);
+  EXPECT_EQ(native["repeated"]["value"], 1.0);
+}
+
+TEST(Simulate, AWindowMixesAsMuchAsItHolds) {
+  const auto distance = [](const std::string& samples) {
+    return Figures({"window", "window.samples=" + samples, "--samples",
+                    "20000"})["batch_distance"]["value"]
+        .get<double>();
+  };
+  EXPECT_LT(distance("500"), distance("5000"));
+  EXPECT_EQ(Figures({"window", "window.samples=20000", "--samples",
+                     "20000"})["grade"],
+            "A");
+}
+
+// Ten samples of 100 KiB lie in a mebibyte and so come together.
+TEST(Simulate, PagesKeepNeighboursTogether) {
+  const nlohmann::json pages = Figures(
+      {"lirs", "lirs.unit=page", "lirs.page=1MiB", "--samples", "20000"});
+  EXPECT_GT(pages["together"]["value"], 0.8);
+  const nlohmann::json small = Figures(
+      {"lirs", "lirs.unit=page", "lirs.page=4KiB", "--samples", "20000"});
+  EXPECT_LT(small["together"]["value"], 0.05);
+}
+
+TEST(Simulate, SaysWhatWasShuffled) {
+  const Result result = Simulate(
+      {"lirs", "--samples", "5000", "--classes", "10", "--bytes", "2MiB"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out,
+              HasSubstr("lirs over 5,000 samples of 2.00 MiB in 10 classes"));
+  EXPECT_THAT(result.out, HasSubstr("full shuffle"));
+  EXPECT_THAT(result.out, HasSubstr("grade A: "));
+}
+
+TEST(Simulate, SameSeedSameFigures) {
+  const std::vector<std::string> one = {"lirs", "seed=5", "--samples", "3000"};
+  EXPECT_EQ(Simulate(one).out, Simulate(one).out);
+  EXPECT_NE(Figures(one)["neighbour_distance"]["value"],
+            Figures({"lirs", "seed=6", "--samples",
+                     "3000"})["neighbour_distance"]["value"]);
+  EXPECT_NE(Figures(one)["neighbour_distance"]["value"],
+            Figures({"lirs", "seed=5", "--samples", "3000", "--epoch",
+                     "1"})["neighbour_distance"]["value"]);
+}
+
+class TreeTest : public ::testing::Test {
+ protected:
+  TreeTest() {
+    for (int label = 0; label < 4; ++label) {
+      for (int i = 0; i < 50; ++i) {
+        tree_.Write(
+            absl::StrCat("train/c", label, "/", label * 1000 + i * i, ".jpg"),
+            "x");
+      }
+    }
+    tree_.Write("val/c0/v.jpg", "x");
+  }
+  const TempDir tree_;
+};
+
+TEST_F(TreeTest, ARealTreeHasItsDirectoriesAsLabels) {
+  const nlohmann::json native =
+      Figures({"native", tree_.path(), "--batch", "50"});
+  EXPECT_EQ(native["samples"], 200);  // val is a split
+  EXPECT_EQ(native["label_entropy"]["value"], 0.0);
+  const nlohmann::json lirs = Figures({"lirs", tree_.path(), "--batch", "50"});
+  EXPECT_GT(lirs["label_entropy"]["value"], 1.5);
+  const Result text = Simulate({"lirs", tree_.path()});
+  EXPECT_THAT(text.out, HasSubstr(tree_.path() + ": 200 samples in 4 groups"));
+}
+
+TEST_F(TreeTest, AutoAndPathWorkWithATree) {
+  EXPECT_EQ(Simulate({"auto", tree_.path()}).code, 0);
+  EXPECT_EQ(Figures({"lirs", "path=train/c1", tree_.path()})["samples"], 50);
+  EXPECT_EQ(Figures({"lirs", "lirs.unit=page", tree_.path()})["samples"], 200);
+}
+
+TEST_F(TreeTest, ErrorsOfATree) {
+  const Result gone = Simulate({"lirs", tree_.path() + "/gone"});
+  EXPECT_EQ(gone.code, 1);
+  EXPECT_EQ(gone.err, absl::StrCat("shufflectl: ", tree_.path(),
+                                   "/gone: No such file or directory\n"));
+  const Result empty = Simulate({"lirs", tree_.path() + "/val"});
+  EXPECT_EQ(empty.code, 0) << "a source's own name makes no split";
+  const Result split = Simulate({"lirs", "path=val", tree_.path()});
+  EXPECT_EQ(split.err,
+            absl::StrCat("shufflectl: ", tree_.path(),
+                         ": there are no samples outside of splits\n"));
+}
+
+TEST(Simulate, WrongUsage) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"brand"}, "policy = brand: must be auto, native, lirs or window"},
+      {{"auto"},
+       "auto chooses by what a source is; name a policy, or a SOURCE"},
+      {{"lirs", "lirs.page=3KiB"},
+       "lirs.page = 3KiB: must be a power of two from 4KiB to 16MiB"},
+      {{"lirs", "sed=3"}, "no such key: sed; did you mean seed?"},
+      {{"lirs", "a", "b"}, "b: is neither key=value nor the only SOURCE"},
+      {{"lirs", "--samples", "0"}, "--samples: must be from 1 to 4294967295"},
+      {{"lirs", "--samples", "5", "--classes", "6"},
+       "--classes: must be from 1 to 5"},
+      {{"lirs", "--bytes", "1KB"}, "--bytes: must be from 1 to 1073741824"},
+      {{"lirs", "--batch", "1"}, "--batch: must be from 2 to 1048576"},
+      {{"lirs", "--epoch", "-1"},
+       "--epoch: must be from 0 to 9223372036854775806"}};
+  for (const auto& [arguments, message] : cases) {
+    const Result result = Simulate(arguments);
+    EXPECT_EQ(result.code, 2) << message;
+    EXPECT_EQ(result.err, "shufflectl: " + message + "\n");
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
