@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ledgers that were cut off, damaged, of another kind, or on a full disk.
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/ledger_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::SomeEpoch;
+using testing_support::Transcript;
+using LedgerDamageTest = testing_support::LedgerTest;
+
+// Cut at every byte: what is left is a prefix, nothing is invented.
+TEST_F(LedgerDamageTest, TruncatedAnywhereKeepsThePrefix) {
+  WriteSome();
+  const std::vector<std::string> all = Read();
+  for (size_t size = Bytes().size(); size-- > 0;) {
+    SCOPED_TRACE(size);
+    ASSERT_EQ(::truncate(path().c_str(), static_cast<off_t>(size)), 0);
+    absl::Status status;
+    const std::vector<std::string> lines = Read(&status);
+    ASSERT_LE(lines.size(), all.size());
+    EXPECT_EQ(lines, std::vector<std::string>(
+                         all.begin(), all.begin() + static_cast<std::ptrdiff_t>(
+                                                        lines.size())));
+    if (!status.ok()) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
+    }
+  }
+}
+
+TEST_F(LedgerDamageTest, CutToItsPrefixItCanBeWrittenAgain) {
+  WriteSome();
+  const std::string whole = Bytes();
+  // Below eight bytes it is not yet known for a ledger.
+  for (size_t size = 8; size < whole.size(); size += 29) {
+    SCOPED_TRACE(size);
+    WriteBytes(whole.substr(0, size));
+    absl::Status status;
+    const size_t lines = Read(&status).size();
+    const auto ledger = Open();
+    ASSERT_NE(ledger, nullptr);
+    ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(9)).ok());
+    EXPECT_EQ(Read().size(), lines + 1);
+  }
+}
+
+TEST_F(LedgerDamageTest, EveryFlippedBitIsFound) {
+  WriteSome();
+  const std::string whole = Bytes();
+  const std::vector<std::string> all = Read();
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    const char byte = whole[bit / 8];
+    PutByte(bit / 8, static_cast<char>(byte ^ (1 << bit % 8)));
+    absl::Status status;
+    const std::vector<std::string> lines = Read(&status);
+    ASSERT_FALSE(status.ok()) << "bit " << bit;
+    ASSERT_THAT(std::string(status.message()), HasSubstr(path()));
+    ASSERT_LT(lines.size(), all.size()) << "bit " << bit;
+    ASSERT_EQ(lines, std::vector<std::string>(
+                         all.begin(), all.begin() + static_cast<std::ptrdiff_t>(
+                                                        lines.size())))
+        << "bit " << bit;
+    PutByte(bit / 8, byte);
+  }
+  EXPECT_EQ(Bytes(), whole);
+}
+
+TEST_F(LedgerDamageTest, DamageIsReportedWithItsOffsetAndCutOff) {
+  WriteSome();
+  std::string bytes = Bytes();
+  bytes[bytes.size() - 5] ^= 1;  // in the last consumption
+  WriteBytes(bytes);
+  const auto ledger = Open();
+  ASSERT_NE(ledger, nullptr);
+  EXPECT_EQ(ledger->cut().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ledger->cut().message(),
+            absl::StrCat(path(), ": offset ", bytes.size() - 8,
+                         ": a consumption is damaged"));
+  EXPECT_EQ(ledger->bytes(), bytes.size() - 8);
+  EXPECT_EQ(Read().size(), 15);
+}
+
+// The machine went down before the page with a word was written.
+TEST_F(LedgerDamageTest, WhatStandsBehindAGapIsNotBelieved) {
+  WriteSome();
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->Consumed(1, 20).ok());
+    ASSERT_TRUE(ledger->Consumed(1, 21).ok());
+  }
+  const size_t gap = Bytes().size() - 16;
+  for (size_t i = gap; i < gap + 8; ++i) PutByte(i, 0);
+  absl::Status status;
+  EXPECT_EQ(Read(&status).size(), 16);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr(absl::StrCat("offset ", gap, ": nothing was written here")));
+  EXPECT_EQ(Open()->bytes(), gap);
+}
+
+TEST_F(LedgerDamageTest, ZerosBehindTheEndAreSpaceNotYetUsed) {
+  WriteSome();
+  const std::string bytes = Bytes();
+  WriteBytes(bytes + std::string(1 << 20, '\0'));
+  EXPECT_EQ(Read().size(), 16);
+  EXPECT_EQ(Open()->bytes(), bytes.size());
+}
+
+TEST_F(LedgerDamageTest, AnotherFileIsLeftAlone) {
+  WriteBytes("precious data of somebody else, not a ledger at all");
+  const auto ledger = Ledger::Open(path(), {});
+  EXPECT_EQ(ledger.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ledger.status().message(), absl::StrCat(path(), ": not a ledger"));
+  EXPECT_THAT(Bytes(), HasSubstr("precious"));
+}
+
+TEST_F(LedgerDamageTest, AnotherVersionIsLeftAlone) {
+  WriteSome();
+  std::string bytes = Bytes();
+  bytes[8] = 2;
+  WriteBytes(bytes);
+  const auto ledger = Ledger::Open(path(), {});
+  EXPECT_EQ(ledger.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(ledger.status().message()),
+              HasSubstr("ledger version 2, this program reads 1"));
+  EXPECT_EQ(Bytes(), bytes);
+}
+
+TEST_F(LedgerDamageTest, AMissingFileIsSaidToBeMissing) {
+  Transcript transcript;
+  const absl::Status status = ReplayLedger(tree_.At("none"), transcript);
+  EXPECT_EQ(ErrnoOf(status), ENOENT);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(tree_.At("none")));
+}
+
+TEST_F(LedgerDamageTest, SamplesBeyondTheViewAreRefused) {
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(0, 10)).ok());
+    ASSERT_TRUE(ledger->Consumed(1, 10).ok());
+  }
+  absl::Status status;
+  EXPECT_EQ(Read(&status).size(), 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("sample 10 of view 1 which has 10 samples"));
+  // And those of a view that never began.
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->Consumed(2, 0).ok());
+  }
+  Read(&status);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(LedgerDamageTest, RefusesAViewNumberItCannotHold) {
+  const auto ledger = Open();
+  LedgerEpoch epoch = SomeEpoch(0);
+  epoch.view = kMaxLedgerViews;
+  EXPECT_EQ(ledger->BeginEpoch(epoch).code(),
+            absl::StatusCode::kInvalidArgument);
+  epoch.view = 0;
+  epoch.names = kMaxLedgerNames + 1;
+  EXPECT_EQ(ledger->BeginEpoch(epoch).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(LedgerDamageTest, AFullDiskFailsTheAppendAndKeepsTheRest) {
+  const auto ledger = Open();
+  ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(0, 1000000)).ok());
+  const rlimit small{80000, RLIM_INFINITY};
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  absl::Status status;
+  uint64_t written = 0;
+  while (status.ok() && written < 100000) {
+    status = ledger->Consumed(1, written);
+    if (status.ok()) ++written;
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(ErrnoOf(status), EFBIG);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
+  EXPECT_EQ(Read().size(), written + 1);
+  // There is space again.
+  EXPECT_TRUE(ledger->Consumed(1, written).ok());
+}
+
+}  // namespace
+}  // namespace shufflefs

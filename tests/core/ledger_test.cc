@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ledger gives back: after a close, a kill, a compaction, and while
+// it is written.
+#include "core/ledger.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/ledger_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::ElementsAre;
+using testing_support::SomeEpoch;
+using testing_support::Transcript;
+using LedgerTest = testing_support::LedgerTest;
+
+TEST_F(LedgerTest, GivesBackWhatWasWritten) {
+  WriteSome();
+  const std::vector<std::string> once = {
+      "epoch 1 train 1000 65261 3/3 7 lirs 99 2 0 1>2 5>3",
+      "consumed 1 0",
+      "consumed 1 999",
+      "consumed 1 17",
+      "violation 1 3 12 old name",
+      "switch 1 3 policy = \"lirs\"",
+      "hold 1 4 c partial",
+      "consumed 1 4"};
+  const std::vector<std::string> lines = Read();
+  ASSERT_EQ(lines.size(), 2 * once.size());
+  EXPECT_EQ(std::vector<std::string>(lines.begin(), lines.begin() + 8), once);
+}
+
+TEST_F(LedgerTest, AnEmptyLedgerIsFine) {
+  Open();
+  EXPECT_THAT(Read(), ElementsAre());
+  EXPECT_FALSE(Open()->TakeLastState("train"));
+  EXPECT_TRUE(Open()->cut().ok());
+}
+
+TEST_F(LedgerTest, LastStateContinuesTheEpoch) {
+  WriteSome();
+  const auto ledger = Open();
+  EXPECT_TRUE(ledger->cut().ok());
+  auto state = ledger->TakeLastState("train");
+  ASSERT_TRUE(state);
+  // Held once since epoch 4 began: counted on, bound as before.
+  EXPECT_EQ(state->begin.epoch, Epoch(5));
+  EXPECT_EQ(state->begin.binding, Epoch(4));
+  EXPECT_EQ(state->begin.policy, "lirs");
+  EXPECT_EQ(state->begin.carried.size(), 2);
+  EXPECT_EQ(state->consumed.size(), 1);
+  EXPECT_TRUE(state->consumed.Contains(4));
+  EXPECT_FALSE(state->consumed.Contains(17));
+  EXPECT_FALSE(ledger->TakeLastState("train"));  // given once
+  EXPECT_FALSE(ledger->TakeLastState("val"));
+
+  // Under another number, as after a change of the configuration.
+  state->begin.view = 0;
+  ASSERT_TRUE(ledger->Continue(*state).ok());
+  ASSERT_TRUE(ledger->Consumed(0, 8).ok());
+  const auto again = Open()->TakeLastState("train");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->begin.view, 0);
+  std::vector<uint64_t> consumed;
+  again->consumed.ForEach([&](uint64_t s) { consumed.push_back(s); });
+  EXPECT_THAT(consumed, ElementsAre(4, 8));
+}
+
+TEST_F(LedgerTest, SurvivesKill) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto ledger = Ledger::Open(path(), {});
+    bool ok = ledger.ok() && (*ledger)->BeginEpoch(SomeEpoch(0, 100000)).ok();
+    // Long enough that the file grows several times.
+    for (uint64_t sample = 0; ok && sample < 50000; ++sample) {
+      ok = (*ledger)->Consumed(1, sample).ok();
+    }
+    const char answer = ok ? 'y' : 'n';
+    if (::write(ready[1], &answer, 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char answer = 'n';
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 'y');
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  const auto ledger = Open();
+  EXPECT_TRUE(ledger->cut().ok()) << ledger->cut();
+  const auto state = ledger->TakeLastState("train");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->consumed.size(), 50000);
+}
+
+TEST_F(LedgerTest, CompactionKeepsTheLastEpochsAndTheRunningOne) {
+  const auto ledger = Open({.keep_epochs = 3});
+  for (uint64_t epoch = 0; epoch < 10; ++epoch) {
+    LedgerEpoch begin = SomeEpoch(epoch, 20000);
+    ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
+    begin.view = 2;
+    begin.view_path = "other";
+    ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
+    for (uint64_t sample = 0; sample < 10000 + epoch; ++sample) {
+      ASSERT_TRUE(ledger->Consumed(1, sample).ok());
+    }
+    ASSERT_TRUE(ledger->Consumed(2, 77).ok());
+    ASSERT_TRUE(ledger->Violation({1, Epoch(epoch), 1, "x"}).ok());
+  }
+  const uint64_t before = ledger->bytes();
+  ASSERT_TRUE(ledger->Compact().ok());
+  EXPECT_LT(ledger->bytes(), before / 20);
+  // It goes on where it was.
+  ASSERT_TRUE(ledger->Consumed(1, 15000).ok());
+  Transcript transcript;
+  ASSERT_TRUE(ReplayLedger(path(), transcript).ok());
+  uint64_t epochs = 0, violations = 0;
+  for (const std::string& line : transcript.lines) {
+    epochs += line.rfind("epoch", 0) == 0 ? 1 : 0;
+    violations += line.rfind("violation", 0) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(epochs, 6);
+  EXPECT_EQ(violations, 3);
+  const auto again = Open();
+  const auto state = again->TakeLastState("train");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->begin.epoch, Epoch(9));
+  EXPECT_EQ(state->consumed.size(), 10010);
+  EXPECT_TRUE(state->consumed.Contains(15000));
+  const auto other = again->TakeLastState("other");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->consumed.size(), 1);
+  EXPECT_FALSE(std::filesystem::exists(path() + ".new"));
+}
+
+TEST_F(LedgerTest, CompactsItselfWhenNobodyElseDoes) {
+  const auto ledger = Open({.keep_epochs = 2, .compact_bytes = 10000});
+  uint64_t largest = 0;
+  for (uint64_t epoch = 0; epoch < 50; ++epoch) {
+    ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(epoch, 2000)).ok());
+    for (uint64_t sample = 0; sample < 2000; ++sample) {
+      ASSERT_TRUE(ledger->Consumed(1, sample).ok());
+    }
+    largest = std::max(largest, ledger->bytes());
+  }
+  EXPECT_LT(largest, 120000);
+  EXPECT_TRUE(ledger->CompactionDue() || ledger->bytes() < 20000);
+}
+
+TEST_F(LedgerTest, AppendsGoOnWhileItCompacts) {
+  const auto ledger = Open({.keep_epochs = 4});
+  constexpr uint64_t kSamples = 20000;
+  {
+    std::jthread compacting([&](std::stop_token stop) {
+      while (!stop.stop_requested()) {
+        ASSERT_TRUE(ledger->Compact().ok());
+      }
+    });
+    for (uint64_t epoch = 0; epoch < 5; ++epoch) {
+      ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(epoch, kSamples)).ok());
+      std::vector<std::jthread> readers;
+      for (uint64_t reader = 0; reader < 2; ++reader) {
+        readers.emplace_back([&, reader] {
+          for (uint64_t i = reader; i < kSamples; i += 2) {
+            ASSERT_TRUE(ledger->Consumed(1, i).ok());
+          }
+        });
+      }
+    }
+  }
+  Transcript transcript;
+  ASSERT_TRUE(ReplayLedger(path(), transcript).ok());
+  std::vector<uint64_t> consumed;
+  for (const std::string& line : transcript.lines) {
+    if (line.rfind("epoch", 0) == 0) consumed.push_back(0);
+    if (line.rfind("consumed", 0) == 0) ++consumed.back();
+  }
+  ASSERT_GE(consumed.size(), 4);
+  for (const uint64_t count : consumed) EXPECT_EQ(count, kSamples);
+}
+
+TEST_F(LedgerTest, CanBeReadWhileItIsWritten) {
+  const auto ledger = Open();
+  std::jthread writer([&](std::stop_token stop) {
+    for (uint64_t epoch = 0; !stop.stop_requested(); ++epoch) {
+      ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(epoch)).ok());
+      for (uint64_t sample = 0; sample < 50; ++sample) {
+        ASSERT_TRUE(ledger->Consumed(1, sample).ok());
+      }
+      if (ledger->bytes() > 4 << 20) return;
+    }
+  });
+  for (int i = 0; i < 30; ++i) {
+    Transcript transcript;
+    const absl::Status status = ReplayLedger(path(), transcript);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
