@@ -13,6 +13,11 @@ namespace {
 // Bindings of fixed epochs that are remembered; they hold their plan's tables.
 constexpr size_t kFixedBindings = 16;
 
+std::string NameOfPath(std::string path) {
+  std::replace(path.begin(), path.end(), '/', '~');
+  return path.empty() ? "root" : path;
+}
+
 std::string VerdictName(char rule) {
   switch (rule) {
     case 't':
@@ -28,6 +33,7 @@ std::string VerdictName(char rule) {
 
 View::View(Parts parts)
     : id_(parts.id),
+      name_(NameOfPath(parts.setup->config.path)),
       source_(parts.source),
       resolver_(std::move(parts.resolver)),
       families_(parts.families),
@@ -43,12 +49,6 @@ View::View(Parts parts)
     if (last && Resume(*last)) return;
   }
   Begin(Boundary{setup_->config.epoch_start, {}, ""});
-}
-
-std::string View::name() const {
-  std::string name = setup()->config.path;
-  std::replace(name.begin(), name.end(), '/', '~');
-  return name.empty() ? "root" : name;
 }
 
 std::shared_ptr<const Binding> View::binding() const {
@@ -94,8 +94,8 @@ View::Found View::Lookup(EntryId name) {
   if (!grouping.place(shown)) return Found{shown, false};
   MutexLock lock(mu_);
   // A switch in between: the kernel was told after it, and asks again.
-  if (binding == binding_ && detector_ != nullptr) {
-    looked_up_[grouping.sample(shown).value()] = true;
+  if (binding == binding_ && watch_ != nullptr) {
+    watch_->NoteLookup(grouping.sample(shown));
   }
   return Found{shown, true};
 }
@@ -106,20 +106,22 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
   {
     MutexLock lock(mu_);
     read_ = true;
-    if (detector_ == nullptr) return OpenVerdict::kServe;
+    if (watch_ == nullptr) return OpenVerdict::kServe;
     const Grouping& grouping = setup_->dataset->grouping();
     if (!grouping.place(file)) return OpenVerdict::kServe;
     const SampleId sample = grouping.sample(file);
-    if (!looked_up_[sample.value()]) {
-      // Looked up in an older epoch, opened in this one. The kernel looks
-      // again once; who has no name to look up is served the second time.
-      looked_up_[sample.value()] = true;
-      return OpenVerdict::kStale;
-    }
+    // Looked up in an older epoch, opened in this one: the kernel is to look
+    // again, once; who has no name to look up is served the second time.
+    if (!watch_->TakeLookup(sample)) return OpenVerdict::kStale;
     rebound = Count(sample, pid, now);
   }
   if (rebound) rebound_();
   return OpenVerdict::kServe;
+}
+
+void View::NoteConsumed(SampleId sample) {
+  if (ledger_ == nullptr) return;
+  Note(ledger_->Consumed(static_cast<uint8_t>(id_), sample.value()));
 }
 
 void View::Note(const absl::Status& done) {
@@ -130,29 +132,17 @@ void View::Note(const absl::Status& done) {
 }
 
 bool View::Count(SampleId sample, int32_t pid, std::chrono::milliseconds now) {
-  const SampleId name = binding_->NameOfSample(sample);
-  const uint32_t reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
-  const FamilyId family = families_->Resolve(reader, now);
-  const EpochOutcome outcome = detector_->OnOpen(
-      EpochDetector::Open{name.value(), family, reader, now},
-      [&](FamilyId other) { return families_->Alive(other, now); });
-  if (outcome.open != OpenClass::kFresh) ++rereads_;
-  if (outcome.open == OpenClass::kFresh || outcome.open == OpenClass::kReopen ||
-      outcome.open == OpenClass::kStray) {
-    suspicion_->OnOpen(SplitSuspicion::Open{
-        name.value(), setup_->dataset->grouping().group_of(name).value(),
-        reader, outcome.open == OpenClass::kFresh});
-  }
-  if (ledger_ != nullptr && outcome.open == OpenClass::kFresh &&
-      outcome.verdict == Verdict::kNone) {
-    Note(ledger_->Consumed(static_cast<uint8_t>(id_), sample.value()));
-  }
-  if (outcome.verdict == Verdict::kNone) return false;
-  JudgeSplit(outcome);
-  if (outcome.verdict == Verdict::kHold) {
-    Hold(outcome);
-    return false;
-  }
+  EpochWatch::Open open;
+  open.name = binding_->NameOfSample(sample);
+  open.group = setup_->dataset->grouping().group_of(open.name);
+  open.reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
+  open.now = now;
+  const EpochWatch::Seen seen = watch_->NoteOpen(open);
+  const EpochOutcome& outcome = seen.outcome;
+  if (seen.fresh && outcome.verdict == Verdict::kNone) NoteConsumed(sample);
+  if (seen.suspicion != Suspicion::kNone) Suspend(seen.suspicion);
+  if (outcome.verdict == Verdict::kHold) Hold(outcome);
+  if (outcome.verdict != Verdict::kRebind) return false;
   Boundary boundary{Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)};
   for (const uint64_t carried : outcome.carried) {
     boundary.carried.push_back(CarriedPair{
@@ -162,15 +152,13 @@ bool View::Count(SampleId sample, int32_t pid, std::chrono::milliseconds now) {
   return true;
 }
 
-void View::JudgeSplit(const EpochOutcome& outcome) {
-  const Suspicion suspicion = suspicion_->AtBoundary(
-      outcome.rule, outcome.ended_seen, detector_->seen_count());
-  if (suspicion == Suspicion::kNone || !suspended_.empty()) return;
-  const absl::string_view text = SuspicionText(suspicion);
-  suspended_ = absl::StrCat("client-side split suspected: ", text,
+void View::Suspend(Suspicion suspicion) {
+  if (!suspended_.empty()) return;
+  suspended_ = absl::StrCat("client-side split suspected: ",
+                            SuspicionText(suspicion),
                             "; names keep their own samples from the next "
                             "boundary on");
-  Log(LogLevel::kWarning, absl::StrCat(setup_->config.path, ": ", suspended_));
+  Log(LogLevel::kWarning, absl::StrCat(name_, ": ", suspended_));
 }
 
 void View::Hold(const EpochOutcome& outcome) {
@@ -178,7 +166,6 @@ void View::Hold(const EpochOutcome& outcome) {
   verdict_ = VerdictName(outcome.rule);
   const absl::string_view reason = HoldReasonName(outcome.reason);
   hold_reason_.assign(reason.data(), reason.size());
-  rereads_ = 0;
   is_held_ = true;
   if (held_++ == 0) {
     Log(LogLevel::kInfo,
@@ -195,12 +182,9 @@ void View::Hold(const EpochOutcome& outcome) {
 
 // The opens that showed the new epoch had begun belong to it.
 void View::NoteSeen() {
-  if (detector_ == nullptr || ledger_ == nullptr) return;
-  std::vector<uint64_t> names;
-  detector_->ForEachSeen([&](uint64_t name) { names.push_back(name); });
-  for (const uint64_t name : names) {
-    Note(ledger_->Consumed(static_cast<uint8_t>(id_),
-                           binding_->ShownSample(SampleId(name)).value()));
+  if (watch_ == nullptr) return;
+  for (const uint64_t name : watch_->OpenedBefore()) {
+    NoteConsumed(binding_->ShownSample(SampleId(name)));
   }
 }
 
@@ -213,7 +197,6 @@ void View::Begin(Boundary boundary) {
   verdict_ = std::move(boundary.verdict);
   hold_reason_.clear();
   is_held_ = false;
-  rereads_ = 0;
   const bool first = binding_ == nullptr;
   if (!first) waiting_ = false;
   absl::StatusOr<CarriedNames> carried =
@@ -223,46 +206,40 @@ void View::Begin(Boundary boundary) {
     carried = CarriedNames();
   }
   const bool same_watch =
-      detector_ != nullptr && binding_ != nullptr &&
-      &binding_->plan().dataset() == setup_->dataset.get() && watching();
+      watch_ != nullptr && counts_opens() &&
+      &binding_->plan().dataset() == setup_->dataset.get() &&
+      watch_->finds_epochs() ==
+          (setup_->config.epoch_advance == Advance::kAuto);
   binding_ = std::make_shared<const Binding>(
       std::make_shared<const Plan>(setup_->dataset, setup_->policy,
                                    setup_->config.seed, epoch_),
       *std::move(carried), waiting_ || !suspended_.empty());
   looked_ = read_ = false;
-  if (!same_watch) {
-    WatchOpens();
+  if (same_watch) {
+    watch_->BeginEpoch();
   } else {
-    std::fill(looked_up_.begin(), looked_up_.end(), false);
+    MakeWatch();
   }
   if (ledger_ != nullptr) Note(ledger_->BeginEpoch(LedgerRecord()));
   NoteSeen();
 }
 
-bool View::watching() const {
-  return sees_opens_ && setup_->rebinds() &&
-         setup_->config.epoch_advance == Advance::kAuto;
+bool View::counts_opens() const {
+  return sees_opens_ && setup_->rebinds();
 }
 
-void View::WatchOpens() {
-  detector_ = nullptr;
-  suspicion_ = nullptr;
-  looked_up_.clear();
-  if (!watching()) return;
+void View::MakeWatch() {
+  watch_ = nullptr;
+  if (!counts_opens()) return;
   const ViewConfig& config = setup_->config;
-  const Grouping& grouping = setup_->dataset->grouping();
-  EpochDetector::Options detector;
-  detector.names = grouping.sample_count();
-  detector.epoch_length = config.epoch_length;
-  detector.pad = config.epoch_pad;
-  detector.double_open = config.epoch_double_open;
-  detector_ = std::make_unique<EpochDetector>(detector);
-  SplitSuspicion::Options suspicion;
-  suspicion.names = grouping.sample_count();
-  suspicion.groups = grouping.group_count();
-  suspicion.length_configured = config.epoch_length != 0;
-  suspicion_ = std::make_unique<SplitSuspicion>(suspicion);
-  looked_up_.assign(grouping.sample_count(), false);
+  EpochWatch::Options options;
+  options.samples = setup_->dataset->grouping().sample_count();
+  options.groups = setup_->dataset->grouping().group_count();
+  options.finds_epochs = config.epoch_advance == Advance::kAuto;
+  options.epoch_length = config.epoch_length;
+  options.epoch_pad = config.epoch_pad;
+  options.double_open = config.epoch_double_open;
+  watch_ = std::make_unique<EpochWatch>(options, *families_);
 }
 
 LedgerEpoch View::LedgerRecord() const {
@@ -305,15 +282,14 @@ bool View::Resume(const LedgerState& last) {
   epoch_ = then.epoch;
   waiting_ = false;
   verdict_ = "";
-  WatchOpens();
-  if (detector_ != nullptr) {
-    const Binding& binding = *binding_;
-    std::vector<uint64_t> names;
-    last.consumed.ForEach([&](uint64_t sample) {
-      names.push_back(binding.NameOfSample(SampleId(sample)).value());
-    });
-    detector_->Restore(names);
-  }
+  MakeWatch();
+  if (watch_ == nullptr) return true;
+  std::vector<uint64_t> names;
+  const Binding& binding = *binding_;
+  last.consumed.ForEach([&](uint64_t sample) {
+    names.push_back(binding.NameOfSample(SampleId(sample)).value());
+  });
+  watch_->Restore(names);
   return true;
 }
 
@@ -350,7 +326,7 @@ void View::Install(Prepared prepared) {
     if (!moved && (pending_ == nullptr || !NothingWasRead())) return;
     Boundary boundary{epoch_, {}, verdict_};
     if (moved) {
-      if (detector_ != nullptr) detector_->OnSignal();
+      if (watch_ != nullptr) watch_->Signal();
       boundary.verdict = "signal";
       boundary.epoch =
           request.set_epoch.value_or(Epoch(epoch_.value() + 1));
@@ -381,9 +357,9 @@ ViewEpochStatus View::EpochStatus() const {
   status.hold_reason = hold_reason_;
   status.carried = binding_->carried().size();
   status.samples = setup_->dataset->grouping().sample_count();
-  if (detector_ != nullptr) {
-    status.consumed = detector_->seen_count();
-    status.rereads = rereads_;
+  if (watch_ != nullptr) {
+    status.consumed = watch_->consumed();
+    status.rereads = watch_->rereads();
   }
   status.violations = violations_;
   status.suspended = !suspended_.empty();

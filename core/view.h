@@ -19,13 +19,12 @@
 #include "absl/types/optional.h"
 #include "core/binding.h"
 #include "core/config.h"
-#include "core/epoch_detector.h"
+#include "core/epoch_watch.h"
 #include "core/ledger.h"
 #include "core/ledger_history.h"
 #include "core/mixing_line.h"
 #include "core/mutex.h"
 #include "core/reader_family.h"
-#include "core/split_suspicion.h"
 #include "core/types.h"
 #include "core/view_setup.h"
 
@@ -78,7 +77,8 @@ class View {
   View& operator=(const View&) = delete;
 
   uint32_t id() const { return id_; }
-  std::string name() const;  // the path with '/' as '~'; "root" for ""
+  // The path with '/' as '~'; "root" for "".
+  const std::string& name() const { return name_; }
 
   std::shared_ptr<const Binding> binding() const;
   std::shared_ptr<const ViewSetup> setup() const;
@@ -124,21 +124,22 @@ class View {
   };
   void Begin(Boundary boundary) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Hold(const EpochOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void WatchOpens() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void MakeWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Resume(const LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts an open; true when names were bound anew.
   bool Count(SampleId sample, int32_t pid, std::chrono::milliseconds now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void JudgeSplit(const EpochOutcome& outcome)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Suspend(Suspicion suspicion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Note(const absl::Status& appended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteConsumed(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteSeen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool watching() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool counts_opens() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool NothingWasRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
   const uint32_t id_;
+  const std::string name_;
   const SourceDir* const source_;
   const PolicyResolver resolver_;
   ReaderFamilies* const families_;
@@ -150,16 +151,12 @@ class View {
   std::shared_ptr<const ViewSetup> setup_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const ViewSetup> pending_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const Binding> binding_ ABSL_GUARDED_BY(mu_);
-  // Both null unless the epoch's end is to be found in the opens.
-  std::unique_ptr<EpochDetector> detector_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<SplitSuspicion> suspicion_ ABSL_GUARDED_BY(mu_);
-  // By sample: looked up in this epoch, or sent back to be.
-  std::vector<bool> looked_up_ ABSL_GUARDED_BY(mu_);
+  // Null unless opens are seen and what a name shows depends on the epoch.
+  std::unique_ptr<EpochWatch> watch_ ABSL_GUARDED_BY(mu_);
   Epoch epoch_ ABSL_GUARDED_BY(mu_){0};  // counts held boundaries too
   std::string verdict_ ABSL_GUARDED_BY(mu_);
   std::string hold_reason_ ABSL_GUARDED_BY(mu_);
   uint64_t held_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t rereads_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t violations_ ABSL_GUARDED_BY(mu_) = 0;
   bool ledger_failed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_held_ ABSL_GUARDED_BY(mu_) = false;

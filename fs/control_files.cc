@@ -88,7 +88,7 @@ absl::StatusOr<std::string> ControlFiles::Render(ControlFile file,
         return absl::NotFoundError("needs one view: see .shufflefs/view/");
       }
       return file == ControlFile::kToken ? RenderToken(*views[0])
-                                         : OrderText(*views[0]->binding());
+                                         : RenderOrder(*views[0]);
   }
   return absl::NotFoundError("no such control file");
 }
@@ -105,6 +105,13 @@ std::string ControlFiles::RenderControl(int view) const {
     }
   }
   return text;
+}
+
+std::string ControlFiles::RenderOrder(const View& view) const {
+  const std::shared_ptr<const ViewSetup> setup = view.setup();
+  const bool is_ranked = setup->config.layout == Layout::kRanked;
+  return OrderText(*view.binding(),
+                   is_ranked ? setup->ranked.get() : nullptr);
 }
 
 std::string ControlFiles::RenderToken(const View& view) const {

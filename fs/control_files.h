@@ -69,6 +69,7 @@ class ControlFiles {
                             absl::string_view text);
   absl::Status WriteToken(View& view, absl::string_view text);
   std::string RenderControl(int view) const;
+  std::string RenderOrder(const View& view) const;
   std::string RenderToken(const View& view) const;
   std::string RenderStatus(int view) const;
 

@@ -26,7 +26,7 @@ void AppendPath(const std::string& path, std::string& out) {
 
 }  // namespace
 
-std::string OrderText(const Binding& binding) {
+std::string OrderText(const Binding& binding, const RankedNames* ranked) {
   const Dataset& dataset = binding.plan().dataset();
   const Grouping& grouping = dataset.grouping();
   const Order& order = binding.plan().view_order();
@@ -37,14 +37,15 @@ std::string OrderText(const Binding& binding) {
     const GroupId id = grouping.group_of(sample);
     const Grouping::Group& group = grouping.group(id);
     for (uint32_t column = 0; column < group.columns; ++column) {
-      const auto path = [&](SampleId which) {
-        return dataset.catalogue().path(grouping.member(
-            id, which.value() - group.first_sample, column));
+      const auto file = [&](SampleId which) {
+        return grouping.member(id, which.value() - group.first_sample, column);
       };
       absl::StrAppend(&text, rank, "\t");
-      AppendPath(path(name), text);
+      AppendPath(ranked != nullptr ? ranked->Name(rank, file(sample))
+                                   : dataset.catalogue().path(file(name)),
+                 text);
       text += '\t';
-      AppendPath(path(sample), text);
+      AppendPath(dataset.catalogue().path(file(sample)), text);
       text += '\n';
     }
   }

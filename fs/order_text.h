@@ -6,14 +6,16 @@
 #include <string>
 
 #include "core/binding.h"
+#include "core/ranked_names.h"
 
 namespace shufflefs {
 
 // `rank TAB name TAB sample` a line, in the plan's order of samples: the file
 // `sample` is shown under `name`. Paths are relative to the source; tab,
 // newline and backslash in them stand as \t, \n and \\. Of a sample of
-// several files each has its line.
-std::string OrderText(const Binding& binding);
+// several files each has its line. `ranked` gives the names of a ranked view,
+// which show what they tell; null for the tree layout.
+std::string OrderText(const Binding& binding, const RankedNames* ranked);
 
 }  // namespace shufflefs
 

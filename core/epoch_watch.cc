@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/epoch_watch.h"
+
+namespace shufflefs {
+
+EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
+    : families_(families),
+      samples_(options.samples),
+      looked_up_(options.samples),
+      opened_(options.finds_epochs ? 0 : options.samples) {
+  if (!options.finds_epochs) return;
+  EpochDetector::Options detector;
+  detector.names = options.samples;
+  detector.epoch_length = options.epoch_length;
+  detector.pad = options.epoch_pad;
+  detector.double_open = options.double_open;
+  detector_ = std::make_unique<EpochDetector>(detector);
+  SplitSuspicion::Options suspicion;
+  suspicion.names = options.samples;
+  suspicion.groups = options.groups;
+  suspicion.length_configured = options.epoch_length != 0;
+  suspicion_ = std::make_unique<SplitSuspicion>(suspicion);
+}
+
+EpochWatch::Seen EpochWatch::NoteOpen(const Open& open) {
+  Seen seen;
+  if (detector_ == nullptr) {
+    seen.fresh = opened_.Set(open.name.value());
+    opened_count_ += seen.fresh ? 1 : 0;
+    rereads_ += seen.fresh ? 0 : 1;
+    return seen;
+  }
+  const FamilyId family = families_.Resolve(open.reader, open.now);
+  seen.outcome = detector_->OnOpen(
+      EpochDetector::Open{open.name.value(), family, open.reader, open.now},
+      [&](FamilyId other) { return families_.Alive(other, open.now); });
+  const OpenClass kind = seen.outcome.open;
+  seen.fresh = kind == OpenClass::kFresh;
+  rereads_ += seen.fresh ? 0 : 1;
+  if (kind != OpenClass::kDouble && kind != OpenClass::kGuest) {
+    suspicion_->OnOpen(SplitSuspicion::Open{
+        open.name.value(), open.group.value(), open.reader, seen.fresh});
+  }
+  if (seen.outcome.verdict != Verdict::kNone) {
+    rereads_ = 0;
+    seen.suspicion = suspicion_->AtBoundary(
+        seen.outcome.rule, seen.outcome.ended_seen, detector_->seen_count());
+  }
+  return seen;
+}
+
+void EpochWatch::Signal() {
+  if (detector_ != nullptr) detector_->OnSignal();
+}
+
+void EpochWatch::BeginEpoch() {
+  looked_up_.ClearAll();
+  opened_.ClearAll();
+  opened_count_ = 0;
+  rereads_ = 0;
+}
+
+void EpochWatch::Restore(const std::vector<uint64_t>& names) {
+  if (detector_ != nullptr) {
+    detector_->Restore(names);
+    return;
+  }
+  for (const uint64_t name : names) opened_count_ += opened_.Set(name) ? 1 : 0;
+}
+
+uint64_t EpochWatch::consumed() const {
+  return detector_ != nullptr ? detector_->seen_count() : opened_count_;
+}
+
+std::vector<uint64_t> EpochWatch::OpenedBefore() const {
+  std::vector<uint64_t> names;
+  if (detector_ != nullptr) {
+    detector_->ForEachSeen([&](uint64_t name) { names.push_back(name); });
+  }
+  return names;
+}
+
+}  // namespace shufflefs

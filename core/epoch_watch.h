@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a view notes of lookups and opens within an epoch: which samples were
+// consumed, whether an open follows a lookup of this epoch, when the epoch
+// ends (where it is to be found in the opens), and whether the client splits
+// the names itself.
+#ifndef SHUFFLEFS_CORE_EPOCH_WATCH_H_
+#define SHUFFLEFS_CORE_EPOCH_WATCH_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/config.h"
+#include "core/epoch_detector.h"
+#include "core/name_bits.h"
+#include "core/reader_family.h"
+#include "core/split_suspicion.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Not thread-safe: the view's lock guards it. Memory: 4 bits a sample, and
+// the detector's and the suspicion's where the epoch advances by itself.
+class EpochWatch {
+ public:
+  struct Options {
+    uint64_t samples = 0;
+    uint32_t groups = 0;
+    bool finds_epochs = false;  // epoch.advance = auto
+    uint64_t epoch_length = 0;
+    uint32_t epoch_pad = 8;
+    std::chrono::milliseconds double_open{10000};
+  };
+  // `families` outlives the watch.
+  EpochWatch(const Options& options, ReaderFamilies& families);
+
+  void NoteLookup(SampleId sample) { looked_up_.Set(sample.value()); }
+  // False once for a sample that was not looked up in this epoch.
+  bool TakeLookup(SampleId sample) { return !looked_up_.Set(sample.value()); }
+
+  struct Open {
+    SampleId name;  // numbered by its own sample
+    GroupId group;
+    uint32_t reader = 0;  // thread id, 0 = hidden
+    std::chrono::milliseconds now{0};
+  };
+  struct Seen {
+    bool fresh = false;    // the first open of the name in this epoch
+    EpochOutcome outcome;  // with a verdict if the epoch ended
+    Suspicion suspicion = Suspicion::kNone;
+  };
+  Seen NoteOpen(const Open& open);
+
+  // The user ended the epoch.
+  void Signal();
+  // Names are bound anew. What the detector says has been opened of the new
+  // epoch already, stays; the rest begins empty.
+  void BeginEpoch();
+  // Continues an epoch in which these names were opened. REQUIRES: no open
+  // was noted yet.
+  void Restore(const std::vector<uint64_t>& names);
+
+  bool finds_epochs() const { return detector_ != nullptr; }
+  uint64_t consumed() const;
+  uint64_t rereads() const { return rereads_; }
+  // Names that the new epoch opened before it was known to have begun.
+  std::vector<uint64_t> OpenedBefore() const;
+
+ private:
+  // Constant after construction.
+  ReaderFamilies& families_;
+  const uint64_t samples_;
+
+  NameBits looked_up_;
+  NameBits opened_;  // used without a detector, which counts for itself
+  uint64_t opened_count_ = 0;
+  uint64_t rereads_ = 0;
+  // Null unless the epoch's end is to be found in the opens.
+  std::unique_ptr<EpochDetector> detector_;
+  std::unique_ptr<SplitSuspicion> suspicion_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_EPOCH_WATCH_H_
