@@ -73,10 +73,31 @@ EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
   }
   if (open.family == owner_) return OnOwnerOpen(open, alive);
   if (!alive(owner_)) return TakeOver(open, alive);
+  if (OutreadsOwner(open)) return OnOwnerOpen(open, alive);
   NoteGuest(open.family);
   EpochOutcome outcome;
   outcome.open = OpenClass::kGuest;
   return outcome;
+}
+
+bool EpochDetector::OutreadsOwner(const Open& open) {
+  if (seen_count_ >= small_takeover_) return false;
+  if (rival_ != open.family) rival_names_.clear();
+  rival_ = open.family;
+  rival_names_.push_back(open.name);
+  if (rival_names_.size() < 2 * small_takeover_) return false;
+  NoteGuest(owner_);
+  guests_.erase(open.family);
+  owner_ = open.family;
+  owner_opens_ = rival_names_.size() - 1;
+  rival_names_.pop_back();  // this open is yet to be counted
+  for (const uint64_t name : rival_names_) {
+    const uint64_t position = log_.Push(name, /*repeat=*/false);
+    ring_.Push(name, open.reader, open.time);
+    if (!seen_.Get(name)) CountFresh(name, position);
+  }
+  rival_names_.clear();
+  return true;
 }
 
 EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {

@@ -124,6 +124,10 @@ class EpochDetector {
 
   EpochOutcome OnOwnerOpen(const Open& open, Alive alive);
   EpochOutcome TakeOver(const Open& open, Alive alive);
+  // Whether a guest has opened so much more than an owner that hardly opened
+  // anything (a preview, a benchmark of one file), that the epochs are its;
+  // then it is made the owner, and what it opened so far counts.
+  bool OutreadsOwner(const Open& open);
   OpenClass Classify(const Open& open) const;
   void CountFresh(uint64_t name, uint64_t position);
   void CountReopen(uint64_t name, uint64_t position);
@@ -170,6 +174,10 @@ class EpochDetector {
   uint64_t owner_opens_ = 0;
   absl::flat_hash_set<FamilyId> guests_;  // at most 64
   bool more_guests_ = false;
+  // The last guest while the owner has hardly opened anything, and what it
+  // opened: at most 2 * small_takeover_ names.
+  FamilyId rival_;
+  std::vector<uint64_t> rival_names_;
 
   uint64_t held_ = 0;
   HoldReason hold_reason_ = HoldReason::kNone;

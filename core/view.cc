@@ -141,10 +141,19 @@ bool View::Count(SampleId sample, int32_t pid, std::chrono::milliseconds now) {
   const EpochOutcome& outcome = seen.outcome;
   if (seen.fresh && outcome.verdict == Verdict::kNone) NoteConsumed(sample);
   if (seen.suspicion != Suspicion::kNone) Suspend(seen.suspicion);
-  if (outcome.verdict == Verdict::kHold) Hold(outcome);
-  if (outcome.verdict != Verdict::kRebind) return false;
+  if (outcome.verdict == Verdict::kNone) return false;
+  std::vector<uint64_t> keep = outcome.carried;
+  if (outcome.verdict == Verdict::kHold) {
+    // The pass did end; only somebody else still reads. That is reason not to
+    // rebind unasked, but a switch was asked for.
+    if (pending_ == nullptr || outcome.reason != HoldReason::kGuest) {
+      Hold(outcome);
+      return false;
+    }
+    keep = watch_->OpenedBefore();
+  }
   Boundary boundary{Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)};
-  for (const uint64_t carried : outcome.carried) {
+  for (const uint64_t carried : keep) {
     boundary.carried.push_back(CarriedPair{
         carried, binding_->ShownSample(SampleId(carried)).value()});
   }
@@ -190,8 +199,8 @@ void View::NoteSeen() {
 
 void View::Begin(Boundary boundary) {
   if (pending_ != nullptr) {
+    if (pending_->dataset != setup_->dataset) boundary.carried.clear();
     setup_ = std::exchange(pending_, nullptr);
-    boundary.carried.clear();  // another dataset or policy: nothing to carry
   }
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);

@@ -136,7 +136,9 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
         if (!session_->WaitForKernel()) return;
         session_->RaiseReadAhead();
         indexed = Index(stop);
-        if (!indexed.ok() && !stop.stop_requested()) {
+        if (stop.stop_requested()) {
+          indexed = absl::OkStatus();  // unmounted before it was done
+        } else if (!indexed.ok()) {
           ready.Fail(indexed.message());
           Log(LogLevel::kError, indexed.message());
           session_->Stop();
