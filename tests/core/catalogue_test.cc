@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/catalogue.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/grouping.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::TempTree;
+
+void MakeSample(TempTree& tree) {
+  tree.File("a/1", "one");
+  tree.File("a/2", "two!");
+  tree.File("b/3", "three");
+  for (const char* path : {"a/1", "a/2", "b/3"}) tree.SetTime(path, 1234567);
+}
+
+TEST(FingerprintTest, AFaithfulCopyIsTheSameDataSet) {
+  TempTree one;
+  TempTree two;
+  MakeSample(one);
+  MakeSample(two);
+  two.SetTime("a", 99);
+  chmod(two.At("a/1").c_str(), 0600);
+  EXPECT_EQ(one.Scanned().fingerprint(), two.Scanned().fingerprint());
+}
+
+TEST(FingerprintTest, EveryChangeOfTheDataShows) {
+  TempTree tree;
+  MakeSample(tree);
+  std::vector<uint64_t> seen = {tree.Scanned().fingerprint()};
+  auto expect_new = [&](const char* what) {
+    uint64_t now = tree.Scanned().fingerprint();
+    EXPECT_THAT(seen, ::testing::Not(::testing::Contains(now))) << what;
+    seen.push_back(now);
+  };
+  tree.SetTime("a/1", 7654321);
+  expect_new("mtime");
+  tree.File("a/2", "longer");
+  tree.SetTime("a/2", 1234567);
+  expect_new("size");
+  std::filesystem::rename(tree.At("a/1"), tree.At("a/0"));
+  expect_new("name");
+  std::filesystem::rename(tree.At("a/0"), tree.At("b/0"));
+  expect_new("place");
+  tree.Dir("c");
+  expect_new("directory");
+  std::filesystem::remove(tree.At("b/3"));
+  tree.Link("b/3", "three");
+  expect_new("kind");
+}
+
+// Names that run into each other must not give one fingerprint.
+TEST(FingerprintTest, BordersOfNamesCount) {
+  TempTree one;
+  TempTree two;
+  one.Files({"ab", "c"});
+  two.Files({"a", "bc"});
+  for (const char* path : {"ab", "c"}) one.SetTime(path, 5);
+  for (const char* path : {"a", "bc"}) two.SetTime(path, 5);
+  EXPECT_NE(one.Scanned().fingerprint(), two.Scanned().fingerprint());
+}
+
+TEST(CatalogueTest, CostsLessThan64BytesAFileWithItsGrouping) {
+  TempTree tree;
+  const uint64_t files = 20000;
+  for (uint64_t i = 0; i < files; ++i) {
+    tree.File(absl::StrCat("c", i % 20, "/", i, ".jpg"), "x");
+  }
+  Catalogue catalogue = tree.Scanned();
+  GroupingOptions options;
+  options.substitute = Substitute::kDirectory;
+  options.reader = Credentials::OfProcess();
+  Grouping grouping = *Grouping::Make(catalogue, options);
+  EXPECT_EQ(grouping.sample_count(), files);
+  EXPECT_EQ(grouping.group_count(), 20u);
+  uint64_t bytes = catalogue.memory_bytes() - catalogue.name_bytes() +
+                   grouping.memory_bytes();
+  EXPECT_LE(bytes, 64 * files);
+}
+
+TEST(CatalogueTest, InodesOfOtherDevicesStayUnique) {
+  TempTree tree;
+  tree.Files({"a", "b", "c"});
+  CatalogueTables tables = tree.Scanned().tables();
+  CatalogueTables::AttributeClass other = tables.classes[tables.attr_class[0]];
+  other.device = 3;
+  tables.attr_class[1] = static_cast<uint32_t>(tables.classes.size());
+  tables.attr_class[2] = tables.attr_class[1];
+  tables.classes.push_back(other);
+  tables.ino = {42, 42, uint64_t{42} << 50};
+  Catalogue catalogue = Catalogue::FromTables(std::move(tables));
+  uint64_t here = catalogue.attributes(EntryId(0)).ino;
+  uint64_t there = catalogue.attributes(EntryId(1)).ino;
+  uint64_t large = catalogue.attributes(EntryId(2)).ino;
+  EXPECT_EQ(here, 42u);
+  EXPECT_EQ(there, (uint64_t{3} << 48) + 42);
+  EXPECT_EQ(large >> 48, 3u);
+  EXPECT_NE(large, there);
+}
+
+TEST(CatalogueTest, FilesOfManyGigabytesKeepTheirBlocks) {
+  TempTree tree;
+  tree.File("sparse", "");
+  std::filesystem::resize_file(tree.At("sparse"), uint64_t{5} << 30);
+  Catalogue catalogue = tree.Scanned();
+  EXPECT_EQ(catalogue.attributes(EntryId(0)).size, uint64_t{5} << 30);
+  EXPECT_EQ(catalogue.total_bytes(), uint64_t{5} << 30);
+}
+
+}  // namespace
+}  // namespace shufflefs

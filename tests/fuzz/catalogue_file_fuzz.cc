@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A catalogue file with any bytes at all: it is refused, or whatever is done
+// with it is safe. Every input gets a checksum that fits, as an attacker
+// would give it one. The corpus begins with a small catalogue that is valid.
+#include <stdint.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include <cstring>
+#include <string>
+
+#include "core/catalogue.h"
+#include "core/catalogue_file.h"
+#include "core/grouping.h"
+#include "core/movability.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kCovered = kCatalogueChecksumAt + sizeof(uint64_t);
+
+void Seal(uint8_t* data, size_t size) {
+  if (size < kCovered) return;
+  uint64_t sum = XXH3_64bits(data + kCovered, size - kCovered);
+  std::memcpy(data + kCatalogueChecksumAt, &sum, sizeof sum);
+}
+
+void Require(bool holds) {
+  if (!holds) abort();
+}
+
+void WalkEverything(const Catalogue& catalogue) {
+  for (uint32_t e = 0; e < catalogue.entry_count(); ++e) {
+    EntryId entry(e);
+    std::string path = catalogue.path(entry);
+    Require(catalogue.FindPath(path) == entry);
+    catalogue.attributes(entry);
+    if (catalogue.kind(entry) == EntryKind::kDirectory) {
+      Require(catalogue.FindDir(path) == catalogue.as_dir(entry));
+    }
+  }
+  for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
+    DirId dir(d);
+    catalogue.dir_attributes(dir);
+    Require(catalogue.subtree_end(dir) > dir);
+    for (uint32_t k = 0; k < catalogue.dir_size(dir); ++k) {
+      Require(catalogue.parent(catalogue.in_source_order(dir, k)) == dir);
+    }
+  }
+  Judge(catalogue, DirId(0), MovabilityOptions());
+  GroupingOptions options;
+  options.substitute = Substitute::kTree;
+  options.reader.reads_all = true;
+  absl::StatusOr<Grouping> grouping = Grouping::Make(catalogue, options);
+  Require(grouping.ok());
+  for (uint64_t s = 0; s < grouping->sample_count(); ++s) {
+    EntryId entry = grouping->first_member(SampleId(s));
+    Require(grouping->sample(entry) == SampleId(s));
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  shufflefs::Seal(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size());
+  absl::StatusOr<shufflefs::Catalogue> parsed =
+      shufflefs::ParseCatalogue(bytes);
+  if (parsed.ok()) shufflefs::WalkEverything(*parsed);
+  return 0;
+}
