@@ -115,7 +115,7 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     if (!watch_->TakeLookup(sample)) return OpenVerdict::kStale;
     rebound = Count(sample, pid, now);
   }
-  if (rebound) rebound_();
+  if (rebound) rebound_(/*were_fixed=*/false);
   return OpenVerdict::kServe;
 }
 
@@ -327,8 +327,10 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
 }
 
 void View::Install(Prepared prepared) {
+  bool were_fixed = false;
   {
     MutexLock lock(mu_);
+    were_fixed = !setup_->rebinds();
     if (prepared.setup != nullptr) pending_ = std::move(prepared.setup);
     const ControlRequest& request = prepared.request;
     const bool moved = request.next_epoch || request.set_epoch.has_value();
@@ -342,7 +344,7 @@ void View::Install(Prepared prepared) {
     }
     Begin(std::move(boundary));
   }
-  rebound_();
+  rebound_(were_fixed);
 }
 
 ViewConfig View::config() const {

@@ -60,7 +60,8 @@ class View {
     Ledger* ledger = nullptr;            // outlives the view; may be null
     // Called, with no lock held, after names were bound anew and before the
     // call that caused it returns: the kernel must look names up again.
-    std::function<void()> rebound;
+    // `were_fixed`: until now it was allowed to believe them for life.
+    std::function<void(bool were_fixed)> rebound;
     bool sees_opens = true;
     // Something was read before the catalogue was ready: the policy begins
     // at the next boundary.
@@ -144,7 +145,7 @@ class View {
   const PolicyResolver resolver_;
   ReaderFamilies* const families_;
   Ledger* const ledger_;
-  const std::function<void()> rebound_;
+  const std::function<void(bool)> rebound_;
   const bool sees_opens_;
 
   mutable Mutex mu_;

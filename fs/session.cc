@@ -67,7 +67,7 @@ class FuseSession : public Session {
   absl::Status Run() override;
   bool WaitForKernel() override;
   bool kernel_knows_epochs() const override { return knows_epochs_; }
-  void NamesChanged() override;
+  void NamesChanged(bool were_fixed) override;
   void RaiseReadAhead() override;
   void Stop() override {
     fuse_session_exit(session_);
@@ -77,6 +77,7 @@ class FuseSession : public Session {
  private:
   void Initialised(uint32_t proto_minor);
   void KeepPages();
+  void TakeNamesBack();
   void Later(std::function<void()> notify);
   void Notify(std::stop_token stop);
 
@@ -143,7 +144,7 @@ absl::Status FuseSession::Run() {
 }
 
 void FuseSession::Initialised(uint32_t proto_minor) {
-  knows_epochs_ = proto_minor >= kProtocolWithEpochs;
+  knows_epochs_ = options_.use_epochs && proto_minor >= kProtocolWithEpochs;
   MutexLock lock(mu_);
   initialised_ = true;
   changed_.SignalAll();
@@ -155,14 +156,32 @@ bool FuseSession::WaitForKernel() {
   return initialised_;
 }
 
-void FuseSession::NamesChanged() {
+void FuseSession::NamesChanged(bool were_fixed) {
   context_.metrics->Add(Counter::kEpochSwitches);
-  if (!knows_epochs_) return;  // such names are never believed
+  if (!knows_epochs_) {
+    if (were_fixed) TakeNamesBack();
+    return;
+  }
   KeepPages();
   const NotifyHeader header;
   if (write(fuse_session_fd(session_), &header, sizeof(header)) < 0) {
     Log(LogLevel::kError, absl::StrCat("epoch switch: the kernel refused: ",
                                        ErrnoStatus(errno, "").message()));
+  }
+}
+
+// Invalidating a directory's name takes all names below it that are not in
+// use.
+void FuseSession::TakeNamesBack() {
+  const Space* space = context_.filesystem->space();
+  if (space == nullptr) return;
+  const Catalogue& catalogue = space->catalogue();
+  for (uint32_t k = 0; k < catalogue.dir_size(DirId(0)); ++k) {
+    const absl::string_view name =
+        catalogue.name(catalogue.in_source_order(DirId(0), k));
+    const std::string text(name.data(), name.size());
+    fuse_lowlevel_notify_inval_entry(session_, FUSE_ROOT_ID, text.c_str(),
+                                     text.size());
   }
 }
 

@@ -24,6 +24,7 @@ class Session {
     bool allow_other = false;
     bool read_only = false;
     bool debug = false;
+    bool use_epochs = true;  // false: as if the kernel knew no epochs
   };
   // Mounts; requests wait in the kernel until Run.
   static absl::StatusOr<std::unique_ptr<Session>> Mount(
@@ -38,8 +39,11 @@ class Session {
   virtual bool WaitForKernel() = 0;
   virtual bool kernel_knows_epochs() const = 0;
   // Names were bound anew: keeps the pages of files that were read, and makes
-  // the kernel look every name up again.
-  virtual void NamesChanged() = 0;
+  // the kernel look every name up again. Where it knows no epochs, names that
+  // may rebind are not believed anyway; but `were_fixed` says that names
+  // which could be believed are to be so no more: they are taken back, name
+  // by name of the root, before this returns.
+  virtual void NamesChanged(bool were_fixed) = 0;
   // As root, allows reads ahead of up to 1 MiB; the kernel's default for
   // FUSE is 128 KiB. Call after WaitForKernel.
   virtual void RaiseReadAhead() = 0;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -99,6 +100,9 @@ absl::Status Mount::Start(const RunOptions& options) {
   session.allow_other = config_.allow_other;
   session.read_only = config_.read_only;
   session.debug = options.debug;
+  // To see on a new kernel what happens on one before 6.16.
+  const char* epochs = std::getenv("SHUFFLEFS_KERNEL_EPOCHS");
+  session.use_epochs = epochs == nullptr || absl::string_view(epochs) != "no";
   ASSIGN_OR_RETURN(session_, Session::Mount(session));
   return absl::OkStatus();
 }
@@ -110,7 +114,9 @@ IndexerParts Mount::Indexer() {
   parts.state = &state_;
   parts.ledger = ledger_.get();
   parts.families = &families_;
-  parts.rebound = [this] { session_->NamesChanged(); };
+  parts.rebound = [this](bool were_fixed) {
+    session_->NamesChanged(were_fixed);
+  };
   parts.progress = [this](uint64_t entries) {
     control_.SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
   };
@@ -125,7 +131,7 @@ absl::Status Mount::Index(std::stop_token stop) {
                    MakeSpace(parts, std::move(catalogue),
                              filesystem_.anything_was_read()));
   filesystem_.Begin(std::move(space), session_->kernel_knows_epochs());
-  session_->NamesChanged();
+  session_->NamesChanged(/*were_fixed=*/false);
   return absl::OkStatus();
 }
 

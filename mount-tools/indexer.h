@@ -26,7 +26,7 @@ struct IndexerParts {
   const StateDir* state = nullptr;
   Ledger* ledger = nullptr;
   ReaderFamilies* families = nullptr;
-  std::function<void()> rebound;
+  std::function<void(bool were_fixed)> rebound;
   // Called now and then with the entries found so far.
   std::function<void(uint64_t entries)> progress;
 };

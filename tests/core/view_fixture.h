@@ -70,7 +70,7 @@ class ViewFixture {
     parts.resolver = ByName();
     parts.families = &families;
     parts.ledger = ledger;
-    parts.rebound = [this] { ++rebound; };
+    parts.rebound = [this](bool) { ++rebound; };
     parts.sees_opens = sees_opens;
     return std::make_unique<View>(std::move(parts));
   }
