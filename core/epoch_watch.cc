@@ -4,8 +4,8 @@
 namespace shufflefs {
 
 EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
-    : families_(families),
-      samples_(options.samples),
+    : options_(options),
+      families_(families),
       looked_up_(options.samples),
       opened_(options.finds_epochs ? 0 : options.samples) {
   if (!options.finds_epochs) return;

@@ -31,6 +31,7 @@ class EpochWatch {
     uint64_t epoch_length = 0;
     uint32_t epoch_pad = 8;
     std::chrono::milliseconds double_open{10000};
+    friend bool operator==(const Options&, const Options&) = default;
   };
   // `families` outlives the watch.
   EpochWatch(const Options& options, ReaderFamilies& families);
@@ -61,7 +62,7 @@ class EpochWatch {
   // was noted yet.
   void Restore(const std::vector<uint64_t>& names);
 
-  bool finds_epochs() const { return detector_ != nullptr; }
+  const Options& options() const { return options_; }
   uint64_t consumed() const;
   uint64_t rereads() const { return rereads_; }
   // Names that the new epoch opened before it was known to have begun.
@@ -69,8 +70,8 @@ class EpochWatch {
 
  private:
   // Constant after construction.
+  const Options options_;
   ReaderFamilies& families_;
-  const uint64_t samples_;
 
   NameBits looked_up_;
   NameBits opened_;  // used without a detector, which counts for itself

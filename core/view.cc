@@ -44,9 +44,9 @@ View::View(Parts parts)
   setup_ = std::move(parts.setup);
   waiting_ = parts.wait_for_boundary && setup_->rebinds();
   if (ledger_ != nullptr) {
-    const absl::optional<LedgerState> last =
+    absl::optional<LedgerState> last =
         ledger_->TakeLastState(setup_->config.path);
-    if (last && Resume(*last)) return;
+    if (last && Resume(*std::move(last))) return;
   }
   Begin(Boundary{setup_->config.epoch_start, {}, ""});
 }
@@ -163,10 +163,10 @@ bool View::Count(SampleId sample, int32_t pid, std::chrono::milliseconds now) {
 
 void View::Suspend(Suspicion suspicion) {
   if (!suspended_.empty()) return;
-  suspended_ = absl::StrCat("client-side split suspected: ",
-                            SuspicionText(suspicion),
-                            "; names keep their own samples from the next "
-                            "boundary on");
+  suspended_ =
+      absl::StrCat("client-side split suspected: ", SuspicionText(suspicion),
+                   "; names keep their own samples from the next "
+                   "boundary on");
   Log(LogLevel::kWarning, absl::StrCat(name_, ": ", suspended_));
 }
 
@@ -178,7 +178,8 @@ void View::Hold(const EpochOutcome& outcome) {
   is_held_ = true;
   if (held_++ == 0) {
     Log(LogLevel::kInfo,
-        absl::StrCat("epoch held (", reason, "): a pass ended, but the names "
+        absl::StrCat("epoch held (", reason,
+                     "): a pass ended, but the names "
                      "keep their samples; write epoch = \"next\" or set "
                      "epoch.length"));
   }
@@ -198,10 +199,9 @@ void View::NoteSeen() {
 }
 
 void View::Begin(Boundary boundary) {
-  if (pending_ != nullptr) {
-    if (pending_->dataset != setup_->dataset) boundary.carried.clear();
-    setup_ = std::exchange(pending_, nullptr);
-  }
+  // No key that decides which samples there are can change while mounted, so
+  // what is carried is right under another policy too.
+  if (pending_ != nullptr) setup_ = std::exchange(pending_, nullptr);
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);
   hold_reason_.clear();
@@ -214,17 +214,13 @@ void View::Begin(Boundary boundary) {
     Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
     carried = CarriedNames();
   }
-  const bool same_watch =
-      watch_ != nullptr && counts_opens() &&
-      &binding_->plan().dataset() == setup_->dataset.get() &&
-      watch_->finds_epochs() ==
-          (setup_->config.epoch_advance == Advance::kAuto);
   binding_ = std::make_shared<const Binding>(
       std::make_shared<const Plan>(setup_->dataset, setup_->policy,
                                    setup_->config.seed, epoch_),
       *std::move(carried), waiting_ || !suspended_.empty());
   looked_ = read_ = false;
-  if (same_watch) {
+  if (counts_opens() && watch_ != nullptr &&
+      watch_->options() == WatchOptions()) {
     watch_->BeginEpoch();
   } else {
     MakeWatch();
@@ -233,13 +229,9 @@ void View::Begin(Boundary boundary) {
   NoteSeen();
 }
 
-bool View::counts_opens() const {
-  return sees_opens_ && setup_->rebinds();
-}
+bool View::counts_opens() const { return sees_opens_ && setup_->rebinds(); }
 
-void View::MakeWatch() {
-  watch_ = nullptr;
-  if (!counts_opens()) return;
+EpochWatch::Options View::WatchOptions() const {
   const ViewConfig& config = setup_->config;
   EpochWatch::Options options;
   options.samples = setup_->dataset->grouping().sample_count();
@@ -248,7 +240,13 @@ void View::MakeWatch() {
   options.epoch_length = config.epoch_length;
   options.epoch_pad = config.epoch_pad;
   options.double_open = config.epoch_double_open;
-  watch_ = std::make_unique<EpochWatch>(options, *families_);
+  return options;
+}
+
+void View::MakeWatch() {
+  watch_ = nullptr;
+  if (!counts_opens()) return;
+  watch_ = std::make_unique<EpochWatch>(WatchOptions(), *families_);
 }
 
 LedgerEpoch View::LedgerRecord() const {
@@ -269,7 +267,7 @@ LedgerEpoch View::LedgerRecord() const {
   return record;
 }
 
-bool View::Resume(const LedgerState& last) {
+bool View::Resume(LedgerState last) {
   // What the configuration asks for now, in the shape of a record; the epoch
   // goes on only if it would bind the same names to the same samples.
   const LedgerEpoch& then = last.begin;
@@ -290,15 +288,21 @@ bool View::Resume(const LedgerState& last) {
       *std::move(carried), then.identity);
   epoch_ = then.epoch;
   waiting_ = false;
-  verdict_ = "";
+  // Whether something was read is not known without opens: in doubt it was,
+  // and a switch waits for the boundary.
+  read_ = ever_read_ = !counts_opens() || last.consumed.size() > 0;
   MakeWatch();
-  if (watch_ == nullptr) return true;
-  std::vector<uint64_t> names;
-  const Binding& binding = *binding_;
-  last.consumed.ForEach([&](uint64_t sample) {
-    names.push_back(binding.NameOfSample(SampleId(sample)).value());
-  });
-  watch_->Restore(names);
+  if (watch_ != nullptr) {
+    std::vector<uint64_t> names;
+    const Binding& binding = *binding_;
+    last.consumed.ForEach([&](uint64_t sample) {
+      names.push_back(binding.NameOfSample(SampleId(sample)).value());
+    });
+    watch_->Restore(names);
+  }
+  if (then.view == id_) return true;
+  last.begin.view = static_cast<uint8_t>(id_);  // the views' order has changed
+  Note(ledger_->Continue(last));
   return true;
 }
 
@@ -320,9 +324,10 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
   prepared.request = request;
   if (!request.config_changed) return prepared;
   std::shared_ptr<const ViewSetup> now = setup();
-  ASSIGN_OR_RETURN(prepared.setup,
-                   MakeViewSetup(request.config, now->dataset->shared_catalogue(),
-                                 *source_, resolver_, now.get()));
+  ASSIGN_OR_RETURN(
+      prepared.setup,
+      MakeViewSetup(request.config, now->dataset->shared_catalogue(), *source_,
+                    resolver_, now.get()));
   return prepared;
 }
 
@@ -339,8 +344,7 @@ void View::Install(Prepared prepared) {
     if (moved) {
       if (watch_ != nullptr) watch_->Signal();
       boundary.verdict = "signal";
-      boundary.epoch =
-          request.set_epoch.value_or(Epoch(epoch_.value() + 1));
+      boundary.epoch = request.set_epoch.value_or(Epoch(epoch_.value() + 1));
     }
     Begin(std::move(boundary));
   }

@@ -125,8 +125,10 @@ class View {
   };
   void Begin(Boundary boundary) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Hold(const EpochOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  EpochWatch::Options WatchOptions() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Resume(const LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Resume(LedgerState last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts an open; true when names were bound anew.
   bool Count(SampleId sample, int32_t pid, std::chrono::milliseconds now)

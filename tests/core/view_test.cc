@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -117,6 +118,67 @@ TEST(ViewTest, APolicySwitchWaitsForTheBoundaryOnceSomethingWasRead) {
   view->Install(*view->Prepare(next));
   EXPECT_EQ(view->setup()->policy->name(), "lirs");
   EXPECT_EQ(view->EpochStatus().state, "running");
+}
+
+TEST(ViewTest, ALengthThatIsGivenWhileMountedIsHeeded) {
+  std::mt19937 random(4);
+  ViewFixture fixture(2, 300);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  ControlRequest request;
+  request.config = view->config();
+  request.config.epoch_length = 300;
+  request.config_changed = request.next_epoch = true;
+  view->Install(*view->Prepare(request));
+  milliseconds now{0};
+  for (int pass = 0; pass < 6; ++pass) {  // a random half of the names each
+    std::vector<EntryId> half = fixture.Files();
+    std::shuffle(half.begin(), half.end(), random);
+    half.resize(300);
+    Pass(*view, half, now, random);
+  }
+  EXPECT_EQ(view->EpochStatus().epoch, Epoch(6));
+  EXPECT_EQ(view->EpochStatus().verdict, "b");
+  EXPECT_EQ(view->EpochStatus().held, 0u);
+}
+
+TEST(ViewTest, ASwitchAtABoundaryCarriesTheNamesOfTheNewPass) {
+  std::mt19937 random(6);
+  ViewFixture fixture(2, 100);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  milliseconds now{0};
+  Pass(*view, fixture.Files(), now, random);
+  ControlRequest request;
+  request.config = ViewFixture::Config("window");
+  request.config_changed = true;
+  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->setup()->policy->name(), "lirs");
+  const auto shown = Pass(*view, fixture.Files(), now, random);
+  EXPECT_EQ(view->setup()->policy->name(), "window");
+  std::set<EntryId> samples;
+  for (const auto& [name, sample] : shown) samples.insert(sample);
+  EXPECT_EQ(samples.size(), 200u);
+  EXPECT_GT(view->EpochStatus().carried, 0u);
+}
+
+TEST(ViewTest, AfterARestartASwitchStillWaitsForTheBoundary) {
+  ViewFixture fixture(2, 50);
+  testing_support::TempTree state;
+  const ViewConfig config = ViewFixture::Config("lirs");
+  {
+    auto ledger = Ledger::Open(state.At("ledger"), {});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    const auto view = fixture.MakeView(config, ledger->get());
+    OpenName(*view, fixture.Files()[0], milliseconds(1));
+  }
+  auto ledger = Ledger::Open(state.At("ledger"), {});
+  ASSERT_TRUE(ledger.ok()) << ledger.status();
+  const auto view = fixture.MakeView(config, ledger->get());
+  ControlRequest request;
+  request.config = ViewFixture::Config("window");
+  request.config_changed = true;
+  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->setup()->policy->name(), "lirs");
+  EXPECT_EQ(view->EpochStatus().state, "waiting");
 }
 
 TEST(ViewTest, AWrongPolicyChangesNothing) {

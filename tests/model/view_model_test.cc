@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// A view under random interleavings of several readers, signals, switches and
+// restarts, held against a naive reference after every step. No mount, no
+// clock: time and processes are made up.
+//
+// SHUFFLEFS_MODEL_SEED repeats a run; SHUFFLEFS_MODEL_ROUNDS sets its length.
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "core/listing.h"
+#include "tests/core/view_fixture.h"
+#include "tests/model/view_reference.h"
+
+namespace shufflefs {
+namespace {
+
+using std::chrono::milliseconds;
+using testing_support::ByName;
+using testing_support::TempTree;
+using testing_support::ViewReference;
+
+uint64_t Environment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// A reader: draws names at random, or reads all of them in passes.
+struct Reader {
+  uint32_t pid = 0;
+  bool passes = false;
+  std::vector<EntryId> left;  // of its pass
+};
+
+class ViewModel {
+ public:
+  explicit ViewModel(uint64_t seed) : random_(seed) {
+    MakeSource();
+    config_.policy = Pick<std::string>({"lirs", "lirs", "window", "native"});
+    config_.substitute = Pick<Substitute>({Substitute::kDirectory, Substitute::kTree,
+                               Substitute::kNever, Substitute::kAuto});
+    config_.epoch_start = Epoch(Draw(5));
+    config_.epoch_advance = Draw(4) == 0 ? Advance::kManual : Advance::kAuto;
+    sees_opens_ = Draw(4) != 0;
+    auto setup = MakeViewSetup(config_, catalogue_, *source_, ByName(), nullptr);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    const bool waiting = Draw(6) == 0;
+    expected_ = std::make_unique<ViewReference>(*setup, sees_opens_, waiting);
+    Start(*std::move(setup), waiting);
+    for (uint64_t k = 1 + Draw(3); k > 0; --k) AddReader();
+  }
+
+  void Step() {
+    now_ += milliseconds(Draw(8) == 0 ? Draw(20000) : Draw(200));
+    const uint64_t what = Draw(1000);
+    if (what < 700) {
+      OpenByName(readers_[Draw(readers_.size())]);
+    } else if (what < 880) {
+      CheckLookup(files_[Draw(files_.size())]);
+    } else if (what < 930) {
+      OpenStale(readers_[Draw(readers_.size())]);
+    } else if (what < 950) {
+      view_->NoteRead();
+      expected_->OnRead();
+    } else if (what < 965) {
+      CheckFixed(Epoch(Draw(8)));
+    } else if (what < 980) {
+      CheckListing(DirId(static_cast<uint32_t>(Draw(catalogue_->dir_count()))));
+    } else if (what < 990) {
+      Write(what < 985);
+    } else if (what < 995) {
+      ReplaceReader();
+    } else if (what < 997) {
+      Restart();
+    } else {
+      dentries_.clear();  // the kernel forgets names under memory pressure
+    }
+  }
+
+  // Everything that can be asked without changing anything.
+  void CheckState() {
+    const ViewEpochStatus status = view_->EpochStatus();
+    EXPECT_EQ(status.epoch, expected_->epoch());
+    EXPECT_EQ(status.state, expected_->state());
+    EXPECT_EQ(status.consumed.has_value(), expected_->watching());
+    EXPECT_LE(status.consumed.value_or(0), status.samples);
+    EXPECT_EQ(view_->setup()->config.policy, expected_->setup().config.policy);
+    const std::shared_ptr<const Binding> binding = view_->binding();
+    std::vector<int> times(catalogue_->entry_count(), 0);
+    for (const EntryId name : files_) {
+      const EntryId shown = binding->Shown(name);
+      ASSERT_EQ(shown, expected_->Shown(name)) << catalogue_->path(name);
+      EXPECT_EQ(binding->NameOf(shown), name);
+      ++times[shown.value()];
+    }
+    for (const EntryId file : files_) EXPECT_EQ(times[file.value()], 1);
+  }
+
+ private:
+  uint64_t Draw(uint64_t bound) { return random_() % bound; }
+  template <typename T>
+  T Pick(const std::vector<T>& from) {
+    return from[Draw(from.size())];
+  }
+
+  void MakeSource() {
+    const uint64_t classes = 1 + Draw(4);
+    for (uint64_t c = 0; c < classes; ++c) {
+      const std::string dir = "c" + std::to_string(c) + "/";
+      const bool pairs = Draw(3) == 0;
+      const uint64_t files = 1 + Draw(Draw(2) == 0 ? 10 : 120);
+      for (uint64_t f = 0; f < files; ++f) {
+        const std::string stem = dir + std::to_string(Draw(1000000));
+        tree_.File(stem + ".jpg", "image");
+        if (pairs && Draw(5) != 0) tree_.File(stem + ".txt", "text");
+      }
+      if (Draw(3) == 0) tree_.File(dir + "empty.jpg", "");
+      if (Draw(3) == 0) tree_.File(dir + ".hidden");
+      if (Draw(3) == 0) tree_.File("val/" + dir + "1.jpg");
+      if (Draw(3) == 0) tree_.Link(dir + "link.jpg", "nowhere");
+    }
+    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+    source_ = std::make_unique<SourceDir>(tree_.Source());
+    for (uint32_t e = 0; e < catalogue_->entry_count(); ++e) {
+      if (catalogue_->kind(EntryId(e)) == EntryKind::kDirectory) continue;
+      files_.push_back(EntryId(e));
+    }
+  }
+
+  void Start(std::shared_ptr<const ViewSetup> setup, bool waiting) {
+    auto ledger = Ledger::Open(state_.At("ledger"), {});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    ledger_ = *std::move(ledger);
+    View::Parts parts;
+    parts.setup = std::move(setup);
+    parts.source = source_.get();
+    parts.resolver = ByName();
+    parts.families = &families_;
+    parts.ledger = ledger_.get();
+    parts.rebound = [this] { ++rebound_; };
+    parts.sees_opens = sees_opens_;
+    parts.wait_for_boundary = waiting;
+    view_ = std::make_unique<View>(std::move(parts));
+    dentries_.clear();
+  }
+
+  void AddReader() {
+    Reader reader;
+    reader.passes = Draw(3) != 0;
+    if (Draw(5) != 0) {  // else hidden: in another pid namespace
+      reader.pid = ++last_pid_;
+      const std::string dir = std::to_string(reader.pid) + "/";
+      proc_.File(dir + "stat", std::to_string(reader.pid) + " (x) S 1 " +
+                                   std::to_string(reader.pid) +
+                                   " 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 77 0");
+      proc_.Link(dir + "exe", "/bin/reader");
+    }
+    readers_.push_back(std::move(reader));
+  }
+
+  // A process ends and another one begins.
+  void ReplaceReader() {
+    const size_t k = Draw(readers_.size());
+    const std::string dir = proc_.At(std::to_string(readers_[k].pid));
+    if (readers_[k].pid != 0) std::filesystem::remove_all(dir);
+    readers_.erase(readers_.begin() + static_cast<ptrdiff_t>(k));
+    AddReader();
+  }
+
+  EntryId CheckLookup(EntryId name) {
+    const View::Found found = view_->Lookup(name);
+    const View::Found expected = expected_->OnLookup(name);
+    EXPECT_EQ(found.shown, expected.shown) << catalogue_->path(name);
+    EXPECT_EQ(found.rebinds, expected.rebinds) << catalogue_->path(name);
+    dentries_[name] = found.shown;
+    return found.shown;
+  }
+
+  // As the kernel does it: by a known name where there is one, and after
+  // ESTALE once more with a lookup.
+  void OpenByName(Reader& reader) {
+    if (reader.left.empty()) {
+      reader.left = files_;
+      std::shuffle(reader.left.begin(), reader.left.end(), random_);
+    }
+    const EntryId name =
+        reader.passes ? reader.left.back() : files_[Draw(files_.size())];
+    reader.left.pop_back();
+    const auto known = dentries_.find(name);
+    const EntryId file =
+        known != dentries_.end() ? known->second : CheckLookup(name);
+    if (Open(file, reader.pid) == View::OpenVerdict::kServe) return;
+    const EntryId again = CheckLookup(name);
+    EXPECT_EQ(Open(again, reader.pid), View::OpenVerdict::kServe);
+  }
+
+  // A name that was looked up long ago, maybe before a boundary.
+  void OpenStale(Reader& reader) { Open(files_[Draw(files_.size())], reader.pid); }
+
+  View::OpenVerdict Open(EntryId file, uint32_t pid) {
+    const View::OpenVerdict expected = expected_->OnOpen(file);
+    const int before = rebound_;
+    const uint64_t held = view_->EpochStatus().held;
+    const View::OpenVerdict verdict =
+        view_->Open(file, static_cast<int32_t>(pid), now_);
+    EXPECT_EQ(verdict, expected) << catalogue_->path(file);
+    if (rebound_ != before) FollowRebind(file);
+    const ViewEpochStatus after = view_->EpochStatus();
+    if (after.held != held) expected_->OnHold(after.suspended);
+    return verdict;
+  }
+
+  // The view found a boundary: what it carries is true, is not more than
+  // promised, and holds the name whose open showed it.
+  void FollowRebind(EntryId file) {
+    const ViewEpochStatus status = view_->EpochStatus();
+    const std::vector<CarriedPair> carried = view_->binding()->carried().pairs();
+    const Grouping& grouping = expected_->setup().dataset->grouping();
+    const uint64_t names = grouping.sample_count();
+    EXPECT_LE(carried.size(), std::clamp<uint64_t>(names / 3, 16, 8192));
+    if (status.verdict == "a") {
+      EXPECT_EQ(expected_->opened().size(), names) << "rule a came early";
+    }
+    const bool switched =
+        view_->setup()->policy.get() != expected_->setup().policy.get();
+    bool has_opened = false;
+    for (const CarriedPair& pair : carried) {
+      const EntryId name = grouping.first_member(SampleId(pair.name));
+      EXPECT_EQ(expected_->SampleOf(expected_->Shown(name)), pair.sample);
+      has_opened |= pair.sample == expected_->SampleOf(file);
+    }
+    EXPECT_EQ(has_opened, !switched);
+    dentries_.clear();  // the kernel was told
+    expected_->OnRebind(carried, status.suspended);
+  }
+
+  void Write(bool switches) {
+    ControlRequest request;
+    request.config = view_->config();
+    if (switches) {
+      request.config_changed = true;
+      ViewConfig& config = request.config;
+      config.policy = Pick<std::string>({"lirs", "window", "native"});
+      config.seed = Seed(Draw(3));
+      config.policy_options.lirs_unit = Pick<PolicyOptions::Unit>(
+          {PolicyOptions::Unit::kInstance, PolicyOptions::Unit::kPage});
+      config.policy_options.lirs_batch = Draw(4);
+      config.policy_options.window_samples = 1 + Draw(300);
+    }
+    if (!switches || Draw(3) == 0) {
+      request.next_epoch = Draw(3) != 0;
+      if (!request.next_epoch) request.set_epoch = Epoch(Draw(10));
+    }
+    auto prepared = view_->Prepare(request);
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    absl::optional<Epoch> moved = request.set_epoch;
+    if (request.next_epoch) moved = Epoch(expected_->epoch().value() + 1);
+    const int before = rebound_;
+    const bool boundary = expected_->OnInstall(prepared->setup, moved);
+    view_->Install(*std::move(prepared));
+    EXPECT_EQ(rebound_ - before, boundary ? 1 : 0);
+    if (!boundary) return;
+    dentries_.clear();
+    EXPECT_EQ(view_->binding()->carried().size(), 0u);
+  }
+
+  // kill -9 and the same command again, with the policy that runs now.
+  void Restart() {
+    const bool was_watching = expected_->watching();
+    const ViewEpochStatus before = view_->EpochStatus();
+    view_.reset();
+    ledger_.reset();
+    auto setup = MakeViewSetup(expected_->setup().config, catalogue_, *source_,
+                               ByName(), nullptr);
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    Start(*setup, false);
+    expected_->OnRestart(*setup, before.consumed.value_or(0) > 0);
+    if (was_watching) {
+      EXPECT_EQ(view_->EpochStatus().consumed, before.consumed);
+    }
+  }
+
+  void CheckFixed(Epoch epoch) {
+    const ViewSetup& setup = expected_->setup();
+    const bool identity =
+        !setup.dataset->moves() || setup.config.policy == "native";
+    const testing_support::NaiveBinding naive(*setup.dataset, setup.config,
+                                              epoch, {}, identity);
+    const std::shared_ptr<const Binding> fixed = view_->FixedBinding(epoch);
+    for (const EntryId name : files_) {
+      ASSERT_EQ(fixed->Shown(name), naive.Shown(name));
+    }
+  }
+
+  void CheckListing(DirId dir) {
+    const Listing listing(view_->binding(), dir);
+    ASSERT_EQ(listing.size(), catalogue_->dir_size(dir));
+    std::set<EntryId> names;
+    bool samples = false;
+    for (uint32_t k = 0; k < listing.size(); ++k) {
+      const EntryId name = listing.At(k);
+      EXPECT_EQ(catalogue_->parent(name), dir);
+      names.insert(name);
+      if (expected_->setup().config.policy == "native") {
+        EXPECT_EQ(name, catalogue_->in_source_order(dir, k));
+      } else if (expected_->is_sample(name)) {
+        samples = true;
+      } else {
+        EXPECT_FALSE(samples) << "what stays as it is comes first";
+      }
+    }
+    EXPECT_EQ(names.size(), listing.size());
+  }
+
+  std::mt19937_64 random_;
+  TempTree tree_;
+  TempTree state_;
+  TempTree proc_;
+  std::shared_ptr<const Catalogue> catalogue_;
+  std::unique_ptr<SourceDir> source_;
+  std::vector<EntryId> files_;
+  ViewConfig config_;
+  bool sees_opens_ = true;
+  ReaderFamilies families_{proc_.root()};
+  std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<View> view_;
+  std::unique_ptr<ViewReference> expected_;
+  std::vector<Reader> readers_;
+  std::map<EntryId, EntryId> dentries_;  // what the kernel believes
+  uint32_t last_pid_ = 1000;
+  milliseconds now_{1};
+  int rebound_ = 0;
+};
+
+TEST(ViewModelTest, AgreesWithTheReferenceAtEveryStep) {
+  const uint64_t seed =
+      Environment("SHUFFLEFS_MODEL_SEED", std::random_device()());
+  const uint64_t rounds = Environment("SHUFFLEFS_MODEL_ROUNDS", 60);
+  std::cout << "SHUFFLEFS_MODEL_SEED=" << seed << "\n";
+  for (uint64_t round = 0; round < rounds; ++round) {
+    SCOPED_TRACE("SHUFFLEFS_MODEL_SEED=" + std::to_string(seed) + ", round " +
+                 std::to_string(round));
+    ViewModel model(seed + round);
+    for (int step = 0; step < 1500; ++step) {
+      model.Step();
+      if (step % 20 == 0) model.CheckState();
+      if (testing::Test::HasFailure()) FAIL() << "at step " << step;
+    }
+    model.CheckState();
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs

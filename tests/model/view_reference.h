@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a view must do, done naively: full tables of names and samples, a set
+// of what was looked up, and the order of events written down.
+#ifndef SHUFFLEFS_TESTS_MODEL_VIEW_REFERENCE_H_
+#define SHUFFLEFS_TESTS_MODEL_VIEW_REFERENCE_H_
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/view.h"
+#include "gmock/gmock.h"
+#include "policies/registry.h"
+
+namespace shufflefs::testing_support {
+
+// The bijection of one epoch as a table by file: shown[name] = sample.
+class NaiveBinding {
+ public:
+  // Made of the policy's orders alone, without Plan, Binding or CarriedNames.
+  NaiveBinding(const Dataset& dataset, const ViewConfig& config, Epoch epoch,
+               const std::vector<CarriedPair>& carried, bool identity)
+      : shown_(dataset.catalogue().entry_count()) {
+    std::iota(shown_.begin(), shown_.end(), 0);
+    if (identity) return;
+    auto policy = MakePolicy(config.policy, config.policy_options);
+    EXPECT_TRUE(policy.ok()) << policy.status();
+    const Grouping& grouping = dataset.grouping();
+    for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+      AddGroup(dataset, GroupId(g), **policy, config.seed, epoch, carried);
+    }
+  }
+
+  EntryId Shown(EntryId name) const { return EntryId(shown_[name.value()]); }
+  const std::vector<uint32_t>& table() const { return shown_; }
+
+ private:
+  void AddGroup(const Dataset& dataset, GroupId id, const Policy& policy,
+                Seed seed, Epoch epoch,
+                const std::vector<CarriedPair>& carried) {
+    const Grouping& grouping = dataset.grouping();
+    const Grouping::Group group = grouping.group(id);
+    Stratum stratum{group.key, group.samples, nullptr};
+    if (policy.wants_blocks()) {
+      stratum.blocks = &dataset.group_blocks(id, policy.block_bytes());
+    }
+    const auto order = policy.MakeOrder(stratum, seed, epoch);
+    std::vector<uint64_t> samples(group.samples);
+    for (uint64_t k = 0; k < group.samples; ++k) samples[k] = order->SampleAt(k);
+    // A carried name takes its sample from whoever has it, and leaves its own
+    // there. Done one after the other this is the first-return map.
+    for (const CarriedPair& pair : carried) {
+      const uint64_t name = pair.name - group.first_sample;
+      if (pair.name < group.first_sample || name >= group.samples) continue;
+      const uint64_t sample = pair.sample - group.first_sample;
+      auto holder = std::find(samples.begin(), samples.end(), sample);
+      ASSERT_NE(holder, samples.end()) << "carried out of its group";
+      std::iter_swap(samples.begin() + static_cast<ptrdiff_t>(name), holder);
+    }
+    for (uint32_t k = 0; k < group.samples; ++k) {
+      for (uint32_t column = 0; column < group.columns; ++column) {
+        shown_[grouping.member(id, k, column).value()] =
+            grouping.member(id, static_cast<uint32_t>(samples[k]), column)
+                .value();
+      }
+    }
+  }
+
+  std::vector<uint32_t> shown_;
+};
+
+// The state that a view must be in. The test tells it what was done and, at
+// an epoch that the view found by itself, which names it says it carried.
+class ViewReference {
+ public:
+  ViewReference(std::shared_ptr<const ViewSetup> setup, bool sees_opens,
+                bool waiting)
+      : sees_opens_(sees_opens), setup_(std::move(setup)) {
+    waiting_ = waiting && setup_->rebinds();
+    epoch_ = setup_->config.epoch_start;
+    Bind({}, waiting_);
+  }
+
+  EntryId Shown(EntryId name) const { return binding_->Shown(name); }
+  const NaiveBinding& binding() const { return *binding_; }
+  const ViewSetup& setup() const { return *setup_; }
+  Epoch epoch() const { return epoch_; }
+  bool watching() const {
+    return sees_opens_ && setup_->rebinds() &&
+           setup_->config.epoch_advance == Advance::kAuto;
+  }
+  bool is_sample(EntryId file) const {
+    return setup_->dataset->grouping().place(file).has_value();
+  }
+  std::string state() const {
+    if (waiting_ || pending_ != nullptr) return "waiting";
+    return held_ ? "held" : "running";
+  }
+  // Names that were opened in this epoch or the one before, by whomever: the
+  // first opens of an epoch come before its boundary is known.
+  std::set<uint64_t> opened() const {
+    std::set<uint64_t> both = opened_before_;
+    both.insert(opened_.begin(), opened_.end());
+    return both;
+  }
+
+  // The result of a LOOKUP.
+  View::Found OnLookup(EntryId name) {
+    looked_ = true;
+    if (!setup_->rebinds()) return {name, false};
+    const EntryId shown = Shown(name);
+    if (!is_sample(shown)) return {shown, false};
+    if (watching()) fresh_.insert(SampleOf(shown));
+    return {shown, true};
+  }
+
+  // What an OPEN of `file` is answered with.
+  View::OpenVerdict OnOpen(EntryId file) {
+    read_ = true;
+    if (!watching() || !is_sample(file)) return View::OpenVerdict::kServe;
+    if (fresh_.insert(SampleOf(file)).second) return View::OpenVerdict::kStale;
+    opened_.insert(NameOf(file));
+    return View::OpenVerdict::kServe;
+  }
+
+  void OnRead() { read_ = true; ever_read_ = true; }
+
+  // The view ended the epoch by itself: it held, or bound its names anew.
+  void OnHold(bool suspended) {
+    suspended_ = suspended;
+    epoch_ = Epoch(epoch_.value() + 1);
+    held_ = true;
+    NextEpochOpens();
+  }
+  void OnRebind(const std::vector<CarriedPair>& carried, bool suspended) {
+    suspended_ = suspended;
+    epoch_ = Epoch(epoch_.value() + 1);
+    Begin(carried);
+  }
+
+  // A control write. Returns whether it is a boundary.
+  bool OnInstall(std::shared_ptr<const ViewSetup> setup,
+                 absl::optional<Epoch> moved) {
+    if (setup != nullptr) pending_ = std::move(setup);
+    if (!moved && (pending_ == nullptr || !NothingWasRead())) return false;
+    epoch_ = moved.value_or(epoch_);
+    Begin({});
+    return true;
+  }
+
+  // The daemon died and was started again with the running configuration.
+  // Without opens nobody knows whether something had been read.
+  void OnRestart(std::shared_ptr<const ViewSetup> setup, bool consumed) {
+    setup_ = std::move(setup);
+    read_ = ever_read_ = consumed || !watching();
+    looked_ = false;
+    pending_ = nullptr;
+    waiting_ = held_ = suspended_ = false;
+    fresh_.clear();
+  }
+
+  uint64_t SampleOf(EntryId file) const {
+    return setup_->dataset->grouping().sample(file).value();
+  }
+  // The name that shows `file`, by its number.
+  uint64_t NameOf(EntryId file) const {
+    const auto& table = binding_->table();
+    const auto at = std::find(table.begin(), table.end(), file.value());
+    EXPECT_NE(at, table.end()) << "no name shows the sample";
+    return SampleOf(EntryId(static_cast<uint32_t>(at - table.begin())));
+  }
+
+ private:
+  bool NothingWasRead() const {
+    return !read_ && (sees_opens_ || !ever_read_ || !looked_);
+  }
+
+  void Begin(const std::vector<CarriedPair>& carried) {
+    const bool switched = pending_ != nullptr;
+    if (switched) setup_ = std::exchange(pending_, nullptr);
+    waiting_ = held_ = false;
+    read_ = looked_ = false;
+    fresh_.clear();
+    NextEpochOpens();
+    Bind(switched ? std::vector<CarriedPair>() : carried, suspended_);
+  }
+
+  void NextEpochOpens() {
+    opened_before_ = std::move(opened_);
+    opened_.clear();
+  }
+
+  void Bind(const std::vector<CarriedPair>& carried, bool identity) {
+    identity |= !setup_->dataset->moves() || setup_->config.policy == "native";
+    binding_ = std::make_unique<NaiveBinding>(*setup_->dataset, setup_->config,
+                                              epoch_, carried, identity);
+  }
+
+  const bool sees_opens_;
+  std::shared_ptr<const ViewSetup> setup_;
+  std::shared_ptr<const ViewSetup> pending_;
+  std::unique_ptr<const NaiveBinding> binding_;
+  Epoch epoch_;
+  bool waiting_ = false;
+  bool held_ = false;
+  bool suspended_ = false;
+  bool read_ = false;
+  bool looked_ = false;
+  bool ever_read_ = false;
+  std::set<uint64_t> fresh_;   // samples looked up since the boundary
+  std::set<uint64_t> opened_;  // names, by number
+  std::set<uint64_t> opened_before_;
+};
+
+}  // namespace shufflefs::testing_support
+
+#endif  // SHUFFLEFS_TESTS_MODEL_VIEW_REFERENCE_H_
