@@ -50,7 +50,8 @@ class NaiveBinding {
     }
     const auto order = policy.MakeOrder(stratum, seed, epoch);
     std::vector<uint64_t> samples(group.samples);
-    for (uint64_t k = 0; k < group.samples; ++k) samples[k] = order->SampleAt(k);
+    for (uint64_t k = 0; k < group.samples; ++k)
+      samples[k] = order->SampleAt(k);
     // A carried name takes its sample from whoever has it, and leaves its own
     // there. Done one after the other this is the first-return map.
     for (const CarriedPair& pair : carried) {
@@ -89,10 +90,8 @@ class ViewReference {
   const NaiveBinding& binding() const { return *binding_; }
   const ViewSetup& setup() const { return *setup_; }
   Epoch epoch() const { return epoch_; }
-  bool watching() const {
-    return sees_opens_ && setup_->rebinds() &&
-           setup_->config.epoch_advance == Advance::kAuto;
-  }
+  // Whether opens are counted.
+  bool watching() const { return sees_opens_ && setup_->rebinds(); }
   bool is_sample(EntryId file) const {
     return setup_->dataset->grouping().place(file).has_value();
   }
@@ -127,7 +126,10 @@ class ViewReference {
     return View::OpenVerdict::kServe;
   }
 
-  void OnRead() { read_ = true; ever_read_ = true; }
+  void OnRead() {
+    read_ = true;
+    ever_read_ = true;
+  }
 
   // The view ended the epoch by itself: it held, or bound its names anew.
   void OnHold(bool suspended) {
@@ -180,13 +182,12 @@ class ViewReference {
   }
 
   void Begin(const std::vector<CarriedPair>& carried) {
-    const bool switched = pending_ != nullptr;
-    if (switched) setup_ = std::exchange(pending_, nullptr);
+    if (pending_ != nullptr) setup_ = std::exchange(pending_, nullptr);
     waiting_ = held_ = false;
     read_ = looked_ = false;
     fresh_.clear();
     NextEpochOpens();
-    Bind(switched ? std::vector<CarriedPair>() : carried, suspended_);
+    Bind(carried, suspended_);
   }
 
   void NextEpochOpens() {
