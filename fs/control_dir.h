@@ -27,9 +27,6 @@
 
 namespace shufflefs {
 
-// Never listed in the root, never part of a view.
-constexpr char kControlName[] = ".shufflefs";
-
 // Thread-safe. Until the space is there (the catalogue is being made) only
 // status, control, error and metrics exist.
 class ControlDir {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "fs/reply_types.h"
 
 namespace shufflefs {
 
@@ -35,8 +36,8 @@ std::string PassThrough::Path(uint32_t id) const {
   return PathLocked(id);
 }
 
-absl::StatusOr<PassThrough::Found> PassThrough::Lookup(
-    uint32_t parent, absl::string_view name) {
+absl::StatusOr<PassThrough::Found> PassThrough::Lookup(uint32_t parent,
+                                                       absl::string_view name) {
   const std::string dir = Path(parent);
   const std::string path =
       dir.empty() ? std::string(name) : absl::StrCat(dir, "/", name);
@@ -82,14 +83,14 @@ absl::StatusOr<struct stat> PassThrough::Stat(uint32_t id) const {
 absl::StatusOr<std::unique_ptr<DirHandle>> PassThrough::List(
     uint32_t id) const {
   const std::string path = Path(id);
-  ASSIGN_OR_RETURN(UniqueFd fd,
-                   source_.Open(path, O_RDONLY | O_DIRECTORY));
+  ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(path, O_RDONLY | O_DIRECTORY));
   DIR* dir = fdopendir(fd.get());
   if (dir == nullptr) return ErrnoStatus(errno, path);
   static_cast<void>(fd.release());  // closedir closes it
   std::vector<DirEntry> entries;
   errno = 0;
   while (const dirent* entry = readdir(dir)) {
+    if (id == 0 && absl::string_view(entry->d_name) == kControlName) continue;
     entries.push_back(DirEntry{entry->d_name, entry->d_ino,
                                static_cast<mode_t>(DTTOIF(entry->d_type)), 0});
   }

@@ -25,6 +25,10 @@ struct OpenReply {
   bool keep_cache = true;   // what the kernel cached is still right
 };
 
+// The control directory: never listed in the root, never part of a view. An
+// entry of that name at the source's root is hidden behind it.
+constexpr char kControlName[] = ".shufflefs";
+
 // A nodeid has one content for life, so the kernel may keep what it knows.
 constexpr double kForLife = 86400;
 

@@ -14,23 +14,22 @@ namespace {
 // Slot of a file node that stands under a ranked name.
 constexpr uint32_t kRankedFile = 1;
 
-// The flat ranked directory must not open what a directory above the file
-// closes: who may not search that directory loses the file's bits too.
-mode_t SearchableMode(const Catalogue& catalogue, EntryId file, mode_t mode,
-                      DirId top) {
-  const FileAttributes self = catalogue.attributes(file);
-  for (DirId dir = catalogue.parent(file); dir != top;
-       dir = catalogue.parent(dir)) {
-    const FileAttributes above = catalogue.dir_attributes(dir);
-    const bool same_owner = above.uid == self.uid && above.gid == self.gid;
+// What is shown away from its place must not open what a directory above it
+// closes: who may not search one of the directories from `above` up to `top`,
+// which is not looked at, loses the bits of `self` too.
+mode_t SearchableMode(const Catalogue& catalogue, const struct stat& self,
+                      DirId above, DirId top) {
+  mode_t mode = self.st_mode;
+  for (; above != top; above = catalogue.parent(above)) {
+    const FileAttributes dir = catalogue.dir_attributes(above);
+    const bool same_owner = dir.uid == self.st_uid && dir.gid == self.st_gid;
     if (same_owner) {
-      if (!(above.mode & 0100)) mode &= ~0700u;
-      if (!(above.mode & 0010)) mode &= ~0070u;
-      if (!(above.mode & 0001)) mode &= ~0007u;
-    } else if ((above.mode & 0111) != 0111) {
+      if (!(dir.mode & 0100)) mode &= ~0700u;
+      if (!(dir.mode & 0010)) mode &= ~0070u;
+      if (!(dir.mode & 0001)) mode &= ~0007u;
+    } else if ((dir.mode & 0111) != 0111) {
       mode &= ~0777u;  // classes do not map onto each other: close it
     }
-    if (dir == DirId(0)) break;
   }
   return mode;
 }
@@ -84,8 +83,7 @@ absl::StatusOr<NodeReply> Tree::LookupFixed(Node parent,
     return Reply(node, kForLife);
   }
   const View& view = *space_.views()[parent.view];
-  const EntryId shown =
-      view.FixedBinding(EpochOf(parent.slot))->Shown(*entry);
+  const EntryId shown = view.FixedBinding(EpochOf(parent.slot))->Shown(*entry);
   return Reply(Node{NodeKind::kFixedFile, 0, 0, shown.value()}, kForLife);
 }
 
@@ -120,9 +118,9 @@ absl::StatusOr<struct stat> Tree::Attributes(Node node) const {
       if (node.id >= catalogue.entry_count()) break;
       struct stat st = StatOf(catalogue.attributes(EntryId(node.id)));
       if (node.kind == NodeKind::kFixedFile && node.slot == kRankedFile) {
-        st.st_mode = SearchableMode(
-            catalogue, EntryId(node.id), st.st_mode,
-            space_.views()[node.view]->setup()->dataset->root());
+        st.st_mode =
+            SearchableMode(catalogue, st, catalogue.parent(EntryId(node.id)),
+                           space_.views()[node.view]->setup()->dataset->root());
       }
       return st;
     }
@@ -136,10 +134,16 @@ absl::StatusOr<struct stat> Tree::Attributes(Node node) const {
 }
 
 struct stat Tree::FixedDirStat(Node node) const {
-  const DirId dir = node.kind == NodeKind::kFixedDir
-                        ? DirId(node.id)
-                        : space_.views()[node.view]->setup()->dataset->root();
-  struct stat st = StatOf(space_.catalogue().dir_attributes(dir));
+  const Catalogue& catalogue = space_.catalogue();
+  const DirId root = space_.views()[node.view]->setup()->dataset->root();
+  const DirId dir = node.kind == NodeKind::kFixedDir ? DirId(node.id) : root;
+  struct stat st = StatOf(catalogue.dir_attributes(dir));
+  // The way through the control directory leads past the directories above
+  // the view. The source itself stands at the mountpoint.
+  if (dir == root && root != DirId(0)) {
+    st.st_mode =
+        SearchableMode(catalogue, st, catalogue.parent(root), DirId(0));
+  }
   // Not the live directory's inode: tree walkers take that for a loop.
   st.st_ino = PackNode(node);
   return st;
@@ -149,10 +153,10 @@ absl::StatusOr<NodeReply> Tree::FixedRoot(const View& view, Epoch epoch,
                                           bool ranked) {
   ASSIGN_OR_RETURN(uint32_t slot, SlotOf(epoch));
   const DirId root = view.setup()->dataset->root();
-  return Reply(Node{ranked ? NodeKind::kFixedRanked : NodeKind::kFixedDir,
-                    static_cast<uint8_t>(view.id()), slot,
-                    ranked ? 0 : root.value()},
-               kForLife);
+  return Reply(
+      Node{ranked ? NodeKind::kFixedRanked : NodeKind::kFixedDir,
+           static_cast<uint8_t>(view.id()), slot, ranked ? 0 : root.value()},
+      kForLife);
 }
 
 absl::StatusOr<uint32_t> Tree::SlotOf(Epoch epoch) {
@@ -186,12 +190,11 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node) const {
     }
     case NodeKind::kFixedDir:
       return MakeFixedDir(
-          space_,
-          space_.views()[node.view]->FixedBinding(EpochOf(node.slot)), node);
+          space_, space_.views()[node.view]->FixedBinding(EpochOf(node.slot)),
+          node);
     case NodeKind::kFixedRanked: {
       const View& view = *space_.views()[node.view];
-      return MakeRankedDir(space_, view,
-                           view.FixedBinding(EpochOf(node.slot)));
+      return MakeRankedDir(space_, view, view.FixedBinding(EpochOf(node.slot)));
     }
     default:
       return ErrnoStatus(ENOTDIR, "not a directory");

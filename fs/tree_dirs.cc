@@ -7,6 +7,7 @@
 
 #include "core/listing.h"
 #include "core/ranked_names.h"
+#include "fs/reply_types.h"
 
 namespace shufflefs {
 namespace {
@@ -22,6 +23,11 @@ void Describe(const Catalogue& catalogue, EntryId name, EntryId shown,
   out.nodeid = 0;
 }
 
+// What cannot be looked up is not listed either.
+void HideBehindControl(DirId dir, DirEntry& out) {
+  if (dir == DirId(0) && out.name == kControlName) out.name.clear();
+}
+
 class SourceOrderDir : public DirHandle {
  public:
   SourceOrderDir(const Catalogue& catalogue, DirId dir)
@@ -32,11 +38,12 @@ class SourceOrderDir : public DirHandle {
     if (k >= catalogue_.dir_size(dir_)) return false;
     const EntryId entry = catalogue_.in_source_order(dir_, k);
     Describe(catalogue_, entry, entry, out);
+    HideBehindControl(dir_, out);
     const bool is_dir = catalogue_.kind(entry) == EntryKind::kDirectory;
-    out.nodeid = PackNode(
-        is_dir ? Node{NodeKind::kLiveDir, 0, 0,
-                      catalogue_.as_dir(entry).value()}
-               : Node{NodeKind::kLiveFile, 0, 0, entry.value()});
+    out.nodeid =
+        PackNode(is_dir ? Node{NodeKind::kLiveDir, 0, 0,
+                               catalogue_.as_dir(entry).value()}
+                        : Node{NodeKind::kLiveFile, 0, 0, entry.value()});
     return true;
   }
 
@@ -63,6 +70,9 @@ class EpochDir : public DirHandle {
     if (k >= listing_.size()) return false;
     const EntryId entry = listing_.At(k);
     Describe(catalogue_, entry, listing_.binding().Shown(entry), out);
+    if (node_.kind == NodeKind::kLiveDir) {
+      HideBehindControl(DirId(node_.id), out);
+    }
     if (node_.kind == NodeKind::kFixedDir &&
         catalogue_.kind(entry) == EntryKind::kDirectory) {
       Node child = node_;
