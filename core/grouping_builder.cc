@@ -152,16 +152,18 @@ absl::Status GroupingBuilder::AddSample(DirId dir, File* begin, File* end) {
     only_manifests &= file->manifest;
   }
   if (fixed || only_manifests) return absl::OkStatus();
-  std::stable_sort(begin, end, [this](const File& a, const File& b) {
-    return sets_.extension_text(a.extension) <
-           sets_.extension_text(b.extension);
-  });
-  std::vector<uint32_t> extensions;
+  if (end - begin > 1) {
+    std::stable_sort(begin, end, [this](const File& a, const File& b) {
+      return sets_.extension_text(a.extension) <
+             sets_.extension_text(b.extension);
+    });
+  }
+  extensions_.clear();
   for (File* file = begin; file != end; ++file) {
-    extensions.push_back(file->extension);
+    extensions_.push_back(file->extension);
   }
   ASSIGN_OR_RETURN(uint32_t label, LabelOf(begin, end));
-  Filling& filling = FillingOf(dir, sets_.Set(extensions), label);
+  Filling& filling = FillingOf(dir, sets_.Set(extensions_), label);
   filling.columns = static_cast<uint32_t>(end - begin);
   for (File* file = begin; file != end; ++file) {
     filling.members.push_back(file->entry);

@@ -65,12 +65,13 @@ class GroupingBuilder {
   const GroupLabels labels_;
   Grouping result_;
   ExtensionSets sets_;
-  std::vector<bool> fixed_dirs_;  // by DirId: split, hidden or a container
-  bool text_view_ = false;        // its text files are the samples
-  std::vector<char> readable_;    // by attribute class; -1 = not asked yet
-  std::vector<File> files_;       // of the directory at work
-  std::vector<Filling> filling_;  // of it, or of the tree
-  std::vector<uint32_t> noted_;   // by filling: members before this directory
+  std::vector<bool> fixed_dirs_;      // by DirId: split, hidden or a container
+  bool text_view_ = false;            // its text files are the samples
+  std::vector<char> readable_;        // by attribute class; -1 = not asked yet
+  std::vector<File> files_;           // of the directory at work
+  std::vector<uint32_t> extensions_;  // of the sample at work
+  std::vector<Filling> filling_;      // of it, or of the tree
+  std::vector<uint32_t> noted_;  // by filling: members before this directory
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> filling_of_;
   // Pieces whose group is still an index in filling_, from here on.
   size_t open_pieces_ = 0;

@@ -11,6 +11,13 @@ bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<uint8_t>(c)); }
 
 // `word`: a longest run of letters.
 SplitKind KindOfWord(absl::string_view word) {
+  constexpr size_t kShortest = 3;  // val
+  constexpr size_t kLongest = 10;  // validation
+  // Nearly all words of nearly all names end here.
+  if (word.size() < kShortest || word.size() > kLongest ||
+      absl::string_view("vdetVDET").find(word[0]) == absl::string_view::npos) {
+    return SplitKind::kNone;
+  }
   for (const char* name : {"val", "valid", "validation", "dev", "eval"}) {
     if (absl::EqualsIgnoreCase(word, name)) return SplitKind::kValidation;
   }
@@ -23,7 +30,10 @@ SplitKind KindOfWord(absl::string_view word) {
 // MNIST's name for its test set; holds digits, so it is no run of letters.
 bool HoldsT10k(absl::string_view name) {
   constexpr absl::string_view kWord = "t10k";
-  for (size_t at = 0; at + kWord.size() <= name.size(); ++at) {
+  for (size_t one = name.find("10"); one != absl::string_view::npos;
+       one = name.find("10", one + 1)) {
+    if (one == 0) continue;
+    size_t at = one - 1;
     size_t end = at + kWord.size();
     if (absl::EqualsIgnoreCase(name.substr(at, kWord.size()), kWord) &&
         (at == 0 || !IsLetter(name[at - 1])) &&

@@ -4,8 +4,8 @@
 // scan, save, load, drift, verdict and grouping; and memory a file.
 //
 // scan_bench [FILES [ROUNDS [DIRECTORY]]]: makes two trees of FILES (default
-// 1000000) empty files below DIRECTORY (default TMPDIR), one flat and one of
-// 1000 directories, and removes them. `--tree PATH [ROUNDS]`: that tree.
+// 1000000) files without blocks below DIRECTORY (default TMPDIR), one flat and
+// one of 1000 directories, and removes them. `--tree PATH [ROUNDS]`: that one.
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/stat.h>
@@ -74,7 +74,10 @@ void MakeTree(const std::string& root, uint64_t files, uint64_t dirs) {
           absl::StrCat("img_", 1000000 + i * 7919 % 9999991, ".jpg");
       const UniqueFd file(
           openat(dir.get(), name.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0644));
-      if (!file.valid()) Die(absl::StrCat("cannot make ", name));
+      // A hole: files of some size that take no room.
+      if (!file.valid() || ftruncate(file.get(), 1000) != 0) {
+        Die(absl::StrCat("cannot make ", name));
+      }
     }
   }
 }
