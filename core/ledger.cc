@@ -10,13 +10,12 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "core/ledger_reader.h"
+#include "core/log.h"
 #include "core/status.h"
+#include "core/thread.h"
 
 namespace shufflefs {
 namespace {
-
-// How much later than due BeginEpoch compacts itself.
-constexpr uint64_t kOverdue = 8;
 
 // Whether nothing was ever written to `path`.
 bool AbsentOrEmpty(const std::string& path) {
@@ -77,15 +76,32 @@ absl::Status Ledger::Append(const Record& record) {
 }
 
 absl::Status Ledger::BeginEpoch(const LedgerEpoch& epoch) {
-  bool overdue;
+  RETURN_IF_ERROR(Append(epoch));
+  CompactSoon();
+  return absl::OkStatus();
+}
+
+void Ledger::CompactSoon() {
+  MutexLock one_starts(compactor_mu_);
   {
     MutexLock lock(mu_);
-    overdue = file_->size() * 8 > kOverdue * options_.compact_bytes &&
-              file_->size() > 2 * compacted_words_;
+    if (compacting_ || file_->size() * 8 <= options_.compact_bytes ||
+        file_->size() <= 2 * compacted_words_) {
+      return;
+    }
+    compacting_ = true;
   }
-  // A ledger that cannot be compacted (no space for a second file) goes on.
-  if (overdue) Compact().IgnoreError();
-  return Append(epoch);
+  // The thread of the last compaction has nothing left to do: no wait.
+  compactor_ = StartThread("ledger", [this](std::stop_token) {
+    const absl::Status done = Compact();
+    if (!done.ok()) {
+      Log(LogLevel::kWarning, absl::StrCat("ledger: it cannot be compacted "
+                                           "and goes on growing: ",
+                                           done.message()));
+    }
+    MutexLock lock(mu_);
+    compacting_ = false;
+  });
 }
 
 absl::Status Ledger::Continue(const LedgerState& state) {
@@ -113,14 +129,15 @@ absl::Status Ledger::Switch(const LedgerSwitch& change) {
   return Append(change);
 }
 
-bool Ledger::CompactionDue() const {
-  MutexLock lock(mu_);
-  return file_->size() * 8 > options_.compact_bytes &&
-         file_->size() > 2 * compacted_words_;
-}
-
 absl::Status Ledger::Compact() {
   MutexLock one_at_a_time(compact_mu_);
+  const absl::Status done = CompactNow();
+  MutexLock lock(mu_);
+  compacted_words_ = file_->size();
+  return done;
+}
+
+absl::Status Ledger::CompactNow() {
   uint64_t settled;
   {
     MutexLock lock(mu_);
@@ -140,7 +157,6 @@ absl::Status Ledger::Compact() {
   RETURN_IF_ERROR(copier.status());
   RETURN_IF_ERROR(fresh->Rename(path_));
   file_ = std::move(fresh);
-  compacted_words_ = file_->size();
   return absl::OkStatus();
 }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -52,30 +53,31 @@ class Ledger {
   // once for each view; the answer is not kept.
   absl::optional<LedgerState> TakeLastState(absl::string_view view_path);
 
-  // Appends. Views are numbers below kMaxLedgerViews; a view's first record
-  // is an epoch. `sample` is below the epoch's names. BeginEpoch compacts
-  // first when that is long overdue.
+  // Appends. Views are numbers below kMaxLedgerViews; a view's first append
+  // is BeginEpoch or Continue. `sample` is below the epoch's names. BeginEpoch
+  // starts a compaction on a thread of its own when one is due.
   absl::Status BeginEpoch(const LedgerEpoch& epoch);
-  // Goes on with an epoch that TakeLastState gave, under `state.begin.view`,
-  // which may be another number than it had. Settle() its set before. Not
-  // needed where the number is the same.
+  // Goes on with an epoch that TakeLastState gave, under `state.begin.view`.
+  // Always needed before the view's first append: its number may have been
+  // another view's since.
   absl::Status Continue(const LedgerState& state);
   absl::Status Consumed(uint8_t view, uint64_t sample);
   absl::Status Hold(const LedgerHold& hold);
   absl::Status Violation(const LedgerViolation& violation);
   absl::Status Switch(const LedgerSwitch& change);
 
-  // Whether Compact is worth its while.
-  bool CompactionDue() const;
   // Writes the kept epochs anew, a bit a consumed sample, and puts that file
-  // in the place of the old. Reads and writes the whole ledger, so call it on
-  // a thread that may block; appends go on meanwhile.
+  // in the place of the old. Reads and writes the whole ledger, so it blocks;
+  // appends go on meanwhile.
   absl::Status Compact();
 
   uint64_t bytes() const;
 
  private:
   Ledger(std::string path, Options options, std::unique_ptr<WordFile> file);
+  // Starts a compaction if one is due and none runs.
+  void CompactSoon() ABSL_LOCKS_EXCLUDED(mu_, compactor_mu_);
+  absl::Status CompactNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
   template <typename Record>
   absl::Status Append(const Record& record) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -89,8 +91,15 @@ class Ledger {
 
   mutable Mutex mu_;
   std::unique_ptr<WordFile> file_ ABSL_GUARDED_BY(mu_);
+  // Size after the last compaction, or at one that failed.
   uint64_t compacted_words_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_map<std::string, LedgerState> last_ ABSL_GUARDED_BY(mu_);
+  bool compacting_ ABSL_GUARDED_BY(mu_) = false;
+
+  // Taken before mu_; never by the thread itself. Last, so that the thread is
+  // joined before the rest goes.
+  Mutex compactor_mu_;
+  std::jthread compactor_ ABSL_GUARDED_BY(compactor_mu_);
 };
 
 }  // namespace shufflefs

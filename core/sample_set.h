@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A set of samples that takes memory by its members, not by their range: 16
-// bytes for up to 64 neighbours. Not thread-safe.
+// bytes for up to 64 neighbours, twice that while it is filled. Not
+// thread-safe.
 #ifndef SHUFFLEFS_CORE_SAMPLE_SET_H_
 #define SHUFFLEFS_CORE_SAMPLE_SET_H_
 
@@ -8,14 +9,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/ledger_format.h"
 
 namespace shufflefs {
 
 class SampleSet {
  public:
-  void Add(uint64_t sample);
-  // Sorts what was added; call before any of the methods below.
+  void Add(uint64_t sample) {
+    adding_[sample / 64] |= uint64_t{1} << (sample % 64);
+  }
+  // Takes in what was added; call before any of the methods below.
   void Settle();
 
   uint64_t size() const;
@@ -33,8 +37,8 @@ class SampleSet {
   }
 
  private:
+  absl::flat_hash_map<uint64_t, uint64_t> adding_;  // index -> bits
   std::vector<SampleBits> bits_;
-  uint64_t settled_ = 0;  // parts at the front that are sorted
 };
 
 }  // namespace shufflefs

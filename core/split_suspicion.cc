@@ -111,7 +111,7 @@ Suspicion SplitSuspicion::AtBoundary(char rule, uint64_t seen, uint64_t begun) {
   if (rule != 't') {
     if (DisjointReaders()) {
       suspicion = Suspicion::kDisjointReaders;
-    } else if (Unopened(seen)) {
+    } else if (Unopened(seen) && (rule != 's' || 2 * seen >= options_.names)) {
       suspicion = Suspicion::kUnopened;
     } else if (SameEnd()) {
       suspicion = Suspicion::kSameEnd;

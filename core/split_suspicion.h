@@ -60,7 +60,9 @@ class SplitSuspicion {
   // The epoch ended by `rule` with `seen` names opened; the next one has
   // opened `begun` of its names already (EpochOutcome::ended_seen and
   // EpochDetector::seen_count). Call it after OnOpen of the open that brought
-  // the verdict. Rule 't' (the job was killed or gone) is no evidence.
+  // the verdict, and with rule 's' when the user ends the epoch. Rule 't' (the
+  // job was killed or gone) is no evidence, and names that were not opened
+  // before a signal are none unless most were: that was no pass.
   Suspicion AtBoundary(char rule, uint64_t seen, uint64_t begun);
 
  private:

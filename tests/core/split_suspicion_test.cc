@@ -240,7 +240,9 @@ TEST(SplitSuspicionTest, AKilledJobIsNoEvidence) {
     suspicion.OnOpen({name, 0, 1, true});
   }
   EXPECT_EQ(suspicion.AtBoundary('t', 400, 1), Suspicion::kNone);
-  EXPECT_EQ(suspicion.AtBoundary('s', 400, 0), Suspicion::kUnopened);
+  EXPECT_EQ(suspicion.AtBoundary('s', 400, 0), Suspicion::kNone);
+  EXPECT_EQ(suspicion.AtBoundary('s', 800, 0), Suspicion::kUnopened);
+  EXPECT_EQ(suspicion.AtBoundary('c', 400, 0), Suspicion::kUnopened);
 }
 
 TEST(SplitSuspicionTest, WatchesASampleOfManyNames) {

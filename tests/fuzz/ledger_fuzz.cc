@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a ledger: a clear error or a valid prefix, never a crash, and
+// what is kept reads the same again. Half of the inputs get right checksums,
+// so that the fields behind them are reached.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/carried.h"
+#include "core/ledger.h"
+#include "core/ledger_reader.h"
+
+namespace shufflefs {
+namespace {
+
+void Require(bool condition) {
+  if (!condition) std::abort();
+}
+
+class Counter : public LedgerVisitor {
+ public:
+  void OnEpoch(const LedgerEpoch& epoch) override {
+    ++records;
+    names[epoch.view] = epoch.names;
+    // What the view does with it first.
+    if (CarriedNames::Make(epoch.carried).ok()) ++carried;
+  }
+  void OnConsumed(uint8_t view, uint64_t sample) override {
+    ++consumed;
+    Require(sample < names[view]);
+  }
+  void OnHold(const LedgerHold&) override { ++records; }
+  void OnViolation(const LedgerViolation&) override { ++records; }
+  void OnSwitch(const LedgerSwitch&) override { ++records; }
+
+  uint64_t records = 0, consumed = 0, carried = 0;
+  std::vector<uint64_t> names = std::vector<uint64_t>(256);
+};
+
+// Makes the checks of header, records and consumptions right.
+void Repair(std::vector<uint64_t>& words) {
+  using namespace ledger_format;
+  const Words header = Header();
+  words.insert(words.begin(), header.begin(), header.end());
+  for (uint64_t at = kHeaderWords; at < words.size();) {
+    if (KindOf(words[at]) == WordKind::kRecord) {
+      const uint64_t left = words.size() - at;
+      if (left < 2) return;
+      uint64_t length = words[at] >> 24 & 0xffffff;
+      if (length < 2 || length > left) {
+        length = std::min<uint64_t>(2 + length % 32, left);
+      }
+      words[at] = (words[at] & ~(uint64_t{0xffffff} << 24)) | length << 24;
+      words[at + length - 1] =
+          XXH3_64bits_withSeed(&words[at], (length - 1) * 8, at);
+      at += length;
+    } else {
+      const auto view = static_cast<uint8_t>((words[at] >> 56) % 3);
+      words[at] = ConsumedWord(view, words[at] & (kMaxLedgerNames - 1), at);
+      ++at;
+    }
+  }
+}
+
+void Play(std::vector<uint64_t> words, bool repair) {
+  if (repair) Repair(words);
+  const std::string path = (std::filesystem::temp_directory_path() /
+                            absl::StrCat("shufflefs-ledger-fuzz.", ::getpid()))
+                               .string();
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  Require(fd >= 0);
+  const size_t bytes = words.size() * 8;
+  Require(::write(fd, words.data(), bytes) == static_cast<ssize_t>(bytes));
+  ::close(fd);
+
+  Counter first;
+  const absl::Status read = ReplayLedger(path, first);
+  auto ledger = Ledger::Open(path, {});
+  if (ledger.ok()) {
+    Require((*ledger)->cut().ok() == (read.ok() || bytes == 0));
+    Require((*ledger)->Compact().ok());
+    ledger->reset();
+    Counter again;
+    Require(ReplayLedger(path, again).ok());
+    Require(again.consumed <= first.consumed);
+  } else {
+    Require(!read.ok());
+  }
+  ::unlink(path.c_str());
+}
+
+}  // namespace
+}  // namespace shufflefs
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  std::vector<uint64_t> words((size - 1) / 8);
+  if (!words.empty()) std::memcpy(words.data(), data + 1, words.size() * 8);
+  shufflefs::Play(std::move(words), data[0] % 2 == 0);
+  return 0;
+}
