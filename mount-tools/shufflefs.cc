@@ -10,6 +10,7 @@
 #include "mount-tools/assemble.h"
 #include "mount-tools/command_line.h"
 #include "mount-tools/paths.h"
+#include "mount-tools/state_dir.h"
 
 namespace shufflefs {
 namespace {
@@ -30,7 +31,7 @@ int Print(const std::string& text) {
 int Main(const std::vector<std::string>& arguments) {
   const absl::StatusOr<std::string> cwd = WorkingDirectory();
   if (!cwd.ok()) return Fail(cwd.status());
-  const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, *cwd);
+  absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, *cwd);
   if (!line.ok()) return Fail(line.status());
   switch (line->action) {
     case CommandLine::Action::kHelp:
@@ -40,6 +41,8 @@ int Main(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kMount:
       break;
   }
+  // Said in full, so that the control file shows where the state is.
+  line->config.state = StatePath(line->config);
   return RunMount(line->config, line->run);
 }
 

@@ -17,6 +17,14 @@ namespace shufflefs {
 // below $XDG_STATE_HOME/shufflefs (~/.local/state/shufflefs).
 std::string StatePath(const MountConfig& config);
 
+// Files in the state directory at `path`.
+inline std::string CataloguePath(const std::string& path) {
+  return path + "/catalogue";
+}
+inline std::string LedgerPath(const std::string& path) {
+  return path + "/ledger";
+}
+
 class StateDir {
  public:
   // Makes the directory (0700) and locks it. Errors, naming the path: the
@@ -24,8 +32,8 @@ class StateDir {
   static absl::StatusOr<StateDir> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
-  std::string catalogue() const { return path_ + "/catalogue"; }
-  std::string ledger() const { return path_ + "/ledger"; }
+  std::string catalogue() const { return CataloguePath(path_); }
+  std::string ledger() const { return LedgerPath(path_); }
 
  private:
   StateDir(std::string path, UniqueFd lock);

@@ -7,6 +7,7 @@
 #include "mount-tools/ctl/simulate_command.h"
 #include "mount-tools/ctl/status_command.h"
 #include "mount-tools/ctl/umount_command.h"
+#include "mount-tools/ctl/verify_command.h"
 
 namespace shufflefs {
 
@@ -17,6 +18,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeEpochCommand());
   commands.push_back(MakePolicyCommand());
   commands.push_back(MakeOrderCommand());
+  commands.push_back(MakeVerifyCommand());
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeUmountCommand());
   return commands;

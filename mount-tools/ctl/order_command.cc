@@ -4,15 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "core/status.h"
 #include "mount-tools/ctl/mount_client.h"
-#include "mount-tools/value_text.h"
+#include "mount-tools/ctl/order_line.h"
 
 namespace shufflefs {
 namespace {
@@ -42,21 +38,6 @@ class OrderCommand : public Command {
   bool json_ = false;
 };
 
-// \t, \n and \\ as the bytes that they stand for.
-std::string Unescape(absl::string_view text) {
-  std::string plain;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
-    if (text[i] != '\\' || (next != 't' && next != 'n' && next != '\\')) {
-      plain.push_back(text[i]);
-      continue;
-    }
-    plain.push_back(next == 't' ? '\t' : next == 'n' ? '\n' : '\\');
-    ++i;
-  }
-  return plain;
-}
-
 }  // namespace
 
 std::unique_ptr<Command> MakeOrderCommand() {
@@ -64,25 +45,14 @@ std::unique_ptr<Command> MakeOrderCommand() {
 }
 
 absl::Status PrintOrderJson(absl::string_view order, std::ostream& out) {
-  absl::ConsumeSuffix(&order, "\n");
-  if (order.empty()) return absl::OkStatus();
-  uint64_t line_number = 0;
-  for (absl::string_view line : absl::StrSplit(order, '\n')) {
-    ++line_number;
-    const std::vector<absl::string_view> fields = absl::StrSplit(line, '\t');
-    const absl::optional<uint64_t> rank = ParseNumber(fields[0]);
-    if (fields.size() != 3 || !rank) {
-      return absl::DataLossError(absl::StrCat(
-          "order, line ", line_number, ": is not rank TAB name TAB sample"));
-    }
-    const nlohmann::ordered_json json = {{"rank", *rank},
-                                         {"name", Unescape(fields[1])},
-                                         {"sample", Unescape(fields[2])}};
+  return ForEachOrderLine(order, [&](const OrderLine& line) {
+    const nlohmann::ordered_json json = {
+        {"rank", line.rank}, {"name", line.name}, {"sample", line.sample}};
     out << json.dump(-1, ' ', false,
                      nlohmann::ordered_json::error_handler_t::replace)
         << "\n";
-  }
-  return absl::OkStatus();
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace shufflefs

@@ -120,8 +120,8 @@ absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeScannedData(
                    MakeViewSetup(config, scanned.catalogue, scanned.source,
                                  MakeResolver(scanned.source), nullptr));
   if (setup->dataset->grouping().sample_count() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        scanned.path, ": there are no samples outside of splits"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(scanned.path, ": there are no samples outside of splits"));
   }
   return std::make_unique<const ScannedData>(scanned.path, std::move(setup));
 }

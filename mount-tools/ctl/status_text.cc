@@ -169,6 +169,16 @@ absl::StatusOr<std::string> StatusText(absl::string_view json) {
   return text;
 }
 
+absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json) {
+  ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
+  StatusNames names;
+  names.source = Text(status, "source");
+  for (const Json& view : status["views"]) {
+    if (view.is_object()) names.views.push_back(Text(view, "name"));
+  }
+  return names;
+}
+
 absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view) {
   return LineEach(json, view, [](const Json& found) {

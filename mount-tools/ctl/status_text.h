@@ -4,6 +4,7 @@
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_TEXT_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -14,6 +15,13 @@ namespace shufflefs {
 // what the daemon says about its choice and its warnings. A figure that is
 // null or missing is left out. Errors: DataLoss when it is not such a text.
 absl::StatusOr<std::string> StatusText(absl::string_view json);
+
+struct StatusNames {
+  std::string source;
+  std::vector<std::string> views;
+};
+// Errors: as above.
+absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json);
 
 // Where a view stands, "train  lirs  epoch 3, 62 %", for answers to a control
 // write; a line for every view if `view` is "". Errors: as above, and NotFound

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the bindings of a mount's ledger again, from its saved catalogue and
+// its configuration, and compares them with what the mount shows.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_LEDGER_REPLAY_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_LEDGER_REPLAY_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/binding.h"
+#include "core/config.h"
+#include "core/io/source_dir.h"
+#include "core/ledger_format.h"
+#include "core/verify.h"
+#include "core/view_setup.h"
+
+namespace shufflefs {
+
+// Not thread-safe: remembers the setups it made. Needs no mount.
+class LedgerReplay {
+ public:
+  // Takes the source and the state directory from `mount`, and its views'
+  // configurations. Errors: those of opening the source and of LoadCatalogue.
+  static absl::StatusOr<LedgerReplay> Make(const MountConfig& mount);
+
+  // Proves the whole ledger. Errors: those of VerifyLedger.
+  absl::StatusOr<LedgerProof> Verify();
+
+  // The binding of a record. FailedPrecondition where the dataset or the keys
+  // were others than they are now.
+  absl::StatusOr<std::shared_ptr<const Binding>> BindingOf(
+      const LedgerEpoch& epoch);
+
+  // Whether `order`, what a mount's control file of that name shows, is the
+  // binding. DataLoss names the first line that is not.
+  static absl::Status CompareOrder(absl::string_view order,
+                                   const Binding& binding);
+
+ private:
+  LedgerReplay(MountConfig mount, SourceDir source,
+               std::shared_ptr<const Catalogue> catalogue)
+      : mount_(std::move(mount)),
+        source_(std::move(source)),
+        catalogue_(std::move(catalogue)) {}
+
+  absl::StatusOr<std::shared_ptr<const ViewSetup>> SetupOf(
+      const ViewConfig& config);
+
+  // Constant after Make.
+  MountConfig mount_;
+  SourceDir source_;
+  std::shared_ptr<const Catalogue> catalogue_;
+
+  // By the configuration as TOML.
+  std::map<std::string, std::shared_ptr<const ViewSetup>> setups_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_LEDGER_REPLAY_H_

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/proof_text.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+using ProofObject = nlohmann::ordered_json;
+
+std::string ViewName(const LedgerEpoch& epoch) {
+  return epoch.view_path.empty() ? "root" : epoch.view_path;
+}
+
+std::string Consumed(const EpochProof& epoch) {
+  if (epoch.twice > 0) {
+    return absl::StrCat("BROKEN: ", HumanCount(epoch.twice), " consumed again");
+  }
+  if (epoch.consumed == 0) return "nothing recorded as read";
+  return absl::StrCat(
+      HumanCount(epoch.consumed), " of ", HumanCount(epoch.begin.names),
+      epoch.running && !epoch.complete() ? " so far" : "", ", each once");
+}
+
+std::string Bijection(const EpochProof& epoch) {
+  if (epoch.bijection.ok()) return "bijection";
+  return absl::StrCat(absl::IsDataLoss(epoch.bijection)
+                          ? "BROKEN: no bijection: "
+                          : "not replayed: ",
+                      epoch.bijection.message());
+}
+
+const absl::Status* LiveStatus(const VerifyResult& result,
+                               const EpochProof& epoch) {
+  const auto it = result.live.find(epoch.begin.view_path);
+  return epoch.running && it != result.live.end() ? &it->second : nullptr;
+}
+
+std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
+  const LedgerEpoch& begin = epoch.begin;
+  std::string line = absl::StrCat(
+      ViewName(begin), "  epoch ", begin.epoch.value(), ", ", begin.policy,
+      begin.binding == begin.epoch
+          ? ""
+          : absl::StrCat(", held since ", begin.binding.value()),
+      ": ", Consumed(epoch), "; ", Bijection(epoch));
+  if (const absl::Status* live = LiveStatus(result, epoch)) {
+    absl::StrAppend(&line, live->ok()
+                               ? "; the mount shows it"
+                               : absl::StrCat("; BROKEN: ", live->message()));
+  }
+  for (const std::string& violation : epoch.violations) {
+    absl::StrAppend(&line, "; BROKEN: noted by the daemon: ", violation);
+  }
+  return line + "\n";
+}
+
+ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
+  const absl::Status* live = LiveStatus(result, epoch);
+  return {{"view", ViewName(epoch.begin)},
+          {"epoch", epoch.begin.epoch.value()},
+          {"binding", epoch.begin.binding.value()},
+          {"policy", epoch.begin.policy},
+          {"seed", epoch.begin.seed.value()},
+          {"running", epoch.running},
+          {"names", epoch.begin.names},
+          {"consumed", epoch.consumed},
+          {"consumed_again", epoch.twice},
+          {"complete", epoch.complete()},
+          {"carried", epoch.begin.carried.size()},
+          {"bijection", epoch.bijection.ok()                ? ProofObject(true)
+                        : absl::IsDataLoss(epoch.bijection) ? ProofObject(false)
+                                                            : ProofObject()},
+          {"bijection_why", std::string(epoch.bijection.message())},
+          {"shown_by_mount",
+           live == nullptr ? ProofObject() : ProofObject(live->ok())},
+          {"violations", epoch.violations}};
+}
+
+}  // namespace
+
+bool VerifyResult::broken() const {
+  return proof.broken() ||
+         std::any_of(live.begin(), live.end(),
+                     [](const auto& view) { return !view.second.ok(); });
+}
+
+std::string ProofText(const VerifyResult& result) {
+  std::string text;
+  uint64_t proven = 0;
+  for (const EpochProof& epoch : result.proof.epochs) {
+    absl::StrAppend(&text, EpochLine(result, epoch));
+    if (!epoch.broken() && epoch.bijection.ok()) ++proven;
+  }
+  if (!result.proof.ledger.ok()) {
+    absl::StrAppend(&text, "BROKEN: ", result.proof.ledger.message(), "\n");
+  }
+  absl::StrAppend(&text, result.broken() ? "not proven: " : "proven: ", proven,
+                  " of ", result.proof.epochs.size(),
+                  result.proof.epochs.size() == 1 ? " epoch\n" : " epochs\n");
+  return text;
+}
+
+std::string ProofJson(const VerifyResult& result) {
+  ProofObject epochs = ProofObject::array();
+  for (const EpochProof& epoch : result.proof.epochs) {
+    epochs.push_back(EpochObject(result, epoch));
+  }
+  const ProofObject json = {
+      {"proven", !result.broken()},
+      {"ledger", result.proof.ledger.ok()
+                     ? std::string("ok")
+                     : std::string(result.proof.ledger.message())},
+      {"epochs", std::move(epochs)}};
+  return json.dump(2, ' ', false, ProofObject::error_handler_t::replace) + "\n";
+}
+
+}  // namespace shufflefs

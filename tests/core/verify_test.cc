@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/verify.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "core/view.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "policies/registry.h"
+#include "tests/core/view_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using std::chrono::milliseconds;
+using testing_support::ViewFixture;
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  VerifyTest() : fixture_(3, 20) {
+    path_ = fixture_.tree.root() + ".ledger";
+    setup_ = fixture_.Setup(ViewFixture::Config("lirs"));
+  }
+  ~VerifyTest() override { unlink(path_.c_str()); }
+
+  std::unique_ptr<Ledger> Open() {
+    absl::StatusOr<std::unique_ptr<Ledger>> ledger =
+        Ledger::Open(path_, Ledger::Options{});
+    EXPECT_TRUE(ledger.ok()) << ledger.status();
+    return *std::move(ledger);
+  }
+
+  LedgerEpoch Record(uint64_t epoch) const {
+    LedgerEpoch record;
+    record.names = setup_->dataset->grouping().sample_count();
+    record.epoch = record.binding = Epoch(epoch);
+    record.policy = "lirs";
+    record.substitute = Substitute::kDirectory;
+    return record;
+  }
+
+  BindingMaker Maker() {
+    return [this](const LedgerEpoch& epoch)
+               -> absl::StatusOr<std::shared_ptr<const Binding>> {
+      ++made_;
+      ASSIGN_OR_RETURN(CarriedNames carried, CarriedNames::Make(epoch.carried));
+      return std::make_shared<const Binding>(
+          std::make_shared<const Plan>(setup_->dataset, setup_->policy,
+                                       epoch.seed, epoch.binding),
+          std::move(carried), epoch.identity);
+    };
+  }
+
+  LedgerProof Proof() {
+    absl::StatusOr<LedgerProof> proof = VerifyLedger(path_, Maker());
+    EXPECT_TRUE(proof.ok()) << proof.status();
+    return proof.ok() ? *std::move(proof) : LedgerProof();
+  }
+
+  ViewFixture fixture_;
+  std::shared_ptr<const ViewSetup> setup_;
+  std::string path_;
+  int made_ = 0;
+};
+
+TEST_F(VerifyTest, ARealViewIsProven) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    const std::unique_ptr<View> view =
+        fixture_.MakeView(ViewFixture::Config("lirs"), ledger.get());
+    milliseconds now(0);
+    for (int pass = 0; pass < 3; ++pass) {
+      for (const EntryId name : fixture_.Files()) {
+        EntryId shown = view->Lookup(name).shown;
+        if (view->Open(shown, 1, now) == View::OpenVerdict::kStale) {
+          shown = view->Lookup(name).shown;
+          EXPECT_EQ(view->Open(shown, 1, now), View::OpenVerdict::kServe);
+        }
+        now += milliseconds(20000);
+      }
+    }
+  }
+  const LedgerProof proof = Proof();
+  EXPECT_FALSE(proof.broken());
+  ASSERT_GE(proof.epochs.size(), 3u);
+  for (const EpochProof& epoch : proof.epochs) {
+    EXPECT_TRUE(epoch.bijection.ok()) << epoch.bijection;
+    EXPECT_EQ(epoch.twice, 0u);
+    EXPECT_EQ(epoch.running, &epoch == &proof.epochs.back());
+  }
+  EXPECT_TRUE(proof.epochs[0].complete());
+  EXPECT_TRUE(proof.epochs[1].complete());
+}
+
+TEST_F(VerifyTest, ASampleConsumedTwiceIsFound) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(4)).ok());
+    for (const uint64_t sample : {1, 2, 3, 2, 2, 59}) {
+      ASSERT_TRUE(ledger->Consumed(0, sample).ok());
+    }
+  }
+  const LedgerProof proof = Proof();
+  ASSERT_EQ(proof.epochs.size(), 1u);
+  EXPECT_EQ(proof.epochs[0].consumed, 4u);
+  EXPECT_EQ(proof.epochs[0].twice, 2u);
+  EXPECT_TRUE(proof.epochs[0].running);
+  EXPECT_FALSE(proof.epochs[0].complete());
+  EXPECT_TRUE(proof.epochs[0].broken());
+  EXPECT_TRUE(proof.broken());
+}
+
+TEST_F(VerifyTest, HeldEpochsArePassesOfOneBinding) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+    ASSERT_TRUE(ledger->Consumed(0, 5).ok());
+    ASSERT_TRUE(ledger->Hold(LedgerHold{0, Epoch(1), 'a', "why"}).ok());
+    ASSERT_TRUE(ledger->Consumed(0, 5).ok());
+  }
+  const LedgerProof proof = Proof();
+  EXPECT_FALSE(proof.broken());
+  ASSERT_EQ(proof.epochs.size(), 2u);
+  EXPECT_EQ(proof.epochs[1].begin.epoch, Epoch(1));
+  EXPECT_EQ(proof.epochs[1].begin.binding, Epoch(0));
+  EXPECT_EQ(proof.epochs[1].consumed, 1u);
+  EXPECT_EQ(made_, 1) << "one binding, proven once";
+}
+
+// After a restart under another view number, what was consumed is written
+// again; it is one pass.
+TEST_F(VerifyTest, ARestartIsNoSecondPass) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(7)).ok());
+    ASSERT_TRUE(ledger->Consumed(0, 5).ok());
+  }
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    absl::optional<LedgerState> state = ledger->TakeLastState("");
+    ASSERT_TRUE(state.has_value());
+    state->begin.view = 3;
+    state->consumed.Settle();
+    ASSERT_TRUE(ledger->Continue(*state).ok());
+    ASSERT_TRUE(ledger->Consumed(3, 6).ok());
+  }
+  const LedgerProof proof = Proof();
+  ASSERT_EQ(proof.epochs.size(), 1u);
+  EXPECT_EQ(proof.epochs[0].consumed, 2u);
+  EXPECT_FALSE(proof.broken());
+}
+
+TEST_F(VerifyTest, ViolationsThatTheDaemonNotedBreakIt) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+    ASSERT_TRUE(
+        ledger->Violation(LedgerViolation{0, Epoch(0), 3, "stale"}).ok());
+  }
+  const LedgerProof proof = Proof();
+  ASSERT_EQ(proof.epochs.size(), 1u);
+  EXPECT_THAT(proof.epochs[0].violations, ::testing::ElementsAre("stale"));
+  EXPECT_TRUE(proof.broken());
+}
+
+TEST_F(VerifyTest, AnotherDatasetCannotBeReplayed) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    LedgerEpoch record = Record(0);
+    record.names = 59;
+    ASSERT_TRUE(ledger->BeginEpoch(record).ok());
+  }
+  const LedgerProof proof = Proof();
+  EXPECT_TRUE(absl::IsFailedPrecondition(proof.epochs[0].bijection));
+  EXPECT_EQ(proof.epochs[0].bijection.message(),
+            "had 59 names, the view has 60");
+  EXPECT_FALSE(proof.broken()) << "not proven is not disproven";
+}
+
+TEST_F(VerifyTest, DamageIsReportedAndWhatLiesBeforeIsProven) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+    ASSERT_TRUE(ledger->Consumed(0, 1).ok());
+    ASSERT_TRUE(ledger->BeginEpoch(Record(1)).ok());
+  }
+  // A byte of the last record.
+  uint64_t end = 0;
+  {
+    absl::StatusOr<std::unique_ptr<LedgerReader>> reader =
+        LedgerReader::Open(path_);
+    LedgerVisitor nothing;
+    ASSERT_TRUE((*reader)->Run(nothing).ok());
+    end = (*reader)->valid_words() * 8;
+  }
+  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(end) - 12);
+  file.put('\x5a');
+  file.close();
+  const LedgerProof proof = Proof();
+  EXPECT_TRUE(absl::IsDataLoss(proof.ledger)) << proof.ledger;
+  EXPECT_TRUE(proof.broken());
+  ASSERT_EQ(proof.epochs.size(), 1u);
+  EXPECT_TRUE(proof.epochs[0].bijection.ok());
+}
+
+TEST_F(VerifyTest, ErrorsOfTheFile) {
+  EXPECT_EQ(ErrnoOf(VerifyLedger(path_, Maker()).status()), ENOENT);
+  std::ofstream(path_) << std::string(4096, 'x');
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(VerifyLedger(path_, Maker()).status()));
+}
+
+// A policy whose order is none, to see that the proof can fail.
+class BrokenPolicy : public Policy {
+ public:
+  absl::string_view name() const override { return "broken"; }
+  Consumption consumption() const override { return Consumption::kPlanned; }
+  std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed,
+                                         Epoch) const override {
+    return std::make_unique<Constant>(stratum.size);
+  }
+  std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed,
+                                           Epoch) const override {
+    return std::make_unique<Constant>(stratum.size);
+  }
+
+ private:
+  class Constant : public Order {
+   public:
+    explicit Constant(uint64_t size) : size_(size) {}
+    uint64_t size() const override { return size_; }
+    uint64_t SampleAt(uint64_t) const override { return 0; }
+    uint64_t PositionOf(uint64_t) const override { return 0; }
+
+   private:
+    const uint64_t size_;
+  };
+};
+
+TEST_F(VerifyTest, ABindingThatIsNoBijectionIsFound) {
+  const Binding broken(
+      std::make_shared<const Plan>(setup_->dataset,
+                                   std::make_shared<const BrokenPolicy>(),
+                                   Seed(0), Epoch(0)),
+      CarriedNames(), false);
+  const absl::Status status = ProveBijection(broken);
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr(": shows a sample that another name shows"));
+  // Carried across groups: name 0 of the first shows the last of the third.
+  absl::StatusOr<CarriedNames> carried = CarriedNames::Make({{0, 59}});
+  const Binding crossed(std::make_shared<const Plan>(
+                            setup_->dataset, setup_->policy, Seed(0), Epoch(0)),
+                        *std::move(carried), false);
+  EXPECT_THAT(std::string(ProveBijection(crossed).message()),
+              ::testing::HasSubstr(": shows a sample of another group"));
+}
+
+}  // namespace
+}  // namespace shufflefs
