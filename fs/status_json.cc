@@ -73,6 +73,12 @@ void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
       alone ? nlohmann::ordered_json(times.consumer_seconds) : nullptr;
 }
 
+// What names do in effect, in the words of the key.
+std::string Substitution(const ViewSetup& setup, bool suspended) {
+  if (!setup.dataset->moves() || suspended) return "never";
+  return setup.config.substitute == Substitute::kTree ? "tree" : "directory";
+}
+
 nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   const std::shared_ptr<const ViewSetup> setup = view.setup();
   const ViewConfig config = view.config();
@@ -85,7 +91,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
     json["next_policy"] = config.policy;
   }
   json["why"] = Utf8(setup->why);
-  json["substitute"] = setup->dataset->moves() && !epoch.suspended;
+  json["substitute"] = Substitution(*setup, epoch.suspended);
   json["substitute_why"] = Utf8(setup->dataset->substitute_reason());
   json["groups"] = setup->dataset->grouping().group_count();
   json["layout"] =

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/status.h"
@@ -31,6 +32,17 @@ absl::Status WriteAndShow(const MountChoice& choice, const std::string& control,
   return absl::OkStatus();
 }
 
+// A mountpoint among the words stands for -m.
+absl::Status TakeMountpoint(const ControlWords& words, MountChoice& choice) {
+  if (words.mountpoint.empty()) return absl::OkStatus();
+  if (!choice.path.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        words.mountpoint, ": the mount is given twice, also with -m"));
+  }
+  choice.path = words.mountpoint;
+  return absl::OkStatus();
+}
+
 class EpochCommand : public Command {
  public:
   absl::string_view name() const override { return "epoch"; }
@@ -39,23 +51,30 @@ class EpochCommand : public Command {
   }
 
   void Declare(CLI::App& app) override {
-    app.add_option("epoch", what_, "`next`, or the number of an epoch")
-        ->type_name("next|N");
+    app.add_option("words", words_,
+                   "the mount, and `next` or the number of an epoch")
+        ->type_name("[MOUNTPOINT] [next|N]");
     DeclareMountChoice(app, /*positional=*/false, choice_);
     app.add_flag("--json", json_, "print JSON");
   }
 
   absl::Status Run(const CommandContext& context) override {
+    ASSIGN_OR_RETURN(const ControlWords words, SplitControlWords(words_));
+    RETURN_IF_ERROR(TakeMountpoint(words, choice_));
+    if (!words.settings.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(words.settings.front(), ": belongs to policy"));
+    }
     std::string control;
-    if (!what_.empty()) {
-      ASSIGN_OR_RETURN(control, EpochControlText(what_));
+    if (!words.value.empty()) {
+      ASSIGN_OR_RETURN(control, EpochControlText(words.value));
     }
     return WriteAndShow(choice_, control, json_, context);
   }
 
  private:
   MountChoice choice_;
-  std::string what_;
+  std::vector<std::string> words_;
   bool json_ = false;
 };
 
@@ -67,20 +86,22 @@ class PolicyCommand : public Command {
   }
 
   void Declare(CLI::App& app) override {
-    app.add_option("name", name_, "the policy")->type_name("NAME");
-    app.add_option("settings", settings_, "keys of the view to set with it")
-        ->type_name("key=value");
+    app.add_option("words", words_,
+                   "the mount, the policy, and keys to set with it")
+        ->type_name("[MOUNTPOINT] [POLICY] [key=value...]");
     DeclareMountChoice(app, /*positional=*/false, choice_);
     app.add_flag("--json", json_, "print JSON");
   }
 
   absl::Status Run(const CommandContext& context) override {
+    ASSIGN_OR_RETURN(const ControlWords words, SplitControlWords(words_));
+    RETURN_IF_ERROR(TakeMountpoint(words, choice_));
     std::string control;
-    if (!name_.empty()) {
-      ASSIGN_OR_RETURN(control, PolicyControlText(name_, settings_));
+    if (!words.value.empty() || !words.settings.empty()) {
+      ASSIGN_OR_RETURN(control, PolicyControlText(words.value, words.settings));
     }
     RETURN_IF_ERROR(WriteAndShow(choice_, control, json_, context));
-    if (!name_.empty() || json_) return absl::OkStatus();
+    if (!control.empty() || json_) return absl::OkStatus();
     *context.out << "  auto    chooses by what it finds\n";
     for (absl::string_view policy : PolicyNames()) {
       *context.out << absl::StrFormat("  %-7s %s\n", policy,
@@ -91,8 +112,7 @@ class PolicyCommand : public Command {
 
  private:
   MountChoice choice_;
-  std::string name_;
-  std::vector<std::string> settings_;
+  std::vector<std::string> words_;
   bool json_ = false;
 };
 
@@ -106,6 +126,32 @@ std::unique_ptr<Command> MakePolicyCommand() {
   return std::make_unique<PolicyCommand>();
 }
 
+absl::StatusOr<ControlWords> SplitControlWords(
+    const std::vector<std::string>& words) {
+  ControlWords split;
+  std::vector<std::string> plain;
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals != std::string::npos && word.find('/') > equals) {
+      split.settings.push_back(word);
+    } else {
+      plain.push_back(word);
+    }
+  }
+  if (plain.size() > 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(plain[2], ": was not expected"));
+  }
+  const bool path_first =
+      plain.size() == 2 ||
+      (plain.size() == 1 && absl::StrContains(plain[0], '/'));
+  if (path_first) split.mountpoint = plain[0];
+  if (!plain.empty() && plain.size() > (path_first ? 1u : 0u)) {
+    split.value = plain.back();
+  }
+  return split;
+}
+
 absl::StatusOr<std::string> EpochControlText(const std::string& what) {
   if (what == "next") return std::string("epoch = \"next\"\n");
   if (ParseNumber(what)) return absl::StrCat("epoch = ", what, "\n");
@@ -115,6 +161,9 @@ absl::StatusOr<std::string> EpochControlText(const std::string& what) {
 
 absl::StatusOr<std::string> PolicyControlText(
     const std::string& name, const std::vector<std::string>& settings) {
+  if (name.empty()) {
+    return absl::InvalidArgumentError("the policy is missing before key=value");
+  }
   std::string text = absl::StrCat("policy = ", TomlString(name), "\n");
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');

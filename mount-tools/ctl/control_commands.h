@@ -15,6 +15,18 @@ namespace shufflefs {
 std::unique_ptr<Command> MakeEpochCommand();
 std::unique_ptr<Command> MakePolicyCommand();
 
+// The words behind `epoch` and `policy`: [MOUNTPOINT] [value] [key=value…].
+struct ControlWords {
+  std::string mountpoint;  // "" = none given
+  std::string value;       // "" = show, write nothing
+  std::vector<std::string> settings;
+};
+
+// Of two words without `=` the first is the mountpoint; of one, it is if
+// there is a slash in it. InvalidArgument for more.
+absl::StatusOr<ControlWords> SplitControlWords(
+    const std::vector<std::string>& words);
+
 // The control text that `shufflectl epoch WHAT` writes. InvalidArgument where
 // WHAT is neither "next" nor a number.
 absl::StatusOr<std::string> EpochControlText(const std::string& what);

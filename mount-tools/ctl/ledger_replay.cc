@@ -27,6 +27,26 @@ uint64_t FilesInGroups(const Grouping& grouping) {
   return files;
 }
 
+// The file that a line's name shows; nothing if it is no name of the view.
+absl::optional<EntryId> ShownBy(const OrderLine& line,
+                                const LedgerReplay::Replayed& replayed) {
+  if (replayed.setup->config.layout == Layout::kRanked) {
+    return replayed.setup->ranked->Find(line.name);
+  }
+  const absl::optional<EntryId> name =
+      replayed.setup->dataset->catalogue().FindPath(line.name);
+  if (!name) return absl::nullopt;
+  return replayed.binding->Shown(*name);
+}
+
+absl::optional<uint64_t> RankOf(EntryId file,
+                                const LedgerReplay::Replayed& replayed) {
+  const Grouping& grouping = replayed.setup->dataset->grouping();
+  if (!grouping.place(file)) return absl::nullopt;
+  return replayed.binding->plan().view_order().PositionOf(
+      grouping.sample(file).value());
+}
+
 }  // namespace
 
 absl::StatusOr<LedgerReplay> LedgerReplay::Make(const MountConfig& mount) {
@@ -38,9 +58,12 @@ absl::StatusOr<LedgerReplay> LedgerReplay::Make(const MountConfig& mount) {
 }
 
 absl::StatusOr<LedgerProof> LedgerReplay::Verify() {
-  return VerifyLedger(
-      LedgerPath(StatePath(mount_)),
-      [this](const LedgerEpoch& epoch) { return BindingOf(epoch); });
+  return VerifyLedger(LedgerPath(StatePath(mount_)),
+                      [this](const LedgerEpoch& epoch)
+                          -> absl::StatusOr<std::shared_ptr<const Binding>> {
+                        ASSIGN_OR_RETURN(Replayed replayed, Replay(epoch));
+                        return std::move(replayed.binding);
+                      });
 }
 
 absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
@@ -54,7 +77,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
   return setup;
 }
 
-absl::StatusOr<std::shared_ptr<const Binding>> LedgerReplay::BindingOf(
+absl::StatusOr<LedgerReplay::Replayed> LedgerReplay::Replay(
     const LedgerEpoch& epoch) {
   if (epoch.fingerprint != catalogue_->fingerprint()) {
     return absl::FailedPreconditionError("the dataset was another one then");
@@ -72,34 +95,36 @@ absl::StatusOr<std::shared_ptr<const Binding>> LedgerReplay::BindingOf(
   if (OptionsHash(config) != epoch.options_hash) {
     return absl::FailedPreconditionError("other keys were in effect then");
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<const ViewSetup> setup,
-                   SetupOf(config));
+  Replayed replayed;
+  ASSIGN_OR_RETURN(replayed.setup, SetupOf(config));
   ASSIGN_OR_RETURN(CarriedNames carried, CarriedNames::Make(epoch.carried));
-  return std::make_shared<const Binding>(
-      std::make_shared<const Plan>(setup->dataset, setup->policy, epoch.seed,
+  replayed.binding = std::make_shared<const Binding>(
+      std::make_shared<const Plan>(replayed.setup->dataset,
+                                   replayed.setup->policy, epoch.seed,
                                    epoch.binding),
       std::move(carried), epoch.identity);
+  return replayed;
 }
 
 absl::Status LedgerReplay::CompareOrder(absl::string_view order,
-                                        const Binding& binding) {
-  const Dataset& dataset = binding.plan().dataset();
-  const Catalogue& catalogue = dataset.catalogue();
+                                        const Replayed& replayed) {
+  const Catalogue& catalogue = replayed.setup->dataset->catalogue();
   uint64_t lines = 0;
   RETURN_IF_ERROR(ForEachOrderLine(order, [&](const OrderLine& line) {
     ++lines;
-    const absl::optional<EntryId> name = catalogue.FindPath(line.name);
     const absl::optional<EntryId> sample = catalogue.FindPath(line.sample);
-    if (name && sample && binding.Shown(*name) == *sample) {
+    const absl::optional<EntryId> shown = ShownBy(line, replayed);
+    if (sample && shown == sample && RankOf(*sample, replayed) == line.rank) {
       return absl::OkStatus();
     }
     return absl::DataLossError(
         absl::StrCat("the mount shows ", line.sample, " as ", line.name,
-                     name ? absl::StrCat(", the ledger says ",
-                                         catalogue.path(binding.Shown(*name)))
-                          : ", which the catalogue lacks"));
+                     " at rank ", line.rank, ", the ledger says ",
+                     shown ? absl::StrCat(catalogue.path(*shown), " at rank ",
+                                          RankOf(*shown, replayed).value_or(0))
+                           : "that there is no such name"));
   }));
-  const uint64_t files = FilesInGroups(dataset.grouping());
+  const uint64_t files = FilesInGroups(replayed.setup->dataset->grouping());
   if (lines == files) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("the mount's order lists ", lines, " files of ", files));

@@ -30,15 +30,18 @@ class LedgerReplay {
   // Proves the whole ledger. Errors: those of VerifyLedger.
   absl::StatusOr<LedgerProof> Verify();
 
+  struct Replayed {
+    std::shared_ptr<const ViewSetup> setup;
+    std::shared_ptr<const Binding> binding;
+  };
   // The binding of a record. FailedPrecondition where the dataset or the keys
   // were others than they are now.
-  absl::StatusOr<std::shared_ptr<const Binding>> BindingOf(
-      const LedgerEpoch& epoch);
+  absl::StatusOr<Replayed> Replay(const LedgerEpoch& epoch);
 
   // Whether `order`, what a mount's control file of that name shows, is the
-  // binding. DataLoss names the first line that is not.
+  // binding in its order. DataLoss names the first line that is not.
   static absl::Status CompareOrder(absl::string_view order,
-                                   const Binding& binding);
+                                   const Replayed& replayed);
 
  private:
   LedgerReplay(MountConfig mount, SourceDir source,

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {
@@ -12,8 +13,10 @@ namespace {
 
 using ProofObject = nlohmann::ordered_json;
 
+// As the control directory names views.
 std::string ViewName(const LedgerEpoch& epoch) {
-  return epoch.view_path.empty() ? "root" : epoch.view_path;
+  if (epoch.view_path.empty()) return "root";
+  return absl::StrReplaceAll(epoch.view_path, {{"/", "~"}});
 }
 
 std::string Consumed(const EpochProof& epoch) {

@@ -88,15 +88,16 @@ std::string SourceRead(const Json& view) {
 
 // What the names of the view show.
 std::string Substitution(const Json& view) {
-  const auto moves = view.find("substitute");
-  if (moves == view.end() || !moves->is_boolean()) return "";
-  if (!moves->get<bool>() || Text(view, "policy") == "native") {
+  const std::string substitute = Text(view, "substitute");
+  if (substitute == "never" || Text(view, "policy") == "native") {
     return "every name shows its own file";
   }
+  if (substitute == "tree") return "names move in the whole view";
+  if (substitute != "directory") return substitute;
   const auto groups = Count(view, "groups");
-  if (!groups) return "names move inside groups";
-  return absl::StrCat("names move inside ", HumanCount(*groups),
-                      *groups == 1 ? " group" : " groups");
+  if (!groups) return "labels by directory";
+  return absl::StrCat("labels by directory (", HumanCount(*groups),
+                      *groups == 1 ? " class)" : " classes)");
 }
 
 void Append(std::vector<std::string>& parts, std::string part) {

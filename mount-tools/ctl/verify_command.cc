@@ -95,10 +95,10 @@ absl::StatusOr<VerifyResult> VerifyCommand::Verify(const MountClient& mount) {
       ASSIGN_OR_RETURN(
           const std::string order,
           MountClient(mount.mountpoint(), view.name).Read("order"));
-      ASSIGN_OR_RETURN(const std::shared_ptr<const Binding> binding,
-                       replay.BindingOf(epoch.begin));
+      ASSIGN_OR_RETURN(const LedgerReplay::Replayed replayed,
+                       replay.Replay(epoch.begin));
       result.live[view.config.path] =
-          LedgerReplay::CompareOrder(order, *binding);
+          LedgerReplay::CompareOrder(order, replayed);
     }
   }
   return result;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/config_file.h"
@@ -65,7 +67,11 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
        "shufflectl status --help\n"},
       {{"epoch", "last"},
        "shufflectl: epoch last: must be next or the number of an epoch\n"},
-      {{"policy", "lirs", "unit"}, "shufflectl: unit: must be key=value\n"},
+      {{"policy", "seed=3"},
+       "shufflectl: the policy is missing before key=value\n"},
+      {{"policy", "/mnt", "-m", "/mnt"},
+       "shufflectl: /mnt: the mount is given twice, also with -m\n"},
+      {{"epoch", "3", "seed=3"}, "shufflectl: seed=3: belongs to policy\n"},
       {{"policy", "lirs", "sead=3"},
        "shufflectl: no such key: sead; did you mean seed?\n"},
       {{"umount", "--wait", "soon"},
@@ -113,6 +119,24 @@ TEST(ControlCommands, TextsAreControlTexts) {
   EXPECT_EQ(request->config.policy_options.lirs_page, 65536u);
   EXPECT_EQ(request->config.seed, Seed(3));
   EXPECT_TRUE(request->next_epoch);
+}
+
+std::string Split(const std::vector<std::string>& words) {
+  const absl::StatusOr<ControlWords> split = SplitControlWords(words);
+  if (!split.ok()) return std::string(split.status().message());
+  return absl::StrCat(split->mountpoint, "|", split->value, "|",
+                      absl::StrJoin(split->settings, ","));
+}
+
+TEST(ControlCommands, TheMountMayComeFirst) {
+  EXPECT_EQ(Split({}), "||");
+  EXPECT_EQ(Split({"next"}), "|next|");
+  EXPECT_EQ(Split({"/mnt/x"}), "/mnt/x||");
+  EXPECT_EQ(Split({"./3"}), "./3||");
+  EXPECT_EQ(Split({"mnt", "3"}), "mnt|3|");
+  EXPECT_EQ(Split({"/mnt/a=b", "lirs", "seed=3", "lirs.unit=page"}),
+            "/mnt/a=b|lirs|seed=3,lirs.unit=page");
+  EXPECT_EQ(Split({"a", "b", "c"}), "c: was not expected");
 }
 
 // A value cannot smuggle in a second line.

@@ -13,7 +13,7 @@ constexpr char kStatus[] = R"({
   "version": "0.1.0", "source": "/data", "warnings": ["the kernel is old"],
   "views": [
     {"name": "train", "path": "train", "policy": "lirs", "why": "asked for",
-     "substitute": true, "substitute_why": "10 class folders",
+     "substitute": "directory", "substitute_why": "10 class folders",
      "groups": 1000, "seed": 3, "epoch": 3,
      "epoch_state": "running", "epoch_verdict": "a", "epoch_held": 0,
      "epoch_hold_reason": "", "samples": 1000, "consumed": 620,
@@ -21,7 +21,7 @@ constexpr char kStatus[] = R"({
      "consumer_seconds": 96.0, "mixing": "", "device": "flash",
      "warnings": []},
     {"name": "extra", "path": "extra", "policy": "native",
-     "next_policy": "window", "why": "", "substitute": true,
+     "next_policy": "window", "why": "", "substitute": "never",
      "seed": 0, "epoch": 0, "epoch_state": "held", "epoch_held": 1,
      "epoch_hold_reason": "a name was opened twice", "samples": 0,
      "consumed": null, "source_bytes": null, "served_bytes": 0,
@@ -34,7 +34,7 @@ TEST(StatusText, OneLineAViewThenWhatTheDaemonSays) {
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(*text,
             "train  lirs  epoch 3, 62 % | readers waited 4 % | source 1.00x "
-            "read | names move inside 1,000 groups | 0 warnings\n"
+            "read | labels by directory (1,000 classes) | 0 warnings\n"
             "  why: asked for\n"
             "  names: 10 class folders\n"
             "  device: flash\n"
@@ -57,6 +57,19 @@ TEST(StatusText, EpochOfAViewOrOfAll) {
             "\"epoch_state\":\"held\"}\n");
   EXPECT_EQ(EpochText(kStatus, "val").status().message(),
             "the status names no view \"val\"");
+}
+
+TEST(StatusText, SaysWhatNamesShow) {
+  const auto line = [](const std::string& view) {
+    return *StatusText("{\"views\": [{" + view + "}]}");
+  };
+  EXPECT_THAT(line(R"("policy": "lirs", "substitute": "tree")"),
+              ::testing::HasSubstr("names move in the whole view"));
+  EXPECT_THAT(
+      line(R"("policy": "lirs", "substitute": "directory", "groups": 1)"),
+      ::testing::HasSubstr("labels by directory (1 class)"));
+  EXPECT_THAT(line(R"("policy": "native", "substitute": "directory")"),
+              ::testing::HasSubstr("every name shows its own file"));
 }
 
 TEST(StatusText, WhatIsNoStatusIsRefused) {

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// shufflectl verify without a mount: a view writes the ledger, the replay
+// makes its bindings again from the state directory.
+#include "mount-tools/ctl/ledger_replay.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/catalogue_file.h"
+#include "core/ledger.h"
+#include "core/view.h"
+#include "fs/order_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mount-tools/ctl/proof_text.h"
+#include "mount-tools/state_dir.h"
+#include "nlohmann/json.hpp"
+#include "tests/core/view_fixture.h"
+#include "tests/mount-tools/temp_dir.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::ViewFixture;
+
+class LedgerReplayTest : public ::testing::Test {
+ protected:
+  LedgerReplayTest() : fixture_(4, 30, /*pairs=*/true) {
+    config_.source = fixture_.tree.root();
+    config_.mountpoint = "/nowhere";
+    config_.state = state_.path();
+    config_.views = {ViewFixture::Config("lirs")};
+    EXPECT_NE(fixture_.Setup(config_.views[0]), nullptr);  // scans
+    EXPECT_TRUE(
+        SaveCatalogue(*fixture_.catalogue, CataloguePath(state_.path())).ok());
+  }
+
+  std::unique_ptr<Ledger> OpenLedger() {
+    absl::StatusOr<std::unique_ptr<Ledger>> ledger =
+        Ledger::Open(LedgerPath(state_.path()), Ledger::Options{});
+    EXPECT_TRUE(ledger.ok()) << ledger.status();
+    return *std::move(ledger);
+  }
+
+  LedgerReplay MakeReplay() {
+    absl::StatusOr<LedgerReplay> replay = LedgerReplay::Make(config_);
+    EXPECT_TRUE(replay.ok()) << replay.status();
+    return *std::move(replay);
+  }
+
+  static ControlRequest Next(const ViewConfig& config) {
+    ControlRequest request;
+    request.config = config;
+    request.config_changed = true;
+    request.next_epoch = true;
+    return request;
+  }
+
+  static void Write(View& view, const ControlRequest& request) {
+    absl::StatusOr<View::Prepared> prepared = view.Prepare(request);
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    view.Install(*std::move(prepared));
+  }
+
+  const TempDir state_;
+  ViewFixture fixture_;
+  MountConfig config_;
+};
+
+TEST_F(LedgerReplayTest, EpochsOfSeveralPoliciesAreProven) {
+  const std::unique_ptr<Ledger> ledger = OpenLedger();
+  const std::unique_ptr<View> view =
+      fixture_.MakeView(config_.views[0], ledger.get());
+  ViewConfig window = config_.views[0];
+  window.policy = "window";
+  window.seed = Seed(9);
+  Write(*view, Next(window));
+  LedgerReplay replay = MakeReplay();
+  const absl::StatusOr<LedgerProof> proof = replay.Verify();
+  ASSERT_TRUE(proof.ok()) << proof.status();
+  ASSERT_EQ(proof->epochs.size(), 2u);
+  EXPECT_EQ(proof->epochs[0].begin.policy, "lirs");
+  EXPECT_EQ(proof->epochs[1].begin.policy, "window");
+  for (const EpochProof& epoch : proof->epochs) {
+    EXPECT_TRUE(epoch.bijection.ok()) << epoch.bijection;
+  }
+  // What the view shows is what the ledger says.
+  const absl::StatusOr<LedgerReplay::Replayed> replayed =
+      replay.Replay(proof->epochs[1].begin);
+  ASSERT_TRUE(replayed.ok()) << replayed.status();
+  const std::string order = OrderText(*view->binding(), nullptr);
+  EXPECT_TRUE(LedgerReplay::CompareOrder(order, *replayed).ok());
+  // The other epoch's is not.
+  const absl::StatusOr<LedgerReplay::Replayed> other =
+      replay.Replay(proof->epochs[0].begin);
+  const absl::Status wrong = LedgerReplay::CompareOrder(order, *other);
+  EXPECT_TRUE(absl::IsDataLoss(wrong));
+  EXPECT_THAT(std::string(wrong.message()),
+              ::testing::MatchesRegex("the mount shows c.* as c.* at rank .*, "
+                                      "the ledger says c.* at rank .*"));
+}
+
+TEST_F(LedgerReplayTest, ARankedOrderIsCompared) {
+  config_.views[0].layout = Layout::kRanked;
+  const std::unique_ptr<Ledger> ledger = OpenLedger();
+  const std::unique_ptr<View> view =
+      fixture_.MakeView(config_.views[0], ledger.get());
+  LedgerReplay replay = MakeReplay();
+  const absl::StatusOr<LedgerProof> proof = replay.Verify();
+  ASSERT_TRUE(proof.ok()) << proof.status();
+  const absl::StatusOr<LedgerReplay::Replayed> replayed =
+      replay.Replay(proof->epochs.at(0).begin);
+  ASSERT_TRUE(replayed.ok()) << replayed.status();
+  std::string order = OrderText(*view->binding(), view->setup()->ranked.get());
+  const absl::Status same = LedgerReplay::CompareOrder(order, *replayed);
+  EXPECT_TRUE(same.ok()) << same;
+  order[0] = '5';  // the rank of the first line
+  EXPECT_TRUE(absl::IsDataLoss(LedgerReplay::CompareOrder(order, *replayed)));
+}
+
+TEST_F(LedgerReplayTest, AnOrderThatLacksFilesIsFound) {
+  const std::unique_ptr<Ledger> ledger = OpenLedger();
+  const std::unique_ptr<View> view =
+      fixture_.MakeView(config_.views[0], ledger.get());
+  const LedgerReplay::Replayed live{view->setup(), view->binding()};
+  std::string order = OrderText(*live.binding, nullptr);
+  EXPECT_TRUE(LedgerReplay::CompareOrder(order, live).ok());
+  order.resize(order.rfind('\n', order.size() - 2) + 1);
+  EXPECT_EQ(LedgerReplay::CompareOrder(order, live).message(),
+            "the mount's order lists 239 files of 240");
+  EXPECT_EQ(LedgerReplay::CompareOrder("0\tgone\tgone\n", live).message(),
+            "the mount shows gone as gone at rank 0, the ledger says that "
+            "there is no such name");
+}
+
+TEST_F(LedgerReplayTest, OtherKeysOrDataCannotBeReplayed) {
+  const std::unique_ptr<Ledger> ledger = OpenLedger();
+  const std::unique_ptr<View> view =
+      fixture_.MakeView(config_.views[0], ledger.get());
+  const auto why = [&] {
+    LedgerReplay replay = MakeReplay();
+    const absl::StatusOr<LedgerProof> proof = replay.Verify();
+    EXPECT_TRUE(proof.ok()) << proof.status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(proof->epochs.at(0).bijection));
+    EXPECT_FALSE(proof->broken());
+    return std::string(proof->epochs.at(0).bijection.message());
+  };
+  config_.views[0].pair = PairMode::kOff;
+  EXPECT_EQ(why(), "other keys were in effect then");
+  config_.views[0] = ViewFixture::Config("lirs");
+  config_.views[0].path = "c1";
+  EXPECT_EQ(why(), "the mount has no such view now");
+  config_.views[0] = ViewFixture::Config("lirs");
+  fixture_.tree.File("c1/one_more.jpg");
+  EXPECT_TRUE(
+      SaveCatalogue(fixture_.tree.Scanned(), CataloguePath(state_.path()))
+          .ok());
+  EXPECT_EQ(why(), "the dataset was another one then");
+}
+
+TEST_F(LedgerReplayTest, ErrorsNameWhatIsMissing) {
+  config_.state += "/gone";
+  EXPECT_THAT(std::string(LedgerReplay::Make(config_).status().message()),
+              HasSubstr(config_.state + "/catalogue"));
+}
+
+EpochProof Proof(uint64_t epoch) {
+  EpochProof proof;
+  proof.begin.names = 1000;
+  proof.begin.epoch = proof.begin.binding = Epoch(epoch);
+  proof.begin.policy = "lirs";
+  return proof;
+}
+
+TEST(ProofText, OneLineAnEpochThenTheVerdict) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0), Proof(1), Proof(2), Proof(3)};
+  result.proof.epochs[0].consumed = 1000;
+  result.proof.epochs[1].begin.binding = Epoch(0);
+  result.proof.epochs[1].bijection =
+      absl::FailedPreconditionError("other keys");
+  result.proof.epochs[2].consumed = 990;
+  result.proof.epochs[2].begin.view_path = "a/b";
+  result.proof.epochs[3].running = true;
+  result.proof.epochs[3].consumed = 5;
+  result.live[""] = absl::OkStatus();
+  EXPECT_FALSE(result.broken());
+  EXPECT_EQ(ProofText(result),
+            "root  epoch 0, lirs: 1,000 of 1,000, each once; bijection\n"
+            "root  epoch 1, lirs, held since 0: nothing recorded as read; not "
+            "replayed: other keys\n"
+            "a~b  epoch 2, lirs: 990 of 1,000, each once; bijection\n"
+            "root  epoch 3, lirs: 5 of 1,000 so far, each once; bijection; the "
+            "mount shows it\n"
+            "proven: 3 of 4 epochs\n");
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["proven"], true);
+  EXPECT_EQ(json["epochs"][0]["complete"], true);
+  EXPECT_EQ(json["epochs"][1]["bijection"], nullptr);
+  EXPECT_EQ(json["epochs"][3]["shown_by_mount"], true);
+}
+
+TEST(ProofText, WhatIsBrokenIsSaid) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0), Proof(1)};
+  result.proof.epochs[0].twice = 3;
+  result.proof.epochs[0].bijection = absl::DataLossError("x: shows y");
+  result.proof.epochs[0].violations = {"stale"};
+  result.proof.epochs[1].running = true;
+  result.live[""] = absl::DataLossError("the mount shows z");
+  result.proof.ledger = absl::DataLossError("ledger: damaged");
+  EXPECT_TRUE(result.broken());
+  EXPECT_EQ(ProofText(result),
+            "root  epoch 0, lirs: BROKEN: 3 consumed again; BROKEN: no "
+            "bijection: x: shows y; BROKEN: noted by the daemon: stale\n"
+            "root  epoch 1, lirs: nothing recorded as read; bijection; BROKEN: "
+            "the mount shows z\n"
+            "BROKEN: ledger: damaged\n"
+            "not proven: 1 of 2 epochs\n");
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["proven"], false);
+  EXPECT_EQ(json["epochs"][0]["bijection"], false);
+}
+
+}  // namespace
+}  // namespace shufflefs
