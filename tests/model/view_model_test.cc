@@ -140,7 +140,7 @@ class ViewModel {
     parts.resolver = ByName();
     parts.families = &families_;
     parts.ledger = ledger_.get();
-    parts.rebound = [this] { ++rebound_; };
+    parts.rebound = [this](bool) { ++rebound_; };
     parts.sees_opens = sees_opens_;
     parts.wait_for_boundary = waiting;
     view_ = std::make_unique<View>(std::move(parts));
