@@ -36,6 +36,7 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   const bool small = owner_opens_ < small_takeover_;
   owner_ = open.family;
   owner_opens_ = 0;
+  owner_passed_ = false;
   // A shell loop that starts a process a file would otherwise end the epoch
   // at every one: an owner that left hardly an open left no pass to end.
   if (small) return OnOwnerOpen(open, alive);
@@ -171,6 +172,7 @@ void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
   more_guests_ = false;
   epoch_from_ = pass_from;
   began_unexplained_ = rule == 'c';
+  owner_passed_ = owner_passed_ || (rule != 't' && rule != 's');
 }
 
 void EpochDetector::Conclude(EpochOutcome& outcome) {

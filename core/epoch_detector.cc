@@ -81,7 +81,7 @@ EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
 }
 
 bool EpochDetector::OutreadsOwner(const Open& open) {
-  if (seen_count_ >= small_takeover_) return false;
+  if (owner_passed_ || seen_count_ >= small_takeover_) return false;
   if (rival_ != open.family) rival_names_.clear();
   rival_ = open.family;
   rival_names_.push_back(open.name);

@@ -172,6 +172,7 @@ class EpochDetector {
   bool owned_ = false;
   FamilyId owner_;
   uint64_t owner_opens_ = 0;
+  bool owner_passed_ = false;  // ended an epoch by a pass of its own
   absl::flat_hash_set<FamilyId> guests_;  // at most 64
   bool more_guests_ = false;
   // The last guest while the owner has hardly opened anything, and what it

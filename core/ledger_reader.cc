@@ -243,8 +243,8 @@ absl::StatusOr<std::unique_ptr<LedgerReader>> LedgerReader::Open(
 }
 
 absl::Status LedgerReader::Run(LedgerVisitor& visitor, uint64_t end) {
-  return Annotate(impl_->Run(visitor, end),
-                  absl::StrCat(path_, ": offset ", valid_words() * 8));
+  const absl::Status run = impl_->Run(visitor, end);
+  return Annotate(run, absl::StrCat(path_, ": offset ", valid_words() * 8));
 }
 
 uint64_t LedgerReader::valid_words() const { return impl_->at(); }

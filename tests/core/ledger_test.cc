@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -161,7 +162,7 @@ TEST_F(LedgerTest, CompactsItselfOnAThread) {
     for (uint64_t epoch = 50; epoch < 10000 && ledger->bytes() > 40000;
          ++epoch) {
       ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(epoch, 2000)).ok());
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     largest = ledger->bytes();
   }

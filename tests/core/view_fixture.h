@@ -28,6 +28,14 @@ inline PolicyResolver ByName() {
   };
 }
 
+// Fisher-Yates; std::shuffle differs between libraries.
+template <typename Random>
+void Shuffle(std::vector<EntryId>& names, Random& random) {
+  for (size_t i = names.size(); i > 1; --i) {
+    std::swap(names[i - 1], names[random() % i]);
+  }
+}
+
 // Class folders c0, c1, … of `files` files each; with `pairs` every x.jpg has
 // an x.json beside it. Names have no common sequence.
 class ViewFixture {

@@ -33,9 +33,7 @@ EntryId OpenName(View& view, EntryId name, milliseconds now) {
 // One pass in random order; gives what each name showed.
 std::map<EntryId, EntryId> Pass(View& view, std::vector<EntryId> names,
                                 milliseconds& now, std::mt19937& random) {
-  for (size_t i = names.size(); i > 1; --i) {
-    std::swap(names[i - 1], names[random() % i]);
-  }
+  testing_support::Shuffle(names, random);
   std::map<EntryId, EntryId> shown;
   for (const EntryId name : names) {
     now += milliseconds(100);
@@ -132,7 +130,7 @@ TEST(ViewTest, ALengthThatIsGivenWhileMountedIsHeeded) {
   milliseconds now{0};
   for (int pass = 0; pass < 6; ++pass) {  // a random half of the names each
     std::vector<EntryId> half = fixture.Files();
-    std::shuffle(half.begin(), half.end(), random);
+    testing_support::Shuffle(half, random);
     half.resize(300);
     Pass(*view, half, now, random);
   }

@@ -184,7 +184,7 @@ class ViewModel {
   void OpenByName(Reader& reader) {
     if (reader.left.empty()) {
       reader.left = files_;
-      std::shuffle(reader.left.begin(), reader.left.end(), random_);
+      testing_support::Shuffle(reader.left, random_);
     }
     const EntryId name =
         reader.passes ? reader.left.back() : files_[Draw(files_.size())];
