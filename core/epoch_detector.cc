@@ -73,7 +73,12 @@ EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
   }
   if (open.family == owner_) return OnOwnerOpen(open, alive);
   if (!alive(owner_)) return TakeOver(open, alive);
-  if (OutreadsOwner(open)) return OnOwnerOpen(open, alive);
+  if (OutreadsOwner(open)) {
+    std::vector<uint64_t> counted = TakeOwnership(open);
+    EpochOutcome outcome = OnOwnerOpen(open, alive);
+    outcome.counted = std::move(counted);
+    return outcome;
+  }
   NoteGuest(open.family);
   EpochOutcome outcome;
   outcome.open = OpenClass::kGuest;
@@ -85,19 +90,25 @@ bool EpochDetector::OutreadsOwner(const Open& open) {
   if (rival_ != open.family) rival_names_.clear();
   rival_ = open.family;
   rival_names_.push_back(open.name);
-  if (rival_names_.size() < 2 * small_takeover_) return false;
+  return rival_names_.size() >= 2 * small_takeover_;
+}
+
+std::vector<uint64_t> EpochDetector::TakeOwnership(const Open& open) {
   NoteGuest(owner_);
   guests_.erase(open.family);
   owner_ = open.family;
   owner_opens_ = rival_names_.size() - 1;
   rival_names_.pop_back();  // this open is yet to be counted
+  std::vector<uint64_t> counted;
   for (const uint64_t name : rival_names_) {
     const uint64_t position = log_.Push(name, /*repeat=*/false);
     ring_.Push(name, open.reader, open.time);
-    if (!seen_.Get(name)) CountFresh(name, position);
+    if (seen_.Get(name)) continue;
+    CountFresh(name, position);
+    counted.push_back(name);
   }
   rival_names_.clear();
-  return true;
+  return counted;
 }
 
 EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {

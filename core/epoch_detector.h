@@ -125,9 +125,11 @@ class EpochDetector {
   EpochOutcome OnOwnerOpen(const Open& open, Alive alive);
   EpochOutcome TakeOver(const Open& open, Alive alive);
   // Whether a guest has opened so much more than an owner that hardly opened
-  // anything (a preview, a benchmark of one file), that the epochs are its;
-  // then it is made the owner, and what it opened so far counts.
+  // anything (a preview, a benchmark of one file), that the epochs are its.
   bool OutreadsOwner(const Open& open);
+  // Makes that guest the owner: what it opened so far counts. Gives the names
+  // that are opened in this epoch by it.
+  std::vector<uint64_t> TakeOwnership(const Open& open);
   OpenClass Classify(const Open& open) const;
   void CountFresh(uint64_t name, uint64_t position);
   void CountReopen(uint64_t name, uint64_t position);

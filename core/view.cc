@@ -139,6 +139,9 @@ bool View::Count(SampleId sample, int32_t pid, std::chrono::milliseconds now) {
   open.now = now;
   const EpochWatch::Seen seen = watch_->NoteOpen(open);
   const EpochOutcome& outcome = seen.outcome;
+  for (const uint64_t name : outcome.counted) {
+    NoteConsumed(binding_->ShownSample(SampleId(name)));
+  }
   if (seen.fresh && outcome.verdict == Verdict::kNone) NoteConsumed(sample);
   if (seen.suspicion != Suspicion::kNone) Suspend(seen.suspicion);
   if (outcome.verdict == Verdict::kNone) return false;
