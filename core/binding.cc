@@ -15,7 +15,9 @@ Binding::Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
                 plan_->policy().consumption() == Consumption::kSource) {}
 
 SampleId Binding::ShownSample(SampleId name) const {
-  if (identity_) return name;
+  if (identity_) {
+    return SampleId(carried_.Shown(name.value(), [](uint64_t n) { return n; }));
+  }
   const Grouping& grouping = plan_->dataset().grouping();
   const GroupId group = grouping.group_of(name);
   const uint64_t first = grouping.group(group).first_sample;
@@ -26,7 +28,10 @@ SampleId Binding::ShownSample(SampleId name) const {
 }
 
 SampleId Binding::NameOfSample(SampleId sample) const {
-  if (identity_) return sample;
+  if (identity_) {
+    return SampleId(
+        carried_.NameOf(sample.value(), [](uint64_t s) { return s; }));
+  }
   const Grouping& grouping = plan_->dataset().grouping();
   const GroupId group = grouping.group_of(sample);
   const uint64_t first = grouping.group(group).first_sample;
@@ -37,7 +42,7 @@ SampleId Binding::NameOfSample(SampleId sample) const {
 }
 
 EntryId Binding::Shown(EntryId name) const {
-  if (identity_) return name;
+  if (identity_ && carried_.empty()) return name;
   const Grouping& grouping = plan_->dataset().grouping();
   const absl::optional<Grouping::Place> place = grouping.place(name);
   if (!place) return name;
@@ -47,7 +52,7 @@ EntryId Binding::Shown(EntryId name) const {
 }
 
 EntryId Binding::NameOf(EntryId file) const {
-  if (identity_) return file;
+  if (identity_ && carried_.empty()) return file;
   const Grouping& grouping = plan_->dataset().grouping();
   const absl::optional<Grouping::Place> place = grouping.place(file);
   if (!place) return file;

@@ -19,7 +19,8 @@ class Binding {
  public:
   // `identity`: every name shows its own sample whatever the plan says (the
   // dataset does not move, substitution is suspended, or the policy waits
-  // for the next boundary).
+  // for the next boundary), but for the carried names and those whose sample
+  // a carried name shows.
   Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
           bool identity);
 

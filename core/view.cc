@@ -202,9 +202,13 @@ void View::NoteSeen() {
 }
 
 void View::Begin(Boundary boundary) {
-  // No key that decides which samples there are can change while mounted, so
-  // what is carried is right under another policy too.
-  if (pending_ != nullptr) setup_ = std::exchange(pending_, nullptr);
+  if (pending_ != nullptr) {
+    // No key that decides which samples there are can change while mounted,
+    // so what is carried is right under another policy too; but names that no
+    // longer move would show it for ever.
+    if (!pending_->rebinds()) boundary.carried.clear();
+    setup_ = std::exchange(pending_, nullptr);
+  }
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);
   hold_reason_.clear();

@@ -57,6 +57,7 @@ class Mount {
   Filesystem::Parts FilesystemParts();
   IndexerParts Indexer();
   absl::Status Index(std::stop_token stop);
+  void TellUnreadable(const Catalogue& catalogue);
 
   const MountConfig config_;
   const SourceDir source_;
@@ -123,10 +124,20 @@ IndexerParts Mount::Indexer() {
   return parts;
 }
 
+void Mount::TellUnreadable(const Catalogue& catalogue) {
+  for (const std::string& path : catalogue.unreadable()) {
+    std::string line =
+        absl::StrCat(path, ": cannot be read; its files are not in the view");
+    Log(LogLevel::kWarning, line);
+    control_.AddWarning(std::move(line));
+  }
+}
+
 absl::Status Mount::Index(std::stop_token stop) {
   const IndexerParts parts = Indexer();
   ASSIGN_OR_RETURN(std::shared_ptr<const Catalogue> catalogue,
                    GetCatalogue(parts, stop));
+  TellUnreadable(*catalogue);
   ASSIGN_OR_RETURN(std::unique_ptr<Space> space,
                    MakeSpace(parts, std::move(catalogue),
                              filesystem_.anything_was_read()));

@@ -17,7 +17,21 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def opening(path, flags):
-    os.close(os.open(path, flags, 0o644))
+    """Opens and, where that succeeds, writes."""
+    descriptor = os.open(path, flags, 0o644)
+    try:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            os.write(descriptor, b"x")
+    finally:
+        os.close(descriptor)
+
+
+def shortening(path):
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.ftruncate(descriptor, 1)
+    finally:
+        os.close(descriptor)
 
 
 def mknod(path, kind):
@@ -57,6 +71,7 @@ def calls(folder, file):
         "create exclusive": lambda: opening(
             new, os.O_RDWR | os.O_CREAT | os.O_EXCL),
         "create unnamed": lambda: unnamed(folder),
+        "ftruncate": lambda: shortening(file),
         "truncate": lambda: os.truncate(file, 0),
         "truncate longer": lambda: os.truncate(file, 1 << 20),
         "mkdir": lambda: os.mkdir(new),

@@ -13,11 +13,12 @@ namespace {
 using testing_support::ViewFixture;
 
 std::shared_ptr<const Binding> BindingOf(const ViewSetup& setup, Epoch epoch,
-                                         CarriedNames carried = {}) {
+                                         CarriedNames carried = {},
+                                         bool identity = false) {
   return std::make_shared<const Binding>(
       std::make_shared<const Plan>(setup.dataset, setup.policy,
                                    setup.config.seed, epoch),
-      std::move(carried), false);
+      std::move(carried), identity);
 }
 
 class BindingTest : public ::testing::TestWithParam<std::string> {};
@@ -76,6 +77,37 @@ TEST_P(BindingTest, KeepsCarriedNamesAndStaysABijection) {
     shown.insert(sample.value());
   }
   EXPECT_EQ(shown.size(), 60u);
+}
+
+// Where substitution is suspended at a boundary, the names that were opened
+// already keep the samples that they showed.
+TEST_P(BindingTest, AnIdentityKeepsCarriedNamesToo) {
+  ViewFixture fixture(2, 30);
+  const auto setup = fixture.Setup(ViewFixture::Config(GetParam()));
+  const auto before = BindingOf(*setup, Epoch(0));
+  std::vector<CarriedPair> pairs;
+  for (const uint64_t name : {1, 4, 28, 33, 59}) {
+    pairs.push_back({name, before->ShownSample(SampleId(name)).value()});
+  }
+  auto carried = CarriedNames::Make(pairs);
+  ASSERT_TRUE(carried.ok());
+  const auto after = BindingOf(*setup, Epoch(1), *std::move(carried), true);
+  std::set<uint64_t> shown;
+  size_t own = 0;
+  for (uint64_t name = 0; name < 60; ++name) {
+    const SampleId sample = after->ShownSample(SampleId(name));
+    EXPECT_EQ(after->NameOfSample(sample).value(), name);
+    shown.insert(sample.value());
+    own += sample.value() == name;
+  }
+  EXPECT_EQ(shown.size(), 60u);
+  EXPECT_GE(own, 60u - 2 * pairs.size());
+  for (const CarriedPair& pair : pairs) {
+    EXPECT_EQ(after->ShownSample(SampleId(pair.name)).value(), pair.sample);
+  }
+  for (const EntryId name : fixture.Files()) {
+    EXPECT_EQ(after->NameOf(after->Shown(name)), name);
+  }
 }
 
 TEST_P(BindingTest, ListsEveryNameOnceInAnOrderOfTheEpoch) {

@@ -28,28 +28,28 @@ def ctl(*arguments, **kwargs):
 
 def test_status_in_one_line_and_as_json(mount):
     line = ctl("status", mount.path).stdout.splitlines()[0]
-    for word in ("lirs", "epoch 0", "labels", "warnings"):
+    for word in ("lirs", "epoch 0", "names move", "warnings"):
         assert word in line
     status = json.loads(ctl("status", "--json", mount.path).stdout)
     assert status["views"][0]["policy"] == "lirs"
 
 
 def test_epoch_shows_and_moves(mount):
-    assert "0" in ctl("epoch", mount.path).stdout
+    assert "0" in ctl("epoch", "-m", mount.path).stdout
     before = trees.contents(mount.path)
-    ctl("epoch", mount.path, "next")
+    ctl("epoch", "-m", mount.path, "next")
     assert mount.view()["epoch"] == 1
     assert trees.moved(before, trees.contents(mount.path)) > 50
-    ctl("epoch", mount.path, "0")
+    ctl("epoch", "-m", mount.path, "0")
     assert trees.contents(mount.path) == before
 
 
 def test_policy_switches_with_its_keys(mount):
-    ctl("policy", mount.path, "window", "window.samples=7")
+    ctl("policy", "-m", mount.path, "window", "window.samples=7")
     view = mount.view()
     assert view["policy"] == "window"
     assert "samples = 7" in mount.read("control")
-    done = ctl("policy", mount.path, "fastest", check=False)
+    done = ctl("policy", "-m", mount.path, "fastest", check=False)
     assert done.returncode != 0 and "policy" in done.stderr
 
 
@@ -78,7 +78,7 @@ def test_umount(mount):
 def test_what_is_no_mount_is_said_so(folder):
     (folder / "plain").mkdir()
     for command in ("status", "epoch", "order", "verify", "umount"):
-        done = ctl(command, folder / "plain", check=False)
+        done = ctl(command, "-m", folder / "plain", check=False)
         assert done.returncode == 1, command
         assert done.stderr.count("\n") == 1 and "plain" in done.stderr
 
