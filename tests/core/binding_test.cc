@@ -40,6 +40,7 @@ TEST_P(BindingTest, IsABijectionInsideEachDirectoryInEveryEpoch) {
   }
 }
 
+// [S-3.4f] Files that share a stem move together.
 TEST_P(BindingTest, MovesTheFilesOfAPairTogether) {
   ViewFixture fixture(2, 40, /*pairs=*/true);
   const auto setup = fixture.Setup(ViewFixture::Config(GetParam()));
@@ -146,6 +147,7 @@ TEST(BindingNativeTest, ShowsEveryNameItsOwnFileInTheSourcesOrder) {
   }
 }
 
+// [S-3.4c] With substitute = never a name always shows its own file.
 TEST(BindingNeverTest, KeepsNamesAndListsThePlan) {
   ViewFixture fixture(2, 20);
   ViewConfig config = ViewFixture::Config("lirs");

@@ -237,6 +237,7 @@ TEST(CarriedBoundsTest, PaddingAndDropLastCarryMoreButBounded) {
   }
 }
 
+// [S-3.11c] In doubt the epoch is held: counted, with every name as it was.
 TEST(HoldReasonsTest, SayWhatWasNotClean) {
   using ::testing::Contains;
   using ::testing::Key;

@@ -196,6 +196,7 @@ TEST(RuleCTest, HoldsAndLearnsAfterThreePasses) {
   EXPECT_EQ(f->expected(), 500);
 }
 
+// [S-3.11d] What a passer-by opens moves nothing.
 TEST(GuestTest, MovesNothingButHoldsWhileItReads) {
   Fixture f(300);
   f.OpenAll(0, 150);

@@ -109,6 +109,8 @@ void GroupingTest::CheckConsistent(const Catalogue& catalogue,
   }
 }
 
+// [S-3.4d] With substitute = directory samples move inside their directory and
+// extension only.
 TEST_F(GroupingTest, ByDirectoryAndExtension) {
   tree_.Files({"cat/2.jpg", "cat/1.jpg", "cat/3.png", "cat/4.JPG", "dog/1.jpg",
                "top.jpg"});
@@ -118,6 +120,7 @@ TEST_F(GroupingTest, ByDirectoryAndExtension) {
                           ElementsAre("cat/3.png"), ElementsAre("dog/1.jpg")));
 }
 
+// [S-3.5c] Nothing crosses the border of a split.
 TEST_F(GroupingTest, TreeMergesDirectoriesButNotSplits) {
   tree_.Files({"b/1.jpg", "a/2.jpg", "a/1.png", "val/3.jpg", "c/test-4.jpg"});
   EXPECT_THAT(
@@ -158,6 +161,8 @@ TEST_F(GroupingTest, NamesWithoutAnExtensionNeverPair) {
                           ElementsAre("d/a.jpg")));
 }
 
+// [S-3.4g] Dot files, empty files, links, special files and manifests keep
+// their own content.
 TEST_F(GroupingTest, WhatIsFixed) {
   tree_.Files({"d/a.jpg", "d/b.jpg", "d/.hidden.jpg", ".git/x.jpg", "d/val.jpg",
                "test/c.jpg", "d/README.md", "d/labels.csv", "d/list.txt",
@@ -249,6 +254,7 @@ TEST_F(GroupingTest, KeysNameTheGroupAndNotTheMachine) {
             elsewhere.group(GroupId(0)).key);
 }
 
+// [S-3.4e] Samples of different groups of a groups file never change places.
 TEST_F(GroupingTest, AGroupsFileMakesFinerGroups) {
   tree_.Files({"v/cat/1.jpg", "v/cat/2.jpg", "v/cat/3.jpg", "v/cat/4.jpg",
                "v/dog/1.jpg", "v/dog/2.jpg", "v/dog/3.jpg"});

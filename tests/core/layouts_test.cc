@@ -356,6 +356,8 @@ std::vector<Layout> AllLayouts() {
 INSTANTIATE_TEST_SUITE_P(All, LayoutsTest, ::testing::ValuesIn(AllLayouts()),
                          NameOfCase);
 
+// [S-3.4a] By default names show other samples only where class folders are
+// proven.
 TEST_P(LayoutsTest, IsJudged) {
   const Layout& layout = GetParam();
   TempTree tree;

@@ -86,6 +86,7 @@ void ExpectNearUniform(const MixingMeasure& measure, const char* what) {
   EXPECT_NEAR(measure.value, measure.uniform, 5 * measure.error) << what;
 }
 
+// [S-3.14a] Each order is graded from A to F against a full shuffle.
 TEST(MixingTest, AFullShuffleIsAnA) {
   const CountingShuffle order(kSize, 1);
   const CountingShuffle other(kSize, 2);
@@ -105,6 +106,7 @@ TEST(MixingTest, AFullShuffleIsAnA) {
   EXPECT_DOUBLE_EQ(report.together.uniform, 255.0 / (kSize - 1));
 }
 
+// [S-3.14a] Each order is graded from A to F against a full shuffle.
 TEST(MixingTest, TheSortedSourceIsAnF) {
   const SequenceOrder order(Ascending(kSize), kSize);
   const MixingReport report = MeasureMixing(Sorted(order, &order));

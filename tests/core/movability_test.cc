@@ -38,6 +38,7 @@ TEST(MovabilityTest, CountsEvenWhatMustStay) {
   EXPECT_EQ(verdict.layout, "12 files in 1 directory, most of kind container");
 }
 
+// [S-3.4b] One line names the file or the rule that decided.
 TEST(MovabilityTest, TheReasonIsOneLineWhateverTheNamesHold) {
   TempTree tree;
   tree.Files({"a/x\ny\xff.csv", "a/z.png", "b/q.png"});

@@ -8,6 +8,7 @@
 namespace shufflefs {
 namespace {
 
+// [S-3.5b] A split is told by its name.
 TEST(SplitsTest, ValidationSplits) {
   for (const char* name :
        {"val", "Val2017", "VAL", "valid", "validation", "dev", "eval", "Dev",

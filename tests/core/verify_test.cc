@@ -73,6 +73,7 @@ class VerifyTest : public ::testing::Test {
   int made_ = 0;
 };
 
+// [S-3.10c] The ledger proves each epoch that was counted.
 TEST_F(VerifyTest, ARealViewIsProven) {
   {
     std::unique_ptr<Ledger> ledger = Open();

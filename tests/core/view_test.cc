@@ -78,6 +78,7 @@ TEST(ViewTest, ASignalIsABoundaryAndCarriesNothing) {
   EXPECT_EQ(fixture.rebound, 1);
 }
 
+// [S-3.11e] An open that was looked up in an older epoch is sent back once.
 TEST(ViewTest, SendsAnOpenOfAnOlderBindingBackOnce) {
   ViewFixture fixture(2, 50);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));

@@ -48,6 +48,8 @@ def read_all(mount):
     return mount.client("digest_tree.py", mount.path)
 
 
+# [S-3.15a] Of a changed file only its reader is told, by an errno and one line
+# in the log.
 @pytest.mark.parametrize("options", [NATIVE, LIRS], ids=["native", "lirs"])
 @pytest.mark.parametrize("damage", [vanish, shrink, grow, replace,
                                     become_folder])
@@ -85,6 +87,7 @@ def test_lost_permission(mounts, source, options):
     victim.chmod(0o644)
 
 
+# [S-3.15b] No byte is invented: what is gone is an error, not zeros.
 def test_a_descriptor_opened_before_reads_no_invented_bytes(mounts, source):
     """What was there stays right; what is gone is an error, not zeros."""
     mount = mounts(source, NATIVE)
@@ -102,6 +105,7 @@ def test_a_descriptor_opened_before_reads_no_invented_bytes(mounts, source):
     assert mount.process.poll() is None
 
 
+# [S-3.15c] A new file shows after the next mount, not before.
 def test_a_new_file_does_not_show_up_in_an_epoch(mounts, source):
     mount = mounts(source, LIRS)
     before = read_all(mount)
@@ -109,6 +113,7 @@ def test_a_new_file_does_not_show_up_in_an_epoch(mounts, source):
     assert read_all(mount) == before
 
 
+# [S-3.15d] The mount outlives its source.
 def test_the_mount_outlives_its_whole_source(mounts, source, folder):
     mount = mounts(source, LIRS)
     contents = trees.contents(source)
@@ -130,6 +135,7 @@ def read_one(mount, name):
     return trees.digest((mount.path / name).read_bytes())
 
 
+# [S-3.15e] A folder that cannot be read is named, in the log and in status.
 def test_a_scan_of_an_unreadable_folder_says_so(mounts, source):
     trees.give_to(source, harness.NOBODY)
     (source / "c1").chmod(0)

@@ -7,6 +7,8 @@ import trees
 AUTO = {"policy": "lirs", "substitute": "directory", "epoch.advance": "auto"}
 
 
+# [S-3.6a] Names that are never opened suspend substitution at the next
+# boundary.
 def test_names_that_are_never_opened_suspend_substitution(mounts, folder):
     source = trees.class_folders(folder / "source", per_class=100)
     files = trees.contents(source)
@@ -23,6 +25,7 @@ def test_names_that_are_never_opened_suspend_substitution(mounts, folder):
     assert trees.contents(mount.path) == files
 
 
+# [S-3.6b] A job that reads every name is not suspected.
 def test_a_job_that_reads_everything_is_not_suspected(mounts, folder):
     source = trees.class_folders(folder / "source", per_class=100)
     mount = mounts(source, AUTO)

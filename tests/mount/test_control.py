@@ -36,6 +36,7 @@ def state_of(mount):
             trees.contents(mount.path))
 
 
+# [S-4.2b] The control directory is hidden from listings.
 def test_the_directory_is_hidden_and_complete(mount):
     assert ".shufflefs" not in os.listdir(mount.path)
     assert set(os.listdir(mount.control_dir)) >= FILES
@@ -70,6 +71,7 @@ def test_the_size_of_a_control_file_is_its_content(mount):
     assert order.stat().st_size == len(order.read_bytes())
 
 
+# [S-3.2e] Each lookup of a control file is a snapshot of its own.
 def test_a_control_file_is_a_snapshot_for_its_reader(mount):
     with open(mount.control_dir / "status", "rb", buffering=0) as file:
         begin = file.read(10)
@@ -112,6 +114,8 @@ def test_several_lines_are_one_change(mount):
     assert (view["seed"], view["policy"], view["epoch"]) == (5, "window", 3)
 
 
+# [S-4.2a] A write is all or nothing, and the file error says why it was
+# refused.
 @pytest.mark.parametrize("text, word", [
     ("nonsense = 1\n", "nonsense"),
     ('policy = "fastest"\n', "policy"),
@@ -148,6 +152,7 @@ def test_feedback_is_refused_where_no_policy_takes_it(mount):
     assert "feedback" in mount.read("error")
 
 
+# [S-4.2d] What order tells is what the names show.
 def test_order_lists_rank_name_and_sample(mount, source):
     for _ in range(2):
         rows = [line.split("\t")
@@ -202,6 +207,8 @@ def test_consumed_counts_what_was_read(mounts, source):
     assert mount.view()["consumed"] == 0
 
 
+# [S-3.12d] A token that is written back brings its policy, seed and epoch
+# back.
 def test_the_token_brings_a_job_back(mounts, source, mount):
     assert mount.write_control("seed = 6\nepoch = 4\n") is None
     token = mount.read("token")
@@ -227,6 +234,7 @@ def test_a_token_of_another_data_set_is_refused(mounts, mount, folder):
     assert state_of(other) == before
 
 
+# [S-4.2c] Each view has a policy, a seed and an epoch of its own.
 def test_several_views_are_independent(mounts, source, folder):
     config = folder / "views.toml"
     config.write_text("""

@@ -50,6 +50,7 @@ def check_copy(copy, source):
     assert (copy / "empty").is_dir()
 
 
+# [S-3.2f] Tools that copy, pack and compare see a consistent tree.
 @pytest.mark.parametrize("flag", ["-r", "-a"])
 def test_cp(mount, source, folder, flag):
     quietly(["cp", flag, mount.path, folder / "copy"])
@@ -86,6 +87,7 @@ def test_find_and_du_agree_with_the_source(mount, source):
         assert quietly(argv, cwd=mount.path) == quietly(argv, cwd=source)
 
 
+# [S-3.3a] However often a name is opened in an epoch, it shows the same bytes.
 def test_md5sum_checks_within_an_epoch(mounts, source, folder):
     mount = mounts(source, POLICIES["lirs"])
     sums = folder / "sums"

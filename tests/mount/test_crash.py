@@ -49,6 +49,8 @@ def mapping(mount):
     return mount.client("digest_tree.py", mount.path)
 
 
+# [S-3.12a] After kill -9 of the daemon the same command mounts again and
+# continues the epoch.
 @pytest.mark.parametrize("over_source", [False, True],
                          ids=["beside", "over the source"])
 def test_the_same_command_mounts_again_and_continues(
@@ -77,6 +79,7 @@ def test_the_same_command_mounts_again_and_continues(
     assert trees.moved(before, mapping(mount)) > len(before) / 2
 
 
+# [S-3.12b] What was consumed stays consumed.
 def test_what_was_consumed_stays_consumed(mounts, source, user):
     mount = mounts(source, {**MANUAL, "open": "seen"}, user=user)
     mount.next_epoch()
@@ -114,6 +117,7 @@ def test_many_crashes_leave_no_mounts(mounts, source, user):
     assert harness.mount_types(mount.path) == []
 
 
+# [S-3.12c] A live mount is never replaced, and one state serves one daemon.
 def test_a_live_mount_is_not_replaced(mounts, source, user):
     mount = mounts(source, MANUAL, user=user)
     again = harness.run(mount.command(), check=False)
@@ -124,6 +128,8 @@ def test_a_live_mount_is_not_replaced(mounts, source, user):
     assert mount.view()["epoch"] == 0
 
 
+# [S-3.12f] After unmounting, a source that was mounted over is there as
+# before.
 def test_the_source_is_back_after_unmounting_over_it(mounts, source, user):
     before = trees.contents(source)
     mount = mounts(source, MANUAL, user=user, mountpoint=source)

@@ -50,6 +50,8 @@ def check_epochs(epochs, expected):
                 f"epochs {k} and {i} differ in {changed} names only")
 
 
+# [S-3.10a] In an epoch that is read through, each sample comes exactly once.
+# [S-3.11a] Full passes of a stock loader are found, whatever its workers.
 @pytest.mark.parametrize("workers", [0, 2, 4])
 def test_each_epoch_is_the_source_and_no_two_are_alike(mounts, source,
                                                        workers):
@@ -76,6 +78,7 @@ def test_the_last_incomplete_batch_may_be_dropped(mounts, source):
         assert set(found) <= set(expected)
 
 
+# [S-3.10b] The same seed repeats every epoch, and another seed does not.
 def test_the_same_seed_repeats_and_another_does_not(mounts, source):
     def run(seed):
         mount = mounts(source, {**AUTO, "seed": seed})
@@ -110,6 +113,8 @@ def test_a_signalled_epoch_repeats_whatever_the_workers(mounts, source,
         mount.next_epoch()
 
 
+# [S-3.5a] Validation and test splits are the source, byte for byte and in its
+# order.
 def test_the_validation_split_is_the_source_byte_for_byte(mounts, source):
     mount = mounts(source, AUTO)
     for _ in range(2):

@@ -24,6 +24,7 @@ def fixed(mount, epoch, layout="tree"):
     return mount.control_dir / "epoch" / str(epoch) / layout
 
 
+# [S-3.9a] A fixed epoch is what the live view shows in that epoch.
 def test_a_fixed_epoch_is_what_the_live_view_shows_in_it(mount):
     for epoch in range(4):
         assert mount.view()["epoch"] == epoch
@@ -35,6 +36,7 @@ def test_a_fixed_epoch_is_what_the_live_view_shows_in_it(mount):
         mount.next_epoch()
 
 
+# [S-3.9b] A fixed epoch never changes while policy, seed and source stay.
 def test_a_fixed_epoch_never_changes(mount):
     numbers = (0, 1, 5, 10**6)
     before = {n: trees.contents(fixed(mount, n)) for n in numbers}
@@ -79,6 +81,7 @@ def test_ranked_epochs_beside_a_tree(mount, source):
     assert len(seen) == 3
 
 
+# [S-3.9c] Any epoch number resolves; only the live one is listed.
 def test_only_the_live_epoch_is_listed(mount):
     assert os.listdir(mount.control_dir / "epoch") == ["0"]
     assert fixed(mount, 12).is_dir()
@@ -95,6 +98,7 @@ def test_what_is_no_number_is_not_there(mount, name):
     assert not path.exists()
 
 
+# [S-3.9d] Reading a fixed epoch does not move the live one.
 def test_reading_a_fixed_epoch_does_not_move_the_live_one(mounts, source):
     mount = mounts(source, {**MANUAL, "epoch.advance": "auto"})
     for epoch in range(4):

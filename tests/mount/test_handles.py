@@ -34,6 +34,8 @@ def a_name_that_moves(mount, switch):
     return handles, data, before, after
 
 
+# [S-3.2a] A descriptor reads the bytes of the epoch in which it was opened, to
+# the end.
 def test_descriptors_keep_their_content_and_size(mount):
     handles, data, before, after = a_name_that_moves(mount, mount.next_epoch)
     assert trees.moved(before, after) > len(before) / 2
@@ -60,6 +62,7 @@ def test_half_read_files_are_read_on(mount):
         assert halves[name] + rest == expected[name]
 
 
+# [S-3.2b] A mapping keeps its content, even when its pages were dropped.
 def test_mappings_keep_their_content(mount):
     names = [name for name in sorted(trees.contents(mount.path))][:40]
     expected = {name: (mount.path / name).read_bytes() for name in names}
@@ -78,6 +81,7 @@ def test_mappings_keep_their_content(mount):
         assert bytes(maps[name]) == expected[name]
 
 
+# [S-3.2c] Two descriptors of one name never mix their bytes.
 def test_two_descriptors_of_a_name_never_mix(mount):
     handles, data, before, after = a_name_that_moves(mount, mount.next_epoch)
     for name in before:
@@ -95,6 +99,7 @@ def test_two_descriptors_of_a_name_never_mix(mount):
         os.close(handle)
 
 
+# [S-3.2d] Size, inode number and time of a file agree with its content.
 def test_stat_size_and_number_agree_with_the_content(mount):
     for _ in range(3):
         for name in trees.contents(mount.path):
@@ -132,6 +137,7 @@ def rest_of(handle):
     return names
 
 
+# [S-3.7a] A directory handle keeps the order that it was opened with.
 def test_directory_handles_keep_their_order(mount):
     whole = os.open(mount.path / "c0", os.O_RDONLY)
     order = rest_of(whole)
@@ -151,6 +157,7 @@ def test_directory_handles_keep_their_order(mount):
         os.close(descriptor)
 
 
+# [S-3.7b] A directory may be read on from any offset, at any time.
 def test_a_directory_may_be_read_from_any_offset(mount):
     handle = os.open(mount.path / "c0", os.O_RDONLY)
     seen = []
@@ -164,6 +171,7 @@ def test_a_directory_may_be_read_from_any_offset(mount):
     os.close(handle)
 
 
+# [S-3.7c] Every entry tells its type.
 def test_directory_entries_tell_their_type(mount):
     handle = os.open(mount.path / "c0", os.O_RDONLY)
     for name, _, kind in entries(handle, 1 << 16):

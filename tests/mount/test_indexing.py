@@ -44,6 +44,7 @@ def state(mount):
     return mount.view()["epoch_state"]
 
 
+# [S-4.1a] Until the catalogue is ready names show their own content.
 def test_names_show_their_own_content_until_the_catalogue_is_ready(mounts,
                                                                    stuck):
     source, resume = stuck
@@ -69,6 +70,7 @@ def test_names_show_their_own_content_until_the_catalogue_is_ready(mounts,
     assert trees.by_folder(shown) == trees.by_folder(expected)
 
 
+# [S-4.1b] What was opened before stays open.
 def test_what_was_opened_before_stays_open(mounts, stuck):
     source, resume = stuck
     mount = start(mounts, source)
@@ -95,6 +97,7 @@ def test_unmounting_does_not_wait_for_the_scan(mounts, stuck):
     mount.expect_exit()
 
 
+# [S-3.15c] A new file shows after the next mount, not before.
 def test_a_saved_catalogue_is_used_again(mounts, folder):
     source = trees.class_folders(folder / "source")
     mount = mounts(source, {**LIRS, "wait": "5s"})

@@ -25,6 +25,8 @@ def learn(mount, source, order):
                         len(SEEDS), timeout=200)
 
 
+# [S-3.8h] A ranked view read in order teaches as well as shuffling in the
+# client.
 def test_ranked_order_is_as_good_as_client_side_shuffling(mounts, source):
     mount = mounts(source / "train", {"policy": "lirs", "layout": "ranked",
                                       "epoch.advance": "manual"})

@@ -23,6 +23,8 @@ def as_bytes(path):
     return os.fsencode(path)
 
 
+# [S-3.15g] Names of any bytes, sizes beyond 4 GiB and trees of 40 levels are
+# shown as they are.
 def test_names_of_any_bytes(mounts, folder):
     source = folder / "source"
     classes = [b"plain", b"white space", b"\xe9t\xe9"]
@@ -45,6 +47,7 @@ def test_names_of_any_bytes(mounts, folder):
         mount.next_epoch()
 
 
+# [S-3.7d] Every name that is listed can be opened, in every epoch.
 def test_every_listed_name_resolves_in_every_epoch(mounts, folder):
     source = trees.class_folders(folder / "source")
     mount = mounts(source, LIRS)
@@ -73,6 +76,7 @@ def linked(folder):
     return source
 
 
+# [S-3.4h] Links are shown as links, and the daemon never follows one.
 def test_links_are_shown_as_links(mounts, linked):
     mount = mounts(linked, LIRS)
     for _ in range(3):
@@ -96,6 +100,7 @@ def test_links_are_shown_as_links(mounts, linked):
         mount.next_epoch()
 
 
+# [S-3.8g] Links are not in a ranked view.
 def test_links_are_not_in_a_ranked_view(mounts, linked):
     mount = mounts(linked, {**LIRS, "layout": "ranked"})
     names = os.listdir(mount.path)
@@ -105,6 +110,7 @@ def test_links_are_not_in_a_ranked_view(mounts, linked):
     assert not [name for name in names if "to-file" in name or "out" in name]
 
 
+# [S-3.15f] A link that takes the place of a file is not followed.
 def test_a_link_put_in_place_of_a_file_is_not_followed(mounts, linked, folder):
     """The source changes under the mount, to lead out of it."""
     mount = mounts(linked, {"policy": "native"})
@@ -143,6 +149,8 @@ def test_empty_files_and_folders(mounts, folder):
         mount.next_epoch()
 
 
+# [S-3.15g] Names of any bytes, sizes beyond 4 GiB and trees of 40 levels are
+# shown as they are.
 def test_a_file_of_5_gigabytes(mounts, folder):
     source = trees.class_folders(folder / "source")
     size = 5 * 10**9
@@ -189,6 +197,8 @@ def test_special_files(mounts, folder):
         mount.next_epoch()
 
 
+# [S-3.15g] Names of any bytes, sizes beyond 4 GiB and trees of 40 levels are
+# shown as they are.
 def test_a_tree_40_levels_deep(mounts, folder):
     source = folder / "source"
     path = source

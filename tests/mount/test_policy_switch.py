@@ -11,6 +11,7 @@ LIRS = {"policy": "lirs", "substitute": "directory", "epoch.advance": "auto"}
 EPOCHS = 6
 
 
+# [S-3.11g] A switch under load breaks no reader.
 def test_switch_under_load(mounts, folder):
     source = trees.train_and_val(folder / "source", per_class=80)
     (source / "bulk").mkdir()
@@ -53,6 +54,8 @@ def test_switch_under_load(mounts, folder):
     assert trees.contents(mount.path) == trees.contents(source)
 
 
+# [S-3.11f] A switch of policy or seed waits for the boundary unless nothing
+# was read.
 def test_a_switch_waits_for_the_boundary_unless_nothing_was_read(mounts,
                                                                  folder):
     source = trees.class_folders(folder / "source")

@@ -31,6 +31,7 @@ def order(mount):
     return [path_of(name) for name in sorted(os.listdir(mount.path))]
 
 
+# [S-3.8a] The sorted names of a ranked view are the order of its epoch.
 def test_sorted_names_are_all_samples_in_the_epochs_order(mount, source):
     expected = trees.contents(source)
     for _ in range(3):
@@ -43,6 +44,7 @@ def test_sorted_names_are_all_samples_in_the_epochs_order(mount, source):
         mount.next_epoch()
 
 
+# [S-3.8b] A ranked name shows the file that it tells, in every epoch.
 def test_a_name_shows_the_sample_it_tells(mount, source):
     expected = trees.contents(source)
     for _ in range(2):
@@ -75,6 +77,7 @@ def test_epochs_differ_and_the_seed_repeats_them(mounts, source):
         assert same < len(found) / 2
 
 
+# [S-3.8c] A rank of another epoch still resolves.
 def test_stale_ranks_resolve(mount, source):
     old = sorted(os.listdir(mount.path))
     expected = trees.contents(source)
@@ -95,6 +98,7 @@ def test_other_names_are_not_there(mount, name):
         (mount.path / name).lstat()
 
 
+# [S-3.8e] A live ranked view advances by the control file only.
 def test_a_live_ranked_view_advances_by_control_only(mounts, source):
     mount = mounts(source, {**RANKED, "epoch.advance": "auto"})
     before = order(mount)
@@ -105,6 +109,8 @@ def test_a_live_ranked_view_advances_by_control_only(mounts, source):
     assert mount.view()["epoch"] == 1 and order(mount) != before
 
 
+# [S-3.8d] Names that would be too long or ambiguous carry a hash and the tail
+# of the path.
 def test_long_and_ambiguous_names_are_hashed(mounts, folder):
     source = folder / "source"
     odd = ["a~b/one.png", "a/b~two.png", "x" * 200 + "/" + "y" * 100 + ".png",
@@ -129,6 +135,7 @@ def test_long_and_ambiguous_names_are_hashed(mounts, folder):
         mount.next_epoch()
 
 
+# [S-3.8f] Search permission of the directories above a file is honoured.
 def test_search_permission_above_is_honoured(mounts, source):
     """A file in a folder that the reader may not enter stays out of reach."""
     trees.give_to(source, harness.SELF)

@@ -10,6 +10,8 @@ from test_epochs_imagefolder import AUTO, pixels
 EPOCHS = 3
 
 
+# [S-3.11b] Ranks in lock step see no sample twice beyond the padding of their
+# sampler.
 @pytest.mark.parametrize("ranks, drop_last", [(2, False), (7, False),
                                               (7, True)])
 def test_no_sample_is_repeated_beyond_the_samplers_padding(mounts, folder,

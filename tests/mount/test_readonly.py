@@ -41,6 +41,7 @@ def everything(root):
     return found, trees.contents(root)
 
 
+# [S-3.1a] Every change is refused, and the source stays as it was.
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("read_only", [False, True])
 def test_every_writing_call_is_refused(mounts, source, user, policy,
@@ -69,6 +70,7 @@ def test_every_writing_call_is_refused(mounts, source, user, policy,
     assert everything(source) == before
 
 
+# [S-3.1b] No file shows a write permission.
 def test_no_file_shows_a_write_permission(mounts, source, user):
     mount = mounts(source, POLICIES["lirs"], user=user)
     shown = mount.run(["find", mount.path, "-type", "f", "-printf",
@@ -80,6 +82,7 @@ def test_no_file_shows_a_write_permission(mounts, source, user):
     assert "555 plain.bin" in shown
 
 
+# [S-3.1c] The files control and token are the only ones that take writes.
 def test_the_control_file_is_the_only_one_that_can_be_written(mounts, source,
                                                               user):
     mount = mounts(source, POLICIES["lirs"], user=user)
@@ -93,6 +96,7 @@ def test_the_control_file_is_the_only_one_that_can_be_written(mounts, source,
         assert calls[call] in REFUSALS, call
 
 
+# [S-3.1d] With the option ro they take none either.
 def test_ro_makes_the_control_file_unwritable(mounts, source, user):
     mount = mounts(source, {**POLICIES["lirs"], "ro": None}, user=user)
     seed = mount.view()["seed"]
@@ -100,6 +104,7 @@ def test_ro_makes_the_control_file_unwritable(mounts, source, user):
     assert mount.view()["seed"] == seed
 
 
+# [S-3.1e] Only the owner of the mount may read and write control and token.
 def test_control_is_its_owners_alone(mounts, folder):
     source = trees.class_folders(folder / "source", classes=2)
     options = dict(POLICIES["lirs"])

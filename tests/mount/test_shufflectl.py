@@ -57,6 +57,7 @@ def test_order_is_the_control_file(mount):
     assert ctl("order", mount.path).stdout == mount.read("order")
 
 
+# [S-3.10c] The ledger proves each epoch that was counted.
 def test_verify_proves_a_read_through_epoch(mounts, source):
     mount = mounts(source, {**MANUAL, "open": "seen"})
     trees.contents(mount.path)

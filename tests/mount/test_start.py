@@ -145,6 +145,7 @@ def test_version_and_help_need_no_mount(places):
     assert done.returncode == 0 and "epoch.advance" in done.stdout
 
 
+# [S-3.12c] A live mount is never replaced, and one state serves one daemon.
 def test_a_state_directory_serves_one_daemon(mounts, source, folder):
     one = mounts(source, MANUAL)
     (folder / "other").mkdir()

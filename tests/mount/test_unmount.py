@@ -55,6 +55,7 @@ def test_lazy_unmount_under_load(loaded):
     mount.expect_exit()
 
 
+# [S-3.12e] Unmounting under load neither hangs nor crashes.
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_under_load(loaded, number):
     mount, readers = loaded

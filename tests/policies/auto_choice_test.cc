@@ -31,6 +31,7 @@ DatasetFacts LargeClassFolders() {
   return facts;
 }
 
+// [S-3.13a] The policy auto says what it found and what to expect.
 TEST(AutoChoiceTest, SaysWhatWasFoundOnALargeSeekingSource) {
   const AutoChoice choice = ChooseAuto(LargeClassFolders());
   EXPECT_EQ(choice.policy, "native");
