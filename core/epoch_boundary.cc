@@ -170,6 +170,7 @@ void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
   windows_.Clear();
   guests_.clear();
   more_guests_ = false;
+  rival_names_.clear();  // those were opened in the epoch that ended
   epoch_from_ = pass_from;
   began_unexplained_ = rule == 'c';
   owner_passed_ = owner_passed_ || (rule != 't' && rule != 's');

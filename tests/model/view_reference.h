@@ -26,8 +26,8 @@ class NaiveBinding {
                const std::vector<CarriedPair>& carried, bool identity)
       : shown_(dataset.catalogue().entry_count()) {
     std::iota(shown_.begin(), shown_.end(), 0);
-    if (identity) return;
-    auto policy = MakePolicy(config.policy, config.policy_options);
+    const std::string name = identity ? "native" : config.policy;
+    auto policy = MakePolicy(name, config.policy_options);
     EXPECT_TRUE(policy.ok()) << policy.status();
     const Grouping& grouping = dataset.grouping();
     for (uint32_t g = 0; g < grouping.group_count(); ++g) {
