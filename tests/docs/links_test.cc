@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages in Markdown name what is there: links resolve, sources that are
+// named exist, keys in `key=value` are keys of the option table.
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mount-tools/option_table.h"
+#include "tests/meta/repository.h"
+
+namespace shufflefs {
+namespace {
+
+std::vector<std::filesystem::path> Pages() { return meta::FilesWith({".md"}); }
+
+std::string Text(const std::filesystem::path& file) {
+  std::string text;
+  for (const std::string& line : meta::Lines(file)) text += line + "\n";
+  return text;
+}
+
+// The first group of each match.
+std::set<std::string> Matches(const std::string& text, const std::string& of) {
+  const std::regex pattern(of);
+  std::set<std::string> found;
+  std::sregex_iterator it(text.begin(), text.end(), pattern);
+  for (; it != std::sregex_iterator(); ++it) found.insert((*it)[1].str());
+  return found;
+}
+
+bool Exists(const std::filesystem::path& path) {
+  return std::filesystem::exists(meta::Root() / path);
+}
+
+TEST(Pages, EveryFolderHasOne) {
+  for (const std::string folder :
+       {"core", "examples", "fs", "mount-tools", "policies", "tests"}) {
+    EXPECT_TRUE(Exists(folder + "/README.md")) << folder;
+  }
+  EXPECT_THAT(Pages(), testing::Contains("README.md"));
+}
+
+TEST(Pages, LinksResolve) {
+  size_t links = 0;
+  for (const auto& page : Pages()) {
+    for (const std::string& link :
+         Matches(Text(page), "\\]\\(([^)#:]+)[^):]*\\)")) {
+      EXPECT_TRUE(Exists(page.parent_path() / link)) << page << ": " << link;
+      ++links;
+    }
+  }
+  EXPECT_GT(links, 5u);
+}
+
+// `view.h` in a folder's page is a file of that folder; with a slash it may
+// be said from the root.
+TEST(Pages, SourcesThatAreNamedExist) {
+  size_t named = 0;
+  for (const auto& page : Pages()) {
+    for (const std::string& name :
+         Matches(Text(page), "`([a-z_-][a-z_/-]*\\.(?:h|cc|sh|toml|py))`")) {
+      if (page == "README.md" && name.find('/') == std::string::npos) continue;
+      const bool local = Exists(page.parent_path() / name) ||
+                         Exists(page.parent_path() / "mount" / name);
+      EXPECT_TRUE(local || Exists(name)) << page << ": " << name;
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 50u);
+}
+
+TEST(Pages, KeysThatAreSetExist) {
+  std::set<std::string> seen;
+  for (const std::string page : {"README.md", "policies/README.md"}) {
+    // -o a=1,b=2 and `a=1` or `a = 1`.
+    const std::string text = Text(page);
+    for (const std::string& list : Matches(text, "-o ([a-z_.]+=[^ `]+)")) {
+      seen.merge(Matches("," + list, ",([a-z_.]+)="));
+    }
+    seen.merge(Matches(text, "`([a-z_.]+) ?= ?[^`]*`"));
+  }
+  EXPECT_GT(seen.size(), 5u);
+  // A control write's own, an argument of Python, and a placeholder.
+  const std::set<std::string> others = {"epoch", "shuffle", "key"};
+  for (const std::string& key : seen) {
+    EXPECT_TRUE(others.count(key) > 0 || FindOption(key) != nullptr) << key;
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
