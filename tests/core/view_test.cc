@@ -254,7 +254,8 @@ TEST(ViewTest, FixedEpochsRepeatForEver) {
   for (const EntryId name : fixture.Files()) {
     shown.push_back(view->FixedBinding(Epoch(uint64_t{1} << 50))->Shown(name));
   }
-  for (uint64_t epoch = 0; epoch < 40; ++epoch) view->FixedBinding(Epoch(epoch));
+  for (uint64_t epoch = 0; epoch < 40; ++epoch)
+    view->FixedBinding(Epoch(epoch));
   size_t i = 0;
   for (const EntryId name : fixture.Files()) {
     EXPECT_EQ(view->FixedBinding(Epoch(uint64_t{1} << 50))->Shown(name),
@@ -270,7 +271,13 @@ TEST(ViewTest, SuspendsSubstitutionWhenNamesAreLeftOut) {
   std::vector<EntryId> names = fixture.Files();
   names.resize(380);
   milliseconds now{0};
-  for (int pass = 0; pass < 8; ++pass) Pass(*view, names, now, random);
+  for (int pass = 0; pass < 8; ++pass) {
+    std::set<EntryId> samples;
+    for (const auto& [name, sample] : Pass(*view, names, now, random)) {
+      samples.insert(sample);
+    }
+    EXPECT_EQ(samples.size(), names.size()) << "pass " << pass;
+  }
   EXPECT_TRUE(view->EpochStatus().suspended);
   for (const EntryId name : fixture.Files()) {
     EXPECT_EQ(view->Lookup(name).shown, name);

@@ -21,7 +21,7 @@ def test_names_that_are_never_opened_suspend_substitution(mounts, folder):
     warnings = str(mount.status()["warnings"] + mount.view()["warnings"])
     assert "client-side split suspected" in warnings
     mount.next_epoch()
-    assert mount.view()["substitute"] is False
+    assert mount.view()["substitute"] == "never"
     assert trees.contents(mount.path) == files
 
 
@@ -33,4 +33,4 @@ def test_a_job_that_reads_everything_is_not_suspected(mounts, folder):
         mount.client("read_names.py", mount.path, number,
                      *sorted(trees.contents(source)))
     assert mount.status()["warnings"] == mount.view()["warnings"] == []
-    assert mount.view()["substitute"] is True
+    assert mount.view()["substitute"] == "directory"

@@ -28,7 +28,7 @@ def ctl(*arguments, **kwargs):
 
 def test_status_in_one_line_and_as_json(mount):
     line = ctl("status", mount.path).stdout.splitlines()[0]
-    for word in ("lirs", "epoch 0", "names move", "warnings"):
+    for word in ("lirs", "epoch 0", "labels", "warnings"):
         assert word in line
     status = json.loads(ctl("status", "--json", mount.path).stdout)
     assert status["views"][0]["policy"] == "lirs"
