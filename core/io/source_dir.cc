@@ -20,7 +20,7 @@ constexpr int kAlways = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 constexpr int kWriting = O_CREAT | O_TRUNC | O_APPEND;
 // What one openat2 takes; longer paths are walked in pieces of whole
 // components (a component has at most 255 bytes).
-constexpr size_t kPiece = PATH_MAX - NAME_MAX - 2;
+constexpr size_t kPathPiece = PATH_MAX - NAME_MAX - 2;
 constexpr int kAgainLimit = 64;  // openat2's EAGAIN: a rename raced with it
 
 int Openat2(int dir, const char* path, int flags) {
@@ -133,7 +133,7 @@ int SourceDir::Resolve(const std::string& path, int flags) const {
   UniqueFd walked;
   size_t begin = 0;
   while (path.size() - begin >= PATH_MAX) {
-    size_t slash = path.rfind('/', begin + kPiece);
+    size_t slash = path.rfind('/', begin + kPathPiece);
     if (slash == std::string::npos || slash < begin) return -ENAMETOOLONG;
     int next = ResolveShort(walked.valid() ? walked.get() : fd(),
                             path.substr(begin, slash - begin).c_str(),
