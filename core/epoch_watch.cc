@@ -22,6 +22,21 @@ EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
   suspicion_ = std::make_unique<SplitSuspicion>(suspicion);
 }
 
+bool EpochWatch::TakeLookup(SampleId sample, uint32_t reader) {
+  const bool looked_up = !looked_up_.Set(sample.value());
+  hidden_readers_ = hidden_readers_ || reader == 0;
+  if (!listed_ || reader == 0) return looked_up;
+  if (readers_.contains(reader)) return true;
+  if (readers_.size() < kMostReaders) readers_.insert(reader);
+  return looked_up;
+}
+
+void EpochWatch::NoteListed() {
+  if (listed_) return;
+  listed_ = true;
+  readers_.clear();
+}
+
 EpochWatch::Seen EpochWatch::NoteOpen(const Open& open) {
   Seen seen;
   if (detector_ == nullptr) {
@@ -55,6 +70,7 @@ void EpochWatch::Signal() {
 
 void EpochWatch::BeginEpoch() {
   looked_up_.ClearAll();
+  listed_ = false;
   opened_.ClearAll();
   opened_count_ = 0;
   rereads_ = 0;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/config.h"
 #include "core/epoch_detector.h"
 #include "core/name_bits.h"
@@ -37,8 +38,15 @@ class EpochWatch {
   EpochWatch(const Options& options, ReaderFamilies& families);
 
   void NoteLookup(SampleId sample) { looked_up_.Set(sample.value()); }
-  // False once for a sample that was not looked up in this epoch.
-  bool TakeLookup(SampleId sample) { return !looked_up_.Set(sample.value()); }
+  // Whether thread `reader` (0 = hidden) opens what a name shows in this
+  // epoch: the sample was looked up in it; or names were bound by a listing
+  // and this thread has opened before since, so that it walked to the file
+  // after the kernel was told. False once a sample.
+  bool TakeLookup(SampleId sample, uint32_t reader);
+  // From now on names may be bound by a listing.
+  void NoteListed();
+  // Whether that helps: every reader can be told from the others.
+  bool may_list() const { return !hidden_readers_; }
 
   struct Open {
     SampleId name;  // numbered by its own sample
@@ -69,11 +77,18 @@ class EpochWatch {
   std::vector<uint64_t> OpenedBefore() const;
 
  private:
+  static constexpr size_t kMostReaders = 4096;
+
   // Constant after construction.
   const Options options_;
   ReaderFamilies& families_;
 
   NameBits looked_up_;
+  bool listed_ = false;
+  bool hidden_readers_ = false;
+  // Threads that opened since names are bound by a listing; at most
+  // kMostReaders, the others prove themselves by lookups.
+  absl::flat_hash_set<uint32_t> readers_;
   NameBits opened_;  // used without a detector, which counts for itself
   uint64_t opened_count_ = 0;
   uint64_t rereads_ = 0;

@@ -27,6 +27,8 @@ constexpr Row kCounters[] = {
     {"shufflefs_epoch_switches_total", "times that names were bound anew"},
     {"shufflefs_pinned_files_total",
      "files whose pages were kept across an epoch switch"},
+    {"shufflefs_primed_names_total",
+     "names bound by a listing after an epoch switch"},
 };
 static_assert(std::size(kCounters) == static_cast<size_t>(Counter::kCount));
 

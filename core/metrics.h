@@ -26,6 +26,7 @@ enum class Counter : int {
   kStaleOpens,
   kEpochSwitches,
   kPinnedFiles,
+  kPrimedNames,
   kCount
 };
 

@@ -39,6 +39,7 @@ View::View(Parts parts)
       families_(parts.families),
       ledger_(parts.ledger),
       rebound_(std::move(parts.rebound)),
+      settled_(std::move(parts.settled)),
       sees_opens_(parts.sees_opens) {
   MutexLock lock(mu_);
   setup_ = std::move(parts.setup);
@@ -102,7 +103,7 @@ View::Found View::Lookup(EntryId name) {
 
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
                              std::chrono::milliseconds now) {
-  bool rebound = false;
+  uint64_t begun = 0;
   {
     MutexLock lock(mu_);
     read_ = true;
@@ -112,30 +113,20 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     const SampleId sample = grouping.sample(file);
     // Looked up in an older epoch, opened in this one: the kernel is to look
     // again, once; who has no name to look up is served the second time.
-    if (!watch_->TakeLookup(sample)) return OpenVerdict::kStale;
-    rebound = Count(sample, pid, now);
+    const uint32_t reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
+    if (!watch_->TakeLookup(sample, reader)) return OpenVerdict::kStale;
+    if (Count(sample, reader, now)) begun = begun_;
   }
-  if (rebound) rebound_(/*were_fixed=*/false);
+  if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
   return OpenVerdict::kServe;
 }
 
-void View::NoteConsumed(SampleId sample) {
-  if (ledger_ == nullptr) return;
-  Note(ledger_->Consumed(static_cast<uint8_t>(id_), sample.value()));
-}
-
-void View::Note(const absl::Status& done) {
-  if (done.ok() || ledger_failed_) return;
-  ledger_failed_ = true;  // say it once, not at every open
-  Log(LogLevel::kError, absl::StrCat("ledger: ", done.message(),
-                                     "; what was consumed is not recorded"));
-}
-
-bool View::Count(SampleId sample, int32_t pid, std::chrono::milliseconds now) {
+bool View::Count(SampleId sample, uint32_t reader,
+                 std::chrono::milliseconds now) {
   EpochWatch::Open open;
   open.name = binding_->NameOfSample(sample);
   open.group = setup_->dataset->grouping().group_of(open.name);
-  open.reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
+  open.reader = reader;
   open.now = now;
   const EpochWatch::Seen seen = watch_->NoteOpen(open);
   const EpochOutcome& outcome = seen.outcome;
@@ -193,14 +184,6 @@ void View::Hold(const EpochOutcome& outcome) {
   NoteSeen();
 }
 
-// The opens that showed the new epoch had begun belong to it.
-void View::NoteSeen() {
-  if (watch_ == nullptr) return;
-  for (const uint64_t name : watch_->OpenedBefore()) {
-    NoteConsumed(binding_->ShownSample(SampleId(name)));
-  }
-}
-
 void View::Begin(Boundary boundary) {
   if (pending_ != nullptr) {
     // No key that decides which samples there are can change while mounted,
@@ -225,6 +208,8 @@ void View::Begin(Boundary boundary) {
       std::make_shared<const Plan>(setup_->dataset, setup_->policy,
                                    setup_->config.seed, epoch_),
       *std::move(carried), waiting_ || !suspended_.empty());
+  ++begun_;
+  if (first) told_ = begun_;  // nobody was given a name yet
   looked_ = read_ = false;
   if (counts_opens() && watch_ != nullptr &&
       watch_->options() == WatchOptions()) {
@@ -256,67 +241,29 @@ void View::MakeWatch() {
   watch_ = std::make_unique<EpochWatch>(WatchOptions(), *families_);
 }
 
-LedgerEpoch View::LedgerRecord() const {
-  LedgerEpoch record;
-  record.view = static_cast<uint8_t>(id_);
-  record.view_path = setup_->config.path;
-  record.names = setup_->dataset->grouping().sample_count();
-  record.fingerprint = setup_->dataset->catalogue().fingerprint();
-  record.epoch = epoch_;
-  record.binding = binding_->epoch();
-  record.seed = setup_->config.seed;
-  const absl::string_view policy = setup_->policy->name();
-  record.policy.assign(policy.data(), policy.size());
-  record.options_hash = OptionsHash(setup_->config);
-  record.substitute = setup_->config.substitute;
-  record.identity = binding_->identity();
-  record.carried = binding_->carried().pairs();
-  return record;
-}
-
-bool View::Resume(LedgerState last) {
-  // What the configuration asks for now, in the shape of a record; the epoch
-  // goes on only if it would bind the same names to the same samples.
-  const LedgerEpoch& then = last.begin;
-  const absl::string_view policy = setup_->policy->name();
-  if (then.fingerprint != setup_->dataset->catalogue().fingerprint() ||
-      then.names != setup_->dataset->grouping().sample_count() ||
-      then.seed != setup_->config.seed ||
-      absl::string_view(then.policy) != policy ||
-      then.options_hash != OptionsHash(setup_->config) ||
-      then.substitute != setup_->config.substitute) {
-    return false;
-  }
-  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);
-  if (!carried.ok()) return false;
-  binding_ = std::make_shared<const Binding>(
-      std::make_shared<const Plan>(setup_->dataset, setup_->policy,
-                                   setup_->config.seed, then.binding),
-      *std::move(carried), then.identity);
-  epoch_ = then.epoch;
-  waiting_ = false;
-  // Whether something was read is not known without opens: in doubt it was,
-  // and a switch waits for the boundary.
-  read_ = ever_read_ = !counts_opens() || last.consumed.size() > 0;
-  MakeWatch();
-  if (watch_ != nullptr) {
-    std::vector<uint64_t> names;
-    const Binding& binding = *binding_;
-    last.consumed.ForEach([&](uint64_t sample) {
-      names.push_back(binding.NameOfSample(SampleId(sample)).value());
-    });
-    watch_->Restore(names);
-  }
-  if (then.view == id_) return true;
-  last.begin.view = static_cast<uint8_t>(id_);  // the views' order has changed
-  Note(ledger_->Continue(last));
-  return true;
-}
-
 void View::NoteRead() {
   MutexLock lock(mu_);
   read_ = true;
   ever_read_ = true;
+}
+
+bool View::BindByListing() {
+  MutexLock lock(mu_);
+  if (told_ != begun_ || (watch_ != nullptr && !watch_->may_list())) {
+    return false;
+  }
+  looked_ = true;
+  if (watch_ != nullptr) watch_->NoteListed();
+  return true;
+}
+
+void View::TellKernel(bool were_fixed, uint64_t begun) {
+  rebound_(were_fixed);
+  {
+    MutexLock lock(mu_);
+    told_ = std::max(told_, begun);
+  }
+  if (settled_) settled_();
 }
 
 bool View::NothingWasRead() const {
@@ -340,6 +287,7 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
 
 void View::Install(Prepared prepared) {
   bool were_fixed = false;
+  uint64_t begun = 0;
   {
     MutexLock lock(mu_);
     were_fixed = !setup_->rebinds();
@@ -354,8 +302,9 @@ void View::Install(Prepared prepared) {
       boundary.epoch = request.set_epoch.value_or(Epoch(epoch_.value() + 1));
     }
     Begin(std::move(boundary));
+    begun = begun_;
   }
-  rebound_(were_fixed);
+  TellKernel(were_fixed, begun);
 }
 
 ViewConfig View::config() const {

@@ -62,6 +62,8 @@ class View {
     // call that caused it returns: the kernel must look names up again.
     // `were_fixed`: until now it was allowed to believe them for life.
     std::function<void(bool were_fixed)> rebound;
+    // Called after that: names may be bound by listings. May be empty.
+    std::function<void()> settled;
     bool sees_opens = true;
     // Something was read before the catalogue was ready: the policy begins
     // at the next boundary.
@@ -96,6 +98,10 @@ class View {
   OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now);
   // A READ of one of its files reached the daemon.
   void NoteRead();
+  // A listing is about to bind names, without a Lookup of each. False where
+  // it must not: the kernel was not yet told of the last switch, or an open of
+  // a listed name could not be told from one of an older epoch.
+  bool BindByListing();
 
   // A control write in two steps, so that several views change together or
   // not at all. Prepare may take seconds and changes nothing; errors: as
@@ -131,7 +137,7 @@ class View {
   bool Resume(LedgerState last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts an open; true when names were bound anew.
-  bool Count(SampleId sample, int32_t pid, std::chrono::milliseconds now)
+  bool Count(SampleId sample, uint32_t reader, std::chrono::milliseconds now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Suspend(Suspicion suspicion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Note(const absl::Status& appended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -139,6 +145,8 @@ class View {
   void NoteSeen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool counts_opens() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool NothingWasRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Names were bound anew for the `begun`-th time.
+  void TellKernel(bool were_fixed, uint64_t begun) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Constant after construction.
   const uint32_t id_;
@@ -148,6 +156,7 @@ class View {
   ReaderFamilies* const families_;
   Ledger* const ledger_;
   const std::function<void(bool)> rebound_;
+  const std::function<void()> settled_;
   const bool sees_opens_;
 
   mutable Mutex mu_;
@@ -156,6 +165,8 @@ class View {
   std::shared_ptr<const Binding> binding_ ABSL_GUARDED_BY(mu_);
   // Null unless opens are seen and what a name shows depends on the epoch.
   std::unique_ptr<EpochWatch> watch_ ABSL_GUARDED_BY(mu_);
+  uint64_t begun_ ABSL_GUARDED_BY(mu_) = 0;  // bindings made
+  uint64_t told_ ABSL_GUARDED_BY(mu_) = 0;   // the last the kernel heard of
   Epoch epoch_ ABSL_GUARDED_BY(mu_){0};  // counts held boundaries too
   std::string verdict_ ABSL_GUARDED_BY(mu_);
   std::string hold_reason_ ABSL_GUARDED_BY(mu_);

@@ -34,8 +34,10 @@ Filesystem::Filesystem(const Parts& parts)
 void Filesystem::Begin(std::unique_ptr<Space> space,
                        bool kernel_knows_epochs) {
   space_owner_ = std::move(space);
+  if (kernel_knows_epochs) primer_.Begin(*space_owner_);
   tree_owner_ = std::make_unique<Tree>(*space_owner_,
-                                       kernel_knows_epochs ? kForLife : 0);
+                                       kernel_knows_epochs ? kForLife : 0,
+                                       kernel_knows_epochs ? &primer_ : nullptr);
   control_dir_.SetSpace(space_owner_.get(), tree_owner_.get());
   parts_.control->SetSpace(space_owner_.get());
   tree_.store(tree_owner_.get(), std::memory_order_release);
@@ -143,14 +145,14 @@ absl::StatusOr<std::string> Filesystem::ReadLink(uint64_t nodeid) {
 }
 
 absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(
-    uint64_t nodeid) {
+    uint64_t nodeid, int32_t pid) {
   Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kControlDir) return control_dir_.OpenDir(node);
   if (node.kind == NodeKind::kPinDir) return pins_.List(node);
   if (const absl::optional<Node> dir = Translate(node)) node = *dir;
   Tree* tree = tree_.load(std::memory_order_acquire);
   if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
-    return tree->OpenDir(node);
+    return tree->OpenDir(node, primer_.IsPriming(pid));
   }
   return pass_.List(node.kind == NodeKind::kPassThrough ? node.id : 0);
 }
@@ -176,7 +178,7 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
     if (view != nullptr &&
         view->Open(file, pid, Now()) == View::OpenVerdict::kStale) {
       parts_.metrics->Add(Counter::kStaleOpens);
-      return ErrnoStatus(ESTALE, "the name was bound anew");
+      return OpenReply{.stale = true};
     }
   }
   return OpenReply{.keep_cache = node.kind != NodeKind::kPassThrough};

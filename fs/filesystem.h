@@ -25,6 +25,7 @@
 #include "fs/node_id.h"
 #include "fs/pass_through.h"
 #include "fs/pins.h"
+#include "fs/primer.h"
 #include "fs/reply_types.h"
 #include "fs/space.h"
 #include "fs/tree.h"
@@ -58,7 +59,8 @@ class Filesystem {
   // Truncating a control file is allowed and changes nothing; all else EROFS.
   absl::StatusOr<NodeReply> SetAttributes(uint64_t nodeid, bool only_size);
   absl::StatusOr<std::string> ReadLink(uint64_t nodeid);
-  absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(uint64_t nodeid);
+  absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(uint64_t nodeid,
+                                                     int32_t pid);
   // `pid`: the opening thread, 0 if hidden.
   absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
   absl::StatusOr<size_t> Read(uint64_t nodeid, uint64_t offset,
@@ -69,6 +71,7 @@ class Filesystem {
   absl::StatusOr<struct statvfs> StatFs();
 
   Pins& pins() { return pins_; }
+  Primer& primer() { return primer_; }
 
  private:
   absl::StatusOr<NodeReply> LookupPassThrough(uint32_t parent,
@@ -84,6 +87,7 @@ class Filesystem {
   PassThrough pass_;
   ControlDir control_dir_;
   Pins pins_;
+  Primer primer_;
   std::atomic<const Space*> space_{nullptr};
   std::atomic<Tree*> tree_{nullptr};
 

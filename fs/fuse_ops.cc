@@ -74,8 +74,8 @@ void Open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   const absl::StatusOr<OpenReply> reply =
       Fs(req).Open(ino, info->flags, fuse_req_ctx(req)->pid);
   if (!reply.ok()) return ReplyError(req, "open", reply.status());
-  if (reply->unseen) {
-    fuse_reply_err(req, ENOSYS);
+  if (reply->stale || reply->unseen) {
+    fuse_reply_err(req, reply->stale ? ESTALE : ENOSYS);
     return;
   }
   info->keep_cache = reply->keep_cache;
@@ -105,7 +105,8 @@ void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size,
 }
 
 void OpenDir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
-  absl::StatusOr<std::unique_ptr<DirHandle>> dir = Fs(req).OpenDir(ino);
+  absl::StatusOr<std::unique_ptr<DirHandle>> dir =
+      Fs(req).OpenDir(ino, fuse_req_ctx(req)->pid);
   if (!dir.ok()) return ReplyError(req, "opendir", dir.status());
   info->fh = reinterpret_cast<uint64_t>(dir->release());
   fuse_reply_open(req, info);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/pins.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "core/io/unique_fd.h"
+#include "fs/take_up.h"
 
 namespace shufflefs {
 namespace {
@@ -80,28 +79,12 @@ struct stat Pins::DirStat(Node node, uid_t owner) {
 }
 
 size_t WalkPins(const std::string& mountpoint, const std::string& name) {
-  const int fd = open(absl::StrCat(mountpoint, "/", name).c_str(),
-                      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  DIR* dir = fdopendir(fd);
-  if (dir == nullptr) {
-    close(fd);
-    return 0;
-  }
+  const UniqueFd fd(open(absl::StrCat(mountpoint, "/", name).c_str(),
+                         O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return 0;
+  TakeUp take_up(fd.get());
   size_t files = 0;
-  int64_t batch_end = 0;
-  while (const dirent* entry = readdir(dir)) {
-    ++files;
-    // The kernel takes dentries up from a listing only while it sees lookups
-    // beside it; one lookup a batch (a stat that the batch did not bring)
-    // keeps it doing so.
-    if (entry->d_off - batch_end >= 16) {
-      batch_end = entry->d_off;
-      struct stat st;
-      fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW);
-    }
-  }
-  closedir(dir);
+  while (const absl::optional<size_t> batch = take_up.Next()) files += *batch;
   return files;
 }
 

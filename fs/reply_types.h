@@ -21,6 +21,7 @@ struct NodeReply {
 };
 
 struct OpenReply {
+  bool stale = false;       // answer ESTALE: look the name up again
   bool unseen = false;      // answer ENOSYS: never ask again on this mount
   bool keep_cache = true;   // what the kernel cached is still right
 };

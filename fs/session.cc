@@ -21,6 +21,7 @@
 #include "core/status.h"
 #include "core/thread.h"
 #include "fs/fuse_ops.h"
+#include "fs/request_loop.h"
 
 namespace shufflefs {
 namespace {
@@ -68,6 +69,7 @@ class FuseSession : public Session {
   bool WaitForKernel() override;
   bool kernel_knows_epochs() const override { return knows_epochs_; }
   void NamesChanged(bool were_fixed) override;
+  void NamesSettled() override;
   void RaiseReadAhead() override;
   void Stop() override {
     fuse_session_exit(session_);
@@ -85,6 +87,7 @@ class FuseSession : public Session {
   const Options options_;
   FuseContext context_;
   fuse_session* session_ = nullptr;
+  std::unique_ptr<RequestLoop> loop_;
 
   // Self-synchronised.
   std::atomic<bool> knows_epochs_{false};
@@ -118,6 +121,13 @@ absl::Status FuseSession::Start() {
     return absl::UnavailableError(
         absl::StrCat("cannot mount at ", options_.mountpoint));
   }
+  RequestLoop::Options loop;
+  loop.session = session_;
+  // Until there is a catalogue, names are looked up in the source.
+  loop.answers_quickly = [this] {
+    return context_.filesystem->space() != nullptr;
+  };
+  loop_ = std::make_unique<RequestLoop>(std::move(loop));
   return absl::OkStatus();
 }
 
@@ -127,10 +137,7 @@ absl::Status FuseSession::Run() {
   }
   std::jthread notices = StartThread(
       "sfs-notify", [this](std::stop_token stop) { Notify(stop); });
-  fuse_loop_config* config = fuse_loop_cfg_create();
-  fuse_loop_cfg_set_clone_fd(config, 0);
-  const int result = fuse_session_loop_mt(session_, config);
-  fuse_loop_cfg_destroy(config);
+  const absl::Status result = loop_->Run();
   {
     MutexLock lock(mu_);
     ended_ = true;
@@ -139,8 +146,7 @@ absl::Status FuseSession::Run() {
   }
   fuse_session_unmount(session_);
   fuse_remove_signal_handlers(session_);
-  if (result < 0) return ErrnoStatus(-result, "request loop");
-  return absl::OkStatus();
+  return result;
 }
 
 void FuseSession::Initialised(uint32_t proto_minor) {
@@ -158,16 +164,29 @@ bool FuseSession::WaitForKernel() {
 
 void FuseSession::NamesChanged(bool were_fixed) {
   context_.metrics->Add(Counter::kEpochSwitches);
+  loop_->LetOthersServe();  // what follows asks the kernel, which asks us
   if (!knows_epochs_) {
     if (were_fixed) TakeNamesBack();
     return;
   }
   KeepPages();
-  const NotifyHeader header;
-  if (write(fuse_session_fd(session_), &header, sizeof(header)) < 0) {
-    Log(LogLevel::kError, absl::StrCat("epoch switch: the kernel refused: ",
-                                       ErrnoStatus(errno, "").message()));
-  }
+  Primer& primer = context_.filesystem->primer();
+  primer.Switch([this] {
+    const NotifyHeader header;
+    if (write(fuse_session_fd(session_), &header, sizeof(header)) < 0) {
+      Log(LogLevel::kError, absl::StrCat("epoch switch: the kernel refused: ",
+                                         ErrnoStatus(errno, "").message()));
+    }
+  });
+}
+
+void FuseSession::NamesSettled() {
+  if (!knows_epochs_) return;
+  Later([this] {
+    context_.metrics->Add(
+        Counter::kPrimedNames,
+        context_.filesystem->primer().Prime(options_.mountpoint));
+  });
 }
 
 // Invalidating a directory's name takes all names below it that are not in

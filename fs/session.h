@@ -12,7 +12,7 @@
 
 namespace shufflefs {
 
-// Threads: Run serves on the caller's thread and libfuse's workers; the other
+// Threads: Run waits on the caller's thread, a RequestLoop serves; the other
 // methods may be called from any thread once Mount returned.
 class Session {
  public:
@@ -44,6 +44,9 @@ class Session {
   // which could be believed are to be so no more: they are taken back, name
   // by name of the root, before this returns.
   virtual void NamesChanged(bool were_fixed) = 0;
+  // After NamesChanged: takes the names in use up anew, on a thread of its
+  // own, before they are looked up one by one.
+  virtual void NamesSettled() = 0;
   // As root, allows reads ahead of up to 1 MiB; the kernel's default for
   // FUSE is 128 KiB. Call after WaitForKernel.
   virtual void RaiseReadAhead() = 0;

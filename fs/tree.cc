@@ -38,8 +38,8 @@ absl::Status NoSuchName() { return ErrnoStatus(ENOENT, "no such name"); }
 
 }  // namespace
 
-Tree::Tree(const Space& space, double rebind_seconds)
-    : space_(space), rebind_seconds_(rebind_seconds) {}
+Tree::Tree(const Space& space, double rebind_seconds, Primer* primer)
+    : space_(space), rebind_seconds_(rebind_seconds), primer_(primer) {}
 
 absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name) {
   switch (parent.kind) {
@@ -69,6 +69,7 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name) {
   if (view == nullptr) return Reply(node, kForLife);
   const View::Found found = view->Lookup(*entry);
   node.id = found.shown.value();
+  if (found.rebinds && primer_ != nullptr) primer_->NoteLookup(dir);
   return Reply(node, found.rebinds ? rebind_seconds_ : kForLife);
 }
 
@@ -177,16 +178,17 @@ Epoch Tree::EpochOf(uint32_t slot) const {
   return slot < epochs_.size() ? epochs_[slot] : Epoch(0);
 }
 
-absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node) const {
+absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node,
+                                                         bool binds) const {
   switch (node.kind) {
     case NodeKind::kLiveDir: {
       const DirId dir(node.id);
-      const View* view = space_.view_of(dir);
+      View* view = space_.view_of(dir);
       if (const View* ranked = space_.ranked_at(dir)) {
         return MakeRankedDir(space_, *ranked, ranked->binding());
       }
       if (view == nullptr) return MakeSourceDir(space_, dir);
-      return MakeLiveDir(space_, *view, dir);
+      return MakeLiveDir(space_, *view, dir, binds && view->BindByListing());
     }
     case NodeKind::kFixedDir:
       return MakeFixedDir(

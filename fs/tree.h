@@ -17,6 +17,7 @@
 #include "core/types.h"
 #include "fs/dir_handle.h"
 #include "fs/node_id.h"
+#include "fs/primer.h"
 #include "fs/reply_types.h"
 #include "fs/space.h"
 
@@ -24,10 +25,12 @@ namespace shufflefs {
 
 // Thread-safe. `rebind_seconds` is how long the kernel may believe a name
 // that shows another sample in the next epoch: for life where it knows epochs
-// (FUSE_NOTIFY_INC_EPOCH), else 0.
+// (FUSE_NOTIFY_INC_EPOCH), else 0. `primer` is told of lookups of such names;
+// null: nobody is.
 class Tree {
  public:
-  Tree(const Space& space, double rebind_seconds);  // space outlives it
+  // `space` and `primer` outlive the tree.
+  Tree(const Space& space, double rebind_seconds, Primer* primer);
 
   // Errors: NotFound (ENOENT), ENOTDIR.
   absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name);
@@ -35,7 +38,9 @@ class Tree {
   // The entry behind a file node; REQUIRES a file kind.
   EntryId Entry(Node node) const { return EntryId(node.id); }
 
-  absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(Node node) const;
+  // `binds`: listing the directory binds its names (the primer's).
+  absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(Node node,
+                                                     bool binds) const;
 
   // The root of a fixed epoch's tree or ranked directory.
   absl::StatusOr<NodeReply> FixedRoot(const View& view, Epoch epoch,
@@ -56,6 +61,7 @@ class Tree {
   // Constant after construction.
   const Space& space_;
   const double rebind_seconds_;
+  Primer* const primer_;
 
   mutable Mutex mu_;
   std::vector<Epoch> epochs_ ABSL_GUARDED_BY(mu_);  // by slot

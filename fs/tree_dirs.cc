@@ -28,6 +28,13 @@ void HideBehindControl(DirId dir, DirEntry& out) {
   if (dir == DirId(0) && out.name == kControlName) out.name.clear();
 }
 
+Node LiveNode(const Catalogue& catalogue, EntryId shown) {
+  if (catalogue.kind(shown) == EntryKind::kDirectory) {
+    return Node{NodeKind::kLiveDir, 0, 0, catalogue.as_dir(shown).value()};
+  }
+  return Node{NodeKind::kLiveFile, 0, 0, shown.value()};
+}
+
 class SourceOrderDir : public DirHandle {
  public:
   SourceOrderDir(const Catalogue& catalogue, DirId dir)
@@ -39,11 +46,7 @@ class SourceOrderDir : public DirHandle {
     const EntryId entry = catalogue_.in_source_order(dir_, k);
     Describe(catalogue_, entry, entry, out);
     HideBehindControl(dir_, out);
-    const bool is_dir = catalogue_.kind(entry) == EntryKind::kDirectory;
-    out.nodeid =
-        PackNode(is_dir ? Node{NodeKind::kLiveDir, 0, 0,
-                               catalogue_.as_dir(entry).value()}
-                        : Node{NodeKind::kLiveFile, 0, 0, entry.value()});
+    out.nodeid = PackNode(LiveNode(catalogue_, entry));
     return true;
   }
 
@@ -54,14 +57,16 @@ class SourceOrderDir : public DirHandle {
 
 // A directory of a view in the order of one epoch. Live: names that may
 // rebind are listed unbound (nodeid 0), so that a reply which is overtaken by
-// an epoch switch cannot plant an old binding.
+// an epoch switch cannot plant an old binding; but for the primer, which
+// cannot be overtaken (`binds`).
 class EpochDir : public DirHandle {
  public:
   EpochDir(const Catalogue& catalogue, std::shared_ptr<const Binding> binding,
-           Node node)
+           Node node, bool binds)
       : catalogue_(catalogue),
         listing_(std::move(binding), DirId(node.id)),
-        node_(node) {}
+        node_(node),
+        binds_(binds) {}
   bool Get(uint64_t offset, DirEntry& out) const override {
     if (DotEntry(offset, catalogue_.dir_attributes(DirId(node_.id)).ino, out)) {
       return true;
@@ -69,7 +74,9 @@ class EpochDir : public DirHandle {
     const uint64_t k = offset - 2;
     if (k >= listing_.size()) return false;
     const EntryId entry = listing_.At(k);
-    Describe(catalogue_, entry, listing_.binding().Shown(entry), out);
+    const EntryId shown = listing_.binding().Shown(entry);
+    Describe(catalogue_, entry, shown, out);
+    if (binds_) out.nodeid = PackNode(LiveNode(catalogue_, shown));
     if (node_.kind == NodeKind::kLiveDir) {
       HideBehindControl(DirId(node_.id), out);
     }
@@ -86,6 +93,7 @@ class EpochDir : public DirHandle {
   const Catalogue& catalogue_;
   const Listing listing_;
   const Node node_;
+  const bool binds_;
 };
 
 class RankedDir : public DirHandle {
@@ -144,17 +152,17 @@ std::unique_ptr<DirHandle> MakeSourceDir(const Space& space, DirId dir) {
 }
 
 std::unique_ptr<DirHandle> MakeLiveDir(const Space& space, const View& view,
-                                       DirId dir) {
+                                       DirId dir, bool binds) {
   return std::make_unique<EpochDir>(
       space.catalogue(), view.binding(),
-      Node{NodeKind::kLiveDir, 0, 0, dir.value()});
+      Node{NodeKind::kLiveDir, 0, 0, dir.value()}, binds);
 }
 
 std::unique_ptr<DirHandle> MakeFixedDir(const Space& space,
                                         std::shared_ptr<const Binding> binding,
                                         Node node) {
   return std::make_unique<EpochDir>(space.catalogue(), std::move(binding),
-                                    node);
+                                    node, /*binds=*/false);
 }
 
 std::unique_ptr<DirHandle> MakeRankedDir(

@@ -15,9 +15,10 @@ namespace shufflefs {
 
 // A directory outside of every view: the source's order.
 std::unique_ptr<DirHandle> MakeSourceDir(const Space& space, DirId dir);
-// A directory of a live view, in the live epoch's order.
+// A directory of a live view, in the live epoch's order. `binds`: listing it
+// with attributes binds its names (the primer's handles only).
 std::unique_ptr<DirHandle> MakeLiveDir(const Space& space, const View& view,
-                                       DirId dir);
+                                       DirId dir, bool binds);
 // A directory below epoch/<n>/tree; `node` names it.
 std::unique_ptr<DirHandle> MakeFixedDir(const Space& space,
                                         std::shared_ptr<const Binding> binding,

@@ -118,6 +118,7 @@ IndexerParts Mount::Indexer() {
   parts.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);
   };
+  parts.settled = [this] { session_->NamesSettled(); };
   parts.progress = [this](uint64_t entries) {
     control_.SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
   };

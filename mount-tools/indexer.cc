@@ -106,6 +106,7 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     view.families = parts.families;
     view.ledger = parts.ledger;
     view.rebound = parts.rebound;
+    view.settled = parts.settled;
     view.sees_opens = sees_opens;
     view.wait_for_boundary = something_was_read;
     views.push_back(std::make_unique<View>(std::move(view)));

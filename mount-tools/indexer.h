@@ -27,6 +27,7 @@ struct IndexerParts {
   Ledger* ledger = nullptr;
   ReaderFamilies* families = nullptr;
   std::function<void(bool were_fixed)> rebound;
+  std::function<void()> settled;
   // Called now and then with the entries found so far.
   std::function<void(uint64_t entries)> progress;
 };

@@ -94,6 +94,59 @@ TEST(ViewTest, SendsAnOpenOfAnOlderBindingBackOnce) {
             View::OpenVerdict::kServe);
 }
 
+// What a listing bound, a thread may open once it has opened before: then it
+// walked to the name after the kernel was told of the epoch.
+TEST(ViewTest, AnOpenOfAListedNameIsBelievedOfAThreadThatOpenedSince) {
+  ViewFixture fixture(1, 100);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  const std::vector<EntryId> files = fixture.Files();
+  const int32_t pid = getpid();
+  const milliseconds now{0};
+  using Verdict = View::OpenVerdict;
+  EXPECT_EQ(view->Open(files[0], pid, now), Verdict::kStale);
+  ASSERT_TRUE(view->BindByListing());
+  EXPECT_EQ(view->Open(files[1], pid, now), Verdict::kStale);
+  EXPECT_EQ(view->Open(files[2], pid, now), Verdict::kServe);
+  EXPECT_EQ(view->Open(files[3], pid + 1, now), Verdict::kStale);
+  EXPECT_EQ(view->Open(files[4], pid + 1, now), Verdict::kServe);
+
+  ControlRequest request;
+  request.config = view->config();
+  request.next_epoch = true;
+  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Open(files[5], pid, now), Verdict::kStale);
+  EXPECT_EQ(view->Open(files[6], pid, now), Verdict::kStale);
+  ASSERT_TRUE(view->BindByListing());
+  EXPECT_EQ(view->Open(files[7], pid, now), Verdict::kStale);
+  EXPECT_EQ(view->Open(files[8], pid, now), Verdict::kServe);
+  // Readers that cannot be told apart prove every name by a lookup.
+  EXPECT_EQ(view->Open(files[9], 0, now), Verdict::kStale);
+  EXPECT_FALSE(view->BindByListing());
+}
+
+TEST(ViewTest, BindsNothingByListingBeforeTheKernelWasTold) {
+  ViewFixture fixture(1, 100);
+  View::Parts parts;
+  parts.setup = fixture.Setup(ViewFixture::Config("lirs"));
+  parts.source = fixture.source.get();
+  parts.resolver = testing_support::ByName();
+  parts.families = &fixture.families;
+  View* view = nullptr;
+  bool early = true;
+  bool settled = false;
+  parts.rebound = [&](bool) { early = view->BindByListing(); };
+  parts.settled = [&] { settled = view->BindByListing(); };
+  View live(std::move(parts));
+  view = &live;
+  EXPECT_TRUE(live.BindByListing());
+  ControlRequest request;
+  request.config = live.config();
+  request.next_epoch = true;
+  live.Install(*live.Prepare(request));
+  EXPECT_FALSE(early);
+  EXPECT_TRUE(settled);
+}
+
 TEST(ViewTest, APolicySwitchWaitsForTheBoundaryOnceSomethingWasRead) {
   ViewFixture fixture(2, 50);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));

@@ -68,8 +68,10 @@ class ViewModel {
       CheckFixed(Epoch(Draw(8)));
     } else if (what < 980) {
       CheckListing(DirId(static_cast<uint32_t>(Draw(catalogue_->dir_count()))));
+    } else if (what < 984) {
+      TakeUpNames();
     } else if (what < 990) {
-      Write(what < 985);
+      Write(what < 987);
     } else if (what < 995) {
       ReplaceReader();
     } else if (what < 997) {
@@ -179,6 +181,16 @@ class ViewModel {
     return found.shown;
   }
 
+  // The kernel takes some names up from a listing.
+  void TakeUpNames() {
+    if (!view_->BindByListing()) return;
+    expected_->OnListing();
+    const std::shared_ptr<const Binding> binding = view_->binding();
+    for (const EntryId name : files_) {
+      if (Draw(3) != 0) dentries_[name] = binding->Shown(name);
+    }
+  }
+
   // As the kernel does it: by a known name where there is one, and after
   // ESTALE once more with a lookup.
   void OpenByName(Reader& reader) {
@@ -203,7 +215,7 @@ class ViewModel {
   }
 
   View::OpenVerdict Open(EntryId file, uint32_t pid) {
-    const View::OpenVerdict expected = expected_->OnOpen(file);
+    const View::OpenVerdict expected = expected_->OnOpen(file, pid);
     const int before = rebound_;
     const uint64_t held = view_->EpochStatus().held;
     const View::OpenVerdict verdict =
@@ -235,7 +247,9 @@ class ViewModel {
     }
     // Names that never move again would show what they carry for ever.
     EXPECT_EQ(has_opened, view_->setup()->rebinds());
-    if (!has_opened) EXPECT_TRUE(carried.empty());
+    if (!has_opened) {
+      EXPECT_TRUE(carried.empty());
+    }
     dentries_.clear();  // the kernel was told
     expected_->OnRebind(carried, status.suspended);
   }

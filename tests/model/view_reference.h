@@ -117,11 +117,21 @@ class ViewReference {
     return {shown, true};
   }
 
-  // What an OPEN of `file` is answered with.
-  View::OpenVerdict OnOpen(EntryId file) {
+  // A listing binds names from now on.
+  void OnListing() {
+    looked_ = true;
+    if (!listed_) openers_.clear();
+    listed_ = true;
+  }
+
+  // What an OPEN of `file` by thread `pid` is answered with.
+  View::OpenVerdict OnOpen(EntryId file, uint32_t pid) {
     read_ = true;
     if (!watching() || !is_sample(file)) return View::OpenVerdict::kServe;
-    if (fresh_.insert(SampleOf(file)).second) return View::OpenVerdict::kStale;
+    const bool unknown = fresh_.insert(SampleOf(file)).second;
+    const bool walked_since =
+        listed_ && pid != 0 && !openers_.insert(pid).second;
+    if (unknown && !walked_since) return View::OpenVerdict::kStale;
     opened_.insert(NameOf(file));
     return View::OpenVerdict::kServe;
   }
@@ -163,6 +173,7 @@ class ViewReference {
     pending_ = nullptr;
     waiting_ = held_ = suspended_ = false;
     fresh_.clear();
+    listed_ = false;
   }
 
   uint64_t SampleOf(EntryId file) const {
@@ -186,6 +197,7 @@ class ViewReference {
     waiting_ = held_ = false;
     read_ = looked_ = false;
     fresh_.clear();
+    listed_ = false;
     NextEpochOpens();
     Bind(carried, suspended_);
   }
@@ -213,6 +225,8 @@ class ViewReference {
   bool looked_ = false;
   bool ever_read_ = false;
   std::set<uint64_t> fresh_;   // samples looked up since the boundary
+  bool listed_ = false;
+  std::set<uint32_t> openers_;  // threads that opened since the listing
   std::set<uint64_t> opened_;  // names, by number
   std::set<uint64_t> opened_before_;
 };

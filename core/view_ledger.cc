@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a view writes to its ledger, and how it goes on from there.
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/log.h"
+#include "core/view.h"
+
+namespace shufflefs {
+
+void View::NoteConsumed(SampleId sample) {
+  if (ledger_ == nullptr) return;
+  Note(ledger_->Consumed(static_cast<uint8_t>(id_), sample.value()));
+}
+
+void View::Note(const absl::Status& done) {
+  if (done.ok() || ledger_failed_) return;
+  ledger_failed_ = true;  // say it once, not at every open
+  Log(LogLevel::kError, absl::StrCat("ledger: ", done.message(),
+                                     "; what was consumed is not recorded"));
+}
+
+// The opens that showed the new epoch had begun belong to it.
+void View::NoteSeen() {
+  if (watch_ == nullptr) return;
+  for (const uint64_t name : watch_->OpenedBefore()) {
+    NoteConsumed(binding_->ShownSample(SampleId(name)));
+  }
+}
+
+LedgerEpoch View::LedgerRecord() const {
+  LedgerEpoch record;
+  record.view = static_cast<uint8_t>(id_);
+  record.view_path = setup_->config.path;
+  record.names = setup_->dataset->grouping().sample_count();
+  record.fingerprint = setup_->dataset->catalogue().fingerprint();
+  record.epoch = epoch_;
+  record.binding = binding_->epoch();
+  record.seed = setup_->config.seed;
+  const absl::string_view policy = setup_->policy->name();
+  record.policy.assign(policy.data(), policy.size());
+  record.options_hash = OptionsHash(setup_->config);
+  record.substitute = setup_->config.substitute;
+  record.identity = binding_->identity();
+  record.carried = binding_->carried().pairs();
+  return record;
+}
+
+bool View::Resume(LedgerState last) {
+  // What the configuration asks for now, in the shape of a record; the epoch
+  // goes on only if it would bind the same names to the same samples.
+  const LedgerEpoch& then = last.begin;
+  const absl::string_view policy = setup_->policy->name();
+  if (then.fingerprint != setup_->dataset->catalogue().fingerprint() ||
+      then.names != setup_->dataset->grouping().sample_count() ||
+      then.seed != setup_->config.seed ||
+      absl::string_view(then.policy) != policy ||
+      then.options_hash != OptionsHash(setup_->config) ||
+      then.substitute != setup_->config.substitute) {
+    return false;
+  }
+  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);
+  if (!carried.ok()) return false;
+  binding_ = std::make_shared<const Binding>(
+      std::make_shared<const Plan>(setup_->dataset, setup_->policy,
+                                   setup_->config.seed, then.binding),
+      *std::move(carried), then.identity);
+  epoch_ = then.epoch;
+  waiting_ = false;
+  // Whether something was read is not known without opens: in doubt it was,
+  // and a switch waits for the boundary.
+  read_ = ever_read_ = !counts_opens() || last.consumed.size() > 0;
+  MakeWatch();
+  if (watch_ != nullptr) {
+    std::vector<uint64_t> names;
+    const Binding& binding = *binding_;
+    last.consumed.ForEach([&](uint64_t sample) {
+      names.push_back(binding.NameOfSample(SampleId(sample)).value());
+    });
+    watch_->Restore(names);
+  }
+  if (then.view == id_) return true;
+  last.begin.view = static_cast<uint8_t>(id_);  // the views' order has changed
+  Note(ledger_->Continue(last));
+  return true;
+}
+
+}  // namespace shufflefs
