@@ -171,9 +171,12 @@ bool RequestLoop::IsQuick(const fuse_buf& request) const {
     case FUSE_BATCH_FORGET:
     case FUSE_RELEASE:
     case FUSE_RELEASEDIR:
+    case FUSE_IOCTL:  // Python asks each file whether it is a terminal
       return true;
     case FUSE_LOOKUP:
     case FUSE_GETATTR:
+    case FUSE_GETXATTR:
+    case FUSE_LISTXATTR:
     case FUSE_OPEN:
     case FUSE_OPENDIR:
     case FUSE_READDIR:
