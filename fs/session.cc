@@ -21,6 +21,7 @@
 #include "core/status.h"
 #include "core/thread.h"
 #include "fs/fuse_ops.h"
+#include "fs/node_id.h"
 #include "fs/request_loop.h"
 
 namespace shufflefs {
@@ -190,17 +191,23 @@ void FuseSession::NamesSettled() {
 }
 
 // Invalidating a directory's name takes all names below it that are not in
-// use.
+// use, which is quick. Those of open files stay, and are found again with the
+// directory; so each file's name is taken by itself, too.
 void FuseSession::TakeNamesBack() {
   const Space* space = context_.filesystem->space();
   if (space == nullptr) return;
   const Catalogue& catalogue = space->catalogue();
-  for (uint32_t k = 0; k < catalogue.dir_size(DirId(0)); ++k) {
-    const absl::string_view name =
-        catalogue.name(catalogue.in_source_order(DirId(0), k));
-    const std::string text(name.data(), name.size());
-    fuse_lowlevel_notify_inval_entry(session_, FUSE_ROOT_ID, text.c_str(),
-                                     text.size());
+  for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
+    const DirId dir(d);
+    const uint64_t parent = PackNode(Node{NodeKind::kLiveDir, 0, 0, d});
+    for (uint32_t k = 0; k < catalogue.dir_size(dir); ++k) {
+      const EntryId entry = catalogue.in_source_order(dir, k);
+      if (d != 0 && catalogue.kind(entry) == EntryKind::kDirectory) continue;
+      const absl::string_view name = catalogue.name(entry);
+      const std::string text(name.data(), name.size());
+      fuse_lowlevel_notify_inval_entry(session_, parent, text.c_str(),
+                                       text.size());
+    }
   }
 }
 

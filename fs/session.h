@@ -41,8 +41,8 @@ class Session {
   // Names were bound anew: keeps the pages of files that were read, and makes
   // the kernel look every name up again. Where it knows no epochs, names that
   // may rebind are not believed anyway; but `were_fixed` says that names
-  // which could be believed are to be so no more: they are taken back, name
-  // by name of the root, before this returns.
+  // which could be believed are to be so no more: they are taken back, one by
+  // one, before this returns.
   virtual void NamesChanged(bool were_fixed) = 0;
   // After NamesChanged: takes the names in use up anew, on a thread of its
   // own, before they are looked up one by one.

@@ -84,3 +84,22 @@ def test_the_new_policy_is_the_one_a_fresh_mount_would_have(mounts, folder):
                             "epoch.start": 4})
     assert trees.contents(mount.path) == trees.contents(fresh.path)
     assert mount.view()["epoch"] == fresh.view()["epoch"] == 4
+
+
+def test_names_of_open_files_move_too_on_a_kernel_without_epochs(
+        mounts, folder, monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_KERNEL_EPOCHS", "no")
+    source = trees.class_folders(folder / "source")
+    mount = mounts(source, {**LIRS, "policy": "native",
+                            "epoch.advance": "manual"})
+    names = sorted(trees.contents(mount.path))
+    held = [open(mount.path / name, "rb") for name in names]
+    assert mount.write_control('policy = "lirs"\nepoch = "next"\n') is None
+    rows = [line.split("\t") for line in mount.read("order").splitlines()]
+    assert sum(name != sample for _, name, sample in rows) > len(names) / 2
+    for _, name, sample in rows:
+        assert ((mount.path / name).read_bytes()
+                == (source / sample).read_bytes()), name
+    for name, file in zip(names, held):
+        with file:
+            assert file.read() == (source / name).read_bytes()
