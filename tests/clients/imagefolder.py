@@ -19,9 +19,9 @@ from torchvision import datasets
 class Named(Dataset):
     """A stock ImageFolder whose items also tell their name."""
 
-    def __init__(self, root):
+    def __init__(self, root, twice=False):
         self.inner = datasets.ImageFolder(root)
-        self.root = root
+        self.root, self.twice = root, twice
 
     def __len__(self):
         return len(self.inner)
@@ -30,6 +30,8 @@ class Named(Dataset):
         image, label = self.inner[index]
         name = os.path.relpath(self.inner.samples[index][0], self.root)
         digest = hashlib.sha256(image.tobytes()).hexdigest()[:16]
+        if self.twice and self.inner[index][0].tobytes() != image.tobytes():
+            raise ValueError(f"{name}: two opens, two contents")
         return name, digest, self.inner.classes[label]
 
 
@@ -40,12 +42,14 @@ def main():
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--persistent", action="store_true")
     parser.add_argument("--drop-last", action="store_true")
+    parser.add_argument("--twice", action="store_true",
+                        help="open each file twice, as some decoders do")
     parser.add_argument("--sorted", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
-    loader = DataLoader(Named(args.root), batch_size=16,
+    loader = DataLoader(Named(args.root, args.twice), batch_size=16,
                         shuffle=not args.sorted, num_workers=args.workers,
                         persistent_workers=args.persistent,
                         drop_last=args.drop_last, collate_fn=list)

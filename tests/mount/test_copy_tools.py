@@ -100,16 +100,23 @@ def test_md5sum_checks_within_an_epoch(mounts, source, folder):
     assert shown == sorted(line.split()[0] for line in real.splitlines())
 
 
+@pytest.mark.parametrize("prefix", [[], ["setsid", "--wait"]],
+                         ids=["one script", "typed"])
 def test_tools_one_after_the_other_cross_epochs_unharmed(mounts, source,
-                                                         folder):
+                                                         folder, prefix):
     """Each of them is a pass of its own to a view that advances by itself."""
     mount = mounts(source, POLICIES["auto advance"])
     for number in range(3):
         copy = folder / f"copy{number}"
-        quietly(["cp", "-a", mount.path, copy])
+        quietly([*prefix, "cp", "-a", mount.path, copy])
         check_copy(copy, source)
-        quietly(["tar", "-C", mount.path, "-cf", folder / "all.tar", "."])
+        quietly([*prefix, "tar", "-C", mount.path, "-cf", folder / "all.tar",
+                 "."])
         packed = folder / f"tar{number}"
         packed.mkdir()
         quietly(["tar", "-C", packed, "-xf", folder / "all.tar"])
         check_copy(packed, source)
+        synced = folder / f"rsync{number}"
+        quietly([*prefix, "rsync", "-a", f"{mount.path}/", synced])
+        check_copy(synced, source)
+    assert mount.view()["epoch"] > 0

@@ -63,9 +63,10 @@ def test_each_epoch_is_the_source_and_no_two_are_alike(mounts, source,
     assert mount.view()["warnings"] == []
 
 
-def test_persistent_workers(mounts, source):
+@pytest.mark.parametrize("flag", ["--persistent", "--twice"])
+def test_other_ways_of_a_loader(mounts, source, flag):
     mount = mounts(source, AUTO)
-    epochs = epochs_of(mount, "--workers", 4, "--persistent")
+    epochs = epochs_of(mount, "--workers", 4, flag)
     check_epochs(epochs, pixels(source / "train"))
 
 
