@@ -135,7 +135,8 @@ bool RequestLoop::Receive(Pace& pace, fuse_buf& request) {
     const int got = fuse_session_receive_buf(options_.session, &request);
     if (got > 0) return true;
     if (got == -EINTR || got == -EAGAIN) continue;
-    End(got);  // 0: unmounted
+    // Unmounted; aborted where that came in the middle of a request.
+    End(got == -ECONNABORTED ? 0 : got);
   }
   return false;
 }
