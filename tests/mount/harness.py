@@ -200,10 +200,22 @@ class Mount:
         self.process.wait(timeout=30 * SLOWDOWN)
 
     def unmount(self):
-        """Unmounts, and holds the daemon to a clean exit."""
+        """Unmounts, and holds the daemon to a clean exit.
+
+        For a moment after an epoch switch the mount is busy: the daemon lists
+        its directories.
+        """
         unmount = (["umount"] if self.user.uid == 0 else
                    ["fusermount3", "-u"])
-        self.run([*unmount, self.path])
+        tries = []
+
+        def done():
+            tries.append(self.run([*unmount, self.path], check=False))
+            return (tries[-1].returncode == 0
+                    or "busy" not in tries[-1].stderr)
+
+        eventually(done, what="unmounting")
+        assert tries[-1].returncode == 0, tries[-1]
         self.expect_exit()
 
     def expect_exit(self):
