@@ -93,6 +93,9 @@ class FuseSession : public Session {
   // Self-synchronised.
   std::atomic<bool> knows_epochs_{false};
 
+  Mutex device_mu_;  // taken last
+  bool device_open_ ABSL_GUARDED_BY(device_mu_) = true;
+
   Mutex mu_;
   CondVar changed_;
   bool initialised_ ABSL_GUARDED_BY(mu_) = false;
@@ -145,6 +148,11 @@ absl::Status FuseSession::Run() {
     notices.request_stop();
     changed_.SignalAll();
   }
+  {
+    // Closed below; its number may then be another file's.
+    MutexLock lock(device_mu_);
+    device_open_ = false;
+  }
   fuse_session_unmount(session_);
   fuse_remove_signal_handlers(session_);
   return result;
@@ -174,6 +182,8 @@ void FuseSession::NamesChanged(bool were_fixed) {
   Primer& primer = context_.filesystem->primer();
   primer.Switch([this] {
     const NotifyHeader header;
+    MutexLock lock(device_mu_);
+    if (!device_open_) return;
     if (write(fuse_session_fd(session_), &header, sizeof(header)) < 0) {
       Log(LogLevel::kError, absl::StrCat("epoch switch: the kernel refused: ",
                                          ErrnoStatus(errno, "").message()));
