@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -20,22 +21,31 @@ std::string PassName(uint32_t pass) { return absl::StrCat(kPrefix, pass); }
 }  // namespace
 
 void Pins::NoteRead(EntryId file) {
-  MutexLock lock(mu_);
-  if (file.value() >= read_.size()) read_.resize(file.value() + 1);
-  if (read_[file.value()] || files_.size() == kLimit) return;
-  read_[file.value()] = true;
-  files_.push_back(file);
+  {
+    MutexLock lock(mu_);
+    const size_t id = file.value();
+    if (id >= known_.size()) {
+      known_.resize(id + 1);
+      waiting_.resize(id + 1);
+    }
+    if (waiting_[id] || (!known_[id] && known_count_ == kLimit)) return;
+    if (!known_[id]) ++known_count_;
+    known_[id] = waiting_[id] = true;
+    new_.push_back(file);
+    if (new_.size() != kBatch || !due_) return;
+  }
+  due_();
 }
 
-size_t Pins::size() const {
+std::string Pins::BeginPass() {
   MutexLock lock(mu_);
-  return files_.size();
-}
-
-std::string Pins::Renew(std::string& last) {
-  MutexLock lock(mu_);
-  last = pass_ == 0 ? "" : PassName(pass_);
-  pass_ = (pass_ + 1) % kSlotLimit;
+  if (new_.empty()) return "";
+  const auto begin = new_.end() -
+                     static_cast<std::ptrdiff_t>(std::min(kBatch, new_.size()));
+  files_.assign(begin, new_.end());
+  new_.erase(begin, new_.end());
+  for (const EntryId file : files_) waiting_[file.value()] = false;
+  pass_ = pass_ + 1 == kSlotLimit ? 1 : pass_ + 1;
   return PassName(pass_);
 }
 
@@ -49,7 +59,7 @@ absl::optional<Node> Pins::Pinned(Node dir, absl::string_view name) const {
   uint32_t id = 0;
   if (!absl::SimpleAtoi(name, &id)) return absl::nullopt;
   MutexLock lock(mu_);
-  if (dir.slot != pass_ || id >= read_.size() || !read_[id]) {
+  if (dir.slot != pass_ || id >= known_.size() || !known_[id]) {
     return absl::nullopt;
   }
   return Node{NodeKind::kLiveFile, 0, 0, id};

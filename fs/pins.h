@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the kernel's cached pages over an epoch switch. The kernel drops an
 // inode and its pages with its last dentry, and a switch takes the dentry of
-// every name that is bound anew. So before it, the daemon lists a hidden
-// directory that holds each file that was read once more: a second dentry an
-// inode. They are unused dentries, so memory pressure still reclaims them.
+// every name that is bound anew. So each file that was read gets a second
+// dentry, in a hidden directory that the daemon lists once and nobody ever
+// looks up again. They are unused dentries, so memory pressure still reclaims
+// them; a file that is then read from the source once more is pinned anew.
 #ifndef SHUFFLEFS_FS_PINS_H_
 #define SHUFFLEFS_FS_PINS_H_
 
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -24,19 +27,25 @@
 
 namespace shufflefs {
 
-// Thread-safe.
+// Thread-safe, but one pass at a time.
 class Pins {
  public:
-  // Files beyond this are not pinned: a switch must stay short, and what is
-  // read so widely rarely fits in memory.
+  // Files beyond this are not pinned: what is read so widely rarely fits in
+  // memory, and their inodes take about 1 KiB each.
   static constexpr size_t kLimit = 100000;
+  // Files of a pass, which takes about 2 ms. A switch waits for two at most:
+  // one that is under way and one of its own.
+  static constexpr size_t kBatch = 512;
 
+  // `due` is called on a reading thread, with no lock held. Before the first
+  // NoteRead.
+  void SetDue(std::function<void()> due) { due_ = std::move(due); }
+  // A READ of `file` reached the daemon, so the kernel has new pages of it.
   void NoteRead(EntryId file);
-  size_t size() const;
 
-  // Starts a new hidden directory with what was read so far and returns its
-  // name; the last one's name goes to `last` ("" if there was none).
-  std::string Renew(std::string& last);
+  // Starts a hidden directory with what was read last, at most kBatch files,
+  // and returns its name; "" where there is nothing.
+  std::string BeginPass();
 
   absl::optional<Node> Lookup(absl::string_view name) const;
   // The node that a name in the hidden directory pins.
@@ -45,9 +54,14 @@ class Pins {
   static struct stat DirStat(Node node, uid_t owner);
 
  private:
+  std::function<void()> due_;
+
   mutable Mutex mu_;
-  std::vector<bool> read_ ABSL_GUARDED_BY(mu_);  // by EntryId
-  std::vector<EntryId> files_ ABSL_GUARDED_BY(mu_);
+  std::vector<bool> waiting_ ABSL_GUARDED_BY(mu_);  // by EntryId: in new_
+  std::vector<bool> known_ ABSL_GUARDED_BY(mu_);    // ever in new_
+  size_t known_count_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<EntryId> new_ ABSL_GUARDED_BY(mu_);    // read, not yet pinned
+  std::vector<EntryId> files_ ABSL_GUARDED_BY(mu_);  // of this pass
   uint32_t pass_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

@@ -59,6 +59,7 @@ class FuseSession : public Session {
         fuse_lowlevel_notify_inval_inode(session_, nodeid, 0, 0);
       });
     };
+    context_.filesystem->pins().SetDue([this] { KeepPagesSoon(); });
     context_.initialised = [this](uint32_t minor) { Initialised(minor); };
   }
   ~FuseSession() override {
@@ -79,7 +80,9 @@ class FuseSession : public Session {
 
  private:
   void Initialised(uint32_t proto_minor);
-  void KeepPages();
+  // One pass of pins; false where nothing was left to pin.
+  bool KeepPages() ABSL_LOCKS_EXCLUDED(pin_mu_);
+  void KeepPagesSoon();
   void TakeNamesBack();
   void Later(std::function<void()> notify);
   void Notify(std::stop_token stop);
@@ -96,11 +99,13 @@ class FuseSession : public Session {
   Mutex device_mu_;  // taken last
   bool device_open_ ABSL_GUARDED_BY(device_mu_) = true;
 
+  // Held over a pass of pins, which other requests must answer.
+  Mutex pin_mu_;
+
   Mutex mu_;
   CondVar changed_;
   bool initialised_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
-  bool pinning_ ABSL_GUARDED_BY(mu_) = false;
   std::deque<std::function<void()>> notices_ ABSL_GUARDED_BY(mu_);
 };
 
@@ -178,7 +183,10 @@ void FuseSession::NamesChanged(bool were_fixed) {
     if (were_fixed) TakeNamesBack();
     return;
   }
+  // The rest follows behind the switch: an inode goes only when its old name
+  // is looked up anew.
   KeepPages();
+  KeepPagesSoon();
   Primer& primer = context_.filesystem->primer();
   primer.Switch([this] {
     const NotifyHeader header;
@@ -221,27 +229,22 @@ void FuseSession::TakeNamesBack() {
   }
 }
 
-void FuseSession::KeepPages() {
+bool FuseSession::KeepPages() {
+  MutexLock one_at_a_time(pin_mu_);
   Pins& pins = context_.filesystem->pins();
-  if (pins.size() == 0) return;
-  std::string last;
-  std::string name;
-  {
-    MutexLock lock(mu_);
-    if (pinning_) return;  // another switch is at it
-    pinning_ = true;
-    name = pins.Renew(last);
-  }
+  const std::string name = pins.BeginPass();
+  if (name.empty()) return false;
   context_.metrics->Add(Counter::kPinnedFiles,
                         WalkPins(options_.mountpoint, name));
-  if (!last.empty()) {
-    Later([this, last] {
-      fuse_lowlevel_notify_inval_entry(session_, FUSE_ROOT_ID, last.c_str(),
-                                       last.size());
-    });
-  }
-  MutexLock lock(mu_);
-  pinning_ = false;
+  return true;
+}
+
+void FuseSession::KeepPagesSoon() {
+  if (!knows_epochs_) return;
+  Later([this] {
+    while (KeepPages()) {
+    }
+  });
 }
 
 // Invalidations take locks that a reader may hold while it waits for a reply;
