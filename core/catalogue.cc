@@ -91,6 +91,12 @@ FileAttributes Catalogue::FromClass(uint32_t attr_class, uint64_t ino) const {
   return result;
 }
 
+Catalogue::Identity Catalogue::identity(EntryId entry) const {
+  const auto& shared = tables_.classes[tables_.attr_class[entry.value()]];
+  return Identity{ShownInode(tables_.ino[entry.value()], shared.device),
+                  static_cast<mode_t>(shared.mode & S_IFMT)};
+}
+
 FileAttributes Catalogue::attributes(EntryId entry) const {
   uint32_t i = entry.value();
   FileAttributes result = FromClass(tables_.attr_class[i], tables_.ino[i]);

@@ -60,6 +60,25 @@ class Catalogue {
   absl::string_view name(EntryId entry) const;  // any bytes but '/' and NUL
   EntryKind kind(EntryId entry) const;
   FileAttributes attributes(EntryId entry) const;
+  // What a listing tells of an entry: much less to look up than attributes.
+  struct Identity {
+    uint64_t ino = 0;
+    mode_t type = 0;  // S_IFREG, S_IFDIR, …
+  };
+  Identity identity(EntryId entry) const;
+  // For callers that look at many entries in random order: the memory that
+  // name() and identity() will read. Name first, its bytes a while later.
+  void PrefetchName(EntryId entry) const {
+    __builtin_prefetch(&tables_.name_offset[entry.value()]);
+    __builtin_prefetch(&tables_.parent[entry.value()]);
+  }
+  void PrefetchNameBytes(EntryId entry) const {
+    __builtin_prefetch(name(entry).data() - 1);
+  }
+  void PrefetchIdentity(EntryId entry) const {
+    __builtin_prefetch(&tables_.attr_class[entry.value()]);
+    __builtin_prefetch(&tables_.ino[entry.value()]);
+  }
   FileAttributes dir_attributes(DirId dir) const;  // works for the root too
   DirId parent(EntryId entry) const;               // directory that holds it
   DirId parent(DirId dir) const;                   // the root's is the root

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace shufflefs {
 
 struct DirEntry {
@@ -27,6 +29,12 @@ class DirHandle {
   // The entry at `offset`, 0 and 1 being "." and "..". False at the end. An
   // empty name is a gap: skip the offset.
   virtual bool Get(uint64_t offset, DirEntry& out) const = 0;
+  // Some in a row, from `offset` on; none only at the end.
+  virtual size_t GetBatch(uint64_t offset, absl::Span<DirEntry> out) const {
+    size_t got = 0;
+    while (got < out.size() && Get(offset + got, out[got])) ++got;
+    return got;
+  }
 };
 
 // A directory whose few entries were made when it was opened.

@@ -4,8 +4,10 @@
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "fs/dir_stream.h"
 #include "fs/fuse_reply.h"
 
 namespace shufflefs {
@@ -104,30 +106,34 @@ void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size,
   fuse_reply_write(req, size);
 }
 
+DirStream& Directory(const fuse_file_info* info) {
+  return *reinterpret_cast<DirStream*>(info->fh);
+}
+
 void OpenDir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   absl::StatusOr<std::unique_ptr<DirHandle>> dir =
       Fs(req).OpenDir(ino, fuse_req_ctx(req)->pid);
   if (!dir.ok()) return ReplyError(req, "opendir", dir.status());
-  info->fh = reinterpret_cast<uint64_t>(dir->release());
+  info->fh = reinterpret_cast<uint64_t>(new DirStream(*std::move(dir)));
   fuse_reply_open(req, info);
 }
 
 void ReadDir(fuse_req_t req, fuse_ino_t, size_t size, off_t offset,
              fuse_file_info* info) {
   Timer timer(req, Latency::kReaddir, Counter::kReaddirs);
-  ReplyDirectory(req, *reinterpret_cast<DirHandle*>(info->fh),
-                 DirRequest{size, static_cast<uint64_t>(offset), false});
+  Directory(info).Reply(
+      req, DirStream::Piece{size, static_cast<uint64_t>(offset), false});
 }
 
 void ReadDirPlus(fuse_req_t req, fuse_ino_t, size_t size, off_t offset,
                  fuse_file_info* info) {
   Timer timer(req, Latency::kReaddir, Counter::kReaddirs);
-  ReplyDirectory(req, *reinterpret_cast<DirHandle*>(info->fh),
-                 DirRequest{size, static_cast<uint64_t>(offset), true});
+  Directory(info).Reply(
+      req, DirStream::Piece{size, static_cast<uint64_t>(offset), true});
 }
 
 void ReleaseDir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
-  delete reinterpret_cast<DirHandle*>(info->fh);
+  delete &Directory(info);
   fuse_reply_err(req, 0);
 }
 

@@ -23,6 +23,8 @@ struct FuseContext {
   // Something tried to write to a file whose pages the kernel caches: they
   // may hold what was refused. Called on the request's thread.
   std::function<void(uint64_t nodeid)> write_refused;
+  // The calling thread, which answered its request, has more to do.
+  std::function<void()> let_others_serve;
   // The kernel's protocol is known; called once, from the INIT request.
   std::function<void(uint32_t proto_minor)> initialised;
 };

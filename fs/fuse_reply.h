@@ -15,16 +15,9 @@ FuseContext& Context(fuse_req_t req);
 
 void ReplyError(fuse_req_t req, const char* operation,
                 const absl::Status& status);
+fuse_entry_param EntryParam(const NodeReply& reply);
 void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
 void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
-
-struct DirRequest {
-  size_t bytes = 0;
-  uint64_t offset = 0;
-  bool plus = false;  // with attributes and nodeids
-};
-void ReplyDirectory(fuse_req_t req, const DirHandle& dir,
-                    const DirRequest& request);
 
 // Counts a request and the time until the end of its callback.
 class Timer {

@@ -59,6 +59,7 @@ class FuseSession : public Session {
         fuse_lowlevel_notify_inval_inode(session_, nodeid, 0, 0);
       });
     };
+    context_.let_others_serve = [this] { loop_->LetOthersServe(); };
     context_.filesystem->pins().SetDue([this] { KeepPagesSoon(); });
     context_.initialised = [this](uint32_t minor) { Initialised(minor); };
   }

@@ -2,6 +2,7 @@
 #include "fs/tree_dirs.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,14 @@ void Describe(const Catalogue& catalogue, EntryId name, EntryId shown,
               DirEntry& out) {
   const absl::string_view bytes = catalogue.name(name);
   out.name.assign(bytes.data(), bytes.size());
-  const FileAttributes attributes = catalogue.attributes(shown);
-  out.ino = attributes.ino;
-  out.type = attributes.mode & S_IFMT;
+  const Catalogue::Identity identity = catalogue.identity(shown);
+  out.ino = identity.ino;
+  out.type = identity.type;
   out.nodeid = 0;
 }
+
+// Most entries that are looked at together.
+constexpr size_t kMostTogether = 64;
 
 // What cannot be looked up is not listed either.
 void HideBehindControl(DirId dir, DirEntry& out) {
@@ -74,7 +78,38 @@ class EpochDir : public DirHandle {
     const uint64_t k = offset - 2;
     if (k >= listing_.size()) return false;
     const EntryId entry = listing_.At(k);
-    const EntryId shown = listing_.binding().Shown(entry);
+    Fill(entry, listing_.binding().Shown(entry), out);
+    return true;
+  }
+
+  // In steps, each over all entries: the rows that they touch lie far apart,
+  // and this way their cache misses overlap.
+  size_t GetBatch(uint64_t offset, absl::Span<DirEntry> out) const override {
+    if (offset < 2) return Get(offset, out[0]) ? 1 : 0;
+    const uint64_t from = offset - 2;
+    if (from >= listing_.size()) return 0;
+    const size_t count = std::min(
+        {out.size(), kMostTogether, static_cast<size_t>(listing_.size() - from)});
+    std::array<EntryId, kMostTogether> names;
+    std::array<EntryId, kMostTogether> shown;
+    const Grouping& grouping =
+        listing_.binding().plan().dataset().grouping();
+    for (size_t i = 0; i < count; ++i) {
+      names[i] = listing_.At(from + i);
+      catalogue_.PrefetchName(names[i]);
+      grouping.Prefetch(names[i]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      shown[i] = listing_.binding().Shown(names[i]);
+      catalogue_.PrefetchIdentity(shown[i]);
+      catalogue_.PrefetchNameBytes(names[i]);
+    }
+    for (size_t i = 0; i < count; ++i) Fill(names[i], shown[i], out[i]);
+    return count;
+  }
+
+ private:
+  void Fill(EntryId entry, EntryId shown, DirEntry& out) const {
     Describe(catalogue_, entry, shown, out);
     if (binds_) out.nodeid = PackNode(LiveNode(catalogue_, shown));
     if (node_.kind == NodeKind::kLiveDir) {
@@ -86,10 +121,8 @@ class EpochDir : public DirHandle {
       child.id = catalogue_.as_dir(entry).value();
       out.ino = PackNode(child);
     }
-    return true;
   }
 
- private:
   const Catalogue& catalogue_;
   const Listing listing_;
   const Node node_;
