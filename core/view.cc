@@ -47,7 +47,12 @@ View::View(Parts parts)
   if (ledger_ != nullptr) {
     absl::optional<LedgerState> last =
         ledger_->TakeLastState(setup_->config.path);
-    if (last && Resume(*std::move(last))) return;
+    if (last && Resume(*last)) return;
+    if (last && parts.running != nullptr) {
+      pending_ = std::exchange(setup_, std::move(parts.running));
+      if (Resume(*last)) return;
+      setup_ = std::exchange(pending_, nullptr);
+    }
   }
   Begin(Boundary{setup_->config.epoch_start, {}, ""});
 }

@@ -54,6 +54,9 @@ class View {
   struct Parts {
     uint32_t id = 0;  // in the ledger; the place among the mount's views
     std::shared_ptr<const ViewSetup> setup;
+    // Where a daemon ended while `setup` waited for the next boundary: what
+    // the ledger's epoch ran. Else null.
+    std::shared_ptr<const ViewSetup> running;
     const SourceDir* source = nullptr;  // outlives the view
     PolicyResolver resolver;
     ReaderFamilies* families = nullptr;  // outlives the view
@@ -74,7 +77,8 @@ class View {
     kStale,  // the name was bound anew since it was looked up: ESTALE, once
   };
 
-  // Continues the epoch that the ledger ends with, if it fits the setup.
+  // Continues the epoch that the ledger ends with, if it fits the setup; or
+  // if it fits the one that ran, and then the setup waits for the boundary.
   explicit View(Parts parts);
   View(const View&) = delete;
   View& operator=(const View&) = delete;
@@ -134,7 +138,7 @@ class View {
   EpochWatch::Options WatchOptions() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Resume(LedgerState last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Resume(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts an open; true when names were bound anew.
   bool Count(SampleId sample, uint32_t reader, std::chrono::milliseconds now)

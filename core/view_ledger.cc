@@ -47,7 +47,7 @@ LedgerEpoch View::LedgerRecord() const {
   return record;
 }
 
-bool View::Resume(LedgerState last) {
+bool View::Resume(LedgerState& last) {
   // What the configuration asks for now, in the shape of a record; the epoch
   // goes on only if it would bind the same names to the same samples.
   const LedgerEpoch& then = last.begin;

@@ -152,12 +152,25 @@ absl::Status ControlFiles::Write(ControlFile file, int view,
   } else {
     done = absl::InvalidArgumentError("token: needs one view");
   }
+  if (done.ok()) TellWritten();
   MutexLock lock(mu_);
   error_ = done.ok() ? "" : std::string(done.message());
   for (char& c : error_) {
     if (c == '\n') c = ' ';  // one line
   }
   return done;
+}
+
+void ControlFiles::TellWritten() {
+  if (!parts_.written) return;
+  MutexLock lock(written_mu_);
+  std::vector<ViewKeys> keys;
+  for (const View* view : Meant(-1)) {
+    // In this order: a boundary in between makes what was wanted run.
+    ViewConfig running = view->setup()->config;
+    keys.push_back(ViewKeys{std::move(running), view->config()});
+  }
+  parts_.written(keys);
 }
 
 absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,

@@ -40,6 +40,12 @@ struct ControlText {
   std::function<std::string(const MountConfig&, const ViewConfig&)> render;
 };
 
+// What a view runs, and what it is to run from the next boundary on.
+struct ViewKeys {
+  ViewConfig running;
+  ViewConfig wanted;
+};
+
 // Thread-safe. Render and Write may take as long as the policy's tables or a
 // regrouping of the dataset do.
 class ControlFiles {
@@ -49,6 +55,9 @@ class ControlFiles {
     std::string version;
     ControlText text;
     const Metrics* metrics = nullptr;  // outlives the object
+    // Called after each write that was taken, before it is answered, with all
+    // views; one call at a time. May be empty.
+    std::function<void(const std::vector<ViewKeys>&)> written;
   };
   explicit ControlFiles(Parts parts);
 
@@ -68,6 +77,7 @@ class ControlFiles {
   absl::Status WriteControl(const std::vector<View*>& views,
                             absl::string_view text);
   absl::Status WriteToken(View& view, absl::string_view text);
+  void TellWritten() ABSL_LOCKS_EXCLUDED(written_mu_, mu_);
   std::string RenderControl(int view) const;
   std::string RenderOrder(const View& view) const;
   std::string RenderToken(const View& view) const;
@@ -75,6 +85,10 @@ class ControlFiles {
 
   // Constant after construction.
   const Parts parts_;
+
+  // Keeps calls of `written` in the order of what they tell. Taken before
+  // mu_.
+  Mutex written_mu_;
 
   mutable Mutex mu_;
   const Space* space_ ABSL_GUARDED_BY(mu_) = nullptr;

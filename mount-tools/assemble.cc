@@ -11,6 +11,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/clock_wait.h"
@@ -26,6 +27,7 @@
 #include "fs/mount_point.h"
 #include "fs/session.h"
 #include "mount-tools/config_file.h"
+#include "mount-tools/control_memory.h"
 #include "mount-tools/control_text.h"
 #include "mount-tools/indexer.h"
 #include "mount-tools/ready_pipe.h"
@@ -38,9 +40,10 @@ namespace {
 // made; it goes in the reverse order.
 class Mount {
  public:
-  Mount(const MountConfig& config, SourceDir source, StateDir state,
+  Mount(ControlMemory memory, SourceDir source, StateDir state,
         std::unique_ptr<Ledger> ledger)
-      : config_(config),
+      : memory_(std::move(memory)),
+        config_(memory_.config()),
         source_(std::move(source)),
         state_(std::move(state)),
         ledger_(std::move(ledger)),
@@ -59,6 +62,7 @@ class Mount {
   absl::Status Index(std::stop_token stop);
   void TellUnreadable(const Catalogue& catalogue);
 
+  ControlMemory memory_;
   const MountConfig config_;
   const SourceDir source_;
   const StateDir state_;
@@ -79,6 +83,9 @@ ControlFiles::Parts Mount::ControlParts() {
     return ParseControl(text, current, &config_);
   };
   parts.text.render = EffectiveToml;
+  parts.written = [this](const std::vector<ViewKeys>& views) {
+    memory_.Keep(views);
+  };
   return parts;
 }
 
@@ -113,6 +120,7 @@ IndexerParts Mount::Indexer() {
   parts.config = &config_;
   parts.source = &source_;
   parts.state = &state_;
+  parts.running = &memory_.running();
   parts.ledger = ledger_.get();
   parts.families = &families_;
   parts.rebound = [this](bool were_fixed) {
@@ -173,6 +181,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   patience.request_stop();
   indexer.join();
   patience.join();
+  if (served.ok() && indexed.ok()) memory_.Forget();
   return served.ok() ? indexed : served;
 }
 
@@ -190,8 +199,9 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
   if (!ledger->cut().ok()) {
     Log(LogLevel::kWarning, ledger->cut().message());
   }
-  return std::make_unique<Mount>(config, std::move(source), std::move(state),
-                                 std::move(ledger));
+  ControlMemory memory = ControlMemory::Open(state.control_memory(), config);
+  return std::make_unique<Mount>(std::move(memory), std::move(source),
+                                 std::move(state), std::move(ledger));
 }
 
 int Complain(const absl::Status& status) {

@@ -101,6 +101,11 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     View::Parts view;
     view.id = views.size();
     view.setup = setup;
+    if (const auto& ran = (*parts.running)[view.id]) {
+      ASSIGN_OR_RETURN(view.running, MakeViewSetup(*ran, catalogue,
+                                                   *parts.source, resolver,
+                                                   setup.get()));
+    }
     view.source = parts.source;
     view.resolver = resolver;
     view.families = parts.families;

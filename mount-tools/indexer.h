@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "core/config.h"
 #include "core/io/source_dir.h"
 #include "core/ledger.h"
@@ -24,6 +25,9 @@ struct IndexerParts {
   const MountConfig* config = nullptr;
   const SourceDir* source = nullptr;
   const StateDir* state = nullptr;
+  // What each view ran when a daemon ended before it could switch to its
+  // configuration; one a view.
+  const std::vector<absl::optional<ViewConfig>>* running = nullptr;
   Ledger* ledger = nullptr;
   ReaderFamilies* families = nullptr;
   std::function<void(bool were_fixed)> rebound;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state directory of a mount: catalogue, ledger, and a lock that one
-// daemon holds while it lives.
+// The state directory of a mount: catalogue, ledger, what was set through the
+// control file, and a lock that one daemon holds while it lives.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 #define SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 
@@ -24,6 +24,9 @@ inline std::string CataloguePath(const std::string& path) {
 inline std::string LedgerPath(const std::string& path) {
   return path + "/ledger";
 }
+inline std::string ControlMemoryPath(const std::string& path) {
+  return path + "/control.toml";
+}
 
 class StateDir {
  public:
@@ -34,6 +37,7 @@ class StateDir {
   const std::string& path() const { return path_; }
   std::string catalogue() const { return CataloguePath(path_); }
   std::string ledger() const { return LedgerPath(path_); }
+  std::string control_memory() const { return ControlMemoryPath(path_); }
 
  private:
   StateDir(std::string path, UniqueFd lock);

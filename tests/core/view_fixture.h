@@ -69,16 +69,21 @@ class ViewFixture {
     return *std::move(setup);
   }
 
-  std::unique_ptr<View> MakeView(const ViewConfig& config,
-                                 Ledger* ledger = nullptr,
-                                 bool sees_opens = true) {
+  View::Parts Parts(const ViewConfig& config) {
     View::Parts parts;
     parts.setup = Setup(config);
     parts.source = source.get();
     parts.resolver = ByName();
     parts.families = &families;
-    parts.ledger = ledger;
     parts.rebound = [this](bool) { ++rebound; };
+    return parts;
+  }
+
+  std::unique_ptr<View> MakeView(const ViewConfig& config,
+                                 Ledger* ledger = nullptr,
+                                 bool sees_opens = true) {
+    View::Parts parts = Parts(config);
+    parts.ledger = ledger;
     parts.sees_opens = sees_opens;
     return std::make_unique<View>(std::move(parts));
   }

@@ -233,6 +233,59 @@ TEST(ViewTest, AfterARestartASwitchStillWaitsForTheBoundary) {
   EXPECT_EQ(view->EpochStatus().state, "waiting");
 }
 
+TEST(ViewTest, AfterARestartASwitchThatWaitedWaitsOn) {
+  ViewFixture fixture(2, 50);
+  testing_support::TempTree state;
+  const ViewConfig old_config = ViewFixture::Config("lirs");
+  const ViewConfig new_config = ViewFixture::Config("window");
+  EntryId shown{0};
+  {
+    auto ledger = Ledger::Open(state.At("ledger"), {});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    const auto view = fixture.MakeView(old_config, ledger->get());
+    shown = OpenName(*view, fixture.Files()[0], milliseconds(1));
+    ControlRequest request;
+    request.config = new_config;
+    request.config_changed = true;
+    view->Install(*view->Prepare(request));
+  }
+  auto ledger = Ledger::Open(state.At("ledger"), {});
+  ASSERT_TRUE(ledger.ok()) << ledger.status();
+  View::Parts parts = fixture.Parts(new_config);
+  parts.running = fixture.Setup(old_config);
+  parts.ledger = ledger->get();
+  View view(std::move(parts));
+  EXPECT_EQ(view.setup()->policy->name(), "lirs");
+  EXPECT_EQ(view.config().policy, "window");
+  EXPECT_EQ(view.EpochStatus().state, "waiting");
+  EXPECT_EQ(*view.EpochStatus().consumed, 1u);
+  EXPECT_EQ(view.Lookup(fixture.Files()[0]).shown, shown);
+  ControlRequest next;
+  next.next_epoch = true;
+  view.Install(*view.Prepare(next));
+  EXPECT_EQ(view.setup()->policy->name(), "window");
+  EXPECT_EQ(view.EpochStatus().epoch, Epoch(1));
+}
+
+TEST(ViewTest, ASwitchThatHadHappenedWasNotWaitedFor) {
+  ViewFixture fixture(2, 50);
+  testing_support::TempTree state;
+  const ViewConfig new_config = ViewFixture::Config("window");
+  {
+    auto ledger = Ledger::Open(state.At("ledger"), {});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    fixture.MakeView(new_config, ledger->get());
+  }
+  auto ledger = Ledger::Open(state.At("ledger"), {});
+  ASSERT_TRUE(ledger.ok()) << ledger.status();
+  View::Parts parts = fixture.Parts(new_config);
+  parts.running = fixture.Setup(ViewFixture::Config("lirs"));
+  parts.ledger = ledger->get();
+  const View view(std::move(parts));
+  EXPECT_EQ(view.setup()->policy->name(), "window");
+  EXPECT_EQ(view.EpochStatus().state, "running");
+}
+
 TEST(ViewTest, AWrongPolicyChangesNothing) {
   ViewFixture fixture(2, 10);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));

@@ -79,6 +79,65 @@ def test_the_same_command_mounts_again_and_continues(
     assert trees.moved(before, mapping(mount)) > len(before) / 2
 
 
+# [S-3.12g] What was set through the control file survives a crash, and ends
+# with a clean unmount.
+@pytest.mark.parametrize("written", ["control", "token"])
+def test_keys_of_the_control_file_survive_a_crash(mounts, source, user,
+                                                  written):
+    mount = mounts(source, MANUAL, user=user)
+    if written == "control":
+        assert mount.write_control("seed = 6\nepoch = 4\n") is None
+    else:
+        fingerprint = mount.read("token").split()[0]
+        assert mount.write_control(f"{fingerprint} lirs 6 4 0\n",
+                                   file="token") is None
+    before = mapping(mount)
+    text = mount.read("control")
+    for _ in range(2):
+        mount.kill()
+        mount.start()
+        view = mount.view()
+        assert (view["seed"], view["epoch"]) == (6, 4)
+        assert mapping(mount) == before
+        assert mount.read("control") == text
+    said = "continuing with what was set through the control file: seed = 6"
+    assert mount.log().count(said + "\n") == 2, mount.log()
+    mount.unmount()
+    mount.start()
+    assert (mount.view()["seed"], mount.view()["epoch"]) == (0, 0)
+    assert mount.log().count(said) == 2
+
+
+def test_a_switch_that_waited_waits_on_after_a_crash(mounts, source, user):
+    mount = mounts(source, MANUAL, user=user)
+    mount.next_epoch()
+    before = mapping(mount)
+    assert mount.write_control('policy = "window"\n') is None
+    for _ in range(2):
+        view = mount.view()
+        assert (view["policy"], view["epoch"]) == ("lirs", 1)
+        assert view["epoch_state"] == "waiting"
+        assert mapping(mount) == before
+        mount.kill()
+        mount.start()
+    mount.next_epoch()
+    mount.kill()
+    mount.start()
+    view = mount.view()
+    assert (view["policy"], view["epoch"]) == ("window", 2)
+    assert view["epoch_state"] == "running"
+
+
+def test_another_command_line_rules_after_a_crash(mounts, source, user):
+    mount = mounts(source, MANUAL, user=user)
+    assert mount.write_control("seed = 6\n") is None
+    mount.kill()
+    mount.options["epoch.pad"] = 4
+    mount.start()
+    assert mount.view()["seed"] == 0
+    assert mount.log().count("the command line is another one\n") == 1
+
+
 # [S-3.12b] What was consumed stays consumed.
 def test_what_was_consumed_stays_consumed(mounts, source, user):
     mount = mounts(source, {**MANUAL, "open": "seen"}, user=user)

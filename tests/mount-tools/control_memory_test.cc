@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/control_memory.h"
+
+#include <filesystem>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mount-tools/option_table.h"
+#include "tests/mount-tools/temp_dir.h"
+
+namespace shufflefs {
+namespace {
+
+MountConfig TwoViews() {
+  MountConfig mount;
+  mount.source = "/data";
+  mount.mountpoint = "/mnt";
+  mount.views.resize(2);
+  mount.views[0].path = "train";
+  mount.views[0].policy = "lirs";
+  mount.views[1].path = "more";
+  return mount;
+}
+
+std::vector<ViewKeys> KeysOf(const MountConfig& mount) {
+  std::vector<ViewKeys> keys;
+  for (const ViewConfig& view : mount.views) {
+    keys.push_back(ViewKeys{view, view});
+  }
+  return keys;
+}
+
+class ControlMemoryTest : public testing::Test {
+ protected:
+  ControlMemory Open(const MountConfig& mount) const {
+    return ControlMemory::Open(path_, mount);
+  }
+  bool exists() const { return std::filesystem::exists(path_); }
+
+  TempDir dir_;
+  const std::string path_ = dir_.path() + "/control.toml";
+};
+
+TEST_F(ControlMemoryTest, WithoutAFileTheCommandLineRules) {
+  const ControlMemory memory = Open(TwoViews());
+  EXPECT_EQ(memory.config().views[0].policy, "lirs");
+  EXPECT_EQ(memory.config().source, "/data");
+  ASSERT_EQ(memory.running().size(), 2u);
+  EXPECT_FALSE(memory.running()[0].has_value());
+  EXPECT_FALSE(exists());
+}
+
+// Every key that can change while mounted, with a value that is not its
+// default.
+TEST_F(ControlMemoryTest, GivesBackEveryKeyThatCanChange) {
+  std::vector<ViewKeys> keys = KeysOf(TwoViews());
+  MountConfig none;
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, const char*>>{
+           {"policy", "window"},
+           {"seed", "18446744073709551615"},
+           {"epoch.advance", "manual"},
+           {"epoch.length", "77"},
+           {"epoch.pad", "3"},
+           {"epoch.double_open", "250ms"},
+           {"lirs.unit", "page"},
+           {"lirs.page", "64KiB"},
+           {"lirs.batch", "5"},
+           {"window.samples", "9"}}) {
+    ASSERT_TRUE(SetOption(key, value, none, keys[1].wanted).ok()) << key;
+  }
+  keys[1].running = keys[1].wanted;
+  Open(TwoViews()).Keep(keys);
+  const ControlMemory again = Open(TwoViews());
+  for (const Option& option : Options()) {
+    const std::string got = option.get(none, again.config().views[1]);
+    EXPECT_EQ(got, option.get(none, keys[1].wanted)) << option.key;
+    if (option.run_time) {
+      EXPECT_NE(got, option.get(none, ViewConfig())) << option.key;
+    }
+  }
+  EXPECT_EQ(again.config().views[0].policy, "lirs");
+  EXPECT_FALSE(again.running()[1].has_value());
+  EXPECT_TRUE(exists());
+}
+
+TEST_F(ControlMemoryTest, KnowsWhatRanBeforeASwitch) {
+  std::vector<ViewKeys> keys = KeysOf(TwoViews());
+  keys[0].wanted.seed = Seed(6);
+  Open(TwoViews()).Keep(keys);
+  const ControlMemory again = Open(TwoViews());
+  EXPECT_EQ(again.config().views[0].seed, Seed(6));
+  ASSERT_TRUE(again.running()[0].has_value());
+  EXPECT_EQ(again.running()[0]->seed, Seed(0));
+  EXPECT_EQ(again.running()[0]->path, "train");
+  EXPECT_FALSE(again.running()[1].has_value());
+}
+
+TEST_F(ControlMemoryTest, AnotherCommandLineRules) {
+  std::vector<ViewKeys> keys = KeysOf(TwoViews());
+  keys[0].wanted.seed = Seed(6);
+  Open(TwoViews()).Keep(keys);
+  MountConfig other = TwoViews();
+  other.views[1].seed = Seed(2);
+  EXPECT_EQ(Open(other).config().views[0].seed, Seed(0));
+  EXPECT_FALSE(exists());
+  EXPECT_EQ(Open(TwoViews()).config().views[0].seed, Seed(0));
+}
+
+TEST_F(ControlMemoryTest, IsGoneAfterACleanEndAndWhenKeysAreAsAskedFor) {
+  std::vector<ViewKeys> keys = KeysOf(TwoViews());
+  keys[0].wanted.seed = Seed(6);
+  ControlMemory memory = Open(TwoViews());
+  memory.Keep(keys);
+  ASSERT_TRUE(exists());
+  memory.Forget();
+  EXPECT_FALSE(exists());
+  memory.Keep(keys);
+  ASSERT_TRUE(exists());
+  memory.Keep(KeysOf(TwoViews()));
+  EXPECT_FALSE(exists());
+}
+
+TEST_F(ControlMemoryTest, WhatIsDamagedIsDropped) {
+  std::vector<ViewKeys> keys = KeysOf(TwoViews());
+  keys[0].wanted.seed = keys[0].running.seed = Seed(6);
+  Open(TwoViews()).Keep(keys);
+  const std::string whole = dir_.Read("control.toml");
+  const std::string seed = "seed = \"6\"";
+  ASSERT_NE(whole.find(seed), std::string::npos);
+  for (const char* wrong : {"seed = \"x\"", "state = \"/tmp\"", "sede = 1",
+                            "seed = ", "[[view]]", "policy = \"best\""}) {
+    std::string text = whole;
+    dir_.Write("control.toml",
+               text.replace(text.find(seed), seed.size(), wrong));
+    const ControlMemory memory = Open(TwoViews());
+    EXPECT_EQ(memory.config().views[0].seed, Seed(0)) << wrong;
+    EXPECT_EQ(memory.config().state, "") << wrong;
+    EXPECT_FALSE(exists()) << wrong;
+  }
+  for (size_t length = 0; length < whole.size(); length += 50) {
+    dir_.Write("control.toml", whole.substr(0, length));
+    const ControlMemory memory = Open(TwoViews());
+    EXPECT_EQ(memory.config().views[0].seed, Seed(0)) << length;
+  }
+  dir_.Write("control.toml", whole);
+  EXPECT_EQ(Open(TwoViews()).config().views[0].seed, Seed(6));
+}
+
+}  // namespace
+}  // namespace shufflefs
