@@ -29,6 +29,15 @@ Node DirNode(ControlDirId id, int view = 0, uint32_t slot = 0) {
   return Node{NodeKind::kControlDir, static_cast<uint8_t>(view), slot, id};
 }
 
+// The inode number of a control file, the same in each of its snapshots. No
+// node packs to it: snapshots have slot 0.
+uint64_t InodeOf(ControlFile file, int view) {
+  const bool of_mount = view < 0;
+  return PackNode(Node{NodeKind::kControlFile,
+                       static_cast<uint8_t>(of_mount ? 0 : view),
+                       of_mount ? 1u : 2u, static_cast<uint32_t>(file)});
+}
+
 absl::Status NoSuchFile() { return ErrnoStatus(ENOENT, "no such file"); }
 
 mode_t ModeOf(ControlFile file) {
@@ -149,6 +158,9 @@ struct stat ControlDir::DirStat(Node node) const {
 
 struct stat ControlDir::FileStat(Node node, const Snapshot& snapshot) const {
   struct stat st = DirStat(node);
+  // Not the snapshot's: tools such as cp look a file up twice and take
+  // another number for a file that was replaced.
+  st.st_ino = InodeOf(snapshot.file, snapshot.view);
   mode_t mode = ModeOf(snapshot.file);
   if (mode == 0600 && owner_.control_gid) {
     mode = 0660;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control directory `.shufflefs`: its directories, and its files as
 // snapshots. Each LOOKUP of a control file renders it anew under a new
-// nodeid, so size and content agree and a reader never sees two states.
+// nodeid, so size and content agree and a reader never sees two states. The
+// inode number is the file's, the same for all its snapshots.
 #ifndef SHUFFLEFS_FS_CONTROL_DIR_H_
 #define SHUFFLEFS_FS_CONTROL_DIR_H_
 

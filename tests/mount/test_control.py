@@ -81,6 +81,26 @@ def test_a_control_file_is_a_snapshot_for_its_reader(mount):
     assert mount.view()["epoch"] == 1
 
 
+def test_cp_copies_every_control_file(mount, folder):
+    """cp looks a file up twice and compares the inode numbers."""
+    numbers = {}
+    for name in sorted(FILES - {"epoch"}):
+        path = mount.control_dir / name
+        numbers[name] = path.stat().st_ino
+        mount.next_epoch()
+        done = mount.run(["cp", path, folder / name])
+        assert done.stderr == ""
+        with open(path) as file:
+            assert os.fstat(file.fileno()).st_ino == numbers[name]
+    assert len(set(numbers.values())) == len(numbers)
+    assert (folder / "order").read_text().count("\n") == mount.view()["samples"]
+    mount.run(["cp", mount.control_dir / "token", folder])
+    saved = mount.view()["epoch"]
+    mount.next_epoch()
+    mount.run(["cp", folder / "token", mount.control_dir])
+    assert mount.view()["epoch"] == saved
+
+
 def test_control_shows_the_effective_configuration_as_toml(mount):
     settings = tomllib.loads(mount.read("control"))
     assert settings["policy"] == "lirs" and settings["seed"] == 0
