@@ -2,6 +2,7 @@
 """shufflectl on a live mount."""
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -70,10 +71,42 @@ def test_verify_proves_a_read_through_epoch(mounts, source):
     assert result
 
 
-def test_umount(mount):
-    ctl("umount", mount.path)
+def test_umount(mounts, source, user):
+    """Also right after a switch, when the daemon lists the mount itself."""
+    trees.give_to(source, user)
+    mount = mounts(source, MANUAL, user=user)
+    for _ in range(5):
+        mount.client("digest_tree.py", mount.path)
+        mount.next_epoch()
+        ctl("umount", mount.path, user=user)
+        mount.expect_exit()
+        assert harness.mount_types(mount.path) == []
+        mount.start()
+
+
+# [S-3.12h] While a mount is busy, shufflectl umount tries again for as long
+# as --wait says.
+def test_umount_waits_for_a_busy_mount(mounts, source, user):
+    trees.give_to(source, user)
+    mount = mounts(source, MANUAL, user=user)
+    script = 'exec 3<"$0"; echo held; read _'
+    holder = subprocess.Popen(
+        harness.as_user(user, ["sh", "-c", script, mount.path / "train"]),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    done = ctl("umount", "--wait", "0s", mount.path, user=user, check=False)
+    assert done.returncode == 1 and "busy" in done.stderr
+    assert str(holder.pid) in done.stderr
+    waiting = subprocess.Popen(
+        harness.as_user(user, [harness.shufflectl(), "umount", "--wait",
+                               "1h", mount.path]),
+        stderr=subprocess.PIPE, text=True)
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(timeout=0.3)
+    holder.communicate("end\n")
+    assert waiting.wait(timeout=60 * harness.SLOWDOWN) == 0
+    assert waiting.stderr.read() == ""
     mount.expect_exit()
-    assert harness.mount_types(mount.path) == []
 
 
 def test_what_is_no_mount_is_said_so(folder):
