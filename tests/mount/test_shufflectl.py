@@ -2,6 +2,7 @@
 """shufflectl on a live mount."""
 import json
 import os
+import signal
 import subprocess
 
 import pytest
@@ -56,6 +57,27 @@ def test_policy_switches_with_its_keys(mount):
 
 def test_order_is_the_control_file(mount):
     assert ctl("order", mount.path).stdout == mount.read("order")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_closed_pipe_ends_it_quietly(mount, form):
+    """As `shufflectl order | head` closes it."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([harness.shufflectl(), "order", *form, mount.path],
+                          stdin=subprocess.DEVNULL, stdout=write_end,
+                          stderr=subprocess.PIPE, check=False)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
+
+
+def test_a_full_disk_is_an_error(mount):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([harness.shufflectl(), "order", mount.path],
+                              stdout=full, stderr=subprocess.PIPE, text=True,
+                              check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("shufflectl: cannot write the output")
 
 
 # [S-3.10c] The ledger proves each epoch that was counted.
