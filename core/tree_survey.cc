@@ -131,11 +131,15 @@ std::string TreeSurvey::Describe() const {
     if (total > Total(most)) most = static_cast<FileKind>(k);
     files += total;
   }
-  absl::string_view kind = NameOfKind(most);
-  return absl::StrCat(
+  std::string text = absl::StrCat(
       files, files == 1 ? " file" : " files", " in ", dirs_.size(),
-      dirs_.size() == 1 ? " directory" : " directories",
-      files == 0 ? "" : ", most of kind ", files == 0 ? "" : kind);
+      dirs_.size() == 1 ? " directory" : " directories");
+  if (files > 0) {
+    const bool every = Total(most) == files;
+    absl::StrAppend(&text, every ? ", all" : ", most", " of kind ",
+                    NameOfKind(most));
+  }
+  return text;
 }
 
 }  // namespace shufflefs

@@ -61,7 +61,7 @@ class TreeSurvey {
   // Whether a directory that is a validation split and holds files lies below
   // the root, beside it or beside a directory above it.
   bool HasValidationSplit() const;
-  // "60000 files in 10 directories, most of kind image".
+  // "60000 files in 10 directories, all of kind image".
   std::string Describe() const;
 
  private:

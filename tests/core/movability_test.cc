@@ -27,7 +27,7 @@ TEST(MovabilityTest, SaysWhatItFound) {
   Movability verdict = JudgeTree(tree);
   EXPECT_TRUE(verdict.moves);
   EXPECT_EQ(verdict.layout,
-            "2 class folders: 24 files in 2 directories, most of kind image");
+            "2 class folders: 24 files in 2 directories, all of kind image");
 }
 
 TEST(MovabilityTest, CountsEvenWhatMustStay) {
@@ -35,7 +35,10 @@ TEST(MovabilityTest, CountsEvenWhatMustStay) {
   tree.Files(Scattered("d/%d.tar", 0));
   Movability verdict = JudgeTree(tree);
   EXPECT_FALSE(verdict.moves);
-  EXPECT_EQ(verdict.layout, "12 files in 1 directory, most of kind container");
+  EXPECT_EQ(verdict.layout, "12 files in 1 directory, all of kind container");
+  tree.Files({"d/one.png"});
+  EXPECT_EQ(JudgeTree(tree).layout,
+            "13 files in 1 directory, most of kind container");
 }
 
 // [S-3.4b] One line names the file or the rule that decided.
