@@ -50,8 +50,11 @@ class BlockSequence {
   uint64_t SlotOf(uint64_t block) const { return permutation_.Inverse(block); }
   uint64_t SizeOf(uint64_t slot) const;  // samples
 
-  // Whether every block has one sample: then slots are positions.
-  bool singles() const { return slot_count() == sample_count_; }
+  // Whether every block has one sample: then slots are positions. True
+  // wherever blocks() is null.
+  bool singles() const {
+    return blocks_ == nullptr || slot_count() == sample_count_;
+  }
   const BlockMap* blocks() const { return blocks_; }
 
  private:
