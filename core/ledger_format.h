@@ -66,10 +66,11 @@ struct LedgerViolation {
   std::string what;
 };
 
-// A key was changed through the control file.
+// The epoch runs with other keys than the one before: they were changed
+// through the control file.
 struct LedgerSwitch {
   uint8_t view = 0;
-  Epoch epoch{0};  // in which it was asked for
+  Epoch epoch{0};  // that begins
   std::string what;
 };
 

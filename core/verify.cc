@@ -52,6 +52,11 @@ class ProofCollector : public LedgerVisitor {
         violation.what);
   }
 
+  void OnSwitch(const LedgerSwitch& change) override {
+    if (!running_[change.view]) return;
+    passes_[*running_[change.view]].proof.switches.push_back(change.what);
+  }
+
   std::vector<EpochProof> Take() {
     for (size_t view = 0; view < running_.size(); ++view) {
       if (running_[view]) passes_[*running_[view]].proof.running = true;

@@ -27,6 +27,7 @@ struct EpochProof {
   bool running = false;   // the last of its view
   uint64_t consumed = 0;  // different samples
   uint64_t twice = 0;     // consumptions of a sample beyond its first
+  std::vector<std::string> switches;  // of keys, with which it began
   std::vector<std::string> violations;  // that the daemon noted itself
   // OK: proven. FailedPrecondition: cannot be replayed, and why. DataLoss: is
   // no bijection, and where.

@@ -190,12 +190,13 @@ void View::Hold(const EpochOutcome& outcome) {
 }
 
 void View::Begin(Boundary boundary) {
+  std::shared_ptr<const ViewSetup> before;
   if (pending_ != nullptr) {
     // No key that decides which samples there are can change while mounted,
     // so what is carried is right under another policy too; but names that no
     // longer move would show it for ever.
     if (!pending_->rebinds()) boundary.carried.clear();
-    setup_ = std::exchange(pending_, nullptr);
+    before = std::exchange(setup_, std::exchange(pending_, nullptr));
   }
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);
@@ -222,7 +223,7 @@ void View::Begin(Boundary boundary) {
   } else {
     MakeWatch();
   }
-  if (ledger_ != nullptr) Note(ledger_->BeginEpoch(LedgerRecord()));
+  NoteBegun(before.get());
   NoteSeen();
 }
 

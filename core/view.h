@@ -146,6 +146,8 @@ class View {
   void Suspend(Suspicion suspicion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Note(const absl::Status& appended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteConsumed(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // An epoch has begun, with a setup in the place of `before` unless null.
+  void NoteBegun(const ViewSetup* before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteSeen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool counts_opens() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool NothingWasRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -1,13 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a view writes to its ledger, and how it goes on from there.
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/log.h"
 #include "core/view.h"
 
 namespace shufflefs {
+namespace {
+
+// What differs, as "policy lirs to window, seed 0 to 6".
+std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
+  std::vector<std::string> changes;
+  if (from.policy->name() != to.policy->name()) {
+    changes.push_back(absl::StrCat("policy ", from.policy->name(), " to ",
+                                   to.policy->name()));
+  }
+  if (from.config.seed != to.config.seed) {
+    changes.push_back(absl::StrCat("seed ", from.config.seed.value(), " to ",
+                                   to.config.seed.value()));
+  }
+  if (OptionsHash(from.config) != OptionsHash(to.config)) {
+    changes.push_back("keys of the policies");
+  }
+  if (changes.empty()) return "other keys";
+  return absl::StrJoin(changes, ", ");
+}
+
+}  // namespace
+
+void View::NoteBegun(const ViewSetup* before) {
+  if (ledger_ == nullptr) return;
+  Note(ledger_->BeginEpoch(LedgerRecord()));
+  if (before == nullptr) return;
+  Note(ledger_->Switch(LedgerSwitch{static_cast<uint8_t>(id_), epoch_,
+                                    SwitchText(*before, *setup_)}));
+}
 
 void View::NoteConsumed(SampleId sample) {
   if (ledger_ == nullptr) return;

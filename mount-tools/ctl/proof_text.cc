@@ -51,6 +51,9 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
           ? ""
           : absl::StrCat(", held since ", begin.binding.value()),
       ": ", Consumed(epoch), "; ", Bijection(epoch));
+  for (const std::string& change : epoch.switches) {
+    absl::StrAppend(&line, "; switched: ", change);
+  }
   if (const absl::Status* live = LiveStatus(result, epoch)) {
     absl::StrAppend(&line, live->ok()
                                ? "; the mount shows it"
@@ -75,6 +78,7 @@ ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
           {"consumed_again", epoch.twice},
           {"complete", epoch.complete()},
           {"carried", epoch.begin.carried.size()},
+          {"switched", epoch.switches},
           {"bijection", epoch.bijection.ok()                ? ProofObject(true)
                         : absl::IsDataLoss(epoch.bijection) ? ProofObject(false)
                                                             : ProofObject()},

@@ -174,6 +174,21 @@ TEST_F(VerifyTest, ViolationsThatTheDaemonNotedBreakIt) {
   EXPECT_TRUE(proof.broken());
 }
 
+TEST_F(VerifyTest, ASwitchIsToldWithTheEpochThatItBegins) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+    ASSERT_TRUE(ledger->BeginEpoch(Record(1)).ok());
+    ASSERT_TRUE(
+        ledger->Switch(LedgerSwitch{0, Epoch(1), "seed 0 to 6"}).ok());
+  }
+  const LedgerProof proof = Proof();
+  ASSERT_EQ(proof.epochs.size(), 2u);
+  EXPECT_THAT(proof.epochs[0].switches, ::testing::IsEmpty());
+  EXPECT_THAT(proof.epochs[1].switches, ::testing::ElementsAre("seed 0 to 6"));
+  EXPECT_FALSE(proof.broken());
+}
+
 TEST_F(VerifyTest, AnotherDatasetCannotBeReplayed) {
   {
     std::unique_ptr<Ledger> ledger = Open();

@@ -3,13 +3,19 @@
 #ifndef SHUFFLEFS_TESTS_CORE_VIEW_FIXTURE_H_
 #define SHUFFLEFS_TESTS_CORE_VIEW_FIXTURE_H_
 
+#include <unistd.h>
+
+#include <chrono>
+#include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/reader_family.h"
 #include "core/view.h"
+#include "gtest/gtest.h"
 #include "policies/registry.h"
 #include "tests/core/temp_tree.h"
 
@@ -104,6 +110,33 @@ class ViewFixture {
   ReaderFamilies families;
   int rebound = 0;
 };
+
+// A client: looks a name up and opens what it shows, again where the open is
+// stale, as the kernel does.
+inline EntryId OpenName(View& view, EntryId name,
+                        std::chrono::milliseconds now) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const EntryId file = view.Lookup(name).shown;
+    if (view.Open(file, getpid(), now) == View::OpenVerdict::kServe) {
+      return file;
+    }
+  }
+  ADD_FAILURE() << "stale twice";
+  return name;
+}
+
+// One pass in random order; gives what each name showed.
+inline std::map<EntryId, EntryId> Pass(View& view, std::vector<EntryId> names,
+                                       std::chrono::milliseconds& now,
+                                       std::mt19937& random) {
+  Shuffle(names, random);
+  std::map<EntryId, EntryId> shown;
+  for (const EntryId name : names) {
+    now += std::chrono::milliseconds(100);
+    shown[name] = OpenName(view, name, now);
+  }
+  return shown;
+}
 
 }  // namespace shufflefs::testing_support
 

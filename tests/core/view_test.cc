@@ -15,32 +15,9 @@ namespace shufflefs {
 namespace {
 
 using std::chrono::milliseconds;
+using testing_support::OpenName;
+using testing_support::Pass;
 using testing_support::ViewFixture;
-
-// A client: looks a name up and opens what it shows, again where the open is
-// stale, as the kernel does.
-EntryId OpenName(View& view, EntryId name, milliseconds now) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    const EntryId file = view.Lookup(name).shown;
-    if (view.Open(file, getpid(), now) == View::OpenVerdict::kServe) {
-      return file;
-    }
-  }
-  ADD_FAILURE() << "stale twice";
-  return name;
-}
-
-// One pass in random order; gives what each name showed.
-std::map<EntryId, EntryId> Pass(View& view, std::vector<EntryId> names,
-                                milliseconds& now, std::mt19937& random) {
-  testing_support::Shuffle(names, random);
-  std::map<EntryId, EntryId> shown;
-  for (const EntryId name : names) {
-    now += milliseconds(100);
-    shown[name] = OpenName(view, name, now);
-  }
-  return shown;
-}
 
 TEST(ViewTest, FindsTheEpochsOfAReaderAndShowsEachSampleOnce) {
   const unsigned seed = 1;
@@ -212,80 +189,6 @@ TEST(ViewTest, ASwitchAtABoundaryCarriesTheNamesOfTheNewPass) {
   EXPECT_GT(view->EpochStatus().carried, 0u);
 }
 
-TEST(ViewTest, AfterARestartASwitchStillWaitsForTheBoundary) {
-  ViewFixture fixture(2, 50);
-  testing_support::TempTree state;
-  const ViewConfig config = ViewFixture::Config("lirs");
-  {
-    auto ledger = Ledger::Open(state.At("ledger"), {});
-    ASSERT_TRUE(ledger.ok()) << ledger.status();
-    const auto view = fixture.MakeView(config, ledger->get());
-    OpenName(*view, fixture.Files()[0], milliseconds(1));
-  }
-  auto ledger = Ledger::Open(state.At("ledger"), {});
-  ASSERT_TRUE(ledger.ok()) << ledger.status();
-  const auto view = fixture.MakeView(config, ledger->get());
-  ControlRequest request;
-  request.config = ViewFixture::Config("window");
-  request.config_changed = true;
-  view->Install(*view->Prepare(request));
-  EXPECT_EQ(view->setup()->policy->name(), "lirs");
-  EXPECT_EQ(view->EpochStatus().state, "waiting");
-}
-
-TEST(ViewTest, AfterARestartASwitchThatWaitedWaitsOn) {
-  ViewFixture fixture(2, 50);
-  testing_support::TempTree state;
-  const ViewConfig old_config = ViewFixture::Config("lirs");
-  const ViewConfig new_config = ViewFixture::Config("window");
-  EntryId shown{0};
-  {
-    auto ledger = Ledger::Open(state.At("ledger"), {});
-    ASSERT_TRUE(ledger.ok()) << ledger.status();
-    const auto view = fixture.MakeView(old_config, ledger->get());
-    shown = OpenName(*view, fixture.Files()[0], milliseconds(1));
-    ControlRequest request;
-    request.config = new_config;
-    request.config_changed = true;
-    view->Install(*view->Prepare(request));
-  }
-  auto ledger = Ledger::Open(state.At("ledger"), {});
-  ASSERT_TRUE(ledger.ok()) << ledger.status();
-  View::Parts parts = fixture.Parts(new_config);
-  parts.running = fixture.Setup(old_config);
-  parts.ledger = ledger->get();
-  View view(std::move(parts));
-  EXPECT_EQ(view.setup()->policy->name(), "lirs");
-  EXPECT_EQ(view.config().policy, "window");
-  EXPECT_EQ(view.EpochStatus().state, "waiting");
-  EXPECT_EQ(*view.EpochStatus().consumed, 1u);
-  EXPECT_EQ(view.Lookup(fixture.Files()[0]).shown, shown);
-  ControlRequest next;
-  next.next_epoch = true;
-  view.Install(*view.Prepare(next));
-  EXPECT_EQ(view.setup()->policy->name(), "window");
-  EXPECT_EQ(view.EpochStatus().epoch, Epoch(1));
-}
-
-TEST(ViewTest, ASwitchThatHadHappenedWasNotWaitedFor) {
-  ViewFixture fixture(2, 50);
-  testing_support::TempTree state;
-  const ViewConfig new_config = ViewFixture::Config("window");
-  {
-    auto ledger = Ledger::Open(state.At("ledger"), {});
-    ASSERT_TRUE(ledger.ok()) << ledger.status();
-    fixture.MakeView(new_config, ledger->get());
-  }
-  auto ledger = Ledger::Open(state.At("ledger"), {});
-  ASSERT_TRUE(ledger.ok()) << ledger.status();
-  View::Parts parts = fixture.Parts(new_config);
-  parts.running = fixture.Setup(ViewFixture::Config("lirs"));
-  parts.ledger = ledger->get();
-  const View view(std::move(parts));
-  EXPECT_EQ(view.setup()->policy->name(), "window");
-  EXPECT_EQ(view.EpochStatus().state, "running");
-}
-
 TEST(ViewTest, AWrongPolicyChangesNothing) {
   ViewFixture fixture(2, 10);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
@@ -295,52 +198,6 @@ TEST(ViewTest, AWrongPolicyChangesNothing) {
   const auto prepared = view->Prepare(request);
   EXPECT_EQ(prepared.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(view->config().policy, "lirs");
-}
-
-TEST(ViewTest, ContinuesTheLedgersEpoch) {
-  ViewFixture fixture(2, 100);
-  testing_support::TempTree state;
-  const std::string path = state.At("ledger");
-  milliseconds now{0};
-  std::mt19937 random(5);
-  const ViewConfig config = ViewFixture::Config("lirs");
-  std::map<EntryId, EntryId> before;
-  {
-    auto ledger = Ledger::Open(path, {});
-    ASSERT_TRUE(ledger.ok()) << ledger.status();
-    const auto view = fixture.MakeView(config, ledger->get());
-    Pass(*view, fixture.Files(), now, random);
-    std::vector<EntryId> half = fixture.Files();
-    half.resize(100);
-    before = Pass(*view, half, now, random);
-    EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
-  }
-  auto ledger = Ledger::Open(path, {});
-  ASSERT_TRUE(ledger.ok()) << ledger.status();
-  const auto view = fixture.MakeView(config, ledger->get());
-  EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
-  EXPECT_EQ(*view->EpochStatus().consumed, 100u);
-  for (const auto& [name, file] : before) {
-    EXPECT_EQ(view->Lookup(name).shown, file);
-  }
-}
-
-TEST(ViewTest, AnotherSeedBeginsAnew) {
-  ViewFixture fixture(2, 20);
-  testing_support::TempTree state;
-  ViewConfig config = ViewFixture::Config("lirs");
-  config.epoch_start = Epoch(4);
-  {
-    auto ledger = Ledger::Open(state.At("ledger"), {});
-    ASSERT_TRUE(ledger.ok());
-    fixture.MakeView(config, ledger->get());
-  }
-  config.epoch_start = Epoch(0);
-  config.seed = Seed(9);
-  auto ledger = Ledger::Open(state.At("ledger"), {});
-  ASSERT_TRUE(ledger.ok());
-  EXPECT_EQ(fixture.MakeView(config, ledger->get())->EpochStatus().epoch,
-            Epoch(0));
 }
 
 TEST(ViewTest, SaysWhenTheMountHidesOpensThatItWants) {

@@ -186,6 +186,7 @@ TEST(ProofText, OneLineAnEpochThenTheVerdict) {
   result.proof.epochs[2].begin.view_path = "a/b";
   result.proof.epochs[3].running = true;
   result.proof.epochs[3].consumed = 5;
+  result.proof.epochs[3].switches = {"seed 0 to 6"};
   result.live[""] = absl::OkStatus();
   EXPECT_FALSE(result.broken());
   EXPECT_EQ(ProofText(result),
@@ -193,14 +194,15 @@ TEST(ProofText, OneLineAnEpochThenTheVerdict) {
             "root  epoch 1, lirs, held since 0: nothing recorded as read; not "
             "replayed: other keys\n"
             "a~b  epoch 2, lirs: 990 of 1,000, each once; bijection\n"
-            "root  epoch 3, lirs: 5 of 1,000 so far, each once; bijection; the "
-            "mount shows it\n"
+            "root  epoch 3, lirs: 5 of 1,000 so far, each once; bijection; "
+            "switched: seed 0 to 6; the mount shows it\n"
             "proven: 3 of 4 epochs\n");
   const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
   EXPECT_EQ(json["proven"], true);
   EXPECT_EQ(json["epochs"][0]["complete"], true);
   EXPECT_EQ(json["epochs"][1]["bijection"], nullptr);
   EXPECT_EQ(json["epochs"][3]["shown_by_mount"], true);
+  EXPECT_EQ(json["epochs"][3]["switched"][0], "seed 0 to 6");
 }
 
 TEST(ProofText, WhatIsBrokenIsSaid) {

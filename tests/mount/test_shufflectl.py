@@ -89,8 +89,12 @@ def test_verify_proves_a_read_through_epoch(mounts, source):
     mount.next_epoch()
     done = ctl("verify", mount.path)
     assert done.returncode == 0
+    assert mount.write_control("seed = 6\n") is None
+    done = ctl("verify", mount.path)
+    assert done.stdout.count("; switched: seed 0 to 6") == 1, done.stdout
     result = json.loads(ctl("verify", "--json", mount.path).stdout)
-    assert result
+    assert result["proven"] is True
+    assert result["epochs"][-1]["switched"] == ["seed 0 to 6"]
 
 
 def test_umount(mounts, source, user):
