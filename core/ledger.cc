@@ -121,10 +121,6 @@ absl::Status Ledger::Consumed(uint8_t view, uint64_t sample) {
 
 absl::Status Ledger::Hold(const LedgerHold& hold) { return Append(hold); }
 
-absl::Status Ledger::Violation(const LedgerViolation& violation) {
-  return Append(violation);
-}
-
 absl::Status Ledger::Switch(const LedgerSwitch& change) {
   return Append(change);
 }

@@ -63,7 +63,6 @@ class Ledger {
   absl::Status Continue(const LedgerState& state);
   absl::Status Consumed(uint8_t view, uint64_t sample);
   absl::Status Hold(const LedgerHold& hold);
-  absl::Status Violation(const LedgerViolation& violation);
   absl::Status Switch(const LedgerSwitch& change);
 
   // Writes the kept epochs anew, a bit a consumed sample, and puts that file

@@ -207,14 +207,6 @@ absl::StatusOr<Words> Encode(const LedgerHold& record, uint64_t at) {
   return std::move(writer).Finish(at);
 }
 
-absl::StatusOr<Words> Encode(const LedgerViolation& record, uint64_t at) {
-  Writer writer(RecordType::kViolation, record.view);
-  writer.Put(record.epoch.value());
-  writer.Put(record.name);
-  writer.Put(record.what);
-  return std::move(writer).Finish(at);
-}
-
 absl::StatusOr<Words> Encode(const LedgerSwitch& record, uint64_t at) {
   Writer writer(RecordType::kSwitch, record.view);
   writer.Put(record.epoch.value());
@@ -288,18 +280,6 @@ absl::StatusOr<LedgerHold> DecodeHold(absl::Span<const uint64_t> record) {
   hold.reason = reader.Text();
   RETURN_IF_ERROR(reader.Done("a hold"));
   return hold;
-}
-
-absl::StatusOr<LedgerViolation> DecodeViolation(
-    absl::Span<const uint64_t> record) {
-  Reader reader(record);
-  LedgerViolation violation;
-  violation.view = ViewOf(record[0]);
-  violation.epoch = Epoch(reader.Number());
-  violation.name = reader.Number();
-  violation.what = reader.Text();
-  RETURN_IF_ERROR(reader.Done("a violation"));
-  return violation;
 }
 
 absl::StatusOr<LedgerSwitch> DecodeSwitch(absl::Span<const uint64_t> record) {

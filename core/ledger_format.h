@@ -58,14 +58,6 @@ struct LedgerHold {
   std::string reason;
 };
 
-// Something was served that the promises do not allow.
-struct LedgerViolation {
-  uint8_t view = 0;
-  Epoch epoch{0};
-  uint64_t name = 0;
-  std::string what;
-};
-
 // The epoch runs with other keys than the one before: they were changed
 // through the control file.
 struct LedgerSwitch {
@@ -89,8 +81,7 @@ inline constexpr uint64_t kMaxRecordWords = (uint64_t{1} << 24) - 1;
 enum class RecordType : uint8_t {
   kEpoch = 1,
   kHold = 2,
-  kViolation = 3,
-  kSwitch = 4,
+  kSwitch = 4,  // 3 was never written
   kConsumedSet = 5,
 };
 
@@ -118,7 +109,6 @@ absl::StatusOr<Consumption> ParseConsumed(uint64_t word, uint64_t at);
 // if it is too long or a field is out of range.
 absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at);
 absl::StatusOr<Words> Encode(const LedgerHold& record, uint64_t at);
-absl::StatusOr<Words> Encode(const LedgerViolation& record, uint64_t at);
 absl::StatusOr<Words> Encode(const LedgerSwitch& record, uint64_t at);
 absl::StatusOr<Words> EncodeConsumedSet(uint8_t view,
                                         absl::Span<const SampleBits> set,
@@ -136,8 +126,6 @@ absl::Status CheckRecord(absl::Span<const uint64_t> record, uint64_t at);
 // From a record that CheckRecord passed. DataLoss: fields that do not fit.
 absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record);
 absl::StatusOr<LedgerHold> DecodeHold(absl::Span<const uint64_t> record);
-absl::StatusOr<LedgerViolation> DecodeViolation(
-    absl::Span<const uint64_t> record);
 absl::StatusOr<LedgerSwitch> DecodeSwitch(absl::Span<const uint64_t> record);
 absl::StatusOr<std::vector<SampleBits>> DecodeConsumedSet(
     absl::Span<const uint64_t> record);

@@ -38,9 +38,6 @@ void LedgerCopier::OnConsumed(uint8_t view, uint64_t sample) {
 void LedgerCopier::OnHold(const LedgerHold& hold) {
   if (status_.ok()) status_ = AppendRecord(file_, hold);
 }
-void LedgerCopier::OnViolation(const LedgerViolation& violation) {
-  if (status_.ok()) status_ = AppendRecord(file_, violation);
-}
 void LedgerCopier::OnSwitch(const LedgerSwitch& change) {
   if (status_.ok()) status_ = AppendRecord(file_, change);
 }
@@ -79,12 +76,6 @@ void LedgerHistory::OnHold(const LedgerHold& hold) {
   Begin(std::move(next));
 }
 
-void LedgerHistory::OnViolation(const LedgerViolation& violation) {
-  Kept* running = Running(violation.view);
-  if (running == nullptr || running->violations.size() >= kMaxNotes) return;
-  running->violations.push_back(violation);
-}
-
 void LedgerHistory::OnSwitch(const LedgerSwitch& change) {
   Kept* running = Running(change.view);
   if (running == nullptr || running->switches.size() >= kMaxNotes) return;
@@ -109,9 +100,6 @@ absl::Status LedgerHistory::WriteTo(WordFile& file) {
     for (Kept& kept : views_[path]) {
       kept.state.consumed.Settle();
       RETURN_IF_ERROR(AppendState(file, kept.state));
-      for (const auto& violation : kept.violations) {
-        RETURN_IF_ERROR(AppendRecord(file, violation));
-      }
       for (const auto& change : kept.switches) {
         RETURN_IF_ERROR(AppendRecord(file, change));
       }

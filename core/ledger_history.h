@@ -43,7 +43,6 @@ class LedgerCopier : public LedgerVisitor {
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
   void OnHold(const LedgerHold& hold) override;
-  void OnViolation(const LedgerViolation& violation) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
   const absl::Status& status() const { return status_; }
@@ -62,7 +61,6 @@ class LedgerHistory : public LedgerVisitor {
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
   void OnHold(const LedgerHold& hold) override;
-  void OnViolation(const LedgerViolation& violation) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
   // Appends everything kept to `file`. What was visited next can be appended
@@ -75,8 +73,7 @@ class LedgerHistory : public LedgerVisitor {
  private:
   struct Kept {
     LedgerState state;
-    std::vector<LedgerViolation> violations;  // at most kMaxNotes
-    std::vector<LedgerSwitch> switches;       // at most kMaxNotes
+    std::vector<LedgerSwitch> switches;  // at most kMaxNotes
   };
   static constexpr size_t kMaxNotes = 1024;
 

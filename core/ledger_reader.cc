@@ -168,12 +168,6 @@ class LedgerReader::Impl {
         visitor.OnHold(hold);
         return absl::OkStatus();
       }
-      case RecordType::kViolation: {
-        ASSIGN_OR_RETURN(const auto violation,
-                         ledger_format::DecodeViolation(record));
-        visitor.OnViolation(violation);
-        return absl::OkStatus();
-      }
       case RecordType::kSwitch: {
         ASSIGN_OR_RETURN(const auto change,
                          ledger_format::DecodeSwitch(record));

@@ -22,7 +22,6 @@ class LedgerVisitor {
   // `sample` of the view's running epoch was consumed; below its names.
   virtual void OnConsumed(uint8_t /*view*/, uint64_t /*sample*/) {}
   virtual void OnHold(const LedgerHold&) {}
-  virtual void OnViolation(const LedgerViolation&) {}
   virtual void OnSwitch(const LedgerSwitch&) {}
 };
 

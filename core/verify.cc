@@ -46,12 +46,6 @@ class ProofCollector : public LedgerVisitor {
     Begin(std::move(next));
   }
 
-  void OnViolation(const LedgerViolation& violation) override {
-    if (!running_[violation.view]) return;
-    passes_[*running_[violation.view]].proof.violations.push_back(
-        violation.what);
-  }
-
   void OnSwitch(const LedgerSwitch& change) override {
     if (!running_[change.view]) return;
     passes_[*running_[change.view]].proof.switches.push_back(change.what);

@@ -28,7 +28,6 @@ struct EpochProof {
   uint64_t consumed = 0;  // different samples
   uint64_t twice = 0;     // consumptions of a sample beyond its first
   std::vector<std::string> switches;  // of keys, with which it began
-  std::vector<std::string> violations;  // that the daemon noted itself
   // OK: proven. FailedPrecondition: cannot be replayed, and why. DataLoss: is
   // no bijection, and where.
   absl::Status bijection;
@@ -36,7 +35,7 @@ struct EpochProof {
   bool complete() const { return consumed == begin.names; }
   // Whether anything contradicts the promises.
   bool broken() const {
-    return twice > 0 || consumed > begin.names || !violations.empty() ||
+    return twice > 0 || consumed > begin.names ||
            absl::IsDataLoss(bijection);
   }
 };

@@ -338,7 +338,6 @@ ViewEpochStatus View::EpochStatus() const {
     status.consumed = watch_->consumed();
     status.rereads = watch_->rereads();
   }
-  status.violations = violations_;
   status.suspended = !suspended_.empty();
   if (!suspended_.empty()) status.warnings.push_back(suspended_);
   if (!sees_opens_ && setup_->rebinds() &&

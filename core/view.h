@@ -42,7 +42,6 @@ struct ViewEpochStatus {
   uint64_t samples = 0;
   absl::optional<uint64_t> consumed;
   absl::optional<uint64_t> rereads;
-  uint64_t violations = 0;
   bool suspended = false;
   std::vector<std::string> warnings;
 };
@@ -177,7 +176,6 @@ class View {
   std::string verdict_ ABSL_GUARDED_BY(mu_);
   std::string hold_reason_ ABSL_GUARDED_BY(mu_);
   uint64_t held_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t violations_ ABSL_GUARDED_BY(mu_) = 0;
   bool ledger_failed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_held_ ABSL_GUARDED_BY(mu_) = false;
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;

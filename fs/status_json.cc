@@ -47,7 +47,6 @@ void AddEpoch(const ViewEpochStatus& epoch, nlohmann::ordered_json& json) {
   json["samples"] = epoch.samples;
   json["consumed"] = OrNull(epoch.consumed);
   json["rereads"] = OrNull(epoch.rereads);
-  json["violations"] = epoch.violations;
 }
 
 // Reads are counted for the mount, and so known for a view that is alone.

@@ -59,9 +59,6 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
                                ? "; the mount shows it"
                                : absl::StrCat("; BROKEN: ", live->message()));
   }
-  for (const std::string& violation : epoch.violations) {
-    absl::StrAppend(&line, "; BROKEN: noted by the daemon: ", violation);
-  }
   return line + "\n";
 }
 
@@ -84,8 +81,7 @@ ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
                                                             : ProofObject()},
           {"bijection_why", std::string(epoch.bijection.message())},
           {"shown_by_mount",
-           live == nullptr ? ProofObject() : ProofObject(live->ok())},
-          {"violations", epoch.violations}};
+           live == nullptr ? ProofObject() : ProofObject(live->ok())}};
 }
 
 }  // namespace

@@ -39,11 +39,6 @@ class Transcript : public LedgerVisitor {
                                  " ", std::string(1, hold.rule), " ",
                                  hold.reason));
   }
-  void OnViolation(const LedgerViolation& violation) override {
-    lines.push_back(absl::StrCat("violation ", violation.view, " ",
-                                 violation.epoch.value(), " ", violation.name,
-                                 " ", violation.what));
-  }
   void OnSwitch(const LedgerSwitch& change) override {
     lines.push_back(absl::StrCat("switch ", change.view, " ",
                                  change.epoch.value(), " ", change.what));
@@ -83,7 +78,6 @@ class LedgerTest : public ::testing::Test {
       for (const uint64_t sample : {0, 999, 17}) {
         ASSERT_TRUE(ledger->Consumed(1, sample).ok());
       }
-      ASSERT_TRUE(ledger->Violation({1, Epoch(epoch), 12, "old name"}).ok());
       ASSERT_TRUE(ledger->Switch({1, Epoch(epoch), "policy = \"lirs\""}).ok());
       ASSERT_TRUE(ledger->Hold({1, Epoch(epoch + 1), 'c', "partial"}).ok());
       ASSERT_TRUE(ledger->Consumed(1, 4).ok());

@@ -34,13 +34,12 @@ TEST_F(LedgerTest, GivesBackWhatWasWritten) {
       "consumed 1 0",
       "consumed 1 999",
       "consumed 1 17",
-      "violation 1 3 12 old name",
       "switch 1 3 policy = \"lirs\"",
       "hold 1 4 c partial",
       "consumed 1 4"};
   const std::vector<std::string> lines = Read();
   ASSERT_EQ(lines.size(), 2 * once.size());
-  EXPECT_EQ(std::vector<std::string>(lines.begin(), lines.begin() + 8), once);
+  EXPECT_EQ(std::vector<std::string>(lines.begin(), lines.begin() + 7), once);
 }
 
 TEST_F(LedgerTest, AnEmptyLedgerIsFine) {
@@ -120,7 +119,7 @@ TEST_F(LedgerTest, CompactionKeepsTheLastEpochsAndTheRunningOne) {
       ASSERT_TRUE(ledger->Consumed(1, sample).ok());
     }
     ASSERT_TRUE(ledger->Consumed(2, 77).ok());
-    ASSERT_TRUE(ledger->Violation({1, Epoch(epoch), 1, "x"}).ok());
+    ASSERT_TRUE(ledger->Switch({1, Epoch(epoch), "x"}).ok());
   }
   const uint64_t before = ledger->bytes();
   ASSERT_TRUE(ledger->Compact().ok());
@@ -129,13 +128,13 @@ TEST_F(LedgerTest, CompactionKeepsTheLastEpochsAndTheRunningOne) {
   ASSERT_TRUE(ledger->Consumed(1, 15000).ok());
   Transcript transcript;
   ASSERT_TRUE(ReplayLedger(path(), transcript).ok());
-  uint64_t epochs = 0, violations = 0;
+  uint64_t epochs = 0, switches = 0;
   for (const std::string& line : transcript.lines) {
     epochs += line.rfind("epoch", 0) == 0 ? 1 : 0;
-    violations += line.rfind("violation", 0) == 0 ? 1 : 0;
+    switches += line.rfind("switch", 0) == 0 ? 1 : 0;
   }
   EXPECT_EQ(epochs, 6);
-  EXPECT_EQ(violations, 3);
+  EXPECT_EQ(switches, 3);
   const auto again = Open();
   const auto state = again->TakeLastState("train");
   ASSERT_TRUE(state);

@@ -161,19 +161,6 @@ TEST_F(VerifyTest, ARestartIsNoSecondPass) {
   EXPECT_FALSE(proof.broken());
 }
 
-TEST_F(VerifyTest, ViolationsThatTheDaemonNotedBreakIt) {
-  {
-    std::unique_ptr<Ledger> ledger = Open();
-    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
-    ASSERT_TRUE(
-        ledger->Violation(LedgerViolation{0, Epoch(0), 3, "stale"}).ok());
-  }
-  const LedgerProof proof = Proof();
-  ASSERT_EQ(proof.epochs.size(), 1u);
-  EXPECT_THAT(proof.epochs[0].violations, ::testing::ElementsAre("stale"));
-  EXPECT_TRUE(proof.broken());
-}
-
 TEST_F(VerifyTest, ASwitchIsToldWithTheEpochThatItBegins) {
   {
     std::unique_ptr<Ledger> ledger = Open();

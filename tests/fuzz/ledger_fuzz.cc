@@ -39,7 +39,6 @@ class Counter : public LedgerVisitor {
     Require(sample < names[view]);
   }
   void OnHold(const LedgerHold&) override { ++records; }
-  void OnViolation(const LedgerViolation&) override { ++records; }
   void OnSwitch(const LedgerSwitch&) override { ++records; }
 
   uint64_t records = 0, consumed = 0, carried = 0;

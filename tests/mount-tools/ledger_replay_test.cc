@@ -210,14 +210,13 @@ TEST(ProofText, WhatIsBrokenIsSaid) {
   result.proof.epochs = {Proof(0), Proof(1)};
   result.proof.epochs[0].twice = 3;
   result.proof.epochs[0].bijection = absl::DataLossError("x: shows y");
-  result.proof.epochs[0].violations = {"stale"};
   result.proof.epochs[1].running = true;
   result.live[""] = absl::DataLossError("the mount shows z");
   result.proof.ledger = absl::DataLossError("ledger: damaged");
   EXPECT_TRUE(result.broken());
   EXPECT_EQ(ProofText(result),
             "root  epoch 0, lirs: BROKEN: 3 consumed again; BROKEN: no "
-            "bijection: x: shows y; BROKEN: noted by the daemon: stale\n"
+            "bijection: x: shows y\n"
             "root  epoch 1, lirs: nothing recorded as read; bijection; BROKEN: "
             "the mount shows z\n"
             "BROKEN: ledger: damaged\n"
