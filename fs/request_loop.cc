@@ -92,10 +92,11 @@ void RequestLoop::StartOne() {
                   [this](std::stop_token) { Serve(); }));
 }
 
-void RequestLoop::HandOver() {
+void RequestLoop::HandOver(bool must) {
   MutexLock lock(mu_);
   if (ended_ || leader_ != std::this_thread::get_id()) return;
-  if (idle_ == 0 && threads_.size() >= options_.max_threads) return;
+  const bool full = idle_ == 0 && threads_.size() >= options_.max_threads;
+  if (full && !must) return;
   leader_ = {};
   if (idle_ > 0) {
     lead_.SignalOne();
@@ -104,7 +105,7 @@ void RequestLoop::HandOver() {
   }
 }
 
-void RequestLoop::LetOthersServe() { HandOver(); }
+void RequestLoop::LetOthersServe() { HandOver(/*must=*/true); }
 
 bool RequestLoop::Lead() {
   const std::thread::id self = std::this_thread::get_id();
@@ -123,7 +124,7 @@ void RequestLoop::Serve() {
   std::memset(&request, 0, sizeof(request));
   Pace pace;
   while (Lead() && Receive(pace, request)) {
-    if (!IsQuick(request) || MorePending()) HandOver();
+    if (!IsQuick(request) || MorePending()) HandOver(/*must=*/false);
     fuse_session_process_buf(options_.session, &request);
     pace.answered = Clock::now();
   }

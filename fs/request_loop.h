@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves a session's requests: one thread at a time, the leader, takes
-// requests from the kernel; what may block it leaves to no one else but first
-// makes another thread the leader. Quick requests are answered by the leader
-// itself, and for a moment after a quick one it looks for the next without
-// sleeping: to wake a sleeping thread on another core costs a reader more
-// than most answers do (tens of microseconds in a virtual machine).
+// requests from the kernel. It makes another thread the leader before it
+// serves one that may block. Quick requests it answers itself, and for a moment
+// after a quick one it looks for the next without sleeping: to wake a sleeping
+// thread on another core costs a reader more than most answers do (tens of
+// microseconds in a virtual machine).
 #ifndef SHUFFLEFS_FS_REQUEST_LOOP_H_
 #define SHUFFLEFS_FS_REQUEST_LOOP_H_
 
@@ -31,6 +31,7 @@ class RequestLoop {
     // Whether lookups, opens and listings are answered without waiting for a
     // device.
     std::function<bool()> answers_quickly;
+    // Beyond it a thread that may block goes on leading meanwhile.
     size_t max_threads = 32;
   };
   explicit RequestLoop(Options options);
@@ -40,7 +41,8 @@ class RequestLoop {
   // thread, or the mount is gone. Call once. Signals reach only this thread.
   absl::Status Run();
   // For a thread that serves a request and is about to wait for something
-  // that takes another request; a no-op anywhere else.
+  // that takes another request: another one leads from now on, started beyond
+  // max_threads if need be. A no-op in any other thread.
   void LetOthersServe();
 
  private:
@@ -56,7 +58,8 @@ class RequestLoop {
   bool WaitForRequest(Pace& pace) const;
   bool MorePending() const;
   bool IsQuick(const fuse_buf& request) const;
-  void HandOver() ABSL_LOCKS_EXCLUDED(mu_);
+  // `must`: also beyond max_threads.
+  void HandOver(bool must) ABSL_LOCKS_EXCLUDED(mu_);
   bool Lead() ABSL_LOCKS_EXCLUDED(mu_);
   void End(int result) ABSL_LOCKS_EXCLUDED(mu_);
   void StartOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

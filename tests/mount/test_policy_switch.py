@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy is switched while fio and a DataLoader read through the mount."""
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -103,3 +104,18 @@ def test_names_of_open_files_move_too_on_a_kernel_without_epochs(
     for name, file in zip(names, held):
         with file:
             assert file.read() == (source / name).read_bytes()
+
+
+def test_many_switches_at_once_are_all_answered(mounts, folder):
+    """More than the daemon has threads for: each waits for the mount itself,
+    which must be served meanwhile."""
+    source = trees.class_folders(folder / "source")
+    mount = mounts(source, {**LIRS, "epoch.advance": "manual"})
+    mount.client("digest_tree.py", mount.path)
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        refusals = list(pool.map(
+            lambda _: mount.write_control('epoch = "next"\n'), range(100)))
+    assert refusals == [None] * 100
+    assert mount.view()["epoch"] == 100
+    assert sorted(trees.contents(mount.path).values()) == sorted(
+        trees.contents(source).values())
