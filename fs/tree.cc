@@ -85,7 +85,9 @@ absl::StatusOr<NodeReply> Tree::LookupFixed(Node parent,
   }
   const View& view = *space_.views()[parent.view];
   const EntryId shown = view.FixedBinding(EpochOf(parent.slot))->Shown(*entry);
-  return Reply(Node{NodeKind::kFixedFile, 0, 0, shown.value()}, kForLife);
+  // Another policy or seed makes another epoch of it.
+  return Reply(Node{NodeKind::kFixedFile, 0, 0, shown.value()},
+               rebind_seconds_);
 }
 
 absl::StatusOr<NodeReply> Tree::LookupRanked(const View& view,

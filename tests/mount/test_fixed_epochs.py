@@ -126,3 +126,18 @@ def test_training_from_a_fixed_epoch(mount, source):
         assert (sorted((content, label) for _, content, label in epoch)
                 == sorted((content, label)
                           for _, content, label in expected[0]))
+
+
+@pytest.mark.parametrize("kernel", ["new", "old"])
+def test_a_fixed_epoch_follows_the_seed_and_the_policy(mounts, source, kernel,
+                                                       monkeypatch):
+    if kernel == "old":  # names are taken back one by one, or not believed
+        monkeypatch.setenv("SHUFFLEFS_KERNEL_EPOCHS", "no")
+    mount = mounts(source, MANUAL)
+    shown = [trees.contents(fixed(mount, 5))]
+    for change in ('seed = 9', 'policy = "native"', 'policy = "lirs"\nseed = 0'):
+        assert mount.write_control(f'{change}\nepoch = "next"\n') is None
+        shown.append(trees.contents(fixed(mount, 5)))
+    assert shown[0] == shown[3]
+    assert shown[2] == trees.contents(source)
+    assert shown[0] != shown[1] != shown[2] != shown[0]
