@@ -65,13 +65,20 @@ class Binder {
   // empty when nothing (more) fits or is to be fetched. They are on their way
   // from now on. When all of this epoch was fetched, those of the next.
   virtual std::vector<SampleId> NextFetch(uint64_t room) = 0;
-  // A reader waits for a sample that Bind gave and that was not on its way: it
-  // is read alone from now on, and NextFetch will not give it any more.
+  // A reader waits for a sample that Bind gave and that is not on its way:
+  // what of its chunk is to be fetched, itself with it, if that fits into
+  // `room` bytes; on its way from now on. Else empty.
+  virtual std::vector<SampleId> FetchChunkOf(SampleId sample,
+                                             uint64_t room) = 0;
+  // Else it is read alone: NextFetch will not give it any more. Not counted
+  // as in memory: no Arrived or Left follows.
   virtual void FetchedAlone(SampleId sample) = 0;
   // A sample on its way is in memory.
   virtual void Arrived(SampleId sample) = 0;
-  // A sample's memory was given back: it was consumed, or its read failed, in
-  // which case its reader gets the error when it asks for it.
+  // A sample that Arrived, or that was on its way, is in memory no more: it
+  // was consumed, its read failed (its reader gets the error when it asks for
+  // it, so it may still be bound), or it was bound and not read by the end of
+  // its epoch: then this comes just before BeginEpoch.
   virtual void Left(SampleId sample) = 0;
 
   virtual BinderCounts counts() const = 0;
