@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,6 +39,8 @@ class SampleSource {
 
   virtual uint64_t bytes_read() const = 0;  // from the device
   virtual uint64_t reads() const = 0;
+  // What it reads, and how: a few words for `status`.
+  virtual std::string how() const = 0;
 };
 
 }  // namespace shufflefs

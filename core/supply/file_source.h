@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples from the files of the source tree, each read by itself.
+#ifndef SHUFFLEFS_CORE_SUPPLY_FILE_SOURCE_H_
+#define SHUFFLEFS_CORE_SUPPLY_FILE_SOURCE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/catalogue.h"
+#include "core/io/file_reader.h"
+#include "core/supply/sample_source.h"
+
+namespace shufflefs {
+
+class FileSource : public SampleSource {
+ public:
+  FileSource(std::shared_ptr<const Catalogue> catalogue,
+             std::unique_ptr<FileReader> reader);
+  ~FileSource() override;
+
+  void Fetch(std::vector<FilePiece> files) override;
+  void FetchNow(FilePiece piece) override;
+  uint64_t bytes_read() const override { return reader_->stats().bytes; }
+  uint64_t reads() const override { return reader_->stats().reads; }
+  std::string how() const override;
+
+ private:
+  FileRead ReadOf(FilePiece piece) const;
+
+  // Constant after construction.
+  const std::shared_ptr<const Catalogue> catalogue_;
+  // Self-synchronised.
+  const std::unique_ptr<FileReader> reader_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_SUPPLY_FILE_SOURCE_H_
