@@ -44,10 +44,10 @@ struct FileRead {
 };
 
 struct FileReaderStats {
-  uint64_t reads = 0;       // finished, well or not
-  uint64_t bytes = 0;       // that came from the device or its cache
-  uint64_t in_flight = 0;   // bytes asked of the kernel and not there yet
-  uint64_t queued = 0;      // reads not begun yet
+  uint64_t reads = 0;      // finished, well or not
+  uint64_t bytes = 0;      // that came from the device or its cache
+  uint64_t in_flight = 0;  // bytes asked of the kernel and not there yet
+  uint64_t queued = 0;     // reads not begun yet
 };
 
 // Thread-safe.

@@ -45,8 +45,8 @@ size_t MemoryBlock::Region::TakeFrom(size_t at, size_t most,
     const int first = std::countr_zero(bits);
     const size_t run =
         std::min<size_t>(std::countr_one(bits >> first), most - taken);
-    const uint64_t mask =
-        (run == 64 ? ~uint64_t{0} : (uint64_t{1} << run) - 1) << first;
+    const uint64_t mask = (run == 64 ? ~uint64_t{0} : (uint64_t{1} << run) - 1)
+                          << first;
     bits &= ~mask;
     char* const start = base + (at * 64 + first) * Arena::kPage;
     if (!runs.empty() &&
@@ -77,9 +77,8 @@ std::vector<iovec> MemoryBlock::Region::Take(size_t count) {
 void MemoryBlock::Region::Give(const std::vector<iovec>& runs) {
   MutexLock lock(mu);
   for (const iovec& run : runs) {
-    size_t page =
-        static_cast<size_t>(static_cast<char*>(run.iov_base) - base) /
-        Arena::kPage;
+    size_t page = static_cast<size_t>(static_cast<char*>(run.iov_base) - base) /
+                  Arena::kPage;
     const size_t count = run.iov_len / Arena::kPage;
     free_pages += count;
     for (const size_t end = page + count; page < end; ++page) {
@@ -101,8 +100,7 @@ std::vector<iovec> MemoryBlock::Range(uint64_t offset, uint64_t length) const {
       continue;
     }
     const size_t take = std::min<uint64_t>(piece.iov_len - offset, length);
-    range.push_back(
-        iovec{static_cast<char*>(piece.iov_base) + offset, take});
+    range.push_back(iovec{static_cast<char*>(piece.iov_base) + offset, take});
     length -= take;
     offset = 0;
   }

@@ -81,6 +81,9 @@ class Binder {
   // its epoch: then this comes just before BeginEpoch.
   virtual void Left(SampleId sample) = 0;
 
+  // Whether NextFetch has come to the next epoch.
+  virtual bool fetched_all() const = 0;
+
   virtual BinderCounts counts() const = 0;
 };
 

@@ -8,10 +8,8 @@
 namespace shufflefs {
 
 FileSource::FileSource(std::shared_ptr<const Catalogue> catalogue,
-                       std::unique_ptr<FileReader> reader)
-    : catalogue_(std::move(catalogue)), reader_(std::move(reader)) {}
-
-FileSource::~FileSource() { reader_->Cancel(); }
+                       FileReader* reader)
+    : catalogue_(std::move(catalogue)), reader_(reader) {}
 
 void FileSource::Fetch(std::vector<FilePiece> files) {
   std::vector<FileRead> reads;

@@ -15,9 +15,8 @@ namespace shufflefs {
 
 class FileSource : public SampleSource {
  public:
-  FileSource(std::shared_ptr<const Catalogue> catalogue,
-             std::unique_ptr<FileReader> reader);
-  ~FileSource() override;
+  // `reader` reads below the catalogue's source, and outlives this.
+  FileSource(std::shared_ptr<const Catalogue> catalogue, FileReader* reader);
 
   void Fetch(std::vector<FilePiece> files) override;
   void FetchNow(FilePiece piece) override;
@@ -31,7 +30,7 @@ class FileSource : public SampleSource {
   // Constant after construction.
   const std::shared_ptr<const Catalogue> catalogue_;
   // Self-synchronised.
-  const std::unique_ptr<FileReader> reader_;
+  FileReader* const reader_;
 };
 
 }  // namespace shufflefs

@@ -27,10 +27,11 @@ struct FilePiece {
   std::function<void(absl::Status)> done;
 };
 
-// Thread-safe. No call waits for a device.
+// Thread-safe. No call waits for a device. It may go while reads are under way:
+// the FileReader behind it, which outlives it, calls their `done`; and it may
+// go on one of that reader's threads.
 class SampleSource {
  public:
-  // Cancels what was not begun, waits for what was.
   virtual ~SampleSource() = default;
   // Whole files, best in this order: those of a block follow each other.
   virtual void Fetch(std::vector<FilePiece> files) = 0;
