@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The supply of one reactive view: memory that is filled with whole samples
+// in batches, in the order that a binder says, and from which readers are
+// answered. A sample leaves when it was read; nothing is evicted before.
+//
+// A reader of a sample that is in memory is answered at once; of one on its
+// way, when it arrives, and no thread waits for it; of any other, by fetching
+// its chunk where there is room, else by reading just what was asked for
+// ("bypass"). So nobody ever waits for another reader.
+#ifndef SHUFFLEFS_CORE_SUPPLY_SUPPLY_H_
+#define SHUFFLEFS_CORE_SUPPLY_SUPPLY_H_
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "core/carried.h"
+#include "core/dataset.h"
+#include "core/metrics.h"
+#include "core/mutex.h"
+#include "core/name_bits.h"
+#include "core/supply/arena.h"
+#include "core/supply/binder.h"
+#include "core/supply/sample_source.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// For `status`. Bytes, or counts since the supply was made.
+struct SupplyStatus {
+  uint64_t memory_limit = 0;
+  uint64_t pool_bytes = 0;  // in memory or on their way
+  uint64_t hits = 0;        // names bound to a sample in memory or on its way
+  uint64_t misses = 0;
+  uint64_t bypass = 0;  // samples read alone
+  uint64_t chunk_loads = 0;
+  uint64_t source_bytes = 0;
+  uint64_t source_reads = 0;
+  std::string how;  // how samples are fetched, in a few words
+};
+
+// Thread-safe. Nothing waits for a device. May go while reads are under way,
+// on any thread.
+class Supply : public std::enable_shared_from_this<Supply> {
+ public:
+  // The bytes asked for, fewer only at the file's end; they stay only while
+  // the function runs. Called once, by the asking thread or by one that reads,
+  // with no lock held.
+  using ReadDone = std::function<void(absl::StatusOr<absl::Span<const iovec>>)>;
+
+  // A supply cannot do with less: a read and a few samples.
+  static constexpr uint64_t kLeastMemory = 4 << 20;
+
+  struct Parts {
+    std::shared_ptr<const Dataset> dataset;
+    std::unique_ptr<const BinderInput> input;
+    std::unique_ptr<Binder> binder;  // made from *input
+    std::unique_ptr<SampleSource> source;
+    uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
+    std::string how;              // of the chunks, for `status`
+    StallClock* stall = nullptr;  // outlives the supply; may be null
+  };
+  // What of `memory_bytes` holds samples: the rest is for bypasses.
+  static uint64_t PoolBytes(uint64_t memory_bytes);
+  static absl::StatusOr<std::shared_ptr<Supply>> Make(Parts parts);
+
+  // As Binder's. What was bound and not read leaves before.
+  void BeginEpoch(Seed seed, Epoch epoch, absl::Span<const CarriedPair> bound);
+  SampleId Bind(SampleId name);
+  absl::optional<SampleId> Bound(SampleId name) const;
+  absl::optional<SampleId> NameOf(SampleId sample) const;
+
+  // Reads up to `length` bytes of `file`, which is part of a sample, from
+  // `offset`. Errors: as FileRead's.
+  void Read(EntryId file, uint64_t offset, uint64_t length, ReadDone done);
+  // The last descriptor of `file` was closed: whatever of it was not read
+  // leaves.
+  void Close(EntryId file);
+
+  SupplyStatus status() const;
+
+ private:
+  struct Waiter {
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    ReadDone done;
+  };
+  // A file in memory or on its way.
+  struct Held {
+    std::shared_ptr<MemoryBlock> memory;
+    uint64_t length = 0;
+    uint64_t delivered = 0;  // bytes
+    bool here = false;
+    bool counted = true;  // the binder takes it for on its way or in memory
+    bool closed = false;  // nobody wants it any more: leaves when it arrives
+    std::vector<Waiter> waiters;
+  };
+  // A piece that is read past the pool.
+  struct Bypass {
+    EntryId file;
+    Waiter waiter;
+  };
+  using Pieces = std::vector<FilePiece>;
+
+  Supply(Parts parts, std::unique_ptr<Arena> pool,
+         std::unique_ptr<Arena> spare);
+
+  uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Puts the files of samples on their way: appends what is to be fetched.
+  void Start(const std::vector<SampleId>& samples, Pieces& pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What is to be fetched next, while there is room.
+  void Plan(Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Tries to put on its way what a reader wants that is not held.
+  void Want(EntryId file, Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // False without memory for it.
+  bool StartFile(EntryId file, bool counted, Pieces& pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Drop(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropUnread(absl::Span<const CarriedPair> bound)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether all files of the sample of `file` are here.
+  bool SampleIsHere(SampleId sample) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint32_t Columns(SampleId sample) const;
+  EntryId Member(SampleId sample, uint32_t column) const;
+
+  void Refill();
+  void Send(Pieces pieces, EntryId wanted);
+  void Arrived(EntryId file, const std::shared_ptr<Held>& held,
+               const absl::Status& status);
+  void Deliver(EntryId file, const std::shared_ptr<Held>& held,
+               const Waiter& waiter);
+  void Queue(Bypass bypass);
+  void NextBypasses();
+  void Wait() const;  // a reader begins to wait for the source
+  void Waited() const;
+
+  // Constant after construction.
+  const std::shared_ptr<const Dataset> dataset_;
+  const std::unique_ptr<const BinderInput> input_;
+  const std::string how_;
+  const uint64_t memory_bytes_;
+  StallClock* const stall_;
+  // Self-synchronised.
+  const std::unique_ptr<SampleSource> source_;
+  const std::unique_ptr<Arena> pool_;   // samples
+  const std::unique_ptr<Arena> spare_;  // bypasses
+
+  mutable Mutex mu_;
+  const std::unique_ptr<Binder> binder_ ABSL_PT_GUARDED_BY(mu_);
+  absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_
+      ABSL_GUARDED_BY(mu_);
+  // Bytes that were planned and have not arrived.
+  uint64_t on_way_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t epochs_ ABSL_GUARDED_BY(mu_) = 0;  // begun
+  bool wanted_ ABSL_GUARDED_BY(mu_) = false;  // somebody reads in this epoch
+  // Samples of which something was read, or was to be, in this epoch.
+  NameBits served_ ABSL_GUARDED_BY(mu_);
+  uint64_t bypassed_ ABSL_GUARDED_BY(mu_) = 0;
+  std::deque<Bypass> waiting_ ABSL_GUARDED_BY(mu_);  // for memory of spare_
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_SUPPLY_SUPPLY_H_

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a supply answers readers.
+#include <algorithm>
+#include <utility>
+
+#include "core/io/file_reader.h"
+#include "core/supply/supply.h"
+
+namespace shufflefs {
+namespace {
+
+// More is not read past the pool at a time; the kernel asks for no more.
+constexpr uint64_t kLongestRead = 1 << 20;
+
+}  // namespace
+
+void Supply::Wait() const {
+  if (stall_ != nullptr) stall_->Enter();
+}
+
+void Supply::Waited() const {
+  if (stall_ != nullptr) stall_->Leave();
+}
+
+void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
+                  ReadDone done) {
+  const uint64_t size = dataset_->catalogue().attributes(file).size;
+  if (offset >= size || length == 0) {
+    done(absl::Span<const iovec>());
+    return;
+  }
+  Waiter waiter{offset, std::min({length, size - offset, kLongestRead}),
+                std::move(done)};
+  Pieces pieces;
+  std::shared_ptr<Held> held;
+  bool waits = false;
+  {
+    MutexLock lock(mu_);
+    auto found = held_.find(file);
+    if (found == held_.end()) {
+      Want(file, pieces);
+      found = held_.find(file);
+    }
+    if (found != held_.end()) held = found->second;
+    served_.Set(dataset_->grouping().sample(file).value());
+    wanted_ = true;
+    waits = held != nullptr && !held->here;
+    if (waits) {
+      held->closed = false;
+      held->waiters.push_back(std::move(waiter));
+      Wait();
+    }
+  }
+  if (held == nullptr) {
+    Wait();
+    Queue(Bypass{file, std::move(waiter)});
+    NextBypasses();
+  } else if (!waits) {
+    Deliver(file, held, waiter);
+  }
+  Send(std::move(pieces), file);
+  Refill();
+}
+
+void Supply::Send(Pieces pieces, EntryId wanted) {
+  if (pieces.empty()) return;
+  // Alone: a reader waits for just that.
+  if (pieces.size() == 1 && pieces.front().file == wanted) {
+    source_->FetchNow(std::move(pieces.front()));
+  } else {
+    source_->Fetch(std::move(pieces));
+  }
+}
+
+void Supply::Want(EntryId file, Pieces& pieces) {
+  const SampleId sample = dataset_->grouping().sample(file);
+  // Read again, or through a descriptor of an epoch before: that is nobody
+  // else's business.
+  if (served_.Get(sample.value()) || !binder_->NameOf(sample)) return;
+  const std::vector<SampleId> samples = binder_->FetchChunkOf(sample, Room());
+  if (!samples.empty()) {
+    Start(samples, pieces);
+    return;
+  }
+  binder_->FetchedAlone(sample);
+  ++bypassed_;
+  for (uint32_t c = 0; c < Columns(sample); ++c) {
+    if (!StartFile(Member(sample, c), /*counted=*/false, pieces)) return;
+  }
+}
+
+void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
+                     const Waiter& waiter) {
+  const std::vector<iovec> range =
+      held->memory->Range(waiter.offset, waiter.length);
+  waiter.done(absl::Span<const iovec>(range));
+  MutexLock lock(mu_);
+  held->delivered += waiter.length;
+  const auto found = held_.find(file);
+  // By now the file may be held anew.
+  if (held->delivered < held->length || found == held_.end() ||
+      found->second != held) {
+    return;
+  }
+  Drop(file);
+}
+
+void Supply::Close(EntryId file) {
+  {
+    MutexLock lock(mu_);
+    const auto found = held_.find(file);
+    if (found == held_.end()) return;
+    const SampleId sample = dataset_->grouping().sample(file);
+    // Not what this epoch shows: it was opened in one before.
+    if (found->second->counted && !binder_->NameOf(sample)) return;
+    if (found->second->here) {
+      Drop(file);
+    } else {
+      found->second->closed = found->second->waiters.empty();
+    }
+  }
+  Refill();
+}
+
+void Supply::Queue(Bypass bypass) {
+  MutexLock lock(mu_);
+  waiting_.push_back(std::move(bypass));
+}
+
+void Supply::NextBypasses() {
+  for (;;) {
+    Bypass next;
+    std::shared_ptr<MemoryBlock> memory;
+    uint64_t before = 0;
+    {
+      MutexLock lock(mu_);
+      if (waiting_.empty()) return;
+      const Waiter& waiter = waiting_.front().waiter;
+      before = waiter.offset % kReadAlignment;
+      // When there is none, the bypass that ends next goes on from here.
+      memory = spare_->Allocate(before + waiter.length);
+      if (memory == nullptr) return;
+      next = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    FilePiece piece;
+    piece.file = next.file;
+    piece.offset = next.waiter.offset - before;
+    piece.length = before + next.waiter.length;
+    piece.into = memory->pieces();
+    piece.done = [self = shared_from_this(), memory = std::move(memory), before,
+                  waiter = std::move(next.waiter)](
+                     const absl::Status& status) mutable {
+      if (status.ok()) {
+        const std::vector<iovec> range = memory->Range(before, waiter.length);
+        waiter.done(absl::Span<const iovec>(range));
+      } else {
+        waiter.done(status);
+      }
+      self->Waited();
+      memory.reset();
+      self->NextBypasses();
+    };
+    source_->FetchNow(std::move(piece));
+  }
+}
+
+}  // namespace shufflefs
