@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# tests/bench/run.sh [--rounds N] [--clean] [NAME...]
+# tests/bench/run.sh [--rounds N] [--clean] [NAME...] [-- ARGUMENT...]
 #
 # Runs the benchmarks of the mount (warm_files no_harm large_file million, or
 # those named) on the release build and prints their table: each figure beside
 # the raw directory's of the same run, and its target. Nothing is asserted.
+# What follows -- is given to each of them.
 #
-# The trees (about 12 GB) stay in $BENCH_DIR, by default
+#   brand   epochs over emulated devices; needs root, and hours for all cases:
+#           tests/bench/run.sh brand -- --help
+#
+# The trees (about 12 GB; brand: 3 GB a dataset) stay in $BENCH_DIR, by default
 # /var/tmp/shufflefs-bench, for the next run; --clean removes them, and does
 # nothing else when no NAME is given. Machine quiet, please; as root the FUSE
 # read-ahead can be raised, so large files are read faster.
@@ -15,19 +19,24 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 names=()
-rounds=5
+rounds=()
 clean=no
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --rounds) rounds=$2; shift ;;
+    --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,15s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
-    warm_files | no_harm | large_file | million) names+=("$1") ;;
+    -h | --help) sed -n '4,19s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    warm_files | no_harm | large_file | million | brand) names+=("$1") ;;
+    --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
   shift
 done
 
+if [[ " ${names[*]-} " == *" brand "* && $(id -u) != 0 ]]; then
+  echo "tests/bench/run.sh: brand needs root: it makes loop devices and groups" >&2
+  exit 1
+fi
 export BENCH_DIR=${BENCH_DIR:-/var/tmp/shufflefs-bench}
 if [[ $clean == yes && ${#names[@]} -eq 0 ]]; then
   rm -rf "$BENCH_DIR"
@@ -35,20 +44,32 @@ if [[ $clean == yes && ${#names[@]} -eq 0 ]]; then
 fi
 [[ ${#names[@]} -gt 0 ]] || names=(warm_files no_harm large_file million)
 
+build=$PWD/build/release
 if [[ -z ${SHUFFLEFS_BIN:-} ]]; then
   mkdir -p build/logs
   { cmake --preset release &&
-    cmake --build --preset release --target shufflefs reader_bench; } \
+    cmake --build --preset release --target shufflefs shufflectl \
+      reader_bench epoch_reader_bench slowdev; } \
     >build/logs/bench.build 2>&1 || { tail -n 40 build/logs/bench.build; exit 1; }
 fi
-export SHUFFLEFS_BIN=${SHUFFLEFS_BIN:-$PWD/build/release/mount-tools/shufflefs}
-export READER_BIN=${READER_BIN:-$PWD/build/release/tests/reader_bench}
+export SHUFFLEFS_BIN=${SHUFFLEFS_BIN:-$build/mount-tools/shufflefs}
+export SHUFFLECTL_BIN=${SHUFFLECTL_BIN:-$build/mount-tools/shufflectl}
+export READER_BIN=${READER_BIN:-$build/tests/reader_bench}
+export EPOCH_READER_BIN=${EPOCH_READER_BIN:-$build/tests/epoch_reader_bench}
+export SLOWDEV_BIN=${SLOWDEV_BIN:-$build/tests/bench/testbed/slowdev}
 
 python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1
 measure() { PYTHONPATH=tests/bench $python -c "import measure; $1"; }
-measure 'print(measure.machine()); print(); print(measure.header())'
+measure 'print(measure.machine()); print()'
+header=no
 for name in "${names[@]}"; do
-  $python "tests/bench/$name.py" --rounds "$rounds"
+  if [[ $name == brand ]]; then  # has tables and a number of rounds of its own
+    $python tests/bench/brand.py ${rounds[@]+"${rounds[@]}"} "$@"
+    continue
+  fi
+  [[ $header == yes ]] || measure 'print(measure.header())'
+  header=yes
+  $python "tests/bench/$name.py" --rounds 5 ${rounds[@]+"${rounds[@]}"} "$@"
 done
 [[ $clean == no ]] || rm -rf "$BENCH_DIR"
