@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/io/file_systems.h"
 #include "core/parallel.h"
 #include "core/random.h"
 
@@ -34,22 +35,6 @@ constexpr int kThreads = 8;
 constexpr uint32_t kFarthest = 4096;  // entries looked at for one candidate
 constexpr double kSlowUs = 1000;
 constexpr double kGainOfRoundTrips = 3;
-
-bool IsMemoryFs(uint64_t type) {
-  return type == 0x01021994 || type == 0x858458f6;  // tmpfs, ramfs
-}
-
-bool IsNetworkFs(uint64_t type) {
-  for (uint64_t known :
-       {0x6969ull, 0xff534d42ull, 0xfe534d42ull, 0x517bull,  // NFS, SMB
-        0x65735546ull, 0x01021997ull,                        // FUSE, 9P
-        0x00c36400ull, 0x0bd00bd0ull,                        // Ceph, Lustre
-        0x47504653ull, 0x19830326ull,                        // GPFS, BeeGFS
-        0x5346414full, 0x6b414653ull}) {                     // AFS
-    if (type == known) return true;
-  }
-  return false;
-}
 
 absl::optional<bool> Rotational(dev_t device) {
   std::string base =

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,10 +22,15 @@ constexpr int kWriting = O_CREAT | O_TRUNC | O_APPEND;
 constexpr size_t kPathPiece = PATH_MAX - NAME_MAX - 2;
 constexpr int kAgainLimit = 64;  // openat2's EAGAIN: a rename raced with it
 
-int Openat2(int dir, const char* path, int flags) {
+open_how How(int flags) {
   open_how how = {};
   how.flags = static_cast<unsigned>(flags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  return how;
+}
+
+int Openat2(int dir, const char* path, int flags) {
+  open_how how = How(flags);
   return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
 }
 
@@ -36,18 +40,6 @@ int Openat(int dir, const char* path, int flags) {
     int fd = openat(dir, path, flags);
     if (fd >= 0) return fd;
     if (errno != EINTR) return -errno;
-  }
-}
-
-bool IsRelativeAndClean(absl::string_view path) {
-  if (path.empty()) return true;
-  if (path.find('\0') != absl::string_view::npos) return false;
-  for (;;) {
-    size_t slash = path.find('/');
-    absl::string_view part = path.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == absl::string_view::npos) return true;
-    path.remove_prefix(slash + 1);
   }
 }
 
@@ -92,6 +84,22 @@ absl::StatusOr<SourceDir> SourceDir::At(const std::string& path,
   }
   if (fd < 0) return ErrnoStatus(-fd, path);
   return SourceDir(path, UniqueFd(fd), lookup, noatime);
+}
+
+bool SourceDir::IsPath(absl::string_view path) {
+  if (path.empty()) return true;
+  if (path.find('\0') != absl::string_view::npos) return false;
+  for (;;) {
+    size_t slash = path.find('/');
+    absl::string_view part = path.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == absl::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+open_how SourceDir::HowToRead() const {
+  return How(O_RDONLY | kAlways | noatime_);
 }
 
 int SourceDir::ResolveShort(int dir, const char* path, int flags) const {
@@ -151,7 +159,7 @@ absl::StatusOr<UniqueFd> SourceDir::Open(absl::string_view path,
       (flags & O_TMPFILE) == O_TMPFILE) {
     return ErrnoStatus(EROFS, absl::StrCat(path, ": the source is read-only"));
   }
-  if (!IsRelativeAndClean(path)) return BadPath(path);
+  if (!IsPath(path)) return BadPath(path);
   std::string name(path);
   // openat2 takes nothing beside O_PATH that has no meaning there.
   bool path_only = (flags & O_PATH) != 0;
@@ -165,13 +173,13 @@ absl::StatusOr<UniqueFd> SourceDir::Open(absl::string_view path,
 }
 
 absl::StatusOr<struct stat> SourceDir::Stat(absl::string_view path) const {
-  if (!IsRelativeAndClean(path)) return BadPath(path);
+  if (!IsPath(path)) return BadPath(path);
   ASSIGN_OR_RETURN(UniqueFd entry, Hold(path));
   return StatHeld(entry.get(), path);
 }
 
 absl::StatusOr<std::string> SourceDir::ReadLink(absl::string_view path) const {
-  if (!IsRelativeAndClean(path)) return BadPath(path);
+  if (!IsPath(path)) return BadPath(path);
   ASSIGN_OR_RETURN(UniqueFd entry, Hold(path));
   ASSIGN_OR_RETURN(struct stat st, StatHeld(entry.get(), path));
   if (!S_ISLNK(st.st_mode)) {

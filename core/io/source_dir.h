@@ -16,6 +16,7 @@
 #ifndef SHUFFLEFS_CORE_IO_SOURCE_DIR_H_
 #define SHUFFLEFS_CORE_IO_SOURCE_DIR_H_
 
+#include <linux/openat2.h>
 #include <sys/stat.h>
 
 #include <string>
@@ -51,6 +52,12 @@ class SourceDir {
   absl::StatusOr<struct stat> Stat(absl::string_view path) const;
   // The target of the symbolic link at `path`; EINVAL if it is none.
   absl::StatusOr<std::string> ReadLink(absl::string_view path) const;
+
+  // For who calls openat2 by itself, relative to fd(), where lookup() is
+  // kKernel: the paths that Open takes (shorter than PATH_MAX for the kernel),
+  // and the open_how with which it reads them; without O_NOATIME on EPERM.
+  static bool IsPath(absl::string_view path);
+  open_how HowToRead() const;
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }  // as given to At()

@@ -2,14 +2,13 @@
 #include "core/io/source_files.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "core/io/file_check.h"
 #include "core/status.h"
 
 namespace shufflefs {
@@ -39,8 +38,7 @@ absl::StatusOr<size_t> SourceFiles::Read(EntryId file, uint64_t offset,
   // After the read: a file that shrank or was rewritten meanwhile shows it.
   absl::Status same = Check((*fd)->get(), file);
   if (got.ok() && same.ok() && *got < out.size()) {
-    same = ErrnoStatus(EIO, absl::StrCat("ends early, at byte ",
-                                         offset + *got));
+    same = EndsEarly(offset + *got);
   }
   if (!got.ok() || !same.ok()) {
     Drop(file);
@@ -51,8 +49,7 @@ absl::StatusOr<size_t> SourceFiles::Read(EntryId file, uint64_t offset,
   return got;
 }
 
-absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::Get(
-    EntryId file) {
+absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::Get(EntryId file) {
   {
     MutexLock lock(mu_);
     auto found = open_.find(file);
@@ -78,12 +75,7 @@ absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::OpenChecked(
   absl::StatusOr<UniqueFd> opened =
       source_.Open(catalogue_.path(file), O_RDONLY);
   if (!opened.ok()) {
-    const int error = ErrnoOf(opened.status()).value_or(EIO);
-    // The catalogue knows the name, so "no such file" means: not any more.
-    if (error == ENOENT || error == ENOTDIR || error == ELOOP) {
-      return ErrnoStatus(ESTALE, "gone since the catalogue was made");
-    }
-    return opened.status();
+    return OpenFailure(ErrnoOf(opened.status()).value_or(EIO));
   }
   RETURN_IF_ERROR(Check(opened->get(), file));
   // The view's reader asks ahead by itself; a second guess below it reads up
@@ -101,23 +93,7 @@ void SourceFiles::Drop(EntryId file) {
 }
 
 absl::Status SourceFiles::Check(int fd, EntryId file) const {
-  struct stat st;
-  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, "fstat");
-  const FileAttributes known = catalogue_.attributes(file);
-  const int64_t mtime_ns =
-      int64_t{st.st_mtim.tv_sec} * 1000000000 + st.st_mtim.tv_nsec;
-  if (!S_ISREG(st.st_mode) || static_cast<uint64_t>(st.st_size) != known.size ||
-      mtime_ns != known.mtime_ns) {
-    return ErrnoStatus(
-        ESTALE, absl::StrCat("changed since the catalogue was made (",
-                             known.size, " bytes then, ", st.st_size, " now)"));
-  }
-  const mode_t lost = known.mode & ~st.st_mode & 0444;
-  if (lost != 0 || st.st_uid != known.uid || st.st_gid != known.gid) {
-    return ErrnoStatus(EACCES,
-                       "permission changed since the catalogue was made");
-  }
-  return absl::OkStatus();
+  return CheckUnchanged(fd, catalogue_.attributes(file));
 }
 
 absl::StatusOr<size_t> SourceFiles::ReadAt(int fd, uint64_t offset,
@@ -135,7 +111,7 @@ absl::StatusOr<size_t> SourceFiles::ReadAt(int fd, uint64_t offset,
     } else if (drop && (errno == EOPNOTSUPP || errno == EINVAL)) {
       drop_behind_.store(false, std::memory_order_relaxed);
     } else if (errno != EINTR) {
-      return ErrnoStatus(errno, absl::StrCat("read at byte ", offset + done));
+      return ReadFailure(errno, offset + done);
     }
   }
   return done;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What decides whether a file of the source is still the one that the
+// catalogue knows, and how an errno of it is told: in one place, so that every
+// way of reading says the same of the same file. No text names the path; the
+// caller annotates.
+#ifndef SHUFFLEFS_CORE_IO_FILE_CHECK_H_
+#define SHUFFLEFS_CORE_IO_FILE_CHECK_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "core/catalogue.h"
+
+namespace shufflefs {
+
+// What statx is asked for.
+inline constexpr unsigned kLookMask =
+    STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID | STATX_SIZE | STATX_MTIME;
+
+// ESTALE when the file is not a regular one, or its size or mtime differ;
+// EACCES when a read permission that it had was taken away or its owner
+// changed. Permission bits are compared, not tried: a daemon that runs as root
+// would be let in.
+absl::Status CheckUnchanged(const struct statx& now,
+                            const FileAttributes& known);
+// The same of an open file. May block for the source.
+absl::Status CheckUnchanged(int fd, const FileAttributes& known);
+
+// The status of an open that failed with `error`. The catalogue knows the
+// name, so "no such file", a link in the way or a socket mean "not any more":
+// ESTALE.
+absl::Status OpenFailure(int error);
+// Of a read of the byte at `offset` that failed with `error`.
+absl::Status ReadFailure(int error, uint64_t offset);
+// Of a file that has no byte at `offset` where it should: EIO.
+absl::Status EndsEarly(uint64_t offset);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_FILE_CHECK_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/file_systems.h"
+
+#include <sys/vfs.h>
+
+namespace shufflefs {
+
+bool IsMemoryFs(uint64_t type) {
+  return type == 0x01021994 || type == 0x858458f6;  // tmpfs, ramfs
+}
+
+bool IsNetworkFs(uint64_t type) {
+  for (uint64_t known :
+       {0x6969ull, 0xff534d42ull, 0xfe534d42ull, 0x517bull,  // NFS, SMB
+        0x65735546ull, 0x01021997ull,                        // FUSE, 9P
+        0x00c36400ull, 0x0bd00bd0ull,                        // Ceph, Lustre
+        0x47504653ull, 0x19830326ull,                        // GPFS, BeeGFS
+        0x5346414full, 0x6b414653ull}) {                     // AFS
+    if (type == known) return true;
+  }
+  return false;
+}
+
+FileSystemTraits FileSystems::Of(uint64_t device, int fd) {
+  {
+    MutexLock lock(mu_);
+    auto found = traits_.find(device);
+    if (found != traits_.end()) return found->second;
+  }
+  FileSystemTraits traits;
+  struct statfs fs;
+  traits.remote =
+      fstatfs(fd, &fs) != 0 || IsNetworkFs(static_cast<uint64_t>(fs.f_type));
+  MutexLock lock(mu_);
+  return traits_.try_emplace(device, traits).first->second;
+}
+
+void FileSystems::RefusedDirect(uint64_t device) {
+  MutexLock lock(mu_);
+  traits_[device].direct = false;
+}
+
+void FileSystems::RefusedDropBehind(uint64_t device) {
+  MutexLock lock(mu_);
+  traits_[device].drop_behind = false;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the file systems below a source can do, as far as reading from them
+// has shown.
+#ifndef SHUFFLEFS_CORE_IO_FILE_SYSTEMS_H_
+#define SHUFFLEFS_CORE_IO_FILE_SYSTEMS_H_
+
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "core/mutex.h"
+
+namespace shufflefs {
+
+// By the f_type of statfs.
+bool IsMemoryFs(uint64_t type);   // tmpfs, ramfs
+bool IsNetworkFs(uint64_t type);  // NFS, SMB, FUSE, …: a stat may wait long
+
+struct FileSystemTraits {
+  bool remote = false;      // as IsNetworkFs says
+  bool direct = true;       // O_DIRECT was not refused yet
+  bool drop_behind = true;  // RWF_DONTCACHE was not refused yet
+};
+
+// Thread-safe. A source may span several file systems: one entry a device.
+class FileSystems {
+ public:
+  // `fd` is a file of `device`. Asks the file system once, which may block.
+  FileSystemTraits Of(uint64_t device, int fd);
+  void RefusedDirect(uint64_t device);
+  void RefusedDropBehind(uint64_t device);
+
+ private:
+  Mutex mu_;
+  absl::flat_hash_map<uint64_t, FileSystemTraits> traits_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_FILE_SYSTEMS_H_

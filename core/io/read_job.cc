@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/read_job.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/io/file_check.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+// Drop pages that this read brought in (Linux 6.14); pages that were cached
+// before stay. Debian 12's headers do not name the flag.
+constexpr int kRwfDontCache = 0x80;
+constexpr int kAgainLimit = 64;
+constexpr uint64_t kMostAtOnce = uint64_t{1} << 30;  // bytes a call
+
+constexpr uint64_t RoundUp(uint64_t bytes) {
+  return (bytes + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
+}
+
+bool IsAligned(uint64_t value) { return value % kReadAlignment == 0; }
+
+}  // namespace
+
+ReadJob::ReadJob(FileRead read, FileSystems* systems, bool direct)
+    : read_(std::move(read)), systems_(systems), direct_(direct) {}
+
+absl::Status ReadJob::CheckRequest() const {
+  uint64_t room = 0;
+  for (const iovec& piece : read_.into) {
+    if (!IsAligned(reinterpret_cast<uintptr_t>(piece.iov_base)) ||
+        !IsAligned(piece.iov_len)) {
+      return absl::InvalidArgumentError("memory that is not aligned");
+    }
+    room += piece.iov_len;
+  }
+  if (read_.length == 0 || read_.length > INT64_MAX - kReadAlignment ||
+      room < RoundUp(read_.length)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(read_.length, " bytes wanted, room for ", room));
+  }
+  if (!IsAligned(read_.offset) || read_.offset > INT64_MAX - read_.length) {
+    return absl::InvalidArgumentError(absl::StrCat("offset ", read_.offset));
+  }
+  return absl::OkStatus();
+}
+
+ReadJob::Step ReadJob::Begin() {
+  status_ = CheckRequest();
+  return status_.ok() ? Step::kOpen : Step::kEnd;
+}
+
+ReadJob::Step ReadJob::Cancelled() {
+  status_ = absl::CancelledError("the reader was cancelled");
+  return Step::kEnd;
+}
+
+ReadJob::Step ReadJob::OpenFailed(int error) {
+  status_ = OpenFailure(error);
+  return Step::kEnd;
+}
+
+ReadJob::Step ReadJob::Opened(UniqueFd fd) {
+  fd_ = std::move(fd);
+  // Not synchronised with a server: an open file's kind does not change.
+  if (statx(fd_.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
+            &look_) != 0) {
+    status_ = ErrnoStatus(errno, "statx");
+    return Step::kEnd;
+  }
+  if (!S_ISREG(look_.stx_mode)) {
+    if (read_.expected) return Step::kLook;  // which says what it is now
+    status_ = ErrnoStatus(S_ISDIR(look_.stx_mode) ? EISDIR : ESPIPE,
+                          "no regular file");
+    return Step::kEnd;
+  }
+  device_ = makedev(look_.stx_dev_major, look_.stx_dev_minor);
+  traits_ = systems_->Of(device_, fd_.get());
+  ChooseCache();
+  return ReadOn();
+}
+
+// Files are opened without O_DIRECT, which where it is refused would take a
+// second open, and with O_NONBLOCK, which some kernels take for "do not wait
+// for the device".
+void ReadJob::ChooseCache() {
+  const int flags = fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK;
+  if (direct_ && traits_.direct) {
+    if (fcntl(fd_.get(), F_SETFL, flags | O_DIRECT) == 0) return;
+    if (errno == EINVAL) systems_->RefusedDirect(device_);
+  }
+  direct_ = false;
+  fcntl(fd_.get(), F_SETFL, flags);
+  kept_ = !traits_.drop_behind;
+  // What is wanted is known: no guess of what comes next.
+  posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
+}
+
+void ReadJob::LeaveDirect() {
+  fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) & ~O_DIRECT);
+  direct_ = false;
+  kept_ = !traits_.drop_behind;
+  posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
+}
+
+int ReadJob::flags() const { return direct_ || kept_ ? 0 : kRwfDontCache; }
+
+// The pieces that are still to be filled. O_DIRECT takes whole blocks.
+ReadJob::Step ReadJob::ReadOn() {
+  uint64_t skip = got_;
+  uint64_t wanted = direct_ ? RoundUp(read_.length) : read_.length;
+  wanted = std::min(wanted - got_, kMostAtOnce);
+  pieces_.clear();
+  for (const iovec& piece : read_.into) {
+    if (wanted == 0 || pieces_.size() == IOV_MAX) break;
+    if (skip >= piece.iov_len) {
+      skip -= piece.iov_len;
+      continue;
+    }
+    const size_t take = std::min<uint64_t>(piece.iov_len - skip, wanted);
+    pieces_.push_back({static_cast<char*>(piece.iov_base) + skip, take});
+    wanted -= take;
+    skip = 0;
+  }
+  return Step::kRead;
+}
+
+ReadJob::Step ReadJob::ReadEnded(int64_t result) {
+  if (result < 0) return ReadFailed(static_cast<int>(-result));
+  got_ += static_cast<uint64_t>(result);
+  if (got_ >= read_.length) return AfterRead();
+  if (result == 0) {
+    status_ = EndsEarly(offset());
+    return AfterRead();
+  }
+  // The end of the file, most likely; only the page cache reads from there on.
+  if (direct_ && !IsAligned(got_)) LeaveDirect();
+  return ReadOn();
+}
+
+ReadJob::Step ReadJob::ReadFailed(int error) {
+  if (error == EINTR) return Step::kRead;
+  if (error == EAGAIN && ++again_ < kAgainLimit) return Step::kRead;
+  if (error == EINVAL && direct_) {
+    systems_->RefusedDirect(device_);
+    LeaveDirect();
+    return ReadOn();
+  }
+  if ((error == EOPNOTSUPP || error == EINVAL) && flags() != 0) {
+    systems_->RefusedDropBehind(device_);
+    kept_ = true;
+    return Step::kRead;
+  }
+  status_ = ReadFailure(error, offset());
+  return AfterRead();
+}
+
+ReadJob::Step ReadJob::AfterRead() {
+  if (kept_) {
+    posix_fadvise(fd_.get(), static_cast<off_t>(read_.offset),
+                  static_cast<off_t>(read_.length), POSIX_FADV_DONTNEED);
+  }
+  return read_.expected ? Step::kLook : Step::kEnd;
+}
+
+ReadJob::Step ReadJob::Looked(int result) {
+  // That the file changed explains all else that went wrong.
+  const absl::Status same = result != 0
+                                ? ErrnoStatus(-result, "statx")
+                                : CheckUnchanged(look_, *read_.expected);
+  if (!same.ok()) status_ = same;
+  return Step::kEnd;
+}
+
+ReadJob::Step ReadJob::LookNow() {
+  const int failed = statx(fd_.get(), "", AT_EMPTY_PATH, kLookMask, &look_);
+  return Looked(failed == 0 ? 0 : -errno);
+}
+
+absl::Status ReadJob::status() const { return Annotate(status_, read_.path); }
+
+}  // namespace shufflefs

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// One read of a FileReader as a small state machine: what is to be done next,
+// and what its result means. It is driven by whoever does the calls: a ring of
+// the kernel, or a thread.
+//
+// Begin -> kOpen -> kRead (again while pieces are missing) -> kLook -> kEnd.
+// The file is looked at after it was read, so that one which was rewritten
+// meanwhile shows it.
+#ifndef SHUFFLEFS_CORE_IO_READ_JOB_H_
+#define SHUFFLEFS_CORE_IO_READ_JOB_H_
+
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/io/file_reader.h"
+#include "core/io/file_systems.h"
+#include "core/io/unique_fd.h"
+
+namespace shufflefs {
+
+// Not thread-safe. Nothing here waits for a device, with one exception: the
+// first file of a file system asks what that is.
+class ReadJob {
+ public:
+  enum class Step { kOpen, kRead, kLook, kEnd };
+
+  // `systems` outlives the job.
+  ReadJob(FileRead read, FileSystems* systems, bool direct);
+
+  // kOpen, or kEnd where the request itself is wrong (InvalidArgument).
+  Step Begin();
+  Step Cancelled();  // instead of Begin
+  // The path was opened as SourceDir::Open does, or that failed with `error`.
+  Step Opened(UniqueFd fd);
+  Step OpenFailed(int error);
+  // preadv2(fd(), pieces(), offset(), flags()) gave `result`: bytes or -errno.
+  Step ReadEnded(int64_t result);
+  // statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look()) gave 0 or -errno.
+  Step Looked(int result);
+  // Does that by itself: may wait where look_waits().
+  Step LookNow();
+
+  const std::string& path() const { return read_.path; }
+  uint64_t length() const { return read_.length; }
+  int fd() const { return fd_.get(); }
+  const std::vector<iovec>& pieces() const { return pieces_; }
+  uint64_t offset() const { return read_.offset + got_; }
+  int flags() const;
+  struct statx& look() {
+    return look_;
+  }
+  bool look_waits() const { return traits_.remote; }
+
+  // At kEnd. What came, in bytes; maybe some behind `length`.
+  uint64_t got() const { return got_; }
+  absl::Status status() const;  // names the path
+  UniqueFd TakeFd() { return std::move(fd_); }
+  void CallDone() { read_.done(status()); }
+
+ private:
+  absl::Status CheckRequest() const;
+  Step ReadOn();
+  Step AfterRead();
+  Step ReadFailed(int error);
+  void ChooseCache();
+  void LeaveDirect();
+
+  FileRead read_;
+  FileSystems* const systems_;
+  bool direct_;
+  bool kept_ = false;  // the page cache keeps what is read until told
+  FileSystemTraits traits_;
+  uint64_t device_ = 0;
+  UniqueFd fd_;
+  uint64_t got_ = 0;
+  int again_ = 0;
+  std::vector<iovec> pieces_;
+  struct statx look_ = {};
+  absl::Status status_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_READ_JOB_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a FileReader reads.
+#ifndef SHUFFLEFS_CORE_IO_READER_OPTIONS_H_
+#define SHUFFLEFS_CORE_IO_READER_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace shufflefs {
+
+struct FileReaderOptions {
+  size_t depth = 32;  // reads in flight, >= 1; of threads: their number
+  // Bytes in flight; a single read may be larger, alone.
+  uint64_t max_in_flight_bytes = uint64_t{64} << 20;
+  size_t threads = 8;  // where io_uring is refused, >= 1
+  // Past the page cache by O_DIRECT. Where a file system refuses that, and
+  // always if false: through it, dropping what the read brought in.
+  bool direct = true;
+  bool io_uring = true;  // false: as if it were refused
+  // Most reads go into it, one run each: pinned for the kernel, as a whole and
+  // at once, where that is allowed. Outlives the reader. Empty: none is.
+  absl::Span<char> memory;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_READER_OPTIONS_H_

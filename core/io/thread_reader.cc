@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/thread_reader.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/io/read_job.h"
+#include "core/status.h"
+#include "core/thread.h"
+
+namespace shufflefs {
+namespace {
+
+ReadJob::Step Open(const SourceDir& source, ReadJob& job) {
+  absl::StatusOr<UniqueFd> fd = source.Open(job.path(), O_RDONLY);
+  if (fd.ok()) return job.Opened(*std::move(fd));
+  return job.OpenFailed(ErrnoOf(fd.status()).value_or(EIO));
+}
+
+ReadJob::Step Read(ReadJob& job) {
+  const ssize_t got = preadv2(job.fd(), job.pieces().data(),
+                              static_cast<int>(job.pieces().size()),
+                              static_cast<off_t>(job.offset()), job.flags());
+  return job.ReadEnded(got >= 0 ? got : -errno);
+}
+
+}  // namespace
+
+ThreadReader::ThreadReader(const SourceDir& source,
+                           const FileReaderOptions& options)
+    : source_(source),
+      direct_(options.direct),
+      queue_(std::max<size_t>(options.threads, 1),
+             options.max_in_flight_bytes) {
+  for (size_t i = 0; i < std::max<size_t>(options.threads, 1); ++i) {
+    threads_.push_back(StartThread(absl::StrCat("sfs-read-", i),
+                                   [this](std::stop_token) { Run(); }));
+  }
+}
+
+ThreadReader::~ThreadReader() {
+  {
+    MutexLock lock(mu_);
+    queue_.Cancel();
+    stop_ = true;
+  }
+  changed_.SignalAll();
+  threads_.clear();  // joins
+}
+
+void ThreadReader::Submit(std::vector<FileRead> reads) {
+  {
+    MutexLock lock(mu_);
+    queue_.Push(std::move(reads));
+  }
+  changed_.SignalAll();
+}
+
+void ThreadReader::SubmitUrgent(FileRead read) {
+  {
+    MutexLock lock(mu_);
+    queue_.PushUrgent(std::move(read));
+  }
+  changed_.SignalOne();
+}
+
+void ThreadReader::Cancel() {
+  {
+    MutexLock lock(mu_);
+    queue_.Cancel();
+  }
+  changed_.SignalAll();
+}
+
+FileReaderStats ThreadReader::stats() const {
+  MutexLock lock(mu_);
+  return queue_.stats();
+}
+
+void ThreadReader::Run() {
+  for (;;) {
+    absl::optional<ReadQueue::Next> next;
+    {
+      MutexLock lock(mu_);
+      while (!queue_.Ready() && !stop_) changed_.Wait(mu_);
+      next = queue_.Take();
+      if (!next) return;  // stopped, and all that waited was ended
+    }
+    ReadJob job(std::move(next->read), &systems_, direct_);
+    ReadOne(job, next->cancelled ? job.Cancelled() : job.Begin());
+  }
+}
+
+void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
+  using Step = ReadJob::Step;
+  while (step != Step::kEnd) {
+    step = step == Step::kOpen   ? Open(source_, job)
+           : step == Step::kRead ? Read(job)
+                                 : job.LookNow();
+  }
+  job.TakeFd().reset();
+  {
+    MutexLock lock(mu_);
+    queue_.End(job.length(), job.got());
+  }
+  changed_.SignalAll();  // what did not fit may fit now
+  job.CallDone();
+}
+
+}  // namespace shufflefs

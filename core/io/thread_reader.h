@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A FileReader of threads that block: where io_uring is refused.
+#ifndef SHUFFLEFS_CORE_IO_THREAD_READER_H_
+#define SHUFFLEFS_CORE_IO_THREAD_READER_H_
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "core/io/file_reader.h"
+#include "core/io/file_systems.h"
+#include "core/io/read_job.h"
+#include "core/io/read_queue.h"
+#include "core/io/reader_options.h"
+#include "core/io/source_dir.h"
+#include "core/mutex.h"
+
+namespace shufflefs {
+
+// Its threads are named "sfs-read-<i>"; `done` is called by them.
+class ThreadReader : public FileReader {
+ public:
+  // `source` outlives the reader.
+  ThreadReader(const SourceDir& source, const FileReaderOptions& options);
+  ~ThreadReader() override;
+
+  void Submit(std::vector<FileRead> reads) override;
+  void SubmitUrgent(FileRead read) override;
+  void Cancel() override;
+  FileReaderStats stats() const override;
+  std::string how() const override { return "threads"; }
+
+ private:
+  void Run();
+  void ReadOne(ReadJob& job, ReadJob::Step step);
+
+  // Constant after construction.
+  const SourceDir& source_;
+  const bool direct_;
+
+  // Self-synchronised.
+  FileSystems systems_;
+  CondVar changed_;  // of queue_ and stop_
+
+  mutable Mutex mu_;
+  ReadQueue queue_ ABSL_GUARDED_BY(mu_);
+  bool stop_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::vector<std::jthread> threads_;  // last: they use all of the above
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_THREAD_READER_H_

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/uring_reader.h"
+
+#include <fcntl.h>
+#include <limits.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/io/file_check.h"
+#include "core/io/uring.h"
+#include "core/status.h"
+#include "core/thread.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kClose = 1;  // the tag of closes; nobody waits for them
+constexpr size_t kMostDepth = 4096;
+constexpr unsigned kMostWorkers = 64;
+constexpr int kAgainLimit = 64;  // openat2's EAGAIN: a rename raced with it
+
+size_t Depth(const FileReaderOptions& options) {
+  return std::clamp<size_t>(options.depth, 1, kMostDepth);
+}
+
+}  // namespace
+
+// One read in the ring; its address is the tag of its calls. It has at most
+// one call pending.
+struct UringReader::Slot {
+  Slot(FileRead read, FileSystems* systems, bool direct)
+      : job(std::move(read), systems, direct) {}
+  ReadJob job;
+  ReadJob::Step step = ReadJob::Step::kOpen;  // of the pending call
+  open_how how = {};
+  int again = 0;
+};
+
+absl::StatusOr<std::unique_ptr<UringReader>> UringReader::Make(
+    const SourceDir& source, const FileReaderOptions& options) {
+  if (source.lookup() != SourceDir::Lookup::kKernel) {
+    return ErrnoStatus(EOPNOTSUPP, "openat2");
+  }
+  std::unique_ptr<UringReader> reader(new UringReader(source, options));
+  RETURN_IF_ERROR(reader->Start());
+  return reader;
+}
+
+// The ring has room for the reads in flight, as many closes, and the wake.
+UringReader::UringReader(const SourceDir& source,
+                         const FileReaderOptions& options)
+    : source_(source),
+      options_(options),
+      entries_(static_cast<unsigned>(2 * Depth(options) + 2)),
+      queue_(Depth(options), options.max_in_flight_bytes) {}
+
+// The thread that uses the ring makes it: the kernel binds it to its maker.
+absl::Status UringReader::Start() {
+  thread_ = StartThread("sfs-uring", [this](std::stop_token) { Run(); });
+  MutexLock lock(mu_);
+  while (!started_) answered_.Wait(mu_);
+  return *started_;
+}
+
+UringReader::~UringReader() {
+  {
+    MutexLock lock(mu_);
+    queue_.Cancel();
+    stop_ = true;
+    // Also if awake: the last wake completes, and is not armed again.
+    if (started_ && started_->ok()) ring_->Wake();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void UringReader::WakeIfAsleep() {
+  if (awake_ || !queue_.Ready()) return;
+  awake_ = true;
+  ring_->Wake();
+}
+
+void UringReader::Submit(std::vector<FileRead> reads) {
+  MutexLock lock(mu_);
+  queue_.Push(std::move(reads));
+  WakeIfAsleep();
+}
+
+void UringReader::SubmitUrgent(FileRead read) {
+  MutexLock lock(mu_);
+  queue_.PushUrgent(std::move(read));
+  WakeIfAsleep();
+}
+
+void UringReader::Cancel() {
+  MutexLock lock(mu_);
+  queue_.Cancel();
+  WakeIfAsleep();
+}
+
+FileReaderStats UringReader::stats() const {
+  MutexLock lock(mu_);
+  return queue_.stats();
+}
+
+absl::Status UringReader::RegisterMemory(absl::Span<char> memory) {
+  MutexLock lock(mu_);
+  to_register_ = memory;
+  ring_->Wake();
+  while (!registered_) answered_.Wait(mu_);
+  return *registered_;
+}
+
+absl::Status UringReader::SetUp() {
+  const auto workers =
+      static_cast<unsigned>(std::min<size_t>(Depth(options_), kMostWorkers));
+  ASSIGN_OR_RETURN(ring_, Uring::Make(entries_, workers));
+  ring_->ArmWake();
+  return absl::OkStatus();
+}
+
+void UringReader::Run() {
+  const absl::Status status = SetUp();
+  {
+    MutexLock lock(mu_);
+    started_ = status;
+    answered_.SignalAll();
+  }
+  if (!status.ok()) return;
+  while (Admit()) {
+    for (const Completion& completion : ring_->SubmitAndWait()) {
+      if (completion.tag == Uring::kWake) {
+        HandleWake();
+      } else if (completion.tag != kClose) {
+        HandleSlot(
+            std::unique_ptr<Slot>(reinterpret_cast<Slot*>(completion.tag)),
+            completion.result);
+      }
+    }
+  }
+  ring_.reset();
+}
+
+// Begins what may begin. False when all is over.
+bool UringReader::Admit() {
+  for (;;) {
+    absl::optional<ReadQueue::Next> next;
+    {
+      MutexLock lock(mu_);
+      // Else the closes are behind: their completions lead here again.
+      awake_ = ring_->pending() + 1 >= entries_;
+      if (!awake_) next = queue_.Take();
+      if (!next) return !stop_ || !queue_.idle() || ring_->pending() > 0;
+      awake_ = true;
+    }
+    auto slot = std::make_unique<Slot>(std::move(next->read), &systems_,
+                                       options_.direct);
+    const ReadJob::Step first =
+        next->cancelled ? slot->job.Cancelled() : slot->job.Begin();
+    Go(std::move(slot), first);
+  }
+}
+
+void UringReader::HandleWake() {
+  MutexLock lock(mu_);
+  if (to_register_ && !registered_) {
+    registered_ = ring_->Register(*to_register_);
+    answered_.SignalAll();
+  }
+  awake_ = true;
+  if (!stop_) ring_->ArmWake();
+}
+
+void UringReader::HandleSlot(std::unique_ptr<Slot> slot, int32_t result) {
+  ReadJob::Step next =
+      slot->step == ReadJob::Step::kOpen   ? OpenEnded(*slot, result)
+      : slot->step == ReadJob::Step::kRead ? slot->job.ReadEnded(result)
+                                           : slot->job.Looked(result);
+  Go(std::move(slot), next);
+}
+
+ReadJob::Step UringReader::OpenEnded(Slot& slot, int32_t result) {
+  if (result >= 0) return slot.job.Opened(UniqueFd(result));
+  if (result == -EINTR || (result == -EAGAIN && ++slot.again < kAgainLimit)) {
+    return ReadJob::Step::kOpen;
+  }
+  if (result == -EPERM && (slot.how.flags & O_NOATIME) != 0) {
+    slot.how.flags &= ~uint64_t{O_NOATIME};  // not the owner of this file
+    return ReadJob::Step::kOpen;
+  }
+  return slot.job.OpenFailed(-result);
+}
+
+// Paths that are too long for one call, or wrong. Waits for the source; there
+// are next to none.
+ReadJob::Step UringReader::OpenHere(Slot& slot) {
+  absl::StatusOr<UniqueFd> fd = source_.Open(slot.job.path(), O_RDONLY);
+  if (fd.ok()) return slot.job.Opened(*std::move(fd));
+  return slot.job.OpenFailed(ErrnoOf(fd.status()).value_or(EIO));
+}
+
+void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
+  for (;;) {
+    slot->step = step;
+    switch (step) {
+      case ReadJob::Step::kOpen: {
+        const std::string& path = slot->job.path();
+        if (!path.empty() && path.size() < PATH_MAX &&
+            SourceDir::IsPath(path)) {
+          return QueueOpen(std::move(slot));
+        }
+        step = OpenHere(*slot);
+        break;
+      }
+      case ReadJob::Step::kRead:
+        return QueueRead(std::move(slot));
+      case ReadJob::Step::kLook:
+        // In the ring it would always take a thread of the kernel.
+        if (slot->job.look_waits()) return QueueLook(std::move(slot));
+        step = slot->job.LookNow();
+        break;
+      case ReadJob::Step::kEnd:
+        return End(std::move(slot));
+    }
+  }
+}
+
+void UringReader::QueueOpen(std::unique_ptr<Slot> slot) {
+  if (slot->how.flags == 0) slot->how = source_.HowToRead();
+  io_uring_sqe* entry = ring_->Next();
+  io_uring_prep_openat2(entry, source_.fd(), slot->job.path().c_str(),
+                        &slot->how);
+  io_uring_sqe_set_data(entry, slot.release());
+}
+
+void UringReader::QueueRead(std::unique_ptr<Slot> slot) {
+  const ReadJob& job = slot->job;
+  const iovec& first = job.pieces().front();
+  const auto length = static_cast<unsigned>(first.iov_len);
+  io_uring_sqe* entry = ring_->Next();
+  if (job.pieces().size() > 1) {
+    io_uring_prep_readv(entry, job.fd(), job.pieces().data(),
+                        static_cast<unsigned>(job.pieces().size()),
+                        job.offset());
+  } else if (int index = ring_->RegisteredIndex(first.iov_base, length);
+             index >= 0) {
+    io_uring_prep_read_fixed(entry, job.fd(), first.iov_base, length,
+                             job.offset(), index);
+  } else {
+    io_uring_prep_read(entry, job.fd(), first.iov_base, length, job.offset());
+  }
+  entry->rw_flags = job.flags();
+  io_uring_sqe_set_data(entry, slot.release());
+}
+
+void UringReader::QueueLook(std::unique_ptr<Slot> slot) {
+  io_uring_sqe* entry = ring_->Next();
+  io_uring_prep_statx(entry, slot->job.fd(), "", AT_EMPTY_PATH, kLookMask,
+                      &slot->job.look());
+  io_uring_sqe_set_data(entry, slot.release());
+}
+
+// A close may wait for a server, so nothing waits for it.
+void UringReader::QueueClose(UniqueFd fd) {
+  io_uring_sqe* entry = ring_->Next();
+  io_uring_prep_close(entry, fd.release());
+  io_uring_sqe_set_data64(entry, kClose);
+}
+
+void UringReader::End(std::unique_ptr<Slot> slot) {
+  if (slot->job.fd() >= 0) QueueClose(slot->job.TakeFd());
+  {
+    MutexLock lock(mu_);
+    queue_.End(slot->job.length(), slot->job.got());
+  }
+  slot->job.CallDone();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// A FileReader by io_uring: opens, reads and closes of many files are
+// submitted together and run at the device's queue depth, by one thread.
+#ifndef SHUFFLEFS_CORE_IO_URING_READER_H_
+#define SHUFFLEFS_CORE_IO_URING_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "core/io/file_reader.h"
+#include "core/io/file_systems.h"
+#include "core/io/read_job.h"
+#include "core/io/read_queue.h"
+#include "core/io/reader_options.h"
+#include "core/io/source_dir.h"
+#include "core/mutex.h"
+
+namespace shufflefs {
+
+class Uring;
+
+// Its one thread is named "sfs-uring"; `done` is called by it.
+class UringReader : public FileReader {
+ public:
+  // `source` outlives the reader. Errors: why io_uring cannot be used here
+  // (refused, too old, or `source` cannot be read by openat2).
+  static absl::StatusOr<std::unique_ptr<UringReader>> Make(
+      const SourceDir& source, const FileReaderOptions& options);
+  ~UringReader() override;
+
+  void Submit(std::vector<FileRead> reads) override;
+  void SubmitUrgent(FileRead read) override;
+  void Cancel() override;
+  FileReaderStats stats() const override;
+  std::string how() const override { return "io_uring"; }
+
+  // Pins `memory` as a whole, so that the kernel need not look up the pages of
+  // reads whose memory is one run within it. Once; `memory` outlives the
+  // reader. Waits for reads in flight. Not from a `done`. Errors: ENOMEM where
+  // the process may not lock so much; the reader goes on without.
+  absl::Status RegisterMemory(absl::Span<char> memory);
+
+ private:
+  struct Slot;
+
+  UringReader(const SourceDir& source, const FileReaderOptions& options);
+  absl::Status Start();
+
+  // Of the ring's thread.
+  void Run();
+  absl::Status SetUp();
+  bool Admit();
+  void HandleWake();
+  void HandleSlot(std::unique_ptr<Slot> slot, int32_t result);
+  ReadJob::Step OpenEnded(Slot& slot, int32_t result);
+  ReadJob::Step OpenHere(Slot& slot);
+  void Go(std::unique_ptr<Slot> slot, ReadJob::Step step);
+  void QueueOpen(std::unique_ptr<Slot> slot);
+  void QueueRead(std::unique_ptr<Slot> slot);
+  void QueueLook(std::unique_ptr<Slot> slot);
+  void QueueClose(UniqueFd fd);
+  void End(std::unique_ptr<Slot> slot);
+
+  void WakeIfAsleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Constant after construction.
+  const SourceDir& source_;
+  const FileReaderOptions options_;
+  const unsigned entries_;  // of the ring
+
+  // Of the ring's thread, but for Uring::Wake.
+  std::unique_ptr<Uring> ring_;
+  FileSystems systems_;
+
+  mutable Mutex mu_;
+  CondVar answered_;  // started_ or registered_ was set
+  ReadQueue queue_ ABSL_GUARDED_BY(mu_);
+  bool awake_ ABSL_GUARDED_BY(mu_) = true;  // will look at queue_ again
+  bool stop_ ABSL_GUARDED_BY(mu_) = false;
+  absl::optional<absl::Status> started_ ABSL_GUARDED_BY(mu_);
+  absl::optional<absl::Span<char>> to_register_ ABSL_GUARDED_BY(mu_);
+  absl::optional<absl::Status> registered_ ABSL_GUARDED_BY(mu_);
+
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_URING_READER_H_
