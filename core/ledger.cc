@@ -9,6 +9,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/ledger_pairs.h"
 #include "core/ledger_reader.h"
 #include "core/log.h"
 #include "core/status.h"
@@ -31,14 +32,16 @@ Ledger::Ledger(std::string path, Options options,
 
 absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(std::string path,
                                                      Options options) {
-  LedgerHistory history(options.keep_epochs);
+  LedgerHistory history({.epochs = 1});
   uint64_t valid_words = 0;
+  bool current = true;
   absl::Status cut;
   if (!AbsentOrEmpty(path)) {
     auto reader = LedgerReader::Open(path);
     if (reader.ok()) {
       cut = (*reader)->Run(history);
       valid_words = (*reader)->valid_words();
+      current = (*reader)->current();
     } else {
       cut = reader.status();
     }
@@ -51,6 +54,7 @@ absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(std::string path,
   auto ledger =
       absl::WrapUnique(new Ledger(std::move(path), options, std::move(file)));
   ledger->cut_ = std::move(cut);
+  if (!current) RETURN_IF_ERROR(ledger->Compact());
   MutexLock lock(ledger->mu_);
   ledger->last_ = history.TakeLast();
   return ledger;
@@ -109,14 +113,22 @@ absl::Status Ledger::Continue(const LedgerState& state) {
     return absl::InvalidArgumentError(
         absl::StrCat(path_, ": view ", state.begin.view, " is too many"));
   }
+  const LedgerPass pass(state);
   MutexLock lock(mu_);
-  return AppendState(*file_, state);
+  return AppendPass(*file_, pass);
 }
 
 absl::Status Ledger::Consumed(uint8_t view, uint64_t sample) {
   MutexLock lock(mu_);
   return file_->Append(
       ledger_format::ConsumedWord(view, sample, file_->size()));
+}
+
+absl::Status Ledger::ConsumedUnder(uint8_t view, uint64_t name,
+                                   uint64_t sample) {
+  MutexLock lock(mu_);
+  return file_->Append(
+      ledger_format::ShownRecord(view, {name, sample}, file_->size()));
 }
 
 absl::Status Ledger::Hold(const LedgerHold& hold) { return Append(hold); }
@@ -140,7 +152,7 @@ absl::Status Ledger::CompactNow() {
     settled = file_->size();
   }
   ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(path_));
-  LedgerHistory history(options_.keep_epochs);
+  LedgerHistory history(options_.keep);
   RETURN_IF_ERROR(reader->Run(history, settled));
   ASSIGN_OR_RETURN(auto fresh, WordFile::Open(absl::StrCat(path_, ".new"), 0));
   RETURN_IF_ERROR(fresh->Append(ledger_format::Header()));

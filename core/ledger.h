@@ -34,14 +34,15 @@ namespace shufflefs {
 class Ledger {
  public:
   struct Options {
-    uint64_t keep_epochs = 16;          // of each view, >= 1
+    LedgerKeep keep;                    // of each view
     uint64_t compact_bytes = 16 << 20;  // compaction is due above this
   };
 
   // Opens or makes the ledger at `path`. Only one process may have it open:
   // the state directory's lock sees to that. A damaged file is cut behind its
-  // valid prefix: see cut(). Errors: the errno; FailedPrecondition, and the
-  // file is left alone, if it is not a ledger of this version.
+  // valid prefix: see cut(). One of an older version is compacted, so that it
+  // is of this one. Errors: the errno; FailedPrecondition, and the file is
+  // left alone, if it is not a ledger or of a version yet unknown.
   static absl::StatusOr<std::unique_ptr<Ledger>> Open(std::string path,
                                                       Options options);
 
@@ -62,10 +63,14 @@ class Ledger {
   // another view's since.
   absl::Status Continue(const LedgerState& state);
   absl::Status Consumed(uint8_t view, uint64_t sample);
+  // The same in a reactive epoch: consumed as what `name` shows, which is
+  // below the epoch's names, too.
+  absl::Status ConsumedUnder(uint8_t view, uint64_t name, uint64_t sample);
   absl::Status Hold(const LedgerHold& hold);
   absl::Status Switch(const LedgerSwitch& change);
 
-  // Writes the kept epochs anew, a bit a consumed sample, and puts that file
+  // Writes the kept epochs anew, a bit a consumed sample, or the pair in twice
+  // the bits of a name where it was consumed under one, and puts that file
   // in the place of the old. Reads and writes the whole ledger, so it blocks;
   // appends go on meanwhile.
   absl::Status Compact();

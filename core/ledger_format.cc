@@ -4,19 +4,22 @@
 #include <xxhash.h>
 
 #include <array>
-#include <cstring>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/ledger_fields.h"
 #include "core/status.h"
 
 namespace shufflefs::ledger_format {
 namespace {
 
 constexpr uint64_t kMagic = 0x524744454c464853;  // "SHFLEDGR"
-constexpr uint64_t kVersion = 1;
-constexpr uint64_t kRecordTag = 0xff;
+// 1 had no pairs and no reactive epochs, and is else the same.
+constexpr uint64_t kVersion = 2;
 constexpr uint64_t kSampleMask = kMaxLedgerNames - 1;
+// Flags of an epoch.
+constexpr uint64_t kIdentity = 1;
+constexpr uint64_t kReactive = 2;
 
 // CRC-16/CCITT: every one- and two-bit error and every burst of up to 16
 // bits in a word is found.
@@ -45,86 +48,6 @@ uint16_t ConsumedCheck(uint64_t tag, uint64_t sample, uint64_t at) {
   return Crc(tag << 40 | sample, 6, Crc(at, 5, 0xffff));
 }
 
-// Appends fields to a record.
-class Writer {
- public:
-  Writer(RecordType type, uint8_t view)
-      : words_{kRecordTag << 56 | static_cast<uint64_t>(type) << 48 |
-               uint64_t{view} << 16} {}
-
-  void Put(uint64_t value) { words_.push_back(value); }
-  void Put(absl::string_view text) {
-    // Longer than any record: Finish refuses it. (The bound also keeps gcc 12
-    // from warning of an overflow that cannot be.)
-    text = text.substr(0, kMaxRecordWords * 8);
-    Put(text.size());
-    const size_t at = words_.size();
-    words_.resize(at + (text.size() + 7) / 8);
-    if (!text.empty()) std::memcpy(&words_[at], text.data(), text.size());
-  }
-
-  absl::StatusOr<Words> Finish(uint64_t at) && {
-    const uint64_t length = words_.size() + 1;
-    if (length > kMaxRecordWords) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a ledger record of ", length, " words is too long"));
-    }
-    words_[0] |= length << 24;
-    words_.push_back(
-        XXH3_64bits_withSeed(words_.data(), words_.size() * 8, at));
-    return std::move(words_);
-  }
-
- private:
-  Words words_;
-};
-
-// Takes fields off a record; after one failed, all further ones are zero.
-class Reader {
- public:
-  explicit Reader(absl::Span<const uint64_t> record)
-      : rest_(record.subspan(1, record.size() - 2)) {}
-
-  uint64_t Number() {
-    if (rest_.empty()) {
-      failed_ = true;
-      return 0;
-    }
-    const uint64_t value = rest_.front();
-    rest_.remove_prefix(1);
-    return value;
-  }
-  uint64_t NumberBelow(uint64_t limit) {
-    const uint64_t value = Number();
-    if (value >= limit) failed_ = true;
-    return failed_ ? 0 : value;
-  }
-  std::string Text() {
-    const uint64_t size = NumberBelow(rest_.size() * 8 + 1);
-    const uint64_t words = (size + 7) / 8;
-    if (failed_ || words > rest_.size()) {
-      failed_ = true;
-      return "";
-    }
-    std::string text(size, '\0');
-    if (size > 0) std::memcpy(text.data(), rest_.data(), size);
-    rest_.remove_prefix(words);
-    return text;
-  }
-  uint64_t left() const { return rest_.size(); }
-
-  // Whether every field fitted and none is left over.
-  absl::Status Done(absl::string_view what) const {
-    if (!failed_ && rest_.empty()) return absl::OkStatus();
-    return absl::DataLossError(
-        absl::StrCat(what, " record has fields that do not fit"));
-  }
-
- private:
-  absl::Span<const uint64_t> rest_;
-  bool failed_ = false;
-};
-
 }  // namespace
 
 Words Header() {
@@ -145,15 +68,19 @@ absl::Status CheckHeader(absl::Span<const uint64_t> header) {
   if (header.size() < kHeaderWords) {
     return absl::DataLossError("the header is cut off");
   }
-  if (header[1] != kVersion) {
+  if (header[1] == 0 || header[1] > kVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "ledger version ", header[1], ", this program reads ", kVersion));
+        "ledger version ", header[1], ", this program reads up to ", kVersion));
   }
   if (XXH3_64bits(header.data(), (kHeaderWords - 1) * 8) !=
       header[kHeaderWords - 1]) {
     return absl::DataLossError("the header is damaged");
   }
   return absl::OkStatus();
+}
+
+bool IsCurrent(absl::Span<const uint64_t> header) {
+  return header[1] == kVersion;
 }
 
 uint64_t ConsumedWord(uint8_t view, uint64_t sample, uint64_t at) {
@@ -181,7 +108,7 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
     return absl::InvalidArgumentError(
         absl::StrCat("a ledger holds at most 2^40 names, not ", record.names));
   }
-  Writer writer(RecordType::kEpoch, record.view);
+  RecordWriter writer(RecordType::kEpoch, record.view);
   writer.Put(record.view_path);
   writer.Put(record.names);
   writer.Put(record.fingerprint);
@@ -191,7 +118,8 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
   writer.Put(record.policy);
   writer.Put(record.options_hash);
   writer.Put(static_cast<uint64_t>(record.substitute));
-  writer.Put(uint64_t{record.identity});
+  writer.Put((record.identity ? kIdentity : 0) |
+             (record.reactive ? kReactive : 0));
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
     writer.Put(pair.sample);
@@ -200,7 +128,7 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
 }
 
 absl::StatusOr<Words> Encode(const LedgerHold& record, uint64_t at) {
-  Writer writer(RecordType::kHold, record.view);
+  RecordWriter writer(RecordType::kHold, record.view);
   writer.Put(record.epoch.value());
   writer.Put(static_cast<uint8_t>(record.rule));
   writer.Put(record.reason);
@@ -208,7 +136,7 @@ absl::StatusOr<Words> Encode(const LedgerHold& record, uint64_t at) {
 }
 
 absl::StatusOr<Words> Encode(const LedgerSwitch& record, uint64_t at) {
-  Writer writer(RecordType::kSwitch, record.view);
+  RecordWriter writer(RecordType::kSwitch, record.view);
   writer.Put(record.epoch.value());
   writer.Put(record.what);
   return std::move(writer).Finish(at);
@@ -217,7 +145,7 @@ absl::StatusOr<Words> Encode(const LedgerSwitch& record, uint64_t at) {
 absl::StatusOr<Words> EncodeConsumedSet(uint8_t view,
                                         absl::Span<const SampleBits> set,
                                         uint64_t at) {
-  Writer writer(RecordType::kConsumedSet, view);
+  RecordWriter writer(RecordType::kConsumedSet, view);
   for (const SampleBits& bits : set) {
     writer.Put(bits.index);
     writer.Put(bits.bits);
@@ -249,7 +177,7 @@ absl::Status CheckRecord(absl::Span<const uint64_t> record, uint64_t at) {
 }
 
 absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
-  Reader reader(record);
+  RecordFields reader(record);
   LedgerEpoch epoch;
   epoch.view = ViewOf(record[0]);
   epoch.view_path = reader.Text();
@@ -262,7 +190,9 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.options_hash = reader.Number();
   epoch.substitute = static_cast<Substitute>(
       reader.NumberBelow(static_cast<uint64_t>(Substitute::kTree) + 1));
-  epoch.identity = reader.NumberBelow(2) == 1;
+  const uint64_t flags = reader.NumberBelow((kIdentity | kReactive) + 1);
+  epoch.identity = (flags & kIdentity) != 0;
+  epoch.reactive = (flags & kReactive) != 0;
   while (reader.left() > 0) {
     const uint64_t name = reader.NumberBelow(epoch.names);
     epoch.carried.push_back({name, reader.NumberBelow(epoch.names)});
@@ -272,7 +202,7 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
 }
 
 absl::StatusOr<LedgerHold> DecodeHold(absl::Span<const uint64_t> record) {
-  Reader reader(record);
+  RecordFields reader(record);
   LedgerHold hold;
   hold.view = ViewOf(record[0]);
   hold.epoch = Epoch(reader.Number());
@@ -283,7 +213,7 @@ absl::StatusOr<LedgerHold> DecodeHold(absl::Span<const uint64_t> record) {
 }
 
 absl::StatusOr<LedgerSwitch> DecodeSwitch(absl::Span<const uint64_t> record) {
-  Reader reader(record);
+  RecordFields reader(record);
   LedgerSwitch change;
   change.view = ViewOf(record[0]);
   change.epoch = Epoch(reader.Number());
@@ -294,7 +224,7 @@ absl::StatusOr<LedgerSwitch> DecodeSwitch(absl::Span<const uint64_t> record) {
 
 absl::StatusOr<std::vector<SampleBits>> DecodeConsumedSet(
     absl::Span<const uint64_t> record) {
-  Reader reader(record);
+  RecordFields reader(record);
   std::vector<SampleBits> set;
   while (reader.left() > 0) {
     const uint64_t index = reader.NumberBelow(kMaxLedgerNames / 64);

@@ -5,7 +5,8 @@
 //   header    8 words: magic, version, zeros, hash of the seven before
 //   consumed  1 word: view + 1 in bits 56-63, CRC-16 in 40-55, sample in 0-39
 //   record    n words: 0xff in bits 56-63, type in 48-55, n in 24-47, view in
-//             16-23; payload; last a 64-bit hash of the words before
+//             16-23; payload; last a 64-bit hash of the words before. A
+//             consumption with its name is one (core/ledger_pairs.h)
 //   zero      nothing was written from here on
 //
 // Both checks are seeded with the word's number in the file, so a word at
@@ -47,6 +48,9 @@ struct LedgerEpoch {
   uint64_t options_hash = 0;  // of the policy's options
   Substitute substitute = Substitute::kNever;
   bool identity = false;  // every name shows its own sample
+  // Names are bound as they are asked for: what they show is told by the
+  // pairs that were consumed, and by `carried`, alone.
+  bool reactive = false;
   std::vector<CarriedPair> carried;
 };
 
@@ -83,6 +87,8 @@ enum class RecordType : uint8_t {
   kHold = 2,
   kSwitch = 4,  // 3 was never written
   kConsumedSet = 5,
+  kShown = 6,  // core/ledger_pairs.h, as is
+  kPairSet = 7,
 };
 
 using Words = std::vector<uint64_t>;
@@ -91,6 +97,9 @@ Words Header();
 // FailedPrecondition: not a ledger, or of another version. DataLoss: damaged,
 // or never written.
 absl::Status CheckHeader(absl::Span<const uint64_t> header);
+// Whether a header that CheckHeader passed is as Header gives it, not that of
+// an older version.
+bool IsCurrent(absl::Span<const uint64_t> header);
 
 // The word for a consumption at word number `at`. REQUIRES: view <
 // kMaxLedgerViews, sample < kMaxLedgerNames.

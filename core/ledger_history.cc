@@ -4,28 +4,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/types/span.h"
+#include "core/ledger_pairs.h"
 
 namespace shufflefs {
 namespace {
 
-constexpr size_t kSetPart = 1 << 16;  // words of a set in one record
+// However many pairs they have, so many epochs of a view are kept.
+constexpr size_t kAlwaysKept = 2;
+
+uint64_t PairBytes(const LedgerPass& pass) {
+  return pass.held.memory_bytes() + pass.shown.memory_bytes();
+}
 
 }  // namespace
-
-absl::Status AppendState(WordFile& file, const LedgerState& state) {
-  RETURN_IF_ERROR(AppendRecord(file, state.begin));
-  absl::Span<const SampleBits> rest = state.consumed.bits();
-  while (!rest.empty()) {
-    const auto part = rest.subspan(0, kSetPart);
-    rest.remove_prefix(part.size());
-    ASSIGN_OR_RETURN(
-        const auto words,
-        ledger_format::EncodeConsumedSet(state.begin.view, part, file.size()));
-    RETURN_IF_ERROR(file.Append(words));
-  }
-  return absl::OkStatus();
-}
 
 void LedgerCopier::OnEpoch(const LedgerEpoch& epoch) {
   if (status_.ok()) status_ = AppendRecord(file_, epoch);
@@ -34,6 +25,13 @@ void LedgerCopier::OnConsumed(uint8_t view, uint64_t sample) {
   if (!status_.ok()) return;
   status_ =
       file_.Append(ledger_format::ConsumedWord(view, sample, file_.size()));
+}
+void LedgerCopier::OnShown(uint8_t view, const CarriedPair& pair) {
+  if (!status_.ok()) return;
+  status_ = file_.Append(ledger_format::ShownRecord(view, pair, file_.size()));
+}
+void LedgerCopier::OnBound(uint8_t view, const PackedPairs& pairs) {
+  if (status_.ok()) status_ = AppendPairs(file_, view, false, pairs);
 }
 void LedgerCopier::OnHold(const LedgerHold& hold) {
   if (status_.ok()) status_ = AppendRecord(file_, hold);
@@ -45,35 +43,47 @@ void LedgerCopier::OnSwitch(const LedgerSwitch& change) {
 LedgerHistory::Kept* LedgerHistory::Running(uint8_t view) {
   if (!used_[view]) return nullptr;
   std::deque<Kept>& epochs = views_[path_of_[view]];
-  return epochs.empty() ? nullptr : &epochs.back();
+  // The view may have another number by now.
+  if (epochs.empty() || epochs.back().pass.begin.view != view) return nullptr;
+  return &epochs.back();
 }
 
-void LedgerHistory::Begin(Kept next) {
-  std::deque<Kept>& epochs = views_[next.state.begin.view_path];
-  if (!epochs.empty()) epochs.back().state.consumed.Settle();
-  epochs.push_back(std::move(next));
-  while (epochs.size() > keep_) epochs.pop_front();
+void LedgerHistory::Begin(LedgerPass next) {
+  std::deque<Kept>& epochs = views_[next.begin.view_path];
+  if (!epochs.empty()) epochs.back().pass.Trim();
+  epochs.push_back({std::move(next), {}});
+  uint64_t pair_bytes = 0;
+  for (const Kept& kept : epochs) pair_bytes += PairBytes(kept.pass);
+  while (epochs.size() > keep_.epochs ||
+         (pair_bytes > keep_.pair_bytes && epochs.size() > kAlwaysKept)) {
+    pair_bytes -= PairBytes(epochs.front().pass);
+    epochs.pop_front();
+  }
 }
 
 void LedgerHistory::OnEpoch(const LedgerEpoch& epoch) {
   path_of_[epoch.view] = epoch.view_path;
   used_[epoch.view] = true;
-  Kept next;
-  next.state.begin = epoch;
-  Begin(std::move(next));
+  Begin(LedgerPass(epoch));
 }
 
 void LedgerHistory::OnConsumed(uint8_t view, uint64_t sample) {
-  if (Kept* running = Running(view)) running->state.consumed.Add(sample);
+  if (Kept* running = Running(view)) running->pass.unnamed.Add(sample);
+}
+
+void LedgerHistory::OnShown(uint8_t view, const CarriedPair& pair) {
+  if (Kept* running = Running(view)) running->pass.shown.Add(pair);
+}
+
+void LedgerHistory::OnBound(uint8_t view, const PackedPairs& pairs) {
+  Kept* running = Running(view);
+  if (running == nullptr) return;
+  for (uint64_t i = 0; i < pairs.size(); ++i) running->pass.held.Add(pairs[i]);
 }
 
 void LedgerHistory::OnHold(const LedgerHold& hold) {
   const Kept* running = Running(hold.view);
-  if (running == nullptr) return;
-  Kept next;
-  next.state.begin = running->state.begin;
-  next.state.begin.epoch = hold.epoch;
-  Begin(std::move(next));
+  if (running != nullptr) Begin(running->pass.Held(hold.epoch));
 }
 
 void LedgerHistory::OnSwitch(const LedgerSwitch& change) {
@@ -88,7 +98,7 @@ absl::Status LedgerHistory::WriteTo(WordFile& file) {
   for (const auto& [path, epochs] : views_) order.push_back(path);
   // A view that has lost its number goes before the one that has it now.
   const auto running = [this](const std::string& path) {
-    const uint8_t view = views_[path].back().state.begin.view;
+    const uint8_t view = views_[path].back().pass.begin.view;
     return path_of_[view] == path;
   };
   std::sort(order.begin(), order.end(),
@@ -97,10 +107,15 @@ absl::Status LedgerHistory::WriteTo(WordFile& file) {
               return a_runs != b_runs ? b_runs : a < b;
             });
   for (const std::string& path : order) {
-    for (Kept& kept : views_[path]) {
-      kept.state.consumed.Settle();
-      RETURN_IF_ERROR(AppendState(file, kept.state));
-      for (const auto& change : kept.switches) {
+    std::deque<Kept>& epochs = views_[path];
+    // Under the number it has now: its former one may be another view's.
+    const uint8_t view = epochs.back().pass.begin.view;
+    for (Kept& kept : epochs) {
+      kept.pass.begin.view = view;
+      kept.pass.Trim();
+      RETURN_IF_ERROR(AppendPass(file, kept.pass));
+      for (LedgerSwitch& change : kept.switches) {
+        change.view = view;
         RETURN_IF_ERROR(AppendRecord(file, change));
       }
     }
@@ -112,8 +127,8 @@ absl::flat_hash_map<std::string, LedgerState> LedgerHistory::TakeLast() {
   absl::flat_hash_map<std::string, LedgerState> last;
   for (auto& [path, epochs] : views_) {
     if (epochs.empty()) continue;
-    epochs.back().state.consumed.Settle();
-    last[path] = std::move(epochs.back().state);
+    epochs.back().pass.Trim();
+    last[path] = epochs.back().pass.State();
   }
   views_.clear();
   return last;

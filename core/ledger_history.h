@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last epochs of every view, gathered from a ledger's records, and how
-// records are appended to a file.
+// The last epochs of every view, gathered from a ledger's records.
 #ifndef SHUFFLEFS_CORE_LEDGER_HISTORY_H_
 #define SHUFFLEFS_CORE_LEDGER_HISTORY_H_
 
@@ -12,28 +11,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "core/ledger_pass.h"
 #include "core/ledger_reader.h"
-#include "core/sample_set.h"
-#include "core/status.h"
 #include "core/word_file.h"
 
 namespace shufflefs {
-
-// One epoch of a view: how it began and what was consumed in it.
-struct LedgerState {
-  LedgerEpoch begin;  // `epoch` is counted on by holds, `binding` is not
-  SampleSet consumed;
-};
-
-// Encodes `record` for the end of `file` and appends it.
-template <typename Record>
-absl::Status AppendRecord(WordFile& file, const Record& record) {
-  ASSIGN_OR_RETURN(const ledger_format::Words words,
-                   ledger_format::Encode(record, file.size()));
-  return file.Append(words);
-}
-// The same for an epoch and the samples consumed in it, a bit each.
-absl::Status AppendState(WordFile& file, const LedgerState& state);
 
 // Appends each record it is shown to `file`, until one fails.
 class LedgerCopier : public LedgerVisitor {
@@ -42,6 +24,8 @@ class LedgerCopier : public LedgerVisitor {
 
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
+  void OnShown(uint8_t view, const CarriedPair& pair) override;
+  void OnBound(uint8_t view, const PackedPairs& pairs) override;
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
@@ -52,14 +36,24 @@ class LedgerCopier : public LedgerVisitor {
   absl::Status status_;
 };
 
-// Keeps the last epochs of each view. Not thread-safe. Memory: 16 bytes a
-// consumed sample at most, that of at most keep_epochs epochs a view.
+// How many epochs of a view are kept. One at least, the last.
+struct LedgerKeep {
+  uint64_t epochs = 16;
+  // Of pairs. Where those of a reactive view take more only two epochs are
+  // kept, or as many as fit.
+  uint64_t pair_bytes = 32 << 20;
+};
+
+// Keeps the last epochs of each view. Not thread-safe. Memory: 16 bytes at
+// most for a sample consumed without a name, PackedPairs for one with.
 class LedgerHistory : public LedgerVisitor {
  public:
-  explicit LedgerHistory(uint64_t keep_epochs) : keep_(keep_epochs) {}
+  explicit LedgerHistory(LedgerKeep keep) : keep_(keep) {}
 
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
+  void OnShown(uint8_t view, const CarriedPair& pair) override;
+  void OnBound(uint8_t view, const PackedPairs& pairs) override;
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
@@ -72,16 +66,16 @@ class LedgerHistory : public LedgerVisitor {
 
  private:
   struct Kept {
-    LedgerState state;
+    LedgerPass pass;
     std::vector<LedgerSwitch> switches;  // at most kMaxNotes
   };
   static constexpr size_t kMaxNotes = 1024;
 
   // The running epoch of view number `view`, or null.
   Kept* Running(uint8_t view);
-  void Begin(Kept next);
+  void Begin(LedgerPass next);
 
-  const uint64_t keep_;
+  const LedgerKeep keep_;
   std::array<std::string, 256> path_of_;  // of the view with a number
   std::array<bool, 256> used_{};
   // By path: the numbers of views change with the configuration.

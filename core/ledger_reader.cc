@@ -13,6 +13,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/ledger_pairs.h"
 #include "core/status.h"
 
 namespace shufflefs {
@@ -90,6 +91,7 @@ class LedgerReader::Impl {
     ASSIGN_OR_RETURN(const auto header,
                      source_.Peek(ledger_format::kHeaderWords));
     RETURN_IF_ERROR(ledger_format::CheckHeader(header));
+    current_ = ledger_format::IsCurrent(header);
     source_.Skip(ledger_format::kHeaderWords);
     return absl::OkStatus();
   }
@@ -127,16 +129,13 @@ class LedgerReader::Impl {
   }
 
   uint64_t at() const { return source_.at(); }
+  bool current() const { return current_; }
 
  private:
   absl::Status Consumed(uint64_t word, LedgerVisitor& visitor) {
     ASSIGN_OR_RETURN(const auto consumed,
                      ledger_format::ParseConsumed(word, source_.at()));
-    if (consumed.sample >= names_[consumed.view]) {
-      return absl::DataLossError(
-          absl::StrCat("sample ", consumed.sample, " of view ", consumed.view,
-                       " which has ", names_[consumed.view], " samples"));
-    }
+    RETURN_IF_ERROR(CheckSample(consumed.view, consumed.sample));
     visitor.OnConsumed(consumed.view, consumed.sample);
     source_.Skip(1);
     return absl::OkStatus();
@@ -176,6 +175,15 @@ class LedgerReader::Impl {
       }
       case RecordType::kConsumedSet:
         return VisitSet(record, visitor);
+      case RecordType::kShown: {
+        const uint8_t view = ledger_format::ViewOf(record[0]);
+        ASSIGN_OR_RETURN(const auto pair, ledger_format::DecodeShown(record));
+        RETURN_IF_ERROR(CheckPair(view, pair));
+        visitor.OnShown(view, pair);
+        return absl::OkStatus();
+      }
+      case RecordType::kPairSet:
+        return VisitPairs(record, visitor);
     }
     return absl::DataLossError("a record is of an unknown type");
   }
@@ -188,11 +196,7 @@ class LedgerReader::Impl {
       const uint64_t highest =
           bits.index * 64 + 63 -
           static_cast<uint64_t>(std::countl_zero(bits.bits | 1));
-      if (highest >= names_[view]) {
-        return absl::DataLossError(absl::StrCat("sample ", highest, " of view ",
-                                                view, " which has ",
-                                                names_[view], " samples"));
-      }
+      RETURN_IF_ERROR(CheckSample(view, highest));
     }
     for (const SampleBits& bits : set) {
       for (uint64_t rest = bits.bits; rest != 0; rest &= rest - 1) {
@@ -201,6 +205,34 @@ class LedgerReader::Impl {
       }
     }
     return absl::OkStatus();
+  }
+
+  absl::Status VisitPairs(absl::Span<const uint64_t> record,
+                          LedgerVisitor& visitor) {
+    const uint8_t view = ledger_format::ViewOf(record[0]);
+    ASSIGN_OR_RETURN(const auto set, ledger_format::DecodePairSet(record));
+    for (uint64_t i = 0; i < set.pairs.size(); ++i) {
+      RETURN_IF_ERROR(CheckPair(view, set.pairs[i]));
+    }
+    if (!set.consumed) {
+      visitor.OnBound(view, set.pairs);
+      return absl::OkStatus();
+    }
+    for (uint64_t i = 0; i < set.pairs.size(); ++i) {
+      visitor.OnShown(view, set.pairs[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckPair(uint8_t view, const CarriedPair& pair) const {
+    return CheckSample(view, std::max(pair.name, pair.sample));
+  }
+
+  absl::Status CheckSample(uint8_t view, uint64_t sample) const {
+    if (sample < names_[view]) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("sample ", sample, " of view ",
+                                            view, " which has ", names_[view],
+                                            " samples"));
   }
 
   // Behind the last record there are only words never written.
@@ -219,6 +251,7 @@ class LedgerReader::Impl {
 
   const int fd_;
   WordSource source_;
+  bool current_ = true;
   std::array<uint64_t, 256> names_{};  // by view; 0 before its first epoch
 };
 
@@ -242,6 +275,8 @@ absl::Status LedgerReader::Run(LedgerVisitor& visitor, uint64_t end) {
 }
 
 uint64_t LedgerReader::valid_words() const { return impl_->at(); }
+
+bool LedgerReader::current() const { return impl_->current(); }
 
 absl::Status ReplayLedger(const std::string& path, LedgerVisitor& visitor) {
   ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(path));

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/ledger_format.h"
+#include "core/packed_pairs.h"
 
 namespace shufflefs {
 
@@ -21,6 +22,13 @@ class LedgerVisitor {
   virtual void OnEpoch(const LedgerEpoch&) {}
   // `sample` of the view's running epoch was consumed; below its names.
   virtual void OnConsumed(uint8_t /*view*/, uint64_t /*sample*/) {}
+  // The same, and the name under which it was shown; below its names, too.
+  virtual void OnShown(uint8_t view, const CarriedPair& pair) {
+    OnConsumed(view, pair.sample);
+  }
+  // Pairs that the running epoch was bound to before this pass of it began,
+  // or that are not consumed.
+  virtual void OnBound(uint8_t /*view*/, const PackedPairs& /*pairs*/) {}
   virtual void OnHold(const LedgerHold&) {}
   virtual void OnSwitch(const LedgerSwitch&) {}
 };
@@ -42,6 +50,8 @@ class LedgerReader {
 
   // Words visited, the header included.
   uint64_t valid_words() const;
+  // Whether the file is of the version that this program writes, not older.
+  bool current() const;
 
  private:
   class Impl;

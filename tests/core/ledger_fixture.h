@@ -25,7 +25,7 @@ class Transcript : public LedgerVisitor {
         "epoch ", e.view, " ", e.view_path, " ", e.names, " ", e.fingerprint,
         " ", e.epoch.value(), "/", e.binding.value(), " ", e.seed.value(), " ",
         e.policy, " ", e.options_hash, " ", static_cast<int>(e.substitute), " ",
-        e.identity);
+        e.identity, e.reactive ? " reactive" : "");
     for (const auto& pair : e.carried) {
       absl::StrAppend(&line, " ", pair.name, ">", pair.sample);
     }
@@ -33,6 +33,17 @@ class Transcript : public LedgerVisitor {
   }
   void OnConsumed(uint8_t view, uint64_t sample) override {
     lines.push_back(absl::StrCat("consumed ", view, " ", sample));
+  }
+  void OnShown(uint8_t view, const CarriedPair& pair) override {
+    lines.push_back(
+        absl::StrCat("shown ", view, " ", pair.name, ">", pair.sample));
+  }
+  void OnBound(uint8_t view, const PackedPairs& pairs) override {
+    std::string line = absl::StrCat("bound ", view);
+    for (uint64_t i = 0; i < pairs.size(); ++i) {
+      absl::StrAppend(&line, " ", pairs[i].name, ">", pairs[i].sample);
+    }
+    lines.push_back(line);
   }
   void OnHold(const LedgerHold& hold) override {
     lines.push_back(absl::StrCat("hold ", hold.view, " ", hold.epoch.value(),
@@ -80,6 +91,7 @@ class LedgerTest : public ::testing::Test {
       }
       ASSERT_TRUE(ledger->Switch({1, Epoch(epoch), "policy = \"lirs\""}).ok());
       ASSERT_TRUE(ledger->Hold({1, Epoch(epoch + 1), 'c', "partial"}).ok());
+      ASSERT_TRUE(ledger->ConsumedUnder(1, 998, 70).ok());
       ASSERT_TRUE(ledger->Consumed(1, 4).ok());
     }
   }

@@ -36,10 +36,11 @@ TEST_F(LedgerTest, GivesBackWhatWasWritten) {
       "consumed 1 17",
       "switch 1 3 policy = \"lirs\"",
       "hold 1 4 c partial",
+      "shown 1 998>70",
       "consumed 1 4"};
   const std::vector<std::string> lines = Read();
   ASSERT_EQ(lines.size(), 2 * once.size());
-  EXPECT_EQ(std::vector<std::string>(lines.begin(), lines.begin() + 7), once);
+  EXPECT_EQ(std::vector<std::string>(lines.begin(), lines.begin() + 8), once);
 }
 
 TEST_F(LedgerTest, AnEmptyLedgerIsFine) {
@@ -60,7 +61,7 @@ TEST_F(LedgerTest, LastStateContinuesTheEpoch) {
   EXPECT_EQ(state->begin.binding, Epoch(4));
   EXPECT_EQ(state->begin.policy, "lirs");
   EXPECT_EQ(state->begin.carried.size(), 2);
-  EXPECT_EQ(state->consumed.size(), 1);
+  EXPECT_EQ(state->consumed.size(), 2);
   EXPECT_TRUE(state->consumed.Contains(4));
   EXPECT_FALSE(state->consumed.Contains(17));
   EXPECT_FALSE(ledger->TakeLastState("train"));  // given once
@@ -75,7 +76,7 @@ TEST_F(LedgerTest, LastStateContinuesTheEpoch) {
   EXPECT_EQ(again->begin.view, 0);
   std::vector<uint64_t> consumed;
   again->consumed.ForEach([&](uint64_t s) { consumed.push_back(s); });
-  EXPECT_THAT(consumed, ElementsAre(4, 8));
+  EXPECT_THAT(consumed, ElementsAre(4, 8, 70));
 }
 
 TEST_F(LedgerTest, SurvivesKill) {
@@ -108,7 +109,7 @@ TEST_F(LedgerTest, SurvivesKill) {
 }
 
 TEST_F(LedgerTest, CompactionKeepsTheLastEpochsAndTheRunningOne) {
-  const auto ledger = Open({.keep_epochs = 3});
+  const auto ledger = Open({.keep = {.epochs = 3}});
   for (uint64_t epoch = 0; epoch < 10; ++epoch) {
     LedgerEpoch begin = SomeEpoch(epoch, 20000);
     ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
@@ -150,7 +151,7 @@ TEST_F(LedgerTest, CompactionKeepsTheLastEpochsAndTheRunningOne) {
 TEST_F(LedgerTest, CompactsItselfOnAThread) {
   uint64_t largest = 0;
   {
-    const auto ledger = Open({.keep_epochs = 2, .compact_bytes = 10000});
+    const auto ledger = Open({.keep = {.epochs = 2}, .compact_bytes = 10000});
     for (uint64_t epoch = 0; epoch < 50; ++epoch) {
       ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(epoch, 2000)).ok());
       for (uint64_t sample = 0; sample < 2000; ++sample) {
@@ -173,7 +174,7 @@ TEST_F(LedgerTest, CompactsItselfOnAThread) {
 TEST_F(LedgerTest, GoesOnWhereItCannotBeCompacted) {
   // A directory stands where the new file would be made.
   std::filesystem::create_directory(path() + ".new");
-  const auto ledger = Open({.keep_epochs = 1, .compact_bytes = 100});
+  const auto ledger = Open({.keep = {.epochs = 1}, .compact_bytes = 100});
   for (uint64_t epoch = 0; epoch < 5; ++epoch) {
     ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(epoch)).ok());
     ASSERT_TRUE(ledger->Consumed(1, epoch).ok());
@@ -184,7 +185,7 @@ TEST_F(LedgerTest, GoesOnWhereItCannotBeCompacted) {
 }
 
 TEST_F(LedgerTest, AppendsGoOnWhileItCompacts) {
-  const auto ledger = Open({.keep_epochs = 4});
+  const auto ledger = Open({.keep = {.epochs = 4}});
   constexpr uint64_t kSamples = 20000;
   {
     std::jthread compacting([&](std::stop_token stop) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger's records of names that show a sample by no plan: a reactive
+// policy binds them at run time (design 2), so each pair is written down.
+//
+//   shown    3 words: a record's first with bits 0-15 of the name in its own;
+//            bits 16-39 of the name in 40-63 and the sample in 0-39; the hash
+//   set      a record of up to kMaxSetPairs pairs: whether they were consumed
+//            in this pass, how many, bits of a number, PackedPairs::words()
+#ifndef SHUFFLEFS_CORE_LEDGER_PAIRS_H_
+#define SHUFFLEFS_CORE_LEDGER_PAIRS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/carried.h"
+#include "core/ledger_format.h"
+#include "core/packed_pairs.h"
+
+namespace shufflefs::ledger_format {
+
+inline constexpr uint64_t kMaxSetPairs = uint64_t{1} << 16;
+
+// Ready to be stored at word number `at`. REQUIRES: view < kMaxLedgerViews;
+// name and sample < kMaxLedgerNames.
+std::array<uint64_t, 3> ShownRecord(uint8_t view, const CarriedPair& pair,
+                                    uint64_t at);
+// From a record that CheckRecord passed. DataLoss: of another length.
+absl::StatusOr<CarriedPair> DecodeShown(absl::Span<const uint64_t> record);
+
+struct PairSet {
+  bool consumed = false;  // in this pass; else bound before it
+  PackedPairs pairs;
+};
+// InvalidArgument: more than kMaxSetPairs.
+absl::StatusOr<Words> EncodePairSet(uint8_t view, const PairSet& set,
+                                    uint64_t at);
+// From a record that CheckRecord passed. DataLoss: fields that do not fit.
+absl::StatusOr<PairSet> DecodePairSet(absl::Span<const uint64_t> record);
+
+}  // namespace shufflefs::ledger_format
+
+#endif  // SHUFFLEFS_CORE_LEDGER_PAIRS_H_

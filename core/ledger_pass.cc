@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ledger_pass.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "core/ledger_pairs.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kSetPart = 1 << 16;  // words of a set in one record
+
+bool Before(const CarriedPair& a, const CarriedPair& b) {
+  return std::tie(a.name, a.sample) < std::tie(b.name, b.sample);
+}
+
+std::vector<CarriedPair> Unpacked(const PackedPairs& packed) {
+  std::vector<CarriedPair> pairs;
+  pairs.reserve(packed.size());
+  for (uint64_t i = 0; i < packed.size(); ++i) pairs.push_back(packed[i]);
+  return pairs;
+}
+
+// Calls visit for those of `pairs` that are not among `others`.
+template <typename Pairs, typename Visit>
+void ForEachBut(const Pairs& pairs, std::vector<CarriedPair> others,
+                Visit&& visit) {
+  if (pairs.size() == 0) return;
+  std::sort(others.begin(), others.end(), Before);
+  for (uint64_t i = 0; i < pairs.size(); ++i) {
+    const CarriedPair pair = pairs[i];
+    if (!std::binary_search(others.begin(), others.end(), pair, Before)) {
+      visit(pair);
+    }
+  }
+}
+
+}  // namespace
+
+LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
+  SampleSet named;
+  for (const CarriedPair& pair : state.bound) {
+    (state.consumed.Contains(pair.sample) ? shown : held).Add(pair);
+    named.Add(pair.sample);
+  }
+  named.Settle();
+  state.consumed.ForEach([&](uint64_t sample) {
+    if (!named.Contains(sample)) unnamed.Add(sample);
+  });
+  Trim();
+}
+
+LedgerPass LedgerPass::Held(Epoch epoch) const {
+  LedgerPass next(begin);
+  next.begin.epoch = epoch;
+  ForEachBut(held, Unpacked(shown),
+             [&](const CarriedPair& pair) { next.held.Add(pair); });
+  for (uint64_t i = 0; i < shown.size(); ++i) next.held.Add(shown[i]);
+  return next;
+}
+
+LedgerState LedgerPass::State() const {
+  LedgerState state;
+  state.begin = begin;
+  state.consumed = unnamed;
+  for (uint64_t i = 0; i < shown.size(); ++i) {
+    state.consumed.Add(shown[i].sample);
+  }
+  state.consumed.Settle();
+  std::vector<CarriedPair> rest;
+  ForEachBut(held, Unpacked(shown),
+             [&](const CarriedPair& pair) { rest.push_back(pair); });
+  const std::vector<CarriedPair> consumed = Unpacked(shown);
+  rest.insert(rest.end(), consumed.begin(), consumed.end());
+  if (begin.reactive) {
+    ForEachBut(begin.carried, rest,
+               [&](const CarriedPair& pair) { state.bound.push_back(pair); });
+  }
+  state.bound.insert(state.bound.end(), rest.begin(), rest.end());
+  return state;
+}
+
+void LedgerPass::Trim() {
+  unnamed.Settle();
+  held.Trim();
+  shown.Trim();
+}
+
+absl::Status AppendPairs(WordFile& file, uint8_t view, bool consumed,
+                         const PackedPairs& pairs) {
+  using ledger_format::kMaxSetPairs;
+  for (uint64_t first = 0; first < pairs.size(); first += kMaxSetPairs) {
+    ASSIGN_OR_RETURN(
+        const auto words,
+        ledger_format::EncodePairSet(
+            view, {consumed, pairs.Part(first, kMaxSetPairs)}, file.size()));
+    RETURN_IF_ERROR(file.Append(words));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AppendPass(WordFile& file, const LedgerPass& pass) {
+  const uint8_t view = pass.begin.view;
+  RETURN_IF_ERROR(AppendRecord(file, pass.begin));
+  RETURN_IF_ERROR(AppendPairs(file, view, false, pass.held));
+  RETURN_IF_ERROR(AppendPairs(file, view, true, pass.shown));
+  absl::Span<const SampleBits> rest = pass.unnamed.bits();
+  while (!rest.empty()) {
+    const auto part = rest.subspan(0, kSetPart);
+    rest.remove_prefix(part.size());
+    ASSIGN_OR_RETURN(const auto words,
+                     ledger_format::EncodeConsumedSet(view, part, file.size()));
+    RETURN_IF_ERROR(file.Append(words));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shufflefs
