@@ -17,6 +17,21 @@ absl::StatusOr<Grouping> Grouping::Make(const Catalogue& catalogue,
   return GroupingBuilder(catalogue, options, std::move(labels)).Build();
 }
 
+Grouping Grouping::WithoutFiles(absl::Span<const uint32_t> sizes) {
+  Grouping grouping;
+  grouping.moves_ = true;
+  for (const uint32_t size : sizes) {
+    Group group;
+    group.first_sample = grouping.sample_count_;
+    group.samples = size;
+    group.columns = 1;
+    group.key = grouping.groups_.size();
+    grouping.groups_.push_back(group);
+    grouping.sample_count_ += size;
+  }
+  return grouping;
+}
+
 absl::optional<Grouping::Place> Grouping::place(EntryId entry) const {
   // Entries before the view wrap around to large numbers.
   uint32_t row = entry.value() - first_entry_;

@@ -74,6 +74,9 @@ class Grouping {
   // no such file in the view, two labels for one sample.
   static absl::StatusOr<Grouping> Make(const Catalogue& catalogue,
                                        const GroupingOptions& options);
+  // Groups of `sizes` samples that have no files: for simulations. No method
+  // that takes or gives an entry may be called.
+  static Grouping WithoutFiles(absl::Span<const uint32_t> sizes);
   Grouping(Grouping&&) = default;
   Grouping& operator=(Grouping&&) = default;
 

@@ -53,6 +53,8 @@ enum class Purpose : uint64_t {
   kShuffleQueue = 6,  // draws of the window policy
   kMeasure = 7,       // sampling for reports; never seen by a reader
   kTest = 8,          // tests and benchmarks
+  kComposition = 9,   // which samples are a chunk together, for good
+  kBinding = 10,      // draws of a reactive policy
 };
 
 namespace random_internal {
