@@ -83,6 +83,10 @@ class Binder {
 
   // Whether NextFetch has come to the next epoch.
   virtual bool fetched_all() const = 0;
+  // Whether a sample is in memory, or on its way, for the next epoch: this one
+  // has done with it, so it is bound, but must not leave before BeginEpoch,
+  // which makes it one of the new epoch's.
+  virtual bool fetched_ahead(SampleId sample) const = 0;
 
   virtual BinderCounts counts() const = 0;
 };

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which order an epoch's chunks are fetched, and which sample a name gets
+// when nothing of its group is in memory: one of the earliest chunk.
+//
+// Two kinds, by what the chunks are:
+//   Chunks that mix groups come in the order of a keyed permutation: each
+//     brings a bit of everything.
+//   Chunks of one group each (files that lie together in class folders) come
+//     in a random order within their group, and next is always the group with
+//     the least in memory of what it still has to show: it would run out
+//     first. Ties, at an epoch's start all, are broken at random.
+// Not thread-safe.
+#ifndef SHUFFLEFS_POLICIES_CHUNK_PLAN_H_
+#define SHUFFLEFS_POLICIES_CHUNK_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/random.h"
+#include "policies/sample_table.h"
+
+namespace shufflefs {
+
+class ChunkPlan {
+ public:
+  static constexpr uint32_t kNone = 0xFFFFFFFF;
+
+  virtual ~ChunkPlan() = default;
+  // A new order; all chunks are to come.
+  virtual void BeginEpoch(RandomKey key) = 0;
+  // The chunk to fetch next; kNone when all were passed.
+  virtual uint32_t Next() = 0;
+  // Nothing of `chunk`, which Next gave, is left to fetch.
+  virtual void Pass(uint32_t chunk) = 0;
+  // A sample of `group` that is not bound, from the earliest chunk that has
+  // one. REQUIRES: there is one, and none that is held.
+  virtual uint32_t Earliest(uint32_t group) = 0;
+  // What a group has in memory, or to show, has changed.
+  virtual void Changed(uint32_t group) = 0;
+};
+
+// By chunk, its samples: BinderInput::chunks. Both arguments outlive the plan.
+std::unique_ptr<ChunkPlan> MakeChunkPlan(
+    const std::vector<std::vector<uint32_t>>& chunks, const SampleTable& table);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_POLICIES_CHUNK_PLAN_H_

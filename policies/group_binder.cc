@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/group_binder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shufflefs {
+namespace {
+
+// A chunk, or the piece of it that is read at a time, is at most this part of
+// the memory.
+constexpr uint64_t kPiecesOfMemory = 4;
+// How many of the next epoch's chunks are looked at, and which part of a
+// chunk's samples may still be in use when its turn comes.
+constexpr size_t kAheadWindow = 64;
+constexpr size_t kInUsePart = 8;
+
+RandomKey OrderKey(const BinderInput& input, Seed seed, Epoch epoch) {
+  return DeriveKey(seed, epoch, input.dataset_key, Purpose::kBlockOrder);
+}
+
+uint32_t Id(SampleId sample) { return static_cast<uint32_t>(sample.value()); }
+
+absl::optional<SampleId> Optional(uint32_t id) {
+  if (id == SampleTable::kNone) return absl::nullopt;
+  return SampleId(id);
+}
+
+}  // namespace
+
+GroupBinder::GroupBinder(const BinderInput& input)
+    : input_(input),
+      piece_bytes_(
+          std::max<uint64_t>(input_.memory_bytes / kPiecesOfMemory, 1)),
+      chunk_of_(input_.grouping->sample_count()),
+      table_(*input_.grouping),
+      plan_(MakeChunkPlan(input_.chunks, table_)),
+      rng_(RandomKey(0)),
+      not_done_(input_.chunks.size()),
+      next_order_(input_.chunks.size(), RandomKey(0)) {
+  for (uint32_t c = 0; c < input_.chunks.size(); ++c) {
+    for (const uint32_t sample : input_.chunks[c]) chunk_of_[sample] = c;
+  }
+  BeginEpoch(Seed(0), Epoch(0), {});
+}
+
+void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
+                             absl::Span<const CarriedPair> bound) {
+  for (size_t c = 0; c < not_done_.size(); ++c) {
+    not_done_[c] = static_cast<uint32_t>(input_.chunks[c].size());
+  }
+  table_.BeginEpoch(bound);
+  for (const CarriedPair& pair : bound) --not_done_[chunk_of_[pair.sample]];
+  plan_->BeginEpoch(OrderKey(input_, seed, epoch));
+  rng_ = Rng(DeriveKey(seed, epoch, input_.dataset_key, Purpose::kBinding));
+  next_order_ = Permutation(input_.chunks.size(),
+                            OrderKey(input_, seed, Epoch(epoch.value() + 1)));
+  next_place_ = 0;
+  ahead_.clear();
+  fetched_all_ = false;
+  Settle();
+}
+
+SampleId GroupBinder::Bind(SampleId name) {
+  const uint32_t known = table_.sample_of(Id(name));
+  if (known != SampleTable::kNone) return SampleId(known);
+  const uint32_t group = table_.group_of(Id(name));
+  const bool hit = table_.ready(group) > 0;
+  const uint32_t sample =
+      hit ? table_.Draw(group, &rng_) : plan_->Earliest(group);
+  ++(hit ? counts_.hits : counts_.misses);
+  table_.Bind(Id(name), sample);
+  plan_->Changed(group);
+  return SampleId(sample);
+}
+
+absl::optional<SampleId> GroupBinder::Bound(SampleId name) const {
+  return Optional(table_.sample_of(Id(name)));
+}
+
+absl::optional<SampleId> GroupBinder::NameOf(SampleId sample) const {
+  return Optional(table_.name_of(Id(sample)));
+}
+
+bool GroupBinder::fetched_ahead(SampleId sample) const {
+  return table_.held(Id(sample)) && table_.done(Id(sample));
+}
+
+bool GroupBinder::Wanted(uint32_t sample, For epoch) const {
+  return input_.bytes[sample] <= piece_bytes_ &&
+         (epoch == For::kThisEpoch ? table_.fetchable(sample)
+                                   : table_.fetchable_ahead(sample));
+}
+
+GroupBinder::Load GroupBinder::WantedOf(uint32_t chunk, For epoch,
+                                        uint32_t with) const {
+  Load load;
+  bool has = with == SampleTable::kNone;
+  for (const uint32_t sample : input_.chunks[chunk]) {
+    if (!Wanted(sample, epoch)) continue;
+    if (load.bytes + input_.bytes[sample] > piece_bytes_) {
+      if (has) break;
+      load = Load();
+    }
+    load.samples.push_back(SampleId(sample));
+    load.bytes += input_.bytes[sample];
+    has = has || sample == with;
+  }
+  return load;
+}
+
+std::vector<SampleId> GroupBinder::Begin(Load load) {
+  for (const SampleId sample : load.samples) {
+    table_.SetComing(Id(sample));
+    Changed(Id(sample));
+  }
+  ++counts_.chunk_loads;
+  return std::move(load.samples);
+}
+
+void GroupBinder::Settle() {
+  while (!fetched_all_) {
+    const uint32_t chunk = plan_->Next();
+    if (chunk == ChunkPlan::kNone) {
+      fetched_all_ = true;
+    } else if (!WantedOf(chunk, For::kThisEpoch).empty()) {
+      return;
+    } else {
+      plan_->Pass(chunk);
+    }
+  }
+}
+
+std::vector<SampleId> GroupBinder::NextFetch(uint64_t room) {
+  if (fetched_all_) return NextAhead(room);
+  Load load = WantedOf(plan_->Next(), For::kThisEpoch);
+  if (load.empty() || load.bytes > room) return {};
+  std::vector<SampleId> samples = Begin(std::move(load));
+  Settle();
+  return samples;
+}
+
+std::vector<SampleId> GroupBinder::FetchChunkOf(SampleId sample,
+                                                uint64_t room) {
+  if (!Wanted(Id(sample), For::kThisEpoch)) return {};
+  Load load = WantedOf(chunk_of_[Id(sample)], For::kThisEpoch, Id(sample));
+  if (load.bytes > room) return {};
+  std::vector<SampleId> samples = Begin(std::move(load));
+  Settle();
+  return samples;
+}
+
+std::vector<SampleId> GroupBinder::NextAhead(uint64_t room) {
+  while (ahead_.size() < kAheadWindow && next_place_ < next_order_.size()) {
+    ahead_.push_back(static_cast<uint32_t>(next_order_(next_place_++)));
+  }
+  for (size_t i = 0; i < ahead_.size(); ++i) {
+    const uint32_t chunk = ahead_[i];
+    const size_t in_use = not_done_[chunk];
+    if (in_use * kInUsePart > input_.chunks[chunk].size()) continue;
+    Load load = WantedOf(chunk, For::kNextEpoch);
+    if (load.empty()) {
+      if (in_use > 0) continue;
+      ahead_.erase(ahead_.begin() + static_cast<int64_t>(i--));
+      continue;
+    }
+    if (load.bytes > room) return {};
+    return Begin(std::move(load));
+  }
+  return {};
+}
+
+void GroupBinder::FetchedAlone(SampleId sample) {
+  SetDone(Id(sample));
+  Settle();
+}
+
+void GroupBinder::Arrived(SampleId sample) { table_.SetHere(Id(sample)); }
+
+void GroupBinder::Left(SampleId sample) {
+  const bool done = table_.done(Id(sample));
+  table_.SetOut(Id(sample));
+  if (!done && table_.done(Id(sample))) --not_done_[chunk_of_[Id(sample)]];
+  Changed(Id(sample));
+}
+
+void GroupBinder::SetDone(uint32_t sample) {
+  if (table_.done(sample)) return;
+  table_.SetDone(sample);
+  --not_done_[chunk_of_[sample]];
+}
+
+void GroupBinder::Changed(uint32_t sample) {
+  plan_->Changed(table_.group_of(sample));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a binder knows of each sample: the name that shows it, whether it is in
+// memory, and whether this epoch has done with it. And by group, the samples
+// that are in memory or on their way and that no name shows yet: those that a
+// new name can be given, drawn in O(1).
+//
+// 25 bytes a sample. Every call is O(1) but for the constructor and
+// BeginEpoch, which are linear. Not thread-safe.
+#ifndef SHUFFLEFS_POLICIES_SAMPLE_TABLE_H_
+#define SHUFFLEFS_POLICIES_SAMPLE_TABLE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/carried.h"
+#include "core/grouping.h"
+#include "core/random.h"
+
+namespace shufflefs {
+
+// Samples and names are numbered as SampleId, in 32 bits.
+class SampleTable {
+ public:
+  static constexpr uint32_t kNone = 0xFFFFFFFF;
+
+  // REQUIRES: fewer than 2^32 - 1 samples.
+  explicit SampleTable(const Grouping& grouping);
+
+  // Nothing is bound but `bound`, and nothing done but its samples. What is in
+  // memory or on its way stays so.
+  void BeginEpoch(absl::Span<const CarriedPair> bound);
+
+  uint32_t size() const { return static_cast<uint32_t>(state_.size()); }
+  uint32_t group_count() const { return static_cast<uint32_t>(groups_.size()); }
+  uint32_t group_of(uint32_t sample) const { return group_of_[sample]; }
+  uint32_t first(uint32_t group) const { return groups_[group].first; }
+  uint32_t count(uint32_t group) const { return groups_[group].count; }
+
+  // --- names ---------------------------------------------------------------
+  uint32_t sample_of(uint32_t name) const { return sample_of_[name]; }
+  uint32_t name_of(uint32_t sample) const { return name_of_[sample]; }
+  bool bound(uint32_t sample) const { return name_of_[sample] != kNone; }
+  uint64_t bound_count() const { return bound_count_; }
+  // Samples of a group that no name shows yet.
+  uint32_t unbound(uint32_t group) const { return groups_[group].unbound; }
+  // REQUIRES: neither is bound; both are of one group.
+  void Bind(uint32_t name, uint32_t sample);
+
+  // --- memory --------------------------------------------------------------
+  // Unbound samples of a group in memory or on their way; those in memory.
+  uint32_t ready(uint32_t group) const { return groups_[group].ready; }
+  uint32_t here(uint32_t group) const { return groups_[group].here; }
+  // A random one, from memory if there is any. REQUIRES: ready(group) > 0.
+  uint32_t Draw(uint32_t group, Rng* rng) const;
+
+  // In memory or on its way.
+  bool held(uint32_t sample) const { return place(sample) != kOut; }
+  // This epoch needs nothing more of it: it is bound, and was consumed, is
+  // read alone, or failed.
+  bool done(uint32_t sample) const { return (state_[sample] & kDone) != 0; }
+  // Worth fetching for this epoch, or (done) for the next.
+  bool fetchable(uint32_t sample) const {
+    return state_[sample] == 0;  // kOut, without a flag
+  }
+  bool fetchable_ahead(uint32_t sample) const {
+    return state_[sample] == kDone;
+  }
+
+  // REQUIRES: !held(sample).
+  void SetComing(uint32_t sample);
+  // Nothing happens to one that is not on its way.
+  void SetHere(uint32_t sample);
+  // Its memory was given back; it is not fetched again in this epoch.
+  void SetOut(uint32_t sample);
+  void SetDone(uint32_t sample) { state_[sample] |= kDone; }
+
+ private:
+  // The state of a sample: one place, and flags.
+  static constexpr uint8_t kOut = 0;
+  static constexpr uint8_t kComing = 1;
+  static constexpr uint8_t kHere = 2;
+  static constexpr uint8_t kPlaces = 3;
+  static constexpr uint8_t kDone = 4;
+  static constexpr uint8_t kLost = 8;  // was in memory, and left unread
+
+  struct Group {
+    uint32_t first = 0;
+    uint32_t count = 0;
+    uint32_t unbound = 0;
+    uint32_t ready = 0;
+    uint32_t here = 0;  // the first of `ready`
+  };
+
+  uint8_t place(uint32_t sample) const { return state_[sample] & kPlaces; }
+  void SetPlace(uint32_t sample, uint8_t place) {
+    state_[sample] = static_cast<uint8_t>((state_[sample] & ~kPlaces) | place);
+  }
+  // Index `at` of the group's ready samples is `sample` from now on.
+  void PutReady(const Group& group, uint32_t at, uint32_t sample);
+  void AddReady(uint32_t sample);
+  void RemoveReady(uint32_t sample);
+
+  uint64_t bound_count_ = 0;
+  std::vector<Group> groups_;
+  std::vector<uint32_t> group_of_;   // by sample
+  std::vector<uint32_t> sample_of_;  // by name, or kNone
+  std::vector<uint32_t> name_of_;    // by sample, or kNone
+  std::vector<uint8_t> state_;       // by sample
+  // From a group's first on: its ready samples, those in memory before those
+  // on their way.
+  std::vector<uint32_t> ready_;
+  std::vector<uint32_t> ready_at_;  // by ready sample: its index in the group's
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_POLICIES_SAMPLE_TABLE_H_

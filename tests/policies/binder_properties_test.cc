@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binders under random interleavings of everything that can happen to them.
+// CheckedBinder holds every answer against core/supply/binder.h.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "policies/group_binder.h"
+#include "tests/policies/binder_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::BinderData;
+using testing_support::CheckedBinder;
+using testing_support::MakeBinderData;
+
+struct Case {
+  std::string name;
+  std::unique_ptr<Binder> (*make)(const BinderInput& input);
+};
+
+class BinderProperties : public ::testing::TestWithParam<Case> {
+ protected:
+  std::unique_ptr<CheckedBinder> Make(const BinderData& data) const {
+    return std::make_unique<CheckedBinder>(data.input,
+                                           GetParam().make(data.input));
+  }
+};
+
+std::unique_ptr<BinderData> RandomData(Rng& rng) {
+  std::vector<uint32_t> sizes(1 + rng.Bounded(8));
+  for (uint32_t& size : sizes) {
+    size = static_cast<uint32_t>(1 + rng.Bounded(60));
+  }
+  auto data = MakeBinderData(sizes, 4 + rng.Bounded(200),
+                             static_cast<uint32_t>(1 + rng.Bounded(20)),
+                             rng.Bounded(2) == 0);
+  for (uint64_t& bytes : data->input.bytes) bytes = 500 + rng.Bounded(1500);
+  return data;
+}
+
+uint32_t AnyOf(const std::set<uint32_t>& from, Rng& rng) {
+  auto it = from.begin();
+  std::advance(it, static_cast<int64_t>(rng.Bounded(from.size())));
+  return *it;
+}
+
+// What readers, devices and clocks may do, one thing at a time.
+class Life {
+ public:
+  Life(CheckedBinder& binder, uint32_t samples, Rng& rng)
+      : binder_(binder), samples_(samples), rng_(rng) {}
+
+  // `reads`: how likely a name that was looked up is read.
+  void Step(uint64_t reads) {
+    switch (rng_.Bounded(8)) {
+      case 0:
+      case 1:
+      case 2: {
+        const auto name = static_cast<uint32_t>(rng_.Bounded(samples_));
+        const uint32_t sample = binder_.Bind(name);
+        if (rng_.Bounded(10) < reads) Read(sample);
+        break;
+      }
+      case 3:
+      case 4:
+        binder_.NextFetch(binder_.room());
+        break;
+      case 5:
+        binder_.NextFetch(rng_.Bounded(binder_.room() + 1));
+        break;
+      case 6:
+        if (!binder_.coming().empty()) {
+          binder_.Arrived(AnyOf(binder_.coming(), rng_));
+        }
+        break;
+      default:
+        Leave();
+    }
+  }
+
+  void Storm() {
+    for (uint32_t name = 0; name < samples_; ++name) binder_.Bind(name);
+  }
+
+  // Pairs as an epoch boundary carries, or a restart recovers, them: of what
+  // is bound now.
+  std::vector<CarriedPair> SomePairs() {
+    std::vector<CarriedPair> pairs;
+    const uint64_t share = rng_.Bounded(3);
+    for (uint32_t name = 0; name < samples_; ++name) {
+      const uint32_t sample = binder_.sample_of(name);
+      if (sample == CheckedBinder::kNone || rng_.Bounded(10) >= share) continue;
+      pairs.push_back({name, sample});
+    }
+    return pairs;
+  }
+
+ private:
+  void Read(uint32_t sample) {
+    if (binder_.held(sample)) {
+      // Consumed, unless it was read before and is there for the next epoch.
+      if (binder_.here().count(sample) > 0) binder_.Left(sample);
+      return;
+    }
+    const uint64_t room = rng_.Bounded(binder_.room() + 1);
+    if (!binder_.alone(sample) && binder_.FetchChunkOf(sample, room).empty()) {
+      binder_.FetchedAlone(sample);
+    }
+  }
+
+  // Memory goes: read by somebody, or its read failed, bound or not.
+  void Leave() {
+    if (rng_.Bounded(4) == 0 && !binder_.coming().empty()) {
+      binder_.Left(AnyOf(binder_.coming(), rng_));
+    } else if (!binder_.here().empty()) {
+      const uint32_t sample = AnyOf(binder_.here(), rng_);
+      const bool bound = binder_.name_of(sample) != CheckedBinder::kNone;
+      if (bound || rng_.Bounded(20) == 0) binder_.Left(sample);
+    }
+  }
+
+  CheckedBinder& binder_;
+  const uint32_t samples_;
+  Rng& rng_;
+};
+
+TEST_P(BinderProperties, HoldWhateverTheInterleaving) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(DeriveKey(Seed(seed), Epoch(0), 1, Purpose::kTest));
+    const auto data = RandomData(rng);
+    const auto samples = static_cast<uint32_t>(data->grouping.sample_count());
+    const auto binder = Make(*data);
+    Life life(*binder, samples, rng);
+    for (uint64_t epoch = 0; epoch < 6; ++epoch) {
+      const std::vector<CarriedPair> pairs = life.SomePairs();
+      binder->BeginEpoch(Epoch(epoch), pairs);
+      const uint64_t steps = rng.Bounded(6 * samples);
+      const uint64_t reads = rng.Bounded(11);
+      for (uint64_t i = 0; i < steps; ++i) {
+        life.Step(reads);
+        if (rng.Bounded(20 * samples) == 0) life.Storm();
+        ASSERT_LE(binder->held_bytes(), data->input.memory_bytes);
+      }
+      if (rng.Bounded(2) == 0) life.Storm();
+      binder->ExpectBijection();
+      if (HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Brand, BinderProperties,
+    ::testing::Values(Case{
+        "group",
+        [](const BinderInput& input) -> std::unique_ptr<Binder> {
+          return std::make_unique<GroupBinder>(input);
+        }}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace shufflefs

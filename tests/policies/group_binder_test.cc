@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/group_binder.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "core/permutation.h"
+#include "core/random.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/policies/binder_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing_support::BinderData;
+using testing_support::CheckedBinder;
+using testing_support::MakeBinderData;
+
+std::unique_ptr<CheckedBinder> MakeChecked(const BinderData& data) {
+  return std::make_unique<CheckedBinder>(
+      data.input, std::make_unique<GroupBinder>(data.input));
+}
+
+std::vector<uint32_t> Sizes(uint32_t groups, uint32_t samples) {
+  return std::vector<uint32_t>(groups, samples);
+}
+
+// Fetches and lets arrive all that fits.
+void Fill(CheckedBinder& binder) {
+  for (;;) {
+    const std::vector<uint32_t> samples = binder.NextFetch(binder.room());
+    if (samples.empty()) return;
+    for (const uint32_t sample : samples) binder.Arrived(sample);
+  }
+}
+
+// A reader opens `name` and reads it through. True if that was a bypass.
+bool ReadThrough(CheckedBinder& binder, uint32_t name) {
+  const uint32_t sample = binder.Bind(name);
+  if (!binder.held(sample)) {
+    for (const uint32_t s : binder.FetchChunkOf(sample, binder.room())) {
+      binder.Arrived(s);
+    }
+  }
+  if (binder.held(sample)) {
+    binder.Left(sample);
+    return false;
+  }
+  binder.FetchedAlone(sample);
+  return true;
+}
+
+std::vector<uint32_t> Shuffled(uint32_t size, uint64_t key) {
+  const Permutation order(size, RandomKey(key));
+  std::vector<uint32_t> names;
+  for (uint32_t i = 0; i < size; ++i) {
+    names.push_back(static_cast<uint32_t>(order(i)));
+  }
+  return names;
+}
+
+TEST(GroupBinder, GivesWhatIsInMemoryBeforeWhatIsOnItsWay) {
+  const auto data = MakeBinderData({100}, 400, 50, true);
+  const auto binder = MakeChecked(*data);
+  const std::vector<uint32_t> first = binder->NextFetch(50 * 1000);
+  ASSERT_EQ(first.size(), 50);
+  const std::vector<uint32_t> second = binder->NextFetch(50 * 1000);
+  ASSERT_EQ(second.size(), 50);
+  for (const uint32_t sample : second) binder->Arrived(sample);
+  for (uint32_t name = 0; name < 100; ++name) {
+    const uint32_t sample = binder->Bind(name);
+    const auto& from = name < 50 ? second : first;
+    EXPECT_EQ(std::count(from.begin(), from.end(), sample), 1) << name;
+  }
+  EXPECT_EQ(binder->binder().counts().hits, 100);
+  EXPECT_EQ(binder->binder().counts().misses, 0);
+  EXPECT_EQ(binder->binder().counts().chunk_loads, 2);
+}
+
+TEST(GroupBinder, MissesGetTheEarliestPlannedChunk) {
+  for (const bool mixed : {false, true}) {
+    const auto data = MakeBinderData(Sizes(4, 60), 10, 20, mixed);
+    const auto binder = MakeChecked(*data);
+    // What is planned, from one that fetches everything.
+    BinderInput roomy = data->input;
+    roomy.memory_bytes = uint64_t{1} << 40;
+    GroupBinder other(roomy);
+    std::vector<std::vector<uint32_t>> planned(4);
+    for (int chunk = 0; chunk < 12; ++chunk) {
+      for (const SampleId sample : other.NextFetch(roomy.memory_bytes)) {
+        planned[sample.value() / 60].push_back(
+            static_cast<uint32_t>(sample.value()));
+      }
+    }
+    // Without room nothing is ever fetched.
+    for (uint32_t i = 0; i < 60; ++i) {
+      for (uint32_t g = 0; g < 4; ++g) {
+        const uint32_t sample = binder->Bind(g * 60 + (i * 7) % 60);
+        if (mixed) {
+          EXPECT_EQ(sample, planned[g][i]);
+        } else {
+          EXPECT_EQ(sample / 60, g);
+        }
+        EXPECT_THAT(binder->FetchChunkOf(sample, 999), IsEmpty());
+        binder->FetchedAlone(sample);
+      }
+    }
+    EXPECT_EQ(binder->binder().counts().misses, 240);
+    binder->ExpectBijection();
+    EXPECT_TRUE(binder->binder().fetched_all());
+  }
+}
+
+TEST(GroupBinder, FetchesTheChunkThatAReaderWaitsFor) {
+  const auto data = MakeBinderData(Sizes(3, 100), 300, 10, true);
+  const auto binder = MakeChecked(*data);
+  const uint32_t sample = binder->Bind(7);
+  EXPECT_THAT(binder->FetchChunkOf(sample, 9999), IsEmpty());
+  const std::vector<uint32_t> chunk = binder->FetchChunkOf(sample, 10000);
+  EXPECT_EQ(chunk.size(), 10);
+  EXPECT_THAT(binder->FetchChunkOf(sample, 10000), IsEmpty());  // on its way
+}
+
+TEST(GroupBinder, ReadsSmallPiecesWhereMemoryIsSmallerThanAChunk) {
+  const auto data = MakeBinderData({200}, 40, 64, true);
+  const auto binder = MakeChecked(*data);
+  // A quarter of the memory at a time, in the chunk's order.
+  const std::vector<uint32_t> first = binder->NextFetch(40000);
+  const std::vector<uint32_t> second = binder->NextFetch(30000);
+  ASSERT_EQ(first.size(), 10);
+  ASSERT_EQ(second.size(), 10);
+  for (const auto& chunk : data->input.chunks) {
+    if (chunk.front() != first.front()) continue;
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), chunk.begin()));
+    EXPECT_TRUE(std::equal(second.begin(), second.end(), chunk.begin() + 10));
+    // The piece around one that is waited for begins where the one before
+    // ended.
+    for (uint32_t name = 0; name < 20; ++name) binder->Bind(name);
+    uint32_t name = 20;
+    uint32_t missed = binder->Bind(name);
+    while (missed != chunk[45]) missed = binder->Bind(++name);
+    const std::vector<uint32_t> piece = binder->FetchChunkOf(missed, 10000);
+    EXPECT_TRUE(std::equal(piece.begin(), piece.end(), chunk.begin() + 40));
+    EXPECT_EQ(piece.size(), 10);
+    return;
+  }
+  FAIL() << "no chunk begins with " << first.front();
+}
+
+TEST(GroupBinder, NeverFetchesAHugeSample) {
+  const auto data = MakeBinderData({50}, 100, 10, true);
+  data->input.bytes[13] = 26000;  // a quarter is 25,000
+  const auto binder = MakeChecked(*data);
+  Fill(*binder);
+  EXPECT_EQ(binder->here().size(), 49);
+  EXPECT_EQ(binder->here().count(13), 0);
+  EXPECT_TRUE(binder->binder().fetched_all());
+  for (uint32_t name = 0; name < 50; ++name) ReadThrough(*binder, name);
+  EXPECT_TRUE(binder->alone(13));
+  EXPECT_EQ(binder->binder().counts().misses, 1);
+  binder->ExpectBijection();
+}
+
+TEST(GroupBinder, AStormOfStatsIsABijectionAndTheRestIsStillFetched) {
+  for (const bool mixed : {false, true}) {
+    const auto data = MakeBinderData(Sizes(10, 100), 200, 10, mixed);
+    const auto binder = MakeChecked(*data);
+    Fill(*binder);
+    for (uint32_t name = 0; name < 1000; ++name) binder->Bind(name);
+    binder->ExpectBijection();
+    EXPECT_EQ(binder->binder().counts().hits, 200);
+    std::set<uint32_t> fetched = binder->here();
+    while (!binder->here().empty()) {
+      while (binder->room() < 50000) binder->Left(*binder->here().begin());
+      if (binder->binder().fetched_all()) break;
+      Fill(*binder);
+      fetched.insert(binder->here().begin(), binder->here().end());
+    }
+    EXPECT_EQ(fetched.size(), 1000);
+  }
+}
+
+TEST(GroupBinder, AMillionStatsAreDoneSoon) {
+  // With any step that is not O(1), this would take hours.
+  for (const bool mixed : {false, true}) {
+    const auto data = MakeBinderData(Sizes(1000, 1000), 200000, 64, mixed);
+    GroupBinder binder(data->input);
+    while (!binder.NextFetch(1000 * 64).empty() &&
+           binder.counts().chunk_loads < 1000) {
+    }
+    for (uint32_t name = 0; name < 1000000; ++name) {
+      binder.Bind(SampleId(name));
+      if (name % 100 == 0) binder.NextFetch(64 * 1000);
+    }
+    EXPECT_EQ(binder.bound_count(), 1000000);
+    std::vector<bool> seen(1000000);
+    for (uint32_t name = 0; name < 1000000; ++name) {
+      const uint64_t sample = binder.Bound(SampleId(name))->value();
+      ASSERT_FALSE(seen[sample]);
+      ASSERT_EQ(sample / 1000, name / 1000);
+      seen[sample] = true;
+    }
+  }
+}
+
+TEST(GroupBinder, WhatFailsIsNotFetchedAgainAndStillShown) {
+  const auto data = MakeBinderData({30}, 100, 10, true);
+  const auto binder = MakeChecked(*data);
+  const std::vector<uint32_t> first = binder->NextFetch(100000);
+  ASSERT_EQ(first.size(), 10);
+  binder->Left(first[4]);  // not bound: a read ahead that failed
+  const uint32_t bound = binder->Bind(3);
+  binder->Left(bound);
+  Fill(*binder);
+  EXPECT_EQ(binder->coming().size() + binder->here().size(), 28);
+  for (uint32_t name = 0; name < 30; ++name) binder->Bind(name);
+  binder->ExpectBijection();
+  const uint32_t name = binder->name_of(first[4]);
+  ASSERT_NE(name, CheckedBinder::kNone);
+  EXPECT_THAT(binder->FetchChunkOf(first[4], 100000), IsEmpty());
+  binder->FetchedAlone(first[4]);
+}
+
+TEST(GroupBinder, GoesOnWithTheNextEpochAndKeepsIt) {
+  const auto data = MakeBinderData(Sizes(4, 100), 100, 10, true);
+  const auto binder = MakeChecked(*data);
+  for (const uint32_t name : Shuffled(400, 1)) {
+    Fill(*binder);
+    ReadThrough(*binder, name);
+  }
+  Fill(*binder);
+  // All is consumed: memory is full of the next epoch's, in its order.
+  EXPECT_EQ(binder->here().size(), 100);
+  const std::set<uint32_t> ahead = binder->here();
+  EXPECT_EQ(binder->binder().bound_count(), 400);
+  const uint64_t loads = binder->binder().counts().chunk_loads;
+  binder->BeginEpoch(Epoch(1), {});
+  EXPECT_EQ(binder->here(), ahead);
+  EXPECT_FALSE(binder->binder().fetched_all());
+  EXPECT_FALSE(binder->binder().fetched_ahead(SampleId(*ahead.begin())));
+  for (uint32_t i = 0; i < 40; ++i) {
+    const uint32_t sample = binder->Bind(i % 4 * 100 + i);
+    EXPECT_EQ(ahead.count(sample), 1) << i;
+  }
+  EXPECT_EQ(binder->binder().counts().chunk_loads, loads);
+}
+
+TEST(GroupBinder, FetchesNothingAheadThatIsNotShownYet) {
+  const auto data = MakeBinderData({100}, 200, 10, true);
+  const auto binder = MakeChecked(*data);
+  Fill(*binder);
+  EXPECT_TRUE(binder->binder().fetched_all());
+  EXPECT_EQ(binder->here().size(), 100);
+  EXPECT_THAT(binder->NextFetch(100000), IsEmpty());
+  for (uint32_t name = 0; name < 30; ++name) binder->Bind(name);
+  EXPECT_THAT(binder->NextFetch(100000), IsEmpty());
+}
+
+TEST(GroupBinder, WhatWasNotShownStaysForTheNextEpoch) {
+  const auto data = MakeBinderData({100}, 40, 10, true);
+  const auto binder = MakeChecked(*data);
+  Fill(*binder);
+  const std::set<uint32_t> before = binder->here();
+  binder->BeginEpoch(Epoch(1), {});
+  EXPECT_EQ(binder->here(), before);
+  for (uint32_t name = 0; name < 40; ++name) {
+    EXPECT_EQ(before.count(binder->Bind(name)), 1);
+  }
+}
+
+TEST(GroupBinder, RecoveredPairsAreNotFetched) {
+  const auto data = MakeBinderData(Sizes(2, 50), 200, 10, true);
+  const auto binder = MakeChecked(*data);
+  std::vector<CarriedPair> pairs;
+  for (uint64_t i = 0; i < 20; ++i) pairs.push_back({i, 49 - i});
+  binder->BeginEpoch(Epoch(3), pairs);
+  Fill(*binder);
+  EXPECT_EQ(binder->here().size(), 80);
+  for (const CarriedPair& pair : pairs) {
+    EXPECT_EQ(binder->here().count(static_cast<uint32_t>(pair.sample)), 0);
+  }
+  for (const CarriedPair& pair : pairs) {
+    EXPECT_EQ(binder->Bind(static_cast<uint32_t>(pair.name)), pair.sample);
+  }
+  for (uint32_t name = 0; name < 100; ++name) binder->Bind(name);
+  binder->ExpectBijection();
+}
+
+TEST(GroupBinder, AnotherEpochComesInAnotherOrderAndTheSameInTheSame) {
+  const auto data = MakeBinderData(Sizes(5, 100), 500, 10, true);
+  const auto order = [&](uint64_t seed, uint64_t epoch) {
+    GroupBinder binder(data->input);
+    binder.BeginEpoch(Seed(seed), Epoch(epoch), {});
+    std::vector<SampleId> all;
+    while (!binder.fetched_all()) {
+      const std::vector<SampleId> next = binder.NextFetch(100000);
+      all.insert(all.end(), next.begin(), next.end());
+    }
+    EXPECT_EQ(all.size(), 500);
+    return all;
+  };
+  EXPECT_EQ(order(1, 1), order(1, 1));
+  EXPECT_NE(order(1, 1), order(1, 2));
+  EXPECT_NE(order(1, 1), order(2, 1));
+}
+
+TEST(GroupBinder, WithoutSamples) {
+  const auto data = MakeBinderData({}, 10, 10, true);
+  GroupBinder binder(data->input);
+  EXPECT_TRUE(binder.fetched_all());
+  EXPECT_THAT(binder.NextFetch(1000), IsEmpty());
+  binder.BeginEpoch(Seed(1), Epoch(1), {});
+  EXPECT_EQ(binder.bound_count(), 0);
+}
+
+}  // namespace
+}  // namespace shufflefs
