@@ -40,7 +40,7 @@ TARGETS = {
 }
 COLUMNS = ("what", "epoch", "speed", "faster than raw", "of sequential",
            "read from the source", "bypass", "daemon CPU", "peak memory",
-           "mount", "target")
+           "before the epoch", "target")
 
 
 def case_name(case):
@@ -109,7 +109,8 @@ class Table:
             f"{of_sequential:.2f}",
             f"{middle(lambda e: e.source_bytes) / size:.3f}x", bypass,
             f"{cpu:.2f} s/GB" if mounted else "-", peak,
-            f"{middle(lambda e: e.mount_seconds):.2f} s" if mounted else "-",
+            f"{middle(lambda e: e.mount_seconds + e.list_seconds):.2f} s, "
+            f"{middle(lambda e: e.before_bytes) / 1e6:.1f} MB",
             TARGETS.get(self.case, "-") if label.startswith("brand") else "-")
 
     def panel(self):
@@ -136,6 +137,10 @@ def run_case(case, runs, policies, arguments):
     table.print()
     if arguments.first_sample:
         print_first(first)
+    if arguments.pack_cost:
+        seconds, size = runs.pack_cost()
+        print(f"\nshufflectl pack: {seconds:.1f} s, {size / 1e6:.0f} MB on disk "
+              f"({size / runs.expected.bytes:.3f}x)")
     return table
 
 
@@ -192,6 +197,8 @@ def parse_arguments():
     parser.add_argument("--memory", default="320MiB", help="of the pool")
     parser.add_argument("--first-sample", action="store_true",
                         help="also the time to the first sample")
+    parser.add_argument("--pack-cost", action="store_true",
+                        help="also time and disk that packing takes")
     parser.add_argument("--plot", type=pathlib.Path, metavar="FILE.svg")
     arguments = parser.parse_args()
     for label in filter(None, arguments.only.split(",")):

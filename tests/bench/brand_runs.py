@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import os
 import pathlib
+import shutil
 import subprocess
 import time
 
@@ -25,7 +26,8 @@ Totals = collections.namedtuple("Totals", "files bytes checksum")
 class Epoch:
     seconds: float = 0.0
     totals: Totals = None
-    source_bytes: int = 0
+    source_bytes: int = 0      # during the epoch
+    before_bytes: int = 0      # by mounting and listing
     peak: int = 0              # bytes of the group: all that it ever used
     mount_seconds: float = 0.0  # until the catalogue was there
     list_seconds: float = 0.0
@@ -108,11 +110,12 @@ class Runs:
             _, self.expected = reader.epoch(0, 4)
             reader.sequential(self.dataset.sequential)
 
-    def options(self, policy):
+    def options(self, policy, seed=0):
         """The mount options of a policy, with what only this run knows."""
-        return {key: str(value).format(memory=self.memory,
-                                       packed=self.dataset.packed)
-                for key, value in policy.items()}
+        options = {key: str(value).format(memory=self.memory,
+                                          packed=self.dataset.packed)
+                   for key, value in policy.items()}
+        return {"seed": seed, **options}
 
     def group(self):
         self._groups += 1
@@ -124,25 +127,27 @@ class Runs:
             return reader.sequential(self.dataset.sequential)
 
     def raw(self, seed, workers):
-        self.dataset.device.cold()
-        result = Epoch()
+        result = self._begin()
         with self.group() as group:
             self._read(result, group, self.dataset.root, seed, workers)
             result.peak = group.peak()
         return result
 
     def view(self, policy, seed, workers):
-        self.dataset.device.cold()
-        result = Epoch()
+        result = self._begin()
         with self.group() as group, measure.folder() as folder:
             start = time.monotonic()
             with GroupMount(group, self.dataset.root, pathlib.Path(folder),
-                            self.options(policy)) as mount:
+                            self.options(policy, seed)) as mount:
                 result.mount_seconds = time.monotonic() - start
                 self._read(result, group, mount.path, seed, workers, mount)
                 result.bypass = mount.view().get("bypass")
             result.peak = group.peak()
         return result
+
+    def _begin(self):
+        self.dataset.device.cold()
+        return Epoch(before_bytes=-self.dataset.device.counters()[1])
 
     def _read(self, result, group, root, seed, workers, mount=None):
         device = self.dataset.device
@@ -154,9 +159,23 @@ class Runs:
             if mount:
                 result.cpu_seconds = mount.cpu_seconds() - cpu
             result.source_bytes = device.counters()[1] - before
+            result.before_bytes += before
         if result.totals != self.expected:
             raise RuntimeError(f"read {result.totals}, not {self.expected}: "
                                "a sample was missed, repeated or mislabelled")
+
+    def pack_cost(self):
+        """Seconds and bytes that `shufflectl pack` takes, cold, in a group."""
+        packed = self.dataset.device.path / "pack_cost"
+        shutil.rmtree(packed, ignore_errors=True)
+        self.dataset.device.cold()
+        with self.group() as group:
+            start = time.monotonic()
+            self.dataset.pack_to(packed, group.inside)
+            seconds = time.monotonic() - start
+        size = sum(path.stat().st_blocks * 512 for path in packed.rglob("*"))
+        shutil.rmtree(packed)
+        return seconds, size
 
     def first_sample(self, policy):
         """Seconds from the start of the command until one file was read whole:

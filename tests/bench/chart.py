@@ -29,9 +29,9 @@ def _panel(top, title, bars, mark, colours):
     if mark:
         x = LABEL + mark[1] * scale
         lines.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top + TITLE - 10}" '
-                     f'y2="{y}" stroke="#000" stroke-dasharray="3 3"/>')
-        lines.append(_text(x + 4, top + 16, mark[0], 'font-size="11"'))
-    return lines, y + 16
+                     f'y2="{y + 8}" stroke="#000" stroke-dasharray="3 3"/>')
+        lines.append(_text(x + 4, y + 8, mark[0], 'font-size="11"'))
+    return lines, y + 24
 
 
 def write(path, title, panels):
