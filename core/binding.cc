@@ -14,7 +14,15 @@ Binding::Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
       identity_(identity || !plan_->dataset().moves() ||
                 plan_->policy().consumption() == Consumption::kSource) {}
 
+Binding::Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
+                 std::shared_ptr<Supply> supply)
+    : plan_(std::move(plan)),
+      carried_(std::move(carried)),
+      identity_(false),
+      supply_(std::move(supply)) {}
+
 SampleId Binding::ShownSample(SampleId name) const {
+  if (supply_ != nullptr) return supply_->Bound(name).value_or(name);
   if (identity_) {
     return SampleId(carried_.Shown(name.value(), [](uint64_t n) { return n; }));
   }
@@ -28,6 +36,7 @@ SampleId Binding::ShownSample(SampleId name) const {
 }
 
 SampleId Binding::NameOfSample(SampleId sample) const {
+  if (supply_ != nullptr) return supply_->NameOf(sample).value_or(sample);
   if (identity_) {
     return SampleId(
         carried_.NameOf(sample.value(), [](uint64_t s) { return s; }));

@@ -2,6 +2,9 @@
 // The bijection of one epoch: which sample each name shows. Names that a
 // client had opened before the boundary was certain are carried: they keep
 // their sample, and the others are permuted around them.
+//
+// Under a reactive policy a name shows what it was bound to when it was asked
+// for; until then, itself.
 #ifndef SHUFFLEFS_CORE_BINDING_H_
 #define SHUFFLEFS_CORE_BINDING_H_
 
@@ -9,12 +12,13 @@
 
 #include "core/carried.h"
 #include "core/plan.h"
+#include "core/supply/supply.h"
 #include "core/types.h"
 
 namespace shufflefs {
 
-// Immutable; any thread may call. No method blocks but for the first use of
-// an order of the plan.
+// Immutable but for what a supply binds; any thread may call. No method blocks
+// but for the first use of an order of the plan.
 class Binding {
  public:
   // `identity`: every name shows its own sample whatever the plan says (the
@@ -23,6 +27,10 @@ class Binding {
   // a carried name shows.
   Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
           bool identity);
+  // The epoch that `supply` was last told of: what it binds and what is
+  // carried is what names show.
+  Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
+          std::shared_ptr<Supply> supply);
 
   // The file whose content, size and inode `name` shows. Files that keep
   // their own content, links and directories show themselves.
@@ -34,6 +42,8 @@ class Binding {
   SampleId NameOfSample(SampleId sample) const;
 
   bool identity() const { return identity_; }
+  // Null unless names are bound as they are asked for.
+  const std::shared_ptr<Supply>& supply() const { return supply_; }
   const Plan& plan() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
   const CarriedNames& carried() const { return carried_; }
@@ -43,6 +53,7 @@ class Binding {
   const std::shared_ptr<const Plan> plan_;
   const CarriedNames carried_;
   const bool identity_;
+  const std::shared_ptr<Supply> supply_;
 };
 
 }  // namespace shufflefs

@@ -19,6 +19,8 @@
 namespace shufflefs {
 
 class BlockMap;  // core/block_map.h: samples that lie together on the device
+class Binder;    // core/supply/binder.h: binds names as they are asked for
+struct BinderInput;
 
 // What an order permutes: the samples of one group, or of a whole view.
 struct Stratum {
@@ -46,14 +48,17 @@ class Order {
 enum class Consumption {
   kSource,   // names, bytes and listing order are the source's
   kPlanned,  // the order is the plan, known in advance
+  // The reader decides when a name is asked for, the pool what it shows. The
+  // plan is what ranked directories and epochs by path show.
+  kReactive,
 };
 
 struct PolicyOptions {
   enum class Unit { kInstance, kPage };
   Unit lirs_unit = Unit::kInstance;
-  uint64_t lirs_page = 4096;         // bytes, a power of two, 4 KiB..16 MiB
-  uint64_t lirs_batch = 0;           // pages mixed with each other; 0 = 1 page
-  uint64_t window_samples = 10000;   // samples in the shuffle queue, >= 1
+  uint64_t lirs_page = 4096;        // bytes, a power of two, 4 KiB..16 MiB
+  uint64_t lirs_batch = 0;          // pages mixed with each other; 0 = 1 page
+  uint64_t window_samples = 10000;  // samples in the shuffle queue, >= 1
 };
 
 class Policy {
@@ -69,6 +74,8 @@ class Policy {
   virtual std::unique_ptr<const Order> MakeOrder(const Stratum& stratum,
                                                  Seed seed,
                                                  Epoch epoch) const = 0;
+  // Null unless consumption() is kReactive. `input` outlives the binder.
+  virtual std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const;
   // A permutation r of positions such that supplying MakeOrder's samples as
   // order[r[0]], order[r[1]], … keeps the policy's locality, and r differs
   // between epochs. Used to list names that already show the plan's samples.

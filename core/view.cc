@@ -34,8 +34,7 @@ std::string VerdictName(char rule) {
 View::View(Parts parts)
     : id_(parts.id),
       name_(NameOfPath(parts.setup->config.path)),
-      source_(parts.source),
-      resolver_(std::move(parts.resolver)),
+      tools_(std::move(parts.tools)),
       families_(parts.families),
       ledger_(parts.ledger),
       rebound_(std::move(parts.rebound)),
@@ -95,15 +94,26 @@ View::Found View::Lookup(EntryId name) {
     if (!setup_->rebinds()) return Found{name, false};
     binding = binding_;
   }
-  const EntryId shown = binding->Shown(name);
   const Grouping& grouping = binding->plan().dataset().grouping();
-  if (!grouping.place(shown)) return Found{shown, false};
+  if (!grouping.place(name)) return Found{name, false};
+  Supply* const supply = binding->supply().get();
+  if (supply != nullptr) supply->Bind(grouping.sample(name));
+  const EntryId shown = binding->Shown(name);
   MutexLock lock(mu_);
   // A switch in between: the kernel was told after it, and asks again.
   if (binding == binding_ && watch_ != nullptr) {
     watch_->NoteLookup(grouping.sample(shown));
   }
-  return Found{shown, true};
+  return Found{shown, true, supply == nullptr};
+}
+
+std::shared_ptr<Supply> View::SupplyOf(EntryId file) const {
+  MutexLock lock(mu_);
+  if (binding_->supply() == nullptr ||
+      !setup_->dataset->grouping().place(file)) {
+    return nullptr;
+  }
+  return binding_->supply();
 }
 
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
@@ -120,6 +130,10 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     // again, once; who has no name to look up is served the second time.
     const uint32_t reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
     if (!watch_->TakeLookup(sample, reader)) return OpenVerdict::kStale;
+    // Of an epoch before, and has no name in this one yet.
+    if (binding_->supply() && !binding_->supply()->NameOf(sample)) {
+      return OpenVerdict::kServe;
+    }
     if (Count(sample, reader, now)) begun = begun_;
   }
   if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
@@ -153,8 +167,8 @@ bool View::Count(SampleId sample, uint32_t reader,
   }
   Boundary boundary{Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)};
   for (const uint64_t carried : keep) {
-    boundary.carried.push_back(CarriedPair{
-        carried, binding_->ShownSample(SampleId(carried)).value()});
+    boundary.carried.push_back(
+        CarriedPair{carried, binding_->ShownSample(SampleId(carried)).value()});
   }
   Begin(std::move(boundary));
   return true;
@@ -210,10 +224,7 @@ void View::Begin(Boundary boundary) {
     Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
     carried = CarriedNames();
   }
-  binding_ = std::make_shared<const Binding>(
-      std::make_shared<const Plan>(setup_->dataset, setup_->policy,
-                                   setup_->config.seed, epoch_),
-      *std::move(carried), waiting_ || !suspended_.empty());
+  Bind(epoch_, *std::move(carried), waiting_ || !suspended_.empty());
   ++begun_;
   if (first) told_ = begun_;  // nobody was given a name yet
   looked_ = read_ = false;
@@ -225,6 +236,19 @@ void View::Begin(Boundary boundary) {
   }
   NoteBegun(before.get());
   NoteSeen();
+}
+
+void View::Bind(Epoch epoch, CarriedNames carried, bool identity) {
+  auto plan = std::make_shared<const Plan>(setup_->dataset, setup_->policy,
+                                           setup_->config.seed, epoch);
+  if (setup_->supply == nullptr || identity) {
+    binding_ = std::make_shared<const Binding>(std::move(plan),
+                                               std::move(carried), identity);
+    return;
+  }
+  setup_->supply->BeginEpoch(setup_->config.seed, epoch, carried.pairs());
+  binding_ = std::make_shared<const Binding>(
+      std::move(plan), std::move(carried), setup_->supply);
 }
 
 bool View::counts_opens() const { return sees_opens_ && setup_->rebinds(); }
@@ -255,7 +279,8 @@ void View::NoteRead() {
 
 bool View::BindByListing() {
   MutexLock lock(mu_);
-  if (told_ != begun_ || (watch_ != nullptr && !watch_->may_list())) {
+  if (told_ != begun_ || binding_->supply() != nullptr ||
+      (watch_ != nullptr && !watch_->may_list())) {
     return false;
   }
   looked_ = true;
@@ -286,8 +311,13 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
   std::shared_ptr<const ViewSetup> now = setup();
   ASSIGN_OR_RETURN(
       prepared.setup,
-      MakeViewSetup(request.config, now->dataset->shared_catalogue(), *source_,
-                    resolver_, now.get()));
+      MakeViewSetup(request.config, now->dataset->shared_catalogue(), tools_,
+                    now.get()));
+  if (prepared.setup->supply != nullptr && !sees_opens_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("policy = ", prepared.setup->policy->name(),
+                     " needs to see opens: mount with -o open=seen"));
+  }
   return prepared;
 }
 

@@ -56,8 +56,7 @@ class View {
     // Where a daemon ended while `setup` waited for the next boundary: what
     // the ledger's epoch ran. Else null.
     std::shared_ptr<const ViewSetup> running;
-    const SourceDir* source = nullptr;  // outlives the view
-    PolicyResolver resolver;
+    SetupTools tools;                    // for what Prepare makes
     ReaderFamilies* families = nullptr;  // outlives the view
     Ledger* ledger = nullptr;            // outlives the view; may be null
     // Called, with no lock held, after names were bound anew and before the
@@ -92,13 +91,16 @@ class View {
   std::shared_ptr<const Binding> FixedBinding(Epoch epoch) const;
 
   struct Found {
-    EntryId shown;  // the file that the name shows in this epoch
-    bool rebinds;   // it may show another one in the next
+    EntryId shown;       // the file that the name shows in this epoch
+    bool rebinds;        // it may show another one in the next
+    bool listed = true;  // a listing may bind it too
   };
   // A LOOKUP binds the name.
   Found Lookup(EntryId name);
   // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`.
   OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now);
+  // What answers reads of `file`; null: the source does.
+  std::shared_ptr<Supply> SupplyOf(EntryId file) const;
   // A READ of one of its files reached the daemon.
   void NoteRead();
   // A listing is about to bind names, without a Lookup of each. False where
@@ -133,9 +135,10 @@ class View {
     std::string verdict;
   };
   void Begin(Boundary boundary) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Hold(const EpochOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  EpochWatch::Options WatchOptions() const
+  void Bind(Epoch epoch, CarriedNames carried, bool identity)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Hold(const EpochOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  EpochWatch::Options WatchOptions() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Resume(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -156,8 +159,7 @@ class View {
   // Constant after construction.
   const uint32_t id_;
   const std::string name_;
-  const SourceDir* const source_;
-  const PolicyResolver resolver_;
+  const SetupTools tools_;
   ReaderFamilies* const families_;
   Ledger* const ledger_;
   const std::function<void(bool)> rebound_;
@@ -172,7 +174,7 @@ class View {
   std::unique_ptr<EpochWatch> watch_ ABSL_GUARDED_BY(mu_);
   uint64_t begun_ ABSL_GUARDED_BY(mu_) = 0;  // bindings made
   uint64_t told_ ABSL_GUARDED_BY(mu_) = 0;   // the last the kernel heard of
-  Epoch epoch_ ABSL_GUARDED_BY(mu_){0};  // counts held boundaries too
+  Epoch epoch_ ABSL_GUARDED_BY(mu_){0};      // counts held boundaries too
   std::string verdict_ ABSL_GUARDED_BY(mu_);
   std::string hold_reason_ ABSL_GUARDED_BY(mu_);
   uint64_t held_ ABSL_GUARDED_BY(mu_) = 0;

@@ -93,10 +93,7 @@ bool View::Resume(LedgerState& last) {
   }
   absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);
   if (!carried.ok()) return false;
-  binding_ = std::make_shared<const Binding>(
-      std::make_shared<const Plan>(setup_->dataset, setup_->policy,
-                                   setup_->config.seed, then.binding),
-      *std::move(carried), then.identity);
+  Bind(then.binding, *std::move(carried), then.identity);
   epoch_ = then.epoch;
   waiting_ = false;
   // Whether something was read is not known without opens: in doubt it was,

@@ -14,8 +14,8 @@ namespace shufflefs {
 namespace {
 
 bool SameDataset(const ViewConfig& a, const ViewConfig& b) {
-  return a.path == b.path && a.substitute == b.substitute &&
-         a.pair == b.pair && a.groups == b.groups;
+  return a.path == b.path && a.substitute == b.substitute && a.pair == b.pair &&
+         a.groups == b.groups;
 }
 
 absl::StatusOr<std::string> ReadGroups(const std::string& path) {
@@ -45,6 +45,29 @@ absl::StatusOr<std::string> FindAddresses(const SourceDir& source,
   return std::move(layout.how);
 }
 
+void Take(ResolvedPolicy resolved, ViewSetup& setup) {
+  setup.policy = std::move(resolved.policy);
+  setup.why = std::move(resolved.why);
+  if (!resolved.device.empty()) setup.device = std::move(resolved.device);
+}
+
+absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
+                        ViewSetup& setup) {
+  if (setup.policy->consumption() != Consumption::kReactive ||
+      !setup.rebinds() || !tools.supply) {
+    return absl::OkStatus();
+  }
+  if (reuse != nullptr && reuse->supply != nullptr &&
+      reuse->policy->name() == setup.policy->name() &&
+      OptionsHash(reuse->config) == OptionsHash(setup.config)) {
+    setup.supply = reuse->supply;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(setup.supply,
+                   tools.supply(setup.config, setup.dataset, *setup.policy));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 uint64_t OptionsHash(const ViewConfig& config) {
@@ -58,35 +81,32 @@ uint64_t OptionsHash(const ViewConfig& config) {
 
 absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
     const ViewConfig& config, std::shared_ptr<const Catalogue> catalogue,
-    const SourceDir& source, const PolicyResolver& resolver,
-    const ViewSetup* reuse) {
+    const SetupTools& tools, const ViewSetup* reuse) {
   auto setup = std::make_shared<ViewSetup>();
   setup->config = config;
   if (reuse != nullptr && SameDataset(config, reuse->config)) {
     ASSIGN_OR_RETURN(ResolvedPolicy resolved,
-                     resolver(config, *reuse->dataset));
+                     tools.resolver(config, *reuse->dataset));
     if (!resolved.policy->wants_blocks() || reuse->dataset->has_addresses()) {
       setup->dataset = reuse->dataset;
       setup->ranked = reuse->ranked;
       setup->device = reuse->device;
-      setup->policy = std::move(resolved.policy);
-      setup->why = std::move(resolved.why);
-      if (!resolved.device.empty()) setup->device = std::move(resolved.device);
+      Take(std::move(resolved), *setup);
+      RETURN_IF_ERROR(MakeSupply(tools, reuse, *setup));
       return std::shared_ptr<const ViewSetup>(std::move(setup));
     }
   }
   ASSIGN_OR_RETURN(std::string groups, ReadGroups(config.groups));
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
                    Dataset::Make(std::move(catalogue), config, groups));
-  ASSIGN_OR_RETURN(ResolvedPolicy resolved, resolver(config, *dataset));
-  setup->policy = std::move(resolved.policy);
-  setup->why = std::move(resolved.why);
-  setup->device = std::move(resolved.device);
+  ASSIGN_OR_RETURN(ResolvedPolicy resolved, tools.resolver(config, *dataset));
+  Take(std::move(resolved), *setup);
   if (setup->policy->wants_blocks()) {
-    ASSIGN_OR_RETURN(setup->device, FindAddresses(source, *dataset));
+    ASSIGN_OR_RETURN(setup->device, FindAddresses(*tools.source, *dataset));
   }
   setup->dataset = std::move(dataset);
   setup->ranked = std::make_shared<RankedNames>(setup->dataset);
+  RETURN_IF_ERROR(MakeSupply(tools, nullptr, *setup));
   return std::shared_ptr<const ViewSetup>(std::move(setup));
 }
 

@@ -15,6 +15,7 @@
 #include "core/io/source_dir.h"
 #include "core/policy.h"
 #include "core/ranked_names.h"
+#include "core/supply/supply.h"
 
 namespace shufflefs {
 
@@ -29,6 +30,20 @@ struct ResolvedPolicy {
 using PolicyResolver = std::function<absl::StatusOr<ResolvedPolicy>(
     const ViewConfig& config, const Dataset& dataset)>;
 
+// Makes the supply of a reactive policy's view. May measure the device and ask
+// where samples lie on it. Errors: InvalidArgument naming the key.
+using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+    const Policy& policy)>;
+
+// What a setup is made with.
+struct SetupTools {
+  const SourceDir* source = nullptr;  // outlives the setups
+  PolicyResolver resolver;
+  // Empty: nothing is mounted, and names show what the plan says.
+  SupplyMaker supply;
+};
+
 struct ViewSetup {
   ViewConfig config;
   std::shared_ptr<const Dataset> dataset;
@@ -36,6 +51,8 @@ struct ViewSetup {
   std::shared_ptr<const Policy> policy;
   std::string why;
   std::string device;  // what is known of it, "" when nobody asked
+  // Not null where names are bound as they are asked for.
+  std::shared_ptr<Supply> supply;
 
   // Whether what a name shows depends on the epoch.
   bool rebinds() const {
@@ -55,8 +72,7 @@ uint64_t OptionsHash(const ViewConfig& config);
 // when the keys that decide the dataset are the same.
 absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
     const ViewConfig& config, std::shared_ptr<const Catalogue> catalogue,
-    const SourceDir& source, const PolicyResolver& resolver,
-    const ViewSetup* reuse);
+    const SetupTools& tools, const ViewSetup* reuse);
 
 }  // namespace shufflefs
 

@@ -31,13 +31,12 @@ Filesystem::Filesystem(const Parts& parts)
       pass_(*parts.source),
       control_dir_(*parts.control, parts.owner) {}
 
-void Filesystem::Begin(std::unique_ptr<Space> space,
-                       bool kernel_knows_epochs) {
+void Filesystem::Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs) {
   space_owner_ = std::move(space);
   if (kernel_knows_epochs) primer_.Begin(*space_owner_);
-  tree_owner_ = std::make_unique<Tree>(*space_owner_,
-                                       kernel_knows_epochs ? kForLife : 0,
-                                       kernel_knows_epochs ? &primer_ : nullptr);
+  tree_owner_ =
+      std::make_unique<Tree>(*space_owner_, kernel_knows_epochs ? kForLife : 0,
+                             kernel_knows_epochs ? &primer_ : nullptr);
   control_dir_.SetSpace(space_owner_.get(), tree_owner_.get());
   parts_.control->SetSpace(space_owner_.get());
   tree_.store(tree_owner_.get(), std::memory_order_release);
@@ -137,15 +136,15 @@ absl::StatusOr<std::string> Filesystem::ReadLink(uint64_t nodeid) {
   const Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kPassThrough) return pass_.ReadLink(node.id);
   const Space* known = space();
-  if (known == nullptr || (node.kind != NodeKind::kLiveFile &&
-                           node.kind != NodeKind::kFixedFile)) {
+  if (known == nullptr ||
+      (node.kind != NodeKind::kLiveFile && node.kind != NodeKind::kFixedFile)) {
     return ErrnoStatus(EINVAL, "not a link");
   }
   return parts_.source->ReadLink(known->catalogue().path(EntryId(node.id)));
 }
 
-absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(
-    uint64_t nodeid, int32_t pid) {
+absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
+                                                               int32_t pid) {
   Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kControlDir) return control_dir_.OpenDir(node);
   if (node.kind == NodeKind::kPinDir) return pins_.List(node);
@@ -194,8 +193,8 @@ absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
     return pass_.Read(node.id, offset, out);
   }
   const Space* known = space();
-  if (known == nullptr || (node.kind != NodeKind::kLiveFile &&
-                           node.kind != NodeKind::kFixedFile)) {
+  if (known == nullptr ||
+      (node.kind != NodeKind::kLiveFile && node.kind != NodeKind::kFixedFile)) {
     return ErrnoStatus(EISDIR, "read");
   }
   const EntryId file(node.id);
@@ -214,6 +213,21 @@ absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
   return got;
 }
 
+Filesystem::Supplied Filesystem::FindSupply(uint64_t nodeid) const {
+  const Node node = UnpackNode(nodeid);
+  const Space* known = space();
+  if (known == nullptr || node.kind != NodeKind::kLiveFile) return {};
+  const EntryId file(node.id);
+  View* view = known->view_of(known->catalogue().parent(file));
+  if (view == nullptr) return {};
+  return Supplied{view->SupplyOf(file), file};
+}
+
+void Filesystem::Release(uint64_t nodeid) {
+  const Supplied supplied = FindSupply(nodeid);
+  if (supplied.supply != nullptr) supplied.supply->Close(supplied.file);
+}
+
 absl::Status Filesystem::Write(uint64_t nodeid, absl::string_view text) {
   return control_dir_.Write(UnpackNode(nodeid), text);
 }
@@ -222,8 +236,8 @@ absl::StatusOr<std::string> Filesystem::GetXattr(uint64_t nodeid,
                                                  absl::string_view name) {
   const Node node = UnpackNode(nodeid);
   const Space* known = space();
-  const bool is_file = node.kind == NodeKind::kLiveFile ||
-                       node.kind == NodeKind::kFixedFile;
+  const bool is_file =
+      node.kind == NodeKind::kLiveFile || node.kind == NodeKind::kFixedFile;
   if (name != kSampleXattr || known == nullptr || !is_file) {
     return ErrnoStatus(ENODATA, name);
   }

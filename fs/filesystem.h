@@ -19,6 +19,7 @@
 #include "core/config.h"
 #include "core/io/source_dir.h"
 #include "core/metrics.h"
+#include "core/supply/supply.h"
 #include "fs/control_dir.h"
 #include "fs/control_files.h"
 #include "fs/dir_handle.h"
@@ -37,9 +38,9 @@ namespace shufflefs {
 class Filesystem {
  public:
   struct Parts {
-    const SourceDir* source = nullptr;    // outlives the filesystem
-    ControlFiles* control = nullptr;      // outlives the filesystem
-    Metrics* metrics = nullptr;           // outlives the filesystem
+    const SourceDir* source = nullptr;  // outlives the filesystem
+    ControlFiles* control = nullptr;    // outlives the filesystem
+    Metrics* metrics = nullptr;         // outlives the filesystem
     ControlDir::Owner owner;
     OpenMode open = OpenMode::kAuto;
   };
@@ -65,9 +66,17 @@ class Filesystem {
   absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
   absl::StatusOr<size_t> Read(uint64_t nodeid, uint64_t offset,
                               absl::Span<char> out);
+  // What answers reads of a file whose samples a pool brings; else empty:
+  // call Read. Its Read never waits for a device.
+  struct Supplied {
+    std::shared_ptr<Supply> supply;
+    EntryId file;
+  };
+  Supplied FindSupply(uint64_t nodeid) const;
+  // The last descriptor of a file was closed.
+  void Release(uint64_t nodeid);
   absl::Status Write(uint64_t nodeid, absl::string_view text);
-  absl::StatusOr<std::string> GetXattr(uint64_t nodeid,
-                                       absl::string_view name);
+  absl::StatusOr<std::string> GetXattr(uint64_t nodeid, absl::string_view name);
   absl::StatusOr<struct statvfs> StatFs();
 
   Pins& pins() { return pins_; }

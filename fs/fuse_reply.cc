@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/fuse_reply.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -51,6 +53,18 @@ Timer::Timer(fuse_req_t req, Latency latency, Counter counter)
 
 Timer::~Timer() {
   metrics_.Observe(latency_, std::chrono::steady_clock::now() - start_);
+}
+
+Supply::ReadDone ReplyBytesLater(fuse_req_t req) {
+  auto timer = std::make_shared<Timer>(req, Latency::kRead, Counter::kReads);
+  return [req, timer = std::move(timer)](
+             absl::StatusOr<absl::Span<const iovec>> bytes) {
+    if (!bytes.ok()) return ReplyError(req, "read", bytes.status());
+    uint64_t count = 0;
+    for (const iovec& piece : *bytes) count += piece.iov_len;
+    Context(req).metrics->Add(Counter::kServedBytes, count);
+    fuse_reply_iov(req, bytes->data(), static_cast<int>(bytes->size()));
+  };
 }
 
 }  // namespace shufflefs

@@ -19,7 +19,7 @@ fuse_entry_param EntryParam(const NodeReply& reply);
 void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
 void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
 
-// Counts a request and the time until the end of its callback.
+// Counts a request and the time until it is answered.
 class Timer {
  public:
   Timer(fuse_req_t req, Latency latency, Counter counter);
@@ -32,6 +32,9 @@ class Timer {
   const Latency latency_;
   const std::chrono::steady_clock::time_point start_;
 };
+
+// Answers a READ when its bytes are there, by whatever thread brings them.
+Supply::ReadDone ReplyBytesLater(fuse_req_t req);
 
 }  // namespace shufflefs
 

@@ -87,9 +87,8 @@ void RequestLoop::End(int result) {
 }
 
 void RequestLoop::StartOne() {
-  threads_.push_back(
-      StartThread(absl::StrCat("sfs-serve-", threads_.size()),
-                  [this](std::stop_token) { Serve(); }));
+  threads_.push_back(StartThread(absl::StrCat("sfs-serve-", threads_.size()),
+                                 [this](std::stop_token) { Serve(); }));
 }
 
 void RequestLoop::HandOver(bool must) {
@@ -143,8 +142,8 @@ bool RequestLoop::Receive(Pace& pace, fuse_buf& request) {
 }
 
 bool RequestLoop::WaitForRequest(Pace& pace) const {
-  std::array<pollfd, 2> ready{{{fuse_fd_, POLLIN, 0},
-                               {ended_fd_.get(), POLLIN, 0}}};
+  std::array<pollfd, 2> ready{
+      {{fuse_fd_, POLLIN, 0}, {ended_fd_.get(), POLLIN, 0}}};
   int found = 0;
   if (pace.dense) {
     do {
@@ -184,6 +183,8 @@ bool RequestLoop::IsQuick(const fuse_buf& request) const {
     case FUSE_READDIR:
     case FUSE_READDIRPLUS:
       return options_.answers_quickly();
+    case FUSE_READ:
+      return options_.reads_quickly(header.nodeid);
     default:
       return false;
   }

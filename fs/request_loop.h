@@ -31,6 +31,8 @@ class RequestLoop {
     // Whether lookups, opens and listings are answered without waiting for a
     // device.
     std::function<bool()> answers_quickly;
+    // Whether reads of this file are.
+    std::function<bool(uint64_t nodeid)> reads_quickly;
     // Beyond it a thread that may block goes on leading meanwhile.
     size_t max_threads = 32;
   };
@@ -72,7 +74,7 @@ class RequestLoop {
   Mutex mu_;
   CondVar lead_;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
-  int result_ ABSL_GUARDED_BY(mu_) = 0;  // -errno
+  int result_ ABSL_GUARDED_BY(mu_) = 0;          // -errno
   std::thread::id leader_ ABSL_GUARDED_BY(mu_);  // none: the next that is free
   size_t idle_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<std::jthread> threads_ ABSL_GUARDED_BY(mu_);

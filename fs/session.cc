@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <deque>
-#include <functional>
 #include <fstream>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -111,11 +111,11 @@ class FuseSession : public Session {
 };
 
 absl::Status FuseSession::Start() {
-  std::string fuse_options = absl::StrCat(
-      "fsname=", OptionText(options_.source),
-      ",subtype=shufflefs,default_permissions",
-      options_.allow_other ? ",allow_other" : "",
-      options_.read_only ? ",ro" : "");
+  std::string fuse_options =
+      absl::StrCat("fsname=", OptionText(options_.source),
+                   ",subtype=shufflefs,default_permissions",
+                   options_.allow_other ? ",allow_other" : "",
+                   options_.read_only ? ",ro" : "");
   std::vector<std::string> words = {"shufflefs", "-o", fuse_options};
   if (options_.debug) words.push_back("-d");
   std::vector<char*> argv;
@@ -137,6 +137,9 @@ absl::Status FuseSession::Start() {
   loop.answers_quickly = [this] {
     return context_.filesystem->space() != nullptr;
   };
+  loop.reads_quickly = [this](uint64_t nodeid) {
+    return context_.filesystem->FindSupply(nodeid).supply != nullptr;
+  };
   loop_ = std::make_unique<RequestLoop>(std::move(loop));
   return absl::OkStatus();
 }
@@ -145,8 +148,8 @@ absl::Status FuseSession::Run() {
   if (fuse_set_signal_handlers(session_) != 0) {
     return absl::InternalError("cannot install signal handlers");
   }
-  std::jthread notices = StartThread(
-      "sfs-notify", [this](std::stop_token stop) { Notify(stop); });
+  std::jthread notices =
+      StartThread("sfs-notify", [this](std::stop_token stop) { Notify(stop); });
   const absl::Status result = loop_->Run();
   {
     MutexLock lock(mu_);

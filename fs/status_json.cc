@@ -72,6 +72,19 @@ void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
       alone ? nlohmann::ordered_json(times.consumer_seconds) : nullptr;
 }
 
+// What a pool knows of its own view.
+void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
+  json["hits"] = supply.hits;
+  json["misses"] = supply.misses;
+  json["bypass"] = supply.bypass;
+  json["chunk_loads"] = supply.chunk_loads;
+  json["source_bytes"] = supply.source_bytes;
+  json["source_reads"] = supply.source_reads;
+  json["pool_bytes"] = supply.pool_bytes;
+  json["memory_limit"] = supply.memory_limit;
+  json["supply"] = Utf8(supply.how);
+}
+
 // What names do in effect, in the words of the key.
 std::string Substitution(const ViewSetup& setup, bool suspended) {
   if (!setup.dataset->moves() || suspended) return "never";
@@ -93,12 +106,12 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   json["substitute"] = Substitution(*setup, epoch.suspended);
   json["substitute_why"] = Utf8(setup->dataset->substitute_reason());
   json["groups"] = setup->dataset->grouping().group_count();
-  json["layout"] =
-      setup->config.layout == Layout::kRanked ? "ranked" : "tree";
+  json["layout"] = setup->config.layout == Layout::kRanked ? "ranked" : "tree";
   json["seed"] = setup->config.seed.value();
   AddEpoch(epoch, json);
   AddTraffic(parts, json);
-  json["reproducible"] = true;
+  if (setup->supply != nullptr) AddSupply(setup->supply->status(), json);
+  json["reproducible"] = setup->supply == nullptr;
   const std::string mixing = view.Mixing();
   json["mixing"] = nullptr;
   if (!mixing.empty()) json["mixing"] = Utf8(mixing);

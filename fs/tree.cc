@@ -69,7 +69,9 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name) {
   if (view == nullptr) return Reply(node, kForLife);
   const View::Found found = view->Lookup(*entry);
   node.id = found.shown.value();
-  if (found.rebinds && primer_ != nullptr) primer_->NoteLookup(dir);
+  if (found.rebinds && found.listed && primer_ != nullptr) {
+    primer_->NoteLookup(dir);
+  }
   return Reply(node, found.rebinds ? rebind_seconds_ : kForLife);
 }
 

@@ -52,6 +52,12 @@ absl::StatusOr<Catalogue> LoadSaved(const IndexerParts& parts) {
   return saved;
 }
 
+SetupTools ToolsOf(const IndexerParts& parts) {
+  SetupTools tools = ToolsWithoutMount(*parts.source);
+  tools.supply = parts.supply;
+  return tools;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Catalogue>> GetCatalogue(
@@ -79,18 +85,23 @@ absl::StatusOr<std::shared_ptr<const Catalogue>> GetCatalogue(
 absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     const IndexerParts& parts, std::shared_ptr<const Catalogue> catalogue,
     bool something_was_read) {
-  const PolicyResolver resolver = MakeResolver(*parts.source);
+  const SetupTools tools = ToolsOf(parts);
   std::vector<std::shared_ptr<const ViewSetup>> setups;
   bool sees_opens = parts.config->open == OpenMode::kSeen;
   for (const ViewConfig& config : parts.config->views) {
-    auto setup =
-        MakeViewSetup(config, catalogue, *parts.source, resolver, nullptr);
+    auto setup = MakeViewSetup(config, catalogue, tools, nullptr);
     if (!setup.ok()) {
       return Annotate(setup.status(), absl::StrCat("view '", config.path, "'"));
     }
-    const bool wants_opens = (*setup)->rebinds() &&
-                             config.epoch_advance == Advance::kAuto;
+    const bool wants_opens =
+        (*setup)->rebinds() &&
+        (config.epoch_advance == Advance::kAuto || (*setup)->supply != nullptr);
     sees_opens |= wants_opens && parts.config->open == OpenMode::kAuto;
+    if ((*setup)->supply != nullptr && !sees_opens) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("policy = ", (*setup)->policy->name(),
+                       " needs to see opens: leave out -o open=unseen"));
+    }
     Log(LogLevel::kInfo,
         absl::StrCat(config.path.empty() ? "root" : config.path, ": ",
                      (*setup)->policy->name(), ": ", (*setup)->why));
@@ -102,12 +113,10 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     view.id = views.size();
     view.setup = setup;
     if (const auto& ran = (*parts.running)[view.id]) {
-      ASSIGN_OR_RETURN(view.running, MakeViewSetup(*ran, catalogue,
-                                                   *parts.source, resolver,
-                                                   setup.get()));
+      ASSIGN_OR_RETURN(view.running,
+                       MakeViewSetup(*ran, catalogue, tools, setup.get()));
     }
-    view.source = parts.source;
-    view.resolver = resolver;
+    view.tools = tools;
     view.families = parts.families;
     view.ledger = parts.ledger;
     view.rebound = parts.rebound;
@@ -122,9 +131,16 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
                                  std::move(views), sees_opens);
 }
 
+SetupTools ToolsWithoutMount(const SourceDir& source) {
+  SetupTools tools;
+  tools.source = &source;
+  tools.resolver = MakeResolver(source);
+  return tools;
+}
+
 PolicyResolver MakeResolver(const SourceDir& source) {
-  return [&source](const ViewConfig& config, const Dataset& dataset)
-             -> absl::StatusOr<ResolvedPolicy> {
+  return [&source](const ViewConfig& config,
+                   const Dataset& dataset) -> absl::StatusOr<ResolvedPolicy> {
     ResolvedPolicy resolved;
     std::string name = config.policy;
     resolved.why = "asked for";
@@ -146,9 +162,8 @@ PolicyResolver MakeResolver(const SourceDir& source) {
       name = choice.policy;
       resolved.why = std::move(choice.why);
     } else if (!dataset.moves()) {
-      resolved.why =
-          absl::StrCat("asked for; names keep their own samples (",
-                       dataset.substitute_reason(), ")");
+      resolved.why = absl::StrCat("asked for; names keep their own samples (",
+                                  dataset.substitute_reason(), ")");
     }
     ASSIGN_OR_RETURN(resolved.policy, MakePolicy(name, config.policy_options));
     return resolved;

@@ -30,6 +30,7 @@ struct IndexerParts {
   const std::vector<absl::optional<ViewConfig>>* running = nullptr;
   Ledger* ledger = nullptr;
   ReaderFamilies* families = nullptr;
+  SupplyMaker supply;
   std::function<void(bool were_fixed)> rebound;
   std::function<void()> settled;
   // Called now and then with the entries found so far.
@@ -47,6 +48,9 @@ absl::StatusOr<std::shared_ptr<const Catalogue>> GetCatalogue(
 absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     const IndexerParts& parts, std::shared_ptr<const Catalogue> catalogue,
     bool something_was_read);
+
+// For setups that nothing is read through. `source` outlives them.
+SetupTools ToolsWithoutMount(const SourceDir& source);
 
 // Resolves policies by name, and `auto` by looking at the dataset, the
 // machine's memory and the device. `source` outlives the resolver.

@@ -71,8 +71,8 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
   std::shared_ptr<const ViewSetup>& setup =
       setups_[EffectiveToml(mount_, config)];
   if (setup == nullptr) {
-    ASSIGN_OR_RETURN(setup, MakeViewSetup(config, catalogue_, source_,
-                                          MakeResolver(source_), nullptr));
+    ASSIGN_OR_RETURN(setup, MakeViewSetup(config, catalogue_,
+                                          ToolsWithoutMount(source_), nullptr));
   }
   return setup;
 }

@@ -117,8 +117,8 @@ absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeSyntheticData(
 absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeScannedData(
     const ViewConfig& config, const ScannedSource& scanned) {
   ASSIGN_OR_RETURN(std::shared_ptr<const ViewSetup> setup,
-                   MakeViewSetup(config, scanned.catalogue, scanned.source,
-                                 MakeResolver(scanned.source), nullptr));
+                   MakeViewSetup(config, scanned.catalogue,
+                                 ToolsWithoutMount(scanned.source), nullptr));
   if (setup->dataset->grouping().sample_count() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(scanned.path, ": there are no samples outside of splits"));

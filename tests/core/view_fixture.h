@@ -70,16 +70,22 @@ class ViewFixture {
       catalogue = std::make_shared<const Catalogue>(tree.Scanned());
       source = std::make_unique<SourceDir>(tree.Source());
     }
-    auto setup = MakeViewSetup(config, catalogue, *source, ByName(), nullptr);
+    auto setup = MakeViewSetup(config, catalogue, Tools(), nullptr);
     EXPECT_TRUE(setup.ok()) << setup.status();
     return *std::move(setup);
+  }
+
+  SetupTools Tools() const {
+    SetupTools tools;
+    tools.source = source.get();
+    tools.resolver = ByName();
+    return tools;
   }
 
   View::Parts Parts(const ViewConfig& config) {
     View::Parts parts;
     parts.setup = Setup(config);
-    parts.source = source.get();
-    parts.resolver = ByName();
+    parts.tools = Tools();
     parts.families = &families;
     parts.rebound = [this](bool) { ++rebound; };
     return parts;

@@ -105,8 +105,7 @@ TEST(ViewTest, BindsNothingByListingBeforeTheKernelWasTold) {
   ViewFixture fixture(1, 100);
   View::Parts parts;
   parts.setup = fixture.Setup(ViewFixture::Config("lirs"));
-  parts.source = fixture.source.get();
-  parts.resolver = testing_support::ByName();
+  parts.tools = fixture.Tools();
   parts.families = &fixture.families;
   View* view = nullptr;
   bool early = true;

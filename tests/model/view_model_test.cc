@@ -44,7 +44,7 @@ class ViewModel {
     config_.epoch_advance = Draw(4) == 0 ? Advance::kManual : Advance::kAuto;
     sees_opens_ = Draw(4) != 0;
     auto setup =
-        MakeViewSetup(config_, catalogue_, *source_, ByName(), nullptr);
+        MakeViewSetup(config_, catalogue_, Tools(), nullptr);
     EXPECT_TRUE(setup.ok()) << setup.status();
     const bool waiting = Draw(6) == 0;
     expected_ = std::make_unique<ViewReference>(*setup, sees_opens_, waiting);
@@ -107,6 +107,13 @@ class ViewModel {
     return from[Draw(from.size())];
   }
 
+  SetupTools Tools() const {
+    SetupTools tools;
+    tools.source = source_.get();
+    tools.resolver = ByName();
+    return tools;
+  }
+
   void MakeSource() {
     const uint64_t classes = 1 + Draw(4);
     for (uint64_t c = 0; c < classes; ++c) {
@@ -138,8 +145,7 @@ class ViewModel {
     View::Parts parts;
     parts.id = static_cast<uint32_t>(Draw(3));  // views were added before it
     parts.setup = std::move(setup);
-    parts.source = source_.get();
-    parts.resolver = ByName();
+    parts.tools = Tools();
     parts.families = &families_;
     parts.ledger = ledger_.get();
     parts.rebound = [this](bool) { ++rebound_; };
@@ -292,8 +298,8 @@ class ViewModel {
     const ViewEpochStatus before = view_->EpochStatus();
     view_.reset();
     ledger_.reset();
-    auto setup = MakeViewSetup(expected_->setup().config, catalogue_, *source_,
-                               ByName(), nullptr);
+    auto setup = MakeViewSetup(expected_->setup().config, catalogue_, Tools(),
+                               nullptr);
     ASSERT_TRUE(setup.ok()) << setup.status();
     Start(*setup, false);
     expected_->OnRestart(*setup, before.consumed.value_or(0) > 0);

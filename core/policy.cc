@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/policy.h"
+
+#include "core/supply/binder.h"
+
+namespace shufflefs {
+
+std::unique_ptr<Binder> Policy::MakeBinder(const BinderInput&) const {
+  return nullptr;
+}
+
+}  // namespace shufflefs
