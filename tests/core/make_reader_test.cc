@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which reader is made, and what io_uring alone offers.
+#include "core/io/make_reader.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <cstdlib>
+
+#include "core/io/uring_reader.h"
+#include "core/log.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/reader_fixture.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::AttributesOf;
+using testing_support::ErrorOf;
+using testing_support::RandomBytes;
+using testing_support::Results;
+using testing_support::TempTree;
+
+// From now on this process is refused `call` with EPERM, as in a container
+// whose sandbox does not know it.
+void Refuse(int call) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program = {4, filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    std::abort();
+  }
+}
+
+// The reader that is made now, and "ok" if it reads.
+std::string MadeAndRead() {
+  TempTree tree;
+  tree.File("f", "content");
+  SourceDir source = tree.Source();
+  Results results;
+  std::unique_ptr<FileReader> reader = MakeFileReader(source, {});
+  reader->SubmitUrgent(results.Read(0, "f", 7));
+  results.Wait(1);
+  return reader->how() +
+         (results.memory(0).Content(7) == "content" ? " ok" : " wrong");
+}
+
+// Exits with 0 when the reader that is made where `call` is refused is one of
+// threads, and reads.
+[[noreturn]] void ReadRefused(int call) {
+  InitLog(LogTarget::kStderr, LogLevel::kInfo);
+  Refuse(call);
+  std::exit(MadeAndRead() == "threads ok" ? 0 : 1);
+}
+
+TEST(MakeReaderDeathTest, ReadsByThreadsWhereASandboxRefusesIoUring) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ReadRefused(SYS_io_uring_setup), ::testing::ExitedWithCode(0),
+              "^shufflefs: info: no io_uring .*io_uring_setup.*8 threads\n$");
+  EXPECT_EXIT(ReadRefused(SYS_openat2), ::testing::ExitedWithCode(0),
+              "^shufflefs: info: no io_uring .*openat2.*8 threads\n$");
+}
+
+TEST(MakeReaderTest, ReadsByIoUringUnlessItIsSwitchedOff) {
+  EXPECT_EQ(MadeAndRead(), "io_uring ok");
+  TempTree tree;
+  SourceDir source = tree.Source();
+  FileReaderOptions options;
+  options.io_uring = false;
+  EXPECT_EQ(MakeFileReader(source, options)->how(), "threads");
+}
+
+class RegisteredMemoryTest : public ::testing::Test {
+ protected:
+  RegisteredMemoryTest()
+      : region_(
+            static_cast<char*>(std::aligned_alloc(kReadAlignment, kBytes))) {
+    Rng rng{RandomKey(3)};
+    content_ = RandomBytes(rng, 150000);
+    tree_.File("f", content_);
+  }
+  ~RegisteredMemoryTest() override { std::free(region_); }
+
+  // Reads the file to `base` and says whether it is there.
+  bool ReadsTo(FileReader& reader, char* base) {
+    const int id = next_++;
+    FileRead read = results_.Read(id, "f", content_.size());
+    read.expected = AttributesOf(tree_.At("f"));
+    read.into = {{base, 37 * kReadAlignment}};
+    reader.SubmitUrgent(std::move(read));
+    results_.Wait(static_cast<size_t>(next_));
+    return results_.status(id).ok() &&
+           content_ == std::string(base, content_.size());
+  }
+
+  static constexpr size_t kBytes = 256 * kReadAlignment;
+  TempTree tree_;
+  SourceDir source_ = tree_.Source();
+  std::string content_;
+  char* region_;
+  Results results_;
+  int next_ = 0;
+};
+
+TEST_F(RegisteredMemoryTest, ReadsIntoItAndBesideIt) {
+  absl::StatusOr<std::unique_ptr<UringReader>> reader =
+      UringReader::Make(source_, {});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_TRUE(ReadsTo(**reader, region_));
+  // The middle half of the region.
+  char* const begin = region_ + 64 * kReadAlignment;
+  const absl::Status pinned =
+      (*reader)->RegisterMemory(absl::MakeSpan(begin, kBytes / 2));
+  ASSERT_TRUE(pinned.ok()) << pinned;
+  EXPECT_TRUE(ReadsTo(**reader, begin));                         // its start
+  EXPECT_TRUE(ReadsTo(**reader, begin + 91 * kReadAlignment));   // its end
+  EXPECT_TRUE(ReadsTo(**reader, begin + 100 * kReadAlignment));  // over it
+  EXPECT_TRUE(ReadsTo(**reader, begin - kReadAlignment));        // before it
+  EXPECT_TRUE(ReadsTo(**reader, region_ + 200 * kReadAlignment));
+  EXPECT_TRUE(ReadsTo(**reader, region_));
+}
+
+TEST_F(RegisteredMemoryTest, MemoryThatIsNotThereIsRefusedAndNotNeeded) {
+  absl::StatusOr<std::unique_ptr<UringReader>> reader =
+      UringReader::Make(source_, {});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  char* const nowhere = reinterpret_cast<char*>(uintptr_t{1} << 20);
+  EXPECT_EQ(ErrorOf((*reader)->RegisterMemory(
+                absl::MakeSpan(nowhere, kReadAlignment))),
+            EFAULT);
+  EXPECT_TRUE(ReadsTo(**reader, region_));
+}
+
+TEST_F(RegisteredMemoryTest, TheOptionPinsIt) {
+  FileReaderOptions options;
+  options.memory = absl::MakeSpan(region_, kBytes);
+  std::unique_ptr<FileReader> reader = MakeFileReader(source_, options);
+  EXPECT_EQ(reader->how(), "io_uring");
+  EXPECT_TRUE(ReadsTo(*reader, region_ + kReadAlignment));
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel or a device may answer to a read, which no test can make one
+// answer: the test plays it.
+#include "core/io/read_job.h"
+
+#include <fcntl.h>
+
+#include <climits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/reader_fixture.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::AttributesOf;
+using testing_support::ErrorOf;
+using testing_support::Results;
+using testing_support::TempTree;
+using Step = ReadJob::Step;
+
+constexpr int kRwfDontCache = 0x80;
+
+class ReadJobTest : public ::testing::Test {
+ protected:
+  ReadJobTest() { tree_.File("f", std::string(20000, 'a')); }
+
+  UniqueFd Open() {
+    UniqueFd fd(open(tree_.At("f").c_str(), O_RDONLY | O_NONBLOCK));
+    EXPECT_TRUE(fd.valid());
+    return fd;
+  }
+  FileRead Expecting() {
+    FileRead read = results_.Read(0, "f", 20000);
+    read.expected = AttributesOf(tree_.At("f"));
+    return read;
+  }
+  static uint64_t Wanted(const ReadJob& job) {
+    uint64_t wanted = 0;
+    for (const iovec& piece : job.pieces()) wanted += piece.iov_len;
+    return wanted;
+  }
+  static bool IsDirect(const ReadJob& job) {
+    return (fcntl(job.fd(), F_GETFL) & O_DIRECT) != 0;
+  }
+
+  TempTree tree_;
+  Results results_;
+  FileSystems systems_;
+};
+
+TEST_F(ReadJobTest, AsksForWholeBlocksAndGoesOnWhereItStopped) {
+  ReadJob job(Expecting(), &systems_, true);
+  ASSERT_EQ(job.Begin(), Step::kOpen);
+  ASSERT_EQ(job.Opened(Open()), Step::kRead);
+  EXPECT_TRUE(IsDirect(job));
+  EXPECT_EQ(fcntl(job.fd(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(job.flags(), 0);
+  EXPECT_EQ(Wanted(job), 20480u);
+  ASSERT_EQ(job.ReadEnded(-EINTR), Step::kRead);
+  ASSERT_EQ(job.ReadEnded(8192), Step::kRead);
+  EXPECT_EQ(job.offset(), 8192u);
+  EXPECT_EQ(Wanted(job), 12288u);
+  ASSERT_EQ(job.ReadEnded(11808), Step::kLook);
+  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  EXPECT_TRUE(job.status().ok()) << job.status();
+  EXPECT_EQ(job.got(), 20000u);
+}
+
+// A piece that does not end at a block: the rest comes through the page cache,
+// which alone reads from there on.
+TEST_F(ReadJobTest, LeavesDirectReadsAfterAnOddPiece) {
+  ReadJob job(Expecting(), &systems_, true);
+  job.Begin();
+  ASSERT_EQ(job.Opened(Open()), Step::kRead);
+  ASSERT_EQ(job.ReadEnded(5000), Step::kRead);
+  EXPECT_FALSE(IsDirect(job));
+  EXPECT_EQ(job.offset(), 5000u);
+  EXPECT_EQ(Wanted(job), 15000u);
+  ASSERT_EQ(job.ReadEnded(0), Step::kLook);
+  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  EXPECT_EQ(ErrorOf(job.status()), EIO);
+  EXPECT_THAT(std::string(job.status().message()),
+              HasSubstr("f: ends early, at byte 5000"));
+}
+
+TEST_F(ReadJobTest, RemembersThatAFileSystemRefusesDirectReads) {
+  ReadJob first(Expecting(), &systems_, true);
+  first.Begin();
+  ASSERT_EQ(first.Opened(Open()), Step::kRead);
+  ASSERT_EQ(first.ReadEnded(-EINVAL), Step::kRead);
+  EXPECT_FALSE(IsDirect(first));
+  EXPECT_EQ(first.flags(), kRwfDontCache);
+  EXPECT_EQ(Wanted(first), 20000u);
+  ReadJob second(Expecting(), &systems_, true);
+  second.Begin();
+  ASSERT_EQ(second.Opened(Open()), Step::kRead);
+  EXPECT_FALSE(IsDirect(second));
+}
+
+TEST_F(ReadJobTest, RemembersThatAFileSystemDoesNotDropBehind) {
+  for (int error : {EOPNOTSUPP, EINVAL}) {
+    FileSystems systems;
+    ReadJob first(Expecting(), &systems, false);
+    first.Begin();
+    ASSERT_EQ(first.Opened(Open()), Step::kRead);
+    EXPECT_EQ(first.flags(), kRwfDontCache);
+    ASSERT_EQ(first.ReadEnded(-error), Step::kRead);
+    EXPECT_EQ(first.flags(), 0);
+    ReadJob second(Expecting(), &systems, false);
+    second.Begin();
+    ASSERT_EQ(second.Opened(Open()), Step::kRead);
+    EXPECT_EQ(second.flags(), 0);
+    // Without the flag the same error is one.
+    ASSERT_EQ(second.ReadEnded(-error), Step::kLook);
+    ASSERT_EQ(second.LookNow(), Step::kEnd);
+    EXPECT_EQ(ErrorOf(second.status()), error);
+  }
+}
+
+TEST_F(ReadJobTest, AnErrorOfTheDeviceNamesTheByte) {
+  ReadJob job(Expecting(), &systems_, true);
+  job.Begin();
+  ASSERT_EQ(job.Opened(Open()), Step::kRead);
+  ASSERT_EQ(job.ReadEnded(4096), Step::kRead);
+  ASSERT_EQ(job.ReadEnded(-EIO), Step::kLook);
+  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  EXPECT_EQ(ErrorOf(job.status()), EIO);
+  EXPECT_THAT(std::string(job.status().message()),
+              HasSubstr("f: read at byte 4096"));
+}
+
+TEST_F(ReadJobTest, DoesNotAskAgainForEver) {
+  ReadJob job(Expecting(), &systems_, true);
+  job.Begin();
+  ASSERT_EQ(job.Opened(Open()), Step::kRead);
+  Step step = Step::kRead;
+  int asked = 0;
+  while (step == Step::kRead && asked < 1000) {
+    step = job.ReadEnded(-EAGAIN);
+    ++asked;
+  }
+  ASSERT_EQ(step, Step::kLook);
+  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  EXPECT_EQ(ErrorOf(job.status()), EAGAIN);
+}
+
+// Rewritten between the open and the end of the read: what was read may be of
+// both.
+TEST_F(ReadJobTest, AFileThatChangesMeanwhileIsStale) {
+  ReadJob job(Expecting(), &systems_, true);
+  job.Begin();
+  ASSERT_EQ(job.Opened(Open()), Step::kRead);
+  tree_.SetTime("f", 1000000000);
+  ASSERT_EQ(job.ReadEnded(20000), Step::kLook);
+  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  EXPECT_EQ(ErrorOf(job.status()), ESTALE);
+}
+
+TEST_F(ReadJobTest, AFailedLookIsAnErrorAndAnOpenOfASocketIsStale) {
+  ReadJob looks(Expecting(), &systems_, true);
+  looks.Begin();
+  ASSERT_EQ(looks.Opened(Open()), Step::kRead);
+  ASSERT_EQ(looks.ReadEnded(20000), Step::kLook);
+  ASSERT_EQ(looks.Looked(-EACCES), Step::kEnd);
+  EXPECT_EQ(ErrorOf(looks.status()), EACCES);
+  for (const auto& [error, told] :
+       std::vector<std::pair<int, int>>{{ENOENT, ESTALE},
+                                        {ENOTDIR, ESTALE},
+                                        {ELOOP, ESTALE},
+                                        {ENXIO, ESTALE},
+                                        {EACCES, EACCES},
+                                        {EMFILE, EMFILE}}) {
+    ReadJob opens(Expecting(), &systems_, true);
+    opens.Begin();
+    ASSERT_EQ(opens.OpenFailed(error), Step::kEnd);
+    EXPECT_EQ(ErrorOf(opens.status()), told);
+    EXPECT_THAT(std::string(opens.status().message()), HasSubstr("f: "));
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/read_queue.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+FileRead Read(const std::string& path, uint64_t length) {
+  FileRead read;
+  read.path = path;
+  read.length = length;
+  return read;
+}
+
+void Push(ReadQueue& queue, const std::string& path, uint64_t length) {
+  std::vector<FileRead> reads;
+  reads.push_back(Read(path, length));
+  queue.Push(std::move(reads));
+}
+
+// The paths that may begin now.
+std::string TakeAll(ReadQueue& queue) {
+  std::string paths;
+  while (absl::optional<ReadQueue::Next> next = queue.Take()) {
+    paths += next->cancelled ? "!" + next->read.path : next->read.path;
+  }
+  EXPECT_FALSE(queue.Ready());
+  return paths;
+}
+
+TEST(ReadQueueTest, BeginsInOrderUpToItsDepth) {
+  ReadQueue queue(2, 1000);
+  for (const char* path : {"a", "b", "c", "d"}) Push(queue, path, 1);
+  EXPECT_EQ(TakeAll(queue), "ab");
+  queue.PushUrgent(Read("u", 1));
+  queue.PushUrgent(Read("v", 1));
+  EXPECT_EQ(TakeAll(queue), "");
+  queue.End(1, 1);
+  EXPECT_EQ(TakeAll(queue), "u");
+  queue.End(1, 0);
+  queue.End(1, 1);
+  EXPECT_EQ(TakeAll(queue), "vc");
+  EXPECT_EQ(queue.stats().reads, 3u);
+  EXPECT_EQ(queue.stats().bytes, 2u);
+  EXPECT_EQ(queue.stats().in_flight, 2u);
+  EXPECT_EQ(queue.stats().queued, 1u);
+}
+
+TEST(ReadQueueTest, KeepsTheBoundOfBytesToTheByte) {
+  ReadQueue queue(100, 10);
+  for (const char* path : {"a", "b", "c"}) Push(queue, path, 5);
+  EXPECT_EQ(TakeAll(queue), "ab");
+  queue.End(5, 5);
+  EXPECT_EQ(TakeAll(queue), "c");
+  queue.End(5, 5);
+  Push(queue, "d", 6);
+  Push(queue, "e", 1);  // would fit, but "d" is not overtaken
+  EXPECT_EQ(TakeAll(queue), "");
+  queue.End(5, 5);
+  EXPECT_EQ(TakeAll(queue), "de");
+}
+
+TEST(ReadQueueTest, OneReadAlwaysGoesAlone) {
+  ReadQueue queue(100, 10);
+  Push(queue, "a", 1);
+  Push(queue, "b", UINT64_MAX);
+  Push(queue, "c", 1);
+  EXPECT_EQ(TakeAll(queue), "a");
+  queue.End(1, 1);
+  EXPECT_EQ(TakeAll(queue), "b");
+  EXPECT_FALSE(queue.idle());
+  queue.End(UINT64_MAX, 0);
+  EXPECT_EQ(TakeAll(queue), "c");
+  ReadQueue none(0, 0);
+  Push(none, "a", 1);
+  Push(none, "b", 1);
+  EXPECT_EQ(TakeAll(none), "a");
+  none.End(1, 1);
+  EXPECT_EQ(TakeAll(none), "b");
+  none.End(1, 1);
+  EXPECT_TRUE(none.idle());
+}
+
+TEST(ReadQueueTest, CancelledReadsComeWhateverTheBounds) {
+  ReadQueue queue(1, 10);
+  for (const char* path : {"a", "b", "c"}) Push(queue, path, 100);
+  EXPECT_EQ(TakeAll(queue), "a");
+  queue.Cancel();
+  queue.PushUrgent(Read("u", 1));
+  EXPECT_EQ(TakeAll(queue), "!u!b!c");
+  Push(queue, "d", 1);
+  EXPECT_EQ(TakeAll(queue), "!d");
+}
+
+}  // namespace
+}  // namespace shufflefs
