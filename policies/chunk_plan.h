@@ -4,7 +4,10 @@
 //
 // Two kinds, by what the chunks are:
 //   Chunks that mix groups come in the order of a keyed permutation: each
-//     brings a bit of everything.
+//     brings a bit of everything. Where memory holds only a few samples of
+//     each group, next is the one of the 64 next in that order that does most
+//     against misses (1,000 groups of 20, memory for 4,500 samples: 1.4 %
+//     instead of 4.4 % of the samples are read alone).
 //   Chunks of one group each (files that lie together in class folders) come
 //     in a random order within their group, and next is always the group with
 //     the least in memory of what it still has to show: it would run out
@@ -40,9 +43,11 @@ class ChunkPlan {
   virtual void Changed(uint32_t group) = 0;
 };
 
-// By chunk, its samples: BinderInput::chunks. Both arguments outlive the plan.
+// `chunks` as in BinderInput; they and the table outlive the plan.
+// `memory_samples`: how many samples fit into memory, about.
 std::unique_ptr<ChunkPlan> MakeChunkPlan(
-    const std::vector<std::vector<uint32_t>>& chunks, const SampleTable& table);
+    const std::vector<std::vector<uint32_t>>& chunks, const SampleTable& table,
+    uint64_t memory_samples);
 
 }  // namespace shufflefs
 

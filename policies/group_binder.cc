@@ -2,6 +2,7 @@
 #include "policies/group_binder.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace shufflefs {
@@ -10,13 +11,18 @@ namespace {
 // A chunk, or the piece of it that is read at a time, is at most this part of
 // the memory.
 constexpr uint64_t kPiecesOfMemory = 4;
-// How many of the next epoch's chunks are looked at, and which part of a
-// chunk's samples may still be in use when its turn comes.
+// How many of the next epoch's chunks are looked at.
 constexpr size_t kAheadWindow = 64;
-constexpr size_t kInUsePart = 8;
 
 RandomKey OrderKey(const BinderInput& input, Seed seed, Epoch epoch) {
   return DeriveKey(seed, epoch, input.dataset_key, Purpose::kBlockOrder);
+}
+
+uint64_t MemorySamples(const BinderInput& input) {
+  const uint64_t bytes =
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
+  const uint64_t mean = bytes / std::max<uint64_t>(input.bytes.size(), 1);
+  return input.memory_bytes / std::max<uint64_t>(mean, 1);
 }
 
 uint32_t Id(SampleId sample) { return static_cast<uint32_t>(sample.value()); }
@@ -34,7 +40,7 @@ GroupBinder::GroupBinder(const BinderInput& input)
           std::max<uint64_t>(input_.memory_bytes / kPiecesOfMemory, 1)),
       chunk_of_(input_.grouping->sample_count()),
       table_(*input_.grouping),
-      plan_(MakeChunkPlan(input_.chunks, table_)),
+      plan_(MakeChunkPlan(input_.chunks, table_, MemorySamples(input_))),
       rng_(RandomKey(0)),
       not_done_(input_.chunks.size()),
       next_order_(input_.chunks.size(), RandomKey(0)) {
@@ -132,9 +138,10 @@ void GroupBinder::Settle() {
 }
 
 std::vector<SampleId> GroupBinder::NextFetch(uint64_t room) {
+  Settle();
   if (fetched_all_) return NextAhead(room);
   Load load = WantedOf(plan_->Next(), For::kThisEpoch);
-  if (load.empty() || load.bytes > room) return {};
+  if (load.bytes > room) return {};
   std::vector<SampleId> samples = Begin(std::move(load));
   Settle();
   return samples;
@@ -154,18 +161,15 @@ std::vector<SampleId> GroupBinder::NextAhead(uint64_t room) {
   while (ahead_.size() < kAheadWindow && next_place_ < next_order_.size()) {
     ahead_.push_back(static_cast<uint32_t>(next_order_(next_place_++)));
   }
-  for (size_t i = 0; i < ahead_.size(); ++i) {
-    const uint32_t chunk = ahead_[i];
-    const size_t in_use = not_done_[chunk];
-    if (in_use * kInUsePart > input_.chunks[chunk].size()) continue;
-    Load load = WantedOf(chunk, For::kNextEpoch);
-    if (load.empty()) {
-      if (in_use > 0) continue;
-      ahead_.erase(ahead_.begin() + static_cast<int64_t>(i--));
+  for (auto chunk = ahead_.begin(); chunk != ahead_.end();) {
+    if (not_done_[*chunk] > 0) {
+      ++chunk;
       continue;
     }
+    Load load = WantedOf(*chunk, For::kNextEpoch);
     if (load.bytes > room) return {};
-    return Begin(std::move(load));
+    if (!load.empty()) return Begin(std::move(load));
+    chunk = ahead_.erase(chunk);
   }
   return {};
 }

@@ -16,8 +16,8 @@
 // 100 ns, amortised over an epoch; BeginEpoch linear, a few ns a sample.
 //
 // When all of an epoch is fetched, NextFetch goes on with the next epoch's
-// chunks in that epoch's order, but only with samples that this epoch has done
-// with; a chunk's turn comes when it has done with nearly all of them.
+// chunks: those of the first 64 of its order that this epoch has done with. So
+// each chunk is read in one go, whichever epoch it is read for.
 //
 // A sample of more than a quarter of the memory is never fetched into it: its
 // reader reads it alone.

@@ -98,17 +98,16 @@ uint64_t EqualShare(std::vector<uint64_t> sizes, uint64_t memory) {
 }
 
 // A chunk of c bytes brings c / s groups where these lie in stretches of s
-// bytes: half the memory holds one chunk of every group if the sum of
-// min(c, s) over all groups fits there.
+// bytes: memory holds one chunk of every group if the sum of min(c, s) over
+// all groups fits there.
 ChunkSize ChooseSize(const Track& track, uint64_t groups,
                      const PhysicalChunkOptions& options) {
   const uint64_t most = std::max<uint64_t>(options.chunk_bytes, 1);
   if (groups <= 1) return {.bytes = most};
-  const uint64_t memory = options.memory_bytes / 2;
   const uint64_t stretch =
       track.TotalBytes() / std::max<uint64_t>(track.Stretches(), 1);
-  if (stretch <= memory / groups) return {.bytes = most};
-  const uint64_t share = EqualShare(track.GroupBytes(), memory);
+  if (stretch <= options.memory_bytes / groups) return {.bytes = most};
+  const uint64_t share = EqualShare(track.GroupBytes(), options.memory_bytes);
   return {.bytes = std::clamp<uint64_t>(share, 1, most), .one_group = true};
 }
 
@@ -160,9 +159,9 @@ std::string Describe(const PhysicalChunks& made, const ChunkSize& size,
       absl::StrCat(made.chunks.size(), " chunks of about ", mean,
                    mean == 1 ? " sample" : " samples", " that lie together");
   if (size.one_group) {
-    absl::StrAppend(
-        &text, ", of one group each: half of ", options.memory_bytes / kMiB,
-        " MiB of memory is to hold one of each of ", groups, " groups");
+    absl::StrAppend(&text, ", of one group each: ", options.memory_bytes / kMiB,
+                    " MiB of memory are to hold one of each of ", groups,
+                    " groups");
   } else if (groups > 1) {
     absl::StrAppend(&text, "; groups are mixed on the device");
   }

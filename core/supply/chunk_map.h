@@ -50,8 +50,10 @@ struct PhysicalChunks {
 //
 // Where a group's samples lie side by side (class folders, copied one after
 // the other) a chunk holds one group's samples, and all groups compete for
-// the memory: a chunk is then so small that half the memory can hold one of
-// every group, though at least a sample. Where labels are mixed on the device
+// the memory: a chunk is then so small that memory can hold one of every
+// group, though at least a sample. (Simulated with 40 to 2,000 groups: chunks
+// half that size cost twice the reads; of twice that size, so many samples are
+// read alone that it costs as much.) Where labels are mixed on the device
 // chunks are as large as the options allow.
 // REQUIRES: both spans have sample_count() elements, fewer than 2^32.
 PhysicalChunks ComposePhysicalChunks(const Grouping& grouping,

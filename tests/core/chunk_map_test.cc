@@ -119,11 +119,11 @@ TEST(PhysicalChunks, HoldOneGroupEachWhereClassesLieTogether) {
               GroupOf(grouping, chunk.back()));
     EXPECT_TRUE(std::is_sorted(chunk.begin(), chunk.end()));
   }
-  // 160 MiB hold one of 4 MiB of each of 40 groups: 40 files.
-  EXPECT_LE(largest, 40);
-  EXPECT_EQ(made.chunks.size(), 40 * 13);
+  // 320 MiB hold 8 MiB of each of 40 groups, more than 64 files.
+  EXPECT_LE(largest, 64);
+  EXPECT_EQ(made.chunks.size(), 40 * 8);
   EXPECT_THAT(made.how, HasSubstr("of one group each"));
-  EXPECT_THAT(made.how, HasSubstr("half of 320 MiB of memory"));
+  EXPECT_THAT(made.how, HasSubstr("320 MiB of memory are to hold one of each"));
   EXPECT_THAT(made.how, HasSubstr("40 groups"));
 }
 
@@ -132,8 +132,12 @@ TEST(PhysicalChunks, AreSmallWhereGroupsAreMany) {
   const Device device = EndToEnd(20000, 100 * kKiB, false);
   const PhysicalChunks made = Compose(grouping, device, 320 * kMiB);
   ExpectPartition(made.chunks, 20000);
-  for (const auto& chunk : made.chunks) EXPECT_EQ(chunk.size(), 1);
-  const PhysicalChunks more = Compose(grouping, device, 1000 * kMiB);
+  // 3.2 files a group.
+  for (const auto& chunk : made.chunks) {
+    EXPECT_GE(chunk.size(), 2);
+    EXPECT_LE(chunk.size(), 3);
+  }
+  const PhysicalChunks more = Compose(grouping, device, 500 * kMiB);
   ExpectPartition(more.chunks, 20000);
   for (const auto& chunk : more.chunks) {
     EXPECT_GE(chunk.size(), 4);
@@ -151,12 +155,12 @@ TEST(PhysicalChunks, AreLargeWhereGroupsAreMixedOnTheDevice) {
 }
 
 TEST(PhysicalChunks, OfALongTailLeaveMostOfTheMemoryToTheLargeGroups) {
-  // One group of 10,000 and 999 of 5: these are whole in half the memory.
+  // One group of 10,000 and 999 of 5: these are whole in memory.
   std::vector<uint32_t> sizes(1000, 5);
   sizes[0] = 10000;
   const Grouping grouping = Grouping::WithoutFiles(sizes);
   const Device device = EndToEnd(14995, 10 * kKiB, false);
-  const PhysicalChunks made = Compose(grouping, device, 120 * kMiB);
+  const PhysicalChunks made = Compose(grouping, device, 60 * kMiB);
   ExpectPartition(made.chunks, 14995);
   for (const auto& chunk : made.chunks) {
     if (GroupOf(grouping, chunk.front()) == 0) {
