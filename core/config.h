@@ -47,6 +47,7 @@ struct MountConfig {
   OpenMode open = OpenMode::kAuto;
   std::chrono::milliseconds wait{5000};
   absl::optional<uint32_t> control_gid;
+  uint64_t memory = 0;       // bytes, of all pools; 0 = chosen at mount
   bool read_only = false;    // -o ro
   bool allow_other = false;  // -o allow_other
   std::vector<ViewConfig> views;  // at least one

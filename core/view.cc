@@ -218,13 +218,14 @@ void View::Begin(Boundary boundary) {
   is_held_ = false;
   const bool first = binding_ == nullptr;
   if (!first) waiting_ = false;
-  absl::StatusOr<CarriedNames> carried =
-      CarriedNames::Make(std::move(boundary.carried));
+  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(boundary.carried);
   if (!carried.ok()) {  // cannot be: names of a bijection are carried
     Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
+    boundary.carried.clear();
     carried = CarriedNames();
   }
-  Bind(epoch_, *std::move(carried), waiting_ || !suspended_.empty());
+  Bind(epoch_, *std::move(carried), waiting_ || !suspended_.empty(),
+       boundary.carried);
   ++begun_;
   if (first) told_ = begun_;  // nobody was given a name yet
   looked_ = read_ = false;
@@ -238,7 +239,8 @@ void View::Begin(Boundary boundary) {
   NoteSeen();
 }
 
-void View::Bind(Epoch epoch, CarriedNames carried, bool identity) {
+void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
+                absl::Span<const CarriedPair> bound) {
   auto plan = std::make_shared<const Plan>(setup_->dataset, setup_->policy,
                                            setup_->config.seed, epoch);
   if (setup_->supply == nullptr || identity) {
@@ -246,7 +248,7 @@ void View::Bind(Epoch epoch, CarriedNames carried, bool identity) {
                                                std::move(carried), identity);
     return;
   }
-  setup_->supply->BeginEpoch(setup_->config.seed, epoch, carried.pairs());
+  setup_->supply->BeginEpoch(setup_->config.seed, epoch, bound);
   binding_ = std::make_shared<const Binding>(
       std::move(plan), std::move(carried), setup_->supply);
 }

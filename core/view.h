@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "core/binding.h"
 #include "core/config.h"
 #include "core/epoch_watch.h"
@@ -135,7 +136,9 @@ class View {
     std::string verdict;
   };
   void Begin(Boundary boundary) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Bind(Epoch epoch, CarriedNames carried, bool identity)
+  // `bound`: what a reactive view shows from the epoch's beginning on.
+  void Bind(Epoch epoch, CarriedNames carried, bool identity,
+            absl::Span<const CarriedPair> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Hold(const EpochOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   EpochWatch::Options WatchOptions() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

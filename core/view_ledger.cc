@@ -42,7 +42,13 @@ void View::NoteBegun(const ViewSetup* before) {
 
 void View::NoteConsumed(SampleId sample) {
   if (ledger_ == nullptr) return;
-  Note(ledger_->Consumed(static_cast<uint8_t>(id_), sample.value()));
+  const uint8_t view = static_cast<uint8_t>(id_);
+  if (binding_->supply() == nullptr) {
+    Note(ledger_->Consumed(view, sample.value()));
+  } else {
+    const SampleId name = binding_->NameOfSample(sample);
+    Note(ledger_->ConsumedUnder(view, name.value(), sample.value()));
+  }
 }
 
 void View::Note(const absl::Status& done) {
@@ -74,6 +80,7 @@ LedgerEpoch View::LedgerRecord() const {
   record.options_hash = OptionsHash(setup_->config);
   record.substitute = setup_->config.substitute;
   record.identity = binding_->identity();
+  record.reactive = binding_->supply() != nullptr;
   record.carried = binding_->carried().pairs();
   return record;
 }
@@ -88,12 +95,13 @@ bool View::Resume(LedgerState& last) {
       then.seed != setup_->config.seed ||
       absl::string_view(then.policy) != policy ||
       then.options_hash != OptionsHash(setup_->config) ||
-      then.substitute != setup_->config.substitute) {
+      then.substitute != setup_->config.substitute ||
+      then.reactive != (setup_->supply != nullptr && !then.identity)) {
     return false;
   }
   absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);
-  if (!carried.ok()) return false;
-  Bind(then.binding, *std::move(carried), then.identity);
+  if (!carried.ok() || !CarriedNames::Make(last.bound).ok()) return false;
+  Bind(then.binding, *std::move(carried), then.identity, last.bound);
   epoch_ = then.epoch;
   waiting_ = false;
   // Whether something was read is not known without opens: in doubt it was,

@@ -32,6 +32,7 @@
 #include "mount-tools/indexer.h"
 #include "mount-tools/ready_pipe.h"
 #include "mount-tools/state_dir.h"
+#include "mount-tools/supply_maker.h"
 
 namespace shufflefs {
 namespace {
@@ -47,6 +48,7 @@ class Mount {
         source_(std::move(source)),
         state_(std::move(state)),
         ledger_(std::move(ledger)),
+        supplies_(SupplyFactory::Parts{&config_, &source_, &metrics_.stall()}),
         control_(ControlParts()),
         filesystem_(FilesystemParts()) {}
 
@@ -69,6 +71,7 @@ class Mount {
   const std::unique_ptr<Ledger> ledger_;
   Metrics metrics_;
   ReaderFamilies families_;
+  SupplyFactory supplies_;
   ControlFiles control_;
   Filesystem filesystem_;
   std::unique_ptr<Session> session_;
@@ -123,6 +126,7 @@ IndexerParts Mount::Indexer() {
   parts.running = &memory_.running();
   parts.ledger = ledger_.get();
   parts.families = &families_;
+  parts.supply = supplies_.maker();
   parts.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);
   };
@@ -181,6 +185,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   patience.request_stop();
   indexer.join();
   patience.join();
+  supplies_.Stop();  // nobody is answered once the session is gone
   if (served.ok() && indexed.ok()) memory_.Forget();
   return served.ok() ? indexed : served;
 }

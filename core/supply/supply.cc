@@ -111,7 +111,7 @@ EntryId Supply::Member(SampleId sample, uint32_t column) const {
 }
 
 void Supply::Plan(Pieces& pieces) {
-  if (!wanted_) return;
+  if (!wanted_ || stopped_) return;
   const uint64_t most = std::max(kLeastOnWay, pool_->capacity() / 4);
   while (on_way_ < most) {
     // What a job of one epoch would never read.
@@ -189,6 +189,7 @@ void Supply::Arrived(EntryId file, const std::shared_ptr<Held>& held,
     MutexLock lock(mu_);
     if (held->counted) on_way_ -= Arena::Footprint(held->length);
     held->here = true;
+    if (absl::IsCancelled(status)) stopped_ = true;
     waiters.swap(held->waiters);
     const SampleId sample = dataset_->grouping().sample(file);
     if (!status.ok() || held->closed) {
@@ -250,7 +251,7 @@ void Supply::DropUnread(absl::Span<const CarriedPair> bound) {
   for (const auto& [file, held] : held_) {
     const SampleId sample = grouping.sample(file);
     if (held->counted && binder_->NameOf(sample) &&
-        !carried.contains(sample.value())) {
+        !binder_->fetched_ahead(sample) && !carried.contains(sample.value())) {
       unread.push_back(sample);
     }
   }

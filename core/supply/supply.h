@@ -126,6 +126,8 @@ class Supply : public std::enable_shared_from_this<Supply> {
   // False without memory for it.
   bool StartFile(EntryId file, bool counted, Pieces& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool KeptForNext(EntryId file, const Held& held) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drop(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropUnread(absl::Span<const CarriedPair> bound)
@@ -163,8 +165,9 @@ class Supply : public std::enable_shared_from_this<Supply> {
       ABSL_GUARDED_BY(mu_);
   // Bytes that were planned and have not arrived.
   uint64_t on_way_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t epochs_ ABSL_GUARDED_BY(mu_) = 0;  // begun
-  bool wanted_ ABSL_GUARDED_BY(mu_) = false;  // somebody reads in this epoch
+  uint64_t epochs_ ABSL_GUARDED_BY(mu_) = 0;   // begun
+  bool wanted_ ABSL_GUARDED_BY(mu_) = false;   // somebody reads
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // the source reads no more
   // Samples of which something was read, or was to be, in this epoch.
   NameBits served_ ABSL_GUARDED_BY(mu_);
   uint64_t bypassed_ ABSL_GUARDED_BY(mu_) = 0;

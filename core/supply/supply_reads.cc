@@ -89,12 +89,19 @@ void Supply::Want(EntryId file, Pieces& pieces) {
   }
 }
 
+bool Supply::KeptForNext(EntryId file, const Held& held) const {
+  return held.counted &&
+         binder_->fetched_ahead(dataset_->grouping().sample(file));
+}
+
 void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
                      const Waiter& waiter) {
   const std::vector<iovec> range =
       held->memory->Range(waiter.offset, waiter.length);
   waiter.done(absl::Span<const iovec>(range));
   MutexLock lock(mu_);
+  // A second look at what this epoch has done with.
+  if (KeptForNext(file, *held)) return;
   held->delivered += waiter.length;
   const auto found = held_.find(file);
   // By now the file may be held anew.
@@ -113,6 +120,7 @@ void Supply::Close(EntryId file) {
     const SampleId sample = dataset_->grouping().sample(file);
     // Not what this epoch shows: it was opened in one before.
     if (found->second->counted && !binder_->NameOf(sample)) return;
+    if (KeptForNext(file, *found->second)) return;
     if (found->second->here) {
       Drop(file);
     } else {

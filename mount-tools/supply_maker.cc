@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/supply_maker.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/io/device_probe.h"
+#include "core/io/make_reader.h"
+#include "core/io/physical.h"
+#include "core/machine_memory.h"
+#include "core/status.h"
+#include "core/supply/arena.h"
+#include "core/supply/chunk_map.h"
+#include "core/supply/file_source.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
+
+// By sample: what its files take in the pool.
+std::vector<uint64_t> Footprints(const Dataset& dataset) {
+  const Grouping& grouping = dataset.grouping();
+  std::vector<uint64_t> bytes(grouping.sample_count());
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    for (uint32_t i = 0; i < group.samples; ++i) {
+      for (uint32_t c = 0; c < group.columns; ++c) {
+        const EntryId file = grouping.member(GroupId(g), i, c);
+        bytes[group.first_sample + i] +=
+            Arena::Footprint(dataset.catalogue().attributes(file).size);
+      }
+    }
+  }
+  return bytes;
+}
+
+absl::StatusOr<DeviceLayout> AddressesOf(const SourceDir& source,
+                                         const Dataset& dataset) {
+  const Grouping& grouping = dataset.grouping();
+  std::vector<EntryId> files;
+  files.reserve(grouping.sample_count());
+  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
+    files.push_back(grouping.first_member(SampleId(s)));
+  }
+  return DeviceAddresses(source, dataset.catalogue(), files, {});
+}
+
+// Where the order of reads does not matter chunks are composed at random,
+// which mixes best; on a disk that seeks, of what lies together.
+absl::StatusOr<PhysicalChunks> ChunksFor(const SourceDir& source,
+                                         const Dataset& dataset,
+                                         const ViewConfig& config,
+                                         const BinderInput& input) {
+  ProbeOptions where;
+  where.root = dataset.root();
+  const DeviceProbe probe = ProbeDevice(source, dataset.catalogue(), where);
+  const uint32_t files = 64;
+  if (probe.device != DatasetFacts::Device::kSeekBound) {
+    return PhysicalChunks{
+        ComposeRandomChunks(dataset.grouping(), dataset.key(), files),
+        absl::StrCat("chunks of ", files, " files at random, because ",
+                     probe.line)};
+  }
+  ASSIGN_OR_RETURN(DeviceLayout layout, AddressesOf(source, dataset));
+  PhysicalChunkOptions options;
+  options.memory_bytes = input.memory_bytes;
+  options.files_per_chunk = files;
+  PhysicalChunks chunks = ComposePhysicalChunks(
+      dataset.grouping(), layout.addresses, input.bytes, options);
+  chunks.how = absl::StrCat(chunks.how, ", because ", probe.line);
+  return chunks;
+}
+
+}  // namespace
+
+uint64_t DefaultMemory() {
+  return std::min(MachineMemoryBytes() / 4, kMostByDefault);
+}
+
+SupplyMaker SupplyFactory::maker() {
+  return [this](const ViewConfig& config,
+                std::shared_ptr<const Dataset> dataset, const Policy& policy) {
+    return Make(config, std::move(dataset), policy);
+  };
+}
+
+void SupplyFactory::Stop() {
+  std::unique_ptr<FileReader> reader;
+  {
+    MutexLock lock(mu_);
+    reader = std::move(reader_);
+  }
+  reader.reset();
+}
+
+FileReader* SupplyFactory::Reader() {
+  MutexLock lock(mu_);
+  if (reader_ == nullptr) {
+    reader_ = MakeFileReader(*parts_.source, FileReaderOptions{});
+  }
+  return reader_.get();
+}
+
+uint64_t SupplyFactory::MemoryOfAView() const {
+  const uint64_t memory =
+      parts_.config->memory != 0 ? parts_.config->memory : DefaultMemory();
+  return memory / std::max<size_t>(parts_.config->views.size(), 1);
+}
+
+absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+    const Policy& policy) {
+  Supply::Parts parts;
+  parts.memory_bytes = MemoryOfAView();
+  if (parts.memory_bytes < Supply::kLeastMemory) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "memory: policy = ", policy.name(), " needs at least ",
+        (Supply::kLeastMemory * parts_.config->views.size()) >> 20, "MiB"));
+  }
+  auto input = std::make_unique<BinderInput>();
+  input->grouping = &dataset->grouping();
+  input->bytes = Footprints(*dataset);
+  input->dataset_key = dataset->key();
+  input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+  ASSIGN_OR_RETURN(PhysicalChunks chunks,
+                   ChunksFor(*parts_.source, *dataset, config, *input));
+  input->chunks = std::move(chunks.chunks);
+  parts.how = std::move(chunks.how);
+  parts.binder = policy.MakeBinder(*input);
+  parts.source =
+      std::make_unique<FileSource>(dataset->shared_catalogue(), Reader());
+  parts.stall = parts_.stall;
+  parts.input = std::move(input);
+  parts.dataset = std::move(dataset);
+  return Supply::Make(std::move(parts));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the pools of reactive views: decides how much memory each has, which
+// samples are read together, and reads them.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_SUPPLY_MAKER_H_
+#define SHUFFLEFS_MOUNT_TOOLS_SUPPLY_MAKER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "core/config.h"
+#include "core/io/file_reader.h"
+#include "core/io/source_dir.h"
+#include "core/metrics.h"
+#include "core/mutex.h"
+#include "core/view_setup.h"
+
+namespace shufflefs {
+
+// What `memory` means when it is not given: a quarter of what the machine or
+// the control group has, at most 4 GiB.
+uint64_t DefaultMemory();
+
+// Thread-safe. Owns the reader that all pools share; it is made when the first
+// pool needs it.
+class SupplyFactory {
+ public:
+  struct Parts {
+    const MountConfig* config = nullptr;  // these outlive the factory
+    const SourceDir* source = nullptr;
+    StallClock* stall = nullptr;
+  };
+  explicit SupplyFactory(const Parts& parts) : parts_(parts) {}
+
+  // Outlived by the factory.
+  SupplyMaker maker();
+  // Answers everybody who waits for a read; from then on nothing is read. Call
+  // before those who wait are gone.
+  void Stop();
+
+ private:
+  absl::StatusOr<std::shared_ptr<Supply>> Make(
+      const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+      const Policy& policy);
+  FileReader* Reader();
+  uint64_t MemoryOfAView() const;
+
+  // Constant after construction.
+  const Parts parts_;
+
+  Mutex mu_;
+  std::unique_ptr<FileReader> reader_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_SUPPLY_MAKER_H_
