@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(std::string path,
   ledger->cut_ = std::move(cut);
   if (!current) RETURN_IF_ERROR(ledger->Compact());
   MutexLock lock(ledger->mu_);
+  ledger->running_ = history.running();
   ledger->last_ = history.TakeLast();
   return ledger;
 }
@@ -81,6 +82,10 @@ absl::Status Ledger::Append(const Record& record) {
 
 absl::Status Ledger::BeginEpoch(const LedgerEpoch& epoch) {
   RETURN_IF_ERROR(Append(epoch));
+  {
+    MutexLock lock(mu_);
+    Runs(epoch);
+  }
   CompactSoon();
   return absl::OkStatus();
 }
@@ -113,9 +118,26 @@ absl::Status Ledger::Continue(const LedgerState& state) {
     return absl::InvalidArgumentError(
         absl::StrCat(path_, ": view ", state.begin.view, " is too many"));
   }
-  const LedgerPass pass(state);
+  {
+    MutexLock lock(mu_);
+    const auto it = running_.find(state.begin.view);
+    if (it != running_.end() && it->second == state.begin.view_path) {
+      return absl::OkStatus();
+    }
+  }
+  LedgerPass pass(state);
+  pass.begin.continues = true;
   MutexLock lock(mu_);
-  return AppendPass(*file_, pass);
+  RETURN_IF_ERROR(AppendPass(*file_, pass));
+  Runs(state.begin);
+  return absl::OkStatus();
+}
+
+void Ledger::Runs(const LedgerEpoch& epoch) {
+  absl::erase_if(running_, [&](const auto& view) {
+    return view.second == epoch.view_path;
+  });
+  running_[epoch.view] = epoch.view_path;
 }
 
 absl::Status Ledger::Consumed(uint8_t view, uint64_t sample) {

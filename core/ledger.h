@@ -60,7 +60,7 @@ class Ledger {
   absl::Status BeginEpoch(const LedgerEpoch& epoch);
   // Goes on with an epoch that TakeLastState gave, under `state.begin.view`.
   // Always needed before the view's first append: its number may have been
-  // another view's since.
+  // another view's since. Costs nothing where it was not.
   absl::Status Continue(const LedgerState& state);
   absl::Status Consumed(uint8_t view, uint64_t sample);
   // The same in a reactive epoch: consumed as what `name` shows, which is
@@ -82,6 +82,7 @@ class Ledger {
   // Starts a compaction if one is due and none runs.
   void CompactSoon() ABSL_LOCKS_EXCLUDED(mu_, compactor_mu_);
   absl::Status CompactNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
+  void Runs(const LedgerEpoch& epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   template <typename Record>
   absl::Status Append(const Record& record) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -98,6 +99,8 @@ class Ledger {
   // Size after the last compaction, or at one that failed.
   uint64_t compacted_words_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_map<std::string, LedgerState> last_ ABSL_GUARDED_BY(mu_);
+  // By number, the path of the view that what is appended next belongs to.
+  absl::flat_hash_map<uint8_t, std::string> running_ ABSL_GUARDED_BY(mu_);
   bool compacting_ ABSL_GUARDED_BY(mu_) = false;
 
   // Taken before mu_; never by the thread itself. Last, so that the thread is

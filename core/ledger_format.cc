@@ -20,6 +20,8 @@ constexpr uint64_t kSampleMask = kMaxLedgerNames - 1;
 // Flags of an epoch.
 constexpr uint64_t kIdentity = 1;
 constexpr uint64_t kReactive = 2;
+constexpr uint64_t kContinues = 4;
+constexpr uint64_t kFlagsEnd = 8;
 
 // CRC-16/CCITT: every one- and two-bit error and every burst of up to 16
 // bits in a word is found.
@@ -119,7 +121,8 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
   writer.Put(record.options_hash);
   writer.Put(static_cast<uint64_t>(record.substitute));
   writer.Put((record.identity ? kIdentity : 0) |
-             (record.reactive ? kReactive : 0));
+             (record.reactive ? kReactive : 0) |
+             (record.continues ? kContinues : 0));
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
     writer.Put(pair.sample);
@@ -190,9 +193,10 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.options_hash = reader.Number();
   epoch.substitute = static_cast<Substitute>(
       reader.NumberBelow(static_cast<uint64_t>(Substitute::kTree) + 1));
-  const uint64_t flags = reader.NumberBelow((kIdentity | kReactive) + 1);
+  const uint64_t flags = reader.NumberBelow(kFlagsEnd);
   epoch.identity = (flags & kIdentity) != 0;
   epoch.reactive = (flags & kReactive) != 0;
+  epoch.continues = (flags & kContinues) != 0;
   while (reader.left() > 0) {
     const uint64_t name = reader.NumberBelow(epoch.names);
     epoch.carried.push_back({name, reader.NumberBelow(epoch.names)});

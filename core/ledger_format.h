@@ -51,6 +51,9 @@ struct LedgerEpoch {
   // Names are bound as they are asked for: what they show is told by the
   // pairs that were consumed, and by `carried`, alone.
   bool reactive = false;
+  // Set by Ledger::Continue: the view's last epoch goes on, and what was
+  // consumed in it is told again.
+  bool continues = false;
   std::vector<CarriedPair> carried;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/ledger_pairs.h"
 
 namespace shufflefs {
@@ -48,13 +49,13 @@ LedgerHistory::Kept* LedgerHistory::Running(uint8_t view) {
   return &epochs.back();
 }
 
-void LedgerHistory::Begin(LedgerPass next) {
-  std::deque<Kept>& epochs = views_[next.begin.view_path];
+void LedgerHistory::Begin(Kept next) {
+  std::deque<Kept>& epochs = views_[next.pass.begin.view_path];
   if (!epochs.empty()) epochs.back().pass.Trim();
-  epochs.push_back({std::move(next), {}});
+  epochs.push_back(std::move(next));
   uint64_t pair_bytes = 0;
   for (const Kept& kept : epochs) pair_bytes += PairBytes(kept.pass);
-  while (epochs.size() > keep_.epochs ||
+  while (epochs.size() > std::max<uint64_t>(keep_.epochs, 1) ||
          (pair_bytes > keep_.pair_bytes && epochs.size() > kAlwaysKept)) {
     pair_bytes -= PairBytes(epochs.front().pass);
     epochs.pop_front();
@@ -64,7 +65,14 @@ void LedgerHistory::Begin(LedgerPass next) {
 void LedgerHistory::OnEpoch(const LedgerEpoch& epoch) {
   path_of_[epoch.view] = epoch.view_path;
   used_[epoch.view] = true;
-  Begin(LedgerPass(epoch));
+  std::deque<Kept>& epochs = views_[epoch.view_path];
+  Kept next{LedgerPass(epoch), {}};
+  next.pass.begin.continues = false;
+  if (!epochs.empty() && Supersedes(epoch, epochs.back().pass.begin)) {
+    next.switches = std::move(epochs.back().switches);
+    epochs.pop_back();
+  }
+  Begin(std::move(next));
 }
 
 void LedgerHistory::OnConsumed(uint8_t view, uint64_t sample) {
@@ -83,7 +91,7 @@ void LedgerHistory::OnBound(uint8_t view, const PackedPairs& pairs) {
 
 void LedgerHistory::OnHold(const LedgerHold& hold) {
   const Kept* running = Running(hold.view);
-  if (running != nullptr) Begin(running->pass.Held(hold.epoch));
+  if (running != nullptr) Begin({running->pass.Held(hold.epoch), {}});
 }
 
 void LedgerHistory::OnSwitch(const LedgerSwitch& change) {
@@ -92,18 +100,25 @@ void LedgerHistory::OnSwitch(const LedgerSwitch& change) {
   running->switches.push_back(change);
 }
 
+absl::flat_hash_map<uint8_t, std::string> LedgerHistory::running() const {
+  absl::flat_hash_map<uint8_t, std::string> running;
+  for (const auto& [path, epochs] : views_) {
+    const uint8_t view = epochs.back().pass.begin.view;
+    if (path_of_[view] == path) running[view] = path;
+  }
+  return running;
+}
+
 absl::Status LedgerHistory::WriteTo(WordFile& file) {
   std::vector<std::string> order;
   order.reserve(views_.size());
   for (const auto& [path, epochs] : views_) order.push_back(path);
   // A view that has lost its number goes before the one that has it now.
-  const auto running = [this](const std::string& path) {
-    const uint8_t view = views_[path].back().pass.begin.view;
-    return path_of_[view] == path;
-  };
+  absl::flat_hash_set<std::string> runs;
+  for (const auto& [view, path] : running()) runs.insert(path);
   std::sort(order.begin(), order.end(),
             [&](const std::string& a, const std::string& b) {
-              const bool a_runs = running(a), b_runs = running(b);
+              const bool a_runs = runs.contains(a), b_runs = runs.contains(b);
               return a_runs != b_runs ? b_runs : a < b;
             });
   for (const std::string& path : order) {

@@ -57,6 +57,8 @@ class LedgerHistory : public LedgerVisitor {
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
+  // By the views' numbers, the paths of those whose last epoch goes on.
+  absl::flat_hash_map<uint8_t, std::string> running() const;
   // Appends everything kept to `file`. What was visited next can be appended
   // behind it as it stood: the views' numbers mean the same.
   absl::Status WriteTo(WordFile& file);
@@ -73,7 +75,7 @@ class LedgerHistory : public LedgerVisitor {
 
   // The running epoch of view number `view`, or null.
   Kept* Running(uint8_t view);
-  void Begin(LedgerPass next);
+  void Begin(Kept next);
 
   const LedgerKeep keep_;
   std::array<std::string, 256> path_of_;  // of the view with a number

@@ -44,6 +44,13 @@ struct LedgerPass {
   SampleSet unnamed;  // consumed without a name
 };
 
+// Whether `next` tells again what `last`, the epoch of the same view before
+// it, told. (The first version did not mark it; it was always under another
+// number.)
+inline bool Supersedes(const LedgerEpoch& next, const LedgerEpoch& last) {
+  return next.continues || (next.view != last.view && next.epoch == last.epoch);
+}
+
 // Encodes `record` for the end of `file` and appends it.
 template <typename Record>
 absl::Status AppendRecord(WordFile& file, const Record& record) {

@@ -2,114 +2,164 @@
 #include "core/verify.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/optional.h"
 #include "core/ledger_reader.h"
-#include "core/sample_set.h"
+#include "core/proof_collector.h"
 #include "core/status.h"
+#include "core/verify_pairs.h"
 
 namespace shufflefs {
 namespace {
 
-// Gathers the passes of a ledger, one EpochProof each.
-class ProofCollector : public LedgerVisitor {
- public:
-  void OnEpoch(const LedgerEpoch& epoch) override {
-    End(epoch.view);
-    // The view may have had another number: then a daemon went on after a
-    // restart, and writes down again what was consumed before.
-    for (size_t view = 0; view < running_.size(); ++view) {
-      if (!running_[view]) continue;
-      const LedgerEpoch& other = passes_[*running_[view]].proof.begin;
-      if (other.view_path != epoch.view_path) continue;
-      passes_[*running_[view]].superseded = other.epoch == epoch.epoch;
-      End(view);
-    }
-    Begin(epoch);
-  }
-
-  void OnConsumed(uint8_t view, uint64_t sample) override {
-    if (!running_[view]) return;
-    Pass& pass = passes_[*running_[view]];
-    pass.samples.Add(sample);
-    ++pass.consumptions;
-  }
-
-  void OnHold(const LedgerHold& hold) override {
-    if (!running_[hold.view]) return;
-    LedgerEpoch next = passes_[*running_[hold.view]].proof.begin;
-    next.epoch = hold.epoch;
-    End(hold.view);
-    Begin(std::move(next));
-  }
-
-  void OnSwitch(const LedgerSwitch& change) override {
-    if (!running_[change.view]) return;
-    passes_[*running_[change.view]].proof.switches.push_back(change.what);
-  }
-
-  std::vector<EpochProof> Take() {
-    for (size_t view = 0; view < running_.size(); ++view) {
-      if (running_[view]) passes_[*running_[view]].proof.running = true;
-      End(view);
-    }
-    std::vector<EpochProof> proofs;
-    for (Pass& pass : passes_) {
-      if (!pass.superseded) proofs.push_back(std::move(pass.proof));
-    }
-    passes_.clear();
-    return proofs;
-  }
-
- private:
-  struct Pass {
-    EpochProof proof;
-    SampleSet samples;
-    uint64_t consumptions = 0;
-    bool superseded = false;
-  };
-
-  void Begin(LedgerEpoch epoch) {
-    running_[epoch.view] = passes_.size();
-    passes_.emplace_back();
-    passes_.back().proof.begin = std::move(epoch);
-  }
-
-  void End(size_t view) {
-    if (!running_[view]) return;
-    Pass& pass = passes_[*running_[view]];
-    pass.samples.Settle();
-    pass.proof.consumed = pass.samples.size();
-    pass.proof.twice = pass.consumptions - pass.proof.consumed;
-    pass.samples = SampleSet();
-    running_[view] = absl::nullopt;
-  }
-
-  std::vector<Pass> passes_;
-  std::array<absl::optional<size_t>, 256> running_;  // by the view's number
-};
+std::string PathOf(const Dataset& dataset, SampleId sample) {
+  return dataset.catalogue().path(dataset.grouping().first_member(sample));
+}
 
 bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
   return a.view_path == b.view_path && a.names == b.names &&
          a.fingerprint == b.fingerprint && a.binding == b.binding &&
          a.seed == b.seed && a.policy == b.policy &&
          a.options_hash == b.options_hash && a.substitute == b.substitute &&
-         a.identity == b.identity && a.carried == b.carried;
+         a.identity == b.identity && a.reactive == b.reactive &&
+         a.carried == b.carried;
 }
 
-absl::Status ProveEpoch(const LedgerEpoch& epoch,
-                        const BindingMaker& make_binding) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Binding> binding,
-                   make_binding(epoch));
+// Whether the orders of two passes of a view can be compared: both were read
+// or both planned, the samples are numbered alike, and it is not one plan.
+bool Comparable(const LedgerEpoch& a, const LedgerEpoch& b) {
+  return a.reactive == b.reactive && a.names == b.names &&
+         a.fingerprint == b.fingerprint && a.options_hash == b.options_hash &&
+         a.substitute == b.substitute && (a.reactive || !SameBinding(a, b));
+}
+
+// Proves one pass after the other. Remembers the last one's binding, and of
+// each view the order of its last pass.
+class Prover {
+ public:
+  explicit Prover(const BindingMaker& make_binding)
+      : make_binding_(make_binding) {}
+
+  EpochProof Prove(CollectedPass collected);
+
+ private:
+  // The binding of the pass; that of a held epoch is the one before it.
+  void Rebind(const LedgerEpoch& epoch);
+  absl::Status Bijection(const CollectedPass& collected);
+  void AddPairs(const LedgerPass& pass, EpochProof& proof) const;
+  std::shared_ptr<const Order> OrderOf(const LedgerPass& pass,
+                                       const EpochProof& proof) const;
+  void AddMixing(const LedgerPass& pass, EpochProof& proof);
+
+  const BindingMaker& make_binding_;
+  absl::optional<LedgerEpoch> bound_;  // what binding_ and plan_ are of
+  absl::StatusOr<std::shared_ptr<const Binding>> binding_ = nullptr;
+  absl::Status plan_;  // whether the plan's own is a bijection
+  struct Measured {
+    LedgerEpoch begin;
+    std::shared_ptr<const Order> order;  // null: of nothing
+  };
+  absl::flat_hash_map<std::string, Measured> measured_;  // last, by view
+};
+
+absl::StatusOr<std::shared_ptr<const Binding>> FittingBinding(
+    const LedgerEpoch& epoch, const BindingMaker& make_binding) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding, make_binding(epoch));
   const uint64_t samples = binding->plan().dataset().grouping().sample_count();
-  if (samples != epoch.names) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("had ", epoch.names, " names, the view has ", samples));
+  if (samples == epoch.names) return binding;
+  return absl::FailedPreconditionError(
+      absl::StrCat("had ", epoch.names, " names, the view has ", samples));
+}
+
+void Prover::Rebind(const LedgerEpoch& epoch) {
+  if (bound_ && SameBinding(*bound_, epoch)) return;
+  bound_ = epoch;
+  binding_ = FittingBinding(epoch, make_binding_);
+  plan_ = binding_.status();
+  if (plan_.ok() && !epoch.reactive) plan_ = ProveBijection(**binding_);
+}
+
+absl::Status Prover::Bijection(const CollectedPass& collected) {
+  const LedgerPass& pass = collected.pass;
+  if (pass.begin.reactive) {
+    const absl::Status pairs =
+        ProvePairs(pass.State().bound,
+                   binding_.ok() ? &(*binding_)->plan().dataset() : nullptr);
+    return pairs.ok() ? binding_.status() : pairs;
   }
-  return ProveBijection(*binding);
+  if (!plan_.ok()) return plan_;
+  for (uint64_t i = 0; i < pass.shown.size(); ++i) {
+    const CarriedPair pair = pass.shown[i];
+    const SampleId planned = (*binding_)->ShownSample(SampleId(pair.name));
+    if (planned == SampleId(pair.sample)) continue;
+    const Dataset& dataset = (*binding_)->plan().dataset();
+    return absl::DataLossError(
+        absl::StrCat(PathOf(dataset, SampleId(pair.name)), ": showed ",
+                     PathOf(dataset, SampleId(pair.sample)),
+                     ", not what was planned, ", PathOf(dataset, planned)));
+  }
+  return absl::OkStatus();
+}
+
+// What only the pairs of a reactive epoch tell.
+void Prover::AddPairs(const LedgerPass& pass, EpochProof& proof) const {
+  if (!pass.begin.reactive) return;
+  if (proof.running) proof.bound = pass.State().bound;
+  if (!binding_.ok()) return;
+  LeftOut left_out = FirstLeftOut(pass.shown, (*binding_)->plan().dataset());
+  proof.not_shown = std::move(left_out.sample);
+  proof.not_read = std::move(left_out.name);
+}
+
+// The order that is measured; null if none is.
+std::shared_ptr<const Order> Prover::OrderOf(const LedgerPass& pass,
+                                             const EpochProof& proof) const {
+  if (!binding_.ok() || proof.broken()) return nullptr;
+  const std::shared_ptr<const Plan>& plan = (*binding_)->shared_plan();
+  if (!pass.begin.reactive) {
+    if (plan->policy().consumption() != Consumption::kPlanned) return nullptr;
+    return {plan, &plan->view_order()};
+  }
+  if (!proof.complete() && proof.consumed < 2 * MixingInput().batch) {
+    return nullptr;
+  }
+  std::vector<uint64_t> samples;
+  samples.reserve(pass.shown.size());
+  for (uint64_t i = 0; i < pass.shown.size(); ++i) {
+    samples.push_back(pass.shown[i].sample);
+  }
+  return std::make_shared<const SequenceOrder>(std::move(samples),
+                                               pass.begin.names);
+}
+
+void Prover::AddMixing(const LedgerPass& pass, EpochProof& proof) {
+  const std::shared_ptr<const Order> order = OrderOf(pass, proof);
+  Measured& before = measured_[pass.begin.view_path];
+  if (order != nullptr) {
+    const Grouping& grouping = (*binding_)->plan().dataset().grouping();
+    MixingInput input;
+    input.order = order.get();
+    input.source_size = pass.begin.names;
+    if (Comparable(before.begin, pass.begin)) input.other = before.order.get();
+    input.label = [&grouping](uint64_t sample) {
+      return grouping.group_of(SampleId(sample)).value();
+    };
+    input.seed = pass.begin.seed;
+    proof.mixing = MeasureMixing(input);
+    proof.mixing_compared = input.other != nullptr;
+  }
+  before = {pass.begin, order};
+}
+
+EpochProof Prover::Prove(CollectedPass collected) {
+  Rebind(collected.pass.begin);
+  EpochProof proof = std::move(collected.proof);
+  proof.bijection = Bijection(collected);
+  AddPairs(collected.pass, proof);
+  AddMixing(collected.pass, proof);
+  return proof;
 }
 
 }  // namespace
@@ -127,15 +177,9 @@ absl::StatusOr<LedgerProof> VerifyLedger(const std::string& path,
   ProofCollector collector;
   LedgerProof proof;
   proof.ledger = reader->Run(collector);
-  proof.epochs = collector.Take();
-  const EpochProof* before = nullptr;
-  for (EpochProof& epoch : proof.epochs) {
-    // A held epoch keeps the binding of the one before it.
-    const bool known =
-        before != nullptr && SameBinding(before->begin, epoch.begin);
-    epoch.bijection =
-        known ? before->bijection : ProveEpoch(epoch.begin, make_binding);
-    before = &epoch;
+  Prover prover(make_binding);
+  for (CollectedPass& pass : collector.Take()) {
+    proof.epochs.push_back(prover.Prove(std::move(pass)));
   }
   return proof;
 }
@@ -159,9 +203,7 @@ absl::Status ProveBijection(const Binding& binding) {
     }
     if (!wrong.empty()) {
       return absl::DataLossError(
-          absl::StrCat(binding.plan().dataset().catalogue().path(
-                           grouping.first_member(name)),
-                       ": ", wrong));
+          absl::StrCat(PathOf(binding.plan().dataset(), name), ": ", wrong));
     }
     shown[sample.value()] = true;
   }

@@ -2,6 +2,9 @@
 // Proves from the ledger what was promised (design 3.10): in each epoch names
 // and samples are in a bijection, and no sample was consumed twice.
 //
+// What no plan gives, the binding of a reactive epoch, is proven from the
+// pairs that were recorded. Says, too, how well each epoch was mixed.
+//
 // Blocks for as long as reading the ledger and computing its bindings takes:
 // some 0.2 us a name and binding. Stateless; any thread may call.
 #ifndef SHUFFLEFS_CORE_VERIFY_H_
@@ -15,8 +18,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "core/binding.h"
+#include "core/carried.h"
 #include "core/ledger_format.h"
+#include "core/mixing.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -27,16 +33,34 @@ struct EpochProof {
   bool running = false;   // the last of its view
   uint64_t consumed = 0;  // different samples
   uint64_t twice = 0;     // consumptions of a sample beyond its first
+  uint64_t unnamed = 0;   // consumptions whose name was not recorded
   std::vector<std::string> switches;  // of keys, with which it began
-  // OK: proven. FailedPrecondition: cannot be replayed, and why. DataLoss: is
-  // no bijection, and where.
+  // OK: proven; of a reactive epoch from its pairs, as far as it was read.
+  // FailedPrecondition: cannot be replayed, and why. DataLoss: is no
+  // bijection, and where.
   absl::Status bijection;
+
+  // The first sample, by its path, that a reactive epoch did not show and the
+  // first name that was not read in it; "" if there is none, or if the
+  // dataset is another one now.
+  std::string not_shown;
+  std::string not_read;
+  // Of the running reactive epoch: what names show, as LedgerState::bound.
+  std::vector<CarriedPair> bound;
+
+  // How the samples were mixed, labels being their groups. Of a reactive epoch
+  // the order in which they were consumed, from two batches on; else the
+  // plan's order. Compared with the view's pass before it if that is of the
+  // same kind and no hold of the same plan. Nothing where the order is the
+  // source's or cannot be replayed.
+  absl::optional<MixingReport> mixing;
+  bool mixing_compared = false;  // with a pass before
 
   bool complete() const { return consumed == begin.names; }
   // Whether anything contradicts the promises.
   bool broken() const {
     return twice > 0 || consumed > begin.names ||
-           absl::IsDataLoss(bijection);
+           (begin.reactive && unnamed > 0) || absl::IsDataLoss(bijection);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/carried.h"
@@ -37,6 +38,13 @@ absl::optional<EntryId> ShownBy(const OrderLine& line,
       replayed.setup->dataset->catalogue().FindPath(line.name);
   if (!name) return absl::nullopt;
   return replayed.binding->Shown(*name);
+}
+
+absl::optional<Grouping::Place> PlaceOf(const std::string& path,
+                                        const Dataset& dataset) {
+  const absl::optional<EntryId> entry = dataset.catalogue().FindPath(path);
+  if (!entry) return absl::nullopt;
+  return dataset.grouping().place(*entry);
 }
 
 absl::optional<uint64_t> RankOf(EntryId file,
@@ -128,6 +136,42 @@ absl::Status LedgerReplay::CompareOrder(absl::string_view order,
   if (lines == files) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("the mount's order lists ", lines, " files of ", files));
+}
+
+absl::Status LedgerReplay::CompareBound(absl::string_view order,
+                                        const Replayed& replayed,
+                                        const std::vector<CarriedPair>& bound) {
+  const Dataset& dataset = *replayed.setup->dataset;
+  const Grouping& grouping = dataset.grouping();
+  absl::flat_hash_map<uint64_t, uint64_t> listed;  // name -> sample
+  RETURN_IF_ERROR(ForEachOrderLine(order, [&](const OrderLine& line) {
+    const auto name = PlaceOf(line.name, dataset);
+    const auto sample = PlaceOf(line.sample, dataset);
+    if (!name || !sample || name->group != sample->group ||
+        name->column != sample->column) {
+      return absl::DataLossError(absl::StrCat("the mount shows ", line.sample,
+                                              " as ", line.name,
+                                              ", which is not of its group"));
+    }
+    const uint64_t first = grouping.group(name->group).first_sample;
+    const auto [it, added] =
+        listed.try_emplace(first + name->index, first + sample->index);
+    if (added || it->second == first + sample->index) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(
+        "the mount shows files of two samples as those of ", line.name));
+  }));
+  const auto path = [&](uint64_t sample) {
+    return dataset.catalogue().path(grouping.first_member(SampleId(sample)));
+  };
+  for (const CarriedPair& pair : bound) {
+    const auto it = listed.find(pair.name);
+    if (it != listed.end() && it->second == pair.sample) continue;
+    return absl::DataLossError(absl::StrCat(
+        "the mount shows ",
+        it == listed.end() ? "nothing yet" : path(it->second), " as ",
+        path(pair.name), ", the ledger says ", path(pair.sample)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shufflefs

@@ -8,10 +8,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/binding.h"
+#include "core/carried.h"
 #include "core/config.h"
 #include "core/io/source_dir.h"
 #include "core/ledger_format.h"
@@ -42,6 +44,12 @@ class LedgerReplay {
   // binding in its order. DataLoss names the first line that is not.
   static absl::Status CompareOrder(absl::string_view order,
                                    const Replayed& replayed);
+  // The same of a reactive epoch, whose order lists what is bound so far:
+  // whether each of `bound` is listed, and the other names show samples of
+  // their groups.
+  static absl::Status CompareBound(absl::string_view order,
+                                   const Replayed& replayed,
+                                   const std::vector<CarriedPair>& bound);
 
  private:
   LedgerReplay(MountConfig mount, SourceDir source,

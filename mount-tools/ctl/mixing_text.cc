@@ -54,7 +54,7 @@ Json ToJson(const absl::optional<MixingMeasure>& measure) {
 
 }  // namespace
 
-std::string MixingText(const MixingReport& report) {
+std::string MixingText(const MixingReport& report, absl::string_view other) {
   const std::string grade = absl::StrCat("grade ", std::string(1, report.grade),
                                          ": ", report.reason, "\n");
   if (report.batches == 0) return grade;
@@ -70,25 +70,28 @@ std::string MixingText(const MixingReport& report) {
       Row("entropy of the labels of a batch", report.label_entropy,
           Form::kBits),
       Row("source neighbours in one batch", report.together, Form::kShare),
-      Row("the same ones again in the next epoch", report.together_twice,
+      Row(absl::StrCat("the same ones again in ", other), report.together_twice,
           Form::kShare),
-      Row("same place in the next epoch", report.repeated, Form::kShare),
+      Row(absl::StrCat("same place in ", other), report.repeated, Form::kShare),
       grade);
 }
 
+Json MixingObject(const MixingReport& report) {
+  return {{"samples", report.samples},
+          {"batch", report.batch},
+          {"batches", report.batches},
+          {"neighbour_distance", ToJson(report.neighbour_distance)},
+          {"batch_distance", ToJson(report.batch_distance)},
+          {"label_entropy", ToJson(report.label_entropy)},
+          {"together", ToJson(report.together)},
+          {"together_twice", ToJson(report.together_twice)},
+          {"repeated", ToJson(report.repeated)},
+          {"grade", std::string(1, report.grade)},
+          {"reason", report.reason}};
+}
+
 std::string MixingJson(const MixingReport& report) {
-  const Json json = {{"samples", report.samples},
-                     {"batch", report.batch},
-                     {"batches", report.batches},
-                     {"neighbour_distance", ToJson(report.neighbour_distance)},
-                     {"batch_distance", ToJson(report.batch_distance)},
-                     {"label_entropy", ToJson(report.label_entropy)},
-                     {"together", ToJson(report.together)},
-                     {"together_twice", ToJson(report.together_twice)},
-                     {"repeated", ToJson(report.repeated)},
-                     {"grade", std::string(1, report.grade)},
-                     {"reason", report.reason}};
-  return json.dump();
+  return MixingObject(report).dump();
 }
 
 }  // namespace shufflefs

@@ -3,17 +3,22 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_MIXING_TEXT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_MIXING_TEXT_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "core/mixing.h"
 
 namespace shufflefs {
 
-// A table: each figure beside that of a full shuffle, then the grade.
-std::string MixingText(const MixingReport& report);
+// A table: each figure beside that of a full shuffle, then the grade. `other`
+// says with which epoch it was compared.
+std::string MixingText(const MixingReport& report,
+                       absl::string_view other = "the next epoch");
 
-// One JSON object; each figure is {"value":…,"uniform":…,"error":…}, or null
-// where it was not measured.
+nlohmann::ordered_json MixingObject(const MixingReport& report);
+// The same in one line: one JSON object; each figure is
+// {"value":…,"uniform":…,"error":…}, or null where it was not measured.
 std::string MixingJson(const MixingReport& report);
 
 }  // namespace shufflefs

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "mount-tools/ctl/mixing_text.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {
@@ -23,6 +24,10 @@ std::string Consumed(const EpochProof& epoch) {
   if (epoch.twice > 0) {
     return absl::StrCat("BROKEN: ", HumanCount(epoch.twice), " consumed again");
   }
+  if (epoch.begin.reactive && epoch.unnamed > 0) {
+    return absl::StrCat("BROKEN: ", HumanCount(epoch.unnamed),
+                        " shown, and not recorded under which name");
+  }
   if (epoch.consumed == 0) return "nothing recorded as read";
   return absl::StrCat(
       HumanCount(epoch.consumed), " of ", HumanCount(epoch.begin.names),
@@ -30,11 +35,26 @@ std::string Consumed(const EpochProof& epoch) {
 }
 
 std::string Bijection(const EpochProof& epoch) {
-  if (epoch.bijection.ok()) return "bijection";
+  if (epoch.bijection.ok()) {
+    return epoch.begin.reactive ? "pairs one to one within groups"
+                                : "bijection";
+  }
   return absl::StrCat(absl::IsDataLoss(epoch.bijection)
                           ? "BROKEN: no bijection: "
                           : "not replayed: ",
                       epoch.bijection.message());
+}
+
+// What an epoch that has ended left out, if anything was read.
+std::string LeftOut(const EpochProof& epoch) {
+  if (epoch.running || epoch.consumed == 0 || epoch.not_shown.empty()) {
+    return "";
+  }
+  return absl::StrCat("; ", HumanCount(epoch.begin.names - epoch.consumed),
+                      " not shown, first ", epoch.not_shown,
+                      epoch.not_read.empty()
+                          ? ""
+                          : absl::StrCat(", for nobody read ", epoch.not_read));
 }
 
 const absl::Status* LiveStatus(const VerifyResult& result,
@@ -50,7 +70,7 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
       begin.binding == begin.epoch
           ? ""
           : absl::StrCat(", held since ", begin.binding.value()),
-      ": ", Consumed(epoch), "; ", Bijection(epoch));
+      ": ", Consumed(epoch), LeftOut(epoch), "; ", Bijection(epoch));
   for (const std::string& change : epoch.switches) {
     absl::StrAppend(&line, "; switched: ", change);
   }
@@ -59,29 +79,62 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
                                ? "; the mount shows it"
                                : absl::StrCat("; BROKEN: ", live->message()));
   }
+  if (epoch.mixing) {
+    absl::StrAppend(&line, "; mixing ", std::string(1, epoch.mixing->grade));
+  }
   return line + "\n";
+}
+
+// The measures of each view's last epoch that was measured.
+std::string MixingTables(const LedgerProof& proof) {
+  std::map<std::string, const EpochProof*> last;
+  for (const EpochProof& epoch : proof.epochs) {
+    if (epoch.mixing) last[ViewName(epoch.begin)] = &epoch;
+  }
+  std::string text;
+  for (const auto& [view, epoch] : last) {
+    absl::StrAppend(
+        &text, view, "  epoch ", epoch->begin.epoch.value(),
+        epoch->begin.reactive ? " as it was read:\n" : " as it is planned:\n",
+        MixingText(*epoch->mixing, "the epoch before"));
+  }
+  return text;
+}
+
+ProofObject TextOrNull(const std::string& text) {
+  return text.empty() ? ProofObject() : ProofObject(text);
 }
 
 ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
   const absl::Status* live = LiveStatus(result, epoch);
-  return {{"view", ViewName(epoch.begin)},
-          {"epoch", epoch.begin.epoch.value()},
-          {"binding", epoch.begin.binding.value()},
-          {"policy", epoch.begin.policy},
-          {"seed", epoch.begin.seed.value()},
-          {"running", epoch.running},
-          {"names", epoch.begin.names},
-          {"consumed", epoch.consumed},
-          {"consumed_again", epoch.twice},
-          {"complete", epoch.complete()},
-          {"carried", epoch.begin.carried.size()},
-          {"switched", epoch.switches},
-          {"bijection", epoch.bijection.ok()                ? ProofObject(true)
-                        : absl::IsDataLoss(epoch.bijection) ? ProofObject(false)
-                                                            : ProofObject()},
-          {"bijection_why", std::string(epoch.bijection.message())},
-          {"shown_by_mount",
-           live == nullptr ? ProofObject() : ProofObject(live->ok())}};
+  return {
+      {"view", ViewName(epoch.begin)},
+      {"epoch", epoch.begin.epoch.value()},
+      {"binding", epoch.begin.binding.value()},
+      {"policy", epoch.begin.policy},
+      {"seed", epoch.begin.seed.value()},
+      {"running", epoch.running},
+      {"names", epoch.begin.names},
+      {"consumed", epoch.consumed},
+      {"consumed_again", epoch.twice},
+      {"complete", epoch.complete()},
+      {"consumed_without_name",
+       epoch.begin.reactive ? ProofObject(epoch.unnamed) : ProofObject()},
+      {"reactive", epoch.begin.reactive},
+      {"first_not_shown", TextOrNull(epoch.not_shown)},
+      {"first_not_read", TextOrNull(epoch.not_read)},
+      {"carried", epoch.begin.carried.size()},
+      {"switched", epoch.switches},
+      {"bijection", epoch.bijection.ok()                ? ProofObject(true)
+                    : absl::IsDataLoss(epoch.bijection) ? ProofObject(false)
+                                                        : ProofObject()},
+      {"bijection_why", std::string(epoch.bijection.message())},
+      {"shown_by_mount",
+       live == nullptr ? ProofObject() : ProofObject(live->ok())},
+      {"mixing_of", !epoch.mixing          ? ProofObject()
+                    : epoch.begin.reactive ? ProofObject("reading")
+                                           : ProofObject("plan")},
+      {"mixing", epoch.mixing ? MixingObject(*epoch.mixing) : ProofObject()}};
 }
 
 }  // namespace
@@ -105,7 +158,7 @@ std::string ProofText(const VerifyResult& result) {
   absl::StrAppend(&text, result.broken() ? "not proven: " : "proven: ", proven,
                   " of ", result.proof.epochs.size(),
                   result.proof.epochs.size() == 1 ? " epoch\n" : " epochs\n");
-  return text;
+  return text + MixingTables(result.proof);
 }
 
 std::string ProofJson(const VerifyResult& result) {

@@ -20,7 +20,8 @@ struct VerifyResult {
   bool broken() const;
 };
 
-// A line for each epoch and one for the verdict.
+// A line for each epoch and one for the verdict, then of each view how the
+// last epoch that was measured was mixed.
 std::string ProofText(const VerifyResult& result);
 // One JSON object: {"proven":…,"ledger":…,"epochs":[…]}.
 std::string ProofJson(const VerifyResult& result);

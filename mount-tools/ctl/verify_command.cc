@@ -98,7 +98,9 @@ absl::StatusOr<VerifyResult> VerifyCommand::Verify(const MountClient& mount) {
       ASSIGN_OR_RETURN(const LedgerReplay::Replayed replayed,
                        replay.Replay(epoch.begin));
       result.live[view.config.path] =
-          LedgerReplay::CompareOrder(order, replayed);
+          epoch.begin.reactive
+              ? LedgerReplay::CompareBound(order, replayed, epoch.bound)
+              : LedgerReplay::CompareOrder(order, replayed);
     }
   }
   return result;

@@ -25,7 +25,8 @@ class Transcript : public LedgerVisitor {
         "epoch ", e.view, " ", e.view_path, " ", e.names, " ", e.fingerprint,
         " ", e.epoch.value(), "/", e.binding.value(), " ", e.seed.value(), " ",
         e.policy, " ", e.options_hash, " ", static_cast<int>(e.substitute), " ",
-        e.identity, e.reactive ? " reactive" : "");
+        e.identity, e.reactive ? " reactive" : "",
+        e.continues ? " continues" : "");
     for (const auto& pair : e.carried) {
       absl::StrAppend(&line, " ", pair.name, ">", pair.sample);
     }

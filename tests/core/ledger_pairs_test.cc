@@ -333,6 +333,39 @@ TEST_F(LedgerPairsTest, AViewThatGotAnothersNumberKeepsItsOwnPairs) {
   EXPECT_EQ(StateOf("z").bound, (Pairs{{5, 6}}));
 }
 
+// Nor does it go on as that of a view that had its number meanwhile.
+TEST_F(LedgerPairsTest, AViewThatComesBackGoesOnUnderItsNumber) {
+  LedgerEpoch a = Reactive(0);
+  a.carried.clear();
+  LedgerEpoch b = a;
+  b.view_path = "other";
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(a).ok());
+    Consume(*ledger, {{1, 2}});
+  }
+  const uint64_t size = Bytes().size();
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->Continue(*ledger->TakeLastState("train")).ok());
+    EXPECT_EQ(ledger->bytes(), size) << "nothing to say";
+  }
+  ASSERT_TRUE(Open()->BeginEpoch(b).ok());
+  for (const bool compact : {false, true}) {
+    const auto ledger = Open();
+    if (compact) {
+      ASSERT_TRUE(ledger->Compact().ok());
+    }
+    ASSERT_TRUE(ledger->Continue(*ledger->TakeLastState("train")).ok());
+    if (!compact) Consume(*ledger, {{3, 4}});
+  }
+  EXPECT_EQ(StateOf("train").bound, (Pairs{{1, 2}, {3, 4}}));
+  EXPECT_THAT(StateOf("other").bound, IsEmpty());
+  const std::vector<std::string> lines = Read();
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "shown 1 1>2"), 1)
+      << "told again, and not kept twice";
+}
+
 // A ledger of before there were pairs.
 TEST_F(LedgerPairsTest, ALedgerOfTheFirstVersionIsTakenOver) {
   {

@@ -17,7 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/verify_fixture.h"
 
 namespace shufflefs {
 namespace {
@@ -25,52 +25,9 @@ namespace {
 using std::chrono::milliseconds;
 using testing_support::ViewFixture;
 
-class VerifyTest : public ::testing::Test {
+class VerifyTest : public testing_support::VerifyFixture {
  protected:
-  VerifyTest() : fixture_(3, 20) {
-    path_ = fixture_.tree.root() + ".ledger";
-    setup_ = fixture_.Setup(ViewFixture::Config("lirs"));
-  }
-  ~VerifyTest() override { unlink(path_.c_str()); }
-
-  std::unique_ptr<Ledger> Open() {
-    absl::StatusOr<std::unique_ptr<Ledger>> ledger =
-        Ledger::Open(path_, Ledger::Options{});
-    EXPECT_TRUE(ledger.ok()) << ledger.status();
-    return *std::move(ledger);
-  }
-
-  LedgerEpoch Record(uint64_t epoch) const {
-    LedgerEpoch record;
-    record.names = setup_->dataset->grouping().sample_count();
-    record.epoch = record.binding = Epoch(epoch);
-    record.policy = "lirs";
-    record.substitute = Substitute::kDirectory;
-    return record;
-  }
-
-  BindingMaker Maker() {
-    return [this](const LedgerEpoch& epoch)
-               -> absl::StatusOr<std::shared_ptr<const Binding>> {
-      ++made_;
-      ASSIGN_OR_RETURN(CarriedNames carried, CarriedNames::Make(epoch.carried));
-      return std::make_shared<const Binding>(
-          std::make_shared<const Plan>(setup_->dataset, setup_->policy,
-                                       epoch.seed, epoch.binding),
-          std::move(carried), epoch.identity);
-    };
-  }
-
-  LedgerProof Proof() {
-    absl::StatusOr<LedgerProof> proof = VerifyLedger(path_, Maker());
-    EXPECT_TRUE(proof.ok()) << proof.status();
-    return proof.ok() ? *std::move(proof) : LedgerProof();
-  }
-
-  ViewFixture fixture_;
-  std::shared_ptr<const ViewSetup> setup_;
-  std::string path_;
-  int made_ = 0;
+  VerifyTest() : VerifyFixture(3, 20) {}
 };
 
 // [S-3.10c] The ledger proves each epoch that was counted.
@@ -166,8 +123,7 @@ TEST_F(VerifyTest, ASwitchIsToldWithTheEpochThatItBegins) {
     std::unique_ptr<Ledger> ledger = Open();
     ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
     ASSERT_TRUE(ledger->BeginEpoch(Record(1)).ok());
-    ASSERT_TRUE(
-        ledger->Switch(LedgerSwitch{0, Epoch(1), "seed 0 to 6"}).ok());
+    ASSERT_TRUE(ledger->Switch(LedgerSwitch{0, Epoch(1), "seed 0 to 6"}).ok());
   }
   const LedgerProof proof = Proof();
   ASSERT_EQ(proof.epochs.size(), 2u);

@@ -14,9 +14,7 @@
 #include "fs/order_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/ctl/proof_text.h"
 #include "mount-tools/state_dir.h"
-#include "nlohmann/json.hpp"
 #include "tests/core/view_fixture.h"
 #include "tests/mount-tools/temp_dir.h"
 
@@ -167,63 +165,52 @@ TEST_F(LedgerReplayTest, ErrorsNameWhatIsMissing) {
               HasSubstr(config_.state + "/catalogue"));
 }
 
-EpochProof Proof(uint64_t epoch) {
-  EpochProof proof;
-  proof.begin.names = 1000;
-  proof.begin.epoch = proof.begin.binding = Epoch(epoch);
-  proof.begin.policy = "lirs";
-  return proof;
-}
-
-TEST(ProofText, OneLineAnEpochThenTheVerdict) {
-  VerifyResult result;
-  result.proof.epochs = {Proof(0), Proof(1), Proof(2), Proof(3)};
-  result.proof.epochs[0].consumed = 1000;
-  result.proof.epochs[1].begin.binding = Epoch(0);
-  result.proof.epochs[1].bijection =
-      absl::FailedPreconditionError("other keys");
-  result.proof.epochs[2].consumed = 990;
-  result.proof.epochs[2].begin.view_path = "a/b";
-  result.proof.epochs[3].running = true;
-  result.proof.epochs[3].consumed = 5;
-  result.proof.epochs[3].switches = {"seed 0 to 6"};
-  result.live[""] = absl::OkStatus();
-  EXPECT_FALSE(result.broken());
-  EXPECT_EQ(ProofText(result),
-            "root  epoch 0, lirs: 1,000 of 1,000, each once; bijection\n"
-            "root  epoch 1, lirs, held since 0: nothing recorded as read; not "
-            "replayed: other keys\n"
-            "a~b  epoch 2, lirs: 990 of 1,000, each once; bijection\n"
-            "root  epoch 3, lirs: 5 of 1,000 so far, each once; bijection; "
-            "switched: seed 0 to 6; the mount shows it\n"
-            "proven: 3 of 4 epochs\n");
-  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
-  EXPECT_EQ(json["proven"], true);
-  EXPECT_EQ(json["epochs"][0]["complete"], true);
-  EXPECT_EQ(json["epochs"][1]["bijection"], nullptr);
-  EXPECT_EQ(json["epochs"][3]["shown_by_mount"], true);
-  EXPECT_EQ(json["epochs"][3]["switched"][0], "seed 0 to 6");
-}
-
-TEST(ProofText, WhatIsBrokenIsSaid) {
-  VerifyResult result;
-  result.proof.epochs = {Proof(0), Proof(1)};
-  result.proof.epochs[0].twice = 3;
-  result.proof.epochs[0].bijection = absl::DataLossError("x: shows y");
-  result.proof.epochs[1].running = true;
-  result.live[""] = absl::DataLossError("the mount shows z");
-  result.proof.ledger = absl::DataLossError("ledger: damaged");
-  EXPECT_TRUE(result.broken());
-  EXPECT_EQ(ProofText(result),
-            "root  epoch 0, lirs: BROKEN: 3 consumed again; BROKEN: no "
-            "bijection: x: shows y\n"
-            "root  epoch 1, lirs: nothing recorded as read; bijection; BROKEN: "
-            "the mount shows z\n"
-            "BROKEN: ledger: damaged\n"
-            "not proven: 1 of 2 epochs\n");
-  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
-  EXPECT_EQ(json["proven"], false);
-  EXPECT_EQ(json["epochs"][0]["bijection"], false);
+// The order of a reactive epoch, as far as names are bound.
+TEST_F(LedgerReplayTest, WhatIsBoundIsCompared) {
+  const std::unique_ptr<View> view = fixture_.MakeView(config_.views[0]);
+  const LedgerReplay::Replayed live{view->setup(), view->binding()};
+  const Grouping& grouping = live.setup->dataset->grouping();
+  const auto path = [&](uint64_t sample, uint32_t column = 0) {
+    const GroupId group = grouping.group_of(SampleId(sample));
+    return fixture_.catalogue->path(grouping.member(
+        group,
+        static_cast<uint32_t>(sample - grouping.group(group).first_sample),
+        column));
+  };
+  const auto line = [&](uint64_t name, uint64_t sample) {
+    std::string lines;
+    for (uint32_t column = 0; column < 2; ++column) {
+      absl::StrAppend(&lines, "0\t", path(name, column), "\t",
+                      path(sample, column), "\n");
+    }
+    return lines;
+  };
+  const auto compare = [&](const std::string& order,
+                           const std::vector<CarriedPair>& bound) {
+    return LedgerReplay::CompareBound(order, live, bound);
+  };
+  EXPECT_TRUE(compare("", {}).ok());
+  const std::string order = line(3, 5) + line(35, 31) + line(0, 0);
+  EXPECT_TRUE(compare(order, {{3, 5}, {35, 31}}).ok());
+  EXPECT_EQ(compare(order, {{3, 5}, {35, 32}}).message(),
+            absl::StrCat("the mount shows ", path(31), " as ", path(35),
+                         ", the ledger says ", path(32)));
+  EXPECT_EQ(compare(order, {{5, 3}}).message(),
+            absl::StrCat("the mount shows nothing yet as ", path(5),
+                         ", the ledger says ", path(3)));
+  EXPECT_EQ(compare(order + line(7, 30), {}).message(),
+            absl::StrCat("the mount shows ", path(30), " as ", path(7),
+                         ", which is not of its group"));
+  // The two files of a name show those of one sample.
+  EXPECT_EQ(compare(absl::StrCat("0\t", path(3), "\t", path(5), "\n0\t",
+                                 path(3, 1), "\t", path(6, 1), "\n"),
+                    {})
+                .message(),
+            absl::StrCat("the mount shows files of two samples as those of ",
+                         path(3, 1)));
+  EXPECT_TRUE(absl::IsDataLoss(
+      compare(absl::StrCat("0\t", path(3), "\t", path(5, 1), "\n"), {})));
+  EXPECT_TRUE(absl::IsDataLoss(compare("0\tgone\tgone\n", {})));
 }
 
 }  // namespace

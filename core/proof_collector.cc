@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/proof_collector.h"
+
+#include "core/sample_set.h"
+
+namespace shufflefs {
+
+ProofCollector::Pass* ProofCollector::Running(size_t view) {
+  return running_[view] ? &passes_[*running_[view]] : nullptr;
+}
+
+void ProofCollector::Begin(LedgerPass next) {
+  running_[next.begin.view] = last_[next.begin.view_path] = passes_.size();
+  passes_.emplace_back(std::move(next));
+}
+
+void ProofCollector::End(size_t view) {
+  Pass* ended = Running(view);
+  if (ended == nullptr) return;
+  LedgerPass& pass = ended->pass;
+  SampleSet samples = std::exchange(pass.unnamed, SampleSet());
+  for (uint64_t i = 0; i < pass.shown.size(); ++i) {
+    samples.Add(pass.shown[i].sample);
+  }
+  samples.Settle();
+  EpochProof& proof = ended->proof;
+  proof.begin = pass.begin;
+  proof.consumed = samples.size();
+  proof.twice = ended->unnamed + pass.shown.size() - proof.consumed;
+  proof.unnamed = ended->unnamed;
+  pass.Trim();
+  running_[view] = absl::nullopt;
+}
+
+void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
+  End(epoch.view);
+  std::vector<std::string> switches;
+  const auto last = last_.find(epoch.view_path);
+  if (last != last_.end()) {
+    Pass& pass = passes_[last->second];
+    // The view may have had another number.
+    const uint8_t view = pass.pass.begin.view;
+    if (running_[view] == last->second) End(view);
+    pass.superseded = Supersedes(epoch, pass.pass.begin);
+    if (pass.superseded) switches = std::move(pass.proof.switches);
+  }
+  Begin(LedgerPass(epoch));
+  passes_.back().proof.switches = std::move(switches);
+}
+
+void ProofCollector::OnConsumed(uint8_t view, uint64_t sample) {
+  Pass* running = Running(view);
+  if (running == nullptr) return;
+  running->pass.unnamed.Add(sample);
+  ++running->unnamed;
+}
+
+void ProofCollector::OnShown(uint8_t view, const CarriedPair& pair) {
+  if (Pass* running = Running(view)) running->pass.shown.Add(pair);
+}
+
+void ProofCollector::OnBound(uint8_t view, const PackedPairs& pairs) {
+  Pass* running = Running(view);
+  if (running == nullptr) return;
+  for (uint64_t i = 0; i < pairs.size(); ++i) running->pass.held.Add(pairs[i]);
+}
+
+void ProofCollector::OnHold(const LedgerHold& hold) {
+  const Pass* running = Running(hold.view);
+  if (running == nullptr) return;
+  LedgerPass next = running->pass.Held(hold.epoch);
+  End(hold.view);
+  Begin(std::move(next));
+}
+
+void ProofCollector::OnSwitch(const LedgerSwitch& change) {
+  Pass* running = Running(change.view);
+  if (running != nullptr) running->proof.switches.push_back(change.what);
+}
+
+std::vector<CollectedPass> ProofCollector::Take() {
+  for (size_t view = 0; view < running_.size(); ++view) {
+    if (Pass* running = Running(view)) running->proof.running = true;
+    End(view);
+  }
+  std::vector<CollectedPass> collected;
+  for (Pass& pass : passes_) {
+    if (pass.superseded) continue;
+    collected.push_back({std::move(pass.proof), std::move(pass.pass)});
+  }
+  passes_.clear();
+  last_.clear();
+  return collected;
+}
+
+}  // namespace shufflefs

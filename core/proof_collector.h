@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers the passes of a ledger for core/verify.cc: what each of them began
+// with, and what was consumed in it.
+#ifndef SHUFFLEFS_CORE_PROOF_COLLECTOR_H_
+#define SHUFFLEFS_CORE_PROOF_COLLECTOR_H_
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "core/ledger_pass.h"
+#include "core/ledger_reader.h"
+#include "core/verify.h"
+
+namespace shufflefs {
+
+// A pass, counted, and its pairs; what was consumed without a name is not
+// kept.
+struct CollectedPass {
+  EpochProof proof;
+  LedgerPass pass;
+};
+
+// Not thread-safe. Memory: PackedPairs for all pairs of the ledger.
+class ProofCollector : public LedgerVisitor {
+ public:
+  void OnEpoch(const LedgerEpoch& epoch) override;
+  void OnConsumed(uint8_t view, uint64_t sample) override;
+  void OnShown(uint8_t view, const CarriedPair& pair) override;
+  void OnBound(uint8_t view, const PackedPairs& pairs) override;
+  void OnHold(const LedgerHold& hold) override;
+  void OnSwitch(const LedgerSwitch& change) override;
+
+  // The passes in the order in which they began; empties the collector.
+  std::vector<CollectedPass> Take();
+
+ private:
+  struct Pass {
+    explicit Pass(LedgerPass begun) : pass(std::move(begun)) {}
+    LedgerPass pass;
+    uint64_t unnamed = 0;  // consumptions without a name
+    bool superseded = false;
+    EpochProof proof;
+  };
+
+  // The running pass of view number `view`, or null.
+  Pass* Running(size_t view);
+  void Begin(LedgerPass next);
+  void End(size_t view);
+
+  std::vector<Pass> passes_;
+  std::array<absl::optional<size_t>, 256> running_;  // by the view's number
+  absl::flat_hash_map<std::string, size_t> last_;    // by the view's path
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_PROOF_COLLECTOR_H_

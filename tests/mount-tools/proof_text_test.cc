@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/proof_text.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mount-tools/ctl/mixing_text.h"
+#include "nlohmann/json.hpp"
+
+namespace shufflefs {
+namespace {
+
+EpochProof Proof(uint64_t epoch) {
+  EpochProof proof;
+  proof.begin.names = 1000;
+  proof.begin.epoch = proof.begin.binding = Epoch(epoch);
+  proof.begin.policy = "lirs";
+  return proof;
+}
+
+TEST(ProofText, OneLineAnEpochThenTheVerdict) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0), Proof(1), Proof(2), Proof(3)};
+  result.proof.epochs[0].consumed = 1000;
+  result.proof.epochs[1].begin.binding = Epoch(0);
+  result.proof.epochs[1].bijection =
+      absl::FailedPreconditionError("other keys");
+  result.proof.epochs[2].consumed = 990;
+  result.proof.epochs[2].begin.view_path = "a/b";
+  result.proof.epochs[3].running = true;
+  result.proof.epochs[3].consumed = 5;
+  result.proof.epochs[3].switches = {"seed 0 to 6"};
+  result.live[""] = absl::OkStatus();
+  EXPECT_FALSE(result.broken());
+  EXPECT_EQ(ProofText(result),
+            "root  epoch 0, lirs: 1,000 of 1,000, each once; bijection\n"
+            "root  epoch 1, lirs, held since 0: nothing recorded as read; not "
+            "replayed: other keys\n"
+            "a~b  epoch 2, lirs: 990 of 1,000, each once; bijection\n"
+            "root  epoch 3, lirs: 5 of 1,000 so far, each once; bijection; "
+            "switched: seed 0 to 6; the mount shows it\n"
+            "proven: 3 of 4 epochs\n");
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["proven"], true);
+  EXPECT_EQ(json["epochs"][0]["complete"], true);
+  EXPECT_EQ(json["epochs"][1]["bijection"], nullptr);
+  EXPECT_EQ(json["epochs"][3]["shown_by_mount"], true);
+  EXPECT_EQ(json["epochs"][3]["switched"][0], "seed 0 to 6");
+}
+
+EpochProof Reactive(uint64_t epoch, uint64_t consumed) {
+  EpochProof proof = Proof(epoch);
+  proof.begin.policy = "brand";
+  proof.begin.reactive = true;
+  proof.consumed = consumed;
+  return proof;
+}
+
+TEST(ProofText, OfAReactiveEpochWhatIsMissingIsNamed) {
+  VerifyResult result;
+  result.proof.epochs = {Reactive(0, 1000), Reactive(1, 998), Reactive(2, 998),
+                         Reactive(3, 7), Reactive(4, 0)};
+  std::vector<EpochProof>& epochs = result.proof.epochs;
+  epochs[1].not_shown = "c1/x.jpg";
+  epochs[1].not_read = "c1/a.jpg";
+  epochs[2].unnamed = 4;
+  epochs[3].running = true;
+  epochs[3].not_shown = epochs[4].not_shown = "c0/a.jpg";
+  EXPECT_TRUE(result.broken());
+  EXPECT_EQ(
+      ProofText(result),
+      "root  epoch 0, brand: 1,000 of 1,000, each once; pairs one to one "
+      "within groups\n"
+      "root  epoch 1, brand: 998 of 1,000, each once; 2 not shown, first "
+      "c1/x.jpg, for nobody read c1/a.jpg; pairs one to one within groups\n"
+      "root  epoch 2, brand: BROKEN: 4 shown, and not recorded under which "
+      "name; pairs one to one within groups\n"
+      "root  epoch 3, brand: 7 of 1,000 so far, each once; pairs one to one "
+      "within groups\n"
+      "root  epoch 4, brand: nothing recorded as read; pairs one to one within "
+      "groups\n"
+      "not proven: 4 of 5 epochs\n");
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["epochs"][0]["reactive"], true);
+  EXPECT_EQ(json["epochs"][0]["first_not_shown"], nullptr);
+  EXPECT_EQ(json["epochs"][1]["first_not_shown"], "c1/x.jpg");
+  EXPECT_EQ(json["epochs"][1]["first_not_read"], "c1/a.jpg");
+  EXPECT_EQ(json["epochs"][2]["consumed_without_name"], 4);
+}
+
+TEST(ProofText, TheMeasuresOfEachViewsLastEpochFollow) {
+  MixingReport report;
+  report.samples = 2000;
+  report.batch = 256;
+  report.batches = 7;
+  report.neighbour_distance = {.value = 612, .uniform = 667};
+  report.batch_distance = {.value = 640, .uniform = 667};
+  report.label_entropy = MixingMeasure{.value = 4.2, .uniform = 5.2};
+  report.together = {.value = 0.3, .uniform = 0.1};
+  report.grade = 'C';
+  report.reason = "labels vary less";
+  VerifyResult result;
+  result.proof.epochs = {Reactive(0, 1000), Reactive(1, 1000), Proof(2),
+                         Proof(3)};
+  std::vector<EpochProof>& epochs = result.proof.epochs;
+  epochs[0].mixing = epochs[1].mixing = epochs[2].mixing = report;
+  epochs[1].mixing->repeated = MixingMeasure{.value = 0.25, .uniform = 0.001};
+  epochs[2].begin.view_path = "other";
+  EXPECT_EQ(
+      ProofText(result),
+      "root  epoch 0, brand: 1,000 of 1,000, each once; pairs one to one "
+      "within groups; mixing C\n"
+      "root  epoch 1, brand: 1,000 of 1,000, each once; pairs one to one "
+      "within groups; mixing C\n"
+      "other  epoch 2, lirs: nothing recorded as read; bijection; mixing C\n"
+      "root  epoch 3, lirs: nothing recorded as read; bijection\n"
+      "proven: 4 of 4 epochs\n" +
+          absl::StrCat("other  epoch 2 as it is planned:\n", MixingText(report),
+                       "root  epoch 1 as it was read:\n",
+                       MixingText(*epochs[1].mixing, "the epoch before")));
+  EXPECT_THAT(ProofText(result),
+              ::testing::HasSubstr("same place in the epoch before"));
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["epochs"][1]["mixing_of"], "reading");
+  EXPECT_EQ(json["epochs"][1]["mixing"]["repeated"]["value"], 0.25);
+  EXPECT_EQ(json["epochs"][2]["mixing_of"], "plan");
+  EXPECT_EQ(json["epochs"][2]["mixing"]["grade"], "C");
+  EXPECT_EQ(json["epochs"][3]["mixing_of"], nullptr);
+  EXPECT_EQ(json["epochs"][3]["mixing"], nullptr);
+}
+
+TEST(ProofText, WhatIsBrokenIsSaid) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0), Proof(1)};
+  result.proof.epochs[0].twice = 3;
+  result.proof.epochs[0].bijection = absl::DataLossError("x: shows y");
+  result.proof.epochs[1].running = true;
+  result.live[""] = absl::DataLossError("the mount shows z");
+  result.proof.ledger = absl::DataLossError("ledger: damaged");
+  EXPECT_TRUE(result.broken());
+  EXPECT_EQ(ProofText(result),
+            "root  epoch 0, lirs: BROKEN: 3 consumed again; BROKEN: no "
+            "bijection: x: shows y\n"
+            "root  epoch 1, lirs: nothing recorded as read; bijection; BROKEN: "
+            "the mount shows z\n"
+            "BROKEN: ledger: damaged\n"
+            "not proven: 1 of 2 epochs\n");
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["proven"], false);
+  EXPECT_EQ(json["epochs"][0]["bijection"], false);
+}
+
+}  // namespace
+}  // namespace shufflefs
