@@ -59,6 +59,10 @@ struct PolicyOptions {
   uint64_t lirs_page = 4096;        // bytes, a power of two, 4 KiB..16 MiB
   uint64_t lirs_batch = 0;          // pages mixed with each other; 0 = 1 page
   uint64_t window_samples = 10000;  // samples in the shuffle queue, >= 1
+  enum class Binding { kGroup, kLocation };
+  Binding brand_binding = Binding::kGroup;
+  uint64_t brand_chunk = 64;  // files read together, 1..65536
+  std::string brand_packed;   // directory of packed chunks; "" = none
 };
 
 class Policy {
@@ -82,6 +86,8 @@ class Policy {
   virtual std::unique_ptr<const Order> MakeListing(const Stratum& stratum,
                                                    Seed seed,
                                                    Epoch epoch) const = 0;
+  // Whether memory is filled once, with what is read first, and keeps it.
+  virtual bool keeps_first() const { return false; }
 };
 
 // What `policy = auto` looks at before it chooses. Measured by the caller.

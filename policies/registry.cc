@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kMinPage = uint64_t{4} << 10;
 constexpr uint64_t kMaxPage = uint64_t{16} << 20;
+constexpr uint64_t kMaxChunk = 65536;
 
 struct Entry {
   absl::string_view name;
@@ -64,6 +65,11 @@ absl::Status CheckPolicyOptions(const PolicyOptions& options) {
   if (options.window_samples < 1) {
     return absl::InvalidArgumentError(
         "window.samples: 0 is less than 1, the smallest queue");
+  }
+  if (options.brand_chunk < 1 || options.brand_chunk > kMaxChunk) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("brand.chunk: ", options.brand_chunk,
+                     " is not a number of files from 1 to ", kMaxChunk));
   }
   return absl::OkStatus();
 }

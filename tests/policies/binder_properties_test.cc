@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "policies/group_binder.h"
+#include "policies/brand.h"
 #include "tests/policies/binder_fixture.h"
 
 namespace shufflefs {
@@ -20,14 +20,16 @@ using testing_support::MakeBinderData;
 
 struct Case {
   std::string name;
-  std::unique_ptr<Binder> (*make)(const BinderInput& input);
+  PolicyOptions::Binding binding;
 };
 
 class BinderProperties : public ::testing::TestWithParam<Case> {
  protected:
   std::unique_ptr<CheckedBinder> Make(const BinderData& data) const {
-    return std::make_unique<CheckedBinder>(data.input,
-                                           GetParam().make(data.input));
+    PolicyOptions options;
+    options.brand_binding = GetParam().binding;
+    return std::make_unique<CheckedBinder>(
+        data.input, BrandPolicy(options).MakeBinder(data.input));
   }
 };
 
@@ -154,14 +156,10 @@ TEST_P(BinderProperties, HoldWhateverTheInterleaving) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Brand, BinderProperties,
-    ::testing::Values(Case{
-        "group",
-        [](const BinderInput& input) -> std::unique_ptr<Binder> {
-          return std::make_unique<GroupBinder>(input);
-        }}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Brand, BinderProperties,
+                         ::testing::Values(Case{
+                             "group", PolicyOptions::Binding::kGroup}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace shufflefs

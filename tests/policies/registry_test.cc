@@ -73,6 +73,20 @@ TEST(RegistryTest, AQueueHoldsASample) {
   EXPECT_TRUE(MakePolicy("window", options).ok());
 }
 
+TEST(RegistryTest, AChunkHoldsAFile) {
+  PolicyOptions options;
+  for (uint64_t chunk : {uint64_t{0}, uint64_t{65537}, uint64_t{1} << 40}) {
+    options.brand_chunk = chunk;
+    EXPECT_THAT(
+        Refusal("native", options),
+        AllOf(HasSubstr("brand.chunk"), HasSubstr(std::to_string(chunk))));
+  }
+  for (uint64_t chunk : {1, 64, 65536}) {
+    options.brand_chunk = chunk;
+    EXPECT_TRUE(MakePolicy("native", options).ok()) << chunk;
+  }
+}
+
 TEST(RegistryTest, OnlyLirsByPageWantsBlocks) {
   PolicyOptions options;
   options.lirs_page = 65536;

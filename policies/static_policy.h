@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// static: a baseline, the cache that the Brand paper compares itself with:
+// memory is filled once with what is read first and nothing in it is ever
+// replaced (MinIO of Mohan, Phanishayee, Raniwala, Chidambaram, "Analyzing and
+// mitigating data stalls in DNN training", VLDB 2021: CoorDL). Not a policy to
+// choose for its own sake.
+//
+// Guarantees: as native: every name shows its own sample, directories list in
+//   the source's order, in every epoch.
+// Read pattern: the client's own; from the second epoch on, what memory holds
+//   is not read again.
+// Memory: `memory`, for the samples it keeps.
+#ifndef SHUFFLEFS_POLICIES_STATIC_POLICY_H_
+#define SHUFFLEFS_POLICIES_STATIC_POLICY_H_
+
+#include "policies/native.h"
+
+namespace shufflefs {
+
+class StaticPolicy : public NativePolicy {
+ public:
+  absl::string_view name() const override { return "static"; }
+  bool keeps_first() const override { return true; }
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_POLICIES_STATIC_POLICY_H_

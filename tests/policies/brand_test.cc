@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/brand.h"
+
+#include <memory>
+
+#include "core/supply/binder.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "policies/lirs.h"
+#include "policies/static_policy.h"
+#include "tests/policies/binder_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+TEST(Brand, BindsAtRunTime) {
+  const BrandPolicy policy((PolicyOptions()));
+  EXPECT_EQ(policy.name(), "brand");
+  EXPECT_EQ(policy.consumption(), Consumption::kReactive);
+  EXPECT_FALSE(policy.keeps_first());
+  const auto data = testing_support::MakeBinderData({10}, 8, 2, true);
+  const std::unique_ptr<Binder> binder = policy.MakeBinder(data->input);
+  ASSERT_NE(binder, nullptr);
+  EXPECT_EQ(binder->NextFetch(2000).size(), 2);
+}
+
+TEST(Brand, PlansAsLirsByInstanceWhereThereMustBeAPlan) {
+  const BrandPolicy policy((PolicyOptions()));
+  const LirsPolicy lirs((PolicyOptions()));
+  const Stratum stratum{.key = 3, .size = 1000};
+  const auto order = policy.MakeOrder(stratum, Seed(1), Epoch(2));
+  const auto other = lirs.MakeOrder(stratum, Seed(1), Epoch(2));
+  const auto listing = policy.MakeListing(stratum, Seed(1), Epoch(2));
+  uint64_t same = 0;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(order->SampleAt(i), other->SampleAt(i));
+    same += order->SampleAt(i) == listing->SampleAt(i) ? 1 : 0;
+  }
+  EXPECT_LT(same, 10);
+}
+
+TEST(Static, IsNativeThatKeepsWhatWasReadFirst) {
+  const StaticPolicy policy;
+  EXPECT_EQ(policy.name(), "static");
+  EXPECT_EQ(policy.consumption(), Consumption::kSource);
+  EXPECT_TRUE(policy.keeps_first());
+  EXPECT_EQ(policy.MakeBinder(BinderInput()), nullptr);
+  const Stratum stratum{.key = 3, .size = 10};
+  for (uint64_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(policy.MakeOrder(stratum, Seed(1), Epoch(2))->SampleAt(i), i);
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
