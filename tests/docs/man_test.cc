@@ -203,7 +203,7 @@ TEST(ManPages, NoOptionIsMadeUp) {
 TEST(ManPages, DefaultsOfOptionsAreThoseOfHelp) {
   std::string page =
       absl::StrJoin(meta::Lines("mount-tools/man/shufflectl.1"), " ");
-  for (const std::string command : {"simulate", "umount"}) {
+  for (const std::string command : {"simulate", "pack", "umount"}) {
     std::string help = CommandHelp({command, "--help"});
     help = std::regex_replace(help, std::regex("\\s+"), " ");
     const std::regex option(

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/pack_command.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "core/config.h"
+#include "core/dataset.h"
+#include "core/pack/pack_chunks.h"
+#include "core/pack/pack_writer.h"
+#include "core/random.h"
+#include "core/status.h"
+#include "core/supply/chunk_map.h"
+#include "mount-tools/ctl/pack_text.h"
+#include "mount-tools/ctl/scan_source.h"
+#include "mount-tools/paths.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr char kClearLine[] = "\r\x1b[K";
+
+absl::StatusOr<uint64_t> AtLeast(absl::string_view option, uint64_t min,
+                                 const absl::optional<uint64_t>& value,
+                                 absl::string_view what) {
+  if (value && *value >= min) return *value;
+  return absl::InvalidArgumentError(absl::StrCat(option, ": must be ", what));
+}
+
+using Seconds = std::chrono::duration<double>;
+
+// Draws the line of progress.
+std::function<void(const PackProgress&)> ProgressOn(std::ostream& err) {
+  return [&err, begun = absl::optional<PackProgress>(),
+          start = std::chrono::steady_clock::now()](
+             const PackProgress& now) mutable {
+    if (!begun) begun = now;
+    const Seconds took = std::chrono::steady_clock::now() - start;
+    err << kClearLine << PackProgressText(*begun, now, took.count())
+        << std::flush;
+  };
+}
+
+class PackCommand : public Command {
+ public:
+  absl::string_view name() const override { return "pack"; }
+  absl::string_view help() const override {
+    return "copy the samples of a dataset into files that are read from end "
+           "to end";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("source", source_, "the directory of the dataset")
+        ->type_name("SOURCE")
+        ->required();
+    app.add_option("destination", destination_,
+                   "where to: an empty directory, a new one, or one that an "
+                   "earlier run did not finish")
+        ->type_name("DEST")
+        ->required();
+    app.add_option("--chunk", chunk_, "files that lie together (default: 64)")
+        ->type_name("N");
+    app.add_option("--seed", seed_, "of which files lie together (default: 0)")
+        ->type_name("N");
+    app.add_option("--memory", memory_,
+                   "that is filled before it is written (default: 256MiB)")
+        ->type_name("SIZE");
+    app.add_flag("--restart", restart_,
+                 "remove the pack that DEST holds, and begin anew");
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override;
+
+ private:
+  absl::StatusOr<PackComposition> Compose(const ScannedSource& scanned) const;
+
+  std::string source_;
+  std::string destination_;
+  std::string chunk_ = "64";
+  std::string seed_ = "0";
+  std::string memory_ = "256MiB";
+  bool restart_ = false;
+  bool json_ = false;
+};
+
+// The chunks of a view of all of the source. What any view moves is in them,
+// and a view takes from them what it has.
+absl::StatusOr<PackComposition> PackCommand::Compose(
+    const ScannedSource& scanned) const {
+  PackComposition composition;
+  ASSIGN_OR_RETURN(composition.chunk_size,
+                   AtLeast("--chunk", 1, ParseNumber(chunk_), "at least 1"));
+  ASSIGN_OR_RETURN(composition.seed,
+                   AtLeast("--seed", 0, ParseNumber(seed_), "a number"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<const Dataset> dataset,
+                   Dataset::Make(scanned.catalogue, ViewConfig(), ""));
+  const Grouping& grouping = dataset->grouping();
+  if (grouping.sample_count() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(scanned.path, ": there are no samples outside of splits"));
+  }
+  const uint64_t key =
+      SubKey(RandomKey(dataset->key()), composition.seed).value();
+  const auto files_per_chunk = static_cast<uint32_t>(std::min<uint64_t>(
+      composition.chunk_size, std::numeric_limits<uint32_t>::max()));
+  composition.chunks = FilesOfChunks(
+      ComposeRandomChunks(grouping, key, files_per_chunk), grouping);
+  return composition;
+}
+
+absl::Status PackCommand::Run(const CommandContext& context) {
+  const auto begin = std::chrono::steady_clock::now();
+  PackOptions options;
+  options.restart = restart_;
+  ASSIGN_OR_RETURN(
+      options.memory_bytes,
+      AtLeast("--memory", kLeastPackMemory, ParseBytes(memory_),
+              absl::StrCat("at least ", FormatBytes(kLeastPackMemory))));
+  PackReport report;
+  report.destination = AbsolutePath(destination_, context.cwd);
+  ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
+  report.source = scanned.path;
+  ASSIGN_OR_RETURN(const PackComposition composition, Compose(scanned));
+  if (context.err_terminal) options.progress = ProgressOn(*context.err);
+  absl::StatusOr<PackResult> result =
+      WritePack(scanned.source, *scanned.catalogue, composition,
+                report.destination, options);
+  if (context.err_terminal) *context.err << kClearLine << std::flush;
+  if (!result.ok()) return std::move(result).status();
+  report.result = *result;
+  report.unpacked_files = scanned.catalogue->file_count() - result->files;
+  const Seconds took = std::chrono::steady_clock::now() - begin;
+  report.seconds = took.count();
+  *context.out << (json_ ? PackJson(report) : PackText(report));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakePackCommand() {
+  return std::make_unique<PackCommand>();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A manifest of a pack, or the record of an unfinished one, with any bytes at
+// all: it is refused, or whatever is done with it is safe. A manifest gets a
+// checksum that fits, as an attacker would give it one; what passes comes back
+// the same when it is written.
+#include <stdint.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include <cstring>
+#include <string>
+
+#include "core/pack/pack_format.h"
+#include "core/pack/pack_journal.h"
+
+namespace shufflefs {
+namespace {
+
+void Require(bool holds) {
+  if (!holds) abort();
+}
+
+void Seal(std::string& bytes) {
+  constexpr size_t kCovered = kPackChecksumAt + sizeof(uint64_t);
+  if (bytes.size() < kCovered) return;
+  const uint64_t sum =
+      XXH3_64bits(bytes.data() + kCovered, bytes.size() - kCovered);
+  std::memcpy(bytes.data() + kPackChecksumAt, &sum, sizeof sum);
+}
+
+void WalkEverything(const PackManifest& manifest) {
+  uint64_t checks = 0;
+  for (const PackManifest::Chunk& chunk : manifest.chunks) {
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < chunk.file_count; ++i) {
+      const PackManifest::File& file = manifest.files[chunk.first_file + i];
+      Require(file.offset == end);
+      Require(file.length <= chunk.bytes - end);
+      end += file.length;
+      Require(!manifest.path(file).empty());
+      Require(manifest.path(file)[0] != '/');
+      checks += manifest.checks_of(file).size();
+    }
+    Require(end == chunk.bytes);
+  }
+  Require(checks == manifest.checks.size());
+}
+
+void TryManifest(std::string bytes) {
+  Seal(bytes);
+  const absl::StatusOr<PackManifest> manifest = ParseManifest(bytes);
+  if (!manifest.ok()) return;
+  WalkEverything(*manifest);
+  Require(SerializeManifest(*manifest) == bytes);
+}
+
+void TryJournal(const std::string& bytes) {
+  const absl::StatusOr<PackJournal> journal = ParseJournal(bytes);
+  if (!journal.ok()) return;
+  std::string again = SerializeJournalHeader(journal->identity);
+  for (const PackJournal::Finished& finished : journal->finished) {
+    again +=
+        SerializeJournalRecord(finished.chunk, finished.checks, again.size());
+  }
+  Require(journal->bytes == again.size());
+  Require(bytes.compare(0, again.size(), again) == 0);
+}
+
+}  // namespace
+}  // namespace shufflefs
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  shufflefs::TryManifest(bytes);
+  shufflefs::TryJournal(bytes);
+  return 0;
+}
