@@ -58,7 +58,7 @@ void ThreadReader::Submit(std::vector<FileRead> reads) {
     MutexLock lock(mu_);
     queue_.Push(std::move(reads));
   }
-  changed_.SignalAll();
+  changed_.SignalOne();
 }
 
 void ThreadReader::SubmitUrgent(FileRead read) {
@@ -90,6 +90,8 @@ void ThreadReader::Run() {
       while (!queue_.Ready() && !stop_) changed_.Wait(mu_);
       next = queue_.Take();
       if (!next) return;  // stopped, and all that waited was ended
+      // One wakes the next, as far as there is work.
+      if (queue_.Ready()) changed_.SignalOne();
     }
     ReadJob job(std::move(next->read), &systems_, direct_);
     ReadOne(job, next->cancelled ? job.Cancelled() : job.Begin());
@@ -107,8 +109,8 @@ void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
   {
     MutexLock lock(mu_);
     queue_.End(job.length(), job.got());
+    if (queue_.Ready()) changed_.SignalOne();  // it fits now
   }
-  changed_.SignalAll();  // what did not fit may fit now
   job.CallDone();
 }
 

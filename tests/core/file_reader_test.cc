@@ -161,8 +161,8 @@ TEST_P(FileReaderTest, CancelEndsWhatWaitsAndWhatComesLater) {
 
 TEST_P(FileReaderTest, ItsEndCancelsWhatWaitsAndFinishesWhatWasBegun) {
   Rng rng{RandomKey(7)};
-  tree_.File("f", RandomBytes(rng, 300000));
-  for (int round = 0; round < 20; ++round) {
+  tree_.File("f", RandomBytes(rng, 100000));
+  for (int round = 0; round < 12; ++round) {
     Results results;
     const FileAttributes known = AttributesOf(tree_.At("f"));
     {
