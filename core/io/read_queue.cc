@@ -26,7 +26,7 @@ bool ReadQueue::Ready() const {
 absl::optional<ReadQueue::Next> ReadQueue::Take() {
   if (!Ready()) return absl::nullopt;
   std::deque<FileRead>& from = urgent_.empty() ? queue_ : urgent_;
-  Next next{std::move(from.front()), cancelled_};
+  Next next{std::move(from.front()), cancelled_, !urgent_.empty()};
   from.pop_front();
   ++begun_;
   in_flight_ += next.read.length;

@@ -29,6 +29,7 @@ class ReadQueue {
   struct Next {
     FileRead read;
     bool cancelled = false;  // to be ended, not begun
+    bool urgent = false;
   };
   // The next read, or nothing while none waits or the bounds are reached. A
   // read that does not fit is not overtaken by a smaller one behind it.

@@ -36,6 +36,7 @@ struct UringReader::Slot {
   ReadJob::Step step = ReadJob::Step::kOpen;  // of the pending call
   open_how how = {};
   int again = 0;
+  uint64_t turn = 0;  // 0: it need not wait for one
 };
 
 absl::StatusOr<std::unique_ptr<UringReader>> UringReader::Make(
@@ -156,6 +157,10 @@ bool UringReader::Admit() {
     }
     auto slot = std::make_unique<Slot>(std::move(next->read), &systems_,
                                        options_.direct);
+    if (!next->urgent && !next->cancelled) {
+      slot->turn = first_turn_ + turns_.size();
+      turns_.emplace_back();
+    }
     const ReadJob::Step first =
         next->cancelled ? slot->job.Cancelled() : slot->job.Begin();
     Go(std::move(slot), first);
@@ -214,7 +219,7 @@ void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
         break;
       }
       case ReadJob::Step::kRead:
-        return QueueRead(std::move(slot));
+        return ReadInTurn(std::move(slot));
       case ReadJob::Step::kLook:
         // In the ring it would always take a thread of the kernel.
         if (slot->job.look_waits()) return QueueLook(std::move(slot));
@@ -232,6 +237,23 @@ void UringReader::QueueOpen(std::unique_ptr<Slot> slot) {
   io_uring_prep_openat2(entry, source_.fd(), slot->job.path().c_str(),
                         &slot->how);
   io_uring_sqe_set_data(entry, slot.release());
+}
+
+void UringReader::ReadInTurn(std::unique_ptr<Slot> slot) {
+  if (slot->turn == 0) return QueueRead(std::move(slot));
+  turns_[slot->turn - first_turn_].ready = std::move(slot);
+  TakeTurns();
+}
+
+void UringReader::TakeTurns() {
+  while (!turns_.empty() && (turns_.front().over || turns_.front().ready)) {
+    std::unique_ptr<Slot> slot = std::move(turns_.front().ready);
+    turns_.pop_front();
+    ++first_turn_;
+    if (slot == nullptr) continue;
+    slot->turn = 0;
+    QueueRead(std::move(slot));
+  }
 }
 
 void UringReader::QueueRead(std::unique_ptr<Slot> slot) {
@@ -269,6 +291,10 @@ void UringReader::QueueClose(UniqueFd fd) {
 }
 
 void UringReader::End(std::unique_ptr<Slot> slot) {
+  if (slot->turn != 0) {
+    turns_[slot->turn - first_turn_].over = true;
+    TakeTurns();
+  }
   if (slot->job.fd() >= 0) QueueClose(slot->job.TakeFd());
   {
     MutexLock lock(mu_);

@@ -5,6 +5,7 @@
 #define SHUFFLEFS_CORE_IO_URING_READER_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
@@ -63,6 +64,9 @@ class UringReader : public FileReader {
   ReadJob::Step OpenHere(Slot& slot);
   void Go(std::unique_ptr<Slot> slot, ReadJob::Step step);
   void QueueOpen(std::unique_ptr<Slot> slot);
+  // Waits for its turn, then queues the read.
+  void ReadInTurn(std::unique_ptr<Slot> slot);
+  void TakeTurns();
   void QueueRead(std::unique_ptr<Slot> slot);
   void QueueLook(std::unique_ptr<Slot> slot);
   void QueueClose(UniqueFd fd);
@@ -78,6 +82,15 @@ class UringReader : public FileReader {
   // Of the ring's thread, but for Uring::Wake.
   std::unique_ptr<Uring> ring_;
   FileSystems systems_;
+  // Files are opened side by side, and so in any order. Their reads begin in
+  // the order in which they were asked for: a disk reads files that lie one
+  // behind the other in one go, but not backwards.
+  struct Turn {
+    std::unique_ptr<Slot> ready;
+    bool over = false;  // ended without a read
+  };
+  std::deque<Turn> turns_;
+  uint64_t first_turn_ = 1;  // the number of the first of turns_
 
   mutable Mutex mu_;
   CondVar answered_;  // started_ or registered_ was set

@@ -24,6 +24,8 @@ from brand_runs import Case, testbed  # noqa: E402
 POLICIES = {
     "native": {"policy": "native"},
     "lirs": {"policy": "lirs", "substitute": "directory"},
+    "brand": {"policy": "brand", "substitute": "directory",
+              "memory": "{memory}"},
 }
 CASES = [Case("hdd", "40", 4), Case("hdd", "1000", 4), Case("hdd", "1", 4),
          Case("hdd", "200", 4), Case("hdd", "zipf", 4),
