@@ -75,7 +75,9 @@ uint64_t OptionsHash(const ViewConfig& config) {
   const std::string text = absl::StrCat(
       static_cast<int>(config.layout), " ", static_cast<int>(config.pair), " ",
       static_cast<int>(options.lirs_unit), " ", options.lirs_page, " ",
-      options.lirs_batch, " ", options.window_samples, " ", config.groups);
+      options.lirs_batch, " ", options.window_samples, " ", options.brand_chunk,
+      " ", static_cast<int>(options.brand_binding), " ", options.brand_packed,
+      " ", config.groups);
   return XXH3_64bits(text.data(), text.size());
 }
 

@@ -64,6 +64,12 @@ std::string Render(const MountConfig& command_line,
 
 absl::Status Apply(const std::vector<TomlSetting>& settings, ViewConfig& view) {
   MountConfig none;
+  size_t keys = 0;
+  for (const Option& option : Options()) keys += option.run_time ? 1 : 0;
+  if (settings.size() != keys) {  // cut off at the end of a line
+    return absl::InvalidArgumentError(
+        absl::StrCat("a view has ", settings.size(), " keys"));
+  }
   for (const TomlSetting& setting : settings) {
     const Option* option = FindOption(setting.key);
     if (option == nullptr || !option->run_time) {

@@ -43,11 +43,17 @@ constexpr Word<OpenMode> kOpenWords[] = {{"auto", OpenMode::kAuto},
 constexpr Word<PolicyOptions::Unit> kUnitWords[] = {
     {"instance", PolicyOptions::Unit::kInstance},
     {"page", PolicyOptions::Unit::kPage}};
+constexpr Word<PolicyOptions::Binding> kBindingWords[] = {
+    {"group", PolicyOptions::Binding::kGroup},
+    {"location", PolicyOptions::Binding::kLocation}};
 constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
 constexpr std::chrono::milliseconds kHour{3'600'000};
 constexpr uint64_t kMinPage = uint64_t{4} << 10;
 constexpr uint64_t kMaxPage = uint64_t{16} << 20;
+constexpr uint64_t kMaxChunk = 65536;
+constexpr uint64_t kMinMemory = uint64_t{4} << 20;
+constexpr uint64_t kMaxMemory = uint64_t{64} << 40;
 
 template <typename E, size_t N>
 bool SetWord(const Word<E> (&words)[N], absl::string_view text, E& field) {
@@ -99,6 +105,13 @@ bool SetPage(absl::string_view text, ViewConfig& view) {
     return false;
   }
   view.policy_options.lirs_page = *bytes;
+  return true;
+}
+
+bool SetMemory(absl::string_view text, MountConfig& mount) {
+  const absl::optional<uint64_t> bytes = ParseBytes(text);
+  if (!bytes || *bytes < kMinMemory || *bytes > kMaxMemory) return false;
+  mount.memory = *bytes;
   return true;
 }
 
@@ -174,7 +187,7 @@ using V = ViewConfig;
 // One row a key: {key, default, "must be …", help, scope, kind, run time,
 // set, get}.
 constexpr Option kOptions[] = {
-    {"policy", "auto", "auto, native, lirs or window",
+    {"policy", "auto", "auto, native, lirs, brand, window or static",
      "how the samples are ordered", kView, ValueKind::kWord, true,
      [](Text t, M&, V& v) { return SetPolicy(t, v); },
      [](const M&, const V& v) { return v.policy; }},
@@ -236,6 +249,14 @@ constexpr Option kOptions[] = {
      ValueKind::kWord, false,
      [](Text t, M&, V& v) { return SetWord(kLayoutWords, t, v.layout); },
      [](const M&, const V& v) { return GetWord(kLayoutWords, v.layout); }},
+    {"memory", "a quarter of what there is, at most 4GiB",
+     "a size such as 320MiB, from 4MiB to 64TiB",
+     "bytes that hold samples until they are read, of all views together",
+     kMount, ValueKind::kBytes, false,
+     [](Text t, M& m, V&) { return SetMemory(t, m); },
+     [](const M& m, const V&) {
+       return m.memory == 0 ? std::string() : FormatBytes(m.memory);
+     }},
     {"state", "the user's state directory", "the path of a directory",
      "where catalogue and ledger are kept", kMount, ValueKind::kPath, false,
      [](Text t, M& m, V&) { return SetAbsolutePath(t, m.state); },
@@ -269,6 +290,31 @@ constexpr Option kOptions[] = {
      [](const M&, const V& v) {
        return absl::StrCat(v.policy_options.lirs_batch);
      }},
+    {"brand.chunk", "64", "a number of files from 1 to 65536",
+     "files that brand reads together, at most", kView, ValueKind::kNumber,
+     true,
+     [](Text t, M&, V& v) {
+       return SetNumber(t, 1, kMaxChunk, v.policy_options.brand_chunk);
+     },
+     [](const M&, const V& v) {
+       return absl::StrCat(v.policy_options.brand_chunk);
+     }},
+    {"brand.binding", "group", "group or location",
+     "what a name shows: any sample of its group, or the paper's protocol",
+     kView, ValueKind::kWord, true,
+     [](Text t, M&, V& v) {
+       return SetWord(kBindingWords, t, v.policy_options.brand_binding);
+     },
+     [](const M&, const V& v) {
+       return GetWord(kBindingWords, v.policy_options.brand_binding);
+     }},
+    {"brand.packed", "none", "the path of a directory",
+     "chunk files that shufflectl pack wrote, to read instead of the source",
+     kView, ValueKind::kPath, false,
+     [](Text t, M&, V& v) {
+       return SetAbsolutePath(t, v.policy_options.brand_packed);
+     },
+     [](const M&, const V& v) { return v.policy_options.brand_packed; }},
     {"window.samples", "10000", "a number of samples from 1 to 1099511627776",
      "samples in the shuffle queue of the window policy", kView,
      ValueKind::kNumber, true,

@@ -58,7 +58,7 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const SourceDir& source,
   ProbeOptions where;
   where.root = dataset.root();
   const DeviceProbe probe = ProbeDevice(source, dataset.catalogue(), where);
-  const uint32_t files = static_cast<uint32_t>(config.policy_options.brand_chunk);
+  const auto files = static_cast<uint32_t>(config.policy_options.brand_chunk);
   if (probe.device != DatasetFacts::Device::kSeekBound) {
     return PhysicalChunks{
         ComposeRandomChunks(dataset.grouping(), dataset.key(), files),

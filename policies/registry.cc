@@ -6,8 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "policies/brand.h"
 #include "policies/lirs.h"
 #include "policies/native.h"
+#include "policies/static_policy.h"
 #include "policies/window.h"
 
 namespace shufflefs {
@@ -23,7 +25,7 @@ struct Entry {
   std::unique_ptr<const Policy> (*make)(const PolicyOptions& options);
 };
 
-constexpr std::array<Entry, 3> kEntries = {{
+constexpr std::array<Entry, 5> kEntries = {{
     {"native", "names, bytes and listing order as in the source",
      [](const PolicyOptions&) -> std::unique_ptr<const Policy> {
        return std::make_unique<NativePolicy>();
@@ -34,10 +36,20 @@ constexpr std::array<Entry, 3> kEntries = {{
      [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
        return std::make_unique<LirsPolicy>(options);
      }},
+    {"brand",
+     "names show what is in memory of their group, read in chunks of "
+     "brand.chunk files",
+     [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
+       return std::make_unique<BrandPolicy>(options);
+     }},
     {"window",
      "baseline: a shuffle queue of window.samples over the source's order",
      [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
        return std::make_unique<WindowPolicy>(options);
+     }},
+    {"static", "baseline: names untouched, memory keeps what is read first",
+     [](const PolicyOptions&) -> std::unique_ptr<const Policy> {
+       return std::make_unique<StaticPolicy>();
      }},
 }};
 

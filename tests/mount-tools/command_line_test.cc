@@ -175,9 +175,11 @@ TEST(CommandLine, WrongUsageSaysWhat) {
   EXPECT_THAT(Error({"a", "b", "--frobnicate"}), HasSubstr("--frobnicate"));
   EXPECT_THAT(Error({"a", "b", "-o"}), HasSubstr("-o"));
   EXPECT_EQ(Error({"a", "b", "-o", "policy"}),
-            "-o: policy: needs a value: must be auto, native, lirs or window");
-  EXPECT_EQ(Error({"a", "b", "-o", "policy=brand"}),
-            "-o: policy = brand: must be auto, native, lirs or window");
+            "-o: policy: needs a value: must be auto, native, lirs, brand, "
+            "window or static");
+  EXPECT_EQ(Error({"a", "b", "-o", "policy=reimu"}),
+            "-o: policy = reimu: must be auto, native, lirs, brand, window or "
+            "static");
   EXPECT_EQ(Error({"a", "b", "-o", "seeds=1"}),
             "-o: no such key: seeds; did you mean seed?");
   EXPECT_EQ(Error({"a", "b", "-o", "allow_othr"}),

@@ -157,7 +157,7 @@ TEST(EffectiveToml, ReadsBackAsTheSameConfiguration) {
     MountConfig mount;
     ViewConfig view;
     const std::pair<const char*, std::string> values[] = {
-        {"policy", word({"auto", "native", "lirs", "window"})},
+        {"policy", word({"auto", "native", "brand", "window"})},
         {"seed", absl::StrCat(random.Next())},
         {"epoch.start", absl::StrCat(random.Next() >> 1)},
         {"epoch.length", word({"all", "17"})},

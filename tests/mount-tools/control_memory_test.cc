@@ -66,6 +66,8 @@ TEST_F(ControlMemoryTest, GivesBackEveryKeyThatCanChange) {
            {"lirs.unit", "page"},
            {"lirs.page", "64KiB"},
            {"lirs.batch", "5"},
+           {"brand.chunk", "16"},
+           {"brand.binding", "location"},
            {"window.samples", "9"}}) {
     ASSERT_TRUE(SetOption(key, value, none, keys[1].wanted).ok()) << key;
   }
@@ -138,7 +140,7 @@ TEST_F(ControlMemoryTest, WhatIsDamagedIsDropped) {
     EXPECT_EQ(memory.config().state, "") << wrong;
     EXPECT_FALSE(exists()) << wrong;
   }
-  for (size_t length = 0; length < whole.size(); length += 50) {
+  for (size_t length = 0; length + 1 < whole.size(); ++length) {
     dir_.Write("control.toml", whole.substr(0, length));
     const ControlMemory memory = Open(TwoViews());
     EXPECT_EQ(memory.config().views[0].seed, Seed(0)) << length;

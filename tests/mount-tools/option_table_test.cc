@@ -51,8 +51,8 @@ TEST(OptionTable, RowsAreComplete) {
 TEST(OptionTable, DefaultTextIsTheDefault) {
   const MountConfig mount;
   const ViewConfig view;
-  const std::set<std::string> unset = {"groups", "state", "control.gid",
-                                       "path"};
+  const std::set<std::string> unset = {"groups",       "state",       "memory",
+                                       "brand.packed", "control.gid", "path"};
   for (const Option& option : Options()) {
     const std::string value = option.get(mount, view);
     if (unset.count(std::string(option.key)) != 0) {
@@ -66,16 +66,30 @@ TEST(OptionTable, DefaultTextIsTheDefault) {
 // get prints what set reads, for the default and for another value.
 TEST(OptionTable, ValuesRoundTrip) {
   const std::pair<const char*, const char*> samples[] = {
-      {"policy", "lirs"},       {"seed", "18446744073709551615"},
-      {"epoch.start", "41"},    {"epoch.advance", "manual"},
-      {"epoch.length", "1281"}, {"epoch.pad", "0"},
-      {"substitute", "tree"},   {"pair", "off"},
-      {"groups", "/etc/folds"}, {"epoch.double_open", "1500ms"},
-      {"layout", "ranked"},     {"state", "/var/lib/x"},
-      {"open", "unseen"},       {"lirs.unit", "page"},
-      {"lirs.page", "16MiB"},   {"lirs.batch", "12"},
-      {"window.samples", "1"},  {"wait", "0s"},
-      {"control.gid", "100"},   {"path", "train/a"}};
+      {"policy", "lirs"},
+      {"seed", "18446744073709551615"},
+      {"epoch.start", "41"},
+      {"epoch.advance", "manual"},
+      {"epoch.length", "1281"},
+      {"epoch.pad", "0"},
+      {"substitute", "tree"},
+      {"pair", "off"},
+      {"groups", "/etc/folds"},
+      {"epoch.double_open", "1500ms"},
+      {"layout", "ranked"},
+      {"state", "/var/lib/x"},
+      {"open", "unseen"},
+      {"lirs.unit", "page"},
+      {"lirs.page", "16MiB"},
+      {"lirs.batch", "12"},
+      {"window.samples", "1"},
+      {"wait", "0s"},
+      {"control.gid", "100"},
+      {"path", "train/a"},
+      {"memory", "320MiB"},
+      {"brand.chunk", "7"},
+      {"brand.binding", "location"},
+      {"brand.packed", "/p"}};
   EXPECT_EQ(std::size(samples), Options().size()) << "a key without a sample";
   for (const auto& [key, value] : samples) {
     MountConfig mount;
@@ -121,6 +135,9 @@ TEST(OptionTable, RangesAreThoseOfThePolicies) {
       EXPECT_EQ(Set("lirs.batch", text) == "ok",
                 policies_take(&PolicyOptions::lirs_batch, value))
           << value;
+      EXPECT_EQ(Set("brand.chunk", text) == "ok",
+                policies_take(&PolicyOptions::brand_chunk, value))
+          << value;
       EXPECT_EQ(Set("window.samples", text) == "ok",
                 policies_take(&PolicyOptions::window_samples, value))
           << value;
@@ -139,6 +156,10 @@ TEST(OptionTable, SetsTypedFields) {
   EXPECT_EQ(mount.wait, std::chrono::milliseconds(250));
   EXPECT_EQ(Set("wait", "2", &mount, &view), "ok");
   EXPECT_EQ(mount.wait, std::chrono::seconds(2));
+  EXPECT_EQ(Set("memory", "320MiB", &mount, &view), "ok");
+  EXPECT_EQ(mount.memory, uint64_t{320} << 20);
+  EXPECT_EQ(Set("memory", "2 GiB", &mount, &view), "ok");
+  EXPECT_EQ(mount.memory, uint64_t{2} << 30);
   EXPECT_EQ(Set("epoch.length", "all", &mount, &view), "ok");
   EXPECT_EQ(view.epoch_length, 0u);
   EXPECT_EQ(Set("path", "train/", &mount, &view), "ok");
@@ -148,13 +169,23 @@ TEST(OptionTable, SetsTypedFields) {
 }
 
 TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
-  EXPECT_EQ(Set("policy", "brand"),
-            "policy = brand: must be auto, native, lirs or window");
+  EXPECT_EQ(
+      Set("policy", "reimu"),
+      "policy = reimu: must be auto, native, lirs, brand, window or static");
   EXPECT_EQ(Set("seed", "-1"),
             "seed = -1: must be a whole number from 0 to "
             "18446744073709551615");
   EXPECT_EQ(Set("lirs.page", "3KiB"),
             "lirs.page = 3KiB: must be a power of two from 4KiB to 16MiB");
+  EXPECT_EQ(Set("memory", "1MiB"),
+            "memory = 1MiB: must be a size such as 320MiB, from 4MiB to "
+            "64TiB");
+  EXPECT_EQ(Set("brand.chunk", "0"),
+            "brand.chunk = 0: must be a number of files from 1 to 65536");
+  EXPECT_EQ(Set("brand.binding", "chunk"),
+            "brand.binding = chunk: must be group or location");
+  EXPECT_EQ(Set("brand.packed", "here"),
+            "brand.packed = here: must be the path of a directory");
   EXPECT_EQ(Set("pair", ""), "pair = : must be stem or off");
   EXPECT_EQ(Set("wait", "2h"),
             "wait = 2h: must be a time such as 500ms or 10s, at most 1h");
@@ -198,7 +229,7 @@ TEST(OptionTable, AnUnknownKeySuggestsTheNearest) {
   EXPECT_EQ(Set("epoch_start", "1"),
             "no such key: epoch_start; did you mean epoch.start?");
   EXPECT_EQ(Set("Seed", "1"), "no such key: Seed; did you mean seed?");
-  EXPECT_EQ(Set("brand.chunk", "64"), "no such key: brand.chunk");
+  EXPECT_EQ(Set("met.repeat", "64"), "no such key: met.repeat");
   EXPECT_EQ(Set("", "1"), "no such key: ");
 }
 

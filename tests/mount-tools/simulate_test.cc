@@ -136,7 +136,8 @@ TEST_F(TreeTest, ErrorsOfATree) {
 
 TEST(Simulate, WrongUsage) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
-      {{"brand"}, "policy = brand: must be auto, native, lirs or window"},
+      {{"reimu"},
+       "policy = reimu: must be auto, native, lirs, brand, window or static"},
       {{"auto"},
        "auto chooses by what a source is; name a policy, or a SOURCE"},
       {{"lirs", "lirs.page=3KiB"},

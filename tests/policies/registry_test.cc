@@ -34,7 +34,8 @@ TEST(RegistryTest, MakesEveryPolicyByItsName) {
 }
 
 TEST(RegistryTest, NamesInTheOrderOfTheHelp) {
-  EXPECT_THAT(PolicyNames(), ElementsAre("native", "lirs", "window"));
+  EXPECT_THAT(PolicyNames(),
+              ElementsAre("native", "lirs", "brand", "window", "static"));
 }
 
 TEST(RegistryTest, MatchesTheFactoryOfTheView) {
@@ -44,7 +45,8 @@ TEST(RegistryTest, MatchesTheFactoryOfTheView) {
 
 TEST(RegistryTest, AnUnknownNameListsTheKnownOnes) {
   EXPECT_THAT(Refusal("lrs", PolicyOptions()),
-              AllOf(HasSubstr("\"lrs\""), HasSubstr("native, lirs, window")));
+              AllOf(HasSubstr("\"lrs\""),
+                    HasSubstr("native, lirs, brand, window, static")));
   EXPECT_THAT(Refusal("", PolicyOptions()), HasSubstr("\"\""));
   EXPECT_THAT(Refusal("auto", PolicyOptions()), HasSubstr("\"auto\""));
   EXPECT_EQ(PolicyHelp("auto"), "");
@@ -101,11 +103,15 @@ TEST(RegistryTest, OnlyLirsByPageWantsBlocks) {
   EXPECT_EQ(made->block_bytes(), 65536u);
 }
 
-TEST(RegistryTest, OnlyNativeLeavesTheOrderToTheSource) {
+TEST(RegistryTest, WhoDecidesTheOrder) {
   for (absl::string_view name : PolicyNames()) {
     const auto made = *MakePolicy(name, PolicyOptions());
-    EXPECT_EQ(made->consumption(),
-              name == "native" ? Consumption::kSource : Consumption::kPlanned);
+    EXPECT_EQ(made->consumption(), name == "native" || name == "static"
+                                       ? Consumption::kSource
+                                   : name == "brand" ? Consumption::kReactive
+                                                     : Consumption::kPlanned)
+        << name;
+    EXPECT_EQ(made->keeps_first(), name == "static") << name;
   }
 }
 
