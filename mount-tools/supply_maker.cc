@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "core/io/device_probe.h"
 #include "core/io/make_reader.h"
 #include "core/io/physical.h"
@@ -49,28 +50,35 @@ absl::StatusOr<DeviceLayout> AddressesOf(const SourceDir& source,
   return DeviceAddresses(source, dataset.catalogue(), files, {});
 }
 
+bool Seeks(const DeviceProbe& probe) {
+  return probe.device == DatasetFacts::Device::kSeekBound;
+}
+
+struct ChunkNeeds {
+  absl::Span<const uint64_t> bytes;  // by sample
+  uint64_t memory_bytes = 0;         // of the pool
+  uint32_t files = 0;                // at most, of a chunk
+};
+
 // Where the order of reads does not matter chunks are composed at random,
 // which mixes best; on a disk that seeks, of what lies together.
-absl::StatusOr<PhysicalChunks> ChunksFor(const SourceDir& source,
+absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
+                                         const SourceDir& source,
                                          const Dataset& dataset,
-                                         const ViewConfig& config,
-                                         const BinderInput& input) {
-  ProbeOptions where;
-  where.root = dataset.root();
-  const DeviceProbe probe = ProbeDevice(source, dataset.catalogue(), where);
-  const auto files = static_cast<uint32_t>(config.policy_options.brand_chunk);
-  if (probe.device != DatasetFacts::Device::kSeekBound) {
-    return PhysicalChunks{
-        ComposeRandomChunks(dataset.grouping(), dataset.key(), files),
-        absl::StrCat("chunks of ", files, " files at random, because ",
-                     probe.line)};
+                                         ChunkNeeds needs) {
+  const Grouping& grouping = dataset.grouping();
+  PhysicalChunks chunks;
+  if (!Seeks(probe)) {
+    chunks.chunks = ComposeRandomChunks(grouping, dataset.key(), needs.files);
+    chunks.how = absl::StrCat("chunks of ", needs.files, " files at random");
+  } else {
+    ASSIGN_OR_RETURN(DeviceLayout layout, AddressesOf(source, dataset));
+    PhysicalChunkOptions options;
+    options.memory_bytes = needs.memory_bytes;
+    options.files_per_chunk = needs.files;
+    chunks =
+        ComposePhysicalChunks(grouping, layout.addresses, needs.bytes, options);
   }
-  ASSIGN_OR_RETURN(DeviceLayout layout, AddressesOf(source, dataset));
-  PhysicalChunkOptions options;
-  options.memory_bytes = input.memory_bytes;
-  options.files_per_chunk = files;
-  PhysicalChunks chunks = ComposePhysicalChunks(
-      dataset.grouping(), layout.addresses, input.bytes, options);
   chunks.how = absl::StrCat(chunks.how, ", because ", probe.line);
   return chunks;
 }
@@ -97,10 +105,12 @@ void SupplyFactory::Stop() {
   reader.reset();
 }
 
-FileReader* SupplyFactory::Reader() {
+FileReader* SupplyFactory::Reader(bool seeks) {
   MutexLock lock(mu_);
   if (reader_ == nullptr) {
-    reader_ = MakeFileReader(*parts_.source, FileReaderOptions{});
+    FileReaderOptions options;
+    options.batch_by_batch = seeks;
+    reader_ = MakeFileReader(*parts_.source, options);
   }
   return reader_.get();
 }
@@ -126,13 +136,21 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   input->bytes = Footprints(*dataset);
   input->dataset_key = dataset->key();
   input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+  ProbeOptions where;
+  where.root = dataset->root();
+  const DeviceProbe probe =
+      ProbeDevice(*parts_.source, dataset->catalogue(), where);
+  ChunkNeeds needs;
+  needs.bytes = input->bytes;
+  needs.memory_bytes = input->memory_bytes;
+  needs.files = static_cast<uint32_t>(config.policy_options.brand_chunk);
   ASSIGN_OR_RETURN(PhysicalChunks chunks,
-                   ChunksFor(*parts_.source, *dataset, config, *input));
+                   ChunksFor(probe, *parts_.source, *dataset, needs));
   input->chunks = std::move(chunks.chunks);
   parts.how = std::move(chunks.how);
   parts.binder = policy.MakeBinder(*input);
-  parts.source =
-      std::make_unique<FileSource>(dataset->shared_catalogue(), Reader());
+  parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
+                                              Reader(Seeks(probe)));
   parts.stall = parts_.stall;
   parts.input = std::move(input);
   parts.dataset = std::move(dataset);

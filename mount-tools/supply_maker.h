@@ -22,7 +22,7 @@ namespace shufflefs {
 uint64_t DefaultMemory();
 
 // Thread-safe. Owns the reader that all pools share; it is made when the first
-// pool needs it.
+// pool needs it, for the device that this one found.
 class SupplyFactory {
  public:
   struct Parts {
@@ -42,7 +42,7 @@ class SupplyFactory {
   absl::StatusOr<std::shared_ptr<Supply>> Make(
       const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
       const Policy& policy);
-  FileReader* Reader();
+  FileReader* Reader(bool seeks);
   uint64_t MemoryOfAView() const;
 
   // Constant after construction.

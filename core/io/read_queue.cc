@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/read_queue.h"
 
-#include <iterator>
 #include <utility>
 
 namespace shufflefs {
 
 void ReadQueue::Push(std::vector<FileRead> reads) {
-  queue_.insert(queue_.end(), std::make_move_iterator(reads.begin()),
-                std::make_move_iterator(reads.end()));
+  ++batches_;
+  for (FileRead& read : reads) {
+    queue_.push_back(Queued{std::move(read), batches_});
+  }
 }
 
 void ReadQueue::PushUrgent(FileRead read) {
@@ -25,9 +26,17 @@ bool ReadQueue::Ready() const {
 
 absl::optional<ReadQueue::Next> ReadQueue::Take() {
   if (!Ready()) return absl::nullopt;
-  std::deque<FileRead>& from = urgent_.empty() ? queue_ : urgent_;
-  Next next{std::move(from.front()), cancelled_, !urgent_.empty()};
-  from.pop_front();
+  Next next;
+  next.cancelled = cancelled_;
+  next.urgent = !urgent_.empty();
+  if (next.urgent) {
+    next.read = std::move(urgent_.front());
+    urgent_.pop_front();
+  } else {
+    next.read = std::move(queue_.front().read);
+    next.batch = queue_.front().batch;
+    queue_.pop_front();
+  }
   ++begun_;
   in_flight_ += next.read.length;
   return next;

@@ -30,6 +30,7 @@ class ReadQueue {
     FileRead read;
     bool cancelled = false;  // to be ended, not begun
     bool urgent = false;
+    uint64_t batch = 0;  // counts Pushes
   };
   // The next read, or nothing while none waits or the bounds are reached. A
   // read that does not fit is not overtaken by a smaller one behind it.
@@ -47,13 +48,18 @@ class ReadQueue {
  private:
   size_t waiting() const { return urgent_.size() + queue_.size(); }
   const FileRead& front() const {
-    return urgent_.empty() ? queue_.front() : urgent_.front();
+    return urgent_.empty() ? queue_.front().read : urgent_.front();
   }
 
   const size_t depth_;
   const uint64_t max_bytes_;
   std::deque<FileRead> urgent_;
-  std::deque<FileRead> queue_;
+  struct Queued {
+    FileRead read;
+    uint64_t batch;
+  };
+  std::deque<Queued> queue_;
+  uint64_t batches_ = 0;
   bool cancelled_ = false;
   size_t begun_ = 0;
   uint64_t in_flight_ = 0;  // bytes

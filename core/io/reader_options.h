@@ -18,6 +18,10 @@ struct FileReaderOptions {
   // Past the page cache by O_DIRECT. Where a file system refuses that, and
   // always if false: through it, dropping what the read brought in.
   bool direct = true;
+  // Of io_uring: the reads of one Submit begin when those of the one before
+  // have ended. For disks: with two places to read from at a time, the nearest
+  // next is often a file behind the head, and each costs a turn of the platter.
+  bool batch_by_batch = false;
   bool io_uring = true;  // false: as if it were refused
   // Most reads go into it, one run each: pinned for the kernel, as a whole and
   // at once, where that is allowed. Outlives the reader. Empty: none is.

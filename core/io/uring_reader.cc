@@ -37,6 +37,7 @@ struct UringReader::Slot {
   open_how how = {};
   int again = 0;
   uint64_t turn = 0;  // 0: it need not wait for one
+  bool had_turn = false;
 };
 
 absl::StatusOr<std::unique_ptr<UringReader>> UringReader::Make(
@@ -160,6 +161,7 @@ bool UringReader::Admit() {
     if (!next->urgent && !next->cancelled) {
       slot->turn = first_turn_ + turns_.size();
       turns_.emplace_back();
+      turns_.back().batch = next->batch;
     }
     const ReadJob::Step first =
         next->cancelled ? slot->job.Cancelled() : slot->job.Begin();
@@ -247,11 +249,18 @@ void UringReader::ReadInTurn(std::unique_ptr<Slot> slot) {
 
 void UringReader::TakeTurns() {
   while (!turns_.empty() && (turns_.front().over || turns_.front().ready)) {
-    std::unique_ptr<Slot> slot = std::move(turns_.front().ready);
+    Turn& front = turns_.front();
+    if (options_.batch_by_batch && front.batch != batch_ && reading_ > 0) {
+      return;
+    }
+    batch_ = front.batch;
+    std::unique_ptr<Slot> slot = std::move(front.ready);
     turns_.pop_front();
     ++first_turn_;
     if (slot == nullptr) continue;
     slot->turn = 0;
+    slot->had_turn = true;
+    ++reading_;
     QueueRead(std::move(slot));
   }
 }
@@ -293,6 +302,9 @@ void UringReader::QueueClose(UniqueFd fd) {
 void UringReader::End(std::unique_ptr<Slot> slot) {
   if (slot->turn != 0) {
     turns_[slot->turn - first_turn_].over = true;
+    TakeTurns();
+  } else if (slot->had_turn) {
+    --reading_;
     TakeTurns();
   }
   if (slot->job.fd() >= 0) QueueClose(slot->job.TakeFd());

@@ -86,11 +86,14 @@ class UringReader : public FileReader {
   // the order in which they were asked for: a disk reads files that lie one
   // behind the other in one go, but not backwards.
   struct Turn {
+    uint64_t batch = 0;
     std::unique_ptr<Slot> ready;
     bool over = false;  // ended without a read
   };
   std::deque<Turn> turns_;
   uint64_t first_turn_ = 1;  // the number of the first of turns_
+  uint64_t batch_ = 0;       // of which the last read began
+  size_t reading_ = 0;       // reads that had a turn and have not ended
 
   mutable Mutex mu_;
   CondVar answered_;  // started_ or registered_ was set
