@@ -13,7 +13,8 @@ namespace shufflefs {
 
 // By io_uring, or by threads where that is refused (by the kernel, a sandbox or
 // the options) or lacks a call that is needed; one line of the log says why.
-// `source` outlives the reader.
+// `source` outlives the reader. It has threads: make it after the process
+// became a daemon.
 std::unique_ptr<FileReader> MakeFileReader(const SourceDir& source,
                                            const FileReaderOptions& options);
 

@@ -32,6 +32,15 @@ absl::Status CheckCalls(io_uring* ring) {
   return status;
 }
 
+// A sandbox may let a ring be made and refuse to enter it.
+absl::Status CheckEnter(io_uring* ring) {
+  io_uring_prep_nop(io_uring_get_sqe(ring));
+  const int submitted = io_uring_submit_and_wait(ring, 1);
+  if (submitted < 0) return ErrnoStatus(-submitted, "io_uring_enter");
+  io_uring_cq_advance(ring, 1);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Uring>> Uring::Make(unsigned entries,
@@ -56,7 +65,8 @@ absl::Status Uring::SetUp(unsigned entries, unsigned workers) {
   // 5.15 it stays so.
   unsigned most[2] = {workers, 0};
   io_uring_register_iowq_max_workers(&ring_, most);
-  return CheckCalls(&ring_);
+  RETURN_IF_ERROR(CheckCalls(&ring_));
+  return CheckEnter(&ring_);
 }
 
 Uring::~Uring() {

@@ -68,6 +68,8 @@ TEST(MakeReaderDeathTest, ReadsByThreadsWhereASandboxRefusesIoUring) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(ReadRefused(SYS_io_uring_setup), ::testing::ExitedWithCode(0),
               "^shufflefs: info: no io_uring .*io_uring_setup.*8 threads\n$");
+  EXPECT_EXIT(ReadRefused(SYS_io_uring_enter), ::testing::ExitedWithCode(0),
+              "^shufflefs: info: no io_uring .*io_uring_enter.*8 threads\n$");
   EXPECT_EXIT(ReadRefused(SYS_openat2), ::testing::ExitedWithCode(0),
               "^shufflefs: info: no io_uring .*openat2.*8 threads\n$");
 }
