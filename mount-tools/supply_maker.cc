@@ -12,6 +12,8 @@
 #include "core/io/make_reader.h"
 #include "core/io/physical.h"
 #include "core/machine_memory.h"
+#include "core/pack/pack_index.h"
+#include "core/pack/packed_source.h"
 #include "core/status.h"
 #include "core/supply/arena.h"
 #include "core/supply/chunk_map.h"
@@ -83,7 +85,41 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
   return chunks;
 }
 
+// By chunk of a pack: the samples whose first file it holds, as they lie in it.
+absl::StatusOr<ChunkList> ChunksOfPack(const PackIndex& index,
+                                       const Grouping& grouping) {
+  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
+    const EntryId file = grouping.first_member(SampleId(s));
+    if (!index.Find(file)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("brand.packed: the pack does not have ",
+                       index.catalogue().path(file)));
+    }
+  }
+  ChunkList chunks;
+  for (uint32_t chunk = 0; chunk < index.chunk_count(); ++chunk) {
+    std::vector<uint32_t> samples;
+    for (const EntryId file : index.files(chunk)) {
+      const absl::optional<Grouping::Place> place = grouping.place(file);
+      if (!place || place->column != 0) continue;
+      samples.push_back(static_cast<uint32_t>(grouping.sample(file).value()));
+    }
+    if (!samples.empty()) chunks.push_back(std::move(samples));
+  }
+  return chunks;
+}
+
 }  // namespace
+
+// A pack that pools read from.
+struct SupplyFactory::Pack {
+  SourceDir dir;
+  std::unique_ptr<FileReader> reader;
+};
+
+SupplyFactory::SupplyFactory(const Parts& parts) : parts_(parts) {}
+
+SupplyFactory::~SupplyFactory() = default;
 
 uint64_t DefaultMemory() {
   return std::min(MachineMemoryBytes() / 4, kMostByDefault);
@@ -98,11 +134,13 @@ SupplyMaker SupplyFactory::maker() {
 
 void SupplyFactory::Stop() {
   std::unique_ptr<FileReader> reader;
+  std::vector<std::unique_ptr<Pack>> packs;
   {
     MutexLock lock(mu_);
     reader = std::move(reader_);
+    packs.swap(packs_);
   }
-  reader.reset();
+  // They go without the lock: what they answer may ask for more.
 }
 
 FileReader* SupplyFactory::Reader(bool seeks) {
@@ -121,6 +159,45 @@ uint64_t SupplyFactory::MemoryOfAView() const {
   return memory / std::max<size_t>(parts_.config->views.size(), 1);
 }
 
+absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
+                                      const Dataset& dataset,
+                                      Supply::Parts& parts,
+                                      BinderInput& input) {
+  ProbeOptions where;
+  where.root = dataset.root();
+  const DeviceProbe probe =
+      ProbeDevice(*parts_.source, dataset.catalogue(), where);
+  ChunkNeeds needs;
+  needs.bytes = input.bytes;
+  needs.memory_bytes = input.memory_bytes;
+  needs.files = static_cast<uint32_t>(config.policy_options.brand_chunk);
+  ASSIGN_OR_RETURN(PhysicalChunks chunks,
+                   ChunksFor(probe, *parts_.source, dataset, needs));
+  input.chunks = std::move(chunks.chunks);
+  parts.how = std::move(chunks.how);
+  parts.source = std::make_unique<FileSource>(dataset.shared_catalogue(),
+                                              Reader(Seeks(probe)));
+  return absl::OkStatus();
+}
+
+absl::Status SupplyFactory::TakePack(const ViewConfig& config,
+                                     const Dataset& dataset,
+                                     Supply::Parts& parts, BinderInput& input) {
+  const std::string& path = config.policy_options.brand_packed;
+  absl::StatusOr<SourceDir> dir = SourceDir::At(path);
+  if (!dir.ok()) return Annotate(dir.status(), "brand.packed");
+  auto pack = std::make_unique<Pack>(Pack{*std::move(dir), nullptr});
+  ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,
+                   PackIndex::Open(pack->dir, dataset.shared_catalogue()));
+  ASSIGN_OR_RETURN(input.chunks, ChunksOfPack(*index, dataset.grouping()));
+  parts.how = absl::StrCat(index->chunk_count(), " chunks of the pack ", path);
+  pack->reader = MakeFileReader(pack->dir, FileReaderOptions{});
+  ASSIGN_OR_RETURN(parts.source, PackedSource::Make(index, pack->reader.get()));
+  MutexLock lock(mu_);
+  packs_.push_back(std::move(pack));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy) {
@@ -136,21 +213,10 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   input->bytes = Footprints(*dataset);
   input->dataset_key = dataset->key();
   input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
-  ProbeOptions where;
-  where.root = dataset->root();
-  const DeviceProbe probe =
-      ProbeDevice(*parts_.source, dataset->catalogue(), where);
-  ChunkNeeds needs;
-  needs.bytes = input->bytes;
-  needs.memory_bytes = input->memory_bytes;
-  needs.files = static_cast<uint32_t>(config.policy_options.brand_chunk);
-  ASSIGN_OR_RETURN(PhysicalChunks chunks,
-                   ChunksFor(probe, *parts_.source, *dataset, needs));
-  input->chunks = std::move(chunks.chunks);
-  parts.how = std::move(chunks.how);
+  RETURN_IF_ERROR(config.policy_options.brand_packed.empty()
+                      ? TakeFiles(config, *dataset, parts, *input)
+                      : TakePack(config, *dataset, parts, *input));
   parts.binder = policy.MakeBinder(*input);
-  parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                              Reader(Seeks(probe)));
   parts.stall = parts_.stall;
   parts.input = std::move(input);
   parts.dataset = std::move(dataset);

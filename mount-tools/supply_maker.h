@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "core/config.h"
@@ -21,7 +22,8 @@ namespace shufflefs {
 // the control group has, at most 4 GiB.
 uint64_t DefaultMemory();
 
-// Thread-safe. Owns the reader that all pools share; it is made when the first
+// Thread-safe. Owns the readers: one of the source that all pools share, and
+// one of each pack; it is made when the first
 // pool needs it, for the device that this one found.
 class SupplyFactory {
  public:
@@ -30,7 +32,8 @@ class SupplyFactory {
     const SourceDir* source = nullptr;
     StallClock* stall = nullptr;
   };
-  explicit SupplyFactory(const Parts& parts) : parts_(parts) {}
+  explicit SupplyFactory(const Parts& parts);
+  ~SupplyFactory();
 
   // Outlived by the factory.
   SupplyMaker maker();
@@ -42,6 +45,11 @@ class SupplyFactory {
   absl::StatusOr<std::shared_ptr<Supply>> Make(
       const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
       const Policy& policy);
+  // Fill in where samples come from, and in which chunks.
+  absl::Status TakeFiles(const ViewConfig& config, const Dataset& dataset,
+                         Supply::Parts& parts, BinderInput& input);
+  absl::Status TakePack(const ViewConfig& config, const Dataset& dataset,
+                        Supply::Parts& parts, BinderInput& input);
   FileReader* Reader(bool seeks);
   uint64_t MemoryOfAView() const;
 
@@ -50,6 +58,8 @@ class SupplyFactory {
 
   Mutex mu_;
   std::unique_ptr<FileReader> reader_ ABSL_GUARDED_BY(mu_);
+  struct Pack;
+  std::vector<std::unique_ptr<Pack>> packs_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs
