@@ -2,7 +2,9 @@
 #include "mount-tools/ctl/pack_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "absl/types/optional.h"
 #include "core/config.h"
 #include "core/dataset.h"
+#include "core/io/device_probe.h"
 #include "core/pack/pack_chunks.h"
 #include "core/pack/pack_writer.h"
 #include "core/random.h"
@@ -20,18 +23,30 @@
 #include "mount-tools/ctl/pack_text.h"
 #include "mount-tools/ctl/scan_source.h"
 #include "mount-tools/paths.h"
+#include "mount-tools/supply_maker.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr char kClearLine[] = "\r\x1b[K";
+constexpr char kAuto[] = "auto";
 
 absl::StatusOr<uint64_t> AtLeast(absl::string_view option, uint64_t min,
                                  const absl::optional<uint64_t>& value,
                                  absl::string_view what) {
   if (value && *value >= min) return *value;
   return absl::InvalidArgumentError(absl::StrCat(option, ": must be ", what));
+}
+
+// On a device that seeks a pass costs about a seek a file unless it holds a
+// good part of the dataset; elsewhere more memory only costs time to fill.
+uint64_t MemoryFor(const ScannedSource& scanned) {
+  const uint64_t least = PackOptions().memory_bytes;
+  const DeviceProbe probe =
+      ProbeDevice(scanned.source, *scanned.catalogue, ProbeOptions());
+  if (probe.device != DatasetFacts::Device::kSeekBound) return least;
+  return std::max(least, DefaultMemory());
 }
 
 using Seconds = std::chrono::duration<double>;
@@ -70,7 +85,7 @@ class PackCommand : public Command {
     app.add_option("--seed", seed_, "of which files lie together (default: 0)")
         ->type_name("N");
     app.add_option("--memory", memory_,
-                   "that is filled before it is written (default: 256MiB)")
+                   "that is filled before it is written (default: auto)")
         ->type_name("SIZE");
     app.add_flag("--restart", restart_,
                  "remove the pack that DEST holds, and begin anew");
@@ -86,7 +101,7 @@ class PackCommand : public Command {
   std::string destination_;
   std::string chunk_ = "64";
   std::string seed_ = "0";
-  std::string memory_ = "256MiB";
+  std::string memory_ = kAuto;
   bool restart_ = false;
   bool json_ = false;
 };
@@ -107,8 +122,11 @@ absl::StatusOr<PackComposition> PackCommand::Compose(
     return absl::FailedPreconditionError(
         absl::StrCat(scanned.path, ": there are no samples outside of splits"));
   }
+  // Seed 0 gives the chunks that a view composes for itself.
   const uint64_t key =
-      SubKey(RandomKey(dataset->key()), composition.seed).value();
+      composition.seed == 0
+          ? dataset->key()
+          : SubKey(RandomKey(dataset->key()), composition.seed).value();
   const auto files_per_chunk = static_cast<uint32_t>(std::min<uint64_t>(
       composition.chunk_size, std::numeric_limits<uint32_t>::max()));
   composition.chunks = FilesOfChunks(
@@ -120,15 +138,19 @@ absl::Status PackCommand::Run(const CommandContext& context) {
   const auto begin = std::chrono::steady_clock::now();
   PackOptions options;
   options.restart = restart_;
-  ASSIGN_OR_RETURN(
-      options.memory_bytes,
-      AtLeast("--memory", kLeastPackMemory, ParseBytes(memory_),
-              absl::StrCat("at least ", FormatBytes(kLeastPackMemory))));
+  if (memory_ != kAuto) {
+    ASSIGN_OR_RETURN(
+        options.memory_bytes,
+        AtLeast("--memory", kLeastPackMemory, ParseBytes(memory_),
+                absl::StrCat("at least ", FormatBytes(kLeastPackMemory))));
+  }
   PackReport report;
   report.destination = AbsolutePath(destination_, context.cwd);
   ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
   report.source = scanned.path;
   ASSIGN_OR_RETURN(const PackComposition composition, Compose(scanned));
+  if (memory_ == kAuto) options.memory_bytes = MemoryFor(scanned);
+  report.memory_bytes = options.memory_bytes;
   if (context.err_terminal) options.progress = ProgressOn(*context.err);
   absl::StatusOr<PackResult> result =
       WritePack(scanned.source, *scanned.catalogue, composition,

@@ -116,6 +116,7 @@ std::string PackJson(const PackReport& report) {
   json["disk_bytes"] = result.disk_bytes;
   json["resumed_chunks"] = result.resumed_chunks;
   json["was_complete"] = result.was_complete;
+  json["memory_bytes"] = report.memory_bytes;
   json["seconds"] = report.seconds;
   json["bytes_per_second"] =
       Rate(static_cast<double>(result.written_bytes), report.seconds);

@@ -15,6 +15,7 @@ struct PackReport {
   std::string destination;
   PackResult result;
   uint64_t unpacked_files = 0;  // of the source, that no view moves
+  uint64_t memory_bytes = 0;    // that a pass filled, at most
   double seconds = 0;           // from the start of the command
 };
 

@@ -140,6 +140,11 @@ TEST_F(PackCommandTest, JsonForPrograms) {
   EXPECT_EQ(json["was_complete"], false);
   EXPECT_GT(json["seconds"], 0.0);
   EXPECT_GT(json["bytes_per_second"], 0);
+  EXPECT_GE(json["memory_bytes"], 256 << 20);
+  EXPECT_EQ(nlohmann::json::parse(
+                Pack({source_.path(), "q", "--json", "--memory", "5MiB"})
+                    .out)["memory_bytes"],
+            5 << 20);
 }
 
 TEST_F(PackCommandTest, ProgressIsDrawnOnATerminalAlone) {
