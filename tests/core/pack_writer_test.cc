@@ -63,7 +63,7 @@ void ExpectPackOf(const PackedTree& packed) {
 }
 
 TEST(PackWriter, RandomTreesArePackedByteForByte) {
-  for (uint64_t seed = 0; seed < 10; ++seed) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng{RandomKey(seed)};
     PackedTree packed(rng, 1 + static_cast<int>(rng.Bounded(60)),
@@ -123,7 +123,7 @@ void KillARun(const PackedTree& packed, const PackOptions& options,
 }
 
 TEST(PackWriter, ARunThatWasKilledAnywhereIsGoneOnWith) {
-  for (uint64_t seed = 0; seed < 8; ++seed) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng{RandomKey(seed)};
     PackedTree packed(rng, 40, 4);

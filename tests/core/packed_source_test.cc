@@ -29,7 +29,7 @@ using testing_support::TreeOf;
 class PackedSourceTest : public PackedSourceFixture {};
 
 TEST_F(PackedSourceTest, RandomTreesAreReadByteForByte) {
-  for (uint64_t seed = 0; seed < 8; ++seed) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng{RandomKey(seed)};
     Open(std::make_unique<PackedTree>(rng, 50, 1 + rng.Bounded(20)));
@@ -71,7 +71,7 @@ TEST_F(PackedSourceTest, RandomTreesAreReadByteForByte) {
 TEST_F(PackedSourceTest, EveryChangedByteIsDetected) {
   Open(11, 40, 10);
   Rng rng{RandomKey(11)};
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 25; ++i) {
     const uint32_t chunk = rng.Bounded(index_->chunk_count());
     const uint64_t at = rng.Bounded(index_->chunk_attributes(chunk).size);
     SCOPED_TRACE(testing::Message()
