@@ -4,6 +4,7 @@
 #include "core/supply/binder.h"
 #include "policies/basic_orders.h"
 #include "policies/group_binder.h"
+#include "policies/location_binder.h"
 
 namespace shufflefs {
 
@@ -23,6 +24,9 @@ std::unique_ptr<const Order> BrandPolicy::MakeListing(const Stratum& stratum,
 
 std::unique_ptr<Binder> BrandPolicy::MakeBinder(
     const BinderInput& input) const {
+  if (options_.brand_binding == PolicyOptions::Binding::kLocation) {
+    return std::make_unique<LocationBinder>(input);
+  }
   return std::make_unique<GroupBinder>(input);
 }
 

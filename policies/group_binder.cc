@@ -121,6 +121,9 @@ std::vector<SampleId> GroupBinder::Begin(Load load) {
     Changed(Id(sample));
   }
   ++counts_.chunk_loads;
+  counts_.loaded += load.samples.size();
+  counts_.chunk_samples +=
+      input_.chunks[chunk_of_[Id(load.samples.front())]].size();
   return std::move(load.samples);
 }
 

@@ -54,6 +54,7 @@ class SampleTable {
   // A random one, from memory if there is any. REQUIRES: ready(group) > 0.
   uint32_t Draw(uint32_t group, Rng* rng) const;
 
+  bool in_memory(uint32_t sample) const { return place(sample) == kHere; }
   // In memory or on its way.
   bool held(uint32_t sample) const { return place(sample) != kOut; }
   // This epoch needs nothing more of it: it is bound, and was consumed, is

@@ -39,6 +39,10 @@ struct BinderCounts {
   uint64_t hits = 0;    // bound to a sample that was in memory or on its way
   uint64_t misses = 0;  // bound to one that was not
   uint64_t chunk_loads = 0;
+  // The fill rate: of the samples of the chunks that were loaded, those that
+  // were wanted and fitted.
+  uint64_t loaded = 0;
+  uint64_t chunk_samples = 0;
 };
 
 // Not thread-safe: the view's lock guards it.

@@ -74,6 +74,9 @@ class CheckedBinder {
   uint32_t name_of(uint32_t sample) const { return name_of_[sample]; }
   bool held(uint32_t s) const { return coming_.count(s) + here_.count(s) > 0; }
   bool alone(uint32_t sample) const { return alone_[sample]; }
+  uint32_t GroupOf(uint32_t sample) const {
+    return input_.grouping->group_of(SampleId(sample)).value();
+  }
 
   void BeginEpoch(Epoch epoch, const std::vector<CarriedPair>& bound) {
     // What was bound and not read leaves first.
@@ -158,10 +161,6 @@ class CheckedBinder {
   static constexpr uint32_t kNone = 0xFFFFFFFF;
 
  private:
-  uint32_t GroupOf(uint32_t sample) const {
-    return input_.grouping->group_of(SampleId(sample)).value();
-  }
-
   std::vector<uint32_t> Begin(const std::vector<SampleId>& samples,
                               uint64_t room, bool ahead) {
     std::vector<uint32_t> ids;

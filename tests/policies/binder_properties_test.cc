@@ -99,6 +99,16 @@ class Life {
       if (sample == CheckedBinder::kNone || rng_.Bounded(10) >= share) continue;
       pairs.push_back({name, sample});
     }
+    // Another binder, one with more memory say, may have made them: any pairs
+    // of a group.
+    if (rng_.Bounded(2) == 0) return pairs;
+    for (size_t i = 1; i < pairs.size(); ++i) {
+      CarriedPair& other = pairs[rng_.Bounded(i)];
+      if (binder_.GroupOf(static_cast<uint32_t>(pairs[i].name)) ==
+          binder_.GroupOf(static_cast<uint32_t>(other.name))) {
+        std::swap(pairs[i].sample, other.sample);
+      }
+    }
     return pairs;
   }
 
@@ -156,10 +166,11 @@ TEST_P(BinderProperties, HoldWhateverTheInterleaving) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Brand, BinderProperties,
-                         ::testing::Values(Case{
-                             "group", PolicyOptions::Binding::kGroup}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Brand, BinderProperties,
+    ::testing::Values(Case{"group", PolicyOptions::Binding::kGroup},
+                      Case{"location", PolicyOptions::Binding::kLocation}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace shufflefs
