@@ -14,6 +14,7 @@
 #include "core/machine_memory.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/packed_source.h"
+#include "core/scan.h"
 #include "core/status.h"
 #include "core/supply/arena.h"
 #include "core/supply/chunk_map.h"
@@ -54,6 +55,12 @@ absl::StatusOr<DeviceLayout> AddressesOf(const SourceDir& source,
 
 bool Seeks(const DeviceProbe& probe) {
   return probe.device == DatasetFacts::Device::kSeekBound;
+}
+
+FileReaderOptions ReaderOptionsFor(const DeviceProbe& probe) {
+  FileReaderOptions options;
+  options.batch_by_batch = Seeks(probe);
+  return options;
 }
 
 struct ChunkNeeds {
@@ -143,13 +150,9 @@ void SupplyFactory::Stop() {
   // They go without the lock: what they answer may ask for more.
 }
 
-FileReader* SupplyFactory::Reader(bool seeks) {
+FileReader* SupplyFactory::Reader(const FileReaderOptions& options) {
   MutexLock lock(mu_);
-  if (reader_ == nullptr) {
-    FileReaderOptions options;
-    options.batch_by_batch = seeks;
-    reader_ = MakeFileReader(*parts_.source, options);
-  }
+  if (reader_ == nullptr) reader_ = MakeFileReader(*parts_.source, options);
   return reader_.get();
 }
 
@@ -176,7 +179,7 @@ absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
   input.chunks = std::move(chunks.chunks);
   parts.how = std::move(chunks.how);
   parts.source = std::make_unique<FileSource>(dataset.shared_catalogue(),
-                                              Reader(Seeks(probe)));
+                                              Reader(ReaderOptionsFor(probe)));
   return absl::OkStatus();
 }
 
@@ -190,8 +193,12 @@ absl::Status SupplyFactory::TakePack(const ViewConfig& config,
   ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,
                    PackIndex::Open(pack->dir, dataset.shared_catalogue()));
   ASSIGN_OR_RETURN(input.chunks, ChunksOfPack(*index, dataset.grouping()));
-  parts.how = absl::StrCat(index->chunk_count(), " chunks of the pack ", path);
-  pack->reader = MakeFileReader(pack->dir, FileReaderOptions{});
+  // What is in its directory serves to measure the device.
+  ASSIGN_OR_RETURN(Catalogue files, Scan(pack->dir, ScanOptions{}));
+  const DeviceProbe probe = ProbeDevice(pack->dir, files, ProbeOptions{});
+  parts.how = absl::StrCat(index->chunk_count(), " chunks of the pack ", path,
+                           ", on ", probe.line);
+  pack->reader = MakeFileReader(pack->dir, ReaderOptionsFor(probe));
   ASSIGN_OR_RETURN(parts.source, PackedSource::Make(index, pack->reader.get()));
   MutexLock lock(mu_);
   packs_.push_back(std::move(pack));

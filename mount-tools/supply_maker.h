@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "core/config.h"
 #include "core/io/file_reader.h"
+#include "core/io/reader_options.h"
 #include "core/io/source_dir.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
@@ -50,7 +51,7 @@ class SupplyFactory {
                          Supply::Parts& parts, BinderInput& input);
   absl::Status TakePack(const ViewConfig& config, const Dataset& dataset,
                         Supply::Parts& parts, BinderInput& input);
-  FileReader* Reader(bool seeks);
+  FileReader* Reader(const FileReaderOptions& options);
   uint64_t MemoryOfAView() const;
 
   // Constant after construction.
