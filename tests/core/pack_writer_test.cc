@@ -165,6 +165,11 @@ TEST(PackWriter, GoesOnBehindWhatWasRecorded) {
   const size_t recorded = ParseJournal(part)->finished.size();
   ASSERT_GT(recorded, 0u);
   ASSERT_LT(recorded, packed.composition.chunks.size());
+  size_t finished = 0;
+  for (const auto& [name, bytes] : Contents(packed.dest())) {
+    finished += ParsePackChunkName(name).has_value() ? 1 : 0;
+  }
+  EXPECT_EQ(recorded, finished);
   Spill(packed.dest() + "/manifest.part", part + "torn record");
   Spill(packed.dest() + "/chunk-000009.pack", "not recorded");
   Spill(packed.dest() + "/chunk-000009.pack.tmp", "half");

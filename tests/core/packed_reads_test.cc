@@ -81,6 +81,26 @@ TEST_F(PackedReadsTest, ManyAreUnderWayButNeverMoreThanTheStagingMemory) {
   EXPECT_GT(reader.most_in_flight, PackedSource::kStagingBytes * 3 / 4);
 }
 
+// Also where less memory is free than it needs, and enough for others.
+TEST_F(PackedReadsTest, NothingOvertakesWhatIsUrgent) {
+  constexpr uint64_t kHalf = 512 << 10;
+  Open(TreeOf({14 * kHalf, kHalf, kHalf, 4096, 2 * kHalf}));
+  HeldReader reader(*dir_);
+  const auto source = SourceOver(&reader);
+  const std::vector<EntryId> files = FilesIn(0);
+  for (size_t i = 0; i < 4; ++i) Fetch(*source, {files[i]});
+  ASSERT_EQ(reader.held.size(), 9u);  // all of the memory
+  source->FetchNow(Ask(files[4]).Piece());
+  reader.Complete(7);
+  EXPECT_EQ(reader.held.size(), 8u);
+  reader.Complete(7);
+  ASSERT_EQ(reader.held.size(), 8u);
+  EXPECT_EQ(reader.held.back().offset, 16 * kHalf + 4096);
+  EXPECT_EQ(reader.urgent.size(), 1u);
+  reader.CompleteAll();
+  ExpectAllRight();
+}
+
 // A bad place on the device costs the one file that lies there.
 TEST_F(PackedReadsTest, AReadThatFailsIsDoneAgainForEachOfItsFiles) {
   Open(TreeOf({100000, 100000, 100000}));
