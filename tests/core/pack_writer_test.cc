@@ -149,14 +149,15 @@ TEST(PackWriter, ARunThatWasKilledAnywhereIsGoneOnWith) {
 // name but not recorded, one half written, the record torn.
 TEST(PackWriter, GoesOnBehindWhatWasRecorded) {
   Rng rng{RandomKey(3)};
-  PackedTree packed(rng, 40, 4);
+  PackedTree packed(rng, 80, 4);
   std::stop_source stop;
   PackOptions options;
   options.memory_bytes = kSmallMemory;
   options.stop = stop.get_token();
   options.progress_every = {};
   options.progress = [&](const PackProgress& now) {
-    if (now.written > packed.catalogue->total_bytes() / 2) stop.request_stop();
+    if (now.written > packed.catalogue->total_bytes() / 4 * 3)
+      stop.request_stop();
   };
   absl::StatusOr<PackResult> ended = packed.Pack(options);
   ASSERT_EQ(ended.status().code(), absl::StatusCode::kCancelled);
@@ -171,8 +172,8 @@ TEST(PackWriter, GoesOnBehindWhatWasRecorded) {
   }
   EXPECT_EQ(recorded, finished);
   Spill(packed.dest() + "/manifest.part", part + "torn record");
-  Spill(packed.dest() + "/chunk-000009.pack", "not recorded");
-  Spill(packed.dest() + "/chunk-000009.pack.tmp", "half");
+  Spill(packed.dest() + "/chunk-000019.pack", "not recorded");
+  Spill(packed.dest() + "/chunk-000019.pack.tmp", "half");
   const uint32_t first = ParseJournal(part)->finished[0].chunk;
   fs::remove(packed.dest() + "/" + PackChunkName(first));
   const absl::StatusOr<PackResult> result = packed.Pack();
