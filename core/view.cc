@@ -109,11 +109,12 @@ View::Found View::Lookup(EntryId name) {
 
 std::shared_ptr<Supply> View::SupplyOf(EntryId file) const {
   MutexLock lock(mu_);
-  if (binding_->supply() == nullptr ||
-      !setup_->dataset->grouping().place(file)) {
+  const std::shared_ptr<Supply>& supply =
+      setup_->policy->keeps_first() ? setup_->supply : binding_->supply();
+  if (supply == nullptr || !setup_->dataset->grouping().place(file)) {
     return nullptr;
   }
-  return binding_->supply();
+  return supply;
 }
 
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
@@ -243,7 +244,7 @@ void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
                 absl::Span<const CarriedPair> bound) {
   auto plan = std::make_shared<const Plan>(setup_->dataset, setup_->policy,
                                            setup_->config.seed, epoch);
-  if (setup_->supply == nullptr || identity) {
+  if (!setup_->binds_on_demand() || identity) {
     binding_ = std::make_shared<const Binding>(std::move(plan),
                                                std::move(carried), identity);
     return;
@@ -315,7 +316,7 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
       prepared.setup,
       MakeViewSetup(request.config, now->dataset->shared_catalogue(), tools_,
                     now.get()));
-  if (prepared.setup->supply != nullptr && !sees_opens_) {
+  if (prepared.setup->binds_on_demand() && !sees_opens_) {
     return absl::InvalidArgumentError(
         absl::StrCat("policy = ", prepared.setup->policy->name(),
                      " needs to see opens: mount with -o open=seen"));

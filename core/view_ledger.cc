@@ -96,7 +96,7 @@ bool View::Resume(LedgerState& last) {
       absl::string_view(then.policy) != policy ||
       then.options_hash != OptionsHash(setup_->config) ||
       then.substitute != setup_->config.substitute ||
-      then.reactive != (setup_->supply != nullptr && !then.identity)) {
+      then.reactive != (setup_->binds_on_demand() && !then.identity)) {
     return false;
   }
   absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);

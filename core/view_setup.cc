@@ -53,8 +53,9 @@ void Take(ResolvedPolicy resolved, ViewSetup& setup) {
 
 absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
-  if (setup.policy->consumption() != Consumption::kReactive ||
-      !setup.rebinds() || !tools.supply) {
+  const bool reactive =
+      setup.policy->consumption() == Consumption::kReactive && setup.rebinds();
+  if (!tools.supply || !(reactive || setup.policy->keeps_first())) {
     return absl::OkStatus();
   }
   if (reuse != nullptr && reuse->supply != nullptr &&

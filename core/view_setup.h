@@ -51,9 +51,11 @@ struct ViewSetup {
   std::shared_ptr<const Policy> policy;
   std::string why;
   std::string device;  // what is known of it, "" when nobody asked
-  // Not null where names are bound as they are asked for.
+  // Not null where names are bound as they are asked for, or memory keeps what
+  // was read.
   std::shared_ptr<Supply> supply;
 
+  bool binds_on_demand() const { return supply != nullptr && rebinds(); }
   // Whether what a name shows depends on the epoch.
   bool rebinds() const {
     return dataset->moves() && config.layout == Layout::kTree &&

@@ -111,7 +111,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   AddEpoch(epoch, json);
   AddTraffic(parts, json);
   if (setup->supply != nullptr) AddSupply(setup->supply->status(), json);
-  json["reproducible"] = setup->supply == nullptr;
+  json["reproducible"] = !setup->binds_on_demand();
   const std::string mixing = view.Mixing();
   json["mixing"] = nullptr;
   if (!mixing.empty()) json["mixing"] = Utf8(mixing);

@@ -95,9 +95,9 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     }
     const bool wants_opens =
         (*setup)->rebinds() &&
-        (config.epoch_advance == Advance::kAuto || (*setup)->supply != nullptr);
+        (config.epoch_advance == Advance::kAuto || (*setup)->binds_on_demand());
     sees_opens |= wants_opens && parts.config->open == OpenMode::kAuto;
-    if ((*setup)->supply != nullptr && !sees_opens) {
+    if ((*setup)->binds_on_demand() && !sees_opens) {
       return absl::InvalidArgumentError(
           absl::StrCat("policy = ", (*setup)->policy->name(),
                        " needs to see opens: leave out -o open=unseen"));

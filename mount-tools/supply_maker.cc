@@ -220,9 +220,15 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   input->bytes = Footprints(*dataset);
   input->dataset_key = dataset->key();
   input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
-  RETURN_IF_ERROR(config.policy_options.brand_packed.empty()
-                      ? TakeFiles(config, *dataset, parts, *input)
-                      : TakePack(config, *dataset, parts, *input));
+  if (policy.keeps_first()) {
+    parts.how = "what is read first stays";
+    parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
+                                                Reader(FileReaderOptions{}));
+  } else if (config.policy_options.brand_packed.empty()) {
+    RETURN_IF_ERROR(TakeFiles(config, *dataset, parts, *input));
+  } else {
+    RETURN_IF_ERROR(TakePack(config, *dataset, parts, *input));
+  }
   parts.binder = policy.MakeBinder(*input);
   parts.stall = parts_.stall;
   parts.input = std::move(input);

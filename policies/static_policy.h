@@ -13,6 +13,9 @@
 #ifndef SHUFFLEFS_POLICIES_STATIC_POLICY_H_
 #define SHUFFLEFS_POLICIES_STATIC_POLICY_H_
 
+#include <memory>
+
+#include "policies/keep_binder.h"
 #include "policies/native.h"
 
 namespace shufflefs {
@@ -21,6 +24,9 @@ class StaticPolicy : public NativePolicy {
  public:
   absl::string_view name() const override { return "static"; }
   bool keeps_first() const override { return true; }
+  std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override {
+    return std::make_unique<KeepBinder>(input);
+  }
 };
 
 }  // namespace shufflefs

@@ -6,6 +6,7 @@ import concurrent.futures
 import errno
 import hashlib
 import json
+import os
 import random
 
 import pytest
@@ -169,6 +170,51 @@ def test_it_needs_to_see_opens(mounts, source):
     mount = mounts(source, {**MANUAL, "policy": "lirs", "open": "unseen"})
     assert mount.write_control('policy = "brand"\n') == errno.EINVAL
     assert "open" in mount.read("error")
+
+
+@pytest.mark.parametrize("options", [{"brand.binding": "location"},
+                                     {"policy": "static"}],
+                         ids=["location", "static"])
+def test_the_baselines_are_right_too(mounts, source, options):
+    mount = mounts(source, {**MANUAL, **options})
+    names, expected = names_of(source), whole(source)
+    for epoch in range(2):
+        if epoch:
+            mount.next_epoch()
+        assert read_all(mount, names, epoch, 4) == expected
+    view = mount.view()
+    assert view["pool_bytes"] <= view["memory_limit"]
+    assert view["source_reads"] > 0
+
+
+def test_static_keeps_what_it_read_first(mounts, source):
+    mount = mounts(source, {**MANUAL, "policy": "static", "memory": "64MiB"})
+    names, expected = names_of(source), whole(source)
+    assert read_all(mount, names) == expected
+    first = mount.view()["source_bytes"]
+    # Forget what the kernel keeps by a view of its own: the names are fixed,
+    # so only memory of the daemon spares the source.
+    for name in names:
+        with open(mount.path / name, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    assert read_all(mount, names, 1) == expected
+    assert mount.view()["source_bytes"] == first
+
+
+def test_a_pack_is_read_and_a_bad_one_refused(mounts, source, folder):
+    pack = folder / "pack"
+    harness.run([harness.shufflectl(), "pack", source, pack])
+    mount = mounts(source, {**MANUAL, "brand.packed": pack})
+    names, expected = names_of(source), whole(source)
+    for epoch in range(2):
+        if epoch:
+            mount.next_epoch()
+        assert read_all(mount, names, epoch, 4) == expected
+    assert "pack" in mount.view()["supply"]
+    mount.kill()
+    (pack / "manifest").write_bytes(b"no manifest")
+    with pytest.raises(AssertionError, match="manifest"):
+        mount.start()
 
 
 def test_verify_proves_it(mounts, source):
