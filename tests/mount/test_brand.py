@@ -50,6 +50,8 @@ def whole(source):
                                for name in names_of(source))
 
 
+# [S-3.10d] Under brand each sample comes exactly once too, whatever the order
+# and number of the readers.
 @pytest.mark.parametrize("readers", [1, 4])
 def test_each_epoch_shows_every_sample_once(mounts, source, readers):
     mount = mounts(source, MANUAL)
@@ -69,6 +71,7 @@ def test_each_epoch_shows_every_sample_once(mounts, source, readers):
     assert view["hits"] > 2 * len(names)
 
 
+# [S-3.10e] The pool keeps to memory, and no reader waits for another.
 def test_samples_are_read_once_an_epoch_in_batches(mounts, source):
     mount = mounts(source, MANUAL)
     names = names_of(source)
@@ -114,6 +117,7 @@ def test_a_stock_loader_gets_full_epochs(mounts, folder):
     assert mount.status()["warnings"] == mount.view()["warnings"] == []
 
 
+# A copy reads in the order of the listing, which no pool can foresee.
 def test_copies_are_whole(mounts, source, folder):
     mount = mounts(source, MANUAL)
     harness.run(["cp", "-r", mount.path, folder / "copy"])
