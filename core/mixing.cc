@@ -185,11 +185,14 @@ void MeasureNeighbours(const Frame& frame, MixingReport& report) {
     ++present_in_both;
     twice += here && there;
   }
-  const double chance = AsDouble(frame.batch - 1) /
-                        AsDouble(std::max<uint64_t>(1, frame.size - 1));
-  report.together = Share(once, present, chance);
+  const auto chance = [&](const Order& order) {
+    return std::min(1.0, AsDouble(frame.batch - 1) /
+                             AsDouble(std::max<uint64_t>(2, order.size()) - 1));
+  };
+  report.together = Share(once, present, chance(*input.order));
   if (input.other != nullptr) {
-    report.together_twice = Share(twice, present_in_both, chance * chance);
+    report.together_twice = Share(twice, present_in_both,
+                                  chance(*input.order) * chance(*input.other));
   }
 }
 

@@ -82,8 +82,8 @@ struct MixingReport {
   // uniform: (batch-1)/(n-1).
   MixingMeasure together;
   // With another epoch: share of those pairs that come in one batch in both
-  // epochs (uniform: the square), and of positions that have the same sample
-  // in both (uniform: 1/n).
+  // epochs (uniform: the product of both), and of positions that have the same
+  // sample in both (uniform: 1/n).
   absl::optional<MixingMeasure> together_twice;
   absl::optional<MixingMeasure> repeated;
 

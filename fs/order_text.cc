@@ -33,6 +33,9 @@ std::string OrderText(const Binding& binding, const RankedNames* ranked) {
   std::string text;
   for (uint64_t rank = 0; rank < order.size(); ++rank) {
     const SampleId sample(order.SampleAt(rank));
+    if (binding.supply() != nullptr && !binding.supply()->NameOf(sample)) {
+      continue;  // no name shows it yet
+    }
     const SampleId name = binding.NameOfSample(sample);
     const GroupId id = grouping.group_of(sample);
     const Grouping::Group& group = grouping.group(id);

@@ -14,7 +14,8 @@ namespace shufflefs {
 // `sample` is shown under `name`. Paths are relative to the source; tab,
 // newline and backslash in them stand as \t, \n and \\. Of a sample of
 // several files each has its line. `ranked` gives the names of a ranked view,
-// which show what they tell; null for the tree layout.
+// which show what they tell; null for the tree layout. Where names are bound
+// as they are asked for, what is not bound yet has no line.
 std::string OrderText(const Binding& binding, const RankedNames* ranked);
 
 }  // namespace shufflefs

@@ -267,6 +267,9 @@ TEST(MixingTest, ARecordedEpochMayLackSamples) {
   const CountingShuffle other(kSize, 2);
   const MixingReport report = MeasureMixing(Sorted(order, &other));
   EXPECT_EQ(report.samples, kSize / 2);
+  // Each epoch has its own chance to bring two together.
+  EXPECT_DOUBLE_EQ(report.together_twice->uniform,
+                   255.0 / (kSize / 2 - 1) * 255.0 / (kSize - 1));
   EXPECT_EQ(report.together.value, 0);  // no two neighbours were consumed
   EXPECT_EQ(report.grade, 'A') << report.reason;
 }

@@ -34,7 +34,9 @@ TEST(PackedPairs, GiveBackWhatWasAdded) {
     ASSERT_EQ(packed.Part(192, 64).size(), 8);
     for (uint64_t i = 0; i < pairs.size(); ++i) {
       ASSERT_EQ(packed[i], pairs[i]) << i;
-      if (i >= 128 && i < 192) ASSERT_EQ(part[i - 128], pairs[i]) << i;
+      if (i >= 128 && i < 192) {
+        ASSERT_EQ(part[i - 128], pairs[i]) << i;
+      }
     }
   }
 }

@@ -45,7 +45,9 @@ class VerifyPairsTest : public testing_support::VerifyFixture {
     EXPECT_TRUE(ledger->BeginEpoch(Reactive(0)).ok());
     Consume(*ledger, pairs);
     EXPECT_TRUE(ledger->BeginEpoch(Reactive(1)).ok());
-    if (compact) EXPECT_TRUE(ledger->Compact().ok());
+    if (compact) {
+      EXPECT_TRUE(ledger->Compact().ok());
+    }
     LedgerProof proof = Proof();
     EXPECT_EQ(proof.epochs.size(), 2u);
     EXPECT_TRUE(proof.epochs.at(1).bijection.ok());
@@ -168,7 +170,9 @@ TEST_F(VerifyPairsTest, AConsumptionRepeatedOrWithoutANameIsFound) {
     {
       const auto ledger = Open();
       ASSERT_TRUE(ledger->Consumed(0, 5).ok());
-      if (compact) ASSERT_TRUE(ledger->Compact().ok());
+      if (compact) {
+        ASSERT_TRUE(ledger->Compact().ok());
+      }
     }
     proof = Proof();
     EXPECT_TRUE(proof.epochs[1].broken());
@@ -192,7 +196,9 @@ TEST_F(VerifyPairsTest, APairThatContradictsAnEarlierOneIsFound) {
           ASSERT_TRUE(ledger->Hold({0, Epoch(1), 'c', ""}).ok());
         }
         Consume(*ledger, {{3, 5}});
-        if (compact) ASSERT_TRUE(ledger->Compact().ok());
+        if (compact) {
+          ASSERT_TRUE(ledger->Compact().ok());
+        }
       }
       const LedgerProof proof = Proof();
       ASSERT_EQ(proof.epochs.size(), held ? 2u : 1u);

@@ -170,6 +170,21 @@ def test_the_policy_is_switched_there_and_back(mounts, source):
         assert read_all(mount, names, 3, 2) == expected
 
 
+def test_the_order_is_what_is_bound_so_far(mounts, source):
+    mount = mounts(source, MANUAL)
+    names = names_of(source)[::3]
+    expected = sorted((str(name), digest(mount.path / name))
+                      for name in names)
+    lines = [line.split("\t") for line in mount.read("order").splitlines()]
+    assert sorted((name, digest(source / sample))
+                  for _, name, sample in lines) == expected
+    done = mount.run([harness.shufflectl(), "verify", "-m", mount.path,
+                      "--json"])
+    epoch = json.loads(done.stdout)["epochs"][-1]
+    assert epoch["consumed"] == len(names)
+    assert epoch["shown_by_mount"] is True
+
+
 def test_it_needs_to_see_opens(mounts, source):
     mount = mounts(source, {**MANUAL, "policy": "lirs", "open": "unseen"})
     assert mount.write_control('policy = "brand"\n') == errno.EINVAL
