@@ -116,8 +116,7 @@ bool View::Resume(LedgerState& last) {
     });
     watch_->Restore(names);
   }
-  if (then.view == id_) return true;
-  last.begin.view = static_cast<uint8_t>(id_);  // the views' order has changed
+  last.begin.view = static_cast<uint8_t>(id_);  // the views' order may be new
   Note(ledger_->Continue(last));
   return true;
 }
