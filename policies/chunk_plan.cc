@@ -12,11 +12,13 @@ namespace {
 
 using Chunks = std::vector<std::vector<uint32_t>>;
 
-// With so many samples of each group in memory none runs out by chance (one
-// miss in 2,000 at 22, in 100 at 9); with fewer, one of the next chunks is
-// chosen.
+// With so many samples of each group in memory hardly any runs out by chance
+// (one miss in 2,000 at 22, in 100 at 9); with fewer, one of the next chunks
+// is chosen: of so many, and of this part of all, so that the order stays one
+// that differs from epoch to epoch.
 constexpr uint64_t kPlenty = 32;
-constexpr size_t kNear = 64;
+constexpr uint64_t kNear = 64;
+constexpr uint64_t kNearPart = 5;
 
 // Chunks that mix groups.
 class MixedPlan : public ChunkPlan {
@@ -68,15 +70,29 @@ class MixedPlan : public ChunkPlan {
                         [this](uint32_t s) { return table_.fetchable(s); });
   }
 
-  // How much a chunk does against misses: the likelier a group is asked for,
-  // and the less of it there is, the more its next sample is worth.
-  double Worth(uint32_t chunk) const {
-    double worth = 0;
+  bool Lacks(uint32_t group) const {
+    return table_.ready(group) == 0 && table_.unbound(group) > 0;
+  }
+
+  // While most groups lack, as at an epoch's start, all chunks are as good:
+  // to prefer some then would prefer the same ones in every epoch.
+  bool FewLack() const {
+    uint32_t lacking = 0;
+    for (uint32_t g = 0; g < table_.group_count(); ++g) {
+      lacking += Lacks(g) ? 1 : 0;
+    }
+    return lacking > 0 && lacking < table_.group_count() / 2;
+  }
+
+  // How much a chunk does against misses: names that are to be asked for, of
+  // groups that lack.
+  uint64_t Worth(uint32_t chunk) const {
+    uint64_t worth = 0;
     for (const uint32_t sample : chunks_[chunk]) {
-      if (!table_.fetchable(sample)) continue;
       const uint32_t group = table_.group_of(sample);
-      const double ready = table_.ready(group) + 1;
-      worth += table_.unbound(group) / (ready * ready);
+      if (Lacks(group) && table_.fetchable(sample)) {
+        worth += table_.unbound(group);
+      }
     }
     return worth;
   }
@@ -90,13 +106,12 @@ class MixedPlan : public ChunkPlan {
       const auto chunk = static_cast<uint32_t>(order_(next_++));
       if (!Passed(chunk)) near_.push_back(chunk);
     }
-    if (near_.empty() || near_most_ == 1) {
-      return near_.empty() ? kNone : near_.front();
-    }
+    if (near_.empty()) return kNone;
     uint32_t best = near_.front();
-    double most = Worth(best);
+    if (near_most_ == 1 || !FewLack()) return best;
+    uint64_t most = Worth(best);
     for (const uint32_t chunk : near_) {
-      const double worth = Worth(chunk);
+      const uint64_t worth = Worth(chunk);
       if (worth <= most) continue;
       most = worth;
       best = chunk;
@@ -132,16 +147,19 @@ class GroupedPlan : public ChunkPlan {
       group.first = first;
       first += group.chunks;
     }
-    std::vector<uint32_t> at(groups_.size());
-    for (uint32_t c = 0; c < chunks.size(); ++c) {
-      by_group_[groups_[HomeOf(c)].first + at[HomeOf(c)]++] = c;
-    }
   }
 
   void BeginEpoch(RandomKey key) override {
     key_ = key;
     misses_.Clear();
     heap_.Clear();
+    std::vector<uint32_t> at(groups_.size());
+    const Permutation order(chunks_.size(), key);
+    for (size_t i = 0; i < chunks_.size(); ++i) {
+      const auto chunk = static_cast<uint32_t>(order(i));
+      const uint32_t group = HomeOf(chunk);
+      by_group_[groups_[group].first + at[group]++] = chunk;
+    }
     for (uint32_t g = 0; g < groups_.size(); ++g) {
       groups_[g].passed = 0;
       if (groups_[g].chunks > 0) heap_.Set(g, KeyOf(g));
@@ -201,10 +219,7 @@ class GroupedPlan : public ChunkPlan {
     return table_.group_of(chunks_[chunk].front());
   }
   uint32_t ChunkAt(uint32_t group, uint32_t place) const {
-    const Group& g = groups_[group];
-    const Permutation order(g.chunks,
-                            SubKey(SubKey(key_, group), groups_.size()));
-    return by_group_[g.first + order(place)];
+    return by_group_[groups_[group].first + place];
   }
 
   // Constant after construction.
@@ -238,7 +253,9 @@ std::unique_ptr<ChunkPlan> MakeChunkPlan(const Chunks& chunks,
     return std::make_unique<GroupedPlan>(chunks, table);
   }
   const bool scarce = memory_samples < kPlenty * table.group_count();
-  return std::make_unique<MixedPlan>(chunks, table, scarce ? kNear : 1);
+  const uint64_t near =
+      scarce ? std::clamp<uint64_t>(chunks.size() / kNearPart, 1, kNear) : 1;
+  return std::make_unique<MixedPlan>(chunks, table, near);
 }
 
 }  // namespace shufflefs

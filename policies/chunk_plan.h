@@ -3,14 +3,14 @@
 // when nothing of its group is in memory: one of the earliest chunk.
 //
 // Two kinds, by what the chunks are:
-//   Chunks that mix groups come in the order of a keyed permutation: each
-//     brings a bit of everything. Where memory holds only a few samples of
-//     each group, next is the one of the 64 next in that order that does most
-//     against misses (1,000 groups of 20, memory for 4,500 samples: 1.4 %
-//     instead of 4.4 % of the samples are read alone).
+//   Chunks that mix groups come in the epoch's order: each brings a bit of
+//     everything. Where memory holds only a few samples of each group, next is
+//     the one of the next few (a fifth of all, at most 64) that has most for
+//     groups that have nothing in memory (1,000 groups of 20, memory for 4,500
+//     samples: 2 % instead of 4.3 % of the samples are read alone).
 //   Chunks of one group each (files that lie together in class folders) come
-//     in a random order within their group, and next is always the group with
-//     the least in memory of what it still has to show: it would run out
+//     in the epoch's order within their group, and next is always the group
+//     with the least in memory of what it still has to show: it would run out
 //     first. Ties, at an epoch's start all, are broken at random.
 // Not thread-safe.
 #ifndef SHUFFLEFS_POLICIES_CHUNK_PLAN_H_
@@ -30,7 +30,7 @@ class ChunkPlan {
   static constexpr uint32_t kNone = 0xFFFFFFFF;
 
   virtual ~ChunkPlan() = default;
-  // A new order; all chunks are to come.
+  // A new order, Permutation(chunks, key); all chunks are to come.
   virtual void BeginEpoch(RandomKey key) = 0;
   // The chunk to fetch next; kNone when all were passed.
   virtual uint32_t Next() = 0;

@@ -11,8 +11,6 @@ namespace {
 // A chunk, or the piece of it that is read at a time, is at most this part of
 // the memory.
 constexpr uint64_t kPiecesOfMemory = 4;
-// How many of the next epoch's chunks are looked at.
-constexpr size_t kAheadWindow = 64;
 
 RandomKey OrderKey(const BinderInput& input, Seed seed, Epoch epoch) {
   return DeriveKey(seed, epoch, input.dataset_key, Purpose::kBlockOrder);
@@ -42,7 +40,6 @@ GroupBinder::GroupBinder(const BinderInput& input)
       table_(*input_.grouping),
       plan_(MakeChunkPlan(input_.chunks, table_, MemorySamples(input_))),
       rng_(RandomKey(0)),
-      not_done_(input_.chunks.size()),
       next_order_(input_.chunks.size(), RandomKey(0)) {
   for (uint32_t c = 0; c < input_.chunks.size(); ++c) {
     for (const uint32_t sample : input_.chunks[c]) chunk_of_[sample] = c;
@@ -52,17 +49,12 @@ GroupBinder::GroupBinder(const BinderInput& input)
 
 void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
                              absl::Span<const CarriedPair> bound) {
-  for (size_t c = 0; c < not_done_.size(); ++c) {
-    not_done_[c] = static_cast<uint32_t>(input_.chunks[c].size());
-  }
   table_.BeginEpoch(bound);
-  for (const CarriedPair& pair : bound) --not_done_[chunk_of_[pair.sample]];
   plan_->BeginEpoch(OrderKey(input_, seed, epoch));
   rng_ = Rng(DeriveKey(seed, epoch, input_.dataset_key, Purpose::kBinding));
   next_order_ = Permutation(input_.chunks.size(),
                             OrderKey(input_, seed, Epoch(epoch.value() + 1)));
   next_place_ = 0;
-  ahead_.clear();
   fetched_all_ = false;
   Settle();
 }
@@ -161,40 +153,27 @@ std::vector<SampleId> GroupBinder::FetchChunkOf(SampleId sample,
 }
 
 std::vector<SampleId> GroupBinder::NextAhead(uint64_t room) {
-  while (ahead_.size() < kAheadWindow && next_place_ < next_order_.size()) {
-    ahead_.push_back(static_cast<uint32_t>(next_order_(next_place_++)));
-  }
-  for (auto chunk = ahead_.begin(); chunk != ahead_.end();) {
-    if (not_done_[*chunk] > 0) {
-      ++chunk;
-      continue;
-    }
-    Load load = WantedOf(*chunk, For::kNextEpoch);
+  for (; next_place_ < next_order_.size(); ++next_place_) {
+    Load load = WantedOf(static_cast<uint32_t>(next_order_(next_place_)),
+                         For::kNextEpoch);
     if (load.bytes > room) return {};
-    if (!load.empty()) return Begin(std::move(load));
-    chunk = ahead_.erase(chunk);
+    if (load.empty()) continue;
+    ++next_place_;
+    return Begin(std::move(load));
   }
   return {};
 }
 
 void GroupBinder::FetchedAlone(SampleId sample) {
-  SetDone(Id(sample));
+  table_.SetDone(Id(sample));
   Settle();
 }
 
 void GroupBinder::Arrived(SampleId sample) { table_.SetHere(Id(sample)); }
 
 void GroupBinder::Left(SampleId sample) {
-  const bool done = table_.done(Id(sample));
   table_.SetOut(Id(sample));
-  if (!done && table_.done(Id(sample))) --not_done_[chunk_of_[Id(sample)]];
   Changed(Id(sample));
-}
-
-void GroupBinder::SetDone(uint32_t sample) {
-  if (table_.done(sample)) return;
-  table_.SetDone(sample);
-  --not_done_[chunk_of_[sample]];
 }
 
 void GroupBinder::Changed(uint32_t sample) {

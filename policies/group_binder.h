@@ -12,12 +12,14 @@
 // of each group are one to one; a sample is fetched at most once for an epoch.
 // Order: chunks are fetched in a random order (policies/chunk_plan.h), a new
 // one each epoch, and samples drawn at random from what is in memory.
-// Memory: about 35 bytes a sample beside BinderInput. Cost: Bind is O(1), some
+// Memory: about 33 bytes a sample beside BinderInput. Cost: Bind is O(1), some
 // 100 ns, amortised over an epoch; BeginEpoch linear, a few ns a sample.
 //
 // When all of an epoch is fetched, NextFetch goes on with the next epoch's
-// chunks: those of the first 64 of its order that this epoch has done with. So
-// each chunk is read in one go, whichever epoch it is read for.
+// chunks in that epoch's order, each once, but only with samples that this
+// epoch has done with; the others of these chunks come first when it begins.
+// (To wait for whole chunks would save a fifth of the loads, but chunks that
+// come early in one epoch would then come early in the next.)
 //
 // A sample of more than a quarter of the memory is never fetched into it: its
 // reader reads it alone.
@@ -75,7 +77,6 @@ class GroupBinder : public Binder {
   // Passes chunks of which nothing is wanted.
   void Settle();
   std::vector<SampleId> NextAhead(uint64_t room);
-  void SetDone(uint32_t sample);
   void Changed(uint32_t sample);
 
   // Constant after construction.
@@ -87,12 +88,9 @@ class GroupBinder : public Binder {
   std::unique_ptr<ChunkPlan> plan_;
   Rng rng_;
   bool fetched_all_ = false;
-  std::vector<uint32_t> not_done_;  // by chunk: samples
-  // The next epoch's order, the places of it that ahead_ has seen, and the
-  // chunks there whose turn is to come.
+  // The next epoch's order, and the chunks of it that were looked at.
   Permutation next_order_;
   uint64_t next_place_ = 0;
-  std::vector<uint32_t> ahead_;
   BinderCounts counts_;
 };
 
