@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,9 @@
 #include "core/status.h"
 #include "mount-tools/ctl/mixing_text.h"
 #include "mount-tools/ctl/simulated_data.h"
+#include "mount-tools/ctl/simulated_pool.h"
 #include "mount-tools/option_table.h"
+#include "mount-tools/supply_maker.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {
@@ -23,8 +26,11 @@ namespace {
 // What the words behind `simulate` ask for.
 struct Request {
   ViewConfig config;
-  std::string source;  // "" = a synthetic dataset
+  uint64_t memory = 0;  // 0 = what a mount would take
+  std::string source;   // "" = a synthetic dataset
 };
+
+using Refill = LocationBinder::Refill;
 
 bool IsSetting(const std::string& word) {
   const size_t equals = word.find('=');
@@ -49,6 +55,7 @@ absl::StatusOr<Request> ParseWords(const std::vector<std::string>& words) {
     }
   }
   RETURN_IF_ERROR(ValidateView(request.config));
+  request.memory = mount.memory;
   return request;
 }
 
@@ -60,11 +67,19 @@ absl::StatusOr<uint64_t> InRange(absl::string_view option,
       absl::StrCat(option, ": must be from ", min, " to ", max));
 }
 
+absl::StatusOr<Refill> ParseRefill(const std::string& word) {
+  if (word == "none") return Refill::kNone;
+  if (word == "random") return Refill::kRandom;
+  if (word == "fill-rate") return Refill::kFillRate;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--refill ", word, ": must be none, random or fill-rate"));
+}
+
 class SimulateCommand : public Command {
  public:
   absl::string_view name() const override { return "simulate"; }
   absl::string_view help() const override {
-    return "how well a policy mixes, without mounting";
+    return "how well a policy mixes and what it reads, without mounting";
   }
 
   void Declare(CLI::App& app) override {
@@ -88,6 +103,13 @@ class SimulateCommand : public Command {
     app.add_option("--epoch", epoch_,
                    "compared with the one behind it (default: 0)")
         ->type_name("N");
+    app.add_flag("--in-place", in_place_,
+                 "brand reads files that lie together; of the made-up "
+                 "dataset, those of a class (default: packed chunks)");
+    app.add_option("--refill", refill_,
+                   "none, random or fill-rate (default): how "
+                   "brand.binding=location chooses what to load")
+        ->type_name("HOW");
     app.add_flag("--json", json_, "print JSON");
   }
 
@@ -98,10 +120,19 @@ class SimulateCommand : public Command {
     ASSIGN_OR_RETURN(const uint64_t epoch,
                      InRange("--epoch", ParseNumber(epoch_), 0,
                              std::numeric_limits<int64_t>::max() - 1));
+    absl::optional<ScannedSource> scanned;
+    if (!request.source.empty()) {
+      ASSIGN_OR_RETURN(scanned, ScanSource(request.source, context));
+    }
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedData> data,
-                     MakeData(request, context));
-    const std::shared_ptr<const Order> order = data->OrderOf(Epoch(epoch));
-    const std::shared_ptr<const Order> next = data->OrderOf(Epoch(epoch + 1));
+                     MakeData(request, scanned));
+    ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,
+                     MakePool(request, *data, Epoch(epoch)));
+    const auto order_of = [&](uint64_t e) {
+      return pool ? pool->OrderOf(Epoch(e)) : data->OrderOf(Epoch(e));
+    };
+    const std::shared_ptr<const Order> order = order_of(epoch);
+    const std::shared_ptr<const Order> next = order_of(epoch + 1);
     MixingInput input;
     input.order = order.get();
     input.other = next.get();
@@ -110,17 +141,23 @@ class SimulateCommand : public Command {
     input.batch = batch;
     const MixingReport report = MeasureMixing(input);
     if (json_) {
-      *context.out << MixingJson(report) << "\n";
+      nlohmann::ordered_json object = MixingObject(report);
+      if (pool) object["pool"] = pool->Json();
+      *context.out << object.dump() << "\n";
     } else {
       *context.out << words_.front() << " over " << data->title() << "\n"
-                   << MixingText(report);
+                   << (pool ? pool->Text() : "") << MixingText(report);
     }
     return absl::OkStatus();
   }
 
  private:
   absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeData(
-      const Request& request, const CommandContext& context) const;
+      const Request& request,
+      const absl::optional<ScannedSource>& scanned) const;
+  // Null for policies that are not reactive.
+  absl::StatusOr<std::unique_ptr<const SimulatedPool>> MakePool(
+      const Request& request, const SimulatedData& data, Epoch epoch) const;
 
   std::vector<std::string> words_;
   std::string samples_ = "100000";
@@ -128,16 +165,36 @@ class SimulateCommand : public Command {
   std::string bytes_ = "100KiB";
   std::string batch_ = "256";
   std::string epoch_ = "0";
+  std::string refill_;
+  bool in_place_ = false;
   bool json_ = false;
 };
 
-absl::StatusOr<std::unique_ptr<const SimulatedData>> SimulateCommand::MakeData(
-    const Request& request, const CommandContext& context) const {
-  if (!request.source.empty()) {
-    ASSIGN_OR_RETURN(const ScannedSource scanned,
-                     ScanSource(request.source, context));
-    return MakeScannedData(request.config, scanned);
+absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
+    const Request& request, const SimulatedData& data, Epoch epoch) const {
+  const PolicyOptions& options = request.config.policy_options;
+  PoolWishes wishes;
+  if (!refill_.empty()) {
+    ASSIGN_OR_RETURN(wishes.refill, ParseRefill(refill_));
+    if (options.brand_binding != PolicyOptions::Binding::kLocation) {
+      return absl::InvalidArgumentError(
+          "--refill is for brand.binding=location");
+    }
   }
+  if (data.policy().consumption() != Consumption::kReactive) {
+    return std::unique_ptr<const SimulatedPool>();
+  }
+  ASSIGN_OR_RETURN(PoolData pool, data.DataForPool(in_place_));
+  wishes.memory_bytes = request.memory != 0 ? request.memory : DefaultMemory();
+  wishes.chunk_files = options.brand_chunk;
+  wishes.seed = request.config.seed;
+  return SimulatedPool::Make(std::move(pool), wishes, data.policy(), epoch);
+}
+
+absl::StatusOr<std::unique_ptr<const SimulatedData>> SimulateCommand::MakeData(
+    const Request& request,
+    const absl::optional<ScannedSource>& scanned) const {
+  if (scanned) return MakeScannedData(request.config, *scanned);
   SyntheticShape shape;
   ASSIGN_OR_RETURN(shape.samples,
                    InRange("--samples", ParseNumber(samples_), 1,

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/block_map.h"
+#include "core/io/physical.h"
 #include "core/plan.h"
 #include "core/status.h"
 #include "core/view_setup.h"
@@ -25,7 +26,8 @@ class SyntheticData : public SimulatedData {
       : seed_(config.seed),
         shape_(shape),
         policy_(std::move(policy)),
-        blocks_(std::move(blocks)) {}
+        blocks_(std::move(blocks)),
+        grouping_(Grouping::WithoutFiles(ClassSizes(shape))) {}
 
   uint64_t samples() const override { return shape_.samples; }
 
@@ -46,18 +48,42 @@ class SyntheticData : public SimulatedData {
     return policy_->MakeOrder(stratum, seed_, epoch);
   }
 
+  const Policy& policy() const override { return *policy_; }
+
+  absl::StatusOr<PoolData> DataForPool(bool in_place) const override {
+    PoolData data;
+    data.grouping = &grouping_;
+    data.bytes.assign(shape_.samples, shape_.bytes);
+    for (uint64_t i = 0; in_place && i < shape_.samples; ++i) {
+      data.addresses.push_back(i * shape_.bytes);
+    }
+    return data;
+  }
+
  private:
+  static std::vector<uint32_t> ClassSizes(const SyntheticShape& shape) {
+    std::vector<uint32_t> sizes(shape.classes);
+    for (uint64_t i = 0; i < shape.samples; ++i) {
+      ++sizes[i * shape.classes / shape.samples];
+    }
+    return sizes;
+  }
+
   // Constant after construction.
   const Seed seed_;
   const SyntheticShape shape_;
   const std::unique_ptr<const Policy> policy_;
   const absl::optional<BlockMap> blocks_;
+  const Grouping grouping_;
 };
 
 class ScannedData : public SimulatedData {
  public:
-  ScannedData(std::string path, std::shared_ptr<const ViewSetup> setup)
-      : path_(std::move(path)), setup_(std::move(setup)) {}
+  ScannedData(const ScannedSource& scanned,
+              std::shared_ptr<const ViewSetup> setup)
+      : path_(scanned.path),
+        source_(scanned.source),
+        setup_(std::move(setup)) {}
 
   uint64_t samples() const override { return grouping().sample_count(); }
 
@@ -79,13 +105,50 @@ class ScannedData : public SimulatedData {
     return std::shared_ptr<const Order>(plan, &plan->view_order());
   }
 
+  const Policy& policy() const override { return *setup_->policy; }
+
+  absl::StatusOr<PoolData> DataForPool(bool in_place) const override;
+
  private:
   const Grouping& grouping() const { return setup_->dataset->grouping(); }
 
   // Constant after construction.
   const std::string path_;
+  const SourceDir& source_;
   const std::shared_ptr<const ViewSetup> setup_;
 };
+
+absl::StatusOr<PoolData> ScannedData::DataForPool(bool in_place) const {
+  const Dataset& dataset = *setup_->dataset;
+  if (!dataset.moves()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, ": names would always show their own samples: ",
+                     dataset.substitute_reason()));
+  }
+  PoolData data;
+  data.grouping = &grouping();
+  data.key = dataset.key();
+  data.bytes.resize(samples());
+  std::vector<EntryId> files;
+  for (uint32_t g = 0; g < grouping().group_count(); ++g) {
+    const Grouping::Group& group = grouping().group(GroupId(g));
+    for (uint32_t i = 0; i < group.samples; ++i) {
+      files.push_back(grouping().member(GroupId(g), i, 0));
+      for (uint32_t c = 0; c < group.columns; ++c) {
+        data.bytes[group.first_sample + i] +=
+            dataset.catalogue()
+                .attributes(grouping().member(GroupId(g), i, c))
+                .size;
+      }
+    }
+  }
+  if (in_place) {
+    ASSIGN_OR_RETURN(DeviceLayout layout,
+                     DeviceAddresses(source_, dataset.catalogue(), files, {}));
+    data.addresses = std::move(layout.addresses);
+  }
+  return data;
+}
 
 absl::StatusOr<BlockMap> EndToEnd(const SyntheticShape& shape,
                                   uint64_t block_bytes) {
@@ -123,7 +186,7 @@ absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeScannedData(
     return absl::InvalidArgumentError(
         absl::StrCat(scanned.path, ": there are no samples outside of splits"));
   }
-  return std::make_unique<const ScannedData>(scanned.path, std::move(setup));
+  return std::make_unique<const ScannedData>(scanned, std::move(setup));
 }
 
 }  // namespace shufflefs

@@ -13,6 +13,7 @@
 #include "core/policy.h"
 #include "core/types.h"
 #include "mount-tools/ctl/scan_source.h"
+#include "mount-tools/ctl/simulated_pool.h"
 
 namespace shufflefs {
 
@@ -23,8 +24,13 @@ class SimulatedData {
   virtual uint64_t samples() const = 0;
   virtual uint32_t label(uint64_t sample) const = 0;
   virtual std::string title() const = 0;  // one clause
+  virtual const Policy& policy() const = 0;
   // The order of all samples in an epoch. Lives no longer than this object.
   virtual std::shared_ptr<const Order> OrderOf(Epoch epoch) const = 0;
+  // For the simulation of a reactive policy; lives no longer than this object.
+  // `in_place`: with the places of the samples on the device, which a scanned
+  // source is asked for. Errors: FailedPrecondition where names do not move.
+  virtual absl::StatusOr<PoolData> DataForPool(bool in_place) const = 0;
 };
 
 struct SyntheticShape {
@@ -40,7 +46,8 @@ absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeSyntheticData(
 
 // The view `config` of a scanned source; labels are the directories. Asks the
 // device where samples lie if the policy wants to know. Errors: those of
-// MakeViewSetup; InvalidArgument where the view has no samples.
+// MakeViewSetup; InvalidArgument where the view has no samples. `scanned`
+// outlives the data.
 absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeScannedData(
     const ViewConfig& config, const ScannedSource& scanned);
 

@@ -89,6 +89,59 @@ TEST(Simulate, SameSeedSameFigures) {
                      "1"})["neighbour_distance"]["value"]);
 }
 
+std::vector<std::string> Brand(std::vector<std::string> more) {
+  more.insert(more.begin(), {"brand", "memory=500MiB", "--samples", "20000"});
+  return more;
+}
+
+TEST(Simulate, BrandReadsEachChunkAboutOnce) {
+  const nlohmann::json one = Figures(Brand({"--classes", "40"}));
+  EXPECT_EQ(one["grade"], "A");
+  const nlohmann::json& pool = one["pool"];
+  EXPECT_EQ(pool["chunks"], 313);
+  EXPECT_LT(pool["chunk_loads"], 420);
+  EXPECT_EQ(pool["hits"].get<int>() + pool["misses"].get<int>(), 20000);
+  EXPECT_EQ(pool["bypass"], 0);
+  EXPECT_EQ(pool["memory"], 500 << 20);
+  // Smaller chunks are more loads; more classes more misses.
+  EXPECT_GT(Figures(Brand({"brand.chunk=16"}))["pool"]["chunk_loads"], 1200);
+  EXPECT_GT(Figures(Brand({"--classes", "5000"}))["pool"]["bypass"], 2000);
+}
+
+TEST(Simulate, BrandInPlaceHasSmallChunksOfAClass) {
+  const nlohmann::json pool =
+      Figures(Brand({"--classes", "1000", "--in-place"}))["pool"];
+  EXPECT_GT(pool["chunks"], 3000);
+  EXPECT_THAT(pool["how"].get<std::string>(), HasSubstr("of one group each"));
+}
+
+TEST(Simulate, LocationsReloadChunksAndTheFillRateHelps) {
+  const auto loads = [](const std::string& refill) {
+    return Figures(Brand({"brand.binding=location", "--classes", "1",
+                          "--refill", refill}))["pool"]["chunk_loads"]
+        .get<int>();
+  };
+  const int full = loads("fill-rate");
+  EXPECT_GT(full, 6 * 313);
+  EXPECT_LT(full, 8 * 313);
+  EXPECT_GT(loads("random"), full);
+  EXPECT_GT(loads("none"), full);
+  EXPECT_EQ(Figures(Brand({"brand.binding=location", "--classes",
+                           "1"}))["pool"]["chunk_loads"],
+            full);
+}
+
+TEST(Simulate, BrandSaysWhatItReads) {
+  const Result result = Simulate(Brand({"--classes", "40", "--epoch", "1"}));
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("\n500 MiB of memory, 313 chunks of 64 "
+                                    "files at random\n"));
+  EXPECT_THAT(result.out, HasSubstr("  chunk loads  "));
+  EXPECT_THAT(result.out, HasSubstr("  samples read alone  "));
+  EXPECT_THAT(result.out, HasSubstr("grade A: "));
+  EXPECT_EQ(Figures({"lirs"}).contains("pool"), false);
+}
+
 class TreeTest : public ::testing::Test {
  protected:
   TreeTest() {
@@ -121,6 +174,22 @@ TEST_F(TreeTest, AutoAndPathWorkWithATree) {
   EXPECT_EQ(Figures({"lirs", "lirs.unit=page", tree_.path()})["samples"], 200);
 }
 
+TEST_F(TreeTest, BrandOverATree) {
+  for (const char* place : {"--in-place", "--json"}) {
+    const nlohmann::json brand = Figures(
+        {"brand", "substitute=directory", "memory=4MiB", tree_.path(), place});
+    EXPECT_EQ(brand["samples"], 200);
+    EXPECT_EQ(
+        brand["pool"]["hits"].get<int>() + brand["pool"]["misses"].get<int>(),
+        200);
+  }
+  const Result fixed = Simulate({"brand", "substitute=never", tree_.path()});
+  EXPECT_EQ(fixed.code, 1);
+  EXPECT_THAT(
+      fixed.err,
+      HasSubstr(tree_.path() + ": names would always show their own samples"));
+}
+
 TEST_F(TreeTest, ErrorsOfATree) {
   const Result gone = Simulate({"lirs", tree_.path() + "/gone"});
   EXPECT_EQ(gone.code, 1);
@@ -136,6 +205,11 @@ TEST_F(TreeTest, ErrorsOfATree) {
 
 TEST(Simulate, WrongUsage) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"brand", "brand.binding=location", "--refill", "best"},
+       "--refill best: must be none, random or fill-rate"},
+      {{"brand", "--refill", "none"}, "--refill is for brand.binding=location"},
+      {{"brand", "memory=1MiB"},
+       "memory = 1MiB: must be a size such as 320MiB, from 4MiB to 64TiB"},
       {{"reimu"},
        "policy = reimu: must be auto, native, lirs, brand, window or static"},
       {{"auto"},
