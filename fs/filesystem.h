@@ -73,7 +73,7 @@ class Filesystem {
     EntryId file;
   };
   Supplied FindSupply(uint64_t nodeid) const;
-  // The last descriptor of a file was closed.
+  // A descriptor of a file was closed.
   void Release(uint64_t nodeid);
   absl::Status Write(uint64_t nodeid, absl::string_view text);
   absl::StatusOr<std::string> GetXattr(uint64_t nodeid, absl::string_view name);

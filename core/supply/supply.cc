@@ -59,6 +59,7 @@ void Supply::BeginEpoch(Seed seed, Epoch epoch,
     DropUnread(bound);
     binder_->BeginEpoch(seed, epoch, bound);
     served_.ClearAll();
+    lingering_.clear();
     for (const CarriedPair& pair : bound) served_.Set(pair.sample);
     ++epochs_;
   }
@@ -113,6 +114,7 @@ EntryId Supply::Member(SampleId sample, uint32_t column) const {
 void Supply::Plan(Pieces& pieces) {
   if (!wanted_ || stopped_) return;
   const uint64_t most = std::max(kLeastOnWay, pool_->capacity() / 4);
+  DropLingering();
   while (on_way_ < most) {
     // What a job of one epoch would never read.
     if (binder_->fetched_all() && epochs_ < 2) return;
@@ -241,6 +243,22 @@ void Supply::LeaveSample(SampleId sample) {
     found->second->closed = found->second->waiters.empty();
   }
   if (counted) binder_->Left(sample);
+}
+
+void Supply::DropLingering() {
+  const uint64_t enough = std::min(kLeastOnWay, pool_->capacity() / 4);
+  while (!lingering_.empty() && Room() < enough) {
+    const EntryId file = lingering_.front();
+    lingering_.pop_front();
+    const auto found = held_.find(file);
+    // It may have gone, and come again for the next epoch or for another name.
+    if (found == held_.end() || !found->second->here ||
+        KeptForNext(file, *found->second) ||
+        !served_.Get(dataset_->grouping().sample(file).value())) {
+      continue;
+    }
+    Drop(file);
+  }
 }
 
 void Supply::DropUnread(absl::Span<const CarriedPair> bound) {

@@ -83,8 +83,8 @@ class Supply : public std::enable_shared_from_this<Supply> {
   // Reads up to `length` bytes of `file`, which is part of a sample, from
   // `offset`. Errors: as FileRead's.
   void Read(EntryId file, uint64_t offset, uint64_t length, ReadDone done);
-  // The last descriptor of `file` was closed: whatever of it was not read
-  // leaves.
+  // A descriptor of `file` was closed: it leaves, read or not. Who reads on
+  // through another one gets his bytes past the pool.
   void Close(EntryId file);
 
   SupplyStatus status() const;
@@ -130,6 +130,9 @@ class Supply : public std::enable_shared_from_this<Supply> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drop(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Its reader is done with `file`.
+  void Finish(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropLingering() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropUnread(absl::Span<const CarriedPair> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Whether all files of the sample of `file` are here.
@@ -172,6 +175,9 @@ class Supply : public std::enable_shared_from_this<Supply> {
   NameBits served_ ABSL_GUARDED_BY(mu_);
   uint64_t bypassed_ ABSL_GUARDED_BY(mu_) = 0;
   std::deque<Bypass> waiting_ ABSL_GUARDED_BY(mu_);  // for memory of spare_
+  // The other files of samples of which one was read, oldest first: they may
+  // never be asked for, and go when memory is needed.
+  std::deque<EntryId> lingering_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

@@ -109,6 +109,15 @@ void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
       found->second != held) {
     return;
   }
+  Finish(file);
+}
+
+void Supply::Finish(EntryId file) {
+  const SampleId sample = dataset_->grouping().sample(file);
+  for (uint32_t c = 0; c < Columns(sample); ++c) {
+    const EntryId other = Member(sample, c);
+    if (other != file && held_.contains(other)) lingering_.push_back(other);
+  }
   Drop(file);
 }
 
@@ -122,7 +131,7 @@ void Supply::Close(EntryId file) {
     if (found->second->counted && !binder_->NameOf(sample)) return;
     if (KeptForNext(file, *found->second)) return;
     if (found->second->here) {
-      Drop(file);
+      Finish(file);
     } else {
       found->second->closed = found->second->waiters.empty();
     }
