@@ -2,6 +2,7 @@
 #include "policies/brand.h"
 
 #include <memory>
+#include <vector>
 
 #include "core/supply/binder.h"
 #include "gmock/gmock.h"
@@ -44,7 +45,15 @@ TEST(Static, IsNativeThatKeepsWhatWasReadFirst) {
   EXPECT_EQ(policy.name(), "static");
   EXPECT_EQ(policy.consumption(), Consumption::kSource);
   EXPECT_TRUE(policy.keeps_first());
-  EXPECT_EQ(policy.MakeBinder(BinderInput()), nullptr);
+  BinderInput input;
+  input.bytes = {4096, 8192};
+  const std::unique_ptr<Binder> binder = policy.MakeBinder(input);
+  EXPECT_EQ(binder->Bind(SampleId(1)), SampleId(1));
+  EXPECT_TRUE(binder->NextFetch(1 << 20).empty()) << "nobody asked";
+  EXPECT_TRUE(binder->FetchChunkOf(SampleId(1), 8191).empty());
+  EXPECT_EQ(binder->FetchChunkOf(SampleId(1), 8192),
+            std::vector<SampleId>{SampleId(1)});
+  EXPECT_TRUE(binder->fetched_ahead(SampleId(1))) << "it would leave";
   const Stratum stratum{.key = 3, .size = 10};
   for (uint64_t i = 0; i < 10; ++i) {
     EXPECT_EQ(policy.MakeOrder(stratum, Seed(1), Epoch(2))->SampleAt(i), i);
