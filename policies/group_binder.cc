@@ -23,13 +23,6 @@ uint64_t MemorySamples(const BinderInput& input) {
   return input.memory_bytes / std::max<uint64_t>(mean, 1);
 }
 
-uint32_t Id(SampleId sample) { return static_cast<uint32_t>(sample.value()); }
-
-absl::optional<SampleId> Optional(uint32_t id) {
-  if (id == SampleTable::kNone) return absl::nullopt;
-  return SampleId(id);
-}
-
 }  // namespace
 
 GroupBinder::GroupBinder(const BinderInput& input)
@@ -60,28 +53,29 @@ void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
 }
 
 SampleId GroupBinder::Bind(SampleId name) {
-  const uint32_t known = table_.sample_of(Id(name));
+  const uint32_t known = table_.sample_of(SampleTable::IdOf(name));
   if (known != SampleTable::kNone) return SampleId(known);
-  const uint32_t group = table_.group_of(Id(name));
+  const uint32_t group = table_.group_of(SampleTable::IdOf(name));
   const bool hit = table_.ready(group) > 0;
   const uint32_t sample =
       hit ? table_.Draw(group, &rng_) : plan_->Earliest(group);
   ++(hit ? counts_.hits : counts_.misses);
-  table_.Bind(Id(name), sample);
+  table_.Bind(SampleTable::IdOf(name), sample);
   plan_->Changed(group);
   return SampleId(sample);
 }
 
 absl::optional<SampleId> GroupBinder::Bound(SampleId name) const {
-  return Optional(table_.sample_of(Id(name)));
+  return SampleTable::SampleOf(table_.sample_of(SampleTable::IdOf(name)));
 }
 
 absl::optional<SampleId> GroupBinder::NameOf(SampleId sample) const {
-  return Optional(table_.name_of(Id(sample)));
+  return SampleTable::SampleOf(table_.name_of(SampleTable::IdOf(sample)));
 }
 
 bool GroupBinder::fetched_ahead(SampleId sample) const {
-  return table_.held(Id(sample)) && table_.done(Id(sample));
+  return table_.held(SampleTable::IdOf(sample)) &&
+         table_.done(SampleTable::IdOf(sample));
 }
 
 bool GroupBinder::Wanted(uint32_t sample, For epoch) const {
@@ -109,13 +103,13 @@ GroupBinder::Load GroupBinder::WantedOf(uint32_t chunk, For epoch,
 
 std::vector<SampleId> GroupBinder::Begin(Load load) {
   for (const SampleId sample : load.samples) {
-    table_.SetComing(Id(sample));
-    Changed(Id(sample));
+    table_.SetComing(SampleTable::IdOf(sample));
+    Changed(SampleTable::IdOf(sample));
   }
   ++counts_.chunk_loads;
   counts_.loaded += load.samples.size();
   counts_.chunk_samples +=
-      input_.chunks[chunk_of_[Id(load.samples.front())]].size();
+      input_.chunks[chunk_of_[SampleTable::IdOf(load.samples.front())]].size();
   return std::move(load.samples);
 }
 
@@ -144,8 +138,9 @@ std::vector<SampleId> GroupBinder::NextFetch(uint64_t room) {
 
 std::vector<SampleId> GroupBinder::FetchChunkOf(SampleId sample,
                                                 uint64_t room) {
-  if (!Wanted(Id(sample), For::kThisEpoch)) return {};
-  Load load = WantedOf(chunk_of_[Id(sample)], For::kThisEpoch, Id(sample));
+  if (!Wanted(SampleTable::IdOf(sample), For::kThisEpoch)) return {};
+  Load load = WantedOf(chunk_of_[SampleTable::IdOf(sample)], For::kThisEpoch,
+                       SampleTable::IdOf(sample));
   if (load.bytes > room) return {};
   std::vector<SampleId> samples = Begin(std::move(load));
   Settle();
@@ -165,15 +160,17 @@ std::vector<SampleId> GroupBinder::NextAhead(uint64_t room) {
 }
 
 void GroupBinder::FetchedAlone(SampleId sample) {
-  table_.SetDone(Id(sample));
+  table_.SetDone(SampleTable::IdOf(sample));
   Settle();
 }
 
-void GroupBinder::Arrived(SampleId sample) { table_.SetHere(Id(sample)); }
+void GroupBinder::Arrived(SampleId sample) {
+  table_.SetHere(SampleTable::IdOf(sample));
+}
 
 void GroupBinder::Left(SampleId sample) {
-  table_.SetOut(Id(sample));
-  Changed(Id(sample));
+  table_.SetOut(SampleTable::IdOf(sample));
+  Changed(SampleTable::IdOf(sample));
 }
 
 void GroupBinder::Changed(uint32_t sample) {

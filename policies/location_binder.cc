@@ -4,16 +4,6 @@
 #include <algorithm>
 
 namespace shufflefs {
-namespace {
-
-uint32_t Id(SampleId sample) { return static_cast<uint32_t>(sample.value()); }
-
-absl::optional<SampleId> Optional(uint32_t id) {
-  if (id == SampleTable::kNone) return absl::nullopt;
-  return SampleId(id);
-}
-
-}  // namespace
 
 LocationBinder::LocationBinder(const BinderInput& input, Refill refill)
     : input_(input),
@@ -72,15 +62,15 @@ uint32_t LocationBinder::ValidSample(uint32_t location) const {
 }
 
 SampleId LocationBinder::Bind(SampleId name) {
-  const uint32_t known = table_.sample_of(Id(name));
+  const uint32_t known = table_.sample_of(SampleTable::IdOf(name));
   if (known != SampleTable::kNone) return SampleId(known);
-  const uint32_t location = map_.location_of(Id(name));
-  uint32_t sample =
-      Empty(location) ? ChooseRefill(Id(name)) : ValidSample(location);
+  const uint32_t location = map_.location_of(SampleTable::IdOf(name));
+  uint32_t sample = Empty(location) ? ChooseRefill(SampleTable::IdOf(name))
+                                    : ValidSample(location);
   if (sample == SampleTable::kNone) {
-    sample = AnyOfGroup(table_.group_of(Id(name)));
+    sample = AnyOfGroup(table_.group_of(SampleTable::IdOf(name)));
   }
-  Take(Id(name), sample);
+  Take(SampleTable::IdOf(name), sample);
   return SampleId(sample);
 }
 
@@ -124,11 +114,11 @@ uint32_t LocationBinder::ChooseRefill(uint32_t name) {
 }
 
 absl::optional<SampleId> LocationBinder::Bound(SampleId name) const {
-  return Optional(table_.sample_of(Id(name)));
+  return SampleTable::SampleOf(table_.sample_of(SampleTable::IdOf(name)));
 }
 
 absl::optional<SampleId> LocationBinder::NameOf(SampleId sample) const {
-  return Optional(table_.name_of(Id(sample)));
+  return SampleTable::SampleOf(table_.name_of(SampleTable::IdOf(sample)));
 }
 
 std::vector<SampleId> LocationBinder::NextFetch(uint64_t /*room*/) {
@@ -137,16 +127,17 @@ std::vector<SampleId> LocationBinder::NextFetch(uint64_t /*room*/) {
 
 std::vector<SampleId> LocationBinder::FetchChunkOf(SampleId wanted,
                                                    uint64_t room) {
-  const uint32_t chunk = map_.chunk_of(Id(wanted));
-  if (!table_.fetchable(Id(wanted)) || input_.bytes[Id(wanted)] > room ||
-      !map_.has_memory(map_.location_of(Id(wanted)))) {
+  const uint32_t chunk = map_.chunk_of(SampleTable::IdOf(wanted));
+  if (!table_.fetchable(SampleTable::IdOf(wanted)) ||
+      input_.bytes[SampleTable::IdOf(wanted)] > room ||
+      !map_.has_memory(map_.location_of(SampleTable::IdOf(wanted)))) {
     return {};
   }
-  room -= input_.bytes[Id(wanted)];
+  room -= input_.bytes[SampleTable::IdOf(wanted)];
   std::vector<SampleId> load;
   for (const uint32_t sample : input_.chunks[chunk]) {
     const uint32_t location = map_.location_of(sample);
-    if (sample != Id(wanted)) {
+    if (sample != SampleTable::IdOf(wanted)) {
       if (!table_.fetchable(sample) || table_.bound(sample) ||
           !Empty(location) || !map_.has_memory(location) ||
           input_.bytes[sample] > room) {
@@ -165,22 +156,25 @@ std::vector<SampleId> LocationBinder::FetchChunkOf(SampleId wanted,
 }
 
 void LocationBinder::FetchedAlone(SampleId sample) {
-  table_.SetDone(Id(sample));
+  table_.SetDone(SampleTable::IdOf(sample));
 }
 
-void LocationBinder::Arrived(SampleId sample) { table_.SetHere(Id(sample)); }
+void LocationBinder::Arrived(SampleId sample) {
+  table_.SetHere(SampleTable::IdOf(sample));
+}
 
 void LocationBinder::Left(SampleId sample) {
-  if (!table_.held(Id(sample))) return;
-  const bool valid = !table_.bound(Id(sample));
-  table_.SetOut(Id(sample));
+  if (!table_.held(SampleTable::IdOf(sample))) return;
+  const bool valid = !table_.bound(SampleTable::IdOf(sample));
+  table_.SetOut(SampleTable::IdOf(sample));
   if (!valid) return;
   // It is available again; a location that still holds another counts none.
-  RemoveValid(map_.location_of(Id(sample)));
+  RemoveValid(map_.location_of(SampleTable::IdOf(sample)));
 }
 
 bool LocationBinder::fetched_ahead(SampleId sample) const {
-  return table_.held(Id(sample)) && table_.done(Id(sample));
+  return table_.held(SampleTable::IdOf(sample)) &&
+         table_.done(SampleTable::IdOf(sample));
 }
 
 }  // namespace shufflefs

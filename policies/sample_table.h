@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/carried.h"
 #include "core/grouping.h"
@@ -23,6 +24,14 @@ namespace shufflefs {
 class SampleTable {
  public:
   static constexpr uint32_t kNone = 0xFFFFFFFF;
+  static uint32_t IdOf(SampleId sample) {
+    return static_cast<uint32_t>(sample.value());
+  }
+  // Nothing for kNone.
+  static absl::optional<SampleId> SampleOf(uint32_t id) {
+    if (id == kNone) return absl::nullopt;
+    return SampleId(id);
+  }
 
   // REQUIRES: fewer than 2^32 - 1 samples.
   explicit SampleTable(const Grouping& grouping);

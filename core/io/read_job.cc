@@ -19,7 +19,7 @@ namespace {
 // Drop pages that this read brought in (Linux 6.14); pages that were cached
 // before stay. Debian 12's headers do not name the flag.
 constexpr int kRwfDontCache = 0x80;
-constexpr int kAgainLimit = 64;
+constexpr int kMostReads = 64;
 constexpr uint64_t kMostAtOnce = uint64_t{1} << 30;  // bytes a call
 
 constexpr uint64_t RoundUp(uint64_t bytes) {
@@ -148,7 +148,7 @@ ReadJob::Step ReadJob::ReadEnded(int64_t result) {
 
 ReadJob::Step ReadJob::ReadFailed(int error) {
   if (error == EINTR) return Step::kRead;
-  if (error == EAGAIN && ++again_ < kAgainLimit) return Step::kRead;
+  if (error == EAGAIN && ++again_ < kMostReads) return Step::kRead;
   if (error == EINVAL && direct_) {
     systems_->RefusedDirect(device_);
     LeaveDirect();

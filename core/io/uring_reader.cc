@@ -19,7 +19,8 @@ namespace {
 constexpr uint64_t kClose = 1;  // the tag of closes; nobody waits for them
 constexpr size_t kMostDepth = 4096;
 constexpr unsigned kMostWorkers = 64;
-constexpr int kAgainLimit = 64;  // openat2's EAGAIN: a rename raced with it
+// Of one file: openat2's EAGAIN says that a rename raced with it.
+constexpr int kMostOpens = 64;
 
 size_t Depth(const FileReaderOptions& options) {
   return std::clamp<size_t>(options.depth, 1, kMostDepth);
@@ -189,7 +190,7 @@ void UringReader::HandleSlot(std::unique_ptr<Slot> slot, int32_t result) {
 
 ReadJob::Step UringReader::OpenEnded(Slot& slot, int32_t result) {
   if (result >= 0) return slot.job.Opened(UniqueFd(result));
-  if (result == -EINTR || (result == -EAGAIN && ++slot.again < kAgainLimit)) {
+  if (result == -EINTR || (result == -EAGAIN && ++slot.again < kMostOpens)) {
     return ReadJob::Step::kOpen;
   }
   if (result == -EPERM && (slot.how.flags & O_NOATIME) != 0) {

@@ -39,7 +39,7 @@ absl::optional<uint64_t> Count(const Json& view, const char* key) {
   return it->get<uint64_t>();
 }
 
-std::string Text(const Json& view, const char* key) {
+std::string TextOf(const Json& view, const char* key) {
   const auto it = view.find(key);
   return it != view.end() && it->is_string() ? it->get<std::string>() : "";
 }
@@ -64,7 +64,7 @@ std::string Progress(const Json& view) {
   if (samples && consumed && *samples > 0) {
     absl::StrAppendFormat(&text, ", %.0f %%", 100 * *consumed / *samples);
   }
-  const std::string state = Text(view, "epoch_state");
+  const std::string state = TextOf(view, "epoch_state");
   if (!state.empty() && state != "running") {
     absl::StrAppend(&text, text.empty() ? "" : ", ", state);
   }
@@ -88,8 +88,8 @@ std::string SourceRead(const Json& view) {
 
 // What the names of the view show.
 std::string Substitution(const Json& view) {
-  const std::string substitute = Text(view, "substitute");
-  if (substitute == "never" || Text(view, "policy") == "native") {
+  const std::string substitute = TextOf(view, "substitute");
+  if (substitute == "never" || TextOf(view, "policy") == "native") {
     return "every name shows its own file";
   }
   if (substitute == "tree") return "names move in the whole view";
@@ -127,10 +127,10 @@ std::string ViewText(const Json& view) {
   parts.push_back(absl::StrCat(
       warnings.size(), warnings.size() == 1 ? " warning" : " warnings"));
   std::string text =
-      absl::StrCat(Text(view, "name"), "  ", Text(view, "policy"), "  ",
+      absl::StrCat(TextOf(view, "name"), "  ", TextOf(view, "policy"), "  ",
                    absl::StrJoin(parts, " | "), "\n");
   for (const Detail& detail : kDetails) {
-    const std::string value = Text(view, detail.key);
+    const std::string value = TextOf(view, detail.key);
     if (value.empty()) continue;
     absl::StrAppend(&text, "  ", detail.title, ": ", value, "\n");
   }
@@ -148,7 +148,7 @@ absl::StatusOr<std::string> LineEach(absl::string_view text,
   std::string lines;
   for (const Json& view : json["views"]) {
     if (!view.is_object()) continue;
-    if (!name.empty() && Text(view, "name") != std::string(name)) continue;
+    if (!name.empty() && TextOf(view, "name") != std::string(name)) continue;
     absl::StrAppend(&lines, line(view), "\n");
   }
   if (!lines.empty()) return lines;
@@ -173,9 +173,9 @@ absl::StatusOr<std::string> StatusText(absl::string_view json) {
 absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json) {
   ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
   StatusNames names;
-  names.source = Text(status, "source");
+  names.source = TextOf(status, "source");
   for (const Json& view : status["views"]) {
-    if (view.is_object()) names.views.push_back(Text(view, "name"));
+    if (view.is_object()) names.views.push_back(TextOf(view, "name"));
   }
   return names;
 }
@@ -183,9 +183,10 @@ absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json) {
 absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view) {
   return LineEach(json, view, [](const Json& found) {
-    const std::string next = Text(found, "next_policy");
+    const std::string next = TextOf(found, "next_policy");
     return absl::StrCat(
-        Text(found, "name"), "  ", Text(found, "policy"), "  ", Progress(found),
+        TextOf(found, "name"), "  ", TextOf(found, "policy"), "  ",
+        Progress(found),
         next.empty() ? "" : absl::StrCat(" | from the next epoch: ", next));
   });
 }

@@ -44,76 +44,93 @@ class InstantSource : public SampleSource {
   std::atomic<uint64_t> reads_{0};
 };
 
-TEST(SupplyPairs, BothFilesOfANameAreThoseOfOneSample) {
-  TempTree tree;
-  for (int c = 0; c < 3; ++c) {
-    for (int f = 0; f < 120; ++f) {
-      const std::string stem = "c" + std::to_string(c) + "/" +
-                               std::to_string((f * 7919 + c) % 100003);
-      tree.File(stem + ".jpg", std::string(9000 + f, 'x'));
-      tree.File(stem + ".json", std::string(9000 + f % 7, 'x'));
+class SupplyPairs : public testing::Test {
+ protected:
+  static constexpr uint64_t kSamples = 360;
+
+  void SetUp() override {
+    for (int f = 0; f < static_cast<int>(kSamples); ++f) {
+      const std::string stem = "c" + std::to_string(f % 3) + "/" +
+                               std::to_string((f * 7919 + f % 3) % 100003);
+      tree_.File(stem + ".jpg", std::string(9000 + f % 120, 'x'));
+      tree_.File(stem + ".json", std::string(9000 + f % 7, 'x'));
     }
+    auto catalogue = std::make_shared<const Catalogue>(tree_.Scanned());
+    ViewConfig config;
+    config.substitute = Substitute::kDirectory;
+    auto made = Dataset::Make(catalogue, config, "");
+    ASSERT_TRUE(made.ok()) << made.status();
+    dataset_ = *std::move(made);
+    ASSERT_EQ(grouping().sample_count(), kSamples);
+    MakeSupply();
   }
-  auto catalogue = std::make_shared<const Catalogue>(tree.Scanned());
-  ViewConfig config;
-  config.substitute = Substitute::kDirectory;
-  auto made = Dataset::Make(catalogue, config, "");
-  ASSERT_TRUE(made.ok()) << made.status();
-  const std::shared_ptr<const Dataset> dataset = *std::move(made);
-  const Grouping& grouping = dataset->grouping();
-  ASSERT_EQ(grouping.sample_count(), 360u);
 
-  Supply::Parts parts;
-  parts.dataset = dataset;
-  parts.memory_bytes = Supply::kLeastMemory;
-  auto input = std::make_unique<BinderInput>();
-  input->grouping = &grouping;
-  input->bytes.assign(360, 2 * Arena::Footprint(9200));
-  input->chunks = ComposeRandomChunks(grouping, dataset->key(), 16);
-  input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
-  parts.binder = std::make_unique<GroupBinder>(*input);
-  parts.input = std::move(input);
-  auto source = std::make_unique<InstantSource>();
-  InstantSource* const reads = source.get();
-  parts.source = std::move(source);
-  auto supply = Supply::Make(std::move(parts));
-  ASSERT_TRUE(supply.ok()) << supply.status();
+  void MakeSupply() {
+    Supply::Parts parts;
+    parts.dataset = dataset_;
+    parts.memory_bytes = Supply::kLeastMemory;
+    auto input = std::make_unique<BinderInput>();
+    input->grouping = &grouping();
+    input->bytes.assign(kSamples, 2 * Arena::Footprint(9200));
+    input->chunks = ComposeRandomChunks(grouping(), dataset_->key(), 16);
+    input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+    parts.binder = std::make_unique<GroupBinder>(*input);
+    parts.input = std::move(input);
+    auto source = std::make_unique<InstantSource>();
+    source_ = source.get();
+    parts.source = std::move(source);
+    auto supply = Supply::Make(std::move(parts));
+    ASSERT_TRUE(supply.ok()) << supply.status();
+    supply_ = *std::move(supply);
+  }
 
+  const Grouping& grouping() const { return dataset_->grouping(); }
+
+  // Reads one of a sample's files whole and closes it.
+  void Read(SampleId sample, uint32_t column) {
+    const GroupId group = grouping().group_of(sample);
+    const auto index = static_cast<uint32_t>(
+        sample.value() - grouping().group(group).first_sample);
+    const EntryId file = grouping().member(group, index, column);
+    const uint64_t size = dataset_->catalogue().attributes(file).size;
+    uint64_t got = 0;
+    supply_->Read(file, 0, size,
+                  [&](absl::StatusOr<absl::Span<const iovec>> bytes) {
+                    ASSERT_TRUE(bytes.ok()) << bytes.status();
+                    for (const iovec& run : *bytes) {
+                      got += run.iov_len;
+                      EXPECT_EQ(static_cast<char*>(run.iov_base)[0],
+                                static_cast<char>(file.value()));
+                    }
+                  });
+    EXPECT_EQ(got, size);
+    supply_->Close(file);
+  }
+
+  TempTree tree_;
+  std::shared_ptr<const Dataset> dataset_;
+  InstantSource* source_ = nullptr;
+  std::shared_ptr<Supply> supply_;
+};
+
+TEST_F(SupplyPairs, BothFilesOfANameAreThoseOfOneSample) {
   for (uint64_t epoch = 0; epoch < 3; ++epoch) {
-    (*supply)->BeginEpoch(Seed(3), Epoch(epoch), {});
+    supply_->BeginEpoch(Seed(3), Epoch(epoch), {});
     std::set<uint64_t> shown;
-    for (uint64_t n = 0; n < 360; ++n) {
-      const SampleId name(n * 7 % 360);
-      const SampleId sample = (*supply)->Bind(name);
+    for (uint64_t n = 0; n < kSamples; ++n) {
+      const SampleId name(n * 7 % kSamples);
+      const SampleId sample = supply_->Bind(name);
       EXPECT_TRUE(shown.insert(sample.value()).second) << "shown twice";
-      const GroupId group = grouping.group_of(sample);
-      ASSERT_EQ(group, grouping.group_of(name));
-      const auto index = static_cast<uint32_t>(
-          sample.value() - grouping.group(group).first_sample);
-      // Most readers do not look at the label.
-      for (uint32_t column = 0; column < (n % 8 == 0 ? 2u : 1u); ++column) {
-        const EntryId file = grouping.member(group, index, column);
-        const uint64_t size = catalogue->attributes(file).size;
-        uint64_t got = 0;
-        (*supply)->Read(file, 0, size,
-                        [&](absl::StatusOr<absl::Span<const iovec>> bytes) {
-                          ASSERT_TRUE(bytes.ok()) << bytes.status();
-                          for (const iovec& run : *bytes) {
-                            got += run.iov_len;
-                            EXPECT_EQ(static_cast<char*>(run.iov_base)[0],
-                                      static_cast<char>(file.value()));
-                          }
-                        });
-        EXPECT_EQ(got, size);
-        (*supply)->Close(file);
-      }
+      ASSERT_EQ(grouping().group_of(sample), grouping().group_of(name));
+      Read(sample, 0);
+      if (n % 8 == 0) Read(sample, 1);  // most do not look at the label
     }
-    EXPECT_EQ(shown.size(), 360u);
+    EXPECT_EQ(shown.size(), kSamples);
   }
-  EXPECT_LE((*supply)->status().pool_bytes, Supply::kLeastMemory);
-  EXPECT_LT((*supply)->status().bypass, 3u * 360 / 50);
+  EXPECT_LE(supply_->status().pool_bytes, Supply::kLeastMemory);
+  EXPECT_LT(supply_->status().bypass, 3 * kSamples / 50);
   // Each file once an epoch, and once more at most what is left in memory.
-  EXPECT_LE(reads->reads(), 3u * 720 + 720);
+  EXPECT_LE(source_->reads(), 4 * 2 * kSamples);
 }
 
 }  // namespace
