@@ -91,6 +91,13 @@ class HeldSource : public SampleSource {
 // Files of about `file_bytes` bytes in class folders, and a supply over them.
 class SupplyTest : public testing::Test {
  protected:
+  // What is still asked for keeps the supply, and the supply the source.
+  void TearDown() override {
+    for (int i = 0; source_ != nullptr && i < 100000; ++i) {
+      if (!source_->Come(absl::CancelledError("over"))) break;
+    }
+  }
+
   void Make(int classes, int files, uint64_t file_bytes, uint64_t memory,
             uint32_t chunk = 8) {
     for (int c = 0; c < classes; ++c) {
