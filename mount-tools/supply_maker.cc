@@ -12,6 +12,7 @@
 #include "core/io/make_reader.h"
 #include "core/io/physical.h"
 #include "core/machine_memory.h"
+#include "core/pack/pack_chunks.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/packed_source.h"
 #include "core/scan.h"
@@ -92,30 +93,6 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
   return chunks;
 }
 
-// By chunk of a pack: the samples whose first file it holds, as they lie in it.
-absl::StatusOr<ChunkList> ChunksOfPack(const PackIndex& index,
-                                       const Grouping& grouping) {
-  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
-    const EntryId file = grouping.first_member(SampleId(s));
-    if (!index.Find(file)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("brand.packed: the pack does not have ",
-                       index.catalogue().path(file)));
-    }
-  }
-  ChunkList chunks;
-  for (uint32_t chunk = 0; chunk < index.chunk_count(); ++chunk) {
-    std::vector<uint32_t> samples;
-    for (const EntryId file : index.files(chunk)) {
-      const absl::optional<Grouping::Place> place = grouping.place(file);
-      if (!place || place->column != 0) continue;
-      samples.push_back(static_cast<uint32_t>(grouping.sample(file).value()));
-    }
-    if (!samples.empty()) chunks.push_back(std::move(samples));
-  }
-  return chunks;
-}
-
 }  // namespace
 
 // A pack that pools read from.
@@ -192,14 +169,19 @@ absl::Status SupplyFactory::TakePack(const ViewConfig& config,
   auto pack = std::make_unique<Pack>(Pack{*std::move(dir), nullptr});
   ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,
                    PackIndex::Open(pack->dir, dataset.shared_catalogue()));
-  ASSIGN_OR_RETURN(input.chunks, ChunksOfPack(*index, dataset.grouping()));
+  absl::StatusOr<ChunkList> chunks = ChunksOfPack(*index, dataset.grouping());
+  if (!chunks.ok()) return Annotate(chunks.status(), "brand.packed");
+  input.chunks = *std::move(chunks);
   // What is in its directory serves to measure the device.
   ASSIGN_OR_RETURN(Catalogue files, Scan(pack->dir, ScanOptions{}));
   const DeviceProbe probe = ProbeDevice(pack->dir, files, ProbeOptions{});
   parts.how = absl::StrCat(index->chunk_count(), " chunks of the pack ", path,
                            ", on ", probe.line);
-  pack->reader = MakeFileReader(pack->dir, ReaderOptionsFor(probe));
-  ASSIGN_OR_RETURN(parts.source, PackedSource::Make(index, pack->reader.get()));
+  pack->reader = MakeFileReader(pack->dir, FileReaderOptions());
+  PackedSource::Options options;
+  options.place_by_place = Seeks(probe);
+  ASSIGN_OR_RETURN(parts.source, PackedSource::Make(index, pack->reader.get(),
+                                                    std::move(options)));
   MutexLock lock(mu_);
   packs_.push_back(std::move(pack));
   return absl::OkStatus();

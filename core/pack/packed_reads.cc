@@ -20,9 +20,9 @@ uint64_t RoundDown(uint64_t value, uint64_t unit) {
 }
 
 // Adds the reads of [begin, end) of a chunk, in which `wants` lie in order.
-void AddRange(uint64_t begin, uint64_t end,
-              const std::vector<std::shared_ptr<PackedWant>>& wants,
-              uint64_t read_bytes, std::vector<PackedRead>& reads) {
+void AddStretch(uint64_t begin, uint64_t end,
+                const std::vector<std::shared_ptr<PackedWant>>& wants,
+                uint64_t read_bytes, std::vector<PackedRead>& reads) {
   size_t first = 0;  // the first want that does not end before the read
   for (uint64_t at = RoundDown(begin, kReadAlignment); at < end;
        at += read_bytes) {
@@ -99,10 +99,10 @@ std::vector<PackedRead> PlanPackedReads(
     std::vector<std::shared_ptr<PackedWant>> wants,
     const PackedReadLimits& limits) {
   std::vector<PackedRead> reads;
-  std::vector<std::shared_ptr<PackedWant>> range;
+  std::vector<std::shared_ptr<PackedWant>> stretch;
   for (size_t i = 0; i < wants.size(); ++i) {
-    range.push_back(std::move(wants[i]));
-    const PackedWant& last = *range.back();
+    stretch.push_back(std::move(wants[i]));
+    const PackedWant& last = *stretch.back();
     const PackedWant* next =
         i + 1 < wants.size() ? wants[i + 1].get() : nullptr;
     if (next != nullptr && next->place().chunk == last.place().chunk &&
@@ -110,9 +110,9 @@ std::vector<PackedRead> PlanPackedReads(
         next->begin() - last.end() < limits.gap_bytes) {
       continue;
     }
-    AddRange(range.front()->begin(), last.end(), range, limits.read_bytes,
-             reads);
-    range.clear();
+    AddStretch(stretch.front()->begin(), last.end(), stretch, limits.read_bytes,
+               reads);
+    stretch.clear();
   }
   absl::flat_hash_map<PackedWant*, uint64_t> parts;
   for (const PackedRead& read : reads) {

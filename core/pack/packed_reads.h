@@ -84,7 +84,7 @@ struct PackedReadLimits {
 };
 
 // The reads for `wants`, in their order: those that follow each other in a
-// chunk are one range, cut into aligned reads. Sets the wants' parts.
+// chunk are one stretch, cut into aligned reads. Sets the wants' parts.
 std::vector<PackedRead> PlanPackedReads(
     std::vector<std::shared_ptr<PackedWant>> wants,
     const PackedReadLimits& limits);

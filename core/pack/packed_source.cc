@@ -20,10 +20,11 @@ namespace shufflefs {
 class PackedSource::Engine : public std::enable_shared_from_this<Engine> {
  public:
   Engine(std::shared_ptr<const PackIndex> index, FileReader* reader,
-         std::shared_ptr<Arena> staging)
+         Options options)
       : index_(std::move(index)),
         reader_(reader),
-        staging_(std::move(staging)) {}
+        staging_(std::move(options.staging)),
+        place_by_place_(options.place_by_place) {}
 
   void Add(std::vector<FilePiece> pieces, bool urgent);
   // Ends what waits for memory; what is under way goes on.
@@ -36,6 +37,12 @@ class PackedSource::Engine : public std::enable_shared_from_this<Engine> {
   void Pump();
   // Takes what can begin from the front of a queue.
   Reads Take(Reads& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether it lies behind the last that began.
+  bool GoesOn(const PackedRead& read) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return read.chunk == last_chunk_ && read.begin >= last_begin_;
+  }
+  bool MayBegin(const PackedRead& read) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   FileRead ReadOf(std::shared_ptr<PackedRead> read);
   void Arrived(std::shared_ptr<PackedRead> read, const absl::Status& status);
   // Whether the parts of a read that failed are read again, each by itself.
@@ -47,6 +54,7 @@ class PackedSource::Engine : public std::enable_shared_from_this<Engine> {
   // Self-synchronised.
   FileReader* const reader_;
   const std::shared_ptr<Arena> staging_;
+  const bool place_by_place_;  // constant
 
   Mutex mu_;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
@@ -55,6 +63,12 @@ class PackedSource::Engine : public std::enable_shared_from_this<Engine> {
   bool pumping_ ABSL_GUARDED_BY(mu_) = false;
   Reads urgent_ ABSL_GUARDED_BY(mu_);
   Reads queue_ ABSL_GUARDED_BY(mu_);
+  // Reads of the queue that is not urgent, and the last that began.
+  uint64_t under_way_ ABSL_GUARDED_BY(mu_) = 0;
+  // The first at its place, while it is under way.
+  const PackedRead* first_ ABSL_GUARDED_BY(mu_) = nullptr;
+  uint32_t last_chunk_ ABSL_GUARDED_BY(mu_) = 0xFFFFFFFF;  // none yet
+  uint64_t last_begin_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 void PackedSource::Engine::Add(std::vector<FilePiece> pieces, bool urgent) {
@@ -96,12 +110,24 @@ void PackedSource::Engine::Close() {
   }
 }
 
+bool PackedSource::Engine::MayBegin(const PackedRead& read) const {
+  if (!place_by_place_ || read.urgent) return true;
+  return GoesOn(read) ? first_ == nullptr : under_way_ <= 1;
+}
+
 PackedSource::Engine::Reads PackedSource::Engine::Take(Reads& queue) {
   Reads taken;
   while (!queue.empty()) {
     PackedRead& read = *queue.front();
+    if (!MayBegin(read)) break;
     read.staging = staging_->Allocate(read.end - read.begin);
     if (read.staging == nullptr) break;
+    if (!read.urgent) {
+      if (!GoesOn(read)) first_ = &read;
+      ++under_way_;
+      last_chunk_ = read.chunk;
+      last_begin_ = read.begin;
+    }
     taken.push_back(std::move(queue.front()));
     queue.pop_front();
   }
@@ -156,6 +182,11 @@ void PackedSource::Engine::Arrived(std::shared_ptr<PackedRead> read,
     }
   }
   read->staging.reset();
+  if (!read->urgent) {
+    MutexLock lock(mu_);
+    --under_way_;
+    if (first_ == read.get()) first_ = nullptr;
+  }
   const bool again = !status.ok() && TryAgain(*read, status);
   Pump();  // before the checksums: the device should not wait for them
   if (!again) EndParts(*read, status);
@@ -188,13 +219,13 @@ void PackedSource::Engine::EndParts(const PackedRead& read,
 
 absl::StatusOr<std::unique_ptr<PackedSource>> PackedSource::Make(
     std::shared_ptr<const PackIndex> index, FileReader* reader,
-    std::shared_ptr<Arena> staging) {
-  if (staging == nullptr) {
-    ASSIGN_OR_RETURN(staging, Arena::Make(kStagingBytes));
+    Options options) {
+  if (options.staging == nullptr) {
+    ASSIGN_OR_RETURN(options.staging, Arena::Make(kStagingBytes));
   }
   return absl::WrapUnique(new PackedSource(
       reader,
-      std::make_shared<Engine>(std::move(index), reader, std::move(staging))));
+      std::make_shared<Engine>(std::move(index), reader, std::move(options))));
 }
 
 PackedSource::PackedSource(FileReader* reader, std::shared_ptr<Engine> engine)

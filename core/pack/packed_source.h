@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,13 +30,27 @@ class PackedSource : public SampleSource {
   // it is widened to what can be checked.
   static constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
 
-  // `reader` reads below the directory of the pack, and outlives this.
-  // `staging` has kStagingBytes, and is used by nobody else; its memory can be
-  // that of FileReaderOptions. Null: the source makes its own. Errors: no
-  // memory.
+  struct Options {
+    // Has kStagingBytes, and is used by nobody else; its memory can be that of
+    // FileReaderOptions. Null: the source makes its own.
+    std::shared_ptr<Arena> staging;
+    // For disks. A place to read from begins with one read alone, when all but
+    // the last of the place before have ended: a disk that has several to
+    // choose from takes the nearest, which after a way back is the last of
+    // them, and then each costs a turn of the platter. The reader need not
+    // know (FileReaderOptions::batch_by_batch), and should not.
+    bool place_by_place = false;
+  };
+
+  // `reader` reads below the directory of the pack, and outlives this. Errors:
+  // no memory.
   static absl::StatusOr<std::unique_ptr<PackedSource>> Make(
       std::shared_ptr<const PackIndex> index, FileReader* reader,
-      std::shared_ptr<Arena> staging = nullptr);
+      Options options);
+  static absl::StatusOr<std::unique_ptr<PackedSource>> Make(
+      std::shared_ptr<const PackIndex> index, FileReader* reader) {
+    return Make(std::move(index), reader, Options());
+  }
   // What was not begun ends with Cancelled, before this returns.
   ~PackedSource() override;
 

@@ -101,6 +101,60 @@ TEST_F(PackedReadsTest, NothingOvertakesWhatIsUrgent) {
   ExpectAllRight();
 }
 
+// For a disk: the first read at a place is alone with the last one at the
+// place before, and only then come the others.
+TEST_F(PackedReadsTest, PlaceByPlaceWhereAskedFor) {
+  auto tree = TreeOf({3 << 20, 5 << 19, 1000});
+  const std::vector<EntryId> all = tree->composition.chunks[0];
+  tree->composition.chunks = {{all[0]}, {all[1]}, {all[2]}};
+  Open(std::move(tree));
+  HeldReader reader(*dir_);
+  PackedSource::Options options;
+  options.place_by_place = true;
+  auto source = PackedSource::Make(index_, &reader, options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  Fetch(**source, {all[0], all[1]});
+  EXPECT_EQ(reader.held.size(), 1u);
+  (*source)->FetchNow(Ask(all[2]).Piece());
+  EXPECT_EQ(reader.urgent, std::vector<std::string>{"chunk-000002.pack"});
+  reader.Complete(1);  // what is urgent neither waits nor is waited for
+  EXPECT_EQ(reader.held.size(), 1u);
+  reader.Complete(0);
+  EXPECT_EQ(reader.held.size(), 2u);  // the others at the first place
+  EXPECT_EQ(reader.held[1].offset, 2u << 20);
+  reader.Complete(0);
+  ASSERT_EQ(reader.held.size(), 2u);
+  EXPECT_EQ(reader.held[1].path, "chunk-000001.pack");
+  EXPECT_EQ(reader.held[1].offset, 0u);
+  reader.Complete(0);
+  EXPECT_EQ(reader.held.size(), 1u);
+  reader.Complete(0);
+  EXPECT_EQ(reader.held.size(), 2u);
+  reader.CompleteAll();
+  ExpectAllRight();
+}
+
+TEST_F(PackedReadsTest, FurtherOnInAChunkIsTheSamePlace) {
+  Open(TreeOf({100000, 300000, 100000}));
+  HeldReader reader(*dir_);
+  PackedSource::Options options;
+  options.place_by_place = true;
+  auto source = PackedSource::Make(index_, &reader, options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const std::vector<EntryId> files = FilesIn(0);
+  Fetch(**source, {files[0], files[2]});
+  ASSERT_EQ(reader.held.size(), 1u);
+  reader.Complete(0);
+  Fetch(**source, {files[2]});
+  EXPECT_EQ(reader.held.size(), 2u);  // forward
+  Fetch(**source, {files[1]});
+  EXPECT_EQ(reader.held.size(), 2u);  // back
+  reader.Complete(0);
+  EXPECT_EQ(reader.held.size(), 2u);
+  reader.CompleteAll();
+  ExpectAllRight();
+}
+
 // A bad place on the device costs the one file that lies there.
 TEST_F(PackedReadsTest, AReadThatFailsIsDoneAgainForEachOfItsFiles) {
   Open(TreeOf({100000, 100000, 100000}));
