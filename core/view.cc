@@ -172,6 +172,7 @@ bool View::Count(SampleId sample, uint32_t reader,
         CarriedPair{carried, binding_->ShownSample(SampleId(carried)).value()});
   }
   Begin(std::move(boundary));
+  read_ = true;  // the open that showed the boundary is one of the new epoch
   return true;
 }
 

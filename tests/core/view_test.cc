@@ -188,6 +188,32 @@ TEST(ViewTest, ASwitchAtABoundaryCarriesTheNamesOfTheNewPass) {
   EXPECT_GT(view->EpochStatus().carried, 0u);
 }
 
+// The opens that showed a boundary were reads of the epoch that began with it.
+TEST(ViewTest, ASwitchRightAfterAFoundBoundaryWaitsForTheNext) {
+  std::mt19937 random(7);
+  ViewFixture fixture(2, 100);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  milliseconds now{0};
+  Pass(*view, fixture.Files(), now, random);
+  std::vector<EntryId> names = fixture.Files();
+  testing_support::Shuffle(names, random);
+  std::set<EntryId> samples;
+  for (const EntryId name : names) {
+    now += milliseconds(100);
+    const bool before = fixture.rebound > 0;
+    samples.insert(OpenName(*view, name, now));
+    if (before || fixture.rebound == 0) continue;
+    ControlRequest request;
+    request.config = ViewFixture::Config("window");
+    request.config_changed = true;
+    view->Install(*view->Prepare(request));
+    EXPECT_EQ(view->setup()->policy->name(), "lirs");
+    EXPECT_EQ(view->EpochStatus().state, "waiting");
+  }
+  EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
+  EXPECT_EQ(samples.size(), 200u);
+}
+
 TEST(ViewTest, AWrongPolicyChangesNothing) {
   ViewFixture fixture(2, 10);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));

@@ -152,6 +152,7 @@ class ViewReference {
     suspended_ = suspended;
     epoch_ = Epoch(epoch_.value() + 1);
     Begin(carried);
+    read_ = true;  // by the opens that showed the boundary
   }
 
   // A control write. Returns whether it is a boundary.
