@@ -5,7 +5,8 @@ import collections
 import dataclasses
 import os
 import pathlib
-import shutil
+import random
+import re
 import subprocess
 import time
 
@@ -20,6 +21,9 @@ CLOCK = os.sysconf("SC_CLK_TCK")
 # profile: see testbed/README.md; layout: see brand_data.group_sizes.
 Case = collections.namedtuple("Case", "profile layout workers")
 Totals = collections.namedtuple("Totals", "files bytes checksum")
+# `fill`: before the epoch some files are read, which fills the pool of a cache
+# that replaces nothing: it shows what it brings in its second epoch only.
+Policy = collections.namedtuple("Policy", "options fill", defaults=(False,))
 
 
 @dataclasses.dataclass
@@ -29,6 +33,7 @@ class Epoch:
     source_bytes: int = 0      # during the epoch
     before_bytes: int = 0      # by mounting and listing
     peak: int = 0              # bytes of the group: all that it ever used
+    daemon_peak: int = None    # bytes of the daemon alone, without page cache
     mount_seconds: float = 0.0  # until the catalogue was there
     list_seconds: float = 0.0
     cpu_seconds: float = 0.0   # of the daemon, during the epoch
@@ -49,6 +54,10 @@ class GroupMount(measure.Mount):
         text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
         words = text.rsplit(")", 1)[1].split()
         return (int(words[11]) + int(words[12])) / CLOCK
+
+    def peak_bytes(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"^VmHWM:\s+(\d+) kB", text, re.M).group(1)) << 10
 
 
 class EpochReader:
@@ -114,7 +123,7 @@ class Runs:
         """The mount options of a policy, with what only this run knows."""
         options = {key: str(value).format(memory=self.memory,
                                           packed=self.dataset.packed)
-                   for key, value in policy.items()}
+                   for key, value in policy.options.items()}
         return {"seed": seed, **options}
 
     def group(self):
@@ -140,10 +149,24 @@ class Runs:
             with GroupMount(group, self.dataset.root, pathlib.Path(folder),
                             self.options(policy, seed)) as mount:
                 result.mount_seconds = time.monotonic() - start
+                if policy.fill:
+                    self._fill(mount, group)
                 self._read(result, group, mount.path, seed, workers, mount)
                 result.bypass = mount.view().get("bypass")
+                result.daemon_peak = mount.peak_bytes()
             result.peak = group.peak()
         return result
+
+    def _fill(self, mount, group):
+        """Reads a quarter more than the pool holds, of all classes alike."""
+        names = sorted(self.dataset.root.glob("train/*/*"))
+        mean = self.expected.bytes / self.expected.files
+        count = int(1.25 * testbed.parse_size(self.memory) / mean)
+        chosen = random.Random(0).sample(names, min(count, len(names)))
+        lines = "".join(f"{mount.path / name.relative_to(self.dataset.root)}\0"
+                        for name in sorted(chosen))
+        subprocess.run(group.inside(["xargs", "-0", "cat"]), input=lines,
+                       text=True, stdout=subprocess.DEVNULL, check=True)
 
     def _begin(self):
         self.dataset.device.cold()
@@ -163,50 +186,6 @@ class Runs:
         if result.totals != self.expected:
             raise RuntimeError(f"read {result.totals}, not {self.expected}: "
                                "a sample was missed, repeated or mislabelled")
-
-    def pack_cost(self):
-        """Seconds and bytes that `shufflectl pack` takes, cold, in a group."""
-        packed = self.dataset.device.path / "pack_cost"
-        shutil.rmtree(packed, ignore_errors=True)
-        self.dataset.device.cold()
-        with self.group() as group:
-            start = time.monotonic()
-            self.dataset.pack_to(packed, group.inside)
-            seconds = time.monotonic() - start
-        size = sum(path.stat().st_blocks * 512 for path in packed.rglob("*"))
-        shutil.rmtree(packed)
-        return seconds, size
-
-    def first_sample(self, policy):
-        """Seconds from the start of the command until one file was read whole:
-        (never mounted before, with the saved catalogue)."""
-        name = next(path.relative_to(self.dataset.root) for path in sorted(
-            self.dataset.root.glob("train/*/*"))[-1:])
-        times = []
-        with measure.folder() as folder:
-            for _ in range(2):
-                self.dataset.device.cold()
-                with self.group() as group:
-                    mount = GroupMount(group, self.dataset.root,
-                                       pathlib.Path(folder),
-                                       self.options(policy))
-                    try:
-                        times.append(self._time_first(mount, name))
-                    finally:
-                        mount.close()
-        return times
-
-    @staticmethod
-    def _time_first(mount, name):
-        below = os.stat(mount.path).st_dev
-        start = time.monotonic()
-        mount.start(ready=False)
-        while os.stat(mount.path).st_dev == below:
-            if mount.process.poll() is not None:
-                raise RuntimeError(mount.log())
-            time.sleep(0.001)
-        (mount.path / name).read_bytes()
-        return time.monotonic() - start
 
 
 def open_dataset(layout, files):

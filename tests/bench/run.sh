@@ -8,10 +8,12 @@
 # the raw directory's of the same run, and its target. Nothing is asserted.
 # What follows -- is given to each of them.
 #
-#   brand   epochs over emulated devices; needs root, and hours for all cases:
-#           tests/bench/run.sh brand -- --help
+# By name only, each with tables of its own; those marked * need root:
+#   brand *         epochs over emulated devices, hours for all cases
+#   first_sample *  time to the first sample, memory, what packing costs
+# tests/bench/run.sh NAME -- --help has their options.
 #
-# The trees (about 12 GB; brand: 3 GB a dataset) stay in $BENCH_DIR, by default
+# The trees (about 12 GB; brand: 4.6 GB a dataset) stay in $BENCH_DIR, by default
 # /var/tmp/shufflefs-bench, for the next run; --clean removes them, and does
 # nothing else when no NAME is given. Machine quiet, please; as root the FUSE
 # read-ahead can be raised, so large files are read faster.
@@ -25,18 +27,25 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,19s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
-    warm_files | no_harm | large_file | million | brand) names+=("$1") ;;
+    -h | --help) sed -n '4,21s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    warm_files | no_harm | large_file | million) names+=("$1") ;;
+    brand | first_sample) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
   shift
 done
 
-if [[ " ${names[*]-} " == *" brand "* && $(id -u) != 0 ]]; then
-  echo "tests/bench/run.sh: brand needs root: it makes loop devices and groups" >&2
-  exit 1
-fi
+for name in ${names[@]+"${names[@]}"}; do
+  case $name in
+    brand | first_sample)
+      [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
+        echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
+             "and groups" >&2
+        exit 1
+      } ;;
+  esac
+done
 export BENCH_DIR=${BENCH_DIR:-/var/tmp/shufflefs-bench}
 if [[ $clean == yes && ${#names[@]} -eq 0 ]]; then
   rm -rf "$BENCH_DIR"
@@ -64,10 +73,11 @@ measure() { PYTHONPATH=tests/bench $python -c "import measure; $1"; }
 measure 'print(measure.machine()); print()'
 header=no
 for name in "${names[@]}"; do
-  if [[ $name == brand ]]; then  # has tables and a number of rounds of its own
-    $python tests/bench/brand.py ${rounds[@]+"${rounds[@]}"} "$@"
-    continue
-  fi
+  case $name in
+    brand | first_sample)  # tables and a number of rounds of their own
+      $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
+      continue ;;
+  esac
   [[ $header == yes ]] || measure 'print(measure.header())'
   header=yes
   $python "tests/bench/$name.py" --rounds 5 ${rounds[@]+"${rounds[@]}"} "$@"
