@@ -90,6 +90,15 @@ class Policy {
   virtual bool keeps_first() const { return false; }
 };
 
+// How fast a device reads; 0 = not measured.
+struct DeviceSpeed {
+  double random_us = 0;      // a random 4 KiB read alone
+  double parallel_gain = 0;  // how many times as fast eight at a time are
+  // Of reads that lie together, or of many large ones at once, whichever the
+  // device rewards.
+  double bytes_per_second = 0;
+};
+
 // What `policy = auto` looks at before it chooses. Measured by the caller.
 struct DatasetFacts {
   enum class Device { kUnknown, kMemory, kFlash, kSeekBound, kLatencyBound };
@@ -97,6 +106,14 @@ struct DatasetFacts {
   uint64_t bytes = 0;
   uint64_t memory_bytes = 0;  // what the machine or group can cache
   Device device = Device::kUnknown;
+  DeviceSpeed speed;
+  uint64_t file_bytes = 0;   // of a file that may move, on average
+  uint64_t pool_bytes = 0;   // what `memory` gives the view
+  uint64_t chunk_files = 0;  // brand.chunk
+  bool packed = false;       // brand.packed is given
+  // A key that leaves no room for binding names as they are asked for, such
+  // as "layout = ranked"; "" if there is none.
+  std::string held_back;
   bool names_may_move = false;        // proven class folders (design 3.4)
   bool has_validation_split = false;  // a split of its own beside them
   uint64_t classes = 0;               // groups that move

@@ -29,6 +29,7 @@
 #include "mount-tools/config_file.h"
 #include "mount-tools/control_memory.h"
 #include "mount-tools/control_text.h"
+#include "mount-tools/device_finder.h"
 #include "mount-tools/indexer.h"
 #include "mount-tools/ready_pipe.h"
 #include "mount-tools/state_dir.h"
@@ -48,7 +49,8 @@ class Mount {
         source_(std::move(source)),
         state_(std::move(state)),
         ledger_(std::move(ledger)),
-        supplies_(SupplyFactory::Parts{&config_, &source_, &metrics_.stall()}),
+        devices_(std::make_shared<DeviceFinder>(source_)),
+        supplies_(SupplyParts()),
         control_(ControlParts()),
         filesystem_(FilesystemParts()) {}
 
@@ -60,6 +62,7 @@ class Mount {
  private:
   ControlFiles::Parts ControlParts();
   Filesystem::Parts FilesystemParts();
+  SupplyFactory::Parts SupplyParts();
   IndexerParts Indexer();
   absl::Status Index(std::stop_token stop);
   void TellUnreadable(const Catalogue& catalogue);
@@ -71,6 +74,7 @@ class Mount {
   const std::unique_ptr<Ledger> ledger_;
   Metrics metrics_;
   ReaderFamilies families_;
+  const std::shared_ptr<DeviceFinder> devices_;
   SupplyFactory supplies_;
   ControlFiles control_;
   Filesystem filesystem_;
@@ -102,6 +106,15 @@ Filesystem::Parts Mount::FilesystemParts() {
   return parts;
 }
 
+SupplyFactory::Parts Mount::SupplyParts() {
+  SupplyFactory::Parts parts;
+  parts.config = &config_;
+  parts.source = &source_;
+  parts.devices = devices_.get();
+  parts.stall = &metrics_.stall();
+  return parts;
+}
+
 absl::Status Mount::Start(const RunOptions& options) {
   Session::Options session;
   session.filesystem = &filesystem_;
@@ -126,6 +139,7 @@ IndexerParts Mount::Indexer() {
   parts.running = &memory_.running();
   parts.ledger = ledger_.get();
   parts.families = &families_;
+  parts.devices = devices_;
   parts.supply = supplies_.maker();
   parts.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);

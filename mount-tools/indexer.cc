@@ -10,11 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "core/catalogue_file.h"
 #include "core/drift.h"
-#include "core/io/device_probe.h"
 #include "core/log.h"
 #include "core/machine_memory.h"
 #include "core/scan.h"
 #include "core/status.h"
+#include "mount-tools/dataset_facts.h"
+#include "mount-tools/supply_maker.h"
 #include "policies/auto_choice.h"
 #include "policies/registry.h"
 
@@ -53,7 +54,13 @@ absl::StatusOr<Catalogue> LoadSaved(const IndexerParts& parts) {
 }
 
 SetupTools ToolsOf(const IndexerParts& parts) {
-  SetupTools tools = ToolsWithoutMount(*parts.source);
+  ResolverParts resolver;
+  resolver.devices = parts.devices;
+  resolver.view_memory = MemoryOfAView(*parts.config);
+  resolver.open = parts.config->open;
+  SetupTools tools;
+  tools.source = parts.source;
+  tools.resolver = MakeResolver(resolver);
   tools.supply = parts.supply;
   return tools;
 }
@@ -134,33 +141,35 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
 SetupTools ToolsWithoutMount(const SourceDir& source) {
   SetupTools tools;
   tools.source = &source;
-  tools.resolver = MakeResolver(source);
+  ResolverParts resolver;
+  resolver.devices = std::make_shared<DeviceFinder>(source);
+  resolver.view_memory = DefaultMemory();
+  tools.resolver = MakeResolver(resolver);
   return tools;
 }
 
-PolicyResolver MakeResolver(const SourceDir& source) {
-  return [&source](const ViewConfig& config,
-                   const Dataset& dataset) -> absl::StatusOr<ResolvedPolicy> {
+PolicyResolver MakeResolver(const ResolverParts& parts) {
+  return [parts](const ViewConfig& config,
+                 const Dataset& dataset) -> absl::StatusOr<ResolvedPolicy> {
     ResolvedPolicy resolved;
     std::string name = config.policy;
     resolved.why = "asked for";
     if (name == "auto") {
-      DatasetFacts facts;
-      facts.files = dataset.catalogue().file_count();
-      facts.bytes = dataset.catalogue().total_bytes();
-      facts.memory_bytes = MachineMemoryBytes();
-      ProbeOptions where;
-      where.root = dataset.root();
-      DeviceProbe probe = ProbeDevice(source, dataset.catalogue(), where);
-      facts.device = probe.device;
-      resolved.device = std::move(probe.line);
-      facts.names_may_move = dataset.movability().moves;
-      facts.has_validation_split = dataset.movability().has_validation_split;
-      facts.classes = dataset.movability().classes;
-      facts.layout = dataset.movability().layout;
-      AutoChoice choice = ChooseAuto(facts);
+      DeviceProbe probe =
+          parts.devices->Find(dataset.catalogue(), dataset.root());
+      FactsInput input;
+      input.catalogue = &dataset.catalogue();
+      input.grouping = &dataset.grouping();
+      input.movability = &dataset.movability();
+      input.device = &probe;
+      input.config = &config;
+      input.open = parts.open;
+      input.machine_memory = MachineMemoryBytes();
+      input.view_memory = parts.view_memory;
+      AutoChoice choice = ChooseAuto(FactsOf(input));
       name = choice.policy;
       resolved.why = std::move(choice.why);
+      resolved.device = std::move(probe.line);
     } else if (!dataset.moves()) {
       resolved.why = absl::StrCat("asked for; names keep their own samples (",
                                   dataset.substitute_reason(), ")");

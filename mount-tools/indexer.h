@@ -17,6 +17,7 @@
 #include "core/reader_family.h"
 #include "core/view_setup.h"
 #include "fs/space.h"
+#include "mount-tools/device_finder.h"
 #include "mount-tools/state_dir.h"
 
 namespace shufflefs {
@@ -30,6 +31,7 @@ struct IndexerParts {
   const std::vector<absl::optional<ViewConfig>>* running = nullptr;
   Ledger* ledger = nullptr;
   ReaderFamilies* families = nullptr;
+  std::shared_ptr<DeviceFinder> devices;
   SupplyMaker supply;
   std::function<void(bool were_fixed)> rebound;
   std::function<void()> settled;
@@ -52,9 +54,15 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
 // For setups that nothing is read through. `source` outlives them.
 SetupTools ToolsWithoutMount(const SourceDir& source);
 
+struct ResolverParts {
+  std::shared_ptr<DeviceFinder> devices;
+  uint64_t view_memory = 0;  // bytes that `memory` gives each view
+  OpenMode open = OpenMode::kAuto;
+};
+
 // Resolves policies by name, and `auto` by looking at the dataset, the
-// machine's memory and the device. `source` outlives the resolver.
-PolicyResolver MakeResolver(const SourceDir& source);
+// machine's memory and the device.
+PolicyResolver MakeResolver(const ResolverParts& parts);
 
 }  // namespace shufflefs
 

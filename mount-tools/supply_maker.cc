@@ -109,6 +109,11 @@ uint64_t DefaultMemory() {
   return std::min(MachineMemoryBytes() / 4, kMostByDefault);
 }
 
+uint64_t MemoryOfAView(const MountConfig& config) {
+  const uint64_t memory = config.memory != 0 ? config.memory : DefaultMemory();
+  return memory / std::max<size_t>(config.views.size(), 1);
+}
+
 SupplyMaker SupplyFactory::maker() {
   return [this](const ViewConfig& config,
                 std::shared_ptr<const Dataset> dataset, const Policy& policy) {
@@ -133,20 +138,12 @@ FileReader* SupplyFactory::Reader(const FileReaderOptions& options) {
   return reader_.get();
 }
 
-uint64_t SupplyFactory::MemoryOfAView() const {
-  const uint64_t memory =
-      parts_.config->memory != 0 ? parts_.config->memory : DefaultMemory();
-  return memory / std::max<size_t>(parts_.config->views.size(), 1);
-}
-
 absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
                                       const Dataset& dataset,
                                       Supply::Parts& parts,
                                       BinderInput& input) {
-  ProbeOptions where;
-  where.root = dataset.root();
   const DeviceProbe probe =
-      ProbeDevice(*parts_.source, dataset.catalogue(), where);
+      parts_.devices->Find(dataset.catalogue(), dataset.root());
   ChunkNeeds needs;
   needs.bytes = input.bytes;
   needs.memory_bytes = input.memory_bytes;
@@ -191,7 +188,7 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy) {
   Supply::Parts parts;
-  parts.memory_bytes = MemoryOfAView();
+  parts.memory_bytes = MemoryOfAView(*parts_.config);
   if (parts.memory_bytes < Supply::kLeastMemory) {
     return absl::InvalidArgumentError(absl::StrCat(
         "memory: policy = ", policy.name(), " needs at least ",

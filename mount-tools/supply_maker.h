@@ -16,12 +16,15 @@
 #include "core/metrics.h"
 #include "core/mutex.h"
 #include "core/view_setup.h"
+#include "mount-tools/device_finder.h"
 
 namespace shufflefs {
 
 // What `memory` means when it is not given: a quarter of what the machine or
 // the control group has, at most 4 GiB.
 uint64_t DefaultMemory();
+// The bytes of one view: all have the same.
+uint64_t MemoryOfAView(const MountConfig& config);
 
 // Thread-safe. Owns the readers: one of the source that all pools share, and
 // one of each pack; it is made when the first
@@ -31,6 +34,7 @@ class SupplyFactory {
   struct Parts {
     const MountConfig* config = nullptr;  // these outlive the factory
     const SourceDir* source = nullptr;
+    DeviceFinder* devices = nullptr;
     StallClock* stall = nullptr;
   };
   explicit SupplyFactory(const Parts& parts);
@@ -52,7 +56,6 @@ class SupplyFactory {
   absl::Status TakePack(const ViewConfig& config, const Dataset& dataset,
                         Supply::Parts& parts, BinderInput& input);
   FileReader* Reader(const FileReaderOptions& options);
-  uint64_t MemoryOfAView() const;
 
   // Constant after construction.
   const Parts parts_;

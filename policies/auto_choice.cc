@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "policies/gain_estimate.h"
 
 namespace shufflefs {
 namespace {
@@ -57,6 +58,50 @@ std::string DeviceClause(Device device) {
   return "device not recognised";
 }
 
+// What brand would give: "about 3x the files a second of 4 plain readers that
+// draw at random, no more than 16 get".
+std::string GainClause(const DatasetFacts& facts, double gain) {
+  std::string clause =
+      absl::StrCat(AboutTimes(gain), " the files a second of ", kUsualReaders,
+                   " plain readers that draw at random");
+  const double many = EstimateGain(facts, kManyReaders)->gain();
+  if (many < kWorthwhileGain) {
+    absl::StrAppend(&clause, ", no more than ", kManyReaders, " get");
+  } else if (many < 0.8 * gain) {
+    absl::StrAppend(&clause, ", ", AboutTimes(many), " of ", kManyReaders);
+  }
+  return clause;
+}
+
+// Of brand, as 4 readers see it; 0 where nothing can be said.
+double UsualGain(const DatasetFacts& facts) {
+  const auto estimate = EstimateGain(facts, kUsualReaders);
+  return estimate ? estimate->gain() : 0;
+}
+
+bool IsSlow(Device device) {
+  return device == Device::kSeekBound || device == Device::kLatencyBound;
+}
+
+// Why brand is not chosen on a slow source that is larger than memory, and
+// what could be asked for.
+std::string AgainstBrand(const DatasetFacts& facts) {
+  const double gain = UsualGain(facts);
+  if (!facts.held_back.empty()) {
+    return absl::StrCat("not brand because of ", facts.held_back);
+  }
+  if (gain == 0) {
+    return "what brand would gain could not be measured (-o policy=brand)";
+  }
+  if (gain < kWorthwhileGain) {
+    return absl::StrCat("brand would gain too little with ",
+                        Bytes(facts.pool_bytes),
+                        " of memory: ", GainClause(facts, gain));
+  }
+  return absl::StrCat("-o policy=brand may give ", GainClause(facts, gain),
+                      ", if the job does not split by name");
+}
+
 // What to expect, and what a user could ask for.
 std::string Advice(const DatasetFacts& facts) {
   if (facts.device == Device::kMemory) {
@@ -71,9 +116,15 @@ std::string Advice(const DatasetFacts& facts) {
     return "no gain can be promised; -o policy=lirs,layout=ranked gives "
            "readers in name order a full shuffle";
   }
-  return "readers in name order gain by "
-         "-o policy=lirs,lirs.unit=page,layout=ranked, a client that draws "
-         "names at random by none of the policies so far";
+  const std::string ordered =
+      "readers in name order gain by "
+      "-o policy=lirs,lirs.unit=page,layout=ranked";
+  if (!facts.names_may_move) {
+    return absl::StrCat(ordered,
+                        ", a client that draws names at random by no policy "
+                        "while names keep their samples");
+  }
+  return absl::StrCat(AgainstBrand(facts), "; ", ordered);
 }
 
 // Whether names could show other samples, and why auto leaves them.
@@ -91,16 +142,36 @@ std::string NamesClause(const DatasetFacts& facts) {
   return clause;
 }
 
+bool WantsBrand(const DatasetFacts& facts) {
+  return facts.names_may_move && facts.has_validation_split &&
+         facts.held_back.empty() && facts.memory_bytes > 0 && !Fits(facts) &&
+         IsSlow(facts.device) && UsualGain(facts) >= kWorthwhileGain;
+}
+
+std::string ForBrand(const DatasetFacts& facts) {
+  return absl::StrCat("expect ", GainClause(facts, UsualGain(facts)),
+                      "; names show samples of "
+                      "their class, of ",
+                      facts.classes,
+                      ", with a validation split of its own beside them");
+}
+
 }  // namespace
 
 AutoChoice ChooseAuto(const DatasetFacts& facts) {
   if (facts.files == 0) {
     return {.policy = "native", .why = "no files: native, nothing to shuffle"};
   }
+  const std::string found =
+      absl::StrCat(Found(facts), ", ", AgainstMemory(facts), "; ",
+                   DeviceClause(facts.device), ": ");
+  if (WantsBrand(facts)) {
+    return {.policy = "brand",
+            .why = absl::StrCat(found, "brand, ", ForBrand(facts))};
+  }
   return {.policy = "native",
-          .why = absl::StrCat(Found(facts), ", ", AgainstMemory(facts), "; ",
-                              DeviceClause(facts.device), ": native, ",
-                              Advice(facts), "; ", NamesClause(facts))};
+          .why = absl::StrCat(found, "native, ", Advice(facts), "; ",
+                              NamesClause(facts))};
 }
 
 }  // namespace shufflefs

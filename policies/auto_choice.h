@@ -2,11 +2,12 @@
 // `policy = auto`: looks at what was found and measured, chooses, and says
 // why in one line (design 3.13).
 //
-// For file trees today every choice is `native`: the policies that exist
-// shuffle what a reader gets in listing or name order, but do not make a
-// framework's own random reads cheaper, so moving content under names
-// unasked would risk something for nothing. The line says what was found,
-// which gain is (not) to be expected, and what can be asked for.
+// `brand` where it is safe and pays: proven class folders with a validation
+// split of their own beside them (without one a client may split by name),
+// larger than memory, on a source that seeks or has a high latency, where the
+// estimate of policies/gain_estimate.h is worth it, and no key forbids it.
+// Everything else is `native`. The line says what was found, which gain is
+// (not) to be expected, and what can be asked for.
 //
 // A pure function; any thread may call.
 #ifndef SHUFFLEFS_POLICIES_AUTO_CHOICE_H_

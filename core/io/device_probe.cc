@@ -32,6 +32,11 @@ constexpr size_t kFiles = 64;       // candidates, spread over the tree
 constexpr uint32_t kSerial = 32;    // reads one at a time
 constexpr uint64_t kParallel = 64;  // reads eight at a time
 constexpr int kThreads = 8;
+// Reading much: what follows a piece in its file, up to so many bytes.
+constexpr uint64_t kLeastStream = 16 << 10;
+constexpr uint64_t kMostStream = 1 << 20;
+constexpr size_t kStreams = 12;       // one at a time
+constexpr int kStreamThreads = 32;    // where many at once gain
 constexpr uint32_t kFarthest = 4096;  // entries looked at for one candidate
 constexpr double kSlowUs = 1000;
 constexpr double kGainOfRoundTrips = 3;
@@ -69,7 +74,9 @@ struct FreeMemory {
   void operator()(void* memory) const { std::free(memory); }
 };
 using Buffer = std::unique_ptr<void, FreeMemory>;
-Buffer MakeBuffer() { return Buffer(std::aligned_alloc(kPiece, kPiece)); }
+Buffer MakeBuffer(size_t bytes = kPiece) {
+  return Buffer(std::aligned_alloc(kPiece, bytes));
+}
 
 class Prober {
  public:
@@ -78,7 +85,8 @@ class Prober {
       : source_(source),
         catalogue_(catalogue),
         options_(options),
-        deadline_(Clock::now() + options.budget),
+        begin_(Clock::now()),
+        deadline_(begin_ + options.budget),
         salt_(Mix64(
             static_cast<uint64_t>(Clock::now().time_since_epoch().count()))) {}
 
@@ -93,10 +101,16 @@ class Prober {
 
   void PickFiles(uint64_t least_bytes);
   void AddFile(EntryId entry);
+  // The end of a phase, as a part of the whole time.
+  Clock::time_point Until(int percent) const {
+    return begin_ + options_.budget * percent / 100;
+  }
   // Microseconds that reading a piece took; negative if it failed.
   double ReadPiece(const File& file, uint64_t piece, void* buffer) const;
   void MeasureSerial();
   void MeasureParallel();
+  void MeasureStreams();
+  void MeasureManyStreams();
   // The piece for the number-th read: another one in every probe, for a disk
   // remembers what it read.
   uint64_t PieceOf(const File& file, uint64_t number) const {
@@ -106,6 +120,7 @@ class Prober {
   const SourceDir& source_;
   const Catalogue& catalogue_;
   const ProbeOptions& options_;
+  const Clock::time_point begin_;
   const Clock::time_point deadline_;
   const uint64_t salt_;
   std::vector<File> files_;
@@ -127,7 +142,10 @@ void Prober::PickFiles(uint64_t least_bytes) {
   uint64_t first = catalogue_.first_entry(options_.root).value();
   uint64_t end = catalogue_.entries_end(options_.root).value();
   uint64_t next = first;
-  for (uint64_t i = 0; i < kFiles && Clock::now() < deadline_; ++i) {
+  // Opening may cost a seek each; one file is enough to go on with.
+  for (uint64_t i = 0;
+       i < kFiles && Clock::now() < (files_.empty() ? deadline_ : Until(33));
+       ++i) {
     next = std::max(next, first + (end - first) * i / kFiles);
     uint64_t limit = std::min(end, next + kFarthest);
     for (; next < limit; ++next) {
@@ -155,8 +173,7 @@ double Prober::ReadPiece(const File& file, uint64_t piece, void* buffer) const {
 }
 
 void Prober::MeasureSerial() {
-  // Half of the time is left for the parallel reads.
-  Clock::time_point until = Clock::now() + (deadline_ - Clock::now()) / 2;
+  const Clock::time_point until = Until(60);
   Buffer buffer = MakeBuffer();
   std::vector<double> took;
   for (uint32_t i = 0; i < kSerial && (i == 0 || Clock::now() < until); ++i) {
@@ -174,6 +191,7 @@ void Prober::MeasureSerial() {
 }
 
 void Prober::MeasureParallel() {
+  const Clock::time_point until = Until(80);
   std::atomic<uint64_t> done{0};
   ParallelOptions parallel;
   parallel.threads = kThreads;
@@ -181,7 +199,7 @@ void Prober::MeasureParallel() {
   parallel.name = "probe";
   Clock::time_point begin = Clock::now();
   ParallelFor(kParallel, parallel, [&](uint64_t i, uint64_t) {
-    if (Clock::now() >= deadline_) return false;
+    if (Clock::now() >= until) return false;
     Buffer buffer = MakeBuffer();
     const File& file = files_[i * 29 % files_.size()];
     if (ReadPiece(file, PieceOf(file, kSerial + i), buffer.get()) >= 0) ++done;
@@ -191,6 +209,51 @@ void Prober::MeasureParallel() {
   if (done < kThreads || took.count() <= 0) return;
   figures_.parallel_gain =
       serial_mean_us_ * static_cast<double>(done) / took.count();
+}
+
+// A disk has the head where the piece ended: what follows costs no seek.
+void Prober::MeasureStreams() {
+  Buffer buffer = MakeBuffer(kMostStream);
+  double us = 0;
+  double bytes = 0;
+  size_t streams = 0;
+  for (const File& file : files_) {
+    if (streams == kStreams || Clock::now() >= deadline_) break;
+    const uint64_t length = std::min((file.pieces - 1) * kPiece, kMostStream);
+    if (length < kLeastStream) continue;
+    if (ReadPiece(file, 0, buffer.get()) < 0) continue;
+    const Clock::time_point begin = Clock::now();
+    const ssize_t got = pread(file.fd.get(), buffer.get(), length, kPiece);
+    const std::chrono::duration<double, std::micro> took = Clock::now() - begin;
+    if (got <= 0) continue;
+    us += took.count();
+    bytes += static_cast<double>(got);
+    ++streams;
+  }
+  if (us > 0) figures_.bytes_per_second = bytes * 1e6 / us;
+}
+
+// Round trips overlap: only many reads at once show what the line carries.
+void Prober::MeasureManyStreams() {
+  std::atomic<uint64_t> bytes{0};
+  ParallelOptions parallel;
+  parallel.threads = kStreamThreads;
+  parallel.chunk = 1;
+  parallel.name = "probe";
+  const Clock::time_point begin = Clock::now();
+  ParallelFor(files_.size(), parallel, [&](uint64_t i, uint64_t) {
+    if (Clock::now() >= deadline_) return false;
+    const File& file = files_[i];
+    const uint64_t length = std::min(file.pieces * kPiece, kMostStream);
+    if (length < kLeastStream) return true;
+    Buffer buffer = MakeBuffer(kMostStream);
+    const ssize_t got = pread(file.fd.get(), buffer.get(), length, 0);
+    if (got > 0) bytes += static_cast<uint64_t>(got);
+    return true;
+  });
+  const std::chrono::duration<double, std::micro> took = Clock::now() - begin;
+  if (bytes == 0) return;
+  figures_.bytes_per_second = static_cast<double>(bytes) * 1e6 / took.count();
 }
 
 std::string Describe(const DeviceProbe& probe, size_t files) {
@@ -207,6 +270,10 @@ std::string Describe(const DeviceProbe& probe, size_t files) {
   if (f.parallel_gain > 0) {
     absl::StrAppendFormat(&line, ", %.1fx as fast eight at a time",
                           f.parallel_gain);
+  }
+  if (f.bytes_per_second > 0) {
+    absl::StrAppendFormat(&line, ", %.0f MB/s of large reads",
+                          f.bytes_per_second / 1e6);
   }
   if (f.network_fs) line += ", network or user-space file system";
   if (f.rotational) {
@@ -229,7 +296,11 @@ DeviceProbe Prober::Run() {
     PickFiles(kPiece);
     if (files_.empty()) PickFiles(1);
     if (!files_.empty()) MeasureSerial();
-    if (figures_.median_us >= kSlowUs) MeasureParallel();
+    if (figures_.median_us >= kSlowUs) {
+      MeasureParallel();
+      ClassifyDevice(figures_) == Device::kSeekBound ? MeasureStreams()
+                                                     : MeasureManyStreams();
+    }
   }
   DeviceProbe probe;
   probe.figures = figures_;

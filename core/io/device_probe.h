@@ -25,10 +25,17 @@ struct DeviceFigures {
   double median_us = 0;             // of these; 0 if there were none
   // How much faster eight reads at a time were, a read; 0 = not measured.
   double parallel_gain = 0;
+  // Of what follows a read piece in its file, or where that gains nothing, of
+  // many files at once; 0 = not measured. A lower bound. Slow devices only.
+  double bytes_per_second = 0;
   bool past_cache = true;  // by O_DIRECT; false: pages were dropped before
 };
 
 struct DeviceProbe {
+  DeviceSpeed speed() const {
+    return {figures.median_us, figures.parallel_gain, figures.bytes_per_second};
+  }
+
   DatasetFacts::Device device = DatasetFacts::Device::kUnknown;
   DeviceFigures figures;
   std::string line;  // one clause with the figures, for status and check
@@ -37,7 +44,7 @@ struct DeviceProbe {
 struct ProbeOptions {
   DirId root{0};  // files at or below it are read
   // No read begins later. One that hangs is waited for.
-  std::chrono::milliseconds budget{200};
+  std::chrono::milliseconds budget{300};
 };
 
 // Reads 4 KiB pieces of files that are spread over the tree. Never fails: what

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/io/device_probe.h"
 #include "core/machine_memory.h"
 #include "core/status.h"
 #include "mount-tools/ctl/check_report.h"
 #include "mount-tools/ctl/scan_source.h"
+#include "mount-tools/device_finder.h"
+#include "mount-tools/supply_maker.h"
 
 namespace shufflefs {
 namespace {
@@ -35,8 +36,9 @@ class CheckCommand : public Command {
     input.catalogue = scanned.catalogue.get();
     input.scan_seconds = scanned.seconds;
     input.memory = FindMachineMemory();
+    input.view_memory = DefaultMemory();
     input.device =
-        ProbeDevice(scanned.source, *scanned.catalogue, ProbeOptions());
+        DeviceFinder(scanned.source).Find(*scanned.catalogue, DirId(0));
     ASSIGN_OR_RETURN(const CheckReport report, MakeCheckReport(input));
     *context.out << (json_ ? CheckJson(report) : CheckText(report));
     return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "core/file_kinds.h"
 #include "core/grouping.h"
 #include "core/status.h"
+#include "mount-tools/dataset_facts.h"
 #include "policies/auto_choice.h"
 
 namespace shufflefs {
@@ -79,30 +80,31 @@ class Survey {
   CheckReport& report_;
 };
 
-absl::Status CountSamples(const Catalogue& catalogue, CheckReport& report) {
-  GroupingOptions options;
-  options.proven = report.movability.moves;
-  options.reader = Credentials::OfProcess();
-  ASSIGN_OR_RETURN(const Grouping grouping, Grouping::Make(catalogue, options));
+void CountSamples(const Grouping& grouping, CheckReport& report) {
   report.samples = grouping.sample_count();
   for (uint32_t g = 0; g < grouping.group_count(); ++g) {
     const Grouping::Group& group = grouping.group(GroupId(g));
     if (group.columns > 1) report.paired_samples += group.samples;
   }
-  return absl::OkStatus();
 }
 
-DatasetFacts FactsOf(const CheckReport& report) {
-  DatasetFacts facts;
-  facts.files = report.files;
-  facts.bytes = report.bytes;
-  facts.memory_bytes = report.memory.bytes;
-  facts.device = report.device.device;
-  facts.names_may_move = report.movability.moves;
-  facts.has_validation_split = report.movability.has_validation_split;
-  facts.classes = report.movability.classes;
-  facts.layout = report.movability.layout;
-  return facts;
+void Choose(const CheckInput& input, const Grouping& grouping,
+            CheckReport& report) {
+  const ViewConfig defaults;
+  FactsInput facts_input;
+  facts_input.catalogue = input.catalogue;
+  facts_input.grouping = &grouping;
+  facts_input.movability = &report.movability;
+  facts_input.device = &report.device;
+  facts_input.config = &defaults;
+  facts_input.machine_memory = report.memory.bytes;
+  facts_input.view_memory = input.view_memory;
+  const DatasetFacts facts = FactsOf(facts_input);
+  report.choice = ChooseAuto(facts);
+  if (facts.names_may_move) {
+    report.usual_gain = EstimateGain(facts, kUsualReaders);
+    report.many_gain = EstimateGain(facts, kManyReaders);
+  }
 }
 
 // For a shell: in single quotes where there is anything but plain bytes.
@@ -121,14 +123,24 @@ std::vector<Suggestion> Suggest(const CheckReport& report) {
                         Quoted(report.path), " MOUNTPOINT");
   };
   std::vector<Suggestion> suggestions = {
-      {command(""), absl::StrCat("safe for every client; auto is ",
-                                 report.choice.policy, " here")}};
+      {command(""), absl::StrCat(report.choice.policy == "brand"
+                                     ? "for clients that draw files at random"
+                                     : "safe for every client",
+                                 "; auto is ", report.choice.policy, " here")}};
   if (report.samples < 2) return suggestions;
   const Device device = report.device.device;
   const bool pages =
       !report.fits_in_memory &&
       (device == Device::kSeekBound || device == Device::kLatencyBound);
   const std::string lirs = pages ? "policy=lirs,lirs.unit=page" : "policy=lirs";
+  if (report.choice.policy != "brand" && report.movability.moves &&
+      !report.fits_in_memory && report.usual_gain &&
+      report.usual_gain->gain() >= kWorthwhileGain) {
+    suggestions.push_back(
+        {command("-o policy=brand"),
+         "for clients that draw files at random, if the job does not split by "
+         "name: there is no validation split beside these classes"});
+  }
   suggestions.push_back(
       {command(absl::StrCat("-o ", lirs, ",layout=ranked")),
        "for readers that take names in sorted order and do not shuffle"});
@@ -156,12 +168,16 @@ absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
   report.unreadable = catalogue.unreadable();
   report.movability = Judge(catalogue, DirId(0), MovabilityOptions());
   Survey(catalogue, report).Run();
-  RETURN_IF_ERROR(CountSamples(catalogue, report));
+  GroupingOptions options;
+  options.proven = report.movability.moves;
+  options.reader = Credentials::OfProcess();
+  ASSIGN_OR_RETURN(const Grouping grouping, Grouping::Make(catalogue, options));
+  CountSamples(grouping, report);
   report.memory = input.memory;
   report.fits_in_memory =
       report.memory.bytes > 0 && report.bytes <= report.memory.bytes;
   report.device = input.device;
-  report.choice = ChooseAuto(FactsOf(report));
+  Choose(input, grouping, report);
   report.suggestions = Suggest(report);
   return report;
 }

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "core/catalogue.h"
 #include "core/io/device_probe.h"
 #include "core/machine_memory.h"
 #include "core/movability.h"
 #include "core/policy.h"
 #include "core/splits.h"
+#include "policies/gain_estimate.h"
 
 namespace shufflefs {
 
@@ -30,6 +32,7 @@ struct CheckInput {
   const Catalogue* catalogue = nullptr;
   double scan_seconds = 0;
   MachineMemory memory;
+  uint64_t view_memory = 0;  // bytes that a mount would give a view
   DeviceProbe device;
 };
 
@@ -57,6 +60,10 @@ struct CheckReport {
   bool fits_in_memory = false;
   DeviceProbe device;
   AutoChoice choice;
+  // What brand would be against usual and against many plain readers, where it
+  // can be said.
+  absl::optional<GainEstimate> usual_gain;
+  absl::optional<GainEstimate> many_gain;
   std::vector<Suggestion> suggestions;  // the first is the one to use
 };
 

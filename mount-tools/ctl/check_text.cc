@@ -93,6 +93,19 @@ std::string MemoryLine(const CheckReport& report) {
       HumanBytes(memory.bytes), " (", memory.decided_by, ")\n");
 }
 
+// Nothing where there is no question of a gain.
+std::string GainLine(const CheckReport& report) {
+  if (!report.usual_gain || !report.many_gain) return "";
+  const GainEstimate& usual = *report.usual_gain;
+  return absl::StrFormat(
+      "%sbrand %s the files a second of %d plain readers at random, %s of %d "
+      "(%.0f and %.0f raw)%s\n",
+      Title("gain"), AboutTimes(usual.gain()), kUsualReaders,
+      AboutTimes(report.many_gain->gain()), kManyReaders, usual.raw,
+      report.many_gain->raw,
+      report.fits_in_memory ? ", in the first epoch only" : "");
+}
+
 std::string SuggestionLines(const CheckReport& report) {
   std::string text;
   for (const Suggestion& suggestion : report.suggestions) {
@@ -103,11 +116,28 @@ std::string SuggestionLines(const CheckReport& report) {
   return text;
 }
 
+ReportJson GainJson(const CheckReport& report) {
+  ReportJson gains = ReportJson::array();
+  const auto add = [&](int readers, const absl::optional<GainEstimate>& gain) {
+    if (!gain) return;
+    gains.push_back({{"policy", "brand"},
+                     {"readers", readers},
+                     {"raw_files_per_second", gain->raw},
+                     {"files_per_second", gain->brand},
+                     {"gain", gain->gain()}});
+  };
+  add(kUsualReaders, report.usual_gain);
+  add(kManyReaders, report.many_gain);
+  return gains;
+}
+
 ReportJson DeviceJson(const DeviceProbe& device) {
   const char* names[] = {"unknown", "memory", "flash", "seek_bound",
                          "latency_bound"};
   return {{"class", names[static_cast<int>(device.device)]},
           {"median_us", device.figures.median_us},
+          {"parallel_gain", device.figures.parallel_gain},
+          {"bytes_per_second", device.figures.bytes_per_second},
           {"line", device.line}};
 }
 
@@ -125,7 +155,8 @@ std::string CheckText(const CheckReport& report) {
       ListLine("containers", report.containers), PairsLine(report),
       ListLine("unreadable", report.unreadable), MemoryLine(report),
       Title("device"), report.device.line, "\n", Title("auto"),
-      ShownPath(report.choice.why), "\n", SuggestionLines(report));
+      ShownPath(report.choice.why), "\n", GainLine(report),
+      SuggestionLines(report));
 }
 
 std::string CheckJson(const CheckReport& report) {
@@ -163,6 +194,7 @@ std::string CheckJson(const CheckReport& report) {
       {"device", DeviceJson(report.device)},
       {"policy", report.choice.policy},
       {"why", report.choice.why},
+      {"gain", GainJson(report)},
       {"commands", commands}};
   return json.dump(2, ' ', false, ReportJson::error_handler_t::replace) + "\n";
 }

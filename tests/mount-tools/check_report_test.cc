@@ -49,7 +49,11 @@ class CheckTest : public ::testing::Test {
     input.path = "/data/it's here";
     input.catalogue = &*catalogue;
     input.memory = {memory, "/proc/meminfo"};
+    input.view_memory = kGiB;
     input.device.device = device;
+    input.device.figures.median_us = 6300;
+    input.device.figures.parallel_gain = 1.1;
+    input.device.figures.bytes_per_second = 144e6;
     input.device.line = "as the test says";
     const absl::StatusOr<CheckReport> report = MakeCheckReport(input);
     EXPECT_TRUE(report.ok()) << report.status();
@@ -130,6 +134,39 @@ TEST_F(CheckTest, MemoryAndDeviceDecideWhatIsAdvised) {
   EXPECT_THAT(CheckText(large), HasSubstr("the dataset is larger: 1000 B"));
   const CheckReport flash = Report(DatasetFacts::Device::kFlash, 1000);
   EXPECT_THAT(flash.suggestions[1].command, Not(HasSubstr("lirs.unit")));
+}
+
+// [S-3.13a] The policy auto says what it found and what to expect.
+TEST_F(CheckTest, TheGainIsEstimatedWhereThereIsOne) {
+  WriteClasses();
+  const auto seeks = DatasetFacts::Device::kSeekBound;
+  // Without a validation split brand is for who knows that nothing is split.
+  const CheckReport report = Report(seeks, 1000);
+  EXPECT_EQ(report.choice.policy, "native");
+  ASSERT_TRUE(report.usual_gain && report.many_gain);
+  EXPECT_GT(report.usual_gain->gain(), 10);
+  ASSERT_THAT(report.suggestions, SizeIs(4));
+  EXPECT_EQ(report.suggestions[1].command,
+            R"(shufflefs -o policy=brand '/data/it'\''s here' MOUNTPOINT)");
+  EXPECT_THAT(report.suggestions[1].when,
+              HasSubstr("if the job does not split by name"));
+  EXPECT_THAT(CheckText(report), HasSubstr("gain:       brand about "));
+  const nlohmann::json json = nlohmann::json::parse(CheckJson(report));
+  EXPECT_EQ(json["gain"][0]["readers"], 4);
+  EXPECT_DOUBLE_EQ(json["gain"][0]["gain"], report.usual_gain->gain());
+
+  tree_.Write("val/cat/a.jpg", "x");
+  const CheckReport with_split = Report(seeks, 1000);
+  EXPECT_EQ(with_split.choice.policy, "brand");
+  EXPECT_THAT(with_split.suggestions[0].when, HasSubstr("auto is brand here"));
+  EXPECT_THAT(with_split.suggestions, SizeIs(3));
+
+  const CheckReport fits = Report(seeks, kGiB);
+  EXPECT_EQ(fits.choice.policy, "native");
+  EXPECT_THAT(CheckText(fits), HasSubstr("in the first epoch only"));
+  const CheckReport flash = Report(DatasetFacts::Device::kFlash, 1000);
+  EXPECT_FALSE(flash.usual_gain);
+  EXPECT_THAT(CheckText(flash), Not(HasSubstr("gain:")));
 }
 
 TEST_F(CheckTest, AnEmptySourceGetsNoAdvice) {

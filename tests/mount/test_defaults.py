@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mount without options: the source as it is, for its owner alone."""
+"""A mount without options: the source as it is, for its owner alone, unless
+large class folders lie on a slow device."""
 import os
 
 import pytest

@@ -24,6 +24,10 @@ DatasetFacts LargeClassFolders() {
   facts.bytes = uint64_t{140} << 30;
   facts.memory_bytes = uint64_t{14} << 30;
   facts.device = Device::kSeekBound;
+  facts.speed = {6300, 1.1, 144e6};
+  facts.file_bytes = 110'000;
+  facts.pool_bytes = uint64_t{4} << 30;
+  facts.chunk_files = 64;
   facts.names_may_move = true;
   facts.has_validation_split = true;
   facts.classes = 1000;
@@ -31,18 +35,68 @@ DatasetFacts LargeClassFolders() {
   return facts;
 }
 
-// [S-3.13a] The policy auto says what it found and what to expect.
-TEST(AutoChoiceTest, SaysWhatWasFoundOnALargeSeekingSource) {
+DatasetFacts OnANetwork() {
+  DatasetFacts facts = LargeClassFolders();
+  facts.device = Device::kLatencyBound;
+  facts.speed = {4000, 8, 378e6};
+  return facts;
+}
+
+void ExpectNative(const DatasetFacts& facts, const std::string& because) {
+  const AutoChoice choice = ChooseAuto(facts);
+  EXPECT_EQ(choice.policy, "native") << choice.why;
+  EXPECT_THAT(choice.why, HasSubstr(": native, "));
+  EXPECT_THAT(choice.why, HasSubstr(because));
+}
+
+TEST(AutoChoiceTest, BrandForLargeClassFoldersOnASeekingSource) {
   const AutoChoice choice = ChooseAuto(LargeClassFolders());
-  EXPECT_EQ(choice.policy, "native");
+  EXPECT_EQ(choice.policy, "brand");
   EXPECT_EQ(choice.why,
             "class folders below train; 1281167 files, 140.0 GiB, larger than "
-            "memory (14.0 GiB); source seeks for each random read: native, "
-            "readers in name order gain by "
-            "-o policy=lirs,lirs.unit=page,layout=ranked, a client that draws "
-            "names at random by none of the policies so far; samples could "
-            "move inside 1000 classes (-o policy=lirs,substitute=directory), "
-            "which auto leaves to you");
+            "memory (14.0 GiB); source seeks for each random read: brand, "
+            "expect about 5x the files a second of 4 plain readers that draw "
+            "at random; names show samples of their class, of 1000, with a "
+            "validation split of its own beside them");
+}
+
+TEST(AutoChoiceTest, OnANetworkItSaysWhatManyReadersGain) {
+  const AutoChoice choice = ChooseAuto(OnANetwork());
+  EXPECT_EQ(choice.policy, "brand");
+  EXPECT_THAT(choice.why,
+              HasSubstr("source has a high latency for each read: brand, "
+                        "expect about 2.5x the files a second of 4 plain "
+                        "readers that draw at random, no more than 16 get;"));
+}
+
+// Each of the conditions for brand alone keeps it away.
+TEST(AutoChoiceTest, NativeUnlessAllSpeaksForBrand) {
+  DatasetFacts facts = LargeClassFolders();
+  facts.has_validation_split = false;
+  ExpectNative(facts,
+               "-o policy=brand may give about 5x the files a second of 4 "
+               "plain readers that draw at random, if the job does not split "
+               "by name;");
+  facts = LargeClassFolders();
+  facts.names_may_move = false;
+  ExpectNative(facts, "by no policy while names keep their samples");
+  facts = LargeClassFolders();
+  facts.bytes = facts.memory_bytes;
+  ExpectNative(facts, "no gain in speed to expect after the first epoch");
+  facts = LargeClassFolders();
+  facts.memory_bytes = 0;
+  ExpectNative(facts, "the size of memory is not known");
+  facts = LargeClassFolders();
+  facts.speed.bytes_per_second = 0;
+  ExpectNative(facts, "could not be measured (-o policy=brand)");
+  facts = LargeClassFolders();
+  facts.held_back = "open = unseen";
+  ExpectNative(facts, "not brand because of open = unseen");
+  for (DatasetFacts small : {LargeClassFolders(), OnANetwork()}) {
+    small.pool_bytes = 16 << 20;
+    ExpectNative(small,
+                 "brand would gain too little with 16.0 MiB of memory: about");
+  }
 }
 
 TEST(AutoChoiceTest, NothingToExpectOfWhatFitsInMemory) {
@@ -67,11 +121,9 @@ TEST(AutoChoiceTest, NothingToExpectOfASourceInMemory) {
 TEST(AutoChoiceTest, NamesEachDevice) {
   DatasetFacts facts = LargeClassFolders();
   facts.device = Device::kFlash;
-  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("little gain in speed"));
-  facts.device = Device::kLatencyBound;
-  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("high latency"));
+  ExpectNative(facts, "little gain in speed");
   facts.device = Device::kUnknown;
-  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("device not recognised"));
+  ExpectNative(facts, "device not recognised");
   EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("no gain can be promised"));
 }
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/dataset_facts.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/supply/supply.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+// Of a file that is part of a sample, on average.
+uint64_t MeanFileBytes(const Catalogue& catalogue, const Grouping& grouping) {
+  uint64_t bytes = 0;
+  uint64_t files = 0;
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    for (uint32_t i = 0; i < group.samples; ++i) {
+      for (uint32_t c = 0; c < group.columns; ++c) {
+        bytes += catalogue.attributes(grouping.member(GroupId(g), i, c)).size;
+        ++files;
+      }
+    }
+  }
+  return files == 0 ? 0 : bytes / files;
+}
+
+// Which key keeps names from being bound as they are asked for.
+std::string HeldBack(const FactsInput& input) {
+  if (input.config->layout == Layout::kRanked) return "layout = ranked";
+  if (input.open == OpenMode::kUnseen) return "open = unseen";
+  if (input.view_memory < Supply::kLeastMemory) {
+    return absl::StrCat("memory, which gives a view ",
+                        FormatBytes(input.view_memory), " and must give ",
+                        FormatBytes(Supply::kLeastMemory));
+  }
+  return "";
+}
+
+}  // namespace
+
+DatasetFacts FactsOf(const FactsInput& input) {
+  const Movability& movability = *input.movability;
+  DatasetFacts facts;
+  facts.files = input.catalogue->file_count();
+  facts.bytes = input.catalogue->total_bytes();
+  facts.memory_bytes = input.machine_memory;
+  facts.device = input.device->device;
+  facts.speed = input.device->speed();
+  facts.file_bytes = MeanFileBytes(*input.catalogue, *input.grouping);
+  facts.held_back = HeldBack(input);
+  if (facts.held_back.empty()) {
+    facts.pool_bytes = Supply::PoolBytes(input.view_memory);
+  }
+  facts.chunk_files = input.config->policy_options.brand_chunk;
+  facts.packed = !input.config->policy_options.brand_packed.empty();
+  facts.names_may_move = movability.moves && input.grouping->moves();
+  facts.has_validation_split = movability.has_validation_split;
+  facts.classes = movability.classes;
+  facts.layout = movability.layout;
+  return facts;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `policy = auto` looks at, put together: for a mount, and for
+// `shufflectl check`.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_DATASET_FACTS_H_
+#define SHUFFLEFS_MOUNT_TOOLS_DATASET_FACTS_H_
+
+#include <cstdint>
+
+#include "core/catalogue.h"
+#include "core/config.h"
+#include "core/grouping.h"
+#include "core/io/device_probe.h"
+#include "core/movability.h"
+#include "core/policy.h"
+
+namespace shufflefs {
+
+struct FactsInput {
+  const Catalogue* catalogue = nullptr;
+  const Grouping* grouping = nullptr;
+  const Movability* movability = nullptr;
+  const DeviceProbe* device = nullptr;
+  const ViewConfig* config = nullptr;
+  OpenMode open = OpenMode::kAuto;
+  uint64_t machine_memory = 0;  // bytes; 0 = not known
+  uint64_t view_memory = 0;     // bytes that `memory` gives the view
+};
+
+// Pure. Goes over all samples.
+DatasetFacts FactsOf(const FactsInput& input);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_DATASET_FACTS_H_

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""policy = auto: what it finds, and that what it chooses works."""
+import collections
+import json
+import os
+import re
+
+import pytest
+
+import harness
+import trees
+
+LARGER_THAN_MEMORY = 1 << 42
+
+
+@pytest.fixture
+def source(folder):
+    """Class folders and a validation split, larger than any memory by a file
+    of the split that has a size and no content."""
+    root = trees.train_and_val(folder / "source", classes=4, per_class=60)
+    os.truncate(sorted((root / "val" / "c0").iterdir())[0], LARGER_THAN_MEMORY)
+    return root
+
+
+def training(root):
+    """(class, content) of each training file."""
+    return collections.Counter(
+        (path.parent.name, trees.digest(path.read_bytes()))
+        for path in (root / "train").rglob("*.png"))
+
+
+def read(root):
+    return {path.relative_to(root): path.read_bytes()
+            for path in sorted((root / "train").rglob("*.png"))}
+
+
+# [S-3.13a] The policy auto says what it found and what to expect.
+@pytest.mark.parametrize("device, gain", [("hdd", "x the files"), ("nas", "x of 16;")])
+def test_large_class_folders_on_a_slow_device_are_brand(
+        mounts, source, monkeypatch, device, gain):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", device)
+    mount = mounts(source, {"epoch.advance": "manual"})
+    view = mount.view()
+    assert view["policy"] == "brand"
+    for words in ("larger than memory", "brand, expect about", gain,
+                  "of 4 plain readers", "with a validation split"):
+        assert words in view["why"]
+    assert device in view["device"]
+    assert "brand, expect about" in mount.log_path.read_text()
+    expected = training(source)
+    first = read(mount.path)
+    assert training(mount.path) == expected
+    mount.next_epoch()
+    second = read(mount.path)
+    assert training(mount.path) == expected
+    assert trees.moved(first, second) > len(first) / 2
+    assert mount.view()["hits"] > 0
+    val = sorted((source / "val" / "c1").iterdir())
+    for path in val:
+        shown = mount.path / path.relative_to(source)
+        assert shown.read_bytes() == path.read_bytes()
+
+
+# [S-3.13b] It is brand only for proven class folders that are larger than
+# memory, on a device that is slow at random reads, with a validation split
+# beside them.
+@pytest.mark.parametrize("why", ["small", "flash", "no split", "unseen",
+                                 "ranked", "never"])
+def test_otherwise_auto_is_native(mounts, source, monkeypatch, why):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "flash" if why == "flash" else "hdd")
+    options = {"unseen": {"open": "unseen"}, "ranked": {"layout": "ranked"},
+               "never": {"substitute": "never"}}.get(why, {})
+    if why == "small":
+        os.truncate(sorted((source / "val" / "c0").iterdir())[0], 1000)
+    if why == "no split":
+        # A test split is no reason to think that nothing else is split off.
+        (source / "val").rename(source / "test")
+    mount = mounts(source, options)
+    view = mount.view()
+    assert view["policy"] == "native"
+    assert {"small": "fits in memory", "flash": "on flash",
+            "no split": "-o policy=brand may give about",
+            "unseen": "open = unseen", "ranked": "layout = ranked",
+            "never": "names keep their own samples"}[why] in view["why"]
+
+
+def test_what_was_measured_decides_by_itself(mounts, source):
+    """On whatever device the tests run it says which."""
+    view = mounts(source).view()
+    assert view["policy"] in ("native", "brand")
+    assert view["device"] and "larger than memory" in view["why"]
+
+
+def test_check_says_the_same_as_the_mount(mounts, source, monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "hdd")
+    found = json.loads(harness.run([harness.shufflectl(), "check", "--json",
+                                    source]).stdout)
+    view = mounts(source).view()
+    # How much memory is free differs from one moment to the next.
+    free = re.compile(r"memory \([^)]*\)")
+    assert free.sub("", found["why"]) == free.sub("", view["why"])
+    assert found["policy"] == "brand"
+    assert found["gain"][0]["gain"] > 1.3
+    text = harness.run([harness.shufflectl(), "check", source]).stdout
+    assert "gain:       brand about " in text
+    assert "auto is brand here" in text
