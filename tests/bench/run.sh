@@ -11,6 +11,9 @@
 # By name only, each with tables of its own; those marked * need root:
 #   brand *         epochs over emulated devices, hours for all cases
 #   first_sample *  time to the first sample, memory, what packing costs
+#   dataloader *    a DataLoader decoding JPEG files: how long its consumer waits
+#   training *      accuracies through brand against full shuffling
+#   mixing          how far from uniform brand mixes
 # tests/bench/run.sh NAME -- --help has their options.
 #
 # The trees (about 12 GB; brand: 4.6 GB a dataset) stay in $BENCH_DIR, by default
@@ -27,9 +30,9 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,21s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,24s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
-    brand | first_sample) names+=("$1") ;;
+    brand | first_sample | dataloader | training | mixing) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -38,7 +41,7 @@ done
 
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
-    brand | first_sample)
+    brand | first_sample | dataloader | training)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -58,13 +61,14 @@ if [[ -z ${SHUFFLEFS_BIN:-} ]]; then
   mkdir -p build/logs
   { cmake --preset release &&
     cmake --build --preset release --target shufflefs shufflectl \
-      reader_bench epoch_reader_bench slowdev; } \
+      reader_bench epoch_reader_bench mixing_bench slowdev; } \
     >build/logs/bench.build 2>&1 || { tail -n 40 build/logs/bench.build; exit 1; }
 fi
 export SHUFFLEFS_BIN=${SHUFFLEFS_BIN:-$build/mount-tools/shufflefs}
 export SHUFFLECTL_BIN=${SHUFFLECTL_BIN:-$build/mount-tools/shufflectl}
 export READER_BIN=${READER_BIN:-$build/tests/reader_bench}
 export EPOCH_READER_BIN=${EPOCH_READER_BIN:-$build/tests/epoch_reader_bench}
+export MIXING_BIN=${MIXING_BIN:-$build/tests/mixing_bench}
 export SLOWDEV_BIN=${SLOWDEV_BIN:-$build/tests/bench/testbed/slowdev}
 
 python=/usr/bin/python3
@@ -74,7 +78,7 @@ measure 'print(measure.machine()); print()'
 header=no
 for name in "${names[@]}"; do
   case $name in
-    brand | first_sample)  # tables and a number of rounds of their own
+    brand | first_sample | dataloader | training | mixing)  # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
   esac
