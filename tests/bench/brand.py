@@ -23,7 +23,8 @@ import brand_runs  # noqa: E402
 import brand_table  # noqa: E402
 import measure  # noqa: E402
 from brand_record import Record, Setting  # noqa: E402
-from brand_runs import Case, Policy, testbed  # noqa: E402
+from brand_runs import Policy, testbed  # noqa: E402
+from brand_table import CASES  # noqa: E402
 
 BRAND = {"policy": "brand", "substitute": "directory", "memory": "{memory}"}
 PACKED = {**BRAND, "brand.packed": "{packed}"}
@@ -38,10 +39,6 @@ POLICIES = {
     "lirs": Policy({"policy": "lirs", "substitute": "directory"}),
 }
 DEFAULT = "native,static,location,brand,packed"
-CASES = [Case("hdd", "40", 4), Case("hdd", "1000", 4), Case("hdd", "1", 4),
-         Case("hdd", "200", 4), Case("hdd", "zipf", 4),
-         Case("hdd600", "40", 4), Case("nas", "40", 4), Case("nas", "40", 16),
-         Case("fast", "40", 4)]
 
 
 def case_name(case):
