@@ -152,9 +152,18 @@ class Mount:
             types = mount_types(self.path)
             return types and types[-1] == "fuse.shufflefs" and self._alive()
 
+        def indexed():
+            # A daemon that finds what it refuses only now unmounts again.
+            return serves() and self.view()["epoch_state"] != "indexing"
+
         eventually(serves, what=f"mount {self.path}")
-        eventually(lambda: self.view()["epoch_state"] != "indexing",
-                   what="catalogue")
+        try:
+            eventually(indexed, what="catalogue")
+        except AssertionError:
+            if not self._alive():
+                self.process.wait(timeout=30 * SLOWDOWN)
+                serves()
+            raise
         return self
 
     def _alive(self):
