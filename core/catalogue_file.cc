@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/catalogue_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -16,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/catalogue_check.h"
-#include "core/io/unique_fd.h"
 #include "core/status.h"
+#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {
@@ -28,7 +24,6 @@ static_assert(std::endian::native == std::endian::little,
 constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'C', 'A', 'T', '\n'};
 constexpr uint32_t kVersion = 1;
 constexpr size_t kAlign = 8;
-constexpr size_t kMaxWrite = size_t{1} << 30;
 
 // The file: this, then the sections in the order of Sections(), each padded
 // with zeros to eight bytes.
@@ -127,41 +122,6 @@ void ForEachSection(Tables& t, PackedT& packed, Section&& section) {
   section(packed.unreadable);
 }
 
-absl::Status WriteAll(int fd, absl::string_view bytes,
-                      const std::string& path) {
-  while (!bytes.empty()) {
-    ssize_t done = write(fd, bytes.data(), std::min(bytes.size(), kMaxWrite));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return ErrnoStatus(errno, path);
-    bytes.remove_prefix(static_cast<size_t>(done));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WriteFile(const std::string& path,
-                       const std::vector<absl::string_view>& pieces) {
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return ErrnoStatus(errno, path);
-  }
-  UniqueFd fd(open(path.c_str(),
-                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid()) return ErrnoStatus(errno, path);
-  for (absl::string_view piece : pieces) {
-    RETURN_IF_ERROR(WriteAll(fd.get(), piece, path));
-  }
-  if (fsync(fd.get()) != 0) return ErrnoStatus(errno, path);
-  return absl::OkStatus();
-}
-
-absl::Status SyncParent(const std::string& path) {
-  size_t slash = path.rfind('/');
-  std::string dir =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  UniqueFd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || fsync(fd.get()) != 0) return ErrnoStatus(errno, dir);
-  return absl::OkStatus();
-}
-
 // Whether the sizes that the header claims are those of the file. Nothing is
 // allocated before this is known.
 bool SizesFit(const Header& h, size_t file_bytes) {
@@ -256,16 +216,7 @@ absl::Status SaveCatalogue(const Catalogue& catalogue,
   }
   header.checksum = XXH3_64bits_digest(state);
   XXH3_freeState(state);
-  std::string fresh = absl::StrCat(path, ".new");
-  absl::Status written = WriteFile(fresh, pieces);
-  if (written.ok() && rename(fresh.c_str(), path.c_str()) != 0) {
-    written = ErrnoStatus(errno, path);
-  }
-  if (!written.ok()) {
-    unlink(fresh.c_str());
-    return written;
-  }
-  return SyncParent(path);
+  return ReplaceFile(path, pieces);
 }
 
 absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
@@ -295,24 +246,8 @@ absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
 }
 
 absl::StatusOr<Catalogue> LoadCatalogue(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return ErrnoStatus(errno, path);
-  struct stat st;
-  if (fstat(fd.get(), &st) != 0) return ErrnoStatus(errno, path);
-  if (!S_ISREG(st.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a file"));
-  }
-  std::vector<char> bytes(static_cast<size_t>(st.st_size));
-  size_t got = 0;
-  while (got < bytes.size()) {
-    ssize_t now = read(fd.get(), bytes.data() + got, bytes.size() - got);
-    if (now < 0 && errno == EINTR) continue;
-    if (now < 0) return ErrnoStatus(errno, path);
-    if (now == 0) break;
-    got += static_cast<size_t>(now);
-  }
-  absl::StatusOr<Catalogue> parsed =
-      ParseCatalogue(absl::string_view(bytes.data(), got));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  absl::StatusOr<Catalogue> parsed = ParseCatalogue(bytes);
   if (!parsed.ok()) return Annotate(parsed.status(), path);
   return parsed;
 }

@@ -62,6 +62,10 @@ struct PolicyOptions {
   enum class Binding { kGroup, kLocation };
   Binding brand_binding = Binding::kGroup;
   uint64_t brand_chunk = 64;  // files read together, 1..65536
+  // What makes a chunk: files drawn at random, or what lies together; kAuto:
+  // as the device rewards.
+  enum class Chunks { kAuto, kRandom, kPhysical };
+  Chunks brand_chunks = Chunks::kAuto;
   std::string brand_packed;   // directory of packed chunks; "" = none
 };
 

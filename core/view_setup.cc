@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/io/physical.h"
 #include "xxhash.h"
 
 namespace shufflefs {
@@ -31,16 +30,9 @@ absl::StatusOr<std::string> ReadGroups(const std::string& path) {
 }
 
 // Asks where each sample's first file lies; returns how that was found.
-absl::StatusOr<std::string> FindAddresses(const SourceDir& source,
+absl::StatusOr<std::string> FindAddresses(const SetupTools& tools,
                                           Dataset& dataset) {
-  const Grouping& grouping = dataset.grouping();
-  std::vector<EntryId> files;
-  files.reserve(grouping.sample_count());
-  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
-    files.push_back(grouping.first_member(SampleId(s)));
-  }
-  ASSIGN_OR_RETURN(DeviceLayout layout,
-                   DeviceAddresses(source, dataset.catalogue(), files, {}));
+  ASSIGN_OR_RETURN(DeviceLayout layout, tools.addresses(dataset));
   dataset.SetAddresses(std::move(layout.addresses));
   return std::move(layout.how);
 }
@@ -71,14 +63,27 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
 
 }  // namespace
 
+absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
+                                             const Dataset& dataset,
+                                             const PhysicalOptions& options) {
+  const Grouping& grouping = dataset.grouping();
+  std::vector<EntryId> files;
+  files.reserve(grouping.sample_count());
+  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
+    files.push_back(grouping.first_member(SampleId(s)));
+  }
+  return DeviceAddresses(source, dataset.catalogue(), files, options);
+}
+
 uint64_t OptionsHash(const ViewConfig& config) {
   const PolicyOptions& options = config.policy_options;
   const std::string text = absl::StrCat(
       static_cast<int>(config.layout), " ", static_cast<int>(config.pair), " ",
       static_cast<int>(options.lirs_unit), " ", options.lirs_page, " ",
       options.lirs_batch, " ", options.window_samples, " ", options.brand_chunk,
-      " ", static_cast<int>(options.brand_binding), " ", options.brand_packed,
-      " ", config.groups);
+      " ", static_cast<int>(options.brand_binding), " ",
+      static_cast<int>(options.brand_chunks), " ", options.brand_packed, " ",
+      config.groups);
   return XXH3_64bits(text.data(), text.size());
 }
 
@@ -105,7 +110,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
   ASSIGN_OR_RETURN(ResolvedPolicy resolved, tools.resolver(config, *dataset));
   Take(std::move(resolved), *setup);
   if (setup->policy->wants_blocks()) {
-    ASSIGN_OR_RETURN(setup->device, FindAddresses(*tools.source, *dataset));
+    ASSIGN_OR_RETURN(setup->device, FindAddresses(tools, *dataset));
   }
   setup->dataset = std::move(dataset);
   setup->ranked = std::make_shared<RankedNames>(setup->dataset);

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "core/config.h"
 #include "core/dataset.h"
+#include "core/io/physical.h"
 #include "core/io/source_dir.h"
 #include "core/policy.h"
 #include "core/ranked_names.h"
@@ -36,10 +37,20 @@ using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy)>;
 
+// Finds where the first file of each sample lies, by SampleId. May ask the
+// source for each.
+using AddressFinder =
+    std::function<absl::StatusOr<DeviceLayout>(const Dataset& dataset)>;
+
+// Asks the source each time; what `options.known` holds, not again.
+absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
+                                             const Dataset& dataset,
+                                             const PhysicalOptions& options);
+
 // What a setup is made with.
 struct SetupTools {
-  const SourceDir* source = nullptr;  // outlives the setups
   PolicyResolver resolver;
+  AddressFinder addresses;  // for policies by blocks
   // Empty: nothing is mounted, and names show what the plan says.
   SupplyMaker supply;
 };

@@ -31,6 +31,7 @@
 #include "mount-tools/control_text.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/indexer.h"
+#include "mount-tools/place_finder.h"
 #include "mount-tools/ready_pipe.h"
 #include "mount-tools/state_dir.h"
 #include "mount-tools/supply_maker.h"
@@ -50,6 +51,7 @@ class Mount {
         state_(std::move(state)),
         ledger_(std::move(ledger)),
         devices_(std::make_shared<DeviceFinder>(source_)),
+        places_(source_, state_.places()),
         supplies_(SupplyParts()),
         control_(ControlParts()),
         filesystem_(FilesystemParts()) {}
@@ -75,6 +77,7 @@ class Mount {
   Metrics metrics_;
   ReaderFamilies families_;
   const std::shared_ptr<DeviceFinder> devices_;
+  PlaceFinder places_;
   SupplyFactory supplies_;
   ControlFiles control_;
   Filesystem filesystem_;
@@ -111,6 +114,7 @@ SupplyFactory::Parts Mount::SupplyParts() {
   parts.config = &config_;
   parts.source = &source_;
   parts.devices = devices_.get();
+  parts.places = &places_;
   parts.stall = &metrics_.stall();
   return parts;
 }
@@ -140,6 +144,9 @@ IndexerParts Mount::Indexer() {
   parts.ledger = ledger_.get();
   parts.families = &families_;
   parts.devices = devices_;
+  parts.addresses = [this](const Dataset& dataset) {
+    return places_.Find(dataset);
+  };
   parts.supply = supplies_.maker();
   parts.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);

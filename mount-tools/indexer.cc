@@ -59,7 +59,7 @@ SetupTools ToolsOf(const IndexerParts& parts) {
   resolver.view_memory = MemoryOfAView(*parts.config);
   resolver.open = parts.config->open;
   SetupTools tools;
-  tools.source = parts.source;
+  tools.addresses = parts.addresses;
   tools.resolver = MakeResolver(resolver);
   tools.supply = parts.supply;
   return tools;
@@ -140,7 +140,9 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
 
 SetupTools ToolsWithoutMount(const SourceDir& source) {
   SetupTools tools;
-  tools.source = &source;
+  tools.addresses = [&source](const Dataset& dataset) {
+    return SampleAddresses(source, dataset, PhysicalOptions());
+  };
   ResolverParts resolver;
   resolver.devices = std::make_shared<DeviceFinder>(source);
   resolver.view_memory = DefaultMemory();

@@ -32,6 +32,7 @@ struct IndexerParts {
   Ledger* ledger = nullptr;
   ReaderFamilies* families = nullptr;
   std::shared_ptr<DeviceFinder> devices;
+  AddressFinder addresses;
   SupplyMaker supply;
   std::function<void(bool were_fixed)> rebound;
   std::function<void()> settled;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state directory of a mount: catalogue, ledger, what was set through the
-// control file, and a lock that one daemon holds while it lives.
+// The state directory of a mount: catalogue, where its files lie, ledger, what
+// was set through the control file, and a lock that one daemon holds while it
+// lives.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 #define SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 
@@ -21,6 +22,9 @@ std::string StatePath(const MountConfig& config);
 inline std::string CataloguePath(const std::string& path) {
   return path + "/catalogue";
 }
+inline std::string PlacesPath(const std::string& path) {
+  return path + "/places";
+}
 inline std::string LedgerPath(const std::string& path) {
   return path + "/ledger";
 }
@@ -36,6 +40,7 @@ class StateDir {
 
   const std::string& path() const { return path_; }
   std::string catalogue() const { return CataloguePath(path_); }
+  std::string places() const { return PlacesPath(path_); }
   std::string ledger() const { return LedgerPath(path_); }
   std::string control_memory() const { return ControlMemoryPath(path_); }
 

@@ -17,6 +17,7 @@
 #include "core/mutex.h"
 #include "core/view_setup.h"
 #include "mount-tools/device_finder.h"
+#include "mount-tools/place_finder.h"
 
 namespace shufflefs {
 
@@ -35,6 +36,7 @@ class SupplyFactory {
     const MountConfig* config = nullptr;  // these outlive the factory
     const SourceDir* source = nullptr;
     DeviceFinder* devices = nullptr;
+    PlaceFinder* places = nullptr;
     StallClock* stall = nullptr;
   };
   explicit SupplyFactory(const Parts& parts);

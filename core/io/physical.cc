@@ -17,12 +17,13 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kUnknown = ~uint64_t{0};
+constexpr uint64_t kUnknown = KnownPlaces::kNoAddress;
 constexpr uint64_t kBlock = 4096;
 // Files without an address begin at such a multiple behind the others, so
 // that no block of any policy holds both sorts.
 constexpr uint64_t kGap = uint64_t{1} << 30;
 constexpr int kDeviceShift = 56;
+static_assert(KnownPlaces::kAddresses == uint64_t{1} << kDeviceShift);
 // Refusals after which a file system is taken at its word.
 constexpr uint32_t kEnoughRefusals = 16;
 
@@ -30,12 +31,13 @@ uint64_t RoundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// The address of the first extent of an open file, or kUnknown. `*refused`
-// tells whether the file system has no such call.
+// The address of the first extent of an open file; kUnknown if it has none
+// that means anything; kNotAsked if it may get one. `*refused` tells whether
+// the file system has no such call.
 uint64_t FirstExtent(int fd, bool* refused) {
+  constexpr uint32_t kNotYet = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC;
   constexpr uint32_t kMeaningless =
-      FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_ENCODED |
-      FIEMAP_EXTENT_DATA_INLINE;
+      FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_DATA_INLINE;
   alignas(fiemap) char space[sizeof(fiemap) + sizeof(fiemap_extent)] = {};
   auto* map = reinterpret_cast<fiemap*>(space);
   map->fm_length = FIEMAP_MAX_OFFSET;
@@ -43,9 +45,12 @@ uint64_t FirstExtent(int fd, bool* refused) {
   *refused = false;
   if (ioctl(fd, FS_IOC_FIEMAP, map) != 0) {
     *refused = errno == EOPNOTSUPP || errno == ENOTTY || errno == ENOSYS;
-    return kUnknown;
+    return *refused ? kUnknown : KnownPlaces::kNotAsked;
   }
   const fiemap_extent& extent = map->fm_extents[0];
+  if (map->fm_mapped_extents > 0 && (extent.fe_flags & kNotYet) != 0) {
+    return KnownPlaces::kNotAsked;
+  }
   if (map->fm_mapped_extents == 0 || (extent.fe_flags & kMeaningless) != 0 ||
       extent.fe_physical >> kDeviceShift != 0) {
     return kUnknown;
@@ -72,6 +77,7 @@ class Mapper {
   void SortByInode();
   bool MapAll();
   void MapOne(uint32_t index);
+  uint64_t Ask(uint32_t index);
   void PlaceRest();
 
   const SourceDir& source_;
@@ -81,6 +87,7 @@ class Mapper {
   std::vector<uint32_t> order_;  // indices in entries_, by device and inode
   uint32_t devices_ = 0;
   std::vector<std::atomic<uint32_t>> refusals_;  // by device
+  std::atomic<uint64_t> asked_{0};
   DeviceLayout layout_;
 };
 
@@ -99,15 +106,33 @@ void Mapper::SortByInode() {
   if (!order_.empty()) devices_ = DeviceOf(order_.back()) + 1;
 }
 
-void Mapper::MapOne(uint32_t index) {
+uint64_t Mapper::Ask(uint32_t index) {
   std::atomic<uint32_t>& refusals = refusals_[DeviceOf(index)];
-  if (refusals.load(std::memory_order_relaxed) >= kEnoughRefusals) return;
+  if (refusals.load(std::memory_order_relaxed) >= kEnoughRefusals) {
+    return kUnknown;
+  }
+  asked_.fetch_add(1, std::memory_order_relaxed);
   absl::StatusOr<UniqueFd> fd =
       source_.Open(catalogue_.path(entries_[index]), O_RDONLY);
-  if (!fd.ok()) return;
+  if (!fd.ok()) return KnownPlaces::kNotAsked;
   bool refused = false;
-  layout_.addresses[index] = FirstExtent(fd->get(), &refused);
+  const uint64_t address = FirstExtent(fd->get(), &refused);
   if (refused) refusals.fetch_add(1, std::memory_order_relaxed);
+  return address;
+}
+
+// Threads write to different elements.
+void Mapper::MapOne(uint32_t index) {
+  uint64_t* known = options_.known == nullptr
+                        ? nullptr
+                        : &options_.known->by_entry[entries_[index].value()];
+  uint64_t address = known == nullptr ? KnownPlaces::kNotAsked : *known;
+  if (address == KnownPlaces::kNotAsked) {
+    address = Ask(index);
+    if (known != nullptr) *known = address;
+  }
+  layout_.addresses[index] =
+      address == KnownPlaces::kNotAsked ? kUnknown : address;
 }
 
 // Returns false if it was stopped.
@@ -152,6 +177,7 @@ absl::StatusOr<DeviceLayout> Mapper::Run() {
   if (!options_.inode_order && !MapAll()) {
     return absl::CancelledError("mapping the files was stopped");
   }
+  layout_.asked = asked_;
   PlaceRest();
   layout_.how =
       layout_.mapped == 0

@@ -17,10 +17,21 @@
 
 namespace shufflefs {
 
+// What a file system said of files before, so that it is not asked again.
+struct KnownPlaces {
+  static constexpr uint64_t kNoAddress = ~uint64_t{0};     // it has none
+  static constexpr uint64_t kNotAsked = ~uint64_t{0} - 1;  // or asked too early
+  static constexpr uint64_t kAddresses = uint64_t{1} << 56;  // all are below
+  std::vector<uint64_t> by_entry;  // of a catalogue, by EntryId
+};
+
 struct PhysicalOptions {
   int threads = 0;  // 0 = two a core, at least 8
   // As if the file system could not tell; for tests and for comparison.
   bool inode_order = false;
+  // Not null: holds one value for each entry of the catalogue. What is known
+  // there is not asked; what is asked is put there.
+  KnownPlaces* known = nullptr;
   std::stop_token stop;
 };
 
@@ -29,6 +40,7 @@ struct DeviceLayout {
   // of different devices are 2^56 bytes or more apart.
   std::vector<uint64_t> addresses;
   uint64_t mapped = 0;  // how many are physical addresses
+  uint64_t asked = 0;   // of how many files the file system was asked
   std::string how;      // one clause: which way was used, and for how many
 };
 

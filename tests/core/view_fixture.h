@@ -77,7 +77,9 @@ class ViewFixture {
 
   SetupTools Tools() const {
     SetupTools tools;
-    tools.source = source.get();
+    tools.addresses = [this](const Dataset& of) {
+      return SampleAddresses(*source, of, PhysicalOptions());
+    };
     tools.resolver = ByName();
     return tools;
   }

@@ -109,7 +109,9 @@ class ViewModel {
 
   SetupTools Tools() const {
     SetupTools tools;
-    tools.source = source_.get();
+    tools.addresses = [this](const Dataset& of) {
+      return SampleAddresses(*source_, of, PhysicalOptions());
+    };
     tools.resolver = ByName();
     return tools;
   }

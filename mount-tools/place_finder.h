@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where samples lie on the device, remembered from mount to mount.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_PLACE_FINDER_H_
+#define SHUFFLEFS_MOUNT_TOOLS_PLACE_FINDER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/dataset.h"
+#include "core/io/physical.h"
+#include "core/io/source_dir.h"
+#include "core/mutex.h"
+
+namespace shufflefs {
+
+// Thread-safe.
+class PlaceFinder {
+ public:
+  // What was found is kept in the file `path` ("": nowhere). `source` outlives
+  // it.
+  PlaceFinder(const SourceDir& source, std::string path);
+
+  // The place of the first file of each sample, by SampleId. What the file
+  // system was asked once, of a catalogue that is the same, it is not asked
+  // again. A file that cannot be used or written is a line in the log. Errors:
+  // those of DeviceAddresses.
+  absl::StatusOr<DeviceLayout> Find(const Dataset& dataset);
+
+ private:
+  KnownPlaces Saved(const Catalogue& catalogue) const;
+
+  // Constant after construction.
+  const SourceDir& source_;
+  const std::string path_;
+
+  Mutex mu_;  // held while somebody asks: the next one finds what he saved
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_PLACE_FINDER_H_
