@@ -30,6 +30,12 @@ uint64_t MeanFileBytes(const Catalogue& catalogue, const Grouping& grouping) {
 std::string HeldBack(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
   if (input.open == OpenMode::kUnseen) return "open = unseen";
+  const PolicyOptions& options = input.config->policy_options;
+  if (input.device->device == DatasetFacts::Device::kSeekBound &&
+      options.brand_chunks == PolicyOptions::Chunks::kRandom &&
+      options.brand_packed.empty()) {
+    return "brand.chunks = random, which costs a seek a file";
+  }
   if (input.view_memory < Supply::kLeastMemory) {
     return absl::StrCat("memory, which gives a view ",
                         FormatBytes(input.view_memory), " and must give ",

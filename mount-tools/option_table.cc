@@ -46,6 +46,10 @@ constexpr Word<PolicyOptions::Unit> kUnitWords[] = {
 constexpr Word<PolicyOptions::Binding> kBindingWords[] = {
     {"group", PolicyOptions::Binding::kGroup},
     {"location", PolicyOptions::Binding::kLocation}};
+constexpr Word<PolicyOptions::Chunks> kChunksWords[] = {
+    {"auto", PolicyOptions::Chunks::kAuto},
+    {"random", PolicyOptions::Chunks::kRandom},
+    {"physical", PolicyOptions::Chunks::kPhysical}};
 constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
 constexpr std::chrono::milliseconds kHour{3'600'000};
@@ -184,6 +188,32 @@ using Text = absl::string_view;
 using M = MountConfig;
 using V = ViewConfig;
 
+// A key of a view, or of its policy, whose value is one of some words.
+template <const auto& words, auto field>
+bool SetViewWord(Text t, M&, V& v) {
+  return SetWord(words, t, v.*field);
+}
+template <const auto& words, auto field>
+std::string GetViewWord(const M&, const V& v) {
+  return GetWord(words, v.*field);
+}
+template <const auto& words, auto field>
+bool SetPolicyWord(Text t, M&, V& v) {
+  return SetWord(words, t, v.policy_options.*field);
+}
+template <const auto& words, auto field>
+std::string GetPolicyWord(const M&, const V& v) {
+  return GetWord(words, v.policy_options.*field);
+}
+template <uint64_t min, uint64_t max, auto field>
+bool SetPolicyNumber(Text t, M&, V& v) {
+  return SetNumber(t, min, max, v.policy_options.*field);
+}
+template <auto field>
+std::string GetPolicyNumber(const M&, const V& v) {
+  return absl::StrCat(v.policy_options.*field);
+}
+
 // One row a key: {key, default, "must be …", help, scope, kind, run time,
 // set, get}.
 constexpr Option kOptions[] = {
@@ -201,13 +231,8 @@ constexpr Option kOptions[] = {
      [](const M&, const V& v) { return absl::StrCat(v.epoch_start.value()); }},
     {"epoch.advance", "auto", "auto or manual",
      "who moves the epoch: the opens, or only the control file", kView,
-     ValueKind::kWord, true,
-     [](Text t, M&, V& v) {
-       return SetWord(kAdvanceWords, t, v.epoch_advance);
-     },
-     [](const M&, const V& v) {
-       return GetWord(kAdvanceWords, v.epoch_advance);
-     }},
+     ValueKind::kWord, true, SetViewWord<kAdvanceWords, &V::epoch_advance>,
+     GetViewWord<kAdvanceWords, &V::epoch_advance>},
     {"epoch.length", "all", "all or a number of names from 1 to 1099511627776",
      "names a pass opens, where a job reads only a share", kView,
      ValueKind::kNumber, true,
@@ -228,17 +253,12 @@ constexpr Option kOptions[] = {
      [](const M&, const V& v) { return FormatDuration(v.epoch_double_open); }},
     {"substitute", "auto", "auto, never, directory or tree",
      "whether and within what a name may show another sample", kView,
-     ValueKind::kWord, false,
-     [](Text t, M&, V& v) {
-       return SetWord(kSubstituteWords, t, v.substitute);
-     },
-     [](const M&, const V& v) {
-       return GetWord(kSubstituteWords, v.substitute);
-     }},
+     ValueKind::kWord, false, SetViewWord<kSubstituteWords, &V::substitute>,
+     GetViewWord<kSubstituteWords, &V::substitute>},
     {"pair", "stem", "stem or off",
      "whether files that share a stem are one sample", kView, ValueKind::kWord,
-     false, [](Text t, M&, V& v) { return SetWord(kPairWords, t, v.pair); },
-     [](const M&, const V& v) { return GetWord(kPairWords, v.pair); }},
+     false, SetViewWord<kPairWords, &V::pair>,
+     GetViewWord<kPairWords, &V::pair>},
     {"groups", "none", "the path of a file",
      "file of path TAB group lines: finer groups than directories", kView,
      ValueKind::kPath, false,
@@ -246,9 +266,8 @@ constexpr Option kOptions[] = {
      [](const M&, const V& v) { return v.groups; }},
     {"layout", "tree", "tree or ranked",
      "directories and names, or one directory sorted by the order", kView,
-     ValueKind::kWord, false,
-     [](Text t, M&, V& v) { return SetWord(kLayoutWords, t, v.layout); },
-     [](const M&, const V& v) { return GetWord(kLayoutWords, v.layout); }},
+     ValueKind::kWord, false, SetViewWord<kLayoutWords, &V::layout>,
+     GetViewWord<kLayoutWords, &V::layout>},
     {"memory", "a quarter of what there is, at most 4GiB",
      "a size such as 320MiB, from 4MiB to 64TiB",
      "bytes that hold samples until they are read, of all views together",
@@ -269,12 +288,8 @@ constexpr Option kOptions[] = {
     {"lirs.unit", "instance", "instance or page",
      "what lirs permutes: samples, or pages of the device", kView,
      ValueKind::kWord, true,
-     [](Text t, M&, V& v) {
-       return SetWord(kUnitWords, t, v.policy_options.lirs_unit);
-     },
-     [](const M&, const V& v) {
-       return GetWord(kUnitWords, v.policy_options.lirs_unit);
-     }},
+     SetPolicyWord<kUnitWords, &PolicyOptions::lirs_unit>,
+     GetPolicyWord<kUnitWords, &PolicyOptions::lirs_unit>},
     {"lirs.page", "4KiB", "a power of two from 4KiB to 16MiB",
      "bytes of the device that lirs.unit=page reads together", kView,
      ValueKind::kBytes, true, [](Text t, M&, V& v) { return SetPage(t, v); },
@@ -284,30 +299,22 @@ constexpr Option kOptions[] = {
     {"lirs.batch", "0", "a whole number of pages from 0 to 1099511627776",
      "pages whose samples are mixed with each other; 0: one page", kView,
      ValueKind::kNumber, true,
-     [](Text t, M&, V& v) {
-       return SetNumber(t, 0, kMaxSamples, v.policy_options.lirs_batch);
-     },
-     [](const M&, const V& v) {
-       return absl::StrCat(v.policy_options.lirs_batch);
-     }},
+     SetPolicyNumber<0, kMaxSamples, &PolicyOptions::lirs_batch>,
+     GetPolicyNumber<&PolicyOptions::lirs_batch>},
     {"brand.chunk", "64", "a number of files from 1 to 65536",
      "files that brand reads together, at most", kView, ValueKind::kNumber,
-     true,
-     [](Text t, M&, V& v) {
-       return SetNumber(t, 1, kMaxChunk, v.policy_options.brand_chunk);
-     },
-     [](const M&, const V& v) {
-       return absl::StrCat(v.policy_options.brand_chunk);
-     }},
+     true, SetPolicyNumber<1, kMaxChunk, &PolicyOptions::brand_chunk>,
+     GetPolicyNumber<&PolicyOptions::brand_chunk>},
+    {"brand.chunks", "auto", "auto, random or physical",
+     "what brand reads together: files drawn at random, or what lies together",
+     kView, ValueKind::kWord, true,
+     SetPolicyWord<kChunksWords, &PolicyOptions::brand_chunks>,
+     GetPolicyWord<kChunksWords, &PolicyOptions::brand_chunks>},
     {"brand.binding", "group", "group or location",
      "what a name shows: any sample of its group, or the paper's protocol",
      kView, ValueKind::kWord, true,
-     [](Text t, M&, V& v) {
-       return SetWord(kBindingWords, t, v.policy_options.brand_binding);
-     },
-     [](const M&, const V& v) {
-       return GetWord(kBindingWords, v.policy_options.brand_binding);
-     }},
+     SetPolicyWord<kBindingWords, &PolicyOptions::brand_binding>,
+     GetPolicyWord<kBindingWords, &PolicyOptions::brand_binding>},
     {"brand.packed", "none", "the path of a directory",
      "chunk files that shufflectl pack wrote, to read instead of the source",
      kView, ValueKind::kPath, false,
@@ -318,12 +325,8 @@ constexpr Option kOptions[] = {
     {"window.samples", "10000", "a number of samples from 1 to 1099511627776",
      "samples in the shuffle queue of the window policy", kView,
      ValueKind::kNumber, true,
-     [](Text t, M&, V& v) {
-       return SetNumber(t, 1, kMaxSamples, v.policy_options.window_samples);
-     },
-     [](const M&, const V& v) {
-       return absl::StrCat(v.policy_options.window_samples);
-     }},
+     SetPolicyNumber<1, kMaxSamples, &PolicyOptions::window_samples>,
+     GetPolicyNumber<&PolicyOptions::window_samples>},
     {"wait", "5s", "a time such as 500ms or 10s, at most 1h",
      "how long to wait for the catalogue before serving untouched names",
      kMount, ValueKind::kDuration, false,

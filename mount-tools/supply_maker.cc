@@ -10,7 +10,6 @@
 #include "absl/types/span.h"
 #include "core/io/device_probe.h"
 #include "core/io/make_reader.h"
-#include "core/io/physical.h"
 #include "core/machine_memory.h"
 #include "core/pack/pack_chunks.h"
 #include "core/pack/pack_index.h"
@@ -43,17 +42,6 @@ std::vector<uint64_t> Footprints(const Dataset& dataset) {
   return bytes;
 }
 
-absl::StatusOr<DeviceLayout> AddressesOf(const SourceDir& source,
-                                         const Dataset& dataset) {
-  const Grouping& grouping = dataset.grouping();
-  std::vector<EntryId> files;
-  files.reserve(grouping.sample_count());
-  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
-    files.push_back(grouping.first_member(SampleId(s)));
-  }
-  return DeviceAddresses(source, dataset.catalogue(), files, {});
-}
-
 bool Seeks(const DeviceProbe& probe) {
   return probe.device == DatasetFacts::Device::kSeekBound;
 }
@@ -68,28 +56,34 @@ struct ChunkNeeds {
   absl::Span<const uint64_t> bytes;  // by sample
   uint64_t memory_bytes = 0;         // of the pool
   uint32_t files = 0;                // at most, of a chunk
+  PolicyOptions::Chunks asked = PolicyOptions::Chunks::kAuto;
 };
 
 // Where the order of reads does not matter chunks are composed at random,
 // which mixes best; on a disk that seeks, of what lies together.
 absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
-                                         const SourceDir& source,
+                                         PlaceFinder& places,
                                          const Dataset& dataset,
                                          ChunkNeeds needs) {
+  using Chunks = PolicyOptions::Chunks;
   const Grouping& grouping = dataset.grouping();
+  const bool as_asked = needs.asked != Chunks::kAuto;
+  const bool together =
+      as_asked ? needs.asked == Chunks::kPhysical : Seeks(probe);
   PhysicalChunks chunks;
-  if (!Seeks(probe)) {
+  if (!together) {
     chunks.chunks = ComposeRandomChunks(grouping, dataset.key(), needs.files);
     chunks.how = absl::StrCat("chunks of ", needs.files, " files at random");
   } else {
-    ASSIGN_OR_RETURN(DeviceLayout layout, AddressesOf(source, dataset));
+    ASSIGN_OR_RETURN(DeviceLayout layout, places.Find(dataset));
     PhysicalChunkOptions options;
     options.memory_bytes = needs.memory_bytes;
     options.files_per_chunk = needs.files;
     chunks =
         ComposePhysicalChunks(grouping, layout.addresses, needs.bytes, options);
   }
-  chunks.how = absl::StrCat(chunks.how, ", because ", probe.line);
+  chunks.how = absl::StrCat(
+      chunks.how, as_asked ? ", as asked, on " : ", because ", probe.line);
   return chunks;
 }
 
@@ -148,8 +142,9 @@ absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
   needs.bytes = input.bytes;
   needs.memory_bytes = input.memory_bytes;
   needs.files = static_cast<uint32_t>(config.policy_options.brand_chunk);
+  needs.asked = config.policy_options.brand_chunks;
   ASSIGN_OR_RETURN(PhysicalChunks chunks,
-                   ChunksFor(probe, *parts_.source, dataset, needs));
+                   ChunksFor(probe, *parts_.places, dataset, needs));
   input.chunks = std::move(chunks.chunks);
   parts.how = std::move(chunks.how);
   parts.source = std::make_unique<FileSource>(dataset.shared_catalogue(),

@@ -67,6 +67,7 @@ TEST_F(ControlMemoryTest, GivesBackEveryKeyThatCanChange) {
            {"lirs.page", "64KiB"},
            {"lirs.batch", "5"},
            {"brand.chunk", "16"},
+           {"brand.chunks", "random"},
            {"brand.binding", "location"},
            {"window.samples", "9"}}) {
     ASSERT_TRUE(SetOption(key, value, none, keys[1].wanted).ok()) << key;

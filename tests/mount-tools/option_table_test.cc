@@ -88,6 +88,7 @@ TEST(OptionTable, ValuesRoundTrip) {
       {"path", "train/a"},
       {"memory", "320MiB"},
       {"brand.chunk", "7"},
+      {"brand.chunks", "physical"},
       {"brand.binding", "location"},
       {"brand.packed", "/p"}};
   EXPECT_EQ(std::size(samples), Options().size()) << "a key without a sample";
@@ -182,6 +183,8 @@ TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
             "64TiB");
   EXPECT_EQ(Set("brand.chunk", "0"),
             "brand.chunk = 0: must be a number of files from 1 to 65536");
+  EXPECT_EQ(Set("brand.chunks", "packed"),
+            "brand.chunks = packed: must be auto, random or physical");
   EXPECT_EQ(Set("brand.binding", "chunk"),
             "brand.binding = chunk: must be group or location");
   EXPECT_EQ(Set("brand.packed", "here"),

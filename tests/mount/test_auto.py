@@ -104,3 +104,39 @@ def test_check_says_the_same_as_the_mount(mounts, source, monkeypatch):
     text = harness.run([harness.shufflectl(), "check", source]).stdout
     assert "gain:       brand about " in text
     assert "auto is brand here" in text
+
+
+@pytest.mark.parametrize("chunks, device, found", [
+    ("auto", "hdd", "that lie together"), ("auto", "nas", "files at random"),
+    ("random", "hdd", "files at random, as asked"),
+    ("physical", "nas", ", as asked, on nas")])
+def test_a_key_overrides_the_choice_of_chunks(mounts, source, monkeypatch,
+                                              chunks, device, found):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", device)
+    mount = mounts(source, {"policy": "brand", "brand.chunks": chunks})
+    how = mount.view()["supply"]
+    assert found in how and device in how
+    assert ("because" in how) == (chunks == "auto")
+    assert training(mount.path) == training(source)
+
+
+def test_where_files_lie_is_asked_once(mounts, source, monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "hdd")
+    os.sync()  # before, files may have no address yet
+    mount = mounts(source, {"policy": "brand"})
+    places = mount.state / "places"
+    saved = places.read_bytes()
+    how = mount.view()["supply"]
+    mount.unmount()
+    written = places.stat().st_mtime_ns
+    mount.start()
+    assert mount.view()["supply"] == how
+    assert places.stat().st_mtime_ns == written
+    mount.unmount()
+    places.write_bytes(saved[:-1] + bytes([saved[-1] ^ 1]))
+    mount.start()
+    assert "places: the checksum differs: asking again" in (
+        mount.log_path.read_text())
+    assert mount.view()["supply"] == how
+    assert places.read_bytes() == saved
+    assert training(mount.path) == training(source)
