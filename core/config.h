@@ -22,6 +22,13 @@ enum class Layout { kTree, kRanked };
 enum class Advance { kManual, kAuto };
 enum class OpenMode { kAuto, kSeen, kUnseen };
 
+// This node is the `number`-th of `count` that serve one job.
+struct NodeShare {
+  uint32_t number = 1;  // 1 to count
+  uint32_t count = 1;
+  friend bool operator==(const NodeShare&, const NodeShare&) = default;
+};
+
 // What one view is asked to do. A plain value; the control file edits a copy
 // and installs it whole.
 struct ViewConfig {
@@ -38,6 +45,7 @@ struct ViewConfig {
   uint64_t epoch_length = 0;  // names a pass on this node; 0 = all
   uint32_t epoch_pad = 8;
   std::chrono::milliseconds epoch_double_open{10000};
+  absl::optional<NodeShare> nodes;  // nothing: one, as far as is known
 };
 
 struct MountConfig {

@@ -68,9 +68,13 @@ void EpochWatch::Signal() {
   if (detector_ != nullptr) detector_->OnSignal();
 }
 
-void EpochWatch::BeginEpoch() {
+void EpochWatch::ForgetLookups() {
   looked_up_.ClearAll();
   listed_ = false;
+}
+
+void EpochWatch::BeginEpoch() {
+  ForgetLookups();
   opened_.ClearAll();
   opened_count_ = 0;
   rereads_ = 0;
@@ -90,8 +94,11 @@ uint64_t EpochWatch::consumed() const {
 
 std::vector<uint64_t> EpochWatch::OpenedBefore() const {
   std::vector<uint64_t> names;
+  const auto add = [&](uint64_t name) { names.push_back(name); };
   if (detector_ != nullptr) {
-    detector_->ForEachSeen([&](uint64_t name) { names.push_back(name); });
+    detector_->ForEachSeen(add);
+  } else {
+    opened_.ForEach(add);
   }
   return names;
 }

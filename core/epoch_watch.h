@@ -66,6 +66,8 @@ class EpochWatch {
   // Names are bound anew. What the detector says has been opened of the new
   // epoch already, stays; the rest begins empty.
   void BeginEpoch();
+  // Names are bound anew, but the epoch goes on.
+  void ForgetLookups();
   // Continues an epoch in which these names were opened. REQUIRES: no open
   // was noted yet.
   void Restore(const std::vector<uint64_t>& names);
@@ -73,7 +75,8 @@ class EpochWatch {
   const Options& options() const { return options_; }
   uint64_t consumed() const;
   uint64_t rereads() const { return rereads_; }
-  // Names that the new epoch opened before it was known to have begun.
+  // Names opened in this epoch; right after its beginning those that were
+  // opened before that was known.
   std::vector<uint64_t> OpenedBefore() const;
 
  private:

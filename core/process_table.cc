@@ -5,25 +5,34 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 namespace {
 
-// The first kilobyte of a file: all that is asked for stands in it. Empty if
-// it cannot be read.
-std::string ReadStart(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return "";
-  char text[1024];
-  const ssize_t size = ::read(fd, text, sizeof(text));
-  ::close(fd);
-  return std::string(text, size > 0 ? static_cast<size_t>(size) : 0);
+// The first kilobyte of a file: all that is asked for of most stands in it.
+constexpr size_t kShort = 1024;
+constexpr size_t kEnvironment = 256 << 10;
+
+// The first `most` bytes of a file. Empty if it cannot be read.
+std::string ReadStart(const std::string& path, size_t most = kShort) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return "";
+  std::string text;
+  for (ssize_t size = 1; size > 0 && text.size() < most;) {
+    const size_t before = text.size();
+    text.resize(std::min(before + kShort, most));
+    size = ::read(fd.get(), &text[before], text.size() - before);
+    text.resize(before + static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  }
+  return text;
 }
 
 }  // namespace
@@ -73,6 +82,10 @@ std::string ProcessTable::Executable(uint32_t id) const {
   // An upgrade while the job runs does not make it another program.
   return std::string(absl::StripSuffix(
       absl::string_view(target, static_cast<size_t>(size)), " (deleted)"));
+}
+
+std::string ProcessTable::Environment(uint32_t id) const {
+  return ReadStart(absl::StrCat(proc_, "/", id, "/environ"), kEnvironment);
 }
 
 }  // namespace shufflefs

@@ -35,6 +35,10 @@ class ProcessTable {
   uint32_t ProcessOf(uint32_t id) const;
   // Path of the executable; "" if it may not be looked at.
   std::string Executable(uint32_t id) const;
+  // `name=value` entries with a NUL after each, as the process was started
+  // with, at most 256 KiB of them; "" if they may not be looked at. Waits for
+  // the lock of the process's memory map.
+  std::string Environment(uint32_t id) const;
 
  private:
   const std::string proc_;

@@ -37,6 +37,7 @@ View::View(Parts parts)
       tools_(std::move(parts.tools)),
       families_(parts.families),
       ledger_(parts.ledger),
+      nodes_(parts.nodes),
       rebound_(std::move(parts.rebound)),
       settled_(std::move(parts.settled)),
       sees_opens_(parts.sees_opens) {
@@ -135,7 +136,8 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     if (binding_->supply() && !binding_->supply()->NameOf(sample)) {
       return OpenVerdict::kServe;
     }
-    if (Count(sample, reader, now)) begun = begun_;
+    const bool stopped = LearnNodes(reader, now);
+    if (Count(sample, reader, now) || stopped) begun = begun_;
   }
   if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
   return OpenVerdict::kServe;
@@ -174,15 +176,6 @@ bool View::Count(SampleId sample, uint32_t reader,
   Begin(std::move(boundary));
   read_ = true;  // the open that showed the boundary is one of the new epoch
   return true;
-}
-
-void View::Suspend(Suspicion suspicion) {
-  if (!suspended_.empty()) return;
-  suspended_ =
-      absl::StrCat("client-side split suspected: ", SuspicionText(suspicion),
-                   "; names keep their own samples from the next "
-                   "boundary on");
-  Log(LogLevel::kWarning, absl::StrCat(name_, ": ", suspended_));
 }
 
 void View::Hold(const EpochOutcome& outcome) {
@@ -226,8 +219,8 @@ void View::Begin(Boundary boundary) {
     boundary.carried.clear();
     carried = CarriedNames();
   }
-  Bind(epoch_, *std::move(carried), waiting_ || !suspended_.empty(),
-       boundary.carried);
+  Bind(epoch_, *std::move(carried),
+       waiting_ || !suspended_.empty() || NodesUnclear(), boundary.carried);
   ++begun_;
   if (first) told_ = begun_;  // nobody was given a name yet
   looked_ = read_ = false;
@@ -264,6 +257,11 @@ EpochWatch::Options View::WatchOptions() const {
   options.groups = setup_->dataset->grouping().group_count();
   options.finds_epochs = config.epoch_advance == Advance::kAuto;
   options.epoch_length = config.epoch_length;
+  if (config.epoch_length == 0 && config.nodes && config.nodes->count > 1) {
+    // A sampler gives each node as much, and repeats some to do so.
+    options.epoch_length =
+        (options.samples + config.nodes->count - 1) / config.nodes->count;
+  }
   options.epoch_pad = config.epoch_pad;
   options.double_open = config.epoch_double_open;
   return options;
@@ -372,8 +370,9 @@ ViewEpochStatus View::EpochStatus() const {
     status.consumed = watch_->consumed();
     status.rereads = watch_->rereads();
   }
-  status.suspended = !suspended_.empty();
+  status.suspended = !suspended_.empty() || NodesUnclear();
   if (!suspended_.empty()) status.warnings.push_back(suspended_);
+  if (NodesUnclear()) status.warnings.push_back(several_nodes_);
   if (!sees_opens_ && setup_->rebinds() &&
       setup_->config.epoch_advance == Advance::kAuto) {
     status.warnings.push_back(

@@ -21,6 +21,7 @@
 #include "core/binding.h"
 #include "core/config.h"
 #include "core/epoch_watch.h"
+#include "core/job_nodes.h"
 #include "core/ledger.h"
 #include "core/ledger_history.h"
 #include "core/mixing_line.h"
@@ -60,6 +61,7 @@ class View {
     SetupTools tools;                    // for what Prepare makes
     ReaderFamilies* families = nullptr;  // outlives the view
     Ledger* ledger = nullptr;            // outlives the view; may be null
+    JobNodes* nodes = nullptr;           // outlives the view; may be null
     // Called, with no lock held, after names were bound anew and before the
     // call that caused it returns: the kernel must look names up again.
     // `were_fixed`: until now it was allowed to believe them for life.
@@ -149,6 +151,14 @@ class View {
   bool Count(SampleId sample, uint32_t reader, std::chrono::milliseconds now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Suspend(Suspicion suspicion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Looks whether the reader's job spans several nodes, and suspends a
+  // reactive binding if so: at once where few names are bound, else at the
+  // next boundary. True when names were bound anew.
+  bool LearnNodes(uint32_t reader, std::chrono::milliseconds now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Names keep what they show or, where nobody asked yet, their own samples.
+  bool StopBinding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool NodesUnclear() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Note(const absl::Status& appended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteConsumed(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // An epoch has begun, with a setup in the place of `before` unless null.
@@ -165,6 +175,7 @@ class View {
   const SetupTools tools_;
   ReaderFamilies* const families_;
   Ledger* const ledger_;
+  JobNodes* const nodes_;
   const std::function<void(bool)> rebound_;
   const std::function<void()> settled_;
   const bool sees_opens_;
@@ -184,9 +195,10 @@ class View {
   bool ledger_failed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_held_ ABSL_GUARDED_BY(mu_) = false;
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;
-  std::string suspended_ ABSL_GUARDED_BY(mu_);  // why, "" if it is not
-  bool looked_ ABSL_GUARDED_BY(mu_) = false;    // a LOOKUP in this epoch
-  bool read_ ABSL_GUARDED_BY(mu_) = false;      // OPEN or READ in this epoch
+  std::string suspended_ ABSL_GUARDED_BY(mu_);      // why, "" if it is not
+  std::string several_nodes_ ABSL_GUARDED_BY(mu_);  // a warning, or ""
+  bool looked_ ABSL_GUARDED_BY(mu_) = false;        // a LOOKUP in this epoch
+  bool read_ ABSL_GUARDED_BY(mu_) = false;  // OPEN or READ in this epoch
   bool ever_read_ ABSL_GUARDED_BY(mu_) = false;
 
   mutable MixingCache mixing_;  // self-synchronised

@@ -50,6 +50,14 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
   if (!tools.supply || !(reactive || setup.policy->keeps_first())) {
     return absl::OkStatus();
   }
+  const absl::optional<NodeShare>& nodes = setup.config.nodes;
+  if (reactive && nodes && nodes->count > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nodes = ", nodes->number, "/", nodes->count,
+        ": policy = ", setup.policy->name(),
+        " binds names by what is in the memory of one node, so samples would "
+        "come on several nodes or on none; policy = lirs binds alike on all"));
+  }
   if (reuse != nullptr && reuse->supply != nullptr &&
       reuse->policy->name() == setup.policy->name() &&
       OptionsHash(reuse->config) == OptionsHash(setup.config)) {

@@ -78,6 +78,7 @@ class Mount {
   ReaderFamilies families_;
   const std::shared_ptr<DeviceFinder> devices_;
   PlaceFinder places_;
+  JobNodes nodes_;
   SupplyFactory supplies_;
   ControlFiles control_;
   Filesystem filesystem_;
@@ -147,6 +148,7 @@ IndexerParts Mount::Indexer() {
   parts.addresses = [this](const Dataset& dataset) {
     return places_.Find(dataset);
   };
+  parts.nodes = &nodes_;
   parts.supply = supplies_.maker();
   parts.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);

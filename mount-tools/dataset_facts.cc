@@ -36,6 +36,10 @@ std::string HeldBack(const FactsInput& input) {
       options.brand_packed.empty()) {
     return "brand.chunks = random, which costs a seek a file";
   }
+  const absl::optional<NodeShare>& nodes = input.config->nodes;
+  if (nodes && nodes->count > 1) {
+    return absl::StrCat("nodes = ", FormatNodes(nodes));
+  }
   if (input.view_memory < Supply::kLeastMemory) {
     return absl::StrCat("memory, which gives a view ",
                         FormatBytes(input.view_memory), " and must give ",

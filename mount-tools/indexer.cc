@@ -125,6 +125,7 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     }
     view.tools = tools;
     view.families = parts.families;
+    view.nodes = parts.nodes;
     view.ledger = parts.ledger;
     view.rebound = parts.rebound;
     view.settled = parts.settled;

@@ -33,6 +33,7 @@ struct IndexerParts {
   ReaderFamilies* families = nullptr;
   std::shared_ptr<DeviceFinder> devices;
   AddressFinder addresses;
+  JobNodes* nodes = nullptr;
   SupplyMaker supply;
   std::function<void(bool were_fixed)> rebound;
   std::function<void()> settled;

@@ -10,8 +10,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "core/status.h"
 #include "mount-tools/nearest_word.h"
 #include "mount-tools/value_text.h"
@@ -85,6 +83,12 @@ bool SetNumber(absl::string_view text, uint64_t min, uint64_t max, T& field) {
   return true;
 }
 
+template <typename T, typename F>
+bool SetTo(absl::optional<T> value, F& field) {
+  if (value) field = *std::move(value);
+  return value.has_value();
+}
+
 bool SetTime(absl::string_view text, std::chrono::milliseconds& field) {
   const absl::optional<std::chrono::milliseconds> time = ParseDuration(text);
   if (!time || *time > kHour) return false;
@@ -125,26 +129,6 @@ bool SetAbsolutePath(absl::string_view text, std::string& field) {
     return false;
   }
   field = std::string(text);
-  return true;
-}
-
-// A path below the source: the slashes at the ends go, `.` is the source.
-bool SetViewPath(absl::string_view text, ViewConfig& view) {
-  if (absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
-    return false;
-  }
-  while (absl::ConsumeSuffix(&text, "/")) {
-  }
-  if (text == ".") text = "";
-  if (!text.empty()) {
-    for (absl::string_view part : absl::StrSplit(text, '/')) {
-      if (part.empty() || part == "." || part == "..") return false;
-    }
-    if (text == ".shufflefs" || absl::StartsWith(text, ".shufflefs/")) {
-      return false;
-    }
-  }
-  view.path = std::string(text);
   return true;
 }
 
@@ -276,6 +260,11 @@ constexpr Option kOptions[] = {
      [](const M& m, const V&) {
        return m.memory == 0 ? std::string() : FormatBytes(m.memory);
      }},
+    {"nodes", "1/1", "k/n, two whole numbers from 1 to 65536, k at most n",
+     "how many nodes serve the job, and which this is", kView,
+     ValueKind::kShare, true,
+     [](Text t, M&, V& v) { return SetTo(ParseNodes(t), v.nodes); },
+     [](const M&, const V& v) { return FormatNodes(v.nodes); }},
     {"state", "the user's state directory", "the path of a directory",
      "where catalogue and ledger are kept", kMount, ValueKind::kPath, false,
      [](Text t, M& m, V&) { return SetAbsolutePath(t, m.state); },
@@ -342,7 +331,7 @@ constexpr Option kOptions[] = {
     {"path", "all of the source",
      "a directory below the source, relative to it, without . and ..",
      "the directory that the view shuffles", kView, ValueKind::kPath, false,
-     [](Text t, M&, V& v) { return SetViewPath(t, v); },
+     [](Text t, M&, V& v) { return SetTo(ParseViewPath(t), v.path); },
      [](const M&, const V& v) { return v.path; }},
 };
 

@@ -21,7 +21,7 @@ enum class OptionScope {
   kMount,  // one for the whole mount
 };
 
-enum class ValueKind { kWord, kNumber, kBytes, kDuration, kPath };
+enum class ValueKind { kWord, kNumber, kBytes, kDuration, kShare, kPath };
 
 struct Option {
   absl::string_view key;

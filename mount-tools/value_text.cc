@@ -3,16 +3,21 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 
 namespace shufflefs {
 namespace {
+
+constexpr uint64_t kMaxNodes = 65536;
 
 struct Unit {
   absl::string_view suffix;
@@ -97,6 +102,39 @@ std::string FormatDuration(std::chrono::milliseconds duration) {
   const int64_t ms = duration.count();
   if (ms % 1000 != 0) return absl::StrCat(ms, "ms");
   return absl::StrCat(ms / 1000, "s");
+}
+
+absl::optional<NodeShare> ParseNodes(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits('/', 1));
+  const absl::optional<uint64_t> number = ParseNumber(parts.first);
+  const absl::optional<uint64_t> count = ParseNumber(parts.second);
+  if (!number || !count || *number < 1 || *number > *count ||
+      *count > kMaxNodes) {
+    return absl::nullopt;
+  }
+  return NodeShare{static_cast<uint32_t>(*number),
+                   static_cast<uint32_t>(*count)};
+}
+
+std::string FormatNodes(const absl::optional<NodeShare>& nodes) {
+  return nodes ? absl::StrCat(nodes->number, "/", nodes->count) : "";
+}
+
+absl::optional<std::string> ParseViewPath(absl::string_view text) {
+  if (absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
+    return absl::nullopt;
+  }
+  while (absl::ConsumeSuffix(&text, "/")) {
+  }
+  if (text == "." || text.empty()) return std::string();
+  for (const absl::string_view part : absl::StrSplit(text, '/')) {
+    if (part.empty() || part == "." || part == "..") return absl::nullopt;
+  }
+  if (text == ".shufflefs" || absl::StartsWith(text, ".shufflefs/")) {
+    return absl::nullopt;
+  }
+  return std::string(text);
 }
 
 std::string HumanCount(uint64_t count) {

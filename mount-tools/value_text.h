@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, sizes and times as users write them, and back. Pure functions;
-// any thread may call. What format prints, parse reads as the same value.
+// Numbers, sizes, times and paths as users write them, and back. Pure
+// functions; any thread may call. What format prints, parse reads as the same
+// value.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_VALUE_TEXT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_VALUE_TEXT_H_
 
@@ -10,6 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/config.h"
 
 namespace shufflefs {
 
@@ -29,6 +31,14 @@ std::string HumanBytes(uint64_t bytes);
 // A time: a number followed by ms, s, min or h; alone it is seconds.
 absl::optional<std::chrono::milliseconds> ParseDuration(absl::string_view text);
 std::string FormatDuration(std::chrono::milliseconds duration);
+
+// "k/n", this node being the k-th of n, at most 65536; "" when nothing is set.
+absl::optional<NodeShare> ParseNodes(absl::string_view text);
+std::string FormatNodes(const absl::optional<NodeShare>& nodes);
+
+// A directory below the source, without slashes at the ends: "" for ".".
+// Nothing if it is absolute, has . or .. in it, or is a control directory.
+absl::optional<std::string> ParseViewPath(absl::string_view text);
 
 // 1234567 as "1,234,567".
 std::string HumanCount(uint64_t count);

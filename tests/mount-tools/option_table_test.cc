@@ -52,7 +52,8 @@ TEST(OptionTable, DefaultTextIsTheDefault) {
   const MountConfig mount;
   const ViewConfig view;
   const std::set<std::string> unset = {"groups",       "state",       "memory",
-                                       "brand.packed", "control.gid", "path"};
+                                       "brand.packed", "control.gid", "path",
+                                       "nodes"};
   for (const Option& option : Options()) {
     const std::string value = option.get(mount, view);
     if (unset.count(std::string(option.key)) != 0) {
@@ -87,6 +88,7 @@ TEST(OptionTable, ValuesRoundTrip) {
       {"control.gid", "100"},
       {"path", "train/a"},
       {"memory", "320MiB"},
+      {"nodes", "3/16"},
       {"brand.chunk", "7"},
       {"brand.chunks", "physical"},
       {"brand.binding", "location"},
@@ -187,6 +189,13 @@ TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
             "brand.chunks = packed: must be auto, random or physical");
   EXPECT_EQ(Set("brand.binding", "chunk"),
             "brand.binding = chunk: must be group or location");
+  for (const char* nodes : {"", "1", "/", "0/1", "2/1", "1/0", "1/65537",
+                            "1/2/3", "-1/2", "a/b", " 1/2"}) {
+    EXPECT_EQ(Set("nodes", nodes),
+              absl::StrCat("nodes = ", nodes,
+                           ": must be k/n, two whole numbers from 1 to 65536, "
+                           "k at most n"));
+  }
   EXPECT_EQ(Set("brand.packed", "here"),
             "brand.packed = here: must be the path of a directory");
   EXPECT_EQ(Set("pair", ""), "pair = : must be stem or off");
