@@ -65,11 +65,12 @@ def test_large_class_folders_on_a_slow_device_are_brand(
 # memory, on a device that is slow at random reads, with a validation split
 # beside them.
 @pytest.mark.parametrize("why", ["small", "flash", "no split", "unseen",
-                                 "ranked", "never"])
+                                 "ranked", "never", "nodes"])
 def test_otherwise_auto_is_native(mounts, source, monkeypatch, why):
     monkeypatch.setenv("SHUFFLEFS_DEVICE", "flash" if why == "flash" else "hdd")
     options = {"unseen": {"open": "unseen"}, "ranked": {"layout": "ranked"},
-               "never": {"substitute": "never"}}.get(why, {})
+               "never": {"substitute": "never"},
+               "nodes": {"nodes": "1/2"}}.get(why, {})
     if why == "small":
         os.truncate(sorted((source / "val" / "c0").iterdir())[0], 1000)
     if why == "no split":
@@ -80,7 +81,7 @@ def test_otherwise_auto_is_native(mounts, source, monkeypatch, why):
     assert view["policy"] == "native"
     assert {"small": "fits in memory", "flash": "on flash",
             "no split": "-o policy=brand may give about",
-            "unseen": "open = unseen", "ranked": "layout = ranked",
+            "nodes": "nodes = 1/2", "unseen": "open = unseen", "ranked": "layout = ranked",
             "never": "names keep their own samples"}[why] in view["why"]
 
 
