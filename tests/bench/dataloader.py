@@ -55,6 +55,7 @@ class Photos:
         self.device.create(testbed.parse_size(IMAGE))
         self.device.attach("fast")
         photo_data.write_tree(self.root, self.images, self.photos)
+        os.sync()  # before it is read: what is dirty is laid out by readers
         subprocess.run([os.environ["SHUFFLECTL_BIN"], "pack", self.root,
                         self.packed], check=True, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL)

@@ -59,6 +59,7 @@ class Data:
         self.device.create(testbed.parse_size(IMAGE))
         self.device.attach("fast")
         self._write()
+        os.sync()  # before it is read: what is dirty is laid out by readers
         run(PYTHON, CLIENT, "--validation", self.root / "val", self.validation)
         run(os.environ["SHUFFLECTL_BIN"], "pack", self.root, self.packed)
         os.sync()
