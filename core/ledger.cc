@@ -70,6 +70,18 @@ absl::optional<LedgerState> Ledger::TakeLastState(absl::string_view view_path) {
   return state;
 }
 
+std::string Ledger::PolicyUnderWay(absl::string_view view_path,
+                                   uint64_t fingerprint) const {
+  MutexLock lock(mu_);
+  const auto it = last_.find(view_path);
+  if (it == last_.end()) return "";
+  const LedgerState& state = it->second;
+  const bool in_the_middle =
+      state.consumed.size() > 0 && state.consumed.size() < state.begin.names;
+  if (!in_the_middle || state.begin.fingerprint != fingerprint) return "";
+  return state.begin.policy;
+}
+
 template <typename Record>
 absl::Status Ledger::Append(const Record& record) {
   if (record.view >= kMaxLedgerViews) {

@@ -54,6 +54,12 @@ class Ledger {
   // once for each view; the answer is not kept.
   absl::optional<LedgerState> TakeLastState(absl::string_view view_path);
 
+  // The policy of the epoch that a view was in the middle of when the ledger
+  // was opened, over the dataset with this fingerprint: something of it was
+  // consumed, and not all. "" if there is none, or after TakeLastState.
+  std::string PolicyUnderWay(absl::string_view view_path,
+                             uint64_t fingerprint) const;
+
   // Appends. Views are numbers below kMaxLedgerViews; a view's first append
   // is BeginEpoch or Continue. `sample` is below the epoch's names. BeginEpoch
   // starts a compaction on a thread of its own when one is due.

@@ -118,6 +118,8 @@ struct DatasetFacts {
   // A key that leaves no room for binding names as they are asked for, such
   // as "layout = ranked"; "" if there is none.
   std::string held_back;
+  // The policy of an epoch that was begun and is not finished; "" if none is.
+  std::string under_way;
   bool names_may_move = false;        // proven class folders (design 3.4)
   bool has_validation_split = false;  // a split of its own beside them
   uint64_t classes = 0;               // groups that move

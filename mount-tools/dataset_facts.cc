@@ -60,6 +60,7 @@ DatasetFacts FactsOf(const FactsInput& input) {
   facts.speed = input.device->speed();
   facts.file_bytes = MeanFileBytes(*input.catalogue, *input.grouping);
   facts.held_back = HeldBack(input);
+  facts.under_way = input.under_way;
   if (facts.held_back.empty()) {
     facts.pool_bytes = Supply::PoolBytes(input.view_memory);
   }

@@ -5,6 +5,7 @@
 #define SHUFFLEFS_MOUNT_TOOLS_DATASET_FACTS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "core/catalogue.h"
 #include "core/config.h"
@@ -24,6 +25,7 @@ struct FactsInput {
   OpenMode open = OpenMode::kAuto;
   uint64_t machine_memory = 0;  // bytes; 0 = not known
   uint64_t view_memory = 0;     // bytes that `memory` gives the view
+  std::string under_way;        // policy of an epoch in its middle, "" if none
 };
 
 // Pure. Goes over all samples.

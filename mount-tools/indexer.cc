@@ -58,6 +58,7 @@ SetupTools ToolsOf(const IndexerParts& parts) {
   resolver.devices = parts.devices;
   resolver.view_memory = MemoryOfAView(*parts.config);
   resolver.open = parts.config->open;
+  resolver.ledger = parts.ledger;
   SetupTools tools;
   tools.addresses = parts.addresses;
   tools.resolver = MakeResolver(resolver);
@@ -169,6 +170,10 @@ PolicyResolver MakeResolver(const ResolverParts& parts) {
       input.open = parts.open;
       input.machine_memory = MachineMemoryBytes();
       input.view_memory = parts.view_memory;
+      if (parts.ledger != nullptr) {
+        input.under_way = parts.ledger->PolicyUnderWay(
+            config.path, dataset.catalogue().fingerprint());
+      }
       AutoChoice choice = ChooseAuto(FactsOf(input));
       name = choice.policy;
       resolved.why = std::move(choice.why);

@@ -60,6 +60,8 @@ struct ResolverParts {
   std::shared_ptr<DeviceFinder> devices;
   uint64_t view_memory = 0;  // bytes that `memory` gives each view
   OpenMode open = OpenMode::kAuto;
+  // Says in the middle of which epoch the last mount ended; may be null.
+  const Ledger* ledger = nullptr;
 };
 
 // Resolves policies by name, and `auto` by looking at the dataset, the

@@ -142,10 +142,14 @@ std::string NamesClause(const DatasetFacts& facts) {
   return clause;
 }
 
-bool WantsBrand(const DatasetFacts& facts) {
+bool BrandIsSafe(const DatasetFacts& facts) {
   return facts.names_may_move && facts.has_validation_split &&
-         facts.held_back.empty() && facts.memory_bytes > 0 && !Fits(facts) &&
-         IsSlow(facts.device) && UsualGain(facts) >= kWorthwhileGain;
+         facts.held_back.empty();
+}
+
+bool BrandPays(const DatasetFacts& facts) {
+  return facts.memory_bytes > 0 && !Fits(facts) && IsSlow(facts.device) &&
+         UsualGain(facts) >= kWorthwhileGain;
 }
 
 std::string ForBrand(const DatasetFacts& facts) {
@@ -165,7 +169,11 @@ AutoChoice ChooseAuto(const DatasetFacts& facts) {
   const std::string found =
       absl::StrCat(Found(facts), ", ", AgainstMemory(facts), "; ",
                    DeviceClause(facts.device), ": ");
-  if (WantsBrand(facts)) {
+  if (BrandIsSafe(facts) && facts.under_way == "brand" && !BrandPays(facts)) {
+    return {.policy = "brand",
+            .why = absl::StrCat(found, "brand, for its epoch is not finished")};
+  }
+  if (BrandIsSafe(facts) && BrandPays(facts)) {
     return {.policy = "brand",
             .why = absl::StrCat(found, "brand, ", ForBrand(facts))};
   }

@@ -6,6 +6,8 @@
 // split of their own beside them (without one a client may split by name),
 // larger than memory, on a source that seeks or has a high latency, where the
 // estimate of policies/gain_estimate.h is worth it, and no key forbids it.
+// An epoch that brand began is finished under it, even if what is measured
+// says something else now: free memory and devices differ from day to day.
 // Everything else is `native`. The line says what was found, which gain is
 // (not) to be expected, and what can be asked for.
 //

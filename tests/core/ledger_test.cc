@@ -50,6 +50,31 @@ TEST_F(LedgerTest, AnEmptyLedgerIsFine) {
   EXPECT_TRUE(Open()->cut().ok());
 }
 
+TEST_F(LedgerTest, KnowsThePolicyOfAnEpochInItsMiddle) {
+  const auto under_way = [this](uint64_t consumed) {
+    std::filesystem::remove(path());
+    LedgerEpoch epoch = SomeEpoch(1);
+    {
+      const auto ledger = Open();
+      EXPECT_TRUE(ledger->BeginEpoch(epoch).ok());
+      for (uint64_t s = 0; s < consumed; ++s) {
+        EXPECT_TRUE(ledger->Consumed(1, s).ok());
+      }
+    }
+    return Open()->PolicyUnderWay(epoch.view_path, epoch.fingerprint);
+  };
+  const LedgerEpoch epoch = SomeEpoch(1);
+  EXPECT_EQ(under_way(0), "");
+  EXPECT_EQ(under_way(epoch.names), "");
+  EXPECT_EQ(under_way(epoch.names - 1), epoch.policy);
+  EXPECT_EQ(under_way(1), epoch.policy);
+  const auto ledger = Open();
+  EXPECT_EQ(ledger->PolicyUnderWay("other", epoch.fingerprint), "");
+  EXPECT_EQ(ledger->PolicyUnderWay(epoch.view_path, epoch.fingerprint + 1), "");
+  ASSERT_TRUE(ledger->TakeLastState(epoch.view_path));
+  EXPECT_EQ(ledger->PolicyUnderWay(epoch.view_path, epoch.fingerprint), "");
+}
+
 TEST_F(LedgerTest, LastStateContinuesTheEpoch) {
   WriteSome();
   const auto ledger = Open();

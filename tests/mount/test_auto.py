@@ -85,6 +85,24 @@ def test_otherwise_auto_is_native(mounts, source, monkeypatch, why):
             "never": "names keep their own samples"}[why] in view["why"]
 
 
+def test_a_restart_goes_on_whatever_is_measured(mounts, source, monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "hdd")
+    mount = mounts(source, {"epoch.advance": "manual"})
+    names = sorted((mount.path / "train").rglob("*.png"))
+    shown = {name: name.read_bytes() for name in names[:100]}
+    mount.kill()
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "flash")
+    mount.start()
+    assert mount.view()["policy"] == "brand"
+    assert "for its epoch is not finished" in mount.view()["why"]
+    assert mount.view()["consumed"] == 100
+    assert all(name.read_bytes() == data for name, data in shown.items())
+    assert training(mount.path) == training(source)
+    mount.unmount()
+    mount.start()  # all was read: it chooses anew
+    assert mount.view()["policy"] == "native"
+
+
 def test_what_was_measured_decides_by_itself(mounts, source):
     """On whatever device the tests run it says which."""
     view = mounts(source).view()

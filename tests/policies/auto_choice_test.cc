@@ -99,6 +99,31 @@ TEST(AutoChoiceTest, NativeUnlessAllSpeaksForBrand) {
   }
 }
 
+// What is measured may differ from mount to mount; what a restart goes on with
+// must not. What makes it safe is looked at again.
+TEST(AutoChoiceTest, FinishesAnEpochOfBrand) {
+  DatasetFacts facts = LargeClassFolders();
+  facts.under_way = "brand";
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("brand, expect about"));
+  facts.device = Device::kFlash;
+  EXPECT_EQ(ChooseAuto(facts).policy, "brand");
+  EXPECT_THAT(ChooseAuto(facts).why,
+              HasSubstr("cheap: brand, for its epoch is not finished"));
+  facts.bytes = facts.memory_bytes;
+  EXPECT_EQ(ChooseAuto(facts).policy, "brand");
+  DatasetFacts unsafe = facts;
+  unsafe.has_validation_split = false;
+  ExpectNative(unsafe, "");
+  unsafe = facts;
+  unsafe.names_may_move = false;
+  ExpectNative(unsafe, "");
+  unsafe = facts;
+  unsafe.held_back = "open = unseen";
+  ExpectNative(unsafe, "");
+  facts.under_way = "lirs";
+  ExpectNative(facts, "");
+}
+
 TEST(AutoChoiceTest, NothingToExpectOfWhatFitsInMemory) {
   DatasetFacts facts = LargeClassFolders();
   facts.bytes = facts.memory_bytes;
