@@ -190,7 +190,7 @@ def parse_arguments():
                         help="default hdd, nas")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--share", type=float, default=0.75,
+    parser.add_argument("--share", type=float, default=0.85,
                         help="of the decoding speed, that is consumed")
     parser.add_argument("--limit", default="512MiB", help="of the group")
     parser.add_argument("--memory", default="160MiB", help="of the pool")

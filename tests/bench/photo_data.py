@@ -17,7 +17,7 @@ DRAWN = {"abstract", "desktop"}  # folders of pictures that are none
 LEAST_SIDE = 1000  # pixels of a photograph
 MEAN, SIGMA = 110_000, 0.3  # of the lognormal sizes, bytes
 WIDTH, HEIGHT = 512, 384
-QUALITY = 90
+QUALITY = 92
 
 
 def photographs(folder):
@@ -64,7 +64,7 @@ def sized(part, wanted):
         if abs(len(data) / wanted - 1) < 0.1:
             break
         # What is enlarged gains less than it gains pixels.
-        scale = min(2.5, max(0.4, scale * (wanted / len(data)) ** 0.7))
+        scale = min(3.0, max(0.4, scale * (wanted / len(data)) ** 0.7))
     return data
 
 
