@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "core/status.h"
 #include "fs/order_text.h"
+#include "fs/pool_metrics.h"
 #include "fs/status_json.h"
 
 namespace shufflefs {
@@ -75,7 +76,7 @@ absl::StatusOr<std::string> ControlFiles::Render(ControlFile file,
     case ControlFile::kStatus:
       return RenderStatus(view);
     case ControlFile::kMetrics:
-      return parts_.metrics->Prometheus();
+      return absl::StrCat(parts_.metrics->Prometheus(), PoolMetrics(views));
     case ControlFile::kControl:
       return RenderControl(view);
     case ControlFile::kError: {

@@ -78,6 +78,7 @@ void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
   json["misses"] = supply.misses;
   json["bypass"] = supply.bypass;
   json["chunk_loads"] = supply.chunk_loads;
+  json["fill_rate"] = OrNull(supply.fill_rate);
   json["source_bytes"] = supply.source_bytes;
   json["source_reads"] = supply.source_reads;
   json["pool_bytes"] = supply.pool_bytes;

@@ -93,6 +93,10 @@ SupplyStatus Supply::status() const {
   status.hits = counts.hits;
   status.misses = counts.misses;
   status.chunk_loads = counts.chunk_loads;
+  if (counts.chunk_samples > 0) {
+    status.fill_rate = static_cast<double>(counts.loaded) /
+                       static_cast<double>(counts.chunk_samples);
+  }
   status.bypass = bypassed_;
   return status;
 }

@@ -44,6 +44,9 @@ struct SupplyStatus {
   uint64_t misses = 0;
   uint64_t bypass = 0;  // samples read alone
   uint64_t chunk_loads = 0;
+  // Of the samples of the chunks that were loaded, the share that was wanted
+  // and fitted. Nothing before the first.
+  absl::optional<double> fill_rate;
   uint64_t source_bytes = 0;
   uint64_t source_reads = 0;
   std::string how;  // how samples are fetched, in a few words

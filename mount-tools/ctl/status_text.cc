@@ -86,6 +86,23 @@ std::string SourceRead(const Json& view) {
   return absl::StrFormat("source %.2fx read", *source / *served);
 }
 
+// What a pool of samples has done; "" without one.
+std::string Pool(const Json& view) {
+  const auto loads = Count(view, "chunk_loads");
+  const auto hits = Count(view, "hits");
+  const auto misses = Count(view, "misses");
+  const auto bypass = Count(view, "bypass");
+  if (!loads || !hits || !misses || !bypass) return "";
+  std::string text = absl::StrCat(HumanCount(*loads),
+                                  *loads == 1 ? " chunk load" : " chunk loads");
+  if (const auto fill = Number(view, "fill_rate")) {
+    absl::StrAppendFormat(&text, " (fill rate %.1f %%)", 100 * *fill);
+  }
+  return absl::StrCat(text, ", ", HumanCount(*hits), " hits, ",
+                      HumanCount(*misses), " misses, ", HumanCount(*bypass),
+                      " read alone");
+}
+
 // What the names of the view show.
 std::string Substitution(const Json& view) {
   const std::string substitute = TextOf(view, "substitute");
@@ -134,6 +151,8 @@ std::string ViewText(const Json& view) {
     if (value.empty()) continue;
     absl::StrAppend(&text, "  ", detail.title, ": ", value, "\n");
   }
+  const std::string pool = Pool(view);
+  if (!pool.empty()) absl::StrAppend(&text, "  pool: ", pool, "\n");
   for (const std::string& warning : warnings) {
     absl::StrAppend(&text, "  warning: ", warning, "\n");
   }

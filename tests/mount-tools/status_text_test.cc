@@ -46,6 +46,23 @@ TEST(StatusText, OneLineAViewThenWhatTheDaemonSays) {
             "warning: the kernel is old\n");
 }
 
+TEST(StatusText, TellsWhatAPoolHasDone) {
+  const std::string status =
+      R"({"views": [{"name": "root", "policy": "brand", "substitute": "tree",
+          "hits": 12345, "misses": 67, "bypass": 8, "chunk_loads": 1234,
+          "fill_rate": 0.1234, "warnings": []}]})";
+  EXPECT_EQ(*StatusText(status),
+            "root  brand  names move in the whole view | 0 warnings\n"
+            "  pool: 1,234 chunk loads (fill rate 12.3 %), 12,345 hits, 67 "
+            "misses, 8 read alone\n");
+  // Before the first load.
+  EXPECT_EQ(*StatusText(R"({"views": [{"name": "root", "policy": "brand",
+                        "substitute": "tree", "hits": 0, "misses": 0,
+                        "bypass": 0, "chunk_loads": 0, "fill_rate": null}]})"),
+            "root  brand  names move in the whole view | 0 warnings\n"
+            "  pool: 0 chunk loads, 0 hits, 0 misses, 0 read alone\n");
+}
+
 TEST(StatusText, EpochOfAViewOrOfAll) {
   EXPECT_EQ(*EpochText(kStatus, "train"), "train  lirs  epoch 3, 62 %\n");
   EXPECT_EQ(*EpochText(kStatus, ""),

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/pool_metrics.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "core/supply/supply.h"
+
+namespace shufflefs {
+namespace {
+
+struct Row {
+  const char* name;
+  const char* type;
+  const char* help;
+  double (*value)(const SupplyStatus&);
+};
+
+constexpr Row kRows[] = {
+    {"shufflefs_pool_hits_total", "counter",
+     "names bound to a sample in memory or on its way",
+     [](const SupplyStatus& s) { return static_cast<double>(s.hits); }},
+    {"shufflefs_pool_misses_total", "counter",
+     "names bound to a sample that was not",
+     [](const SupplyStatus& s) { return static_cast<double>(s.misses); }},
+    {"shufflefs_pool_bypass_total", "counter", "samples read alone",
+     [](const SupplyStatus& s) { return static_cast<double>(s.bypass); }},
+    {"shufflefs_chunk_loads_total", "counter", "chunks that were loaded",
+     [](const SupplyStatus& s) { return static_cast<double>(s.chunk_loads); }},
+    {"shufflefs_fill_rate", "gauge",
+     "share of the loaded chunks' samples that was wanted and fitted",
+     [](const SupplyStatus& s) { return s.fill_rate.value_or(0); }},
+    {"shufflefs_pool_bytes", "gauge", "samples in memory or on their way",
+     [](const SupplyStatus& s) { return static_cast<double>(s.pool_bytes); }},
+    {"shufflefs_pool_limit_bytes", "gauge", "what they may take at most",
+     [](const SupplyStatus& s) { return static_cast<double>(s.memory_limit); }},
+};
+
+}  // namespace
+
+std::string PoolMetrics(const std::vector<View*>& views) {
+  std::vector<std::pair<std::string, SupplyStatus>> pools;
+  for (const View* view : views) {
+    const std::shared_ptr<const ViewSetup> setup = view->setup();
+    if (setup->supply == nullptr) continue;
+    pools.emplace_back(
+        absl::StrReplaceAll(view->name(),
+                            {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}),
+        setup->supply->status());
+  }
+  std::string text;
+  if (pools.empty()) return text;
+  for (const Row& row : kRows) {
+    absl::StrAppend(&text, "# HELP ", row.name, " ", row.help, "\n# TYPE ",
+                    row.name, " ", row.type, "\n");
+    for (const auto& [view, status] : pools) {
+      absl::StrAppendFormat(&text, "%s{view=\"%s\"} %.17g\n", row.name, view,
+                            row.value(status));
+    }
+  }
+  return text;
+}
+
+}  // namespace shufflefs
