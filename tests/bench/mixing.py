@@ -27,7 +27,7 @@ import measure  # noqa: E402
 
 CLASSES, CLASS_SIZE, BINS, BATCH, NEAR = 10, 500, 10, 64, 1000
 COUNT = CLASSES * CLASS_SIZE
-PAGE = 4096
+FOOTPRINT = 16384  # bytes that a file takes of the pool
 MAGIC = b"shufflefs mixing"  # then the number of the sample, 8 bytes
 COLUMNS = ("how", "samples", "pool", "chunks", "chi-square a degree",
            "chance if uniform", f"mates in a batch of {BATCH}",
@@ -40,7 +40,7 @@ def name_of(sample):
 
 def build(root):
     """Samples are numbered in the order of names within each class."""
-    pad = random.Random(0).randbytes(PAGE)
+    pad = random.Random(0).randbytes(FOOTPRINT)
     for label in range(CLASSES):
         (root / f"train/class{label:02d}").mkdir(parents=True)
     for label in range(CLASSES):
@@ -48,7 +48,7 @@ def build(root):
         for place, name in enumerate(sorted(map(name_of, own))):
             head = MAGIC + (own[0] + place).to_bytes(8, "little")
             (root / "train" / name).write_bytes(
-                head + pad[:PAGE - 256 - len(head)])
+                head + pad[:FOOTPRINT - 256 - len(head)])
 
 
 def mates_of(packed):
@@ -122,9 +122,15 @@ def read_epoch(root, names, seed):
     random.Random(seed).shuffle(shuffled)
     for i, name in enumerate(shuffled):
         with open(root + name, "rb", buffering=0) as file:
-            order[i] = int.from_bytes(file.read(PAGE)[len(MAGIC):][:8],
-                                      "little")
+            data = file.read()
+        order[i] = int.from_bytes(data[len(MAGIC):len(MAGIC) + 8], "little")
     return order
+
+
+def memory_for(pool):
+    """The key `memory` for so many bytes of samples: a sixteenth of it, and at
+    least 2 MiB, is for what is read past the pool."""
+    return max(pool * 16 // 15, pool + (2 << 20))
 
 
 def mount_row(root, what, share, options, chunk_of, epochs):
@@ -132,7 +138,7 @@ def mount_row(root, what, share, options, chunk_of, epochs):
     statistics = Statistics(chunk_of)
     options = {"policy": "brand", "substitute": "directory",
                "epoch.advance": "manual", "seed": 1,
-               "memory": int(share * COUNT * PAGE), **options}
+               "memory": memory_for(int(share * COUNT * FOOTPRINT)), **options}
     with measure.folder() as folder:
         with measure.Mount(root, pathlib.Path(folder), options) as mount:
             for epoch in range(epochs):

@@ -35,7 +35,7 @@ STUDENT = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447,
            7: 2.365, 8: 2.306, 9: 2.262}
 COLUMNS = ("what", "right on the validation set", "less than raw, paired",
            "95 % interval", "names that showed another sample",
-           "pool against dataset", "read from the source", "chunks")
+           "memory against dataset", "read from the source", "chunks")
 
 
 class Data:
