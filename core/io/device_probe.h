@@ -25,7 +25,8 @@ struct DeviceFigures {
   double median_us = 0;             // of these; 0 if there were none
   // How much faster eight reads at a time were, a read; 0 = not measured.
   double parallel_gain = 0;
-  // Of what follows a read piece in its file, or where that gains nothing, of
+  // Of what follows a read piece in its file (the better quarter: others may
+  // move the head), or where round trips are what costs, of
   // many files at once; 0 = not measured. A lower bound. Slow devices only.
   double bytes_per_second = 0;
   bool past_cache = true;  // by O_DIRECT; false: pages were dropped before
