@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/epoch_watch.h"
 
+#include <utility>
+
 namespace shufflefs {
 
 EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
@@ -22,20 +24,41 @@ EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
   suspicion_ = std::make_unique<SplitSuspicion>(suspicion);
 }
 
-bool EpochWatch::TakeLookup(SampleId sample, uint32_t reader) {
-  const bool looked_up = !looked_up_.Set(sample.value());
+bool EpochWatch::TakeLookup(const Walk& walk) {
+  const uint32_t reader = walk.reader;
+  const bool looked_up = !looked_up_.Set(walk.sample.value());
   hidden_readers_ = hidden_readers_ || reader == 0;
-  if (!listed_ || reader == 0) return looked_up;
-  if (readers_.contains(reader)) return true;
-  if (readers_.size() < kMostReaders) readers_.insert(reader);
-  return looked_up;
+  if (reader == 0) return looked_up;
+  const bool second_try = sent_back_.erase(reader) != 0;
+  const bool believed = WalkedHere(walk) ? looked_up || ListedTo(reader)
+                                         : looked_up && !bound_anew_;
+  if (believed || second_try) return true;
+  if (sent_back_.size() >= kMostReaders) sent_back_.clear();  // long gone
+  sent_back_.insert(reader);
+  return false;
 }
 
-void EpochWatch::NoteListed() {
-  if (listed_) return;
-  listed_ = true;
-  readers_.clear();
+bool EpochWatch::WalkedHere(const Walk& walk) {
+  if (!walk.told) return false;
+  if (!first_open_) first_open_ = walk.now;
+  if (readers_.contains(walk.reader) || readers_.size() >= kMostReaders ||
+      walk.now - *first_open_ > kLongestWalk) {
+    return true;
+  }
+  readers_.emplace(walk.reader, listed_);
+  return false;
 }
+
+bool EpochWatch::ListedTo(uint32_t reader) {
+  if (!listed_ ||
+      (readers_.size() >= kMostReaders && !readers_.contains(reader))) {
+    return false;
+  }
+  const auto [found, fresh] = readers_.emplace(reader, true);
+  return !fresh && std::exchange(found->second, true);
+}
+
+void EpochWatch::NoteListed() { listed_ = true; }
 
 EpochWatch::Seen EpochWatch::NoteOpen(const Open& open) {
   Seen seen;
@@ -71,6 +94,9 @@ void EpochWatch::Signal() {
 void EpochWatch::ForgetLookups() {
   looked_up_.ClearAll();
   listed_ = false;
+  bound_anew_ = true;
+  first_open_.reset();
+  readers_.clear();
 }
 
 void EpochWatch::BeginEpoch() {

@@ -11,7 +11,9 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/optional.h"
 #include "core/config.h"
 #include "core/epoch_detector.h"
 #include "core/name_bits.h"
@@ -39,10 +41,20 @@ class EpochWatch {
 
   void NoteLookup(SampleId sample) { looked_up_.Set(sample.value()); }
   // Whether thread `reader` (0 = hidden) opens what a name shows in this
-  // epoch: the sample was looked up in it; or names were bound by a listing
-  // and this thread has opened before since, so that it walked to the file
-  // after the kernel was told. False once a sample.
-  bool TakeLookup(SampleId sample, uint32_t reader);
+  // epoch: the sample was looked up in it, or names were bound by a listing.
+  // But another thread may have looked it up, and this one have walked to the
+  // file before the boundary. So until the kernel was told (`told`) nobody is
+  // believed, and soon after that no thread's first open. After false the same
+  // thread is believed: the kernel has looked up, and asks no third time.
+  struct Walk {
+    SampleId sample;
+    uint32_t reader = 0;
+    std::chrono::milliseconds now{0};
+    bool told = true;
+  };
+  bool TakeLookup(const Walk& walk);
+  // It goes on in the place of `before`.
+  void TakeSentBack(EpochWatch& before) { sent_back_.swap(before.sent_back_); }
   // From now on names may be bound by a listing.
   void NoteListed();
   // Whether that helps: every reader can be told from the others.
@@ -80,7 +92,16 @@ class EpochWatch {
   std::vector<uint64_t> OpenedBefore() const;
 
  private:
+  // Of others only lookups are proof.
   static constexpr size_t kMostReaders = 4096;
+  // Between the walk to a file and its open: for a thread that is not run in
+  // between, on a machine under load.
+  static constexpr std::chrono::milliseconds kLongestWalk{1000};
+
+  // Whether `reader` has surely walked to what it opens after the boundary.
+  bool WalkedHere(const Walk& walk);
+  // Whether it has opened before since names were bound by a listing.
+  bool ListedTo(uint32_t reader);
 
   // Constant after construction.
   const Options options_;
@@ -89,9 +110,13 @@ class EpochWatch {
   NameBits looked_up_;
   bool listed_ = false;
   bool hidden_readers_ = false;
-  // Threads that opened since names are bound by a listing; at most
-  // kMostReaders, the others prove themselves by lookups.
-  absl::flat_hash_set<uint32_t> readers_;
+  bool bound_anew_ = false;  // names showed other samples before
+  absl::optional<std::chrono::milliseconds> first_open_;  // since it was told
+  // Threads that opened in this epoch, and whether that was after names were
+  // bound by a listing.
+  absl::flat_hash_map<uint32_t, bool> readers_;
+  // Threads whose last open was not believed.
+  absl::flat_hash_set<uint32_t> sent_back_;
   NameBits opened_;  // used without a detector, which counts for itself
   uint64_t opened_count_ = 0;
   uint64_t rereads_ = 0;

@@ -131,7 +131,9 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     // Looked up in an older epoch, opened in this one: the kernel is to look
     // again, once; who has no name to look up is served the second time.
     const uint32_t reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
-    if (!watch_->TakeLookup(sample, reader)) return OpenVerdict::kStale;
+    if (!watch_->TakeLookup({sample, reader, now, told_ == begun_})) {
+      return OpenVerdict::kStale;
+    }
     // Of an epoch before, and has no name in this one yet.
     if (binding_->supply() && !binding_->supply()->NameOf(sample)) {
       return OpenVerdict::kServe;
@@ -224,12 +226,11 @@ void View::Begin(Boundary boundary) {
   ++begun_;
   if (first) told_ = begun_;  // nobody was given a name yet
   looked_ = read_ = false;
-  if (counts_opens() && watch_ != nullptr &&
-      watch_->options() == WatchOptions()) {
-    watch_->BeginEpoch();
-  } else {
+  if (!counts_opens() || watch_ == nullptr ||
+      watch_->options() != WatchOptions()) {
     MakeWatch();
   }
+  if (watch_ != nullptr && !first) watch_->BeginEpoch();
   NoteBegun(before.get());
   NoteSeen();
 }
@@ -268,9 +269,10 @@ EpochWatch::Options View::WatchOptions() const {
 }
 
 void View::MakeWatch() {
-  watch_ = nullptr;
+  const std::unique_ptr<EpochWatch> before = std::move(watch_);
   if (!counts_opens()) return;
   watch_ = std::make_unique<EpochWatch>(WatchOptions(), *families_);
+  if (before != nullptr) watch_->TakeSentBack(*before);
 }
 
 void View::NoteRead() {

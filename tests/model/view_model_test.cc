@@ -223,7 +223,7 @@ class ViewModel {
   }
 
   View::OpenVerdict Open(EntryId file, uint32_t pid) {
-    const View::OpenVerdict expected = expected_->OnOpen(file, pid);
+    const View::OpenVerdict expected = expected_->OnOpen(file, pid, now_);
     const int before = rebound_;
     const uint64_t held = view_->EpochStatus().held;
     const View::OpenVerdict verdict =

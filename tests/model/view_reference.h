@@ -5,6 +5,7 @@
 #define SHUFFLEFS_TESTS_MODEL_VIEW_REFERENCE_H_
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -120,18 +121,21 @@ class ViewReference {
   // A listing binds names from now on.
   void OnListing() {
     looked_ = true;
-    if (!listed_) openers_.clear();
     listed_ = true;
   }
 
   // What an OPEN of `file` by thread `pid` is answered with.
-  View::OpenVerdict OnOpen(EntryId file, uint32_t pid) {
+  View::OpenVerdict OnOpen(EntryId file, uint32_t pid,
+                           std::chrono::milliseconds now) {
     read_ = true;
     if (!watching() || !is_sample(file)) return View::OpenVerdict::kServe;
     const bool unknown = fresh_.insert(SampleOf(file)).second;
-    const bool walked_since =
-        listed_ && pid != 0 && !openers_.insert(pid).second;
-    if (unknown && !walked_since) return View::OpenVerdict::kStale;
+    if (pid == 0 && unknown) return View::OpenVerdict::kStale;
+    if (pid != 0 && IsDoubted(unknown, pid, now) &&
+        doubted_.insert(pid).second) {
+      return View::OpenVerdict::kStale;
+    }
+    doubted_.erase(pid);
     opened_.insert(NameOf(file));
     return View::OpenVerdict::kServe;
   }
@@ -173,8 +177,9 @@ class ViewReference {
     looked_ = false;
     pending_ = nullptr;
     waiting_ = held_ = suspended_ = false;
-    fresh_.clear();
-    listed_ = false;
+    Forget();
+    doubted_.clear();
+    rebound_ = false;
   }
 
   uint64_t SampleOf(EntryId file) const {
@@ -189,6 +194,20 @@ class ViewReference {
   }
 
  private:
+  bool IsDoubted(bool unknown, uint32_t pid, std::chrono::milliseconds now) {
+    if (!first_open_) first_open_ = now;
+    const bool soon = now - *first_open_ <= std::chrono::seconds(1);
+    // It came from a walk that may be older than the boundary.
+    if (!openers_.contains(pid) && soon) {
+      openers_.insert(pid);
+      if (listed_) listed_openers_.insert(pid);
+      return unknown || rebound_;
+    }
+    if (!unknown) return false;
+    // Or than the listing.
+    return !listed_ || listed_openers_.insert(pid).second;
+  }
+
   bool NothingWasRead() const {
     return !read_ && (sees_opens_ || !ever_read_ || !looked_);
   }
@@ -197,10 +216,18 @@ class ViewReference {
     if (pending_ != nullptr) setup_ = std::exchange(pending_, nullptr);
     waiting_ = held_ = false;
     read_ = looked_ = false;
-    fresh_.clear();
-    listed_ = false;
+    Forget();
+    rebound_ = true;
     NextEpochOpens();
     Bind(carried, suspended_);
+  }
+
+  void Forget() {
+    fresh_.clear();
+    first_open_.reset();
+    openers_.clear();
+    listed_openers_.clear();
+    listed_ = false;
   }
 
   void NextEpochOpens() {
@@ -225,10 +252,14 @@ class ViewReference {
   bool read_ = false;
   bool looked_ = false;
   bool ever_read_ = false;
-  std::set<uint64_t> fresh_;   // samples looked up since the boundary
+  std::set<uint64_t> fresh_;  // samples looked up since the boundary
   bool listed_ = false;
-  std::set<uint32_t> openers_;  // threads that opened since the listing
-  std::set<uint64_t> opened_;  // names, by number
+  bool rebound_ = false;               // names showed other samples before
+  std::set<uint32_t> openers_;         // threads that opened since the boundary
+  std::set<uint32_t> listed_openers_;  // since the listing
+  std::set<uint32_t> doubted_;         // threads whose last open was sent back
+  absl::optional<std::chrono::milliseconds> first_open_;  // since the boundary
+  std::set<uint64_t> opened_;                             // names, by number
   std::set<uint64_t> opened_before_;
 };
 

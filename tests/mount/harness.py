@@ -145,26 +145,23 @@ class Mount:
             return self
 
         def serves():
-            if self.process.poll() is not None:
-                raise AssertionError(
-                    f"{self.command()}: exit {self.process.returncode}\n"
-                    f"{self.log()[-4000:]}")
             types = mount_types(self.path)
             return types and types[-1] == "fuse.shufflefs" and self._alive()
 
         def indexed():
-            # A daemon that finds what it refuses only now unmounts again.
-            return serves() and self.view()["epoch_state"] != "indexing"
+            return self._alive() and self.view()["epoch_state"] != "indexing"
 
-        eventually(serves, what=f"mount {self.path}")
-        try:
-            eventually(indexed, what="catalogue")
-        except AssertionError:
-            if not self._alive():
-                self.process.wait(timeout=30 * SLOWDOWN)
-                serves()
-            raise
+        eventually(lambda: self._check_runs() and serves(),
+                   what=f"mount {self.path}")
+        eventually(lambda: self._check_runs() and indexed(), what="catalogue")
         return self
+
+    def _check_runs(self):
+        if self.process.poll() is not None:
+            raise AssertionError(
+                f"{self.command()}: exit {self.process.returncode}\n"
+                f"{self.log()[-4000:]}")
+        return True
 
     def _alive(self):
         done = run(["cat", self.control_dir / "status"], user=self.user,
