@@ -38,7 +38,8 @@ std::string HashOf(const MountConfig& mount) {
       absl::Hex(XXH3_64bits(text.data(), text.size()), absl::kZeroPad16));
 }
 
-// Those keys that the control file may change; each always has a value.
+// Those keys that the control file may change. One that is not given has an
+// empty value, and so it was not given on the same command line either.
 std::string RunTimeKeys(const ViewConfig& view) {
   const MountConfig none;
   std::string text = "[[view]]\n";
@@ -76,6 +77,7 @@ absl::Status Apply(const std::vector<TomlSetting>& settings, ViewConfig& view) {
       return absl::InvalidArgumentError(
           absl::StrCat(setting.key, ": cannot be set while mounted"));
     }
+    if (setting.value.empty()) continue;
     RETURN_IF_ERROR(SetOption(setting.key, setting.value, none, view));
   }
   return ValidateView(view);
