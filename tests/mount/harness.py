@@ -149,7 +149,10 @@ class Mount:
             return types and types[-1] == "fuse.shufflefs" and self._alive()
 
         def indexed():
-            return self._alive() and self.view()["epoch_state"] != "indexing"
+            try:
+                return self.view()["epoch_state"] != "indexing"
+            except AssertionError:  # it ends, and says why
+                return False
 
         eventually(lambda: self._check_runs() and serves(),
                    what=f"mount {self.path}")
