@@ -61,10 +61,19 @@ GroupId Grouping::group_of(SampleId sample) const {
   return GroupId(static_cast<uint32_t>(behind - groups_.begin() - 1));
 }
 
+uint32_t Grouping::columns(SampleId sample) const {
+  return group(group_of(sample)).columns;
+}
+
+EntryId Grouping::member(SampleId sample, uint32_t column) const {
+  const GroupId id = group_of(sample);
+  return member(id,
+                static_cast<uint32_t>(sample.value() - group(id).first_sample),
+                column);
+}
+
 EntryId Grouping::first_member(SampleId sample) const {
-  GroupId id = group_of(sample);
-  return member(
-      id, static_cast<uint32_t>(sample.value() - group(id).first_sample), 0);
+  return member(sample, 0);
 }
 
 absl::Span<const Grouping::Piece> Grouping::groups_in(DirId dir) const {

@@ -101,6 +101,10 @@ class Grouping {
   EntryId member(GroupId group, uint32_t index, uint32_t column) const;
   // REQUIRES: place(entry) has a value.
   SampleId sample(EntryId entry) const;
+  // Of a sample: how many files it has, and which. REQUIRES: sample <
+  // sample_count(), column < columns.
+  uint32_t columns(SampleId sample) const;
+  EntryId member(SampleId sample, uint32_t column) const;
   // The group of a sample. REQUIRES: sample < sample_count().
   GroupId group_of(SampleId sample) const;
   // The sample's file of column 0.

@@ -93,6 +93,13 @@ void StallClock::Leave() {
   if (--waiting_ == 0) stalled_ += last_ - since_;
 }
 
+void StallClock::Served() {
+  MutexLock lock(mu_);
+  last_ = Clock::now();
+  if (!started_) first_ = last_;
+  started_ = true;
+}
+
 StallClock::Times StallClock::Read() const {
   MutexLock lock(mu_);
   Times times;

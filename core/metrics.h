@@ -38,6 +38,8 @@ class StallClock {
  public:
   void Enter();
   void Leave();
+  // A reader was given what it asked for without waiting.
+  void Served();
   struct Times {
     double stalled_seconds = 0;
     double consumer_seconds = 0;

@@ -33,22 +33,26 @@ absl::StatusOr<std::shared_ptr<Supply>> Supply::Make(Parts parts) {
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Arena> pool,
                    Arena::Make(PoolBytes(parts.memory_bytes)));
-  ASSIGN_OR_RETURN(std::unique_ptr<Arena> spare,
-                   Arena::Make(SpareBytes(parts.memory_bytes)));
-  return std::shared_ptr<Supply>(
-      new Supply(std::move(parts), std::move(pool), std::move(spare)));
+  std::shared_ptr<SampleSource> source = std::move(parts.source);
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<LoneReads> bypasses,
+      LoneReads::Make(SpareBytes(parts.memory_bytes), source, parts.stall));
+  return std::shared_ptr<Supply>(new Supply(std::move(parts), std::move(pool),
+                                            std::move(source),
+                                            std::move(bypasses)));
 }
 
 Supply::Supply(Parts parts, std::unique_ptr<Arena> pool,
-               std::unique_ptr<Arena> spare)
+               std::shared_ptr<SampleSource> source,
+               std::shared_ptr<LoneReads> bypasses)
     : dataset_(std::move(parts.dataset)),
       input_(std::move(parts.input)),
       how_(std::move(parts.how)),
       memory_bytes_(parts.memory_bytes),
       stall_(parts.stall),
-      source_(std::move(parts.source)),
+      source_(std::move(source)),
       pool_(std::move(pool)),
-      spare_(std::move(spare)),
+      bypasses_(std::move(bypasses)),
       binder_(std::move(parts.binder)),
       served_(dataset_->grouping().sample_count()) {}
 
@@ -84,7 +88,7 @@ absl::optional<SampleId> Supply::NameOf(SampleId sample) const {
 SupplyStatus Supply::status() const {
   SupplyStatus status;
   status.memory_limit = memory_bytes_;
-  status.pool_bytes = pool_->used() + spare_->used();
+  status.pool_bytes = pool_->used() + bypasses_->used();
   status.source_bytes = source_->bytes_read();
   status.source_reads = source_->reads();
   status.how = absl::StrCat(how_, "; ", source_->how());
@@ -104,15 +108,11 @@ SupplyStatus Supply::status() const {
 uint64_t Supply::Room() const { return pool_->capacity() - pool_->used(); }
 
 uint32_t Supply::Columns(SampleId sample) const {
-  const Grouping& grouping = dataset_->grouping();
-  return grouping.group(grouping.group_of(sample)).columns;
+  return dataset_->grouping().columns(sample);
 }
 
 EntryId Supply::Member(SampleId sample, uint32_t column) const {
-  const Grouping& grouping = dataset_->grouping();
-  const GroupId group = grouping.group_of(sample);
-  const uint64_t index = sample.value() - grouping.group(group).first_sample;
-  return grouping.member(group, static_cast<uint32_t>(index), column);
+  return dataset_->grouping().member(sample, column);
 }
 
 void Supply::Plan(Pieces& pieces) {
@@ -190,7 +190,7 @@ bool Supply::SampleIsHere(SampleId sample) const {
 
 void Supply::Arrived(EntryId file, const std::shared_ptr<Held>& held,
                      const absl::Status& status) {
-  std::vector<Waiter> waiters;
+  std::vector<ReadWaiter> waiters;
   {
     MutexLock lock(mu_);
     if (held->counted) on_way_ -= Arena::Footprint(held->length);
@@ -204,7 +204,7 @@ void Supply::Arrived(EntryId file, const std::shared_ptr<Held>& held,
       binder_->Arrived(sample);
     }
   }
-  for (const Waiter& waiter : waiters) {
+  for (const ReadWaiter& waiter : waiters) {
     if (status.ok()) {
       Deliver(file, held, waiter);
     } else {

@@ -10,8 +10,6 @@
 #ifndef SHUFFLEFS_CORE_SUPPLY_SUPPLY_H_
 #define SHUFFLEFS_CORE_SUPPLY_SUPPLY_H_
 
-#include <sys/uio.h>
-
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -31,36 +29,18 @@
 #include "core/name_bits.h"
 #include "core/supply/arena.h"
 #include "core/supply/binder.h"
+#include "core/supply/lone_reads.h"
+#include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
 #include "core/types.h"
 
 namespace shufflefs {
 
-// For `status`. Bytes, or counts since the supply was made.
-struct SupplyStatus {
-  uint64_t memory_limit = 0;
-  uint64_t pool_bytes = 0;  // in memory or on their way
-  uint64_t hits = 0;        // names bound to a sample in memory or on its way
-  uint64_t misses = 0;
-  uint64_t bypass = 0;  // samples read alone
-  uint64_t chunk_loads = 0;
-  // Of the samples of the chunks that were loaded, the share that was wanted
-  // and fitted. Nothing before the first.
-  absl::optional<double> fill_rate;
-  uint64_t source_bytes = 0;
-  uint64_t source_reads = 0;
-  std::string how;  // how samples are fetched, in a few words
-};
-
 // Thread-safe. Nothing waits for a device. May go while reads are under way,
 // on any thread.
-class Supply : public std::enable_shared_from_this<Supply> {
+class Supply : public SampleMemory,
+               public std::enable_shared_from_this<Supply> {
  public:
-  // The bytes asked for, fewer only at the file's end; they stay only while
-  // the function runs. Called once, by the asking thread or by one that reads,
-  // with no lock held.
-  using ReadDone = std::function<void(absl::StatusOr<absl::Span<const iovec>>)>;
-
   // A supply cannot do with less: a read and a few samples.
   static constexpr uint64_t kLeastMemory = 4 << 20;
 
@@ -83,21 +63,16 @@ class Supply : public std::enable_shared_from_this<Supply> {
   absl::optional<SampleId> Bound(SampleId name) const;
   absl::optional<SampleId> NameOf(SampleId sample) const;
 
-  // Reads up to `length` bytes of `file`, which is part of a sample, from
-  // `offset`. Errors: as FileRead's.
-  void Read(EntryId file, uint64_t offset, uint64_t length, ReadDone done);
-  // A descriptor of `file` was closed: it leaves, read or not. Who reads on
-  // through another one gets his bytes past the pool.
-  void Close(EntryId file);
-
-  SupplyStatus status() const;
+  bool Answers(EntryId) override { return true; }
+  bool Holds(EntryId) const override { return true; }
+  void Read(EntryId file, uint64_t offset, uint64_t length,
+            ReadDone done) override;
+  // The file leaves, read or not. Who reads on through another descriptor gets
+  // his bytes past the pool.
+  void Close(EntryId file) override;
+  SupplyStatus status() const override;
 
  private:
-  struct Waiter {
-    uint64_t offset = 0;
-    uint64_t length = 0;
-    ReadDone done;
-  };
   // A file in memory or on its way.
   struct Held {
     std::shared_ptr<MemoryBlock> memory;
@@ -106,17 +81,13 @@ class Supply : public std::enable_shared_from_this<Supply> {
     bool here = false;
     bool counted = true;  // the binder takes it for on its way or in memory
     bool closed = false;  // nobody wants it any more: leaves when it arrives
-    std::vector<Waiter> waiters;
-  };
-  // A piece that is read past the pool.
-  struct Bypass {
-    EntryId file;
-    Waiter waiter;
+    std::vector<ReadWaiter> waiters;
   };
   using Pieces = std::vector<FilePiece>;
 
   Supply(Parts parts, std::unique_ptr<Arena> pool,
-         std::unique_ptr<Arena> spare);
+         std::shared_ptr<SampleSource> source,
+         std::shared_ptr<LoneReads> bypasses);
 
   uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Puts the files of samples on their way: appends what is to be fetched.
@@ -148,9 +119,7 @@ class Supply : public std::enable_shared_from_this<Supply> {
   void Arrived(EntryId file, const std::shared_ptr<Held>& held,
                const absl::Status& status);
   void Deliver(EntryId file, const std::shared_ptr<Held>& held,
-               const Waiter& waiter);
-  void Queue(Bypass bypass);
-  void NextBypasses();
+               const ReadWaiter& waiter);
   void Wait() const;  // a reader begins to wait for the source
   void Waited() const;
 
@@ -161,9 +130,9 @@ class Supply : public std::enable_shared_from_this<Supply> {
   const uint64_t memory_bytes_;
   StallClock* const stall_;
   // Self-synchronised.
-  const std::unique_ptr<SampleSource> source_;
-  const std::unique_ptr<Arena> pool_;   // samples
-  const std::unique_ptr<Arena> spare_;  // bypasses
+  const std::shared_ptr<SampleSource> source_;
+  const std::unique_ptr<Arena> pool_;
+  const std::shared_ptr<LoneReads> bypasses_;
 
   mutable Mutex mu_;
   const std::unique_ptr<Binder> binder_ ABSL_PT_GUARDED_BY(mu_);
@@ -177,7 +146,6 @@ class Supply : public std::enable_shared_from_this<Supply> {
   // Samples of which something was read, or was to be, in this epoch.
   NameBits served_ ABSL_GUARDED_BY(mu_);
   uint64_t bypassed_ ABSL_GUARDED_BY(mu_) = 0;
-  std::deque<Bypass> waiting_ ABSL_GUARDED_BY(mu_);  // for memory of spare_
   // The other files of samples of which one was read, oldest first: they may
   // never be asked for, and go when memory is needed.
   std::deque<EntryId> lingering_ ABSL_GUARDED_BY(mu_);

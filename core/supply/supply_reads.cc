@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/io/file_reader.h"
 #include "core/supply/supply.h"
 
 namespace shufflefs {
-namespace {
-
-// More is not read past the pool at a time; the kernel asks for no more.
-constexpr uint64_t kLongestRead = 1 << 20;
-
-}  // namespace
 
 void Supply::Wait() const {
   if (stall_ != nullptr) stall_->Enter();
@@ -29,8 +22,9 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
     done(absl::Span<const iovec>());
     return;
   }
-  Waiter waiter{offset, std::min({length, size - offset, kLongestRead}),
-                std::move(done)};
+  ReadWaiter waiter{offset,
+                    std::min({length, size - offset, LoneReads::kLongestRead}),
+                    std::move(done)};
   Pieces pieces;
   std::shared_ptr<Held> held;
   bool waits = false;
@@ -52,11 +46,10 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
     }
   }
   if (held == nullptr) {
-    Wait();
-    Queue(Bypass{file, std::move(waiter)});
-    NextBypasses();
+    bypasses_->Read(file, std::move(waiter));
   } else if (!waits) {
     Deliver(file, held, waiter);
+    if (stall_ != nullptr) stall_->Served();
   }
   Send(std::move(pieces), file);
   Refill();
@@ -95,7 +88,7 @@ bool Supply::KeptForNext(EntryId file, const Held& held) const {
 }
 
 void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
-                     const Waiter& waiter) {
+                     const ReadWaiter& waiter) {
   const std::vector<iovec> range =
       held->memory->Range(waiter.offset, waiter.length);
   waiter.done(absl::Span<const iovec>(range));
@@ -137,49 +130,6 @@ void Supply::Close(EntryId file) {
     }
   }
   Refill();
-}
-
-void Supply::Queue(Bypass bypass) {
-  MutexLock lock(mu_);
-  waiting_.push_back(std::move(bypass));
-}
-
-void Supply::NextBypasses() {
-  for (;;) {
-    Bypass next;
-    std::shared_ptr<MemoryBlock> memory;
-    uint64_t before = 0;
-    {
-      MutexLock lock(mu_);
-      if (waiting_.empty()) return;
-      const Waiter& waiter = waiting_.front().waiter;
-      before = waiter.offset % kReadAlignment;
-      // When there is none, the bypass that ends next goes on from here.
-      memory = spare_->Allocate(before + waiter.length);
-      if (memory == nullptr) return;
-      next = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
-    FilePiece piece;
-    piece.file = next.file;
-    piece.offset = next.waiter.offset - before;
-    piece.length = before + next.waiter.length;
-    piece.into = memory->pieces();
-    piece.done = [self = shared_from_this(), memory = std::move(memory), before,
-                  waiter = std::move(next.waiter)](
-                     const absl::Status& status) mutable {
-      if (status.ok()) {
-        const std::vector<iovec> range = memory->Range(before, waiter.length);
-        waiter.done(absl::Span<const iovec>(range));
-      } else {
-        waiter.done(status);
-      }
-      self->Waited();
-      memory.reset();
-      self->NextBypasses();
-    };
-    source_->FetchNow(std::move(piece));
-  }
 }
 
 }  // namespace shufflefs

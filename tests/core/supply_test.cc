@@ -14,79 +14,15 @@
 #include "core/supply/chunk_map.h"
 #include "gtest/gtest.h"
 #include "policies/group_binder.h"
+#include "tests/core/held_source.h"
 #include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {
 
+using testing_support::ByteAt;
+using testing_support::HeldSource;
 using testing_support::TempTree;
-
-// A byte of a file, told by its id and place.
-char ByteAt(EntryId file, uint64_t at) {
-  return static_cast<char>(file.value() * 131 + at * 7 + (at >> 9));
-}
-
-// Keeps what it is asked for until the test lets it come.
-class HeldSource : public SampleSource {
- public:
-  void Fetch(std::vector<FilePiece> files) override {
-    MutexLock lock(mu_);
-    for (FilePiece& file : files) queue_.push_back(std::move(file));
-  }
-  void FetchNow(FilePiece piece) override {
-    MutexLock lock(mu_);
-    urgent_.push_back(std::move(piece));
-  }
-  uint64_t bytes_read() const override { return bytes_; }
-  uint64_t reads() const override { return reads_; }
-  std::string how() const override { return "by hand"; }
-
-  bool Come(const absl::Status& status = absl::OkStatus()) {
-    FilePiece piece;
-    {
-      MutexLock lock(mu_);
-      std::deque<FilePiece>& from = urgent_.empty() ? queue_ : urgent_;
-      if (from.empty()) return false;
-      piece = std::move(from.front());
-      from.pop_front();
-    }
-    ++reads_;
-    if (status.ok()) Fill(piece);
-    piece.done(status);
-    return true;
-  }
-  void ComeAll() {
-    while (Come()) {
-    }
-  }
-  size_t waiting() const {
-    MutexLock lock(mu_);
-    return queue_.size() + urgent_.size();
-  }
-  size_t urgent() const {
-    MutexLock lock(mu_);
-    return urgent_.size();
-  }
-
- private:
-  void Fill(const FilePiece& piece) {
-    uint64_t at = 0;
-    for (const iovec& run : piece.into) {
-      for (size_t i = 0; i < run.iov_len && at < piece.length; ++i, ++at) {
-        static_cast<char*>(run.iov_base)[i] =
-            ByteAt(piece.file, piece.offset + at);
-      }
-    }
-    EXPECT_EQ(at, piece.length) << "no room for what was asked";
-    bytes_ += piece.length;
-  }
-
-  mutable Mutex mu_;
-  std::deque<FilePiece> queue_ ABSL_GUARDED_BY(mu_);
-  std::deque<FilePiece> urgent_ ABSL_GUARDED_BY(mu_);
-  std::atomic<uint64_t> bytes_{0};
-  std::atomic<uint64_t> reads_{0};
-};
 
 // Files of about `file_bytes` bytes in class folders, and a supply over them.
 class SupplyTest : public testing::Test {
