@@ -93,6 +93,10 @@ class EpochReader:
         seconds, totals = self._do(f"epoch {seed} {workers} {BATCH}")
         return seconds, Totals(*totals)
 
+    def names_in_order(self, workers):
+        seconds, totals = self._do(f"pass {workers} {BATCH}")
+        return seconds, Totals(*totals)
+
     def sequential(self, path):
         """Bytes a second."""
         seconds, (size,) = self._do(f"sequential {path} {DEPTH}")
@@ -100,7 +104,8 @@ class EpochReader:
 
 
 class Runs:
-    """Measurements on one dataset."""
+    """Measurements on one dataset. The seed of an epoch is that of the order
+    in which names are opened; None: in the order of the names."""
 
     def __init__(self, dataset, limit, memory):
         """`limit`: of the group; `memory`: of the daemon's pool."""
@@ -147,7 +152,7 @@ class Runs:
         with self.group() as group, measure.folder() as folder:
             start = time.monotonic()
             with GroupMount(group, self.dataset.root, pathlib.Path(folder),
-                            self.options(policy, seed)) as mount:
+                            self.options(policy, seed or 0)) as mount:
                 result.mount_seconds = time.monotonic() - start
                 if policy.fill:
                     self._fill(mount, group)
@@ -178,7 +183,9 @@ class Runs:
             result.list_seconds = reader.list(root)
             before = device.counters()[1]
             cpu = mount.cpu_seconds() if mount else 0
-            result.seconds, result.totals = reader.epoch(seed, workers)
+            result.seconds, result.totals = (
+                reader.names_in_order(workers) if seed is None
+                else reader.epoch(seed, workers))
             if mount:
                 result.cpu_seconds = mount.cpu_seconds() - cpu
             result.source_bytes = device.counters()[1] - before

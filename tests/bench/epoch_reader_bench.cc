@@ -8,6 +8,7 @@
 //   epoch SEED WORKERS BATCH   open, fstat, read to the end and close each of
 //                              them once, in an order that SEED shuffles
 //     -> <seconds> <files> <bytes> <checksum>
+//   pass WORKERS BATCH         the same in the order of the names
 //   sequential PATH DEPTH      read one file in pieces of 1 MiB with O_DIRECT,
 //                              DEPTH of them at a time
 //     -> <seconds> <bytes>
@@ -248,6 +249,7 @@ class Reader {
     words >> what;
     if (what == "list") return List(words);
     if (what == "epoch") return OneEpoch(words);
+    if (what == "pass") return OnePass(words);
     if (what == "sequential") return Sequential(words);
     return absl::InvalidArgumentError(line);
   }
@@ -255,6 +257,9 @@ class Reader {
  private:
   absl::StatusOr<std::string> List(std::istringstream& words);
   absl::StatusOr<std::string> OneEpoch(std::istringstream& words);
+  absl::StatusOr<std::string> OnePass(std::istringstream& words);
+  absl::StatusOr<std::string> Read(std::vector<std::string> order,
+                                   size_t workers, size_t batch);
   absl::StatusOr<std::string> Sequential(std::istringstream& words);
 
   std::string root_;
@@ -292,6 +297,20 @@ absl::StatusOr<std::string> Reader::OneEpoch(std::istringstream& words) {
   for (size_t left = order.size(); left > 1; --left) {
     std::swap(order[left - 1], order[rng.Bounded(left)]);
   }
+  return Read(std::move(order), workers, batch);
+}
+
+absl::StatusOr<std::string> Reader::OnePass(std::istringstream& words) {
+  size_t workers = 0;
+  size_t batch = 0;
+  if (!(words >> workers >> batch) || workers == 0 || batch == 0) {
+    return absl::InvalidArgumentError("pass WORKERS BATCH");
+  }
+  return Read(names_, workers, batch);
+}
+
+absl::StatusOr<std::string> Reader::Read(std::vector<std::string> order,
+                                         size_t workers, size_t batch) {
   EpochFiles epoch(root_, std::move(order), batch);
   const Clock::time_point start = Clock::now();
   Workers processes;

@@ -10,6 +10,7 @@
 #
 # By name only, each with tables of its own; those marked * need root:
 #   brand *         epochs over emulated devices, hours for all cases
+#   read_ahead *    readers in name order over emulated devices
 #   first_sample *  time to the first sample, memory, what packing costs
 #   dataloader *    a DataLoader decoding JPEG files: how long its consumer waits
 #   training *      accuracies through brand against full shuffling
@@ -30,9 +31,9 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,24s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,25s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
-    brand | first_sample | dataloader | training | mixing) names+=("$1") ;;
+    brand | read_ahead | first_sample | dataloader | training | mixing) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -41,7 +42,7 @@ done
 
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
-    brand | first_sample | dataloader | training)
+    brand | read_ahead | first_sample | dataloader | training)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
