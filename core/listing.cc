@@ -28,21 +28,9 @@ void Listing::AddPieces() {
   }
   uint64_t end = fixed_.size();
   for (const Grouping::Piece& part : grouping.groups_in(dir_)) {
-    const Grouping::Group group = grouping.group(part.group);
-    Piece piece;
-    piece.group = part.group;
-    piece.columns = group.columns;
-    piece.first_index = part.first;
-    piece.samples = part.count;
-    end += piece.samples * piece.columns;
-    piece.end = end;
-    // A group that spans directories is listed by its own names here too:
-    // the plan's order crosses directories, a listing cannot.
-    if (!binding_->identity() || piece.samples != group.samples) {
-      piece.moved = binding_->plan().Listing(part.group, dir_.value(),
-                                             piece.samples);
-    }
-    pieces_.push_back(std::move(piece));
+    const uint32_t columns = grouping.group(part.group).columns;
+    end += uint64_t{part.count} * columns;
+    pieces_.push_back(Piece{end, columns, ListedPiece(*binding_, dir_, part)});
   }
 }
 
@@ -53,14 +41,11 @@ EntryId Listing::At(uint32_t k) const {
   auto piece = std::upper_bound(
       pieces_.begin(), pieces_.end(), static_cast<uint64_t>(k),
       [](uint64_t value, const Piece& p) { return value < p.end; });
-  const uint64_t begin = piece->end - piece->samples * piece->columns;
+  const uint64_t begin = piece->end - piece->names.samples() * piece->columns;
   const uint64_t position = (k - begin) / piece->columns;
   const uint32_t column = (k - begin) % piece->columns;
-  const uint64_t index =
-      piece->moved != nullptr
-          ? piece->first_index + piece->moved->SampleAt(position)
-          : binding_->plan().group_order(piece->group).SampleAt(position);
-  return dataset.grouping().member(piece->group, index, column);
+  return dataset.grouping().member(piece->names.group(),
+                                   piece->names.IndexAt(position), column);
 }
 
 }  // namespace shufflefs

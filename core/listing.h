@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/binding.h"
+#include "core/listed_piece.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -32,15 +33,10 @@ class Listing {
   const Binding& binding() const { return *binding_; }
 
  private:
-  // Names of one group that lie in this directory.
   struct Piece {
-    GroupId group;
-    uint32_t columns = 1;
-    uint64_t first_index = 0;  // of its samples in the group
-    uint64_t samples = 0;
     uint64_t end = 0;  // listing positions of this piece end here
-    // Names move: k -> position. Else null: k-th sample of the plan.
-    std::unique_ptr<const Order> moved;
+    uint32_t columns = 1;
+    ListedPiece names;
   };
   void AddPieces();
 

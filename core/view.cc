@@ -10,9 +10,6 @@
 namespace shufflefs {
 namespace {
 
-// Bindings of fixed epochs that are remembered; they hold their plan's tables.
-constexpr size_t kFixedBindings = 16;
-
 std::string NameOfPath(std::string path) {
   std::replace(path.begin(), path.end(), '/', '~');
   return path.empty() ? "root" : path;
@@ -67,26 +64,6 @@ std::shared_ptr<const ViewSetup> View::setup() const {
   return setup_;
 }
 
-std::shared_ptr<const Binding> View::FixedBinding(Epoch epoch) const {
-  const std::shared_ptr<const ViewSetup> setup = this->setup();
-  const Seed seed = setup->config.seed;
-  MutexLock lock(fixed_mu_);
-  for (auto it = fixed_.begin(); it != fixed_.end(); ++it) {
-    const Plan& plan = (*it)->plan();
-    if (plan.epoch() == epoch && plan.seed() == seed &&
-        &plan.policy() == setup->policy.get() &&
-        &plan.dataset() == setup->dataset.get()) {
-      fixed_.splice(fixed_.begin(), fixed_, it);
-      return fixed_.front();
-    }
-  }
-  fixed_.push_front(std::make_shared<const Binding>(
-      std::make_shared<const Plan>(setup->dataset, setup->policy, seed, epoch),
-      CarriedNames(), false));
-  if (fixed_.size() > kFixedBindings) fixed_.pop_back();
-  return fixed_.front();
-}
-
 View::Found View::Lookup(EntryId name) {
   std::shared_ptr<const Binding> binding;
   {
@@ -108,14 +85,15 @@ View::Found View::Lookup(EntryId name) {
   return Found{shown, true, supply == nullptr};
 }
 
-std::shared_ptr<Supply> View::SupplyOf(EntryId file) const {
+std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
   MutexLock lock(mu_);
-  const std::shared_ptr<Supply>& supply =
-      setup_->policy->keeps_first() ? setup_->supply : binding_->supply();
-  if (supply == nullptr || !setup_->dataset->grouping().place(file)) {
+  std::shared_ptr<SampleMemory> memory = setup_->ahead;
+  if (live && binding_->supply() != nullptr) memory = binding_->supply();
+  if (live && setup_->policy->keeps_first()) memory = setup_->supply;
+  if (memory == nullptr || !setup_->dataset->grouping().place(file)) {
     return nullptr;
   }
-  return supply;
+  return memory;
 }
 
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
@@ -242,6 +220,7 @@ void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
   if (!setup_->binds_on_demand() || identity) {
     binding_ = std::make_shared<const Binding>(std::move(plan),
                                                std::move(carried), identity);
+    if (setup_->ahead != nullptr) FollowLive();
     return;
   }
   setup_->supply->BeginEpoch(setup_->config.seed, epoch, bound);

@@ -92,6 +92,8 @@ class View {
   std::shared_ptr<const ViewSetup> setup() const;
   // Epoch n of the plan with nothing carried: what `epoch/<n>/` shows.
   std::shared_ptr<const Binding> FixedBinding(Epoch epoch) const;
+  // The same, for its ranked directory.
+  std::shared_ptr<const Binding> FixedRanks(Epoch epoch) const;
 
   struct Found {
     EntryId shown;       // the file that the name shows in this epoch
@@ -102,8 +104,9 @@ class View {
   Found Lookup(EntryId name);
   // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`.
   OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now);
-  // What answers reads of `file`; null: the source does.
-  std::shared_ptr<Supply> SupplyOf(EntryId file) const;
+  // What answers reads of `file`, unless it leaves that to the source; null:
+  // the source does. `live`: it was found by a name of the live epoch.
+  std::shared_ptr<SampleMemory> MemoryOf(EntryId file, bool live) const;
   // A READ of one of its files reached the daemon.
   void NoteRead();
   // A listing is about to bind names, without a Lookup of each. False where
@@ -142,6 +145,11 @@ class View {
   void Bind(Epoch epoch, CarriedNames carried, bool identity,
             absl::Span<const CarriedPair> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Tells what reads ahead of the orders of the live epoch.
+  void FollowLive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::shared_ptr<const Binding> RememberedBinding(const ViewSetup& setup,
+                                                   Epoch epoch) const
+      ABSL_LOCKS_EXCLUDED(fixed_mu_);
   void Hold(const EpochOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   EpochWatch::Options WatchOptions() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -69,6 +69,26 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
   return absl::OkStatus();
 }
 
+absl::Status MakeReadAhead(const SetupTools& tools, const ViewSetup* reuse,
+                           ViewSetup& setup) {
+  if (!tools.ahead || setup.supply != nullptr ||
+      setup.policy->consumption() == Consumption::kSource) {
+    return absl::OkStatus();
+  }
+  if (reuse != nullptr && reuse->ahead != nullptr) {  // of the same dataset
+    setup.ahead = reuse->ahead;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(setup.ahead, tools.ahead(setup.dataset));
+  return absl::OkStatus();
+}
+
+absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
+                        ViewSetup& setup) {
+  RETURN_IF_ERROR(MakeSupply(tools, reuse, setup));
+  return MakeReadAhead(tools, reuse, setup);
+}
+
 }  // namespace
 
 absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
@@ -108,7 +128,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
       setup->ranked = reuse->ranked;
       setup->device = reuse->device;
       Take(std::move(resolved), *setup);
-      RETURN_IF_ERROR(MakeSupply(tools, reuse, *setup));
+      RETURN_IF_ERROR(MakeMemory(tools, reuse, *setup));
       return std::shared_ptr<const ViewSetup>(std::move(setup));
     }
   }
@@ -122,7 +142,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
   }
   setup->dataset = std::move(dataset);
   setup->ranked = std::make_shared<RankedNames>(setup->dataset);
-  RETURN_IF_ERROR(MakeSupply(tools, nullptr, *setup));
+  RETURN_IF_ERROR(MakeMemory(tools, nullptr, *setup));
   return std::shared_ptr<const ViewSetup>(std::move(setup));
 }
 

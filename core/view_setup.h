@@ -16,6 +16,7 @@
 #include "core/io/source_dir.h"
 #include "core/policy.h"
 #include "core/ranked_names.h"
+#include "core/supply/read_ahead.h"
 #include "core/supply/supply.h"
 
 namespace shufflefs {
@@ -37,6 +38,11 @@ using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy)>;
 
+// Makes what reads ahead along a planned policy's orders; null where that
+// would gain nothing. May measure the device and ask where samples lie on it.
+using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
+    std::shared_ptr<const Dataset> dataset)>;
+
 // Finds where the first file of each sample lies, by SampleId. May ask the
 // source for each.
 using AddressFinder =
@@ -53,6 +59,7 @@ struct SetupTools {
   AddressFinder addresses;  // for policies by blocks
   // Empty: nothing is mounted, and names show what the plan says.
   SupplyMaker supply;
+  ReadAheadMaker ahead;
 };
 
 struct ViewSetup {
@@ -65,7 +72,14 @@ struct ViewSetup {
   // Not null where names are bound as they are asked for, or memory keeps what
   // was read.
   std::shared_ptr<Supply> supply;
+  // Not null where orders that are known in advance are read ahead.
+  std::shared_ptr<ReadAhead> ahead;
 
+  // What answers reads of samples; null: the source does.
+  std::shared_ptr<SampleMemory> memory() const {
+    if (supply != nullptr) return supply;
+    return ahead;
+  }
   bool binds_on_demand() const { return supply != nullptr && rebinds(); }
   // Whether what a name shows depends on the epoch.
   bool rebinds() const {

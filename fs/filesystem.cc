@@ -201,11 +201,7 @@ absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
   if (known->catalogue().kind(file) != EntryKind::kFile) {
     return ErrnoStatus(EINVAL, "not a regular file");
   }
-  if (node.kind == NodeKind::kLiveFile) {
-    View* view = known->view_of(known->catalogue().parent(file));
-    if (view != nullptr) view->NoteRead();
-    pins_.NoteRead(file);
-  }
+  NoteRead(node);
   parts_.metrics->stall().Enter();
   absl::StatusOr<size_t> got = known->files().Read(file, offset, out);
   parts_.metrics->stall().Leave();
@@ -213,19 +209,44 @@ absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
   return got;
 }
 
-Filesystem::Supplied Filesystem::FindSupply(uint64_t nodeid) const {
-  const Node node = UnpackNode(nodeid);
+std::shared_ptr<SampleMemory> Filesystem::MemoryOf(Node node) const {
   const Space* known = space();
-  if (known == nullptr || node.kind != NodeKind::kLiveFile) return {};
+  const bool live = node.kind == NodeKind::kLiveFile;
+  if (known == nullptr || (!live && node.kind != NodeKind::kFixedFile)) {
+    return nullptr;
+  }
+  const EntryId file(node.id);
+  const View* view = known->view_of(known->catalogue().parent(file));
+  return view == nullptr ? nullptr : view->MemoryOf(file, live);
+}
+
+std::shared_ptr<SampleMemory> Filesystem::AnswerOf(uint64_t nodeid) {
+  const Node node = UnpackNode(nodeid);
+  std::shared_ptr<SampleMemory> memory = MemoryOf(node);
+  if (memory == nullptr || !memory->Answers(EntryId(node.id))) return nullptr;
+  if (memory->comes_again()) NoteRead(node);
+  return memory;
+}
+
+bool Filesystem::AnswersFromMemory(uint64_t nodeid) const {
+  const Node node = UnpackNode(nodeid);
+  const std::shared_ptr<SampleMemory> memory = MemoryOf(node);
+  return memory != nullptr && memory->Holds(EntryId(node.id));
+}
+
+void Filesystem::NoteRead(Node node) {
+  if (node.kind != NodeKind::kLiveFile) return;
+  const Space* known = space();
   const EntryId file(node.id);
   View* view = known->view_of(known->catalogue().parent(file));
-  if (view == nullptr) return {};
-  return Supplied{view->SupplyOf(file), file};
+  if (view != nullptr) view->NoteRead();
+  pins_.NoteRead(file);
 }
 
 void Filesystem::Release(uint64_t nodeid) {
-  const Supplied supplied = FindSupply(nodeid);
-  if (supplied.supply != nullptr) supplied.supply->Close(supplied.file);
+  const Node node = UnpackNode(nodeid);
+  const std::shared_ptr<SampleMemory> memory = MemoryOf(node);
+  if (memory != nullptr) memory->Close(EntryId(node.id));
 }
 
 absl::Status Filesystem::Write(uint64_t nodeid, absl::string_view text) {

@@ -19,7 +19,7 @@
 #include "core/config.h"
 #include "core/io/source_dir.h"
 #include "core/metrics.h"
-#include "core/supply/supply.h"
+#include "core/supply/sample_memory.h"
 #include "fs/control_dir.h"
 #include "fs/control_files.h"
 #include "fs/dir_handle.h"
@@ -66,13 +66,14 @@ class Filesystem {
   absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
   absl::StatusOr<size_t> Read(uint64_t nodeid, uint64_t offset,
                               absl::Span<char> out);
-  // What answers reads of a file whose samples a pool brings; else empty:
-  // call Read. Its Read never waits for a device.
-  struct Supplied {
-    std::shared_ptr<Supply> supply;
-    EntryId file;
-  };
-  Supplied FindSupply(uint64_t nodeid) const;
+  // A READ of a file comes: what answers it, which never waits for a device.
+  // Null: call Read.
+  std::shared_ptr<SampleMemory> AnswerOf(uint64_t nodeid);
+  // Whether no READ of a file waits for a device.
+  bool AnswersFromMemory(uint64_t nodeid) const;
+  static EntryId FileOf(uint64_t nodeid) {
+    return EntryId(UnpackNode(nodeid).id);
+  }
   // A descriptor of a file was closed.
   void Release(uint64_t nodeid);
   absl::Status Write(uint64_t nodeid, absl::string_view text);
@@ -88,6 +89,8 @@ class Filesystem {
   // The catalogue's directory of a pass-through node, once that is ready.
   absl::optional<Node> Translate(Node node);
   bool OpensAreUnseen() const;
+  std::shared_ptr<SampleMemory> MemoryOf(Node node) const;
+  void NoteRead(Node node);
 
   // Constant after construction.
   const Parts parts_;

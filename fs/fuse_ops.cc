@@ -97,9 +97,9 @@ void ReadNow(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset) {
 
 void Read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
           fuse_file_info*) {
-  const Filesystem::Supplied supplied = Fs(req).FindSupply(ino);
-  if (supplied.supply != nullptr) {
-    supplied.supply->Read(supplied.file, offset, size, ReplyBytesLater(req));
+  const std::shared_ptr<SampleMemory> memory = Fs(req).AnswerOf(ino);
+  if (memory != nullptr) {
+    memory->Read(Filesystem::FileOf(ino), offset, size, ReplyBytesLater(req));
     return;
   }
   ReadNow(req, ino, size, offset);

@@ -55,7 +55,7 @@ Timer::~Timer() {
   metrics_.Observe(latency_, std::chrono::steady_clock::now() - start_);
 }
 
-Supply::ReadDone ReplyBytesLater(fuse_req_t req) {
+SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req) {
   auto timer = std::make_shared<Timer>(req, Latency::kRead, Counter::kReads);
   return [req, timer = std::move(timer)](
              absl::StatusOr<absl::Span<const iovec>> bytes) {

@@ -34,7 +34,7 @@ class Timer {
 };
 
 // Answers a READ when its bytes are there, by whatever thread brings them.
-Supply::ReadDone ReplyBytesLater(fuse_req_t req);
+SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req);
 
 }  // namespace shufflefs
 

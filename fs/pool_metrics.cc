@@ -45,11 +45,11 @@ std::string PoolMetrics(const std::vector<View*>& views) {
   std::vector<std::pair<std::string, SupplyStatus>> pools;
   for (const View* view : views) {
     const std::shared_ptr<const ViewSetup> setup = view->setup();
-    if (setup->supply == nullptr) continue;
+    if (setup->memory() == nullptr) continue;
     pools.emplace_back(
         absl::StrReplaceAll(view->name(),
                             {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}),
-        setup->supply->status());
+        setup->memory()->status());
   }
   std::string text;
   if (pools.empty()) return text;

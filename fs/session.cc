@@ -138,7 +138,7 @@ absl::Status FuseSession::Start() {
     return context_.filesystem->space() != nullptr;
   };
   loop.reads_quickly = [this](uint64_t nodeid) {
-    return context_.filesystem->FindSupply(nodeid).supply != nullptr;
+    return context_.filesystem->AnswersFromMemory(nodeid);
   };
   loop_ = std::make_unique<RequestLoop>(std::move(loop));
   return absl::OkStatus();

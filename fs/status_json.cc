@@ -74,13 +74,17 @@ void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
 
 // What a pool knows of its own view.
 void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
+  // Beside what readers were given by the source itself.
+  const auto plus = [&json](const char* key, uint64_t count) {
+    return count + (json[key].is_number() ? json[key].get<uint64_t>() : 0);
+  };
   json["hits"] = supply.hits;
   json["misses"] = supply.misses;
   json["bypass"] = supply.bypass;
   json["chunk_loads"] = supply.chunk_loads;
   json["fill_rate"] = OrNull(supply.fill_rate);
-  json["source_bytes"] = supply.source_bytes;
-  json["source_reads"] = supply.source_reads;
+  json["source_bytes"] = plus("source_bytes", supply.source_bytes);
+  json["source_reads"] = plus("source_reads", supply.source_reads);
   json["pool_bytes"] = supply.pool_bytes;
   json["memory_limit"] = supply.memory_limit;
   json["supply"] = Utf8(supply.how);
@@ -111,7 +115,9 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   json["seed"] = setup->config.seed.value();
   AddEpoch(epoch, json);
   AddTraffic(parts, json);
-  if (setup->supply != nullptr) AddSupply(setup->supply->status(), json);
+  if (const std::shared_ptr<SampleMemory> memory = setup->memory()) {
+    AddSupply(memory->status(), json);
+  }
   json["reproducible"] = !setup->binds_on_demand();
   const std::string mixing = view.Mixing();
   json["mixing"] = nullptr;

@@ -200,7 +200,7 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node,
           node);
     case NodeKind::kFixedRanked: {
       const View& view = *space_.views()[node.view];
-      return MakeRankedDir(space_, view, view.FixedBinding(EpochOf(node.slot)));
+      return MakeRankedDir(space_, view, view.FixedRanks(EpochOf(node.slot)));
     }
     default:
       return ErrnoStatus(ENOTDIR, "not a directory");

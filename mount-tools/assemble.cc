@@ -150,6 +150,7 @@ IndexerParts Mount::Indexer() {
   };
   parts.nodes = &nodes_;
   parts.supply = supplies_.maker();
+  parts.ahead = supplies_.ahead_maker();
   parts.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);
   };

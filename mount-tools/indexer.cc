@@ -63,6 +63,7 @@ SetupTools ToolsOf(const IndexerParts& parts) {
   tools.addresses = parts.addresses;
   tools.resolver = MakeResolver(resolver);
   tools.supply = parts.supply;
+  tools.ahead = parts.ahead;
   return tools;
 }
 

@@ -35,6 +35,7 @@ struct IndexerParts {
   AddressFinder addresses;
   JobNodes* nodes = nullptr;
   SupplyMaker supply;
+  ReadAheadMaker ahead;
   std::function<void(bool were_fixed)> rebound;
   std::function<void()> settled;
   // Called now and then with the entries found so far.

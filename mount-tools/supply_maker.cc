@@ -115,6 +115,37 @@ SupplyMaker SupplyFactory::maker() {
   };
 }
 
+ReadAheadMaker SupplyFactory::ahead_maker() {
+  return [this](std::shared_ptr<const Dataset> dataset) {
+    return MakeAhead(std::move(dataset));
+  };
+}
+
+absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
+    std::shared_ptr<const Dataset> dataset) {
+  ReadAhead::Parts parts;
+  parts.memory_bytes = MemoryOfAView(*parts_.config);
+  // What was read once is then the kernel's to keep.
+  const bool fits = dataset->catalogue().total_bytes() <= MachineMemoryBytes();
+  if (fits || parts.memory_bytes < ReadAhead::kLeastMemory) return nullptr;
+  const DeviceProbe probe =
+      parts_.devices->Find(dataset->catalogue(), dataset->root());
+  if (!Seeks(probe) && probe.device != DatasetFacts::Device::kLatencyBound) {
+    return nullptr;
+  }
+  if (Seeks(probe)) {
+    ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(*dataset));
+    parts.addresses = std::move(layout.addresses);
+  }
+  parts.how = absl::StrCat("orders that are known are read ahead, because ",
+                           probe.line);
+  parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
+                                              Reader(ReaderOptionsFor(probe)));
+  parts.dataset = std::move(dataset);
+  parts.stall = parts_.stall;
+  return ReadAhead::Make(std::move(parts));
+}
+
 void SupplyFactory::Stop() {
   std::unique_ptr<FileReader> reader;
   std::vector<std::unique_ptr<Pack>> packs;

@@ -44,6 +44,7 @@ class SupplyFactory {
 
   // Outlived by the factory.
   SupplyMaker maker();
+  ReadAheadMaker ahead_maker();
   // Answers everybody who waits for a read; from then on nothing is read. Call
   // before those who wait are gone.
   void Stop();
@@ -57,6 +58,10 @@ class SupplyFactory {
                          Supply::Parts& parts, BinderInput& input);
   absl::Status TakePack(const ViewConfig& config, const Dataset& dataset,
                         Supply::Parts& parts, BinderInput& input);
+  // Null where there is nothing to gain: memory holds the dataset, the device
+  // answers at once, or `memory` is too small.
+  absl::StatusOr<std::shared_ptr<ReadAhead>> MakeAhead(
+      std::shared_ptr<const Dataset> dataset);
   FileReader* Reader(const FileReaderOptions& options);
 
   // Constant after construction.

@@ -13,10 +13,10 @@
 namespace shufflefs {
 namespace {
 
-constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'P', 'R', 'T', '\n'};
-constexpr uint64_t kVersion = 1;
+constexpr char kJournalMagic[8] = {'S', 'H', 'U', 'F', 'P', 'R', 'T', '\n'};
+constexpr uint64_t kJournalVersion = 1;
 
-struct Header {
+struct JournalHeader {
   char magic[8];
   uint64_t version;
   uint64_t fingerprint;
@@ -25,7 +25,7 @@ struct Header {
   uint64_t composition;
   uint64_t checksum;  // of what stands before it
 };
-static_assert(std::has_unique_object_representations_v<Header>);
+static_assert(std::has_unique_object_representations_v<JournalHeader>);
 
 // Then `checks` words, then the checksum of the record, seeded with its place:
 // a record that was moved is not taken for a good one.
@@ -65,14 +65,14 @@ uint64_t RecordSize(absl::string_view bytes, uint64_t at) {
 }  // namespace
 
 std::string SerializeJournalHeader(const PackIdentity& identity) {
-  Header header = {};
-  std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
-  header.version = kVersion;
+  JournalHeader header = {};
+  std::copy(std::begin(kJournalMagic), std::end(kJournalMagic), header.magic);
+  header.version = kJournalVersion;
   header.fingerprint = identity.fingerprint;
   header.seed = identity.seed;
   header.chunk_size = identity.chunk_size;
   header.composition = identity.composition;
-  header.checksum = XXH3_64bits(&header, offsetof(Header, checksum));
+  header.checksum = XXH3_64bits(&header, offsetof(JournalHeader, checksum));
   return std::string(reinterpret_cast<const char*>(&header), sizeof header);
 }
 
@@ -88,17 +88,18 @@ std::string SerializeJournalRecord(uint32_t chunk,
 }
 
 absl::StatusOr<PackJournal> ParseJournal(absl::string_view bytes) {
-  Header header;
+  JournalHeader header;
   if (bytes.size() < sizeof header ||
-      std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
+      std::memcmp(bytes.data(), kJournalMagic, sizeof kJournalMagic) != 0) {
     return absl::InvalidArgumentError("not the record of a pack");
   }
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.version != kVersion) {
+  if (header.version != kJournalVersion) {
     return absl::InvalidArgumentError(
-        absl::StrCat("of version ", header.version, ", not ", kVersion));
+        absl::StrCat("of version ", header.version, ", not ", kJournalVersion));
   }
-  if (XXH3_64bits(&header, offsetof(Header, checksum)) != header.checksum) {
+  if (XXH3_64bits(&header, offsetof(JournalHeader, checksum)) !=
+      header.checksum) {
     return absl::InvalidArgumentError("its header is damaged");
   }
   PackJournal journal;

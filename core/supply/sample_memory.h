@@ -48,6 +48,9 @@ class SampleMemory {
   virtual bool Answers(EntryId file) = 0;
   // Whether it will be true, as far as can be told.
   virtual bool Holds(EntryId file) const = 0;
+  // Whether a sample that it answered comes under its own name or by plan in
+  // each epoch, so that the kernel had better keep its pages.
+  virtual bool comes_again() const = 0;
   // Reads up to `length` bytes of `file` from `offset`. Errors: as FileRead's.
   virtual void Read(EntryId file, uint64_t offset, uint64_t length,
                     ReadDone done) = 0;

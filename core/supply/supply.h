@@ -65,6 +65,7 @@ class Supply : public SampleMemory,
 
   bool Answers(EntryId) override { return true; }
   bool Holds(EntryId) const override { return true; }
+  bool comes_again() const override { return false; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
   // The file leaves, read or not. Who reads on through another descriptor gets

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of one group that lie in one directory, in the order in which an
+// epoch lists them.
+#ifndef SHUFFLEFS_CORE_LISTED_PIECE_H_
+#define SHUFFLEFS_CORE_LISTED_PIECE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "core/binding.h"
+#include "core/grouping.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Immutable; any thread may call. `binding` outlives it.
+class ListedPiece {
+ public:
+  ListedPiece(const Binding& binding, DirId dir, const Grouping::Piece& piece);
+
+  uint64_t samples() const { return piece_.count; }
+  GroupId group() const { return piece_.group; }
+  // The k-th name, by its sample's index in the group, and back.
+  // REQUIRES: k < samples(); `index` is one of the piece.
+  uint64_t IndexAt(uint64_t k) const;
+  uint64_t PlaceOf(uint64_t index) const;
+
+ private:
+  // Constant after construction.
+  const Binding& binding_;
+  const Grouping::Piece piece_;
+  // Names move: k -> place in the piece. Else null: k-th sample of the plan.
+  std::unique_ptr<const Order> moved_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_LISTED_PIECE_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders of one epoch in which a reader may go through a view's samples: what
+// is known in advance of a planned policy's reads.
+#ifndef SHUFFLEFS_CORE_SUPPLY_SEQUENCE_H_
+#define SHUFFLEFS_CORE_SUPPLY_SEQUENCE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "core/binding.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// A bijection between positions, [0, sample count), and the view's samples.
+// Immutable; any thread may call. Keeps its epoch's binding alive. The first
+// call may make tables of the plan, as Plan says; no call does I/O.
+class Sequence {
+ public:
+  virtual ~Sequence() = default;
+  virtual SampleId At(uint64_t position) const = 0;
+  virtual uint64_t PositionOf(SampleId sample) const = 0;
+};
+
+// The ranks of the ranked layout.
+std::unique_ptr<Sequence> RankSequence(std::shared_ptr<const Binding> binding);
+// The names in sorted order, directory after directory: what a name shows.
+std::unique_ptr<Sequence> NameSequence(std::shared_ptr<const Binding> binding);
+// The names as directories list them (core/listing.h), directory after
+// directory.
+std::unique_ptr<Sequence> ListingSequence(
+    std::shared_ptr<const Binding> binding);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_SUPPLY_SEQUENCE_H_
