@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/status.h"
 
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -13,10 +14,18 @@ namespace {
 
 constexpr char kErrnoPayload[] = "shufflefs/errno";
 
+// Not absl::ErrnoToStatus: it keeps a table that ThreadSanitizer, which does
+// not see into that library, takes for a race.
+std::string Describe(int error) {
+  const char* known = strerrordesc_np(error);
+  return known != nullptr ? known : absl::StrCat("Unknown error ", error);
+}
+
 }  // namespace
 
 absl::Status ErrnoStatus(int error, absl::string_view what) {
-  absl::Status status = absl::ErrnoToStatus(error, what);
+  absl::Status status(absl::ErrnoToStatusCode(error),
+                      absl::StrCat(what, ": ", Describe(error)));
   status.SetPayload(kErrnoPayload, absl::Cord(absl::StrCat(error)));
   return status;
 }
