@@ -92,6 +92,7 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
 // A pack that pools read from.
 struct SupplyFactory::Pack {
   SourceDir dir;
+  std::shared_ptr<Arena> staging;  // pinned by the reader
   std::unique_ptr<FileReader> reader;
 };
 
@@ -189,7 +190,7 @@ absl::Status SupplyFactory::TakePack(const ViewConfig& config,
   const std::string& path = config.policy_options.brand_packed;
   absl::StatusOr<SourceDir> dir = SourceDir::At(path);
   if (!dir.ok()) return Annotate(dir.status(), "brand.packed");
-  auto pack = std::make_unique<Pack>(Pack{*std::move(dir), nullptr});
+  auto pack = std::make_unique<Pack>(Pack{*std::move(dir), {}, {}});
   ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,
                    PackIndex::Open(pack->dir, dataset.shared_catalogue()));
   absl::StatusOr<ChunkList> chunks = ChunksOfPack(*index, dataset.grouping());
@@ -200,8 +201,12 @@ absl::Status SupplyFactory::TakePack(const ViewConfig& config,
   const DeviceProbe probe = ProbeDevice(pack->dir, files, ProbeOptions{});
   parts.how = absl::StrCat(index->chunk_count(), " chunks of the pack ", path,
                            ", on ", probe.line);
-  pack->reader = MakeFileReader(pack->dir, FileReaderOptions());
+  ASSIGN_OR_RETURN(pack->staging, Arena::Make(PackedSource::kStagingBytes));
+  FileReaderOptions reader_options;
+  reader_options.memory = pack->staging->memory();
+  pack->reader = MakeFileReader(pack->dir, reader_options);
   PackedSource::Options options;
+  options.staging = pack->staging;
   options.place_by_place = Seeks(probe);
   ASSIGN_OR_RETURN(parts.source, PackedSource::Make(index, pack->reader.get(),
                                                     std::move(options)));
