@@ -137,7 +137,7 @@ def mount_row(root, what, share, options, chunk_of, epochs):
     names = [f"/train/{name_of(sample)}" for sample in range(COUNT)]
     statistics = Statistics(chunk_of)
     options = {"policy": "brand", "substitute": "directory",
-               "epoch.advance": "manual", "seed": 1,
+               "epoch.advance": "manual",
                "memory": memory_for(int(share * COUNT * FOOTPRINT)), **options}
     with measure.folder() as folder:
         with measure.Mount(root, pathlib.Path(folder), options) as mount:
@@ -171,6 +171,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=1,
                         help="as many times 200 epochs")
     parser.add_argument("--epochs", type=int, default=200)
+    parser.add_argument("--seed", default="1", help="of the mounts")
     arguments = parser.parse_args()
     epochs = arguments.rounds * arguments.epochs
     measure.enter()
@@ -180,9 +181,10 @@ def main():
     measure.row(*COLUMNS)
     print("|---" * len(COLUMNS) + "|", flush=True)
     for share in (1, 0.25):
-        mount_row(tree / "data", "as the mount chooses", share, {}, None,
-                  epochs)
-        mount_row(tree / "data", "packed", share, {"brand.packed": packed},
+        mount_row(tree / "data", "as the mount chooses", share,
+                  {"seed": arguments.seed}, None, epochs)
+        mount_row(tree / "data", "packed", share,
+                  {"seed": arguments.seed, "brand.packed": packed},
                   mates_of(packed), epochs)
     subprocess.run([os.environ["MIXING_BIN"], str(epochs)], check=True)
 
