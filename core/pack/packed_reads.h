@@ -79,8 +79,8 @@ struct PackedRead {
 struct PackedReadLimits {
   uint64_t read_bytes = uint64_t{1} << 20;  // a multiple of kReadAlignment
   // What lies between two wanted files of a chunk is read and left, up to this
-  // size: it is cheaper than another read. Where a disk seeks it passes over a
-  // larger gap in the time that reading it would take.
+  // size: it is cheaper than another read. A larger one costs the testbed's
+  // disk as much to pass over as to read; no other disk was asked.
   uint64_t gap_bytes = uint64_t{64} << 10;
 };
 
