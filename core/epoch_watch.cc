@@ -24,6 +24,21 @@ EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
   suspicion_ = std::make_unique<SplitSuspicion>(suspicion);
 }
 
+void EpochWatch::NoteLookup(SampleId sample, uint32_t reader) {
+  looked_up_.Set(sample.value());
+  const auto sent_back = sent_back_.find(reader);
+  if (sent_back != sent_back_.end()) sent_back->second = sample;
+}
+
+std::vector<SampleId> EpochWatch::TakeUnderWay() {
+  std::vector<SampleId> under_way;
+  for (auto& [reader, sample] : sent_back_) {
+    if (sample) under_way.push_back(*sample);
+    sample.reset();
+  }
+  return under_way;
+}
+
 bool EpochWatch::TakeLookup(const Walk& walk) {
   const uint32_t reader = walk.reader;
   const bool looked_up = !looked_up_.Set(walk.sample.value());
@@ -34,7 +49,7 @@ bool EpochWatch::TakeLookup(const Walk& walk) {
                                          : looked_up && !bound_anew_;
   if (believed || second_try) return true;
   if (sent_back_.size() >= kMostReaders) sent_back_.clear();  // long gone
-  sent_back_.insert(reader);
+  sent_back_.emplace(reader, absl::nullopt);
   return false;
 }
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "core/config.h"
 #include "core/epoch_detector.h"
@@ -39,7 +38,8 @@ class EpochWatch {
   // `families` outlives the watch.
   EpochWatch(const Options& options, ReaderFamilies& families);
 
-  void NoteLookup(SampleId sample) { looked_up_.Set(sample.value()); }
+  // Thread `reader` (0 = hidden) was told that a name shows `sample`.
+  void NoteLookup(SampleId sample, uint32_t reader);
   // Whether thread `reader` (0 = hidden) opens what a name shows in this
   // epoch: the sample was looked up in it, or names were bound by a listing.
   // But another thread may have looked it up, and this one have walked to the
@@ -53,6 +53,10 @@ class EpochWatch {
     bool told = true;
   };
   bool TakeLookup(const Walk& walk);
+  // What threads that were sent back have looked up since and will open: the
+  // kernel asks no third time, so over a boundary in between the names must go
+  // on showing it. Each is told once.
+  std::vector<SampleId> TakeUnderWay();
   // It goes on in the place of `before`.
   void TakeSentBack(EpochWatch& before) { sent_back_.swap(before.sent_back_); }
   // From now on names may be bound by a listing.
@@ -115,8 +119,9 @@ class EpochWatch {
   // Threads that opened in this epoch, and whether that was after names were
   // bound by a listing.
   absl::flat_hash_map<uint32_t, bool> readers_;
-  // Threads whose last open was not believed.
-  absl::flat_hash_set<uint32_t> sent_back_;
+  // Threads whose last open was not believed, and the sample that they were
+  // told of since.
+  absl::flat_hash_map<uint32_t, absl::optional<SampleId>> sent_back_;
   NameBits opened_;  // used without a detector, which counts for itself
   uint64_t opened_count_ = 0;
   uint64_t rereads_ = 0;

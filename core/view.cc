@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/log.h"
 
@@ -13,6 +14,11 @@ namespace {
 std::string NameOfPath(std::string path) {
   std::replace(path.begin(), path.end(), '/', '~');
   return path.empty() ? "root" : path;
+}
+
+// A thread id as the kernel gives it; what cannot be seen from here is 0.
+uint32_t ReaderOf(int32_t pid) {
+  return pid < 0 ? 0 : static_cast<uint32_t>(pid);
 }
 
 std::string VerdictName(char rule) {
@@ -64,25 +70,27 @@ std::shared_ptr<const ViewSetup> View::setup() const {
   return setup_;
 }
 
-View::Found View::Lookup(EntryId name) {
-  std::shared_ptr<const Binding> binding;
-  {
+View::Found View::Lookup(EntryId name, int32_t pid) {
+  const uint32_t reader = ReaderOf(pid);
+  for (;;) {
+    std::shared_ptr<const Binding> binding;
+    {
+      MutexLock lock(mu_);
+      looked_ = true;
+      if (!setup_->rebinds()) return Found{name, false};
+      binding = binding_;
+    }
+    const Grouping& grouping = binding->plan().dataset().grouping();
+    if (!grouping.place(name)) return Found{name, false};
+    Supply* const supply = binding->supply().get();
+    if (supply != nullptr) supply->Bind(grouping.sample(name));
+    const EntryId shown = binding->Shown(name);
     MutexLock lock(mu_);
-    looked_ = true;
-    if (!setup_->rebinds()) return Found{name, false};
-    binding = binding_;
+    // A thread that was sent back opens what it is told: not of an epoch ago.
+    if (binding != binding_) continue;
+    if (watch_ != nullptr) watch_->NoteLookup(grouping.sample(shown), reader);
+    return Found{shown, true, supply == nullptr};
   }
-  const Grouping& grouping = binding->plan().dataset().grouping();
-  if (!grouping.place(name)) return Found{name, false};
-  Supply* const supply = binding->supply().get();
-  if (supply != nullptr) supply->Bind(grouping.sample(name));
-  const EntryId shown = binding->Shown(name);
-  MutexLock lock(mu_);
-  // A switch in between: the kernel was told after it, and asks again.
-  if (binding == binding_ && watch_ != nullptr) {
-    watch_->NoteLookup(grouping.sample(shown));
-  }
-  return Found{shown, true, supply == nullptr};
 }
 
 std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
@@ -108,7 +116,7 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     const SampleId sample = grouping.sample(file);
     // Looked up in an older epoch, opened in this one: the kernel is to look
     // again, once; who has no name to look up is served the second time.
-    const uint32_t reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
+    const uint32_t reader = ReaderOf(pid);
     if (!watch_->TakeLookup({sample, reader, now, told_ == begun_})) {
       return OpenVerdict::kStale;
     }
@@ -148,14 +156,25 @@ bool View::Count(SampleId sample, uint32_t reader,
     }
     keep = watch_->OpenedBefore();
   }
-  Boundary boundary{Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)};
-  for (const uint64_t carried : keep) {
-    boundary.carried.push_back(
-        CarriedPair{carried, binding_->ShownSample(SampleId(carried)).value()});
+  for (const SampleId walked_to : watch_->TakeUnderWay()) {
+    keep.push_back(binding_->NameOfSample(walked_to).value());
   }
-  Begin(std::move(boundary));
+  Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
+                 VerdictName(outcome.rule)});
   read_ = true;  // the open that showed the boundary is one of the new epoch
   return true;
+}
+
+std::vector<CarriedPair> View::PairsOf(std::vector<uint64_t> names) const {
+  absl::c_sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<CarriedPair> pairs;
+  pairs.reserve(names.size());
+  for (const uint64_t name : names) {
+    pairs.push_back(
+        CarriedPair{name, binding_->ShownSample(SampleId(name)).value()});
+  }
+  return pairs;
 }
 
 void View::Hold(const EpochOutcome& outcome) {

@@ -100,8 +100,8 @@ class View {
     bool rebinds;        // it may show another one in the next
     bool listed = true;  // a listing may bind it too
   };
-  // A LOOKUP binds the name.
-  Found Lookup(EntryId name);
+  // A LOOKUP by thread `pid` (0 = hidden) binds the name.
+  Found Lookup(EntryId name, int32_t pid = 0);
   // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`.
   OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now);
   // What answers reads of `file`, unless it leaves that to the source; null:
@@ -157,6 +157,9 @@ class View {
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts an open; true when names were bound anew.
   bool Count(SampleId sample, uint32_t reader, std::chrono::milliseconds now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What these names show; each once, whatever the order and number given.
+  std::vector<CarriedPair> PairsOf(std::vector<uint64_t> names) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Suspend(Suspicion suspicion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Looks whether the reader's job spans several nodes, and suspends a

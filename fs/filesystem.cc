@@ -55,7 +55,8 @@ absl::optional<Node> Filesystem::Translate(Node node) {
 }
 
 absl::StatusOr<NodeReply> Filesystem::Lookup(uint64_t parent,
-                                             absl::string_view name) {
+                                             absl::string_view name,
+                                             pid_t pid) {
   Node node = UnpackNode(parent);
   const bool at_root = node == Node{};
   if (at_root && name == kControlName) return control_dir_.Root();
@@ -78,7 +79,7 @@ absl::StatusOr<NodeReply> Filesystem::Lookup(uint64_t parent,
   if (const absl::optional<Node> dir = Translate(node)) node = *dir;
   Tree* tree = tree_.load(std::memory_order_acquire);
   if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
-    return tree->Lookup(node, name);
+    return tree->Lookup(node, name, pid);
   }
   return LookupPassThrough(at_root ? 0 : node.id, name);
 }

@@ -54,7 +54,8 @@ class Filesystem {
   const Space* space() const { return space_.load(std::memory_order_acquire); }
   bool anything_was_read() const { return pass_.anything_was_read(); }
 
-  absl::StatusOr<NodeReply> Lookup(uint64_t parent, absl::string_view name);
+  absl::StatusOr<NodeReply> Lookup(uint64_t parent, absl::string_view name,
+                                   pid_t pid);
   void Forget(uint64_t nodeid, uint64_t count);
   absl::StatusOr<NodeReply> GetAttributes(uint64_t nodeid);
   // Truncating a control file is allowed and changes nothing; all else EROFS.

@@ -36,7 +36,7 @@ void Init(void* userdata, fuse_conn_info* conn) {
 
 void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   Timer timer(req, Latency::kLookup, Counter::kLookups);
-  ReplyEntry(req, Fs(req).Lookup(parent, name));
+  ReplyEntry(req, Fs(req).Lookup(parent, name, fuse_req_ctx(req)->pid));
 }
 
 void Forget(fuse_req_t req, fuse_ino_t ino, uint64_t count) {

@@ -41,10 +41,11 @@ absl::Status NoSuchName() { return ErrnoStatus(ENOENT, "no such name"); }
 Tree::Tree(const Space& space, double rebind_seconds, Primer* primer)
     : space_(space), rebind_seconds_(rebind_seconds), primer_(primer) {}
 
-absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name) {
+absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name,
+                                       pid_t pid) {
   switch (parent.kind) {
     case NodeKind::kLiveDir:
-      return LookupLive(DirId(parent.id), name);
+      return LookupLive(DirId(parent.id), name, pid);
     case NodeKind::kFixedDir:
       return LookupFixed(parent, name);
     case NodeKind::kFixedRanked:
@@ -54,7 +55,8 @@ absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name) {
   }
 }
 
-absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name) {
+absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name,
+                                           pid_t pid) {
   if (const View* ranked = space_.ranked_at(dir)) {
     return LookupRanked(*ranked, name);
   }
@@ -67,7 +69,7 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name) {
   View* view = space_.view_of(dir);
   Node node{NodeKind::kLiveFile, 0, 0, entry->value()};
   if (view == nullptr) return Reply(node, kForLife);
-  const View::Found found = view->Lookup(*entry);
+  const View::Found found = view->Lookup(*entry, pid);
   node.id = found.shown.value();
   if (found.rebinds && found.listed && primer_ != nullptr) {
     primer_->NoteLookup(dir);

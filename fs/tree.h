@@ -32,8 +32,9 @@ class Tree {
   // `space` and `primer` outlive the tree.
   Tree(const Space& space, double rebind_seconds, Primer* primer);
 
-  // Errors: NotFound (ENOENT), ENOTDIR.
-  absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name);
+  // By thread `pid` (0 = hidden). Errors: NotFound (ENOENT), ENOTDIR.
+  absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name,
+                                   pid_t pid);
   absl::StatusOr<struct stat> Attributes(Node node) const;
   // The entry behind a file node; REQUIRES a file kind.
   EntryId Entry(Node node) const { return EntryId(node.id); }
@@ -51,7 +52,8 @@ class Tree {
   Epoch EpochOf(uint32_t slot) const;
 
  private:
-  absl::StatusOr<NodeReply> LookupLive(DirId dir, absl::string_view name);
+  absl::StatusOr<NodeReply> LookupLive(DirId dir, absl::string_view name,
+                                       pid_t pid);
   absl::StatusOr<NodeReply> LookupFixed(Node parent, absl::string_view name);
   absl::StatusOr<NodeReply> LookupRanked(const View& view,
                                          absl::string_view name);

@@ -95,6 +95,39 @@ TEST(ViewTest, AnOpenThatTheBoundaryOvertookIsSentBackWhoeverLookedUpSince) {
   EXPECT_EQ(view->EpochStatus().consumed, 100u);
 }
 
+// The kernel asks once more after ESTALE and no third time. What it was told
+// then, the name must go on showing over a boundary that comes before the open.
+TEST(ViewTest, WhatAThreadThatWasSentBackWalksToIsCarriedOverTheBoundary) {
+  ViewFixture fixture(1, 100);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  const std::vector<EntryId> files = fixture.Files();
+  const int32_t pid = getpid();
+  const int32_t other = pid + 1;
+  milliseconds now{0};
+  std::mt19937 random(1);
+  // Opens names again until that is a boundary.
+  const auto end_pass = [&](Epoch begun) {
+    for (size_t k = 0; k < 40 && view->EpochStatus().epoch != begun; ++k) {
+      OpenName(*view, files[k], now += milliseconds(20000));
+    }
+    ASSERT_EQ(view->EpochStatus().epoch, begun);
+  };
+  Pass(*view, files, now, random);
+  end_pass(Epoch(1));
+  for (size_t k = 0; k < 60; ++k) OpenName(*view, files[k], now);
+
+  // A new thread is sent back once and looks its name up.
+  ASSERT_EQ(view->Open(view->Lookup(files[70], other).shown, other, now),
+            View::OpenVerdict::kStale);
+  const EntryId walked_to = view->Lookup(files[70], other).shown;
+  // Meanwhile the others end the epoch.
+  for (size_t k = 60; k < 100; ++k) OpenName(*view, files[k], now);
+  end_pass(Epoch(2));
+
+  EXPECT_EQ(view->Lookup(files[70]).shown, walked_to);
+  EXPECT_EQ(view->Open(walked_to, other, now), View::OpenVerdict::kServe);
+}
+
 // Until the kernel was told names may lead to what they showed before.
 TEST(ViewTest, BelievesNoThreadBeforeTheKernelWasTold) {
   ViewFixture fixture(1, 100);

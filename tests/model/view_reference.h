@@ -75,6 +75,15 @@ class NaiveBinding {
   std::vector<uint32_t> shown_;
 };
 
+// A reader: draws names at random, or reads all of them in passes.
+struct ModelReader {
+  uint32_t pid = 0;
+  bool passes = false;
+  std::vector<EntryId> left;  // of its pass
+  // It was sent back, has looked this name up again and will open that file.
+  absl::optional<std::pair<EntryId, EntryId>> under_way;
+};
+
 // The state that a view must be in. The test tells it what was done and, at
 // an epoch that the view found by itself, which names it says it carried.
 class ViewReference {
@@ -217,6 +226,7 @@ class ViewReference {
     waiting_ = held_ = false;
     read_ = looked_ = false;
     Forget();
+    if (!watching()) doubted_.clear();
     rebound_ = true;
     NextEpochOpens();
     Bind(carried, suspended_);
