@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/tar_names.h"
+
+#include <xxhash.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+// Two names with the same result are the same file where they are unpacked.
+absl::StatusOr<std::string> Normal(absl::string_view name) {
+  std::string normal;
+  for (const absl::string_view part : absl::StrSplit(name, '/')) {
+    if (part == "..") {
+      return absl::FailedPreconditionError("a name with '..'");
+    }
+    if (!part.empty() && part != ".") absl::StrAppend(&normal, "/", part);
+  }
+  if (name.back() == '/') normal += '/';  // the key of a hidden file
+  return normal;
+}
+
+}  // namespace
+
+absl::Status TarNames::Check(const TarHeader& member) {
+  if (member.name.empty()) {
+    return absl::FailedPreconditionError("a member without a name");
+  }
+  if (member.name.find_first_of("\n\0", 0, 2) != std::string::npos) {
+    return absl::FailedPreconditionError("a newline or a NUL in a name");
+  }
+  // Some take a file for a directory by its name, and some do not look for
+  // data behind a directory.
+  if (member.kind == TarHeader::Kind::kDirectory ? member.size > 0
+                                                 : member.name.back() == '/') {
+    return absl::FailedPreconditionError(
+        "a header that readers take differently");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TarNames::RememberKey(absl::string_view key) {
+  return Insert(key, true);
+}
+
+absl::Status TarNames::RememberName(absl::string_view name) {
+  return Insert(name, false);
+}
+
+absl::Status TarNames::Insert(absl::string_view name, bool is_key) {
+  ASSIGN_OR_RETURN(const std::string normal, Normal(name));
+  const uint64_t hash =
+      XXH3_64bits_withSeed(normal.data(), normal.size(), is_key ? 1 : 0);
+  if (seen_.insert(hash).second) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the ", is_key ? "key" : "name", " '",
+                   absl::CHexEscape(name), "' comes again"));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/index_file.h"
+
+#include <errno.h>
+#include <xxhash.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "core/records/offset_table_builder.h"
+#include "core/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::TempTree;
+
+std::string Slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+// Of so many records of up to 1000 bytes, and a footer of 5.
+RecordIndex MakeIndex(uint64_t count, uint64_t seed = 1) {
+  std::mt19937_64 rng(seed);
+  OffsetTableBuilder builder;
+  if (count > 0) builder.Begin(rng() % 100);
+  for (uint64_t i = 0; i < count; ++i) builder.Add(1 + rng() % 1000);
+  RecordIndex index;
+  index.file = {.format = "tfrecord",
+                .file_bytes = builder.end() + 5,
+                .mtime_ns = -1'234'567'890'123'456'789};
+  index.table = builder.Finish();
+  return index;
+}
+
+void ExpectSame(const OffsetTable& one, const OffsetTable& other) {
+  ASSERT_EQ(one.count(), other.count());
+  for (uint64_t i = 0; i <= one.count(); ++i) {
+    ASSERT_EQ(one.begin(i), other.begin(i)) << i;
+  }
+}
+
+class IndexFileTest : public ::testing::Test {
+ protected:
+  std::string FilePath() const { return state_.At("index"); }
+  // The bytes of the file that it is saved in.
+  std::string Saved(const RecordIndex& index) const {
+    EXPECT_TRUE(SaveRecordIndex(FilePath(), index).ok());
+    return Slurp(FilePath());
+  }
+
+  TempTree state_;
+};
+
+TEST_F(IndexFileTest, WhatIsSavedIsLoaded) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937_64 rng(seed);
+  for (const uint64_t count : {0, 1, 2, 63, 64, 1000, 100'000}) {
+    const RecordIndex index = MakeIndex(count, rng());
+    ASSERT_TRUE(SaveRecordIndex(FilePath(), index).ok());
+    const auto loaded = LoadRecordIndex(FilePath(), index.file);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->file, index.file);
+    ExpectSame(*loaded->table, *index.table);
+  }
+  EXPECT_FALSE(std::filesystem::exists(FilePath() + ".new"));
+}
+
+TEST_F(IndexFileTest, RefusesAnIndexOfAnotherFile) {
+  const RecordIndex index = MakeIndex(100);
+  ASSERT_TRUE(SaveRecordIndex(FilePath(), index).ok());
+  const auto refusal = [&](const IndexedFile& expected) {
+    const absl::Status status = LoadRecordIndex(FilePath(), expected).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(FilePath() + ": "));
+    return std::string(status.message());
+  };
+  IndexedFile grown = index.file;
+  grown.file_bytes += 1;
+  EXPECT_THAT(refusal(grown),
+              HasSubstr(absl::StrCat("of a file of ", index.file.file_bytes,
+                                     " bytes, which has ", grown.file_bytes)));
+  IndexedFile touched = index.file;
+  touched.mtime_ns += 1;
+  EXPECT_THAT(refusal(touched), HasSubstr("written since"));
+  IndexedFile other = index.file;
+  other.format = "lines";
+  EXPECT_THAT(refusal(other), HasSubstr("'tfrecord', not 'lines'"));
+}
+
+TEST_F(IndexFileTest, RefusesEveryTruncationAndEveryFlippedBit) {
+  const RecordIndex index = MakeIndex(100);
+  const std::string bytes = Saved(index);
+  ASSERT_TRUE(ParseRecordIndex(bytes, index.file).ok());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(ParseRecordIndex(bytes.substr(0, length), index.file).ok())
+        << length;
+  }
+  EXPECT_EQ(ParseRecordIndex(bytes + "x", index.file).status().code(),
+            absl::StatusCode::kDataLoss);
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+    const absl::Status status = ParseRecordIndex(damaged, index.file).status();
+    // The magic, the version and the length of the header come first.
+    EXPECT_EQ(status.code(), at < kRecordIndexChecksumAt
+                                 ? absl::StatusCode::kInvalidArgument
+                                 : absl::StatusCode::kDataLoss)
+        << at;
+  }
+}
+
+// With 8 bytes at `at` changed, and a checksum that fits: it proves nothing
+// about who wrote it.
+std::string Forged(std::string bytes, size_t at, uint64_t value) {
+  constexpr size_t kCovered = kRecordIndexChecksumAt + 8;
+  constexpr size_t kHeader = 128;
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+  const uint64_t sum = XXH3_64bits_withSeed(
+      bytes.data() + kHeader, bytes.size() - kHeader,
+      XXH3_64bits(bytes.data() + kCovered, kHeader - kCovered));
+  std::memcpy(bytes.data() + kRecordIndexChecksumAt, &sum, sizeof sum);
+  return bytes;
+}
+
+TEST_F(IndexFileTest, RefusesWhatMakesNoSense) {
+  const RecordIndex index = MakeIndex(100);
+  const OffsetTable::Extent& extent = index.table->extent();
+  const std::string bytes = Saved(index);
+  const auto damage = [&](const std::string& forged) {
+    const absl::Status status = ParseRecordIndex(forged, index.file).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    return std::string(status.message());
+  };
+  constexpr size_t kCount = 40;
+  constexpr size_t kEnd = 56;
+  constexpr size_t kWords = 128;
+  ASSERT_TRUE(
+      ParseRecordIndex(Forged(bytes, kCount, extent.count), index.file).ok());
+  EXPECT_THAT(damage(Forged(bytes, kCount, ~uint64_t{0})),
+              HasSubstr("records lie between"));
+  EXPECT_THAT(damage(Forged(bytes, kCount, extent.count + 64)),
+              HasSubstr("words do not tell where 164 records are"));
+  EXPECT_THAT(damage(Forged(bytes, kEnd, index.file.file_bytes + 1)),
+              HasSubstr("beyond the end of the file"));
+  EXPECT_THAT(damage(Forged(bytes, kWords, ~uint64_t{0})),
+              HasSubstr("do not lie one behind the other"));
+  EXPECT_THAT(damage(Forged(bytes, 120, 0x0101010101010101)),
+              HasSubstr("no end"));
+  EXPECT_THAT(damage(Forged(bytes + "x", kCount, extent.count)),
+              HasSubstr("not as long"));
+}
+
+TEST_F(IndexFileTest, SaysWhatTheFileIs) {
+  const RecordIndex index = MakeIndex(3);
+  EXPECT_EQ(ErrnoOf(LoadRecordIndex(FilePath(), index.file).status()), ENOENT);
+  std::ofstream(FilePath()) << std::string(500, 'x');
+  const absl::Status other = LoadRecordIndex(FilePath(), index.file).status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(other.message()),
+            FilePath() + ": holds no index of records");
+  std::string bytes = Saved(index);
+  bytes[8] = 99;
+  EXPECT_THAT(
+      std::string(ParseRecordIndex(bytes, index.file).status().message()),
+      HasSubstr("version 99"));
+  EXPECT_EQ(ErrnoOf(SaveRecordIndex(state_.At("no/dir"), index)), ENOENT);
+}
+
+TEST_F(IndexFileTest, TheNameOfTheFormatHasALimit) {
+  RecordIndex index = MakeIndex(3);
+  index.file.format = std::string(kMostFormatBytes, 'f');
+  ASSERT_TRUE(SaveRecordIndex(FilePath(), index).ok());
+  EXPECT_TRUE(LoadRecordIndex(FilePath(), index.file).ok());
+  index.file.format += 'f';
+  EXPECT_EQ(SaveRecordIndex(FilePath(), index).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// An index of records with any bytes at all: it is refused, or it is one:
+// records of at least a byte, one behind the other inside the file, which both
+// searches find. Every input gets a checksum that fits, as an attacker would
+// give it one; the rest of its header says of which file it is, so it is taken
+// for that one.
+#include <stdint.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include <cstring>
+#include <string>
+
+#include "core/records/index_file.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kCovered = kRecordIndexChecksumAt + sizeof(uint64_t);
+constexpr size_t kFormat = kCovered + 5 * sizeof(uint64_t);
+constexpr size_t kHeader = kFormat + kMostFormatBytes + 1;
+
+void Require(bool holds) {
+  if (!holds) abort();
+}
+
+IndexedFile Forge(std::string& bytes) {
+  IndexedFile file;
+  if (bytes.size() < kHeader) return file;
+  bytes[kHeader - 1] = '\0';
+  file.format = bytes.data() + kFormat;
+  std::memcpy(&file.file_bytes, bytes.data() + kCovered, 8);
+  std::memcpy(&file.mtime_ns, bytes.data() + kCovered + 8, 8);
+  const uint64_t sum = XXH3_64bits_withSeed(
+      bytes.data() + kHeader, bytes.size() - kHeader,
+      XXH3_64bits(bytes.data() + kCovered, kHeader - kCovered));
+  std::memcpy(bytes.data() + kRecordIndexChecksumAt, &sum, sizeof sum);
+  return file;
+}
+
+void Run(std::string bytes) {
+  const IndexedFile file = Forge(bytes);
+  const absl::StatusOr<RecordIndex> index = ParseRecordIndex(bytes, file);
+  if (!index.ok()) return;
+  Require(index->file == file);
+  const OffsetTable& table = *index->table;
+  const uint64_t count = table.count();
+  Require(table.begin(count) <= file.file_bytes);
+  Require(table.FirstFrom(table.begin(count)) == count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t begin = table.begin(i);
+    Require(begin < table.begin(i + 1));
+    Require(table.FirstFrom(begin) == i);
+    Require(table.FirstFrom(begin + 1) == i + 1);
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  shufflefs::Run(std::string(reinterpret_cast<const char*>(data), size));
+  return 0;
+}
