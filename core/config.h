@@ -12,6 +12,7 @@
 
 #include "absl/types/optional.h"
 #include "core/policy.h"
+#include "core/records/record_rules.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -45,6 +46,7 @@ struct ViewConfig {
   uint64_t epoch_length = 0;  // names a pass on this node; 0 = all
   uint32_t epoch_pad = 8;
   std::chrono::milliseconds epoch_double_open{10000};
+  RecordOptions record;
   absl::optional<NodeShare> nodes;  // nothing: one, as far as is known
 };
 

@@ -59,6 +59,8 @@ struct PolicyOptions {
   uint64_t lirs_page = 4096;        // bytes, a power of two, 4 KiB..16 MiB
   uint64_t lirs_batch = 0;          // pages mixed with each other; 0 = 1 page
   uint64_t window_samples = 10000;  // samples in the shuffle queue, >= 1
+  uint64_t reimu_block = 1 << 20;   // bytes of a container, >= 4 KiB
+  uint64_t reimu_window = 64;       // blocks in memory at a time, >= 1
   enum class Binding { kGroup, kLocation };
   Binding brand_binding = Binding::kGroup;
   uint64_t brand_chunk = 64;  // files read together, 1..65536
@@ -67,6 +69,14 @@ struct PolicyOptions {
   enum class Chunks { kAuto, kRandom, kPhysical };
   Chunks brand_chunks = Chunks::kAuto;
   std::string brand_packed;   // directory of packed chunks; "" = none
+};
+
+// Records of a container that are read together: those that begin in `bytes`
+// bytes of it. `window` such blocks are in memory at a time, and their records
+// are mixed.
+struct RecordBlocks {
+  uint64_t bytes = 0;   // 0: no blocks, Policy::MakeOrder orders records
+  uint64_t window = 1;  // blocks, >= 1
 };
 
 class Policy {
@@ -90,6 +100,9 @@ class Policy {
   virtual std::unique_ptr<const Order> MakeListing(const Stratum& stratum,
                                                    Seed seed,
                                                    Epoch epoch) const = 0;
+  // Whether the records inside container files are shuffled, and how.
+  virtual bool shuffles_records() const { return false; }
+  virtual RecordBlocks record_blocks() const { return {}; }
   // Whether memory is filled once, with what is read first, and keeps it.
   virtual bool keeps_first() const { return false; }
 };

@@ -234,6 +234,7 @@ void View::Begin(Boundary boundary) {
 
 void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
                 absl::Span<const CarriedPair> bound) {
+  BindRecords(epoch);
   auto plan = std::make_shared<const Plan>(setup_->dataset, setup_->policy,
                                            setup_->config.seed, epoch);
   if (!setup_->binds_on_demand() || identity) {
@@ -352,7 +353,8 @@ ViewConfig View::config() const {
 
 bool View::watches_opens() const {
   MutexLock lock(mu_);
-  return setup_->rebinds() && setup_->config.epoch_advance == Advance::kAuto;
+  return (setup_->rebinds() || records_ != nullptr) &&
+         setup_->config.epoch_advance == Advance::kAuto;
 }
 
 ViewEpochStatus View::EpochStatus() const {
@@ -373,7 +375,7 @@ ViewEpochStatus View::EpochStatus() const {
   status.suspended = !suspended_.empty() || NodesUnclear();
   if (!suspended_.empty()) status.warnings.push_back(suspended_);
   if (NodesUnclear()) status.warnings.push_back(several_nodes_);
-  if (!sees_opens_ && setup_->rebinds() &&
+  if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&
       setup_->config.epoch_advance == Advance::kAuto) {
     status.warnings.push_back(
         "this mount does not see opens, so the epoch advances by the control "

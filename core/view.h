@@ -27,6 +27,7 @@
 #include "core/mixing_line.h"
 #include "core/mutex.h"
 #include "core/reader_family.h"
+#include "core/records/record_epoch.h"
 #include "core/types.h"
 #include "core/view_setup.h"
 
@@ -90,6 +91,15 @@ class View {
 
   std::shared_ptr<const Binding> binding() const;
   std::shared_ptr<const ViewSetup> setup() const;
+  // The records of containers as the live epoch shows them, or as epoch n
+  // does; null where none are shuffled.
+  std::shared_ptr<RecordEpoch> records() const;
+  std::shared_ptr<RecordEpoch> FixedRecords(Epoch epoch) const;
+  // A LOOKUP: the epoch of records that shows `file`; null if it is no
+  // container.
+  std::shared_ptr<RecordEpoch> LookupContainer(EntryId file);
+  // OPEN of a container as `shown`, an epoch of records of this view.
+  OpenVerdict OpenContainer(EntryId file, RecordEpoch& shown, int32_t pid);
   // Epoch n of the plan with nothing carried: what `epoch/<n>/` shows.
   std::shared_ptr<const Binding> FixedBinding(Epoch epoch) const;
   // The same, for its ranked directory.
@@ -145,6 +155,9 @@ class View {
   void Bind(Epoch epoch, CarriedNames carried, bool identity,
             absl::Span<const CarriedPair> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void BindRecords(Epoch epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The containers were read through: the next epoch. Its begun_.
+  uint64_t BeginPass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Tells what reads ahead of the orders of the live epoch.
   void FollowLive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::shared_ptr<const Binding> RememberedBinding(const ViewSetup& setup,
@@ -195,6 +208,7 @@ class View {
   std::shared_ptr<const ViewSetup> setup_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const ViewSetup> pending_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const Binding> binding_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<RecordEpoch> records_ ABSL_GUARDED_BY(mu_);
   // Null unless opens are seen and what a name shows depends on the epoch.
   std::unique_ptr<EpochWatch> watch_ ABSL_GUARDED_BY(mu_);
   uint64_t begun_ ABSL_GUARDED_BY(mu_) = 0;  // bindings made
@@ -217,6 +231,8 @@ class View {
   mutable Mutex fixed_mu_;
   // Most recently used first.
   mutable std::list<std::shared_ptr<const Binding>> fixed_
+      ABSL_GUARDED_BY(fixed_mu_);
+  mutable std::list<std::shared_ptr<RecordEpoch>> fixed_records_
       ABSL_GUARDED_BY(fixed_mu_);
 };
 

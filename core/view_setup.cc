@@ -83,9 +83,27 @@ absl::Status MakeReadAhead(const SetupTools& tools, const ViewSetup* reuse,
   return absl::OkStatus();
 }
 
+absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
+                         ViewSetup& setup) {
+  if (!tools.records || !setup.policy->shuffles_records()) {
+    return absl::OkStatus();
+  }
+  if (reuse != nullptr && reuse->records.containers != nullptr &&
+      reuse->config.record == setup.config.record) {  // of the same dataset
+    setup.records = reuse->records;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(setup.records,
+                   tools.records(setup.config, setup.dataset, *setup.policy));
+  return absl::OkStatus();
+}
+
 absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
   RETURN_IF_ERROR(MakeSupply(tools, reuse, setup));
+  RETURN_IF_ERROR(MakeRecords(tools, reuse, setup));
+  // The memory of the view is theirs.
+  if (setup.records.pool != nullptr) return absl::OkStatus();
   return MakeReadAhead(tools, reuse, setup);
 }
 
@@ -111,7 +129,9 @@ uint64_t OptionsHash(const ViewConfig& config) {
       options.lirs_batch, " ", options.window_samples, " ", options.brand_chunk,
       " ", static_cast<int>(options.brand_binding), " ",
       static_cast<int>(options.brand_chunks), " ", options.brand_packed, " ",
-      config.groups);
+      config.groups, " ", options.reimu_block, " ", options.reimu_window, " ",
+      config.record.as, " ", config.record.bytes, " ", config.record.header,
+      " ", static_cast<int>(config.record.csv));
   return XXH3_64bits(text.data(), text.size());
 }
 

@@ -16,6 +16,8 @@
 #include "core/io/source_dir.h"
 #include "core/policy.h"
 #include "core/ranked_names.h"
+#include "core/records/container_set.h"
+#include "core/records/record_pool.h"
 #include "core/supply/read_ahead.h"
 #include "core/supply/supply.h"
 
@@ -43,6 +45,19 @@ using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
 using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
     std::shared_ptr<const Dataset> dataset)>;
 
+// The containers of a view, and the memory in which their records are mixed.
+struct ViewRecords {
+  std::shared_ptr<ContainerSet> containers;
+  std::shared_ptr<RecordPool> pool;
+};
+
+// Makes them; null pointers where nothing of the view is a container, or the
+// policy leaves records where they are. Begins to index behind the call. May
+// measure the device. Errors: InvalidArgument naming the key.
+using RecordsMaker = std::function<absl::StatusOr<ViewRecords>(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+    const Policy& policy)>;
+
 // Finds where the first file of each sample lies, by SampleId. May ask the
 // source for each.
 using AddressFinder =
@@ -60,6 +75,7 @@ struct SetupTools {
   // Empty: nothing is mounted, and names show what the plan says.
   SupplyMaker supply;
   ReadAheadMaker ahead;
+  RecordsMaker records;
 };
 
 struct ViewSetup {
@@ -74,6 +90,9 @@ struct ViewSetup {
   std::shared_ptr<Supply> supply;
   // Not null where orders that are known in advance are read ahead.
   std::shared_ptr<ReadAhead> ahead;
+
+  // Not null where records inside of containers are shuffled.
+  ViewRecords records;
 
   // What answers reads of samples; null: the source does.
   std::shared_ptr<SampleMemory> memory() const {

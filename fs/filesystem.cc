@@ -172,6 +172,10 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
   }
   if (OpensAreUnseen()) return OpenReply{.unseen = true};
   const Space* known = space();
+  if (node.kind == NodeKind::kContainer && IsStale(node, pid)) {
+    parts_.metrics->Add(Counter::kStaleOpens);
+    return OpenReply{.stale = true};
+  }
   if (node.kind == NodeKind::kLiveFile && known != nullptr) {
     const EntryId file(node.id);
     View* view = known->view_of(known->catalogue().parent(file));
@@ -182,6 +186,14 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
     }
   }
   return OpenReply{.keep_cache = node.kind != NodeKind::kPassThrough};
+}
+
+bool Filesystem::IsStale(Node node, int32_t pid) const {
+  const std::shared_ptr<RecordEpoch> records =
+      tree_.load(std::memory_order_acquire)->RecordsOf(node);
+  return records == nullptr ||
+         space()->views()[node.view]->OpenContainer(
+             EntryId(node.id), *records, pid) == View::OpenVerdict::kStale;
 }
 
 absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
@@ -212,6 +224,9 @@ absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
 
 std::shared_ptr<SampleMemory> Filesystem::MemoryOf(Node node) const {
   const Space* known = space();
+  if (node.kind == NodeKind::kContainer) {
+    return tree_.load(std::memory_order_acquire)->RecordsOf(node);
+  }
   const bool live = node.kind == NodeKind::kLiveFile;
   if (known == nullptr || (!live && node.kind != NodeKind::kFixedFile)) {
     return nullptr;
@@ -226,6 +241,9 @@ std::shared_ptr<SampleMemory> Filesystem::AnswerOf(uint64_t nodeid) {
   std::shared_ptr<SampleMemory> memory = MemoryOf(node);
   if (memory == nullptr || !memory->Answers(EntryId(node.id))) return nullptr;
   if (memory->comes_again()) NoteRead(node);
+  if (node.kind == NodeKind::kContainer) {
+    space()->views()[node.view]->NoteRead();
+  }
   return memory;
 }
 
@@ -259,7 +277,8 @@ absl::StatusOr<std::string> Filesystem::GetXattr(uint64_t nodeid,
   const Node node = UnpackNode(nodeid);
   const Space* known = space();
   const bool is_file =
-      node.kind == NodeKind::kLiveFile || node.kind == NodeKind::kFixedFile;
+      node.kind == NodeKind::kLiveFile ||
+      node.kind == NodeKind::kFixedFile || node.kind == NodeKind::kContainer;
   if (name != kSampleXattr || known == nullptr || !is_file) {
     return ErrnoStatus(ENODATA, name);
   }

@@ -90,6 +90,8 @@ class Filesystem {
   // The catalogue's directory of a pass-through node, once that is ready.
   absl::optional<Node> Translate(Node node);
   bool OpensAreUnseen() const;
+  // An OPEN of a container's node: whether its name shows another one now.
+  bool IsStale(Node node, int32_t pid) const;
   std::shared_ptr<SampleMemory> MemoryOf(Node node) const;
   void NoteRead(Node node);
 

@@ -20,6 +20,7 @@ enum class NodeKind : uint8_t {
   kControlFile = 6,  // id = snapshot
   kPassThrough = 7,  // id = node of PassThrough
   kPinDir = 8,       // slot = pass
+  kContainer = 9,    // view, slot = epoch of records, id = EntryId
 };
 
 // 4 bits of kind, 8 of view, 20 of slot, 32 of id. The protocol's root (1) is

@@ -90,6 +90,21 @@ void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
   json["supply"] = Utf8(supply.how);
 }
 
+void AddRecords(const ViewRecords& records, nlohmann::ordered_json& json) {
+  if (records.containers == nullptr) return;
+  const ContainerReport report = records.containers->Report();
+  nlohmann::ordered_json& out = json["records"];
+  out["containers"] = report.containers;
+  out["indexed"] = report.indexed;
+  out["records"] = report.records;
+  out["index_bytes"] = report.index_bytes;
+  out["untouched"] = nlohmann::ordered_json::array();
+  for (const ContainerReport::Untouched& each : report.untouched) {
+    out["untouched"].push_back(
+        {{"path", Utf8(each.path)}, {"why", Utf8(each.why)}});
+  }
+}
+
 // What names do in effect, in the words of the key.
 std::string Substitution(const ViewSetup& setup, bool suspended) {
   if (!setup.dataset->moves() || suspended) return "never";
@@ -118,6 +133,10 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   if (const std::shared_ptr<SampleMemory> memory = setup->memory()) {
     AddSupply(memory->status(), json);
   }
+  if (setup->records.pool != nullptr) {
+    AddSupply(setup->records.pool->status(), json);
+  }
+  AddRecords(setup->records, json);
   json["reproducible"] = !setup->binds_on_demand();
   const std::string mixing = view.Mixing();
   json["mixing"] = nullptr;

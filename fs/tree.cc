@@ -69,6 +69,9 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name,
   View* view = space_.view_of(dir);
   Node node{NodeKind::kLiveFile, 0, 0, entry->value()};
   if (view == nullptr) return Reply(node, kForLife);
+  if (std::shared_ptr<RecordEpoch> records = view->LookupContainer(*entry)) {
+    return LookupContainer(*view, std::move(records), *entry);
+  }
   const View::Found found = view->Lookup(*entry, pid);
   node.id = found.shown.value();
   if (found.rebinds && found.listed && primer_ != nullptr) {
@@ -88,6 +91,11 @@ absl::StatusOr<NodeReply> Tree::LookupFixed(Node parent,
     return Reply(node, kForLife);
   }
   const View& view = *space_.views()[parent.view];
+  if (std::shared_ptr<RecordEpoch> records =
+          view.FixedRecords(EpochOf(parent.slot));
+      records != nullptr && records->Has(*entry)) {
+    return LookupContainer(view, std::move(records), *entry);
+  }
   const EntryId shown = view.FixedBinding(EpochOf(parent.slot))->Shown(*entry);
   // Another policy or seed makes another epoch of it.
   return Reply(Node{NodeKind::kFixedFile, 0, 0, shown.value()},
@@ -101,6 +109,29 @@ absl::StatusOr<NodeReply> Tree::LookupRanked(const View& view,
   const Node node{NodeKind::kFixedFile, static_cast<uint8_t>(view.id()),
                   kRankedFile, file->value()};
   return Reply(node, kForLife);
+}
+
+absl::StatusOr<NodeReply> Tree::LookupContainer(
+    const View& view, std::shared_ptr<RecordEpoch> records, EntryId entry) {
+  Node node{NodeKind::kContainer, static_cast<uint8_t>(view.id()), 0,
+            entry.value()};
+  {
+    MutexLock lock(mu_);
+    auto [found, fresh] =
+        record_slots_.try_emplace(records.get(), records_.size());
+    if (fresh && records_.size() == kSlotLimit) {
+      record_slots_.erase(found);
+      return ErrnoStatus(ENOSPC, "too many epochs of records");
+    }
+    node.slot = found->second;
+    if (fresh) records_.push_back(std::move(records));
+  }
+  return Reply(node, rebind_seconds_);
+}
+
+std::shared_ptr<RecordEpoch> Tree::RecordsOf(Node node) const {
+  MutexLock lock(mu_);
+  return node.slot < records_.size() ? records_[node.slot] : nullptr;
 }
 
 absl::StatusOr<NodeReply> Tree::Reply(Node node, double entry_seconds) const {
@@ -121,6 +152,7 @@ absl::StatusOr<struct stat> Tree::Attributes(Node node) const {
       if (node.id >= catalogue.dir_count()) break;
       return StatOf(catalogue.dir_attributes(DirId(node.id)));
     case NodeKind::kLiveFile:
+    case NodeKind::kContainer:
     case NodeKind::kFixedFile: {
       if (node.id >= catalogue.entry_count()) break;
       struct stat st = StatOf(catalogue.attributes(EntryId(node.id)));

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/mutex.h"
+#include "core/records/record_epoch.h"
 #include "core/types.h"
 #include "fs/dir_handle.h"
 #include "fs/node_id.h"
@@ -47,6 +48,8 @@ class Tree {
   absl::StatusOr<NodeReply> FixedRoot(const View& view, Epoch epoch,
                                       bool ranked);
   NodeReply LiveDir(DirId dir) const;
+  // The epoch of records that a container's node shows. REQUIRES: kContainer.
+  std::shared_ptr<RecordEpoch> RecordsOf(Node node) const;
   // Slots stand for epochs in nodeids: any 64-bit epoch resolves.
   absl::StatusOr<uint32_t> SlotOf(Epoch epoch);
   Epoch EpochOf(uint32_t slot) const;
@@ -57,6 +60,9 @@ class Tree {
   absl::StatusOr<NodeReply> LookupFixed(Node parent, absl::string_view name);
   absl::StatusOr<NodeReply> LookupRanked(const View& view,
                                          absl::string_view name);
+  // Of a container in an epoch of its records.
+  absl::StatusOr<NodeReply> LookupContainer(
+      const View& view, std::shared_ptr<RecordEpoch> records, EntryId entry);
   absl::StatusOr<NodeReply> Reply(Node node, double entry_seconds) const;
   struct stat FixedDirStat(Node node) const;
 
@@ -68,6 +74,10 @@ class Tree {
   mutable Mutex mu_;
   std::vector<Epoch> epochs_ ABSL_GUARDED_BY(mu_);  // by slot
   absl::flat_hash_map<Epoch, uint32_t> slots_ ABSL_GUARDED_BY(mu_);
+  // By slot of containers' nodes. They stay: a descriptor may read on.
+  std::vector<std::shared_ptr<RecordEpoch>> records_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<const RecordEpoch*, uint32_t> record_slots_
+      ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

@@ -33,6 +33,7 @@
 #include "mount-tools/indexer.h"
 #include "mount-tools/place_finder.h"
 #include "mount-tools/ready_pipe.h"
+#include "mount-tools/records_maker.h"
 #include "mount-tools/state_dir.h"
 #include "mount-tools/supply_maker.h"
 
@@ -53,6 +54,7 @@ class Mount {
         devices_(std::make_shared<DeviceFinder>(source_)),
         places_(source_, state_.places()),
         supplies_(SupplyParts()),
+        records_(RecordParts()),
         control_(ControlParts()),
         filesystem_(FilesystemParts()) {}
 
@@ -65,6 +67,7 @@ class Mount {
   ControlFiles::Parts ControlParts();
   Filesystem::Parts FilesystemParts();
   SupplyFactory::Parts SupplyParts();
+  RecordsFactory::Parts RecordParts();
   IndexerParts Indexer();
   absl::Status Index(std::stop_token stop);
   void TellUnreadable(const Catalogue& catalogue);
@@ -80,6 +83,7 @@ class Mount {
   PlaceFinder places_;
   JobNodes nodes_;
   SupplyFactory supplies_;
+  RecordsFactory records_;
   ControlFiles control_;
   Filesystem filesystem_;
   std::unique_ptr<Session> session_;
@@ -120,6 +124,17 @@ SupplyFactory::Parts Mount::SupplyParts() {
   return parts;
 }
 
+RecordsFactory::Parts Mount::RecordParts() {
+  RecordsFactory::Parts parts;
+  parts.config = &config_;
+  parts.source = &source_;
+  parts.devices = devices_.get();
+  parts.supplies = &supplies_;
+  parts.saved = state_.records();
+  parts.stall = &metrics_.stall();
+  return parts;
+}
+
 absl::Status Mount::Start(const RunOptions& options) {
   Session::Options session;
   session.filesystem = &filesystem_;
@@ -151,6 +166,7 @@ IndexerParts Mount::Indexer() {
   parts.nodes = &nodes_;
   parts.supply = supplies_.maker();
   parts.ahead = supplies_.ahead_maker();
+  parts.records = records_.maker();
   parts.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);
   };
@@ -209,6 +225,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   patience.request_stop();
   indexer.join();
   patience.join();
+  records_.Stop();
   supplies_.Stop();  // nobody is answered once the session is gone
   if (served.ok() && indexed.ok()) memory_.Forget();
   return served.ok() ? indexed : served;

@@ -64,6 +64,7 @@ SetupTools ToolsOf(const IndexerParts& parts) {
   tools.resolver = MakeResolver(resolver);
   tools.supply = parts.supply;
   tools.ahead = parts.ahead;
+  tools.records = parts.records;
   return tools;
 }
 
@@ -103,8 +104,9 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
       return Annotate(setup.status(), absl::StrCat("view '", config.path, "'"));
     }
     const bool wants_opens =
-        (*setup)->rebinds() &&
-        (config.epoch_advance == Advance::kAuto || (*setup)->binds_on_demand());
+        (((*setup)->rebinds() || (*setup)->records.pool != nullptr) &&
+         config.epoch_advance == Advance::kAuto) ||
+        (*setup)->binds_on_demand();
     sees_opens |= wants_opens && parts.config->open == OpenMode::kAuto;
     if ((*setup)->binds_on_demand() && !sees_opens) {
       return absl::InvalidArgumentError(

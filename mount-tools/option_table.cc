@@ -12,159 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "mount-tools/nearest_word.h"
+#include "mount-tools/option_values.h"
 #include "mount-tools/value_text.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
 
-template <typename E>
-struct Word {
-  absl::string_view text;
-  E value;
-};
-
-constexpr Word<Advance> kAdvanceWords[] = {{"auto", Advance::kAuto},
-                                           {"manual", Advance::kManual}};
-constexpr Word<Substitute> kSubstituteWords[] = {
-    {"auto", Substitute::kAuto},
-    {"never", Substitute::kNever},
-    {"directory", Substitute::kDirectory},
-    {"tree", Substitute::kTree}};
-constexpr Word<PairMode> kPairWords[] = {{"stem", PairMode::kStem},
-                                         {"off", PairMode::kOff}};
-constexpr Word<Layout> kLayoutWords[] = {{"tree", Layout::kTree},
-                                         {"ranked", Layout::kRanked}};
-constexpr Word<OpenMode> kOpenWords[] = {{"auto", OpenMode::kAuto},
-                                         {"seen", OpenMode::kSeen},
-                                         {"unseen", OpenMode::kUnseen}};
-constexpr Word<PolicyOptions::Unit> kUnitWords[] = {
-    {"instance", PolicyOptions::Unit::kInstance},
-    {"page", PolicyOptions::Unit::kPage}};
-constexpr Word<PolicyOptions::Binding> kBindingWords[] = {
-    {"group", PolicyOptions::Binding::kGroup},
-    {"location", PolicyOptions::Binding::kLocation}};
-constexpr Word<PolicyOptions::Chunks> kChunksWords[] = {
-    {"auto", PolicyOptions::Chunks::kAuto},
-    {"random", PolicyOptions::Chunks::kRandom},
-    {"physical", PolicyOptions::Chunks::kPhysical}};
-constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
-constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
-constexpr std::chrono::milliseconds kHour{3'600'000};
-constexpr uint64_t kMinPage = uint64_t{4} << 10;
-constexpr uint64_t kMaxPage = uint64_t{16} << 20;
-constexpr uint64_t kMaxChunk = 65536;
-constexpr uint64_t kMinMemory = uint64_t{4} << 20;
-constexpr uint64_t kMaxMemory = uint64_t{64} << 40;
-
-template <typename E, size_t N>
-bool SetWord(const Word<E> (&words)[N], absl::string_view text, E& field) {
-  for (const Word<E>& word : words) {
-    if (word.text != text) continue;
-    field = word.value;
-    return true;
-  }
-  return false;
-}
-
-template <typename E, size_t N>
-std::string GetWord(const Word<E> (&words)[N], E value) {
-  for (const Word<E>& word : words) {
-    if (word.value == value) return std::string(word.text);
-  }
-  return "";
-}
-
-template <typename T>
-bool SetNumber(absl::string_view text, uint64_t min, uint64_t max, T& field) {
-  const absl::optional<uint64_t> number = ParseNumber(text);
-  if (!number || *number < min || *number > max) return false;
-  field = static_cast<T>(*number);
-  return true;
-}
-
-template <typename T, typename F>
-bool SetTo(absl::optional<T> value, F& field) {
-  if (value) field = *std::move(value);
-  return value.has_value();
-}
-
-bool SetTime(absl::string_view text, std::chrono::milliseconds& field) {
-  const absl::optional<std::chrono::milliseconds> time = ParseDuration(text);
-  if (!time || *time > kHour) return false;
-  field = *time;
-  return true;
-}
-
-bool SetPolicy(absl::string_view text, ViewConfig& view) {
-  const std::vector<absl::string_view> names = PolicyNames();
-  if (text != "auto" &&
-      std::find(names.begin(), names.end(), text) == names.end()) {
-    return false;
-  }
-  view.policy = std::string(text);
-  return true;
-}
-
-bool SetPage(absl::string_view text, ViewConfig& view) {
-  const absl::optional<uint64_t> bytes = ParseBytes(text);
-  if (!bytes || *bytes < kMinPage || *bytes > kMaxPage ||
-      (*bytes & (*bytes - 1)) != 0) {
-    return false;
-  }
-  view.policy_options.lirs_page = *bytes;
-  return true;
-}
-
-bool SetMemory(absl::string_view text, MountConfig& mount) {
-  const absl::optional<uint64_t> bytes = ParseBytes(text);
-  if (!bytes || *bytes < kMinMemory || *bytes > kMaxMemory) return false;
-  mount.memory = *bytes;
-  return true;
-}
-
-// Takes an absolute path without NUL.
-bool SetAbsolutePath(absl::string_view text, std::string& field) {
-  if (!absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
-    return false;
-  }
-  field = std::string(text);
-  return true;
-}
-
-bool SetEpochLength(absl::string_view text, ViewConfig& view) {
-  if (text == "all") {
-    view.epoch_length = 0;
-    return true;
-  }
-  return SetNumber(text, 1, kMaxSamples, view.epoch_length);
-}
-
-bool SetSeed(absl::string_view text, ViewConfig& view) {
-  uint64_t seed = 0;
-  if (!SetNumber(text, 0, std::numeric_limits<uint64_t>::max(), seed)) {
-    return false;
-  }
-  view.seed = Seed(seed);
-  return true;
-}
-
-bool SetEpochStart(absl::string_view text, ViewConfig& view) {
-  uint64_t epoch = 0;
-  if (!SetNumber(text, 0, kMaxEpoch, epoch)) return false;
-  view.epoch_start = Epoch(epoch);
-  return true;
-}
-
-bool SetControlGid(absl::string_view text, MountConfig& mount) {
-  uint32_t gid = 0;
-  // The largest value is chown's "leave as it is".
-  if (!SetNumber(text, 0, std::numeric_limits<uint32_t>::max() - 1, gid)) {
-    return false;
-  }
-  mount.control_gid = gid;
-  return true;
-}
+using namespace option_values;  // NOLINT: that is what they are for
 
 constexpr OptionScope kView = OptionScope::kView;
 constexpr OptionScope kMount = OptionScope::kMount;
@@ -201,7 +56,7 @@ std::string GetPolicyNumber(const M&, const V& v) {
 // One row a key: {key, default, "must be …", help, scope, kind, run time,
 // set, get}.
 constexpr Option kOptions[] = {
-    {"policy", "auto", "auto, native, lirs, brand, window or static",
+    {"policy", "auto", "auto, native, lirs, brand, reimu, window or static",
      "how the samples are ordered", kView, ValueKind::kWord, true,
      [](Text t, M&, V& v) { return SetPolicy(t, v); },
      [](const M&, const V& v) { return v.policy; }},
@@ -311,6 +166,43 @@ constexpr Option kOptions[] = {
        return SetAbsolutePath(t, v.policy_options.brand_packed);
      },
      [](const M&, const V& v) { return v.policy_options.brand_packed; }},
+    {"reimu.block", "1MiB", "a size from 4KiB to 1GiB",
+     "bytes of a container whose records reimu reads together", kView,
+     ValueKind::kBytes, true,
+     [](Text t, M&, V& v) {
+       return SetBytes(t, kMinPage, kMaxBlock, v.policy_options.reimu_block);
+     },
+     [](const M&, const V& v) {
+       return FormatBytes(v.policy_options.reimu_block);
+     }},
+    {"reimu.window", "64", "a number of blocks from 1 to 1048576",
+     "blocks whose records are mixed with each other", kView,
+     ValueKind::kNumber, true,
+     SetPolicyNumber<1, kMaxWindow, &PolicyOptions::reimu_window>,
+     GetPolicyNumber<&PolicyOptions::reimu_window>},
+    {"record.as", "none", "PATTERN:FORMAT rules, separated by ;",
+     "which files hold records, as tfrecord, tar, lines, fixed, npy or idx",
+     kView, ValueKind::kText, false,
+     [](Text t, M&, V& v) { return SetRecordRules(t, v); },
+     [](const M&, const V& v) { return v.record.as; }},
+    {"record.bytes", "0", "a size from 0 to 1TiB",
+     "of a record of the format fixed", kView, ValueKind::kBytes, false,
+     [](Text t, M&, V& v) {
+       return SetBytes(t, 0, kMaxRecord, v.record.bytes);
+     },
+     [](const M&, const V& v) { return FormatBytes(v.record.bytes); }},
+    {"record.header", "0", "a whole number from 0 to 1099511627776",
+     "what stays first: bytes of the format fixed, lines of lines", kView,
+     ValueKind::kNumber, false,
+     [](Text t, M&, V& v) {
+       return SetNumber(t, 0, kMaxRecord, v.record.header);
+     },
+     [](const M&, const V& v) { return absl::StrCat(v.record.header); }},
+    {"record.csv", "plain", "plain or quoted",
+     "whether a line's end within quotes belongs to its record, in .csv files",
+     kView, ValueKind::kWord, false,
+     [](Text t, M&, V& v) { return SetWord(kCsvWords, t, v.record.csv); },
+     [](const M&, const V& v) { return GetWord(kCsvWords, v.record.csv); }},
     {"window.samples", "10000", "a number of samples from 1 to 1099511627776",
      "samples in the shuffle queue of the window policy", kView,
      ValueKind::kNumber, true,
@@ -369,6 +261,7 @@ absl::Status ValidateView(const ViewConfig& view) {
     return absl::InvalidArgumentError(
         "groups has no meaning with substitute = never");
   }
+  RETURN_IF_ERROR(RecordRules::Parse(view.record).status());
   return CheckPolicyOptions(view.policy_options);
 }
 

@@ -21,7 +21,15 @@ enum class OptionScope {
   kMount,  // one for the whole mount
 };
 
-enum class ValueKind { kWord, kNumber, kBytes, kDuration, kShare, kPath };
+enum class ValueKind {
+  kWord,
+  kText,
+  kNumber,
+  kBytes,
+  kDuration,
+  kShare,
+  kPath
+};
 
 struct Option {
   absl::string_view key;

@@ -25,6 +25,9 @@ inline std::string CataloguePath(const std::string& path) {
 inline std::string PlacesPath(const std::string& path) {
   return path + "/places";
 }
+inline std::string RecordIndexPath(const std::string& path) {
+  return path + "/records";
+}
 inline std::string LedgerPath(const std::string& path) {
   return path + "/ledger";
 }
@@ -41,6 +44,8 @@ class StateDir {
   const std::string& path() const { return path_; }
   std::string catalogue() const { return CataloguePath(path_); }
   std::string places() const { return PlacesPath(path_); }
+  // A directory, made when it is needed: an index a container.
+  std::string records() const { return RecordIndexPath(path_); }
   std::string ledger() const { return LedgerPath(path_); }
   std::string control_memory() const { return ControlMemoryPath(path_); }
 

@@ -158,6 +158,10 @@ void SupplyFactory::Stop() {
   // They go without the lock: what they answer may ask for more.
 }
 
+FileReader* SupplyFactory::SourceReader(const DeviceProbe& probe) {
+  return Reader(ReaderOptionsFor(probe));
+}
+
 FileReader* SupplyFactory::Reader(const FileReaderOptions& options) {
   MutexLock lock(mu_);
   if (reader_ == nullptr) reader_ = MakeFileReader(*parts_.source, options);

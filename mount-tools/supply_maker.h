@@ -45,6 +45,8 @@ class SupplyFactory {
   // Outlived by the factory.
   SupplyMaker maker();
   ReadAheadMaker ahead_maker();
+  // Of the source, as its device wants to be read. Owned by the factory.
+  FileReader* SourceReader(const DeviceProbe& probe);
   // Answers everybody who waits for a read; from then on nothing is read. Call
   // before those who wait are gone.
   void Stop();

@@ -26,6 +26,10 @@ uint64_t LirsPolicy::block_bytes() const {
   return wants_blocks() ? options_.lirs_page : 0;
 }
 
+RecordBlocks LirsPolicy::record_blocks() const {
+  return {block_bytes(), std::max<uint64_t>(options_.lirs_batch, 1)};
+}
+
 std::unique_ptr<const Order> LirsPolicy::MakeOrder(const Stratum& stratum,
                                                    Seed seed,
                                                    Epoch epoch) const {

@@ -48,6 +48,8 @@ class LirsPolicy : public Policy {
   Consumption consumption() const override { return Consumption::kPlanned; }
   bool wants_blocks() const override;
   uint64_t block_bytes() const override;
+  bool shuffles_records() const override { return true; }
+  RecordBlocks record_blocks() const override;
   std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
                                          Epoch epoch) const override;
   std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,

@@ -9,6 +9,7 @@
 #include "policies/brand.h"
 #include "policies/lirs.h"
 #include "policies/native.h"
+#include "policies/reimu.h"
 #include "policies/static_policy.h"
 #include "policies/window.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr uint64_t kMinPage = uint64_t{4} << 10;
 constexpr uint64_t kMaxPage = uint64_t{16} << 20;
+constexpr uint64_t kMaxBlock = uint64_t{1} << 30;
 constexpr uint64_t kMaxChunk = 65536;
 
 struct Entry {
@@ -25,7 +27,7 @@ struct Entry {
   std::unique_ptr<const Policy> (*make)(const PolicyOptions& options);
 };
 
-constexpr std::array<Entry, 5> kEntries = {{
+constexpr std::array<Entry, 6> kEntries = {{
     {"native", "names, bytes and listing order as in the source",
      [](const PolicyOptions&) -> std::unique_ptr<const Policy> {
        return std::make_unique<NativePolicy>();
@@ -41,6 +43,12 @@ constexpr std::array<Entry, 5> kEntries = {{
      "brand.chunk files",
      [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
        return std::make_unique<BrandPolicy>(options);
+     }},
+    {"reimu",
+     "records of container files in blocks of reimu.block, mixed within "
+     "reimu.window of them",
+     [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
+       return std::make_unique<ReimuPolicy>(options);
      }},
     {"window",
      "baseline: a shuffle queue of window.samples over the source's order",
@@ -73,6 +81,16 @@ absl::Status CheckPolicyOptions(const PolicyOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("lirs.page: ", page, " is not a power of two from ",
                      kMinPage, " (4 KiB) to ", kMaxPage, " (16 MiB)"));
+  }
+  if (options.reimu_block < kMinPage || options.reimu_block > kMaxBlock) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("reimu.block: ", options.reimu_block,
+                     " is not a size from ", kMinPage, " (4 KiB) to ",
+                     kMaxBlock, " (1 GiB)"));
+  }
+  if (options.reimu_window < 1) {
+    return absl::InvalidArgumentError(
+        "reimu.window: 0 is less than 1, the smallest number of blocks");
   }
   if (options.window_samples < 1) {
     return absl::InvalidArgumentError(

@@ -37,6 +37,7 @@ class WindowPolicy : public Policy {
 
   absl::string_view name() const override { return "window"; }
   Consumption consumption() const override { return Consumption::kPlanned; }
+  bool shuffles_records() const override { return true; }
   std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
                                          Epoch epoch) const override;
   std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,

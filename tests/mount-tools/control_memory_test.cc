@@ -69,6 +69,8 @@ TEST_F(ControlMemoryTest, GivesBackEveryKeyThatCanChange) {
            {"brand.chunk", "16"},
            {"brand.chunks", "random"},
            {"brand.binding", "location"},
+           {"reimu.block", "2MiB"},
+           {"reimu.window", "5"},
            {"window.samples", "9"},
            {"nodes", "2/3"}}) {
     ASSERT_TRUE(SetOption(key, value, none, keys[1].wanted).ok()) << key;

@@ -103,8 +103,8 @@ TEST(ControlText, RefusesWhatCannotChange) {
 TEST(ControlText, ErrorsNameLineAndKey) {
   EXPECT_EQ(Error("seed = 1\npolcy = \"lirs\"\n"),
             "line 2: no such key: polcy; did you mean policy?");
-  EXPECT_EQ(Error("policy = \"reimu\"\n"),
-            "line 1: policy = reimu: must be auto, native, lirs, brand, window "
+  EXPECT_EQ(Error("policy = \"met\"\n"),
+            "line 1: policy = met: must be auto, native, lirs, brand, reimu, window "
             "or static");
   EXPECT_EQ(Error("seed = 1\n\nseed = 2\n"), "line 3: seed: is given twice");
   EXPECT_EQ(Error("epoch = 1\nepoch = \"next\"\n"),

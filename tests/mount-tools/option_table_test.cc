@@ -53,7 +53,7 @@ TEST(OptionTable, DefaultTextIsTheDefault) {
   const ViewConfig view;
   const std::set<std::string> unset = {"groups",       "state",       "memory",
                                        "brand.packed", "control.gid", "path",
-                                       "nodes"};
+                                       "nodes",        "record.as"};
   for (const Option& option : Options()) {
     const std::string value = option.get(mount, view);
     if (unset.count(std::string(option.key)) != 0) {
@@ -83,6 +83,12 @@ TEST(OptionTable, ValuesRoundTrip) {
       {"lirs.unit", "page"},
       {"lirs.page", "16MiB"},
       {"lirs.batch", "12"},
+      {"reimu.block", "2MiB"},
+      {"reimu.window", "9"},
+      {"record.as", "*.svm:lines;a/*.bin:fixed"},
+      {"record.bytes", "3073"},
+      {"record.header", "2"},
+      {"record.csv", "quoted"},
       {"window.samples", "1"},
       {"wait", "0s"},
       {"control.gid", "100"},
@@ -173,8 +179,8 @@ TEST(OptionTable, SetsTypedFields) {
 
 TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
   EXPECT_EQ(
-      Set("policy", "reimu"),
-      "policy = reimu: must be auto, native, lirs, brand, window or static");
+      Set("policy", "met"),
+      "policy = met: must be auto, native, lirs, brand, reimu, window or static");
   EXPECT_EQ(Set("seed", "-1"),
             "seed = -1: must be a whole number from 0 to "
             "18446744073709551615");

@@ -35,7 +35,8 @@ TEST(RegistryTest, MakesEveryPolicyByItsName) {
 
 TEST(RegistryTest, NamesInTheOrderOfTheHelp) {
   EXPECT_THAT(PolicyNames(),
-              ElementsAre("native", "lirs", "brand", "window", "static"));
+              ElementsAre("native", "lirs", "brand", "reimu", "window",
+                                         "static"));
 }
 
 TEST(RegistryTest, MatchesTheFactoryOfTheView) {
@@ -46,7 +47,7 @@ TEST(RegistryTest, MatchesTheFactoryOfTheView) {
 TEST(RegistryTest, AnUnknownNameListsTheKnownOnes) {
   EXPECT_THAT(Refusal("lrs", PolicyOptions()),
               AllOf(HasSubstr("\"lrs\""),
-                    HasSubstr("native, lirs, brand, window, static")));
+                    HasSubstr("native, lirs, brand, reimu, window, static")));
   EXPECT_THAT(Refusal("", PolicyOptions()), HasSubstr("\"\""));
   EXPECT_THAT(Refusal("auto", PolicyOptions()), HasSubstr("\"auto\""));
   EXPECT_EQ(PolicyHelp("auto"), "");
@@ -106,12 +107,16 @@ TEST(RegistryTest, OnlyLirsByPageWantsBlocks) {
 TEST(RegistryTest, WhoDecidesTheOrder) {
   for (absl::string_view name : PolicyNames()) {
     const auto made = *MakePolicy(name, PolicyOptions());
-    EXPECT_EQ(made->consumption(), name == "native" || name == "static"
+    EXPECT_EQ(made->consumption(), name == "native" || name == "static" ||
+                                           name == "reimu"
                                        ? Consumption::kSource
                                    : name == "brand" ? Consumption::kReactive
                                                      : Consumption::kPlanned)
         << name;
     EXPECT_EQ(made->keeps_first(), name == "static") << name;
+    EXPECT_EQ(made->shuffles_records(),
+              name == "lirs" || name == "reimu" || name == "window")
+        << name;
   }
 }
 

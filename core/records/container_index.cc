@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/container_index.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/io/file_check.h"
+#include "core/io/unique_fd.h"
+#include "core/log.h"
+#include "core/records/fixed_shape.h"
+#include "core/records/idx_header.h"
+#include "core/records/index_file.h"
+#include "core/records/lines_scanner.h"
+#include "core/records/npy_header.h"
+#include "core/records/offset_table_builder.h"
+#include "core/records/record_scanner.h"
+#include "core/records/tar_scanner.h"
+#include "core/records/tfrecord_scanner.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kHeadBytes = 16384;  // a header, or enough to know a format
+constexpr size_t kReadBytes = size_t{4} << 20;
+
+// Reads until `size` bytes came or the file ends.
+absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
+                              size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t got = pread(fd, into + done, size - done,
+                              static_cast<off_t>(offset + done));
+    if (got == 0) break;
+    if (got > 0) {
+      done += static_cast<size_t>(got);
+    } else if (errno != EINTR) {
+      return ReadFailure(errno, offset + done);
+    }
+  }
+  return done;
+}
+
+ContainerShape FixedContainer(const FixedShape& fixed, uint64_t file_bytes) {
+  ContainerShape shape;
+  shape.file_bytes = file_bytes;
+  shape.records = std::make_shared<FixedTable>(
+      fixed.head_bytes, fixed.record_bytes, fixed.count);
+  return shape;
+}
+
+absl::StatusOr<FixedShape> FixedShapeOf(const IndexRequest& request,
+                                        absl::string_view head) {
+  const uint64_t size = request.expected.size;
+  switch (request.format) {
+    case RecordFormat::kNpy:
+      return ParseNpyHeader(head, size);
+    case RecordFormat::kIdx:
+      return ParseIdxHeader(head, size);
+    default:
+      return PlainShape(size, request.options->header, request.options->bytes);
+  }
+}
+
+// Feeds the file to `scanner`.
+absl::Status Scan(int fd, const IndexRequest& request, RecordScanner& scanner,
+                  RecordSink& sink) {
+  std::vector<char> buffer(kReadBytes);
+  for (uint64_t at = 0; at < request.expected.size;) {
+    const size_t wanted =
+        std::min<uint64_t>(kReadBytes, request.expected.size - at);
+    ASSIGN_OR_RETURN(const size_t got, ReadAt(fd, at, buffer.data(), wanted));
+    if (got < wanted) return EndsEarly(at + got);
+    RETURN_IF_ERROR(
+        scanner.Feed(absl::string_view(buffer.data(), got), sink));
+    // It will be read in another order; what others have cached stays theirs
+    // only as far as the kernel can tell.
+    posix_fadvise(fd, static_cast<off_t>(at), static_cast<off_t>(got),
+                  POSIX_FADV_DONTNEED);
+    at += got;
+    if (request.progress && !request.progress(got)) {
+      return absl::CancelledError("indexing was stopped");
+    }
+  }
+  return scanner.Finish(sink);
+}
+
+// A last line without an end is taken for one that has it.
+class OpenLines : public RecordTable {
+ public:
+  explicit OpenLines(std::shared_ptr<const RecordTable> table)
+      : table_(std::move(table)) {}
+  uint64_t count() const override { return table_->count(); }
+  uint64_t begin(uint64_t record) const override {
+    return table_->begin(record) + (record == count() ? 1 : 0);
+  }
+  uint64_t FirstFrom(uint64_t offset) const override {
+    return table_->FirstFrom(offset);
+  }
+  uint64_t memory_bytes() const override { return table_->memory_bytes(); }
+
+ private:
+  const std::shared_ptr<const RecordTable> table_;
+};
+
+// Of lines: whether the last lacks the end that the others have, one byte,
+// which whichever line comes last gives up.
+absl::Status CloseLastLine(int fd, ContainerShape& shape) {
+  const uint64_t count = shape.records->count();
+  if (count == 0) return absl::OkStatus();
+  char end[2] = {};
+  ASSIGN_OR_RETURN(size_t got, ReadAt(fd, shape.file_bytes - 1, end, 1));
+  if (got == 0) return EndsEarly(shape.file_bytes - 1);
+  if (end[0] == '\n') return absl::OkStatus();
+  const uint64_t last = shape.records->begin(count - 1);
+  if (count > 1 && last >= 2) {
+    ASSIGN_OR_RETURN(got, ReadAt(fd, last - 2, end, sizeof end));
+    if (got < sizeof end) return EndsEarly(last - 2 + got);
+    if (end[0] == '\r') {
+      return absl::FailedPreconditionError(
+          "its lines end in CR LF, but for the last, which has no end");
+    }
+  }
+  shape.lacks_newline = true;
+  shape.records = std::make_shared<OpenLines>(std::move(shape.records));
+  return absl::OkStatus();
+}
+
+LinesOptions LinesOf(const IndexRequest& request) {
+  LinesOptions options;
+  options.header_lines = request.options->header;
+  options.csv = absl::EndsWithIgnoreCase(request.path, ".csv") ||
+                absl::EndsWithIgnoreCase(request.path, ".tsv");
+  options.csv_quoted =
+      options.csv && request.options->csv == RecordOptions::Csv::kQuoted;
+  return options;
+}
+
+std::unique_ptr<RecordScanner> ScannerFor(const IndexRequest& request) {
+  switch (request.format) {
+    case RecordFormat::kTar:
+      return MakeTarScanner(request.expected.size);
+    case RecordFormat::kTfrecord:
+      return MakeTfrecordScanner(request.expected.size);
+    default: {
+      return MakeLinesScanner(LinesOf(request));
+    }
+  }
+}
+
+bool LooksLike(RecordFormat format, absl::string_view head) {
+  switch (format) {
+    case RecordFormat::kTar:
+      return LooksLikeTar(head);
+    case RecordFormat::kTfrecord:
+      return LooksLikeTfrecord(head);
+    default:
+      return true;
+  }
+}
+
+// What a saved index must be of.
+IndexedFile Indexed(const IndexRequest& request) {
+  IndexedFile file;
+  file.format = std::string(RecordFormatName(request.format));
+  if (request.format == RecordFormat::kLines) {
+    const LinesOptions lines = LinesOf(request);
+    absl::StrAppend(&file.format, " header=", lines.header_lines,
+                    lines.csv_quoted ? " quoted" : lines.csv ? " csv" : "");
+  }
+  file.file_bytes = request.expected.size;
+  file.mtime_ns = request.expected.mtime_ns;
+  return file;
+}
+
+absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
+    int fd, const IndexRequest& request, absl::string_view head) {
+  const IndexedFile indexed = Indexed(request);
+  if (!request.saved.empty()) {
+    absl::StatusOr<RecordIndex> saved =
+        LoadRecordIndex(request.saved, indexed);
+    if (saved.ok()) return saved->table;
+    if (ErrnoOf(saved.status()) != ENOENT) {
+      Log(LogLevel::kInfo, absl::StrCat("saved index of ", request.path, ": ",
+                                        saved.status().message()));
+    }
+  }
+  if (!LooksLike(request.format, head)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("its first bytes are not those of a ",
+                     RecordFormatName(request.format), " file"));
+  }
+  OffsetTableBuilder table;
+  const std::unique_ptr<RecordScanner> scanner = ScannerFor(request);
+  RETURN_IF_ERROR(Scan(fd, request, *scanner, table));
+  // What was rewritten meanwhile shows it.
+  RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
+  std::shared_ptr<const OffsetTable> found = table.Finish();
+  if (!request.saved.empty()) {
+    const absl::Status saved =
+        SaveRecordIndex(request.saved, RecordIndex{indexed, found});
+    if (!saved.ok()) {
+      Log(LogLevel::kWarning, absl::StrCat("index not saved: ",
+                                           saved.message()));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
+                                              const IndexRequest& request) {
+  absl::StatusOr<UniqueFd> opened = source.Open(request.path, O_RDONLY);
+  if (!opened.ok()) {
+    return OpenFailure(ErrnoOf(opened.status()).value_or(EIO));
+  }
+  const int fd = opened->get();
+  RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
+  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+  std::vector<char> buffer(kHeadBytes);
+  ASSIGN_OR_RETURN(const size_t got,
+                   ReadAt(fd, 0, buffer.data(), buffer.size()));
+  const absl::string_view head(buffer.data(), got);
+  switch (request.format) {
+    case RecordFormat::kFixed:
+    case RecordFormat::kNpy:
+    case RecordFormat::kIdx: {
+      ASSIGN_OR_RETURN(const FixedShape fixed, FixedShapeOf(request, head));
+      return FixedContainer(fixed, request.expected.size);
+    }
+    default:
+      break;
+  }
+  ContainerShape shape;
+  shape.file_bytes = request.expected.size;
+  ASSIGN_OR_RETURN(shape.records, FindRecords(fd, request, head));
+  if (request.format == RecordFormat::kLines) {
+    RETURN_IF_ERROR(CloseLastLine(fd, shape));
+  }
+  return shape;
+}
+
+}  // namespace shufflefs

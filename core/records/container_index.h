@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the records of one container file.
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINER_INDEX_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTAINER_INDEX_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/catalogue.h"
+#include "core/io/source_dir.h"
+#include "core/records/record_rules.h"
+#include "core/records/shuffled_file.h"
+
+namespace shufflefs {
+
+struct IndexRequest {
+  std::string path;        // below the source
+  FileAttributes expected;
+  RecordFormat format = RecordFormat::kFixed;
+  const RecordOptions* options = nullptr;  // outlives the call
+  // The file that keeps the index of a format whose records are found by a
+  // pass; a saved one that does not fit is replaced. "" = none.
+  std::string saved;
+  // Told of bytes that were read, now and then; false stops the work. May be
+  // empty.
+  std::function<bool(uint64_t bytes)> progress;
+};
+
+// Reads the header of formats of fixed size, and others from end to end.
+// Blocks for the source. Errors, which do not name the file: FailedPrecondition
+// or DataLoss: it is no such container, or not to be shuffled, and why; as
+// CheckUnchanged, and what open and read give; Cancelled.
+absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
+                                              const IndexRequest& request);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINER_INDEX_H_

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/part_reads.h"
+
+#include <algorithm>
+
+#include "absl/types/span.h"
+#include "core/io/file_reader.h"
+
+namespace shufflefs {
+namespace {
+
+uint64_t RoundDown(uint64_t bytes) {
+  return bytes / kReadAlignment * kReadAlignment;
+}
+
+// Cuts the copies [first, last), from `begin` to `end` of the file, into reads.
+void Cut(const PartPlan& plan, PartRead stretch, uint64_t most,
+         std::vector<PartRead>& reads) {
+  const uint64_t end = stretch.offset + stretch.length;
+  uint32_t at = stretch.first;
+  for (uint64_t begin = RoundDown(stretch.offset); begin < end;
+       begin += most) {
+    PartRead read{begin, std::min(most, end - begin), at, at};
+    while (read.last < stretch.last &&
+           plan.copies[read.last].from < begin + read.length) {
+      ++read.last;
+    }
+    reads.push_back(read);
+    // The last may go on in the next read.
+    at = read.last;
+    while (at > read.first && plan.copies[at - 1].from +
+                                      plan.copies[at - 1].bytes >
+                                  begin + read.length) {
+      --at;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<PartRead> PlanPartReads(const PartPlan& plan,
+                                    const PartReadLimits& limits) {
+  std::vector<PartRead> reads;
+  const std::vector<PartCopy>& copies = plan.copies;
+  for (size_t i = 0; i < copies.size();) {
+    const size_t first = i;
+    uint64_t end = copies[i].from + copies[i].bytes;
+    for (++i; i < copies.size() && copies[i].from < end + limits.gap_bytes;
+         ++i) {
+      end = std::max(end, copies[i].from + copies[i].bytes);
+    }
+    Cut(plan,
+        {copies[first].from, end - copies[first].from,
+         static_cast<uint32_t>(first), static_cast<uint32_t>(i)},
+        limits.read_bytes, reads);
+  }
+  return reads;
+}
+
+void LayOut(const PartPlan& plan, const PartRead& read, const Scatter& bytes,
+            const Scatter& part) {
+  const uint64_t end = read.offset + read.length;
+  for (uint32_t i = read.first; i < read.last; ++i) {
+    const PartCopy& copy = plan.copies[i];
+    const uint64_t first = std::max(copy.from, read.offset);
+    const uint64_t last = std::min(copy.from + copy.bytes, end);
+    if (first >= last) continue;
+    Copy(bytes, first - read.offset, part, copy.to + (first - copy.from),
+         last - first);
+  }
+}
+
+void LayOutNewlines(const PartPlan& plan, const Scatter& part) {
+  for (const uint64_t at : plan.newlines) {
+    part.Visit(at, 1, [](absl::Span<char> byte) { byte[0] = '\n'; });
+  }
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/pass_watch.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace shufflefs {
+
+void SeenBytes::Add(uint64_t begin, uint64_t end) {
+  if (begin >= end) return;
+  auto next = ranges_.upper_bound(begin);
+  if (next != ranges_.begin()) {
+    const auto before = std::prev(next);
+    if (before->second >= begin) {
+      begin = before->first;
+      end = std::max(end, before->second);
+      ranges_.erase(before);
+    }
+  }
+  while (next != ranges_.end() && next->first <= end) {
+    end = std::max(end, next->second);
+    next = ranges_.erase(next);
+  }
+  ranges_[begin] = end;
+}
+
+PassWatch::OpenIs PassWatch::Open(EntryId file, uint32_t reader,
+                                  uint64_t files) {
+  File& state = state_[file];
+  if (IsComplete(files) && state.was_opened) {
+    if (state.open == 0) return OpenIs::kTheNextPass;
+    if (reader != 0 && state.unclear.erase(reader) == 0) {
+      state.unclear.insert(reader);
+      return OpenIs::kUnclear;
+    }
+  }
+  ++state.open;
+  state.was_opened = true;
+  return OpenIs::kOfThisPass;
+}
+
+bool PassWatch::BeginsByLookup(EntryId file, uint64_t files) {
+  const auto found = state_.find(file);
+  return found != state_.end() && IsComplete(files) &&
+         !found->second.unclear.empty() && found->second.open == 0;
+}
+
+void PassWatch::Close(EntryId file) {
+  File& state = state_[file];
+  if (state.open > 0) --state.open;
+}
+
+void PassWatch::Delivered(EntryId file, uint64_t begin, uint64_t end,
+                          uint64_t size) {
+  File& state = state_[file];
+  if (state.complete) return;
+  state.seen.Add(begin, end);
+  state.complete = state.seen.HasAll(size);
+  complete_ += state.complete ? 1 : 0;
+}
+
+}  // namespace shufflefs

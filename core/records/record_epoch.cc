@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/record_epoch.h"
+
+#include <utility>
+#include <vector>
+
+#include "core/records/record_order.h"
+
+namespace shufflefs {
+
+void RecordEpoch::Rest() {
+  absl::flat_hash_map<EntryId, std::shared_ptr<const RecordFile>> files;
+  {
+    MutexLock lock(mu_);
+    files.swap(files_);
+  }
+  std::vector<std::shared_ptr<const RecordFile>> forgotten;
+  for (auto& [entry, file] : files) forgotten.push_back(std::move(file));
+  parts_.pool->Forget(forgotten);
+}
+
+std::shared_ptr<const RecordFile> RecordEpoch::FileOf(EntryId file) {
+  MutexLock lock(mu_);
+  std::shared_ptr<const RecordFile>& known = files_[file];
+  if (known != nullptr) return known;
+  ContainerShape shape = *parts_.containers->Shape(file);
+  std::unique_ptr<const RecordOrder> order;
+  if (shape.records != nullptr && shape.records->count() > 0) {
+    RecordOrderOptions options;
+    options.key = parts_.containers->key(file);
+    options.seed = parts_.seed;
+    options.epoch = parts_.epoch;
+    options.whole_bytes = parts_.pool->whole_bytes();
+    order = MakeRecordOrder(*parts_.policy, *shape.records, options);
+  }
+  auto made = std::make_shared<RecordFile>();
+  made->id = parts_.pool->NewId();
+  made->file = file;
+  made->content =
+      std::make_shared<ShuffledFile>(std::move(shape), std::move(order));
+  known = std::move(made);
+  return known;
+}
+
+bool RecordEpoch::Holds(EntryId file) const {
+  std::shared_ptr<const RecordFile> known;
+  {
+    MutexLock lock(mu_);
+    const auto found = files_.find(file);
+    if (found == files_.end()) return false;
+    known = found->second;
+  }
+  return known->content->is_quick();
+}
+
+PassWatch::OpenIs RecordEpoch::Open(EntryId file, uint32_t reader) {
+  const uint64_t files = parts_.containers->count();
+  MutexLock lock(mu_);
+  return watch_.Open(file, reader, files);
+}
+
+bool RecordEpoch::BeginsByLookup(EntryId file) {
+  const uint64_t files = parts_.containers->count();
+  MutexLock lock(mu_);
+  return watch_.BeginsByLookup(file, files);
+}
+
+void RecordEpoch::Close(EntryId file) {
+  MutexLock lock(mu_);
+  watch_.Close(file);
+}
+
+uint64_t RecordEpoch::complete() const {
+  MutexLock lock(mu_);
+  return watch_.complete();
+}
+
+void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
+  // What turned out to be no container need not be read.
+  if (parts_.containers->Shape(file)->records == nullptr) return;
+  MutexLock lock(mu_);
+  watch_.Delivered(file, begin, end, parts_.containers->bytes(file));
+}
+
+SampleMemory::ReadDone RecordEpoch::Noting(EntryId file, uint64_t offset,
+                                           ReadDone done) {
+  return [self = shared_from_this(), file, offset, done = std::move(done)](
+             absl::StatusOr<absl::Span<const iovec>> bytes) {
+    if (bytes.ok()) {
+      uint64_t end = offset;
+      for (const iovec& piece : *bytes) end += piece.iov_len;
+      self->NoteDelivered(file, offset, end);
+    }
+    done(std::move(bytes));
+  };
+}
+
+void RecordEpoch::Read(EntryId file, uint64_t offset, uint64_t length,
+                       ReadDone done) {
+  done = Noting(file, offset, std::move(done));
+  if (parts_.containers->Shape(file)) {
+    parts_.pool->Read(FileOf(file), offset, length, std::move(done));
+    return;
+  }
+  parts_.containers->WhenReady(
+      file, [self = shared_from_this(), file, offset, length,
+             done = std::move(done)](const absl::Status& indexed) mutable {
+        if (!indexed.ok()) return done(indexed);
+        self->parts_.pool->Read(self->FileOf(file), offset, length,
+                                std::move(done));
+      });
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The containers of a view as one epoch shows them: answers reads of them.
+// What it answers is a pure function of the source, the policy, the seed and
+// the epoch, for as long as anybody holds it.
+#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_EPOCH_H_
+#define SHUFFLEFS_CORE_RECORDS_RECORD_EPOCH_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "core/mutex.h"
+#include "core/policy.h"
+#include "core/records/container_set.h"
+#include "core/records/pass_watch.h"
+#include "core/records/record_pool.h"
+#include "core/supply/sample_memory.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Thread-safe. Nothing waits for a device. A reader of a file that is not
+// indexed yet is answered when it is.
+class RecordEpoch : public SampleMemory,
+                    public std::enable_shared_from_this<RecordEpoch> {
+ public:
+  struct Parts {
+    std::shared_ptr<ContainerSet> containers;
+    std::shared_ptr<RecordPool> pool;
+    std::shared_ptr<const Policy> policy;  // shuffles_records()
+    Seed seed;
+    Epoch epoch;
+    bool live = false;  // names of the view lead here, while it lasts
+  };
+  explicit RecordEpoch(Parts parts) : parts_(std::move(parts)) {}
+
+  bool Has(EntryId file) const { return parts_.containers->Has(file); }
+  Epoch epoch() const { return parts_.epoch; }
+  Seed seed() const { return parts_.seed; }
+  const Policy& policy() const { return *parts_.policy; }
+  bool live() const { return parts_.live; }
+  // As PassWatch: OPEN of a container by a thread, and LOOKUP of one.
+  PassWatch::OpenIs Open(EntryId file, uint32_t reader);
+  bool BeginsByLookup(EntryId file);
+  // Containers that were delivered as a whole.
+  uint64_t complete() const;
+  // The tables of its orders go; who reads on makes them anew.
+  void Rest();
+
+  bool Answers(EntryId file) override { return Has(file); }
+  // False while a read may take seconds to find its place.
+  bool Holds(EntryId file) const override;
+  bool comes_again() const override { return false; }
+  void Read(EntryId file, uint64_t offset, uint64_t length,
+            ReadDone done) override;
+  void Close(EntryId file) override;
+  SupplyStatus status() const override { return parts_.pool->status(); }
+
+ private:
+  // `done` that takes note of what is delivered from `offset` on.
+  void NoteDelivered(EntryId file, uint64_t begin, uint64_t end);
+  ReadDone Noting(EntryId file, uint64_t offset, ReadDone done);
+  // The file as this epoch shows it. REQUIRES: its shape is known.
+  std::shared_ptr<const RecordFile> FileOf(EntryId file);
+
+  const Parts parts_;  // constant after construction
+
+  mutable Mutex mu_;
+  PassWatch watch_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<EntryId, std::shared_ptr<const RecordFile>> files_
+      ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_EPOCH_H_

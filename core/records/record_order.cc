@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/record_order.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/permutation.h"
+
+namespace shufflefs {
+namespace {
+
+// A part is about so long where the policy does not say: enough for a device
+// to be read at its speed, so little that a reader does not wait long for it.
+constexpr uint64_t kPartBytes = uint64_t{1} << 20;
+
+// Of a sum: a step takes some 100 to 400 ns.
+constexpr uint64_t kQuickSteps = uint64_t{1} << 15;
+
+uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+uint64_t BytesOfAll(const RecordTable& table) {
+  return table.begin(table.count()) - table.begin(0);
+}
+
+// Of a record in the plan of a part (core/records/shuffled_file.h).
+constexpr uint64_t kPlanBytes = 24;
+
+// Bytes of a part where the policy does not say.
+uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes) {
+  const uint64_t all = BytesOfAll(table);
+  // Of records of a few bytes the plan would be larger than they are.
+  const bool whole =
+      all <= whole_bytes && table.count() <= whole_bytes / kPlanBytes;
+  return whole ? std::max(all, kPartBytes) : kPartBytes;
+}
+
+// Any order of all records, cut into equal numbers of them.
+class FreeOrder : public RecordOrder {
+ public:
+  FreeOrder(const RecordTable& table, std::unique_ptr<const Order> order,
+            uint64_t part_bytes)
+      : table_(table), order_(std::move(order)) {
+    const uint64_t parts =
+        std::max<uint64_t>(DivideUp(BytesOfAll(table), part_bytes), 1);
+    per_part_ = std::max<uint64_t>(DivideUp(table.count(), parts), 1);
+  }
+
+  uint64_t part_count() const override {
+    return DivideUp(table_.count(), per_part_);
+  }
+  std::vector<uint64_t> Records(uint64_t part) const override {
+    const uint64_t last = std::min((part + 1) * per_part_, table_.count());
+    std::vector<uint64_t> records;
+    records.reserve(per_part_);
+    for (uint64_t at = part * per_part_; at < last; ++at) {
+      records.push_back(order_->SampleAt(at));
+    }
+    return records;
+  }
+
+ protected:
+  uint64_t BytesOf(uint64_t part) const override {
+    uint64_t bytes = 0;
+    for (const uint64_t record : Records(part)) bytes += table_.bytes(record);
+    return bytes;
+  }
+  uint64_t steps() const override { return table_.count(); }
+
+ private:
+  // Constant after construction.
+  const RecordTable& table_;
+  const std::unique_ptr<const Order> order_;
+  uint64_t per_part_ = 1;  // records
+};
+
+// Blocks in a random order; the records of a window of them are mixed. Block b
+// holds the records that begin in the b-th block_bytes bytes behind the
+// container's head. With B blocks, P = Permutation(B, kBlockOrder), window w
+// is the blocks P(w*W), …, laid end to end; if they hold m records, the t-th
+// that comes is the Q(t)-th of these, Q = Permutation(m, SubKey(kInsideBlock,
+// w)). REIMU's block shuffle with a shuffle of rows in memory; for W = 1 and
+// pages of the device, LIRS' page-aware shuffling.
+class BlockOrder : public RecordOrder {
+ public:
+  BlockOrder(const RecordTable& table, RecordBlocks blocks,
+             const RecordOrderOptions& options)
+      : table_(table),
+        blocks_(blocks),
+        first_byte_(table.begin(0)),
+        order_(DivideUp(BytesOfAll(table), blocks.bytes),
+               DeriveKey(options.seed, options.epoch, options.key,
+                         Purpose::kBlockOrder)),
+        inside_(DeriveKey(options.seed, options.epoch, options.key,
+                          Purpose::kInsideBlock)),
+        per_part_(WindowsPerPart(PartBytes(table, options.whole_bytes))) {}
+
+  uint64_t part_count() const override {
+    return DivideUp(order_.size(), per_part_ * blocks_.window);
+  }
+
+  std::vector<uint64_t> Records(uint64_t part) const override {
+    std::vector<uint64_t> records;
+    const uint64_t windows = DivideUp(order_.size(), blocks_.window);
+    const uint64_t last = std::min((part + 1) * per_part_, windows);
+    for (uint64_t w = part * per_part_; w < last; ++w) {
+      AppendWindow(w, &records);
+    }
+    return records;
+  }
+
+ protected:
+  uint64_t BytesOf(uint64_t part) const override {
+    const uint64_t per_part = per_part_ * blocks_.window;
+    const uint64_t last = std::min((part + 1) * per_part, order_.size());
+    uint64_t bytes = 0;
+    for (uint64_t slot = part * per_part; slot < last; ++slot) {
+      const Run run = RunOf(order_(slot));
+      bytes += table_.begin(run.last) - table_.begin(run.first);
+    }
+    return bytes;
+  }
+  uint64_t steps() const override { return order_.size(); }
+
+ private:
+  struct Run {  // records [first, last)
+    uint64_t first = 0;
+    uint64_t last = 0;
+  };
+
+  uint64_t WindowsPerPart(uint64_t part_bytes) const {
+    const uint64_t blocks = DivideUp(part_bytes, blocks_.bytes);
+    return std::max<uint64_t>(DivideUp(blocks, blocks_.window), 1);
+  }
+
+  Run RunOf(uint64_t block) const {
+    const uint64_t at = first_byte_ + block * blocks_.bytes;
+    return {table_.FirstFrom(at), table_.FirstFrom(at + blocks_.bytes)};
+  }
+
+  void AppendWindow(uint64_t window, std::vector<uint64_t>* records) const {
+    const uint64_t last =
+        std::min((window + 1) * blocks_.window, order_.size());
+    std::vector<uint64_t> inside;
+    for (uint64_t slot = window * blocks_.window; slot < last; ++slot) {
+      const Run run = RunOf(order_(slot));
+      for (uint64_t r = run.first; r < run.last; ++r) inside.push_back(r);
+    }
+    const Permutation mix(inside.size(), SubKey(inside_, window));
+    for (uint64_t t = 0; t < inside.size(); ++t) {
+      records->push_back(inside[mix(t)]);
+    }
+  }
+
+  // Constant after construction.
+  const RecordTable& table_;
+  const RecordBlocks blocks_;
+  const uint64_t first_byte_;
+  const Permutation order_;
+  const RandomKey inside_;
+  const uint64_t per_part_;  // windows
+};
+
+}  // namespace
+
+void RecordOrder::SumOne(uint64_t part) const {
+  // Without the lock: who sums up to a part far ahead keeps nobody waiting who
+  // needs less.
+  const uint64_t bytes = BytesOf(part);
+  MutexLock lock(mu_);
+  if (begins_.size() == part + 1) begins_.push_back(begins_.back() + bytes);
+}
+
+uint64_t RecordOrder::part_begin(uint64_t part) const {
+  for (;;) {
+    uint64_t next = 0;
+    {
+      MutexLock lock(mu_);
+      if (part < begins_.size()) return begins_[part];
+      next = begins_.size() - 1;
+    }
+    SumOne(next);
+  }
+}
+
+uint64_t RecordOrder::PartAt(uint64_t offset) const {
+  for (;;) {
+    uint64_t next = 0;
+    {
+      MutexLock lock(mu_);
+      next = begins_.size() - 1;
+      if (begins_.back() > offset || next >= part_count()) {
+        const auto behind =
+            std::upper_bound(begins_.begin(), begins_.end(), offset);
+        return static_cast<uint64_t>(behind - begins_.begin()) - 1;
+      }
+    }
+    SumOne(next);
+  }
+}
+
+bool RecordOrder::is_quick() const {
+  const uint64_t steps_of_a_part = DivideUp(steps(), part_count());
+  MutexLock lock(mu_);
+  return (part_count() + 1 - begins_.size()) <= kQuickSteps / steps_of_a_part;
+}
+
+uint64_t RecordOrder::memory_bytes() const {
+  MutexLock lock(mu_);
+  return sizeof *this + begins_.capacity() * sizeof(uint64_t);
+}
+
+std::unique_ptr<const RecordOrder> MakeRecordOrder(
+    const Policy& policy, const RecordTable& table,
+    const RecordOrderOptions& options) {
+  if (!policy.shuffles_records()) return nullptr;
+  const RecordBlocks blocks = policy.record_blocks();
+  if (blocks.bytes != 0) {
+    return std::make_unique<BlockOrder>(table, blocks, options);
+  }
+  return std::make_unique<FreeOrder>(
+      table,
+      policy.MakeOrder(Stratum{options.key, table.count(), nullptr},
+                       options.seed, options.epoch),
+      PartBytes(table, options.whole_bytes));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which order the records of one container come in an epoch, part by part.
+// A part is a stretch of the shuffled stretch of records that is fetched
+// together and held in memory as a whole: a window of blocks, or some records
+// of a full shuffle.
+//
+// An order costs next to nothing until it is asked where a part begins: then
+// the bytes of all parts before it are summed up, once. Who reads from the
+// start to the end pays for that bit by bit.
+#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_ORDER_H_
+#define SHUFFLEFS_CORE_RECORDS_RECORD_ORDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "core/mutex.h"
+#include "core/policy.h"
+#include "core/random.h"
+#include "core/records/record_table.h"
+
+namespace shufflefs {
+
+// Thread-safe. No call waits for a device; who asks for a part far ahead waits
+// for the sum, but not who asks for one that is known meanwhile.
+class RecordOrder {
+ public:
+  virtual ~RecordOrder() = default;
+
+  virtual uint64_t part_count() const = 0;
+  // The records of a part, in the order in which they come. REQUIRES: part <
+  // part_count().
+  virtual std::vector<uint64_t> Records(uint64_t part) const = 0;
+
+  // Bytes of all parts before `part`. REQUIRES: part <= part_count().
+  uint64_t part_begin(uint64_t part) const;
+  // The part that holds byte `offset` of the records as they come. REQUIRES:
+  // it is less than part_begin(part_count()).
+  uint64_t PartAt(uint64_t offset) const;
+  // Whether what is still to be summed up takes some milliseconds at most.
+  bool is_quick() const;
+  uint64_t memory_bytes() const;
+
+ protected:
+  // Bytes of one part.
+  virtual uint64_t BytesOf(uint64_t part) const = 0;
+  // How many records or blocks are looked at to sum up all parts.
+  virtual uint64_t steps() const = 0;
+
+ private:
+  // Takes note where the part behind `part` begins, if that comes next.
+  void SumOne(uint64_t part) const ABSL_LOCKS_EXCLUDED(mu_);
+
+  mutable Mutex mu_;
+  // begins_[p]: where part p begins, as far as that was asked for.
+  mutable std::vector<uint64_t> begins_ ABSL_GUARDED_BY(mu_) = {0};
+};
+
+struct RecordOrderOptions {
+  // The container's stable name. Containers of equal keys and counts are
+  // permuted alike by policies without blocks.
+  uint64_t key = 0;
+  Seed seed;
+  Epoch epoch;
+  // A container of no more bytes is one part: it is read from end to end. The
+  // order does not depend on it.
+  uint64_t whole_bytes = 0;
+};
+
+// What `policy` makes of the records of a container in an epoch. Null where the
+// policy leaves records where they are (Policy::shuffles_records). The policy
+// and the table outlive the order.
+std::unique_ptr<const RecordOrder> MakeRecordOrder(
+    const Policy& policy, const RecordTable& table,
+    const RecordOrderOptions& options);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_ORDER_H_

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/record_pool.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "core/supply/lone_reads.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
+constexpr uint64_t kSpareBytes = uint64_t{4} << 20;
+// A part is at most this part of the memory: several readers, and what is
+// fetched ahead of them, are to fit.
+constexpr uint64_t kPartsOfMemory = 4;
+// Fetched ahead of a reader: what any device needs to be kept busy.
+constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
+// Parts without a byte among them.
+constexpr uint64_t kAheadParts = 4096;
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
+  if (parts.memory_bytes < kLeastMemory) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "memory: ", parts.memory_bytes, " bytes; to shuffle records at least ",
+        kLeastMemory, " are needed"));
+  }
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Arena> pool,
+      Arena::Make(parts.memory_bytes - kStagingBytes - kSpareBytes));
+  ASSIGN_OR_RETURN(std::unique_ptr<Arena> staging, Arena::Make(kStagingBytes));
+  ASSIGN_OR_RETURN(std::unique_ptr<Arena> spare, Arena::Make(kSpareBytes));
+  return std::shared_ptr<RecordPool>(new RecordPool(
+      std::move(parts), std::move(pool), std::move(staging), std::move(spare)));
+}
+
+RecordPool::RecordPool(Parts parts, std::unique_ptr<Arena> pool,
+                       std::unique_ptr<Arena> staging,
+                       std::unique_ptr<Arena> spare)
+    : how_(std::move(parts.how)),
+      memory_bytes_(parts.memory_bytes),
+      stall_(parts.stall),
+      source_(std::move(parts.source)),
+      pool_(std::move(pool)),
+      staging_(std::move(staging)),
+      spare_(std::move(spare)) {}
+
+uint64_t RecordPool::largest_part() const {
+  return pool_->capacity() / kPartsOfMemory;
+}
+
+uint64_t RecordPool::whole_bytes() const {
+  return std::min(largest_part(), kAheadBytes);
+}
+
+uint64_t RecordPool::NewId() {
+  MutexLock lock(mu_);
+  return ++last_id_;
+}
+
+SupplyStatus RecordPool::status() const {
+  SupplyStatus status;
+  status.memory_limit = memory_bytes_;
+  status.pool_bytes = pool_->used() + staging_->used() + spare_->used();
+  status.source_bytes = source_->bytes_read();
+  status.source_reads = source_->reads();
+  status.how = absl::StrCat(how_, "; ", source_->how());
+  MutexLock lock(mu_);
+  status.hits = hits_;
+  status.misses = misses_;
+  status.bypass = bypass_;
+  return status;
+}
+
+void RecordPool::Forget(
+    absl::Span<const std::shared_ptr<const RecordFile>> files) {
+  absl::flat_hash_set<uint64_t> ids;
+  for (const std::shared_ptr<const RecordFile>& file : files) {
+    ids.insert(file->id);
+  }
+  MutexLock lock(mu_);
+  for (const uint64_t id : ids) readers_.erase(id);
+  // What is on its way goes when it is here and its readers have it.
+  absl::erase_if(held_, [&ids](const auto& entry) {
+    return ids.contains(entry.first.first);
+  });
+  std::erase_if(ages_,
+                [&ids](const Age& age) { return ids.contains(age.key.first); });
+  std::erase_if(kept_, [&ids](const KeptPlan& kept) {
+    return ids.contains(kept.key.first);
+  });
+}
+
+RecordPool::Age RecordPool::AgeOf(const Held& held) {
+  return {held.ahead, held.since, {held.file->id, held.part}};
+}
+
+bool RecordPool::IsFound(const Held& held) const {
+  const auto found = held_.find({held.file->id, held.part});
+  return found != held_.end() && found->second.get() == &held;
+}
+
+void RecordPool::Drop(const Held& held) {
+  if (!IsFound(held)) return;
+  const PartKey key(held.file->id, held.part);
+  ages_.erase(AgeOf(held));
+  held_.erase(key);
+}
+
+bool RecordPool::DropOne(bool urgent) {
+  if (ages_.empty()) return false;
+  const uint64_t memory = pool_->capacity();
+  const auto ahead = ages_.lower_bound(Age{true, 0, {}});
+  auto goes = ages_.begin();
+  if (goes != ahead && goes->since + memory / 2 <= clock_) {
+    // Its reader has gone.
+  } else if (ahead != ages_.end() && ahead->since + 4 * memory <= clock_) {
+    goes = ahead;  // nobody came to it
+  } else if (!urgent) {
+    return false;  // it would be fetched again
+  } else if (ahead != ages_.end()) {
+    goes = std::prev(ages_.end());
+  }
+  held_.erase(goes->key);
+  ages_.erase(goes);
+  return true;
+}
+
+std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes, bool urgent) {
+  if (bytes > largest_part()) return nullptr;
+  for (;;) {
+    std::unique_ptr<MemoryBlock> memory = pool_->Allocate(bytes);
+    if (memory != nullptr || !DropOne(urgent)) return memory;
+  }
+}
+
+std::shared_ptr<RecordPool::Held> RecordPool::Begin(
+    const std::shared_ptr<const RecordFile>& file, const Wanted& wanted,
+    bool urgent) {
+  std::unique_ptr<MemoryBlock> memory = Allocate(wanted.bytes, urgent);
+  if (memory == nullptr) return nullptr;
+  auto held = std::make_shared<Held>();
+  held->file = file;
+  held->part = wanted.part;
+  held->source = file->file;
+  held->bytes_at = Scatter(memory->pieces());
+  held->memory = std::move(memory);
+  held->bytes = wanted.bytes;
+  held->reads_left = 1;  // the planning
+  held->ahead = !urgent;
+  held->since = clock_ += wanted.bytes;
+  held_[{file->id, wanted.part}] = held;
+  return held;
+}
+
+void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
+                         uint64_t part) {
+  const ShuffledFile& content = *file->content;
+  // Plans take memory, too, until what they say is here.
+  const uint64_t most = std::min(kAheadBytes, pool_->capacity() / 2) /
+                        (1 + sizeof(PartCopy) / content.mean_copy_bytes());
+  const uint64_t from = content.part_begin(part + 1);
+  const uint64_t last = std::min(content.part_count(), part + 1 + kAheadParts);
+  // Without the lock: that may have to be summed up.
+  std::vector<Wanted> wanted;
+  uint64_t begin = from;
+  for (uint64_t next = part + 1; next < last; ++next) {
+    if (!wanted.empty() && begin - from >= most) break;  // at least the next
+    const uint64_t end = content.part_begin(next + 1);
+    if (end > begin) wanted.push_back({next, begin, end - begin});
+    begin = end;
+  }
+  std::vector<std::shared_ptr<Held>> begun;
+  {
+    MutexLock lock(mu_);
+    for (const Wanted& each : wanted) {
+      if (held_.contains({file->id, each.part})) continue;
+      std::shared_ptr<Held> held = Begin(file, each, /*urgent=*/false);
+      if (held == nullptr) break;
+      begun.push_back(std::move(held));
+    }
+  }
+  Plan(begun, /*urgent=*/false);
+}
+
+std::vector<RecordPool::Wanted> RecordPool::PartsOf(const Request& request) {
+  const ShuffledFile& content = *request.file->content;
+  const uint64_t end = request.offset + request.length;
+  std::vector<Wanted> wanted;
+  uint64_t part = content.PartAt(request.offset);
+  uint64_t begin = content.part_begin(part);
+  for (; begin < end; ++part) {
+    const uint64_t next = content.part_begin(part + 1);
+    if (next > begin) wanted.push_back({part, begin, next - begin});
+    begin = next;
+  }
+  return wanted;
+}
+
+bool RecordPool::Take(const std::shared_ptr<Request>& request,
+                      const std::vector<Wanted>& wanted,
+                      std::vector<std::shared_ptr<Held>>& begun) {
+  bool all = true;
+  for (const Wanted& each : wanted) {
+    std::shared_ptr<Held> held;
+    const auto found = held_.find({request->file->id, each.part});
+    if (found != held_.end()) {
+      held = found->second;
+    } else if ((held = Begin(request->file, each, /*urgent=*/true)) !=
+               nullptr) {
+      begun.push_back(held);
+    } else {
+      all = false;
+      continue;
+    }
+    if (held->here) ages_.erase(AgeOf(*held));
+    held->ahead = false;
+    held->since = clock_;
+    if (held->here) ages_.insert(AgeOf(*held));
+    request->pieces.push_back({each.begin, std::move(held)});
+  }
+  if (!all) {
+    request->pieces.clear();
+    return false;
+  }
+  for (const Piece& piece : request->pieces) {
+    if (piece.held->here) continue;
+    ++request->missing;
+    piece.held->waiters.push_back(request);
+  }
+  return true;
+}
+
+void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
+                      uint64_t offset, uint64_t length,
+                      SampleMemory::ReadDone done) {
+  const ShuffledFile& content = *file->content;
+  if (offset >= content.bytes() || length == 0) {
+    done(absl::Span<const iovec>());
+    return;
+  }
+  auto request = std::make_shared<Request>();
+  request->file = file;
+  request->offset = offset;
+  request->length =
+      std::min({length, content.bytes() - offset, LoneReads::kLongestRead});
+  request->done = std::move(done);
+  const std::vector<Wanted> wanted = PartsOf(*request);
+  const ReadSpan span{offset, offset + request->length, wanted.front().begin,
+                      wanted.back().begin,
+                      wanted.back().begin + wanted.back().bytes};
+  std::vector<std::shared_ptr<Held>> begun;
+  bool reads_on = false;
+  bool alone = false;
+  bool waits = false;  // afterwards the request may be somebody else's
+  {
+    MutexLock lock(mu_);
+    reads_on = readers_[file->id].ReadsOn(span);
+    alone = !Take(request, wanted, begun);
+    ++(alone ? bypass_ : begun.empty() ? hits_ : misses_);
+    waits = request->waited = alone || request->missing > 0;
+    // Before anybody can answer it.
+    if (waits && stall_ != nullptr) stall_->Enter();
+  }
+  if (alone) {
+    ReadAlone(request);
+  } else if (!waits) {
+    Answer(request);
+    if (stall_ != nullptr) stall_->Served();
+  }
+  Plan(begun, /*urgent=*/true);
+  if (reads_on) GoAhead(file, wanted.back().part);
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of shuffled container files: holds parts of them, fetched as
+// readers come to them and ahead of those who read on, and answers reads from
+// these. What is too large for the memory, or finds none, is read by itself.
+#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_POOL_H_
+#define SHUFFLEFS_CORE_RECORDS_RECORD_POOL_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/metrics.h"
+#include "core/mutex.h"
+#include "core/pack/scatter.h"
+#include "core/records/part_reads.h"
+#include "core/records/record_readers.h"
+#include "core/records/shuffled_file.h"
+#include "core/supply/arena.h"
+#include "core/supply/sample_memory.h"
+#include "core/supply/sample_source.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// A container as one epoch shows it.
+struct RecordFile {
+  uint64_t id = 0;  // of no other RecordFile of the pool
+  EntryId file;
+  std::shared_ptr<const ShuffledFile> content;
+};
+
+// Thread-safe. Nothing waits for a device. May go while reads are under way,
+// on any thread.
+class RecordPool : public std::enable_shared_from_this<RecordPool> {
+ public:
+  // For what is under way, what is read by itself, and some parts.
+  static constexpr uint64_t kLeastMemory = 16 << 20;
+
+  struct Parts {
+    std::unique_ptr<SampleSource> source;
+    uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
+    std::string how;              // of the device, for `status`
+    StallClock* stall = nullptr;  // outlives the pool; may be null
+  };
+  static absl::StatusOr<std::shared_ptr<RecordPool>> Make(Parts parts);
+
+  // A part of more bytes is not held: its records are read one by one.
+  uint64_t largest_part() const;
+  // A file of no more bytes is best read as a whole.
+  uint64_t whole_bytes() const;
+  // A new RecordFile::id.
+  uint64_t NewId();
+  // As SampleMemory::Read.
+  void Read(const std::shared_ptr<const RecordFile>& file, uint64_t offset,
+            uint64_t length, SampleMemory::ReadDone done);
+  // Nobody reads the files any more, as far as is known.
+  void Forget(absl::Span<const std::shared_ptr<const RecordFile>> files);
+  SupplyStatus status() const;
+
+ private:
+  using PartKey = std::pair<uint64_t, uint64_t>;  // RecordFile::id, part
+  struct Request;
+  // A part in memory or on its way; or, without a place in held_, the bytes of
+  // one read.
+  struct Held {
+    std::shared_ptr<const RecordFile> file;  // null: the bytes of one read
+    uint64_t part = 0;
+    EntryId source;
+    std::shared_ptr<MemoryBlock> memory;
+    Scatter bytes_at;  // of `memory`
+    PartPlan plan;     // from before the first read is sent to the last
+    uint64_t bytes = 0;
+    uint64_t reads_left = 0;
+    uint64_t delivered = 0;
+    bool ahead = false;  // nobody came to it yet
+    uint64_t since = 0;  // clock_ when it was begun or read last
+    bool here = false;
+    absl::Status status;
+    std::vector<std::shared_ptr<Request>> waiters;
+  };
+  // What a request takes from, and where in the file that begins.
+  struct Piece {
+    uint64_t begin = 0;
+    std::shared_ptr<Held> held;
+  };
+  struct Request {
+    std::shared_ptr<const RecordFile> file;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    SampleMemory::ReadDone done;
+    std::vector<Piece> pieces;
+    uint64_t missing = 0;
+    bool waited = false;
+  };
+  struct Fetch {  // one read of the source, waiting for staging memory
+    std::shared_ptr<Held> held;
+    PartRead read;
+  };
+  // A part that has bytes.
+  struct Wanted {
+    uint64_t part = 0;
+    uint64_t begin = 0;
+    uint64_t bytes = 0;
+  };
+  // Of parts that are here: those that were read, the one read longest ago
+  // first, then those ahead of readers, the one begun longest ago first.
+  struct Age {
+    bool ahead = false;
+    uint64_t since = 0;
+    PartKey key;
+    friend auto operator<=>(const Age&, const Age&) = default;
+  };
+  struct KeptPlan {
+    PartKey key;
+    std::shared_ptr<const PartPlan> plan;
+  };
+
+  RecordPool(Parts parts, std::unique_ptr<Arena> pool,
+             std::unique_ptr<Arena> staging, std::unique_ptr<Arena> spare);
+
+  // The parts of a read. Sums up where they begin.
+  static std::vector<Wanted> PartsOf(const Request& request);
+  // Finds or begins the parts of a request, and adds to `begun` those that are
+  // to be planned; false without memory for all of them.
+  bool Take(const std::shared_ptr<Request>& request,
+            const std::vector<Wanted>& wanted,
+            std::vector<std::shared_ptr<Held>>& begun)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Begins a part; null without memory for it. `urgent`: a reader waits.
+  std::shared_ptr<Held> Begin(const std::shared_ptr<const RecordFile>& file,
+                              const Wanted& wanted, bool urgent)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes, bool urgent)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Drops a part that is here; false if none can go.
+  bool DropOne(bool urgent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // No more to be found; who has it keeps it.
+  void Drop(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsFound(const Held& held) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static Age AgeOf(const Held& held);
+  // Begins parts behind the last of a request, while there is memory.
+  void GoAhead(const std::shared_ptr<const RecordFile>& file, uint64_t part);
+
+  void Plan(const std::vector<std::shared_ptr<Held>>& begun, bool urgent);
+  // Reads of a part that is planned.
+  void Queue(const std::shared_ptr<Held>& held, bool urgent);
+  void Pump();
+  void Arrived(const std::shared_ptr<Held>& held, const PartRead& read,
+               std::shared_ptr<MemoryBlock> staging,
+               const absl::Status& status);
+  // One of its reads, or its planning, has ended.
+  void OneLess(const std::shared_ptr<Held>& held, const absl::Status& status);
+  void Answer(const std::shared_ptr<Request>& request);
+  // Takes note of what was delivered.
+  void NoteDelivered(const Request& request);
+  // Reads just what was asked for.
+  void ReadAlone(const std::shared_ptr<Request>& request);
+  void PumpAlone();
+  PartPlan PlanOf(const Request& request);
+  std::shared_ptr<const PartPlan> PlanOfPart(const RecordFile& file,
+                                             uint64_t part);
+
+  // Constant after construction.
+  const std::string how_;
+  const uint64_t memory_bytes_;
+  StallClock* const stall_;
+  // Self-synchronised.
+  const std::shared_ptr<SampleSource> source_;
+  const std::unique_ptr<Arena> pool_;
+  const std::unique_ptr<Arena> staging_;
+  const std::unique_ptr<Arena> spare_;  // of ReadAlone
+
+  mutable Mutex mu_;
+  absl::flat_hash_map<PartKey, std::shared_ptr<Held>> held_
+      ABSL_GUARDED_BY(mu_);
+  std::set<Age> ages_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<uint64_t, RecordReaders> readers_  // by RecordFile::id
+      ABSL_GUARDED_BY(mu_);
+  // Plans of parts of which bytes are read alone, the last first.
+  std::deque<KeptPlan> kept_ ABSL_GUARDED_BY(mu_);
+  std::deque<Fetch> urgent_ ABSL_GUARDED_BY(mu_);
+  std::deque<Fetch> queue_ ABSL_GUARDED_BY(mu_);
+  bool pumping_ ABSL_GUARDED_BY(mu_) = false;
+  std::deque<std::shared_ptr<Request>> alone_ ABSL_GUARDED_BY(mu_);
+  uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t clock_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of the parts begun
+  uint64_t hits_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t misses_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t bypass_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_POOL_H_

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads of shuffled container files that go past the memory of parts.
+#include <algorithm>
+#include <utility>
+
+#include "core/records/record_pool.h"
+
+namespace shufflefs {
+namespace {
+
+// Of the plans that are kept. A part that does not fit into the memory is
+// planned once, not for each read of it.
+constexpr size_t kKeptCopies = size_t{1} << 19;
+
+}  // namespace
+
+std::shared_ptr<const PartPlan> RecordPool::PlanOfPart(const RecordFile& file,
+                                                       uint64_t part) {
+  {
+    MutexLock lock(mu_);
+    for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+      if (it->key != PartKey(file.id, part)) continue;
+      std::rotate(kept_.begin(), it, it + 1);
+      return kept_.front().plan;
+    }
+  }
+  auto plan = std::make_shared<const PartPlan>(file.content->Plan(part));
+  MutexLock lock(mu_);
+  kept_.push_front({{file.id, part}, plan});
+  size_t copies = 0;
+  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+    copies += it->plan->copies.size();
+    if (copies <= kKeptCopies) continue;
+    kept_.erase(it, kept_.end());
+    break;
+  }
+  return plan;
+}
+
+PartPlan RecordPool::PlanOf(const Request& request) {
+  const ShuffledFile& content = *request.file->content;
+  PartPlan plan;
+  plan.bytes = request.length;
+  const uint64_t end = request.offset + request.length;
+  uint64_t at = request.offset;
+  for (uint64_t part = content.PartAt(at); at < end; ++part) {
+    const uint64_t begin = content.part_begin(part);
+    const uint64_t to = std::min(content.part_begin(part + 1), end);
+    if (to <= at) continue;
+    const PartPlan piece =
+        Clip(*PlanOfPart(*request.file, part), at - begin, to - begin);
+    const uint64_t moved = at - request.offset;
+    for (PartCopy copy : piece.copies) {
+      copy.to += moved;
+      plan.copies.push_back(copy);
+    }
+    for (const uint64_t newline : piece.newlines) {
+      plan.newlines.push_back(newline + moved);
+    }
+    at = to;
+  }
+  std::sort(
+      plan.copies.begin(), plan.copies.end(),
+      [](const PartCopy& a, const PartCopy& b) { return a.from < b.from; });
+  return plan;
+}
+
+void RecordPool::ReadAlone(const std::shared_ptr<Request>& request) {
+  {
+    MutexLock lock(mu_);
+    alone_.push_back(request);
+  }
+  PumpAlone();
+}
+
+void RecordPool::PumpAlone() {
+  for (;;) {
+    std::shared_ptr<Request> request;
+    auto held = std::make_shared<Held>();
+    {
+      MutexLock lock(mu_);
+      if (alone_.empty()) return;
+      // When there is none, the one that ends next goes on from here.
+      held->memory = spare_->Allocate(alone_.front()->length);
+      if (held->memory == nullptr) return;
+      request = std::move(alone_.front());
+      alone_.pop_front();
+      held->source = request->file->file;
+      held->bytes = request->length;
+      held->bytes_at = Scatter(held->memory->pieces());
+      held->reads_left = 1;
+      held->waiters.push_back(request);
+      request->missing = 1;
+      request->pieces.push_back({request->offset, held});
+    }
+    held->plan = PlanOf(*request);
+    Queue(held, /*urgent=*/true);
+    OneLess(held, absl::OkStatus());
+  }
+}
+
+}  // namespace shufflefs

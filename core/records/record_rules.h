@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files of a view are containers, and of which format: by the user's
+// rules, else by names that say so themselves.
+#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_RULES_H_
+#define SHUFFLEFS_CORE_RECORDS_RECORD_RULES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+
+namespace shufflefs {
+
+enum class RecordFormat { kTfrecord, kTar, kLines, kFixed, kNpy, kIdx };
+
+absl::string_view RecordFormatName(RecordFormat format);
+absl::optional<RecordFormat> RecordFormatOf(absl::string_view name);
+
+// The keys record.*.
+struct RecordOptions {
+  // record.as: `pattern:format` rules, separated by `;`. A pattern is matched
+  // as a shell does, against the path in the view if it has a slash, else
+  // against the name alone. The first that matches decides. "" = none.
+  std::string as;
+  uint64_t bytes = 0;   // record.bytes: of a record of `fixed`
+  uint64_t header = 0;  // record.header: bytes of `fixed`, lines of `lines`
+  // record.csv: of `lines` in a file called .csv or .tsv. kPlain: one that has
+  // a line's end within quotes is not touched; kQuoted: that belongs to its
+  // record.
+  enum class Csv { kPlain, kQuoted };
+  Csv csv = Csv::kPlain;
+  friend bool operator==(const RecordOptions&, const RecordOptions&) = default;
+};
+
+// A copy of the rules, parsed. Immutable.
+class RecordRules {
+ public:
+  // Errors: InvalidArgument naming the key and the rule.
+  static absl::StatusOr<RecordRules> Parse(const RecordOptions& options);
+
+  const RecordOptions& options() const { return options_; }
+  bool empty() const { return rules_.empty(); }
+  // What the user says a file is. `path`: in the view.
+  absl::optional<RecordFormat> Asked(absl::string_view path) const;
+
+ private:
+  struct Rule {
+    std::string pattern;
+    RecordFormat format;
+  };
+  RecordOptions options_;
+  std::vector<Rule> rules_;
+};
+
+// What a file is by its name, of the formats that can be told without being
+// asked; it is one only if its first bytes agree. `name`: without directories.
+absl::optional<RecordFormat> FormatByName(absl::string_view name);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_RULES_H_

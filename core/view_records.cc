@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of a view's containers, epoch by epoch.
+#include <utility>
+
+#include "core/view.h"
+
+namespace shufflefs {
+namespace {
+
+// Fixed epochs of records that are remembered; they hold their orders.
+constexpr size_t kFixedRecords = 16;
+
+std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
+                                             Epoch epoch, bool live) {
+  if (setup.records.pool == nullptr) return nullptr;
+  RecordEpoch::Parts parts;
+  parts.containers = setup.records.containers;
+  parts.pool = setup.records.pool;
+  parts.policy = setup.policy;
+  parts.seed = setup.config.seed;
+  parts.epoch = epoch;
+  parts.live = live;
+  return std::make_shared<RecordEpoch>(std::move(parts));
+}
+
+}  // namespace
+
+void View::BindRecords(Epoch epoch) {
+  // Who reads on in the old one has its order made again.
+  if (records_ != nullptr) records_->Rest();
+  records_ = MakeRecordEpoch(*setup_, epoch, /*live=*/true);
+}
+
+std::shared_ptr<RecordEpoch> View::records() const {
+  MutexLock lock(mu_);
+  return records_;
+}
+
+std::shared_ptr<RecordEpoch> View::LookupContainer(EntryId file) {
+  std::shared_ptr<RecordEpoch> records;
+  uint64_t begun = 0;
+  {
+    MutexLock lock(mu_);
+    if (records_ == nullptr || !records_->Has(file)) return nullptr;
+    if (setup_->config.epoch_advance == Advance::kAuto &&
+        records_->BeginsByLookup(file)) {
+      begun = BeginPass();
+    }
+    looked_ = true;
+    records = records_;
+  }
+  if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
+  return records;
+}
+
+uint64_t View::BeginPass() {
+  Begin(Boundary{Epoch(epoch_.value() + 1), {}, "b"});
+  return begun_;
+}
+
+View::OpenVerdict View::OpenContainer(EntryId file, RecordEpoch& shown,
+                                      int32_t pid) {
+  uint64_t begun = 0;
+  {
+    MutexLock lock(mu_);
+    read_ = true;
+    // Looked up in an older epoch: the kernel is to look again.
+    if (&shown != records_.get()) {
+      return shown.live() ? OpenVerdict::kStale : OpenVerdict::kServe;
+    }
+    if (setup_->config.epoch_advance != Advance::kAuto) {
+      return OpenVerdict::kServe;
+    }
+    const uint32_t reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
+    switch (shown.Open(file, reader)) {
+      case PassWatch::OpenIs::kOfThisPass:
+        return OpenVerdict::kServe;
+      case PassWatch::OpenIs::kUnclear:
+        return OpenVerdict::kStale;
+      case PassWatch::OpenIs::kTheNextPass:
+        break;
+    }
+    begun = BeginPass();
+    read_ = true;  // the open that showed it is one of the new pass
+  }
+  TellKernel(/*were_fixed=*/false, begun);
+  return OpenVerdict::kStale;
+}
+
+std::shared_ptr<RecordEpoch> View::FixedRecords(Epoch epoch) const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  if (setup->records.pool == nullptr) return nullptr;
+  MutexLock lock(fixed_mu_);
+  for (auto it = fixed_records_.begin(); it != fixed_records_.end(); ++it) {
+    if ((*it)->epoch() == epoch && (*it)->seed() == setup->config.seed &&
+        &(*it)->policy() == setup->policy.get()) {
+      fixed_records_.splice(fixed_records_.begin(), fixed_records_, it);
+      return fixed_records_.front();
+    }
+  }
+  fixed_records_.push_front(MakeRecordEpoch(*setup, epoch, /*live=*/false));
+  if (fixed_records_.size() > kFixedRecords) {
+    fixed_records_.back()->Rest();
+    fixed_records_.pop_back();
+  }
+  return fixed_records_.front();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/records_maker.h"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/log.h"
+#include "core/records/container_set.h"
+#include "core/records/record_pool.h"
+#include "core/status.h"
+#include "core/supply/file_source.h"
+#include "core/thread.h"
+#include "mount-tools/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+std::string Summary(const ContainerReport& report) {
+  std::string text = absl::StrCat(
+      report.indexed, report.indexed == 1 ? " container" : " containers",
+      " of ", report.records, " records, ", report.index_bytes,
+      " bytes of index");
+  if (!report.untouched.empty()) {
+    absl::StrAppend(&text, "; untouched: ", report.untouched.size(),
+                    ", the first ", report.untouched.front().path, ": ",
+                    report.untouched.front().why);
+  }
+  return text;
+}
+
+// Whether a window of blocks is too large to be held, and what to do.
+void WarnOfWindow(const Policy& policy, const ContainerSet& containers,
+                  const RecordPool& pool) {
+  const RecordBlocks blocks = policy.record_blocks();
+  const uint64_t most = pool.largest_part();
+  if (blocks.bytes == 0 || blocks.window <= most / blocks.bytes ||
+      containers.largest_bytes() <= most) {
+    return;
+  }
+  Log(LogLevel::kWarning,
+      absl::StrCat(policy.name(), ": ", blocks.window, " blocks of ",
+                   FormatBytes(blocks.bytes),
+                   " do not fit a quarter of the memory, so records are read "
+                   "one by one: give it more memory, or mix at most ",
+                   most / blocks.bytes, " blocks"));
+}
+
+}  // namespace
+
+RecordsMaker RecordsFactory::maker() {
+  return [this](const ViewConfig& config,
+                std::shared_ptr<const Dataset> dataset, const Policy& policy) {
+    return Make(config, std::move(dataset), policy);
+  };
+}
+
+absl::StatusOr<ViewRecords> RecordsFactory::Make(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+    const Policy& policy) {
+  ASSIGN_OR_RETURN(RecordRules rules, RecordRules::Parse(config.record));
+  auto containers = std::make_shared<ContainerSet>(dataset, std::move(rules));
+  if (containers->empty()) return ViewRecords();
+  const DeviceProbe probe =
+      parts_.devices->Find(dataset->catalogue(), dataset->root());
+  RecordPool::Parts pool;
+  pool.memory_bytes = MemoryOfAView(*parts_.config);
+  pool.stall = parts_.stall;
+  pool.how = absl::StrCat("records of containers, on ", probe.line);
+  pool.source =
+      std::make_unique<FileSource>(dataset->shared_catalogue(),
+                                   parts_.supplies->SourceReader(probe));
+  ViewRecords records;
+  ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
+  WarnOfWindow(policy, *containers, *records.pool);
+  records.containers = containers;
+  // Without it indexes are made anew at each mount, which the log says.
+  if (!parts_.saved.empty()) mkdir(parts_.saved.c_str(), 0700);
+  MutexLock lock(mu_);
+  indexers_.push_back(StartThread(
+      "sfs-records", [this, containers](std::stop_token stop) {
+        ContainerSet::IndexOptions options;
+        options.saved = parts_.saved;
+        options.stop = stop;
+        containers->Index(*parts_.source, options);
+        if (stop.stop_requested()) return;
+        Log(LogLevel::kInfo, Summary(containers->Report()));
+      }));
+  return records;
+}
+
+void RecordsFactory::Stop() {
+  std::vector<std::jthread> indexers;
+  {
+    MutexLock lock(mu_);
+    indexers.swap(indexers_);
+  }
+  for (std::jthread& indexer : indexers) indexer.request_stop();
+  // They are joined here, without the lock.
+}
+
+}  // namespace shufflefs

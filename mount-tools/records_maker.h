@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes what a view needs to shuffle records: which of its files are
+// containers, the memory, and the threads that index them.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_RECORDS_MAKER_H_
+#define SHUFFLEFS_MOUNT_TOOLS_RECORDS_MAKER_H_
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "core/config.h"
+#include "core/io/source_dir.h"
+#include "core/metrics.h"
+#include "core/mutex.h"
+#include "core/view_setup.h"
+#include "mount-tools/device_finder.h"
+#include "mount-tools/supply_maker.h"
+
+namespace shufflefs {
+
+// Thread-safe. Owns the threads that index ("sfs-records").
+class RecordsFactory {
+ public:
+  struct Parts {
+    const MountConfig* config = nullptr;  // these outlive the factory
+    const SourceDir* source = nullptr;
+    DeviceFinder* devices = nullptr;
+    SupplyFactory* supplies = nullptr;  // whose reader of the source is used
+    StallClock* stall = nullptr;
+    std::string saved;  // the directory of saved indexes; "" = none is
+  };
+  explicit RecordsFactory(const Parts& parts) : parts_(parts) {}
+  ~RecordsFactory() { Stop(); }
+
+  // Outlived by the factory.
+  RecordsMaker maker();
+  // Ends indexing. Waits for a read of the source.
+  void Stop();
+
+ private:
+  absl::StatusOr<ViewRecords> Make(const ViewConfig& config,
+                                   std::shared_ptr<const Dataset> dataset,
+                                   const Policy& policy);
+
+  // Constant after construction.
+  const Parts parts_;
+
+  Mutex mu_;
+  std::vector<std::jthread> indexers_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_RECORDS_MAKER_H_

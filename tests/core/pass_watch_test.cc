@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/pass_watch.h"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "core/random.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+using OpenIs = PassWatch::OpenIs;
+
+TEST(SeenBytesTest, AgreesWithAMapOfBytes) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  Rng rng{RandomKey(seed)};
+  for (int round = 0; round < 200; ++round) {
+    const uint64_t size = 1 + rng.Bounded(60);
+    SeenBytes seen;
+    std::vector<bool> model(size);
+    for (int i = 0; i < 40; ++i) {
+      const uint64_t begin = rng.Bounded(size);
+      const uint64_t end = begin + rng.Bounded(size - begin + 1);
+      seen.Add(begin, end);
+      for (uint64_t at = begin; at < end; ++at) model[at] = true;
+      const bool all =
+          std::find(model.begin(), model.end(), false) == model.end();
+      ASSERT_EQ(seen.HasAll(size), all) << round << " " << i;
+    }
+  }
+}
+
+TEST(PassWatchTest, APassEndsWhenAllWasReadAndOneIsOpenedAgain) {
+  PassWatch watch;
+  const EntryId a(3);
+  const EntryId b(9);
+  EXPECT_EQ(watch.Open(a, 9, 2), OpenIs::kOfThisPass);
+  EXPECT_EQ(watch.Open(b, 9, 2), OpenIs::kOfThisPass);
+  watch.Delivered(a, 0, 50, 100);
+  watch.Delivered(a, 50, 100, 100);
+  watch.Close(a);
+  EXPECT_EQ(watch.Open(a, 9, 2), OpenIs::kOfThisPass) << "b was not read";
+  watch.Delivered(b, 0, 10, 10);
+  EXPECT_EQ(watch.complete(), 2u);
+  EXPECT_EQ(watch.Open(a, 9, 2), OpenIs::kUnclear) << "a is still open";
+  EXPECT_FALSE(watch.BeginsByLookup(a, 2));
+  EXPECT_EQ(watch.Open(a, 9, 2), OpenIs::kOfThisPass) << "said once";
+  watch.Close(a);
+  watch.Close(a);
+  EXPECT_EQ(watch.Open(b, 0, 2), OpenIs::kOfThisPass) << "b is still open";
+  EXPECT_EQ(watch.Open(a, 9, 2), OpenIs::kTheNextPass);
+}
+
+TEST(PassWatchTest, AnUnclearOpenBeginsThePassByItsLookup) {
+  PassWatch watch;
+  const EntryId a(3);
+  EXPECT_EQ(watch.Open(a, 1, 1), OpenIs::kOfThisPass);
+  watch.Delivered(a, 0, 10, 10);
+  EXPECT_FALSE(watch.BeginsByLookup(a, 1)) << "nobody opened it again";
+  // The descriptor was closed, and the daemon hears of it too late.
+  EXPECT_EQ(watch.Open(a, 1, 1), OpenIs::kUnclear);
+  EXPECT_EQ(watch.Open(a, 2, 1), OpenIs::kUnclear);
+  watch.Close(a);
+  EXPECT_TRUE(watch.BeginsByLookup(a, 1));
+}
+
+TEST(PassWatchTest, AFileThatWasNeverOpenedDoesNotBeginAPass) {
+  PassWatch watch;
+  watch.Delivered(EntryId(1), 0, 10, 10);  // through a mapping, say
+  EXPECT_EQ(watch.Open(EntryId(1), 9, 1), OpenIs::kOfThisPass);
+  watch.Close(EntryId(1));
+  EXPECT_EQ(watch.Open(EntryId(1), 9, 1), OpenIs::kTheNextPass);
+}
+
+}  // namespace
+}  // namespace shufflefs

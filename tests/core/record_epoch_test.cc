@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/record_epoch.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/records/record_order.h"
+#include "gtest/gtest.h"
+#include "tests/core/record_pool_fixture.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+using OpenIs = PassWatch::OpenIs;
+constexpr uint32_t kReader = 7;  // a thread
+
+using testing_support::Blocks;
+using testing_support::ByteAt;
+using testing_support::TempTree;
+using testing_support::TestPool;
+using testing_support::TestRead;
+
+constexpr uint64_t kRecords = 3000;
+constexpr uint64_t kBytes = kRecords * 1000;
+
+// Containers a.bin and b.bin of fixed records, and c.tar, which is none.
+class RecordEpochTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"a.bin", "b.bin"}) {
+      tree_.File(name, std::string(kBytes, 'x'));
+    }
+    tree_.File("c.tar", "no tar");
+    ViewConfig config;
+    config.record.as = "*.bin:fixed";
+    config.record.bytes = 1000;
+    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+    containers_ =
+        std::make_shared<ContainerSet>(*Dataset::Make(catalogue_, config, ""),
+                                       *RecordRules::Parse(config.record));
+    a_ = *catalogue_->FindPath("a.bin");
+    b_ = *catalogue_->FindPath("b.bin");
+    c_ = *catalogue_->FindPath("c.tar");
+  }
+  void Index() { containers_->Index(tree_.Source(), {}); }
+  std::shared_ptr<RecordEpoch> Make(uint64_t epoch) {
+    RecordEpoch::Parts parts;
+    parts.containers = containers_;
+    parts.pool = test_.pool;
+    parts.policy = Blocks(65536, 4);
+    parts.seed = Seed(1);
+    parts.epoch = Epoch(epoch);
+    parts.live = true;
+    return std::make_shared<RecordEpoch>(std::move(parts));
+  }
+  static std::shared_ptr<TestRead> Ask(RecordEpoch& epoch, EntryId file,
+                                       uint64_t offset, uint64_t length) {
+    auto read = std::make_shared<TestRead>();
+    epoch.Read(file, offset, length,
+               [read](absl::StatusOr<absl::Span<const iovec>> got) {
+                 ++read->answers;
+                 read->status = got.status();
+                 if (!got.ok()) return;
+                 for (const iovec& piece : *got) {
+                   read->bytes.append(static_cast<const char*>(piece.iov_base),
+                                      piece.iov_len);
+                 }
+               });
+    return read;
+  }
+  // All bytes of a file, read from start to end.
+  std::string Whole(RecordEpoch& epoch, EntryId file, uint64_t size = kBytes) {
+    std::string all;
+    for (uint64_t at = 0; at < size; at += 100000) {
+      const auto read = Ask(epoch, file, at, 100000);
+      test_.asked->ComeAll();
+      EXPECT_EQ(read->answers, 1);
+      EXPECT_TRUE(read->status.ok()) << read->status;
+      all += read->bytes;
+    }
+    return all;
+  }
+  // What an epoch is to show.
+  std::string Expected(EntryId file, uint64_t epoch) {
+    std::string source(kBytes, '\0');
+    for (uint64_t at = 0; at < kBytes; ++at) source[at] = ByteAt(file, at);
+    ContainerShape shape;
+    shape.file_bytes = kBytes;
+    shape.records = std::make_shared<FixedTable>(0, 1000, kRecords);
+    RecordOrderOptions options;
+    options.key = containers_->key(file);
+    options.seed = Seed(1);
+    options.epoch = Epoch(epoch);
+    const ShuffledFile shuffled(
+        shape, MakeRecordOrder(*Blocks(65536, 4), *shape.records, options));
+    std::string all;
+    for (uint64_t part = 0; part < shuffled.part_count(); ++part) {
+      all += testing_support::Apply(shuffled.Plan(part), source);
+    }
+    return all;
+  }
+
+  TempTree tree_;
+  TestPool test_{64 << 20};
+  std::shared_ptr<const Catalogue> catalogue_;
+  std::shared_ptr<ContainerSet> containers_;
+  EntryId a_;
+  EntryId b_;
+  EntryId c_;
+};
+
+TEST_F(RecordEpochTest, ReadsAreAnsweredWhenTheIndexIsThere) {
+  const auto epoch = Make(3);
+  EXPECT_TRUE(epoch->Answers(a_));
+  EXPECT_FALSE(epoch->Holds(a_));
+  const auto one = Ask(*epoch, a_, 5000, 777);
+  const auto two = Ask(*epoch, b_, 0, 1000);
+  EXPECT_EQ(test_.asked->waiting(), 0u);
+  Index();
+  EXPECT_GT(test_.asked->waiting(), 0u);
+  test_.asked->ComeAll();
+  EXPECT_EQ(one->answers, 1);
+  EXPECT_EQ(one->bytes, Expected(a_, 3).substr(5000, 777));
+  EXPECT_EQ(two->bytes, Expected(b_, 3).substr(0, 1000));
+  EXPECT_TRUE(epoch->Holds(a_));
+}
+
+TEST_F(RecordEpochTest, AReaderIsToldThatTheIndexDoesNotCome) {
+  const auto epoch = Make(3);
+  const auto read = Ask(*epoch, a_, 5000, 777);
+  std::stop_source stop;
+  stop.request_stop();
+  ContainerSet::IndexOptions options;
+  options.stop = stop.get_token();
+  containers_->Index(tree_.Source(), options);
+  EXPECT_EQ(read->answers, 1);
+  EXPECT_EQ(read->status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(containers_.use_count(), 2) << "nothing else holds it: the epoch";
+}
+
+TEST_F(RecordEpochTest, AnEpochIsTheSameWhoeverReadsAndWhenever) {
+  Index();
+  const auto third = Make(3);
+  const auto fourth = Make(4);
+  EXPECT_TRUE(Whole(*third, a_) == Expected(a_, 3));
+  EXPECT_TRUE(Whole(*fourth, a_) == Expected(a_, 4));
+  EXPECT_TRUE(Expected(a_, 3) != Expected(a_, 4));
+  EXPECT_TRUE(Whole(*third, b_) == Expected(b_, 3));
+  third->Rest();
+  EXPECT_TRUE(Whole(*third, a_) == Expected(a_, 3));
+  EXPECT_EQ(third->status().pool_bytes, 0u);
+}
+
+TEST_F(RecordEpochTest, RestingWhileReadsAreUnderWayLosesNone) {
+  Index();
+  const auto epoch = Make(3);
+  const auto read = Ask(*epoch, a_, 0, 100000);
+  epoch->Rest();
+  const auto more = Ask(*epoch, a_, 100000, 100000);
+  test_.asked->ComeAll();
+  EXPECT_TRUE(read->bytes == Expected(a_, 3).substr(0, 100000));
+  EXPECT_TRUE(more->bytes == Expected(a_, 3).substr(100000, 100000));
+}
+
+TEST_F(RecordEpochTest, WhatTurnsOutToBeNoContainerIsShownAsItIs) {
+  Index();
+  const auto epoch = Make(3);
+  const std::string all = Whole(*epoch, c_, 6);
+  ASSERT_EQ(all.size(), 6u);
+  for (uint64_t at = 0; at < 6; ++at) EXPECT_EQ(all[at], ByteAt(c_, at));
+}
+
+TEST_F(RecordEpochTest, APassEndsWhenAllContainersWereRead) {
+  Index();
+  const auto epoch = Make(3);
+  for (const EntryId file : {a_, b_}) {
+    EXPECT_EQ(epoch->Open(file, kReader), OpenIs::kOfThisPass);
+    Whole(*epoch, file);
+    epoch->Close(file);
+    EXPECT_EQ(epoch->Open(file, kReader),
+              file == b_ ? OpenIs::kTheNextPass : OpenIs::kOfThisPass);
+    epoch->Close(file);
+  }
+  EXPECT_EQ(epoch->complete(), 2u);
+}
+
+TEST_F(RecordEpochTest, ErrorsCountForNothing) {
+  Index();
+  const auto epoch = Make(3);
+  EXPECT_EQ(epoch->Open(a_, kReader), OpenIs::kOfThisPass);
+  for (uint64_t at = 0; at < kBytes; at += 1 << 20) {
+    Ask(*epoch, a_, at, 1 << 20);
+    test_.asked->ComeAll(absl::DataLossError("no such sector"));
+  }
+  EXPECT_EQ(epoch->complete(), 0u);
+}
+
+TEST_F(RecordEpochTest, WithoutAContainerThereIsNoPass) {
+  TempTree tree;
+  tree.File("c.tar", "no tar");
+  catalogue_ = std::make_shared<const Catalogue>(tree.Scanned());
+  containers_ = std::make_shared<ContainerSet>(
+      *Dataset::Make(catalogue_, ViewConfig(), ""),
+      *RecordRules::Parse(RecordOptions()));
+  containers_->Index(tree.Source(), {});
+  const EntryId file = *catalogue_->FindPath("c.tar");
+  ASSERT_TRUE(containers_->Has(file));
+  const auto epoch = Make(0);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(epoch->Open(file, kReader), OpenIs::kOfThisPass);
+    epoch->Close(file);
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/record_order.h"
+
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "core/records/record_table.h"
+#include "gtest/gtest.h"
+#include "tests/core/record_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+// A hundred parts of ten bytes; who sums up the one at 50 waits for `go_on`.
+class HeldOrder : public RecordOrder {
+ public:
+  uint64_t part_count() const override { return 100; }
+  std::vector<uint64_t> Records(uint64_t part) const override { return {part}; }
+  mutable std::promise<void> reached;
+  mutable std::promise<void> go_on;
+
+ protected:
+  uint64_t BytesOf(uint64_t part) const override {
+    if (part == 50) {
+      reached.set_value();
+      go_on.get_future().wait();
+    }
+    return 10;
+  }
+  uint64_t steps() const override { return 100; }
+};
+
+TEST(RecordOrderTest, WhoSumsUpFarAheadKeepsNobodyWaiting) {
+  auto order = std::make_unique<HeldOrder>();
+  std::future<uint64_t> far =
+      std::async(std::launch::async, [&] { return order->PartAt(905); });
+  order->reached.get_future().wait();
+  EXPECT_EQ(order->part_begin(49), 490u);
+  EXPECT_EQ(order->PartAt(321), 32u);
+  EXPECT_GT(order->memory_bytes(), 50 * sizeof(uint64_t));
+  order->go_on.set_value();
+  EXPECT_EQ(far.get(), 90u);
+  EXPECT_EQ(order->part_begin(100), 1000u);
+}
+
+TEST(RecordOrderTest, ManyThreadsGetTheSameSums) {
+  Rng rng{RandomKey(1)};
+  const testing_support::Container container = testing_support::MakeContainer(
+      testing_support::RandomSizes(20000, 900, rng), 5, 0, rng);
+  const auto policy = testing_support::PolicyOf("lirs", PolicyOptions());
+  const auto make = [&] {
+    return MakeRecordOrder(*policy, *container.shape.records,
+                           RecordOrderOptions());
+  };
+  const auto expected = make();
+  const uint64_t parts = expected->part_count();
+  ASSERT_GT(parts, 5u);
+  for (uint64_t p = 0; p <= parts; ++p) expected->part_begin(p);
+  const auto order = make();
+  std::vector<std::jthread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t p = 0; p <= parts; ++p) {
+        const uint64_t part = t % 2 == 0 ? p : parts - p;
+        EXPECT_EQ(order->part_begin(part), expected->part_begin(part));
+      }
+    });
+  }
+}
+
+TEST(RecordOrderTest, ItSaysWhetherASumTakesLong) {
+  const FixedTable many(0, 300, 2'000'000);
+  const auto lirs = testing_support::PolicyOf("lirs", PolicyOptions());
+  const auto order = MakeRecordOrder(*lirs, many, RecordOrderOptions());
+  EXPECT_FALSE(order->is_quick());
+  order->part_begin(order->part_count());
+  EXPECT_TRUE(order->is_quick());
+  const auto reimu = testing_support::PolicyOf("reimu", PolicyOptions());
+  EXPECT_TRUE(MakeRecordOrder(*reimu, many, RecordOrderOptions())->is_quick());
+}
+
+TEST(RecordOrderTest, PlansOfTinyRecordsStaySmall) {
+  const auto policy = testing_support::PolicyOf("lirs", PolicyOptions());
+  RecordOrderOptions options;
+  options.whole_bytes = 8 << 20;
+  const FixedTable bytes(0, 1, 4 << 20);
+  const FixedTable words(0, 64, 65536);
+  const auto tiny = MakeRecordOrder(*policy, bytes, options);
+  EXPECT_LE(tiny->Records(0).size() * sizeof(PartCopy), 32u << 20);
+  EXPECT_GT(tiny->part_count(), 1u);
+  EXPECT_EQ(MakeRecordOrder(*policy, words, options)->part_count(), 1u);
+}
+
+}  // namespace
+}  // namespace shufflefs

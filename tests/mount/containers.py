@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Container files for tests: written here, and read as their users read them."""
+import random
+import struct
+
+_TABLE = []
+for _byte in range(256):
+    for _ in range(8):
+        _byte = _byte >> 1 ^ (0x82F63B78 if _byte & 1 else 0)
+    _TABLE.append(_byte)
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 255]
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def tfrecord(records):
+    """The bytes of a TFRecord file."""
+    frames = []
+    for data in records:
+        length = struct.pack("<Q", len(data))
+        frames.append(length + struct.pack("<I", masked(length)) + data
+                      + struct.pack("<I", masked(data)))
+    return b"".join(frames)
+
+
+def read_tfrecord(path):
+    """What a reader with checksums gets: the records, in order."""
+    records = []
+    with open(path, "rb") as file:
+        while head := file.read(12):
+            assert struct.unpack("<I", head[8:])[0] == masked(head[:8])
+            data = file.read(struct.unpack("<Q", head[:8])[0])
+            assert struct.unpack("<I", file.read(4))[0] == masked(data)
+            records.append(data)
+    return records
+
+
+def lines(count, seed=0, start=0):
+    """LIBSVM-like lines, class-sorted, without their ends."""
+    rng = random.Random(seed)
+    return [f"{i * 2 // count} 1:{start + i} 2:{rng.random():.4f}"
+            + f" 7:{'1' * rng.randrange(60)}" for i in range(count)]
+
+
+def write_lines(path, content, end="\n"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(content) + end)

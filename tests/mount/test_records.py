@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of container files come in the epoch's order (design 6)."""
+import concurrent.futures
+import csv
+import mmap
+import os
+import random
+
+import pytest
+
+import containers
+import harness
+
+LINES = {"record.as": "*.svm:lines", "epoch.advance": "manual"}
+POLICIES = [
+    {"policy": "lirs"},
+    {"policy": "lirs", "lirs.unit": "page", "lirs.page": "64KiB"},
+    {"policy": "lirs", "lirs.unit": "page", "lirs.batch": "5"},
+    {"policy": "reimu", "reimu.block": "16KiB", "reimu.window": "4"},
+    {"policy": "window", "window.samples": "500"},
+]
+
+
+def name_of(options):
+    return " ".join(map(str, options.values()))
+
+
+def records(mount):
+    return mount.view()["records"]
+
+
+def indexed(mount):
+    harness.eventually(
+        lambda: records(mount)["indexed"] == records(mount)["containers"],
+        what="the index")
+    return mount
+
+
+@pytest.fixture
+def source(folder):
+    (folder / "source").mkdir()
+    containers.write_lines(folder / "source/train.svm",
+                           containers.lines(30000))
+    return folder / "source"
+
+
+# [S-6.1a] Every record is there once, whole.
+@pytest.mark.parametrize("policy", POLICIES, ids=name_of)
+def test_every_record_comes_once_and_whole(mounts, source, policy):
+    mount = mounts(source, {**LINES, **policy})
+    raw = (source / "train.svm").read_text()
+    seen = []
+    for _ in range(3):
+        shown = (mount.path / "train.svm").read_text()
+        assert sorted(shown.splitlines()) == sorted(raw.splitlines())
+        assert len(shown) == len(raw) and shown.endswith("\n")
+        seen.append(shown)
+        mount.next_epoch()
+    assert len({raw, *seen}) == 4
+    before, now = (os.stat(root / "train.svm") for root in (source, mount.path))
+    assert (before.st_size, before.st_mtime_ns) == (now.st_size,
+                                                    now.st_mtime_ns)
+    assert records(mount) == {**records(mount), "containers": 1, "indexed": 1,
+                              "records": 30000, "untouched": []}
+
+
+# [S-6.1b] The same seed and epoch give the same bytes, live and by path.
+@pytest.mark.parametrize("policy", POLICIES, ids=name_of)
+def test_the_same_seed_repeats(mounts, source, policy):
+    first = mounts(source, {**LINES, **policy})
+    again = mounts(source, {**LINES, **policy})
+    other = mounts(source, {**LINES, **policy, "seed": 5})
+    fixed = first.control_dir / "epoch"
+    for epoch in range(3):
+        shown = (first.path / "train.svm").read_text()
+        assert (again.path / "train.svm").read_text() == shown
+        assert (other.path / "train.svm").read_text() != shown
+        assert (fixed / str(epoch) / "tree/train.svm").read_text() == shown
+        first.next_epoch()
+        again.next_epoch()
+        other.next_epoch()
+
+
+# [S-6.1c] A descriptor of a container reads the epoch in which it was opened
+# to its end.
+def test_a_descriptor_keeps_its_epoch(mounts, source):
+    mount = mounts(source, {**LINES, "policy": "lirs"})
+    whole = (mount.path / "train.svm").read_bytes()
+    with open(mount.path / "train.svm", "rb") as old:
+        head = old.read(1000)
+        mount.next_epoch()
+        assert (mount.path / "train.svm").read_bytes() != whole
+        assert head + old.read() == whole
+
+
+# [S-6.1d] Any place of it can be read, by several readers, and mapped.
+@pytest.mark.parametrize("policy", POLICIES, ids=name_of)
+@pytest.mark.parametrize("memory", ["16MiB", "256MiB"])
+def test_any_place_can_be_read(mounts, source, policy, memory):
+    containers.write_lines(source / "train.svm", containers.lines(250000))
+    mount = mounts(source, {**LINES, **policy, "memory": memory})
+    whole = (mount.control_dir / "epoch/0/tree/train.svm").read_bytes()
+    path = mount.path / "train.svm"
+
+    def read(seed):
+        rng = random.Random(seed)
+        with open(path, "rb", buffering=0) as file:
+            for _ in range(40):
+                at = rng.randrange(len(whole))
+                length = rng.randrange(1, 300000)
+                got = os.pread(file.fileno(), length, at)
+                assert got == whole[at:at + length], (at, length)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(read, range(4)))
+    with open(path, "rb") as file, \
+            mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
+        assert mapped[:] == whole
+
+
+# [S-6.1e] With epoch.advance = auto a pass ends when every byte of all
+# containers was delivered once, and one that nobody holds open is opened
+# again.
+def test_the_epoch_advances_by_itself(mounts, source):
+    containers.write_lines(source / "more.svm", containers.lines(9000, start=7))
+    mount = mounts(source, {**LINES, "policy": "reimu",
+                            "epoch.advance": "auto"})
+    seen = set()
+    for epoch in range(4):
+        for name in ("train.svm", "more.svm"):
+            shown = (mount.path / name).read_text()
+            assert sorted(shown) == sorted((source / name).read_text())
+            seen.add(shown)
+            assert mount.view()["epoch"] == epoch
+    assert len(seen) == 8
+
+
+def test_a_pass_that_stops_early_or_is_not_closed_does_not_advance(mounts,
+                                                                   source):
+    mount = mounts(source, {**LINES, "policy": "lirs", "epoch.advance": "auto"})
+    path = mount.path / "train.svm"
+    for _ in range(3):
+        with open(path) as file:
+            file.read(100000)
+    assert mount.view()["epoch"] == 0
+    # As liblinear does: counts the lines, goes back, and reads them.
+    with open(path) as file:
+        first = file.read()
+        file.seek(0)
+        assert file.read() == first
+        with open(path) as other:
+            assert other.read() == first
+        assert mount.view()["epoch"] == 0
+    assert path.read_text() != first
+    assert mount.view()["epoch"] == 1
+
+
+def test_headers_stay_and_the_last_line_gives_up_its_end(mounts, folder):
+    source = folder / "source"
+    content = containers.lines(5000)
+    containers.write_lines(source / "x.csv", ["label,a", "i,f", *content],
+                           end="")
+    mount = mounts(source, {**LINES, "policy": "lirs", "record.header": "2",
+                            "record.as": "*.csv:lines"})
+    raw = (source / "x.csv").read_text()
+    for _ in range(3):
+        shown = (mount.path / "x.csv").read_text()
+        assert shown.splitlines()[:2] == ["label,a", "i,f"]
+        assert sorted(shown.splitlines()[2:]) == sorted(content)
+        assert len(shown) == len(raw) and shown != raw
+        mount.next_epoch()
+
+
+def test_quoted_line_ends_are_not_cut(mounts, folder):
+    source = folder / "source"
+    content = [f'{i},"some\nwords",{i * i}' for i in range(3000)]
+    containers.write_lines(source / "x.csv", ["a,b,c", *content])
+    raw = (source / "x.csv").read_text()
+    options = {**LINES, "policy": "lirs", "record.as": "*.csv:lines",
+               "record.header": "1"}
+    mount = indexed(mounts(source, options))
+    assert (mount.path / "x.csv").read_text() == raw
+    assert "record.csv" in records(mount)["untouched"][0]["why"]
+    mount = indexed(mounts(source, {**options, "record.csv": "quoted"}))
+    shown = (mount.path / "x.csv").read_text()
+    assert shown != raw and shown.startswith("a,b,c\n")
+    with open(mount.path / "x.csv", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    assert sorted(rows) == sorted([str(i), "some\nwords", str(i * i)]
+                                  for i in range(3000))
+
+
+def test_tfrecords_are_known_by_themselves(mounts, folder):
+    source = folder / "source"
+    (source / "val").mkdir(parents=True)
+    data = [f"{i}:{'x' * (i % 300)}".encode() for i in range(4000)]
+    for name in ("train-00000-of-00002", "b.tfrecord", "val/c.tfrecord"):
+        (source / name).write_bytes(containers.tfrecord(data))
+    (source / "d-00001-of-00002").write_bytes(b"something else entirely")
+    broken = bytearray(containers.tfrecord(data))
+    broken[70000] ^= 1
+    (source / "e.tfrecord").write_bytes(broken)
+    mount = indexed(mounts(source, {"policy": "reimu",
+                                    "epoch.advance": "manual"}))
+    for name in ("train-00000-of-00002", "b.tfrecord"):
+        shown = containers.read_tfrecord(mount.path / name)
+        assert sorted(shown) == sorted(data) and shown != data
+    for name in ("val/c.tfrecord", "d-00001-of-00002", "e.tfrecord"):
+        assert ((mount.path / name).read_bytes()
+                == (source / name).read_bytes())
+    untouched = {each["path"]: each["why"]
+                 for each in records(mount)["untouched"]}
+    assert set(untouched) == {"val/c.tfrecord", "d-00001-of-00002",
+                              "e.tfrecord"}
+    assert "split" in untouched["val/c.tfrecord"]
+    assert "first bytes" in untouched["d-00001-of-00002"]
+    assert "e.tfrecord: shown as it is: " in mount.log()
+
+
+# [S-6.1f] What is not understood, stands in a split or has a companion is
+# shown as it is.
+def test_what_was_not_named_or_has_a_companion_is_untouched(mounts, source):
+    for name in ("train.txt", "train.npy", "train.csv"):
+        (source / name).write_bytes((source / "train.svm").read_bytes())
+    data = containers.tfrecord([b"one", b"two", b"three", b"four"] * 50)
+    for name in ("a.tfrecord", "b.tfrecord"):
+        (source / name).write_bytes(data)
+    (source / "a.tfrecord.idx").write_text("0 18\n18 18\n")
+    (source / "b.labels").write_text("x\n" * 200)
+    mount = mounts(source, {"policy": "lirs", "epoch.advance": "manual"})
+    for name in os.listdir(source):
+        assert ((mount.path / name).read_bytes()
+                == (source / name).read_bytes()), name
+    assert mount.view().get("records") is None
+
+
+def test_policies_of_files_leave_records_alone(mounts, source):
+    for policy in ("native", "static", "auto"):
+        mount = mounts(source, {**LINES, "policy": policy})
+        assert ((mount.path / "train.svm").read_bytes()
+                == (source / "train.svm").read_bytes())
+
+
+def test_a_policy_can_be_switched_while_files_are_read(mounts, source):
+    mount = mounts(source, {**LINES, "policy": "native", "open": "seen"})
+    raw = (source / "train.svm").read_text()
+    path = mount.path / "train.svm"
+    assert path.read_text() == raw
+    with open(path) as old:
+        for policy in ("reimu", "lirs", "native"):
+            assert mount.write_control(
+                f'policy = "{policy}"\nepoch = "next"\n') is None
+            shown = path.read_text()
+            assert sorted(shown.splitlines()) == sorted(raw.splitlines())
+            assert (shown == raw) == (policy == "native")
+        assert old.read() == raw
+
+
+def test_a_source_that_changes_is_an_error_and_no_wrong_byte(mounts, source):
+    mount = indexed(mounts(source, {**LINES, "policy": "lirs"}))
+    with open(source / "train.svm", "a") as file:
+        file.write("one more\n")
+    with pytest.raises(OSError):
+        (mount.path / "train.svm").read_bytes()
+    assert "train.svm" in mount.log()
+
+
+def test_wrong_rules_are_refused(mounts, source):
+    for option, value in (("record.as", "*.svm"), ("record.as", "x:parquets"),
+                          ("record.as", "*.bin:fixed"),
+                          ("reimu.block", "1KiB"), ("reimu.window", "0")):
+        mount = mounts(source, {"policy": "lirs", option: value}, start=False)
+        done = harness.run(mount.command(), check=False)
+        assert done.returncode != 0
+        assert option in done.stderr, (option, value, done.stderr)
+
+
+def test_a_saved_index_is_used_and_a_damaged_one_is_replaced(mounts, source):
+    mount = indexed(mounts(source, {**LINES, "policy": "lirs"}))
+    first = (mount.path / "train.svm").read_bytes()
+    mount.unmount()
+    saved = list((mount.state / "records").iterdir())
+    assert len(saved) == 1
+    inode = saved[0].stat().st_ino
+    indexed(mount.start())
+    assert (mount.path / "train.svm").read_bytes() == first
+    assert saved[0].stat().st_ino == inode
+    mount.unmount()
+    saved[0].write_bytes(saved[0].read_bytes()[:-5] + b"wrong")
+    indexed(mount.start())
+    assert (mount.path / "train.svm").read_bytes() == first
+    assert saved[0].stat().st_ino != inode
+    assert "saved index of train.svm" in mount.log()
+
+
+def test_a_window_that_does_not_fit_is_said_and_still_right(mounts, source):
+    containers.write_lines(source / "train.svm", containers.lines(100000))
+    mount = indexed(mounts(source, {**LINES, "policy": "reimu",
+                                    "memory": "16MiB"}))
+    assert "64 blocks of 1MiB do not fit a quarter of the memory" in mount.log()
+    shown = (mount.path / "train.svm").read_text()
+    raw = (source / "train.svm").read_text()
+    assert shown != raw and sorted(shown) == sorted(raw)
