@@ -14,6 +14,7 @@
 #   first_sample *  time to the first sample, memory, what packing costs
 #   dataloader *    a DataLoader decoding JPEG files: how long its consumer waits
 #   training *      accuracies through brand against full shuffling
+#   records *       shuffled records of a container against the file itself
 #   mixing          how far from uniform brand mixes
 # tests/bench/run.sh NAME -- --help has their options.
 #
@@ -31,9 +32,9 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,25s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,26s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
-    brand | read_ahead | first_sample | dataloader | training | mixing) names+=("$1") ;;
+    brand | read_ahead | first_sample | dataloader | training | mixing | records) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -42,7 +43,7 @@ done
 
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
-    brand | read_ahead | first_sample | dataloader | training)
+    brand | read_ahead | first_sample | dataloader | training | records)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2

@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A container file of lines of about 330 bytes, read from start to end through
+shuffled views, against the file itself: cold, larger than memory, on emulated
+devices, reader and daemon together in the group that the reader of the raw file
+has alone; and once with everything cached.
+
+`lirs` by instance is read for some megabytes only: on a disk that seeks all of
+it would take hours."""
+import argparse
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import measure  # noqa: E402
+from brand_data import testbed  # noqa: E402
+from brand_runs import GroupMount  # noqa: E402
+
+MEAN = 330  # bytes of a line
+FIRST = 8 << 20  # bytes that are read of an order that is slow
+NAME = "kdd.svm"
+BASE = {"record.as": "*.svm:lines", "memory": "{memory}"}
+# What is measured, with how much of it is read at most.
+VIEWS = {
+    "reimu, 16 blocks of 2 MiB": (
+        {"policy": "reimu", "reimu.block": "2MiB", "reimu.window": "16"}, None),
+    "lirs, pages of 256 KiB, 16 mixed": (
+        {"policy": "lirs", "lirs.unit": "page", "lirs.page": "256KiB",
+         "lirs.batch": "16"}, None),
+    "lirs, pages of 4 KiB": (
+        {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB"}, FIRST),
+    "lirs, by instance": ({"policy": "lirs"}, FIRST),
+}
+COLUMNS = ("device", "what", "MB/s", "against raw", "read from the source",
+           "before the first byte")
+
+
+def write_lines(path, size):
+    rng = random.Random(0)
+    tails = [" ".join(f"{rng.randrange(4000)}:{rng.random():.5f}"
+                      for _ in range(rng.randrange(10, 36))) for _ in range(997)]
+    with open(path, "w") as file:
+        for index in range(size // MEAN):
+            file.write(f"{index % 2} 1:{index} {tails[index % 997]}\n")
+
+
+class Container:
+    """A device with one container file, made unless it is there."""
+
+    def __init__(self, size):
+        self.device = testbed.Device(f"records-{size >> 20}")
+        self.root = self.device.path / "data"
+        done = self.device.path / "complete"
+        if self.device.exists():
+            self.device.attach("fast")
+            if done.exists():
+                return
+            self.device.destroy()
+        measure.say(f"making {self.device.name}")
+        self.device.create(testbed.parse_size("8GiB"))
+        self.device.attach("fast")
+        self.root.mkdir()
+        write_lines(self.root / NAME, size)
+        done.touch()
+        subprocess.run(["sync", "--file-system", done], check=True)
+
+
+def read(path, most, wrap=list):
+    """Seconds and bytes of reading a file from its start, 1 MiB at a time."""
+    size = min(most or path.stat().st_size, path.stat().st_size)
+    count = [f"count={size >> 20}"] if most else []
+    start = time.monotonic()
+    subprocess.run(wrap(["dd", f"if={path}", "of=/dev/null", "bs=1M",
+                         "status=none", *count]), check=True)
+    return time.monotonic() - start, size
+
+
+class Bench:
+    def __init__(self, container, arguments):
+        self.container = container
+        self.limit = arguments.limit
+        self.memory = arguments.memory
+        self.groups = 0
+
+    def group(self):
+        self.groups += 1
+        return testbed.Group(f"records-{self.groups}", self.limit)
+
+    def raw(self):
+        device = self.container.device
+        device.cold()
+        before = device.counters()[1]
+        with self.group() as group:
+            seconds, size = read(self.container.root / NAME, None,
+                                 group.inside)
+        return size / seconds, (device.counters()[1] - before) / size, None
+
+    def view(self, options, most):
+        """Speed, source bytes a byte read, seconds until the first byte."""
+        device = self.container.device
+        options = {key: value.format(memory=self.memory)
+                   for key, value in {**BASE, **options}.items()}
+        with self.group() as group, measure.folder() as folder:
+            device.cold()
+            with GroupMount(group, self.container.root, pathlib.Path(folder),
+                            options) as mount:
+                self._index(mount)
+                device.cold()
+                before = device.counters()[1]
+                first, _ = read(mount.path / NAME, 1 << 20, group.inside)
+                seconds, size = read(mount.path / NAME, most, group.inside)
+                source = device.counters()[1] - before
+        return size / (seconds + first), source / size, first
+
+    def _index(self, mount):
+        start = time.monotonic()
+        while not mount.view()["records"]["indexed"]:
+            time.sleep(0.02)
+        size = (self.container.root / NAME).stat().st_size
+        measure.say(f"indexed {size >> 20} MiB in "
+                    f"{time.monotonic() - start:.2f} s after mounting")
+
+    def cached(self):
+        """Speeds of the raw file and of a view's first and second reading."""
+        path = self.container.root / NAME
+        read(path, None)
+        raw = read(path, None)
+        with measure.folder() as folder:
+            options = {**BASE, "memory": "2GiB", "policy": "reimu"}
+            with measure.Mount(self.container.root, pathlib.Path(folder),
+                               options) as mount:
+                self._index(mount)
+                read(path, None)  # what indexing dropped
+                first = read(mount.path / NAME, None)
+                again = read(mount.path / NAME, None)
+        return [size / seconds for seconds, size in (raw, first, again)]
+
+
+def print_row(profile, label, rounds, raws):
+    speed, spread = measure.median_mad([each[0] for each in rounds])
+    ratio = measure.median_mad([each[0] / raw[0]
+                                for each, raw in zip(rounds, raws)])[0]
+    source = measure.median_mad([each[1] for each in rounds])[0]
+    first = [each[2] for each in rounds]
+    measure.row(profile, label, f"{speed / 1e6:.1f} ± {spread / 1e6:.1f}",
+                f"{ratio:.3f}x", f"{source:.3f}x",
+                "-" if None in first else
+                f"{measure.median_mad(first)[0]:.2f} s")
+
+
+def print_profile(bench, profile, rounds):
+    measured = {}
+    for _ in range(rounds):
+        measured.setdefault("raw file", []).append(bench.raw())
+        for label, (options, most) in VIEWS.items():
+            measured.setdefault(label, []).append(bench.view(options, most))
+    for label, each in measured.items():
+        print_row(profile, label, each, measured["raw file"])
+
+
+def print_cached(bench, rounds):
+    runs = [bench.cached() for _ in range(rounds)]
+    for place, label in enumerate(("raw file, warm", "reimu, first reading",
+                                   "reimu, second reading")):
+        speed, spread = measure.median_mad([run[place] for run in runs])
+        ratio = measure.median_mad([run[place] / run[0] for run in runs])[0]
+        measure.row("cached", label, f"{speed / 1e6:.0f} ± {spread / 1e6:.0f}",
+                    f"{ratio:.2f}x", "-", "-")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--size", default="1GiB", type=testbed.parse_size)
+    parser.add_argument("--profile", action="append",
+                        help="default hdd600, nas, fast")
+    parser.add_argument("--limit", default="512MiB", help="of the group")
+    parser.add_argument("--memory", default="320MiB", help="of the mount")
+    arguments = parser.parse_args()
+    measure.enter()
+    container = Container(arguments.size)
+    bench = Bench(container, arguments)
+    measure.row(*COLUMNS)
+    print("|---" * len(COLUMNS) + "|")
+    try:
+        for profile in arguments.profile or ("hdd600", "nas", "fast"):
+            container.device.detach()
+            container.device.attach(profile)
+            print_profile(bench, profile, arguments.rounds)
+        container.device.detach()
+        container.device.attach("fast")
+        print_cached(bench, arguments.rounds)
+    finally:
+        container.device.detach()
+
+
+if __name__ == "__main__":
+    main()
