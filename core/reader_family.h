@@ -11,8 +11,8 @@
 // (a shell script, xargs), the launcher, the main process of the workers.
 //
 // Thread-safe. Resolve and Alive answer from memory and look at /proc at most
-// once a second for a reader and ten times for a family; that costs some tens of
-// microseconds and does not block on the reader. Bounded by Limits.
+// once a second for a reader and ten times for a family; that costs some tens
+// of microseconds and does not block on the reader. Bounded by Limits.
 #ifndef SHUFFLEFS_CORE_READER_FAMILY_H_
 #define SHUFFLEFS_CORE_READER_FAMILY_H_
 
@@ -29,6 +29,12 @@
 #include "core/process_table.h"
 
 namespace shufflefs {
+
+// A thread id as the kernel gives it; 0 = hidden, what cannot be seen from
+// here.
+inline uint32_t ReaderOf(int32_t pid) {
+  return pid < 0 ? 0 : static_cast<uint32_t>(pid);
+}
 
 class ReaderFamilies {
  public:

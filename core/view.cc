@@ -16,11 +16,6 @@ std::string NameOfPath(std::string path) {
   return path.empty() ? "root" : path;
 }
 
-// A thread id as the kernel gives it; what cannot be seen from here is 0.
-uint32_t ReaderOf(int32_t pid) {
-  return pid < 0 ? 0 : static_cast<uint32_t>(pid);
-}
-
 std::string VerdictName(char rule) {
   switch (rule) {
     case 't':

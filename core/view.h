@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -158,6 +159,8 @@ class View {
   void BindRecords(Epoch epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The containers were read through: the next epoch. Its begun_.
   uint64_t BeginPass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  PassWatch::OpenIs PassOf(EntryId file, RecordEpoch& shown, uint32_t reader)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Tells what reads ahead of the orders of the live epoch.
   void FollowLive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::shared_ptr<const Binding> RememberedBinding(const ViewSetup& setup,
@@ -209,6 +212,8 @@ class View {
   std::shared_ptr<const ViewSetup> pending_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const Binding> binding_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<RecordEpoch> records_ ABSL_GUARDED_BY(mu_);
+  // Threads whose open of a container was answered with ESTALE.
+  absl::flat_hash_set<uint32_t> sent_back_ ABSL_GUARDED_BY(mu_);
   // Null unless opens are seen and what a name shows depends on the epoch.
   std::unique_ptr<EpochWatch> watch_ ABSL_GUARDED_BY(mu_);
   uint64_t begun_ ABSL_GUARDED_BY(mu_) = 0;  // bindings made

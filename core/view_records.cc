@@ -10,6 +10,8 @@ namespace {
 // Fixed epochs of records that are remembered; they hold their orders.
 constexpr size_t kFixedRecords = 16;
 
+constexpr size_t kMostSentBack = 4096;
+
 std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
                                              Epoch epoch, bool live) {
   if (setup.records.pool == nullptr) return nullptr;
@@ -60,31 +62,41 @@ uint64_t View::BeginPass() {
 
 View::OpenVerdict View::OpenContainer(EntryId file, RecordEpoch& shown,
                                       int32_t pid) {
+  const uint32_t reader = ReaderOf(pid);
+  OpenVerdict verdict = OpenVerdict::kStale;
   uint64_t begun = 0;
   {
     MutexLock lock(mu_);
     read_ = true;
-    // Looked up in an older epoch: the kernel is to look again.
-    if (&shown != records_.get()) {
-      return shown.live() ? OpenVerdict::kStale : OpenVerdict::kServe;
+    const bool second_try = sent_back_.erase(reader) != 0;
+    const PassWatch::OpenIs is = PassOf(file, shown, reader);
+    if (is == PassWatch::OpenIs::kOfThisPass) return OpenVerdict::kServe;
+    if (is == PassWatch::OpenIs::kTheNextPass) {
+      begun = BeginPass();
+      read_ = true;  // the open that showed it is one of the new pass
     }
-    if (setup_->config.epoch_advance != Advance::kAuto) {
-      return OpenVerdict::kServe;
+    // The kernel asks no third time: it gets the whole file in the order of
+    // the epoch before, as the boundary came between its lookup and this.
+    if (second_try) verdict = OpenVerdict::kServe;
+    if (!second_try && reader != 0) {
+      if (sent_back_.size() >= kMostSentBack) sent_back_.clear();  // long gone
+      sent_back_.insert(reader);
     }
-    const uint32_t reader = pid < 0 ? 0 : static_cast<uint32_t>(pid);
-    switch (shown.Open(file, reader)) {
-      case PassWatch::OpenIs::kOfThisPass:
-        return OpenVerdict::kServe;
-      case PassWatch::OpenIs::kUnclear:
-        return OpenVerdict::kStale;
-      case PassWatch::OpenIs::kTheNextPass:
-        break;
-    }
-    begun = BeginPass();
-    read_ = true;  // the open that showed it is one of the new pass
   }
-  TellKernel(/*were_fixed=*/false, begun);
-  return OpenVerdict::kStale;
+  if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
+  return verdict;
+}
+
+PassWatch::OpenIs View::PassOf(EntryId file, RecordEpoch& shown,
+                               uint32_t reader) {
+  if (&shown != records_.get()) {
+    return shown.live() ? PassWatch::OpenIs::kUnclear
+                        : PassWatch::OpenIs::kOfThisPass;
+  }
+  if (setup_->config.epoch_advance != Advance::kAuto) {
+    return PassWatch::OpenIs::kOfThisPass;
+  }
+  return shown.Open(file, reader);
 }
 
 std::shared_ptr<RecordEpoch> View::FixedRecords(Epoch epoch) const {
