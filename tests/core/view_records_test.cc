@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The opens of containers around a boundary of their passes.
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/view.h"
+#include "gtest/gtest.h"
+#include "tests/core/record_pool_fixture.h"
+#include "tests/core/view_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::Blocks;
+using testing_support::ByName;
+using testing_support::TempTree;
+using testing_support::TestPool;
+using Verdict = View::OpenVerdict;
+
+constexpr uint64_t kBytes = 1000000;
+
+// A view of one container, a.bin, that was read through by thread kReader.
+class ViewRecordsTest : public ::testing::Test {
+ protected:
+  static constexpr int32_t kReader = 7;
+  static constexpr int32_t kOther = 8;
+
+  void SetUp() override {
+    tree_.File("a.bin", std::string(kBytes, 'x'));
+    auto catalogue = std::make_shared<const Catalogue>(tree_.Scanned());
+    file_ = *catalogue->FindPath("a.bin");
+    ViewConfig config;
+    config.policy = "reimu";
+    config.record.as = "*.bin:fixed";
+    config.record.bytes = 1000;
+    SetupTools tools;
+    tools.resolver = ByName();
+    tools.records = [this](const ViewConfig& of,
+                           std::shared_ptr<const Dataset> dataset,
+                           const Policy&) -> absl::StatusOr<ViewRecords> {
+      ViewRecords records;
+      records.containers = std::make_shared<ContainerSet>(
+          dataset, *RecordRules::Parse(of.record));
+      records.containers->Index(tree_.Source(), {});
+      records.pool = test_.pool;
+      return records;
+    };
+    auto setup = MakeViewSetup(config, catalogue, tools, nullptr);
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    View::Parts parts;
+    parts.setup = *std::move(setup);
+    parts.tools = std::move(tools);
+    parts.families = &families_;
+    parts.rebound = [this](bool) { ++rebound_; };
+    view_ = std::make_unique<View>(std::move(parts));
+    ReadThrough();
+  }
+
+  void ReadThrough() {
+    const std::shared_ptr<RecordEpoch> epoch = view_->LookupContainer(file_);
+    ASSERT_NE(epoch, nullptr);
+    ASSERT_EQ(view_->OpenContainer(file_, *epoch, kReader), Verdict::kServe);
+    for (uint64_t at = 0; at < kBytes; at += 100000) {
+      epoch->Read(file_, at, 100000,
+                  [](absl::StatusOr<absl::Span<const iovec>> got) {
+                    EXPECT_TRUE(got.ok()) << got.status();
+                  });
+      test_.asked->ComeAll();
+    }
+  }
+
+  TempTree tree_;
+  TestPool test_{64 << 20};
+  ReaderFamilies families_;
+  EntryId file_;
+  int rebound_ = 0;
+  std::unique_ptr<View> view_;
+};
+
+TEST_F(ViewRecordsTest, ANewPassIsLookedUpAgain) {
+  const std::shared_ptr<RecordEpoch> first = view_->records();
+  first->Close(file_);
+  EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kStale);
+  EXPECT_EQ(rebound_, 1);
+  const std::shared_ptr<RecordEpoch> second = view_->LookupContainer(file_);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(view_->OpenContainer(file_, *second, kReader), Verdict::kServe);
+  EXPECT_EQ(view_->EpochStatus().epoch, Epoch(1));
+}
+
+// Both are asked once more, as the file may be held open. Between the lookup of
+// the one and its open the other begins the pass: no third lookup is made.
+TEST_F(ViewRecordsTest, ASecondOpenIsServedWhateverHappenedSinceItsLookup) {
+  const std::shared_ptr<RecordEpoch> first = view_->records();
+  EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kStale);
+  EXPECT_EQ(view_->OpenContainer(file_, *first, kOther), Verdict::kStale);
+  ASSERT_EQ(view_->LookupContainer(file_), first);
+  first->Close(file_);
+  const std::shared_ptr<RecordEpoch> second = view_->LookupContainer(file_);
+  ASSERT_NE(first, second);
+  EXPECT_EQ(view_->OpenContainer(file_, *second, kOther), Verdict::kServe);
+  EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kServe);
+  EXPECT_EQ(view_->EpochStatus().epoch, Epoch(1));
+  // Believed once: whoever holds the old name longer looks it up.
+  EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kStale);
+}
+
+// The descriptor that held the pass back was closed after the lookup.
+TEST_F(ViewRecordsTest, ASecondOpenMayItselfBeginThePass) {
+  const std::shared_ptr<RecordEpoch> first = view_->records();
+  EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kStale);
+  ASSERT_EQ(view_->LookupContainer(file_), first);
+  first->Close(file_);
+  EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kServe);
+  EXPECT_EQ(rebound_, 1);
+  EXPECT_NE(view_->LookupContainer(file_), first);
+}
+
+}  // namespace
+}  // namespace shufflefs
