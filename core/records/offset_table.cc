@@ -203,6 +203,23 @@ uint64_t OffsetTable::begin(uint64_t record) const {
   return extent_.first + (high_part << shape_.low_width | Low(record));
 }
 
+void OffsetTable::Begins(uint64_t first, absl::Span<uint64_t> begins) const {
+  uint64_t record = first;
+  const uint64_t last = std::min(first + begins.size(), extent_.count);
+  if (record < last) {
+    uint64_t at = Select<true>(record);
+    uint64_t w = at / 64;
+    uint64_t bits = high()[w] & ~LowBits(static_cast<uint32_t>(at % 64));
+    for (; record < last; ++record, bits &= bits - 1) {
+      while (bits == 0) bits = high()[++w];
+      at = w * 64 + static_cast<uint64_t>(std::countr_zero(bits));
+      begins[record - first] =
+          extent_.first + ((at - record) << shape_.low_width | Low(record));
+    }
+  }
+  if (record < first + begins.size()) begins.back() = extent_.end;
+}
+
 uint64_t OffsetTable::FirstFrom(uint64_t offset) const {
   if (offset <= extent_.first) return 0;
   if (offset >= extent_.end) return extent_.count;

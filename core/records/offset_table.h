@@ -55,6 +55,7 @@ class OffsetTable : public RecordTable {
   uint64_t count() const override { return extent_.count; }
   uint64_t begin(uint64_t record) const override;
   uint64_t FirstFrom(uint64_t offset) const override;
+  void Begins(uint64_t first, absl::Span<uint64_t> begins) const override;
   uint64_t memory_bytes() const override;
 
   const Extent& extent() const { return extent_; }

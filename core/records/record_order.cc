@@ -2,8 +2,10 @@
 #include "core/records/record_order.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "core/parallel.h"
 #include "core/permutation.h"
 
 namespace shufflefs {
@@ -15,6 +17,8 @@ constexpr uint64_t kPartBytes = uint64_t{1} << 20;
 
 // Of a sum: a step takes some 100 to 400 ns.
 constexpr uint64_t kQuickSteps = uint64_t{1} << 15;
+// From so many on they are all summed up at once.
+constexpr uint64_t kFarSteps = uint64_t{1} << 18;
 
 uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
@@ -60,13 +64,55 @@ class FreeOrder : public RecordOrder {
 
  protected:
   uint64_t BytesOf(uint64_t part) const override {
+    if (table_.record_bytes() != 0) {
+      const uint64_t first = part * per_part_;
+      return (std::min(first + per_part_, table_.count()) - first) *
+             table_.record_bytes();
+    }
     uint64_t bytes = 0;
     for (const uint64_t record : Records(part)) bytes += table_.bytes(record);
     return bytes;
   }
-  uint64_t steps() const override { return table_.count(); }
+  // Through the file and not through the order: the table is read from end to
+  // end, where the order would have it looked up at random.
+  std::vector<uint64_t> BytesOfAllParts() const override {
+    if (table_.record_bytes() != 0) return RecordOrder::BytesOfAllParts();
+    Mutex mu;
+    std::vector<uint64_t> all(part_count());
+    ParallelOptions parallel;
+    parallel.threads = static_cast<int>(std::thread::hardware_concurrency());
+    parallel.chunk = kChunk;
+    parallel.name = "order";
+    ParallelFor(table_.count(), parallel, [&](uint64_t begin, uint64_t end) {
+      const std::vector<uint64_t> some = BytesByPart(begin, end);
+      MutexLock lock(mu);
+      for (uint64_t p = 0; p < all.size(); ++p) all[p] += some[p];
+      return true;
+    });
+    return all;
+  }
+  uint64_t steps() const override {
+    return table_.record_bytes() != 0 ? part_count() : table_.count();
+  }
 
  private:
+  static constexpr uint64_t kChunk = uint64_t{1} << 20;  // records
+
+  // Of records [begin, end): how much of them comes in each part.
+  std::vector<uint64_t> BytesByPart(uint64_t begin, uint64_t end) const {
+    std::vector<uint64_t> bytes(part_count());
+    std::vector<uint64_t> begins;
+    for (uint64_t first = begin; first < end; first += begins.size() - 1) {
+      begins.resize(std::min<uint64_t>(end - first, 4096) + 1);
+      table_.Begins(first, absl::MakeSpan(begins));
+      for (uint64_t k = 0; k + 1 < begins.size(); ++k) {
+        bytes[order_->PositionOf(first + k) / per_part_] +=
+            begins[k + 1] - begins[k];
+      }
+    }
+    return bytes;
+  }
+
   // Constant after construction.
   const RecordTable& table_;
   const std::unique_ptr<const Order> order_;
@@ -170,6 +216,30 @@ void RecordOrder::SumOne(uint64_t part) const {
   if (begins_.size() == part + 1) begins_.push_back(begins_.back() + bytes);
 }
 
+std::vector<uint64_t> RecordOrder::BytesOfAllParts() const {
+  std::vector<uint64_t> bytes(part_count());
+  for (uint64_t p = 0; p < bytes.size(); ++p) bytes[p] = BytesOf(p);
+  return bytes;
+}
+
+void RecordOrder::SumTowards(uint64_t next, uint64_t parts) const {
+  const uint64_t steps_of_a_part = DivideUp(steps(), part_count());
+  if (parts <= part_count() / 8 || parts <= kFarSteps / steps_of_a_part) {
+    return SumOne(next);
+  }
+  MutexLock all_lock(all_mu_);
+  {
+    MutexLock lock(mu_);
+    if (begins_.size() > part_count()) return;  // somebody else did
+  }
+  std::vector<uint64_t> begins = {0};
+  for (const uint64_t bytes : BytesOfAllParts()) {
+    begins.push_back(begins.back() + bytes);
+  }
+  MutexLock lock(mu_);
+  begins_ = std::move(begins);
+}
+
 uint64_t RecordOrder::part_begin(uint64_t part) const {
   for (;;) {
     uint64_t next = 0;
@@ -178,13 +248,14 @@ uint64_t RecordOrder::part_begin(uint64_t part) const {
       if (part < begins_.size()) return begins_[part];
       next = begins_.size() - 1;
     }
-    SumOne(next);
+    SumTowards(next, part - next);
   }
 }
 
 uint64_t RecordOrder::PartAt(uint64_t offset) const {
   for (;;) {
     uint64_t next = 0;
+    uint64_t parts = 0;
     {
       MutexLock lock(mu_);
       next = begins_.size() - 1;
@@ -193,8 +264,12 @@ uint64_t RecordOrder::PartAt(uint64_t offset) const {
             std::upper_bound(begins_.begin(), begins_.end(), offset);
         return static_cast<uint64_t>(behind - begins_.begin()) - 1;
       }
+      // About as far as the parts before let expect.
+      if (next > 0)
+        parts = (offset - begins_.back()) /
+                std::max<uint64_t>(begins_.back() / next, 1);
     }
-    SumOne(next);
+    SumTowards(next, parts);
   }
 }
 

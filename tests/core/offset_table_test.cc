@@ -5,6 +5,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "core/records/offset_table_builder.h"
 #include "core/records/word_select.h"
 #include "gmock/gmock.h"
@@ -47,6 +48,16 @@ void ExpectIs(const OffsetTable& table, const std::vector<uint64_t>& begins) {
     }
   }
   ASSERT_EQ(table.FirstFrom(0), FirstFrom(begins, 0));
+  for (uint64_t from = 0; from < begins.size(); from += 1 + from / 2) {
+    for (const uint64_t some :
+         {uint64_t{0}, uint64_t{1}, uint64_t{70}, begins.size() - from}) {
+      std::vector<uint64_t> got(std::min(some, begins.size() - from));
+      table.Begins(from, absl::MakeSpan(got));
+      ASSERT_TRUE(std::equal(got.begin(), got.end(),
+                             begins.begin() + static_cast<ptrdiff_t>(from)))
+          << from << " " << some;
+    }
+  }
   ASSERT_EQ(table.FirstFrom(~uint64_t{0}), table.count());
 }
 

@@ -44,6 +44,65 @@ TEST(RecordOrderTest, WhoSumsUpFarAheadKeepsNobodyWaiting) {
   EXPECT_EQ(order->part_begin(100), 1000u);
 }
 
+// A hundred parts of ten bytes that take long: who needs the last waits for
+// `go_on`.
+class LongOrder : public HeldOrder {
+ protected:
+  uint64_t BytesOf(uint64_t) const override { return 10; }
+  std::vector<uint64_t> BytesOfAllParts() const override {
+    reached.set_value();
+    go_on.get_future().wait();
+    return std::vector<uint64_t>(100, 10);
+  }
+  uint64_t steps() const override { return uint64_t{1} << 40; }
+};
+
+TEST(RecordOrderTest, WhoSumsUpAllPartsKeepsNobodyWaiting) {
+  auto order = std::make_unique<LongOrder>();
+  std::future<uint64_t> far =
+      std::async(std::launch::async, [&] { return order->PartAt(905); });
+  order->reached.get_future().wait();
+  EXPECT_EQ(order->part_begin(1), 10u);
+  EXPECT_EQ(order->PartAt(21), 2u);
+  order->go_on.set_value();
+  EXPECT_EQ(far.get(), 90u);
+  EXPECT_EQ(order->part_begin(100), 1000u) << "once";
+}
+
+// Through the order for who reads on, through the file for who jumps.
+TEST(RecordOrderTest, TheSumsAreTheSameFromNearAndFromFar) {
+  Rng rng{RandomKey(2)};
+  for (const bool fixed : {false, true}) {
+    std::vector<uint64_t> begins = {77};
+    for (int i = 0; i < 600000; ++i) {
+      begins.push_back(begins.back() + (fixed ? 20 : 1 + rng.Bounded(40)));
+    }
+    std::shared_ptr<const RecordTable> table =
+        std::make_shared<testing_support::PlainTable>(begins);
+    if (fixed) table = std::make_shared<FixedTable>(77, 20, 600000);
+    const auto policy = testing_support::PolicyOf("lirs", PolicyOptions());
+    const auto make = [&] {
+      return MakeRecordOrder(*policy, *table, RecordOrderOptions());
+    };
+    const auto near = make();
+    ASSERT_GT(near->part_count(), 9u);
+    uint64_t begin = 0;
+    for (uint64_t p = 0; p < near->part_count(); ++p) {
+      ASSERT_EQ(near->part_begin(p), begin) << p;
+      for (const uint64_t record : near->Records(p)) {
+        begin += table->bytes(record);
+      }
+    }
+    const auto far = make();
+    for (uint64_t p = near->part_count() + 1; p-- > 0;) {
+      ASSERT_EQ(far->part_begin(p), near->part_begin(p)) << p;
+    }
+    const auto at = make();
+    const uint64_t offset = near->part_begin(8) + 1;
+    EXPECT_EQ(at->PartAt(offset), 8u);
+  }
+}
+
 TEST(RecordOrderTest, ManyThreadsGetTheSameSums) {
   Rng rng{RandomKey(1)};
   const testing_support::Container container = testing_support::MakeContainer(
@@ -70,12 +129,16 @@ TEST(RecordOrderTest, ManyThreadsGetTheSameSums) {
 }
 
 TEST(RecordOrderTest, ItSaysWhetherASumTakesLong) {
-  const FixedTable many(0, 300, 2'000'000);
+  std::vector<uint64_t> begins;
+  for (uint64_t r = 0; r <= 2'000'000; ++r) begins.push_back(300 * r);
+  const testing_support::PlainTable many(begins);
   const auto lirs = testing_support::PolicyOf("lirs", PolicyOptions());
   const auto order = MakeRecordOrder(*lirs, many, RecordOrderOptions());
   EXPECT_FALSE(order->is_quick());
   order->part_begin(order->part_count());
   EXPECT_TRUE(order->is_quick());
+  const FixedTable alike(0, 300, 2'000'000);
+  EXPECT_TRUE(MakeRecordOrder(*lirs, alike, RecordOrderOptions())->is_quick());
   const auto reimu = testing_support::PolicyOf("reimu", PolicyOptions());
   EXPECT_TRUE(MakeRecordOrder(*reimu, many, RecordOrderOptions())->is_quick());
 }
