@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "core/status.h"
 #include "mount-tools/option_table.h"
 #include "mount-tools/paths.h"
@@ -28,6 +29,28 @@ absl::Status ErrorAt(const toml::source_region& where, absl::string_view what) {
       absl::StrCat(where.begin.line, ":", where.begin.column, ": ", what));
 }
 
+// A list of patterns, or of such lists, as the key takes it in one text.
+absl::StatusOr<std::string> AlignText(const toml::array& list) {
+  const bool is_of_lists = !list.empty() && list[0].is_array();
+  std::vector<std::string> words;
+  for (const toml::node& node : list) {
+    const auto* text = node.as_string();
+    if (is_of_lists && node.is_array() &&
+        (node.as_array()->empty() || !(*node.as_array())[0].is_array())) {
+      ASSIGN_OR_RETURN(std::string rule, AlignText(*node.as_array()));
+      words.push_back(std::move(rule));
+    } else if (!is_of_lists && text != nullptr &&
+               text->get().find_first_of(":;") == std::string::npos) {
+      words.push_back(text->get());
+    } else {
+      return ErrorAt(node.source(),
+                     "record.align: must be a list of names without : and ;, "
+                     "or a list of such lists");
+    }
+  }
+  return absl::StrJoin(words, is_of_lists ? ";" : ":");
+}
+
 absl::StatusOr<std::string> ValueText(const toml::node& node,
                                       absl::string_view key) {
   if (const auto* text = node.as_string()) return text->get();
@@ -39,6 +62,9 @@ absl::StatusOr<std::string> ValueText(const toml::node& node,
   }
   if (const auto* flag = node.as_boolean()) {
     return std::string(flag->get() ? "true" : "false");
+  }
+  if (const auto* list = node.as_array(); list && key == "record.align") {
+    return AlignText(*list);
   }
   return ErrorAt(node.source(),
                  absl::StrCat(key, ": the value must be text or a number"));

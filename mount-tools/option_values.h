@@ -144,6 +144,12 @@ inline bool SetRecordRules(absl::string_view text, ViewConfig& view) {
   return true;
 }
 
+inline bool SetRecordAlign(absl::string_view text, ViewConfig& view) {
+  if (!AlignRules::Parse(text).ok()) return false;
+  view.record.align = std::string(text);
+  return true;
+}
+
 inline bool SetMemory(absl::string_view text, MountConfig& mount) {
   const absl::optional<uint64_t> bytes = ParseBytes(text);
   if (!bytes || *bytes < kMinMemory || *bytes > kMaxMemory) return false;

@@ -30,19 +30,29 @@ ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
     : dataset_(std::move(dataset)), rules_(std::move(rules)) {
   const Catalogue& catalogue = dataset_->catalogue();
   const DirId root = dataset_->root();
+  Wishes wishes;
   for (uint32_t e = catalogue.first_entry(root).value();
        e < catalogue.entries_end(root).value(); ++e) {
-    Consider(EntryId(e));
+    Consider(EntryId(e), wishes);
   }
+  for (const auto& [place, wished] : wishes) Align(wished);
+  NoteUnmatched(wishes);
 }
 
-void ContainerSet::Consider(EntryId file) {
+void ContainerSet::Consider(EntryId file, Wishes& wishes) {
   const Catalogue& catalogue = dataset_->catalogue();
   const absl::optional<RecordFormat> by_name =
       FormatByName(catalogue.name(file));
   if (!by_name && rules_.empty()) return;
   if (catalogue.kind(file) != EntryKind::kFile) return;
   const std::string path = PathInView(catalogue, dataset_->root(), file);
+  if (absl::optional<AlignRules::Place> place = rules_.align().Match(path)) {
+    Wished& wished = wishes[{place->rule, place->paths.front()}];
+    wished.files.resize(place->paths.size());
+    wished.files[place->slot] = file;
+    wished.paths = std::move(place->paths);
+    return;
+  }
   const absl::optional<RecordFormat> asked = rules_.Asked(path);
   if (!by_name && !asked) return;
   std::string objection = Objection(file, asked.has_value());
@@ -50,11 +60,16 @@ void ContainerSet::Consider(EntryId file) {
     objections_.push_back({catalogue.path(file), std::move(objection)});
     return;
   }
+  Add(file, asked ? *asked : *by_name, path);
+}
+
+void ContainerSet::Add(EntryId file, RecordFormat format,
+                       absl::string_view keyed_by) {
   places_[file] = containers_.size();
   Container container;
   container.file = file;
-  container.format = asked ? *asked : *by_name;
-  container.key = XXH3_64bits(path.data(), path.size());
+  container.format = format;
+  container.key = XXH3_64bits(keyed_by.data(), keyed_by.size());
   containers_.push_back(std::move(container));
 }
 
@@ -117,7 +132,13 @@ void ContainerSet::WhenReady(EntryId file, Ready ready) {
     const size_t place = places_.at(file);
     Container& container = containers_[place];
     if (!container.shape && !stopped_) {
-      if (!container.begun) wanted_.push_back(place);
+      if (container.alignment != kAlone) {
+        for (const size_t each : alignments_[container.alignment].members) {
+          if (!containers_[each].begun) wanted_.push_back(each);
+        }
+      } else if (!container.begun) {
+        wanted_.push_back(place);
+      }
       container.waiters.push_back(std::move(ready));
       return;
     }
@@ -205,6 +226,15 @@ IndexRequest ContainerSet::RequestFor(const Container& container,
 
 void ContainerSet::Settle(Container& container,
                           absl::StatusOr<ContainerShape> shape) {
+  if (container.alignment != kAlone) {
+    SettleAligned(container, std::move(shape));
+  } else {
+    Publish(container, std::move(shape));
+  }
+}
+
+void ContainerSet::Publish(Container& container,
+                           absl::StatusOr<ContainerShape> shape) {
   const Catalogue& catalogue = dataset_->catalogue();
   if (!shape.ok()) {
     Log(LogLevel::kWarning,

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -42,7 +44,8 @@ struct ContainerReport {
 class ContainerSet {
  public:
   // Looks at names and groups alone. What stands in a split, is hidden, or
-  // moves between names is no container; what has a companion is untouched.
+  // moves between names is no container; what has a companion is untouched,
+  // and so are files that are to be aligned, unless all of them can be.
   ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules);
 
   bool empty() const { return places_.empty(); }
@@ -56,12 +59,14 @@ class ContainerSet {
     return dataset_->catalogue().attributes(file).size;
   }
   bool Has(EntryId file) const { return places_.contains(file); }
-  // The same for a container of the same path in the view, on any machine.
+  // The same for a container of the same path in the view, on any machine, and
+  // for those that are aligned with it.
   // REQUIRES: Has(file).
   uint64_t key(EntryId file) const;
 
-  // Nothing while it is not known; a shape without records if the file turned
-  // out to be none. REQUIRES: Has(file).
+  // Nothing while it is not known, of it and of all that are aligned with it; a
+  // shape without records if the file turned out to be none. REQUIRES:
+  // Has(file).
   absl::optional<ContainerShape> Shape(EntryId file) const;
   // Calls `ready` when Shape has a value: at once, or by the thread that
   // indexes. Cancelled, which names the file: it has none, indexing was
@@ -87,14 +92,37 @@ class ContainerSet {
     EntryId file;
     RecordFormat format = RecordFormat::kFixed;
     uint64_t key = 0;
+    size_t alignment = kAlone;  // in alignments_
     bool begun = false;
     absl::optional<ContainerShape> shape;
     std::string why_not;  // "" if it is one
     std::vector<Ready> waiters;
   };
 
+  static constexpr size_t kAlone = ~size_t{0};
+  // Containers with one order of their records; what they are is told when
+  // that of all is known.
+  struct Alignment {
+    std::vector<size_t> members;  // in containers_
+    std::map<size_t, absl::StatusOr<ContainerShape>> found;
+  };
+  // Files that are to be aligned, by rule and path of the first.
+  struct Wished {
+    std::vector<std::string> paths;
+    std::vector<absl::optional<EntryId>> files;
+  };
+  using Wishes = std::map<std::pair<size_t, std::string>, Wished>;
+
   // Of the constructor, which needs no lock.
-  void Consider(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Consider(EntryId file, Wishes& wishes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Align(const Wished& wished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteUnmatched(const Wishes& wishes);
+  // Why files cannot be aligned; "" if they may.
+  std::string AlignObjection(const Wished& wished) const;
+  absl::optional<RecordFormat> AlignedFormat(absl::string_view path) const;
+  void Add(EntryId file, RecordFormat format, absl::string_view keyed_by)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Why a file that looks like a container is not to be touched; "" if it is.
   std::string Objection(EntryId file, bool asked) const;
   // The next to be indexed; null when all were begun.
@@ -102,6 +130,12 @@ class ContainerSet {
   IndexRequest RequestFor(const Container& container,
                           const IndexOptions& options) const;
   void Settle(Container& container, absl::StatusOr<ContainerShape> shape);
+  // The same for one that is aligned.
+  void SettleAligned(Container& container,
+                     absl::StatusOr<ContainerShape> shape);
+  // Gives all of an alignment one order, or the reason why there is none.
+  void MatchUp(Alignment& alignment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Publish(Container& container, absl::StatusOr<ContainerShape> shape);
   absl::Status Stopped(EntryId file) const;
   // Who waits for what is not to come any more is told.
   void Stop();
@@ -113,8 +147,9 @@ class ContainerSet {
   std::vector<ContainerReport::Untouched> objections_;
 
   mutable Mutex mu_;
-  // Its size is constant, and so are file, format and key.
+  // Its size is constant, and so are file, format, key and alignment.
   std::vector<Container> containers_ ABSL_GUARDED_BY(mu_);
+  std::vector<Alignment> alignments_ ABSL_GUARDED_BY(mu_);
   uint64_t none_ ABSL_GUARDED_BY(mu_) = 0;          // of them are none
   size_t next_ ABSL_GUARDED_BY(mu_) = 0;            // all before it were begun
   std::deque<size_t> wanted_ ABSL_GUARDED_BY(mu_);  // readers wait for them

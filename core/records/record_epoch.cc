@@ -31,6 +31,7 @@ std::shared_ptr<const RecordFile> RecordEpoch::FileOf(EntryId file) {
     options.seed = parts_.seed;
     options.epoch = parts_.epoch;
     options.whole_bytes = parts_.pool->whole_bytes();
+    options.order_by = shape.order_by.get();
     order = MakeRecordOrder(*parts_.policy, *shape.records, options);
   }
   auto made = std::make_shared<RecordFile>();

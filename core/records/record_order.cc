@@ -125,15 +125,17 @@ class FreeOrder : public RecordOrder {
 // is the blocks P(w*W), …, laid end to end; if they hold m records, the t-th
 // that comes is the Q(t)-th of these, Q = Permutation(m, SubKey(kInsideBlock,
 // w)). REIMU's block shuffle with a shuffle of rows in memory; for W = 1 and
-// pages of the device, LIRS' page-aware shuffling.
+// pages of the device, LIRS' page-aware shuffling. The blocks may be of another
+// container, with as many records: the order is that one's.
 class BlockOrder : public RecordOrder {
  public:
   BlockOrder(const RecordTable& table, RecordBlocks blocks,
              const RecordOrderOptions& options)
       : table_(table),
+        by_(options.order_by == nullptr ? table : *options.order_by),
         blocks_(blocks),
-        first_byte_(table.begin(0)),
-        order_(DivideUp(BytesOfAll(table), blocks.bytes),
+        first_byte_(by_.begin(0)),
+        order_(DivideUp(BytesOfAll(by_), blocks.bytes),
                DeriveKey(options.seed, options.epoch, options.key,
                          Purpose::kBlockOrder)),
         inside_(DeriveKey(options.seed, options.epoch, options.key,
@@ -174,13 +176,16 @@ class BlockOrder : public RecordOrder {
   };
 
   uint64_t WindowsPerPart(uint64_t part_bytes) const {
-    const uint64_t blocks = DivideUp(part_bytes, blocks_.bytes);
+    uint64_t block_bytes = blocks_.bytes;
+    if (&by_ != &table_)
+      block_bytes = DivideUp(BytesOfAll(table_), order_.size());
+    const uint64_t blocks = DivideUp(part_bytes, block_bytes);
     return std::max<uint64_t>(DivideUp(blocks, blocks_.window), 1);
   }
 
   Run RunOf(uint64_t block) const {
     const uint64_t at = first_byte_ + block * blocks_.bytes;
-    return {table_.FirstFrom(at), table_.FirstFrom(at + blocks_.bytes)};
+    return {by_.FirstFrom(at), by_.FirstFrom(at + blocks_.bytes)};
   }
 
   void AppendWindow(uint64_t window, std::vector<uint64_t>* records) const {
@@ -199,6 +204,7 @@ class BlockOrder : public RecordOrder {
 
   // Constant after construction.
   const RecordTable& table_;
+  const RecordTable& by_;
   const RecordBlocks blocks_;
   const uint64_t first_byte_;
   const Permutation order_;

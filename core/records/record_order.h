@@ -75,6 +75,10 @@ struct RecordOrderOptions {
   // A container of no more bytes is one part: it is read from end to end. The
   // order does not depend on it.
   uint64_t whole_bytes = 0;
+  // Blocks are of this table, not of the container's own: what comes where
+  // then follows from it. It has as many records. Outlives the order; null:
+  // the container's own.
+  const RecordTable* order_by = nullptr;
 };
 
 // What `policy` makes of the records of a container in an epoch. Null where the

@@ -60,6 +60,7 @@ absl::optional<RecordFormat> RecordFormatOf(absl::string_view name) {
 absl::StatusOr<RecordRules> RecordRules::Parse(const RecordOptions& options) {
   RecordRules rules;
   rules.options_ = options;
+  ASSIGN_OR_RETURN(rules.align_, AlignRules::Parse(options.align));
   for (absl::string_view rule :
        absl::StrSplit(options.as, ';', absl::SkipWhitespace())) {
     rule = absl::StripAsciiWhitespace(rule);
@@ -109,6 +110,21 @@ absl::optional<RecordFormat> FormatByName(absl::string_view name) {
   // Of shards what is in them is seen from their first bytes.
   if (IsShardName(lower)) return RecordFormat::kTfrecord;
   return absl::nullopt;
+}
+
+absl::optional<RecordFormat> LikelyFormat(absl::string_view name) {
+  constexpr std::pair<absl::string_view, RecordFormat> kEnds[] = {
+      {".npy", RecordFormat::kNpy},     {"-ubyte", RecordFormat::kIdx},
+      {".ubyte", RecordFormat::kIdx},   {".idx", RecordFormat::kIdx},
+      {".svm", RecordFormat::kLines},   {".libsvm", RecordFormat::kLines},
+      {".csv", RecordFormat::kLines},   {".tsv", RecordFormat::kLines},
+      {".jsonl", RecordFormat::kLines}, {".ndjson", RecordFormat::kLines},
+      {".txt", RecordFormat::kLines},   {".labels", RecordFormat::kLines},
+      {".bin", RecordFormat::kFixed}};
+  for (const auto& [end, format] : kEnds) {
+    if (absl::EndsWithIgnoreCase(name, end)) return format;
+  }
+  return FormatByName(name);
 }
 
 }  // namespace shufflefs

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/records/record_align.h"
 
 namespace shufflefs {
 
@@ -33,6 +34,9 @@ struct RecordOptions {
   // record.
   enum class Csv { kPlain, kQuoted };
   Csv csv = Csv::kPlain;
+  // record.align: files whose rows belong together (record_align.h): their
+  // records get one order. "" = none.
+  std::string align;
   friend bool operator==(const RecordOptions&, const RecordOptions&) = default;
 };
 
@@ -43,7 +47,8 @@ class RecordRules {
   static absl::StatusOr<RecordRules> Parse(const RecordOptions& options);
 
   const RecordOptions& options() const { return options_; }
-  bool empty() const { return rules_.empty(); }
+  const AlignRules& align() const { return align_; }
+  bool empty() const { return rules_.empty() && align_.empty(); }
   // What the user says a file is. `path`: in the view.
   absl::optional<RecordFormat> Asked(absl::string_view path) const;
 
@@ -54,11 +59,16 @@ class RecordRules {
   };
   RecordOptions options_;
   std::vector<Rule> rules_;
+  AlignRules align_;
 };
 
 // What a file is by its name, of the formats that can be told without being
 // asked; it is one only if its first bytes agree. `name`: without directories.
 absl::optional<RecordFormat> FormatByName(absl::string_view name);
+
+// The same of all formats, for a file of which the user says no more than that
+// it holds records.
+absl::optional<RecordFormat> LikelyFormat(absl::string_view name);
 
 }  // namespace shufflefs
 

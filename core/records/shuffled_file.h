@@ -26,6 +26,9 @@ struct ContainerShape {
   // one byte longer than the file. Behind whichever record comes last that
   // byte is left out.
   bool lacks_newline = false;
+  // The records of the container by whose blocks the order is made; it has as
+  // many. Null: its own.
+  std::shared_ptr<const RecordTable> order_by;
 };
 
 // `bytes` bytes of the source from `from` stand at `to` of a part.

@@ -49,6 +49,25 @@ TEST(ConfigFile, AnEmptyFileIsTheDefaults) {
             AllKeys(MountConfig(), ViewConfig()));
 }
 
+TEST(ConfigFile, AlignedFilesAreAListOrListsOrText) {
+  const auto align = [](absl::string_view value) {
+    return Parsed(absl::StrCat("record.align = ", value)).views[0].record.align;
+  };
+  EXPECT_EQ(align("['X.npy', 'y.npy']"), "X.npy:y.npy");
+  EXPECT_EQ(align("[['X', 'y'], ['*.a', '*.b', '*.c']]"), "X:y;*.a:*.b:*.c");
+  EXPECT_EQ(align("'X:y;a:b'"), "X:y;a:b");
+  for (const char* wrong : {"[['X', 'y'], 'z']", "['X', ['y']]", "['X:y', 'z']",
+                            "[[['X', 'y']]]", "[1, 2]"}) {
+    EXPECT_THAT(Error(absl::StrCat("record.align = ", wrong)),
+                ::testing::HasSubstr("must be a list of names"))
+        << wrong;
+  }
+  EXPECT_THAT(Error("record.align = ['X']"),
+              ::testing::HasSubstr("must be rules of patterns"));
+  EXPECT_THAT(Error("record.as = ['X']"),
+              ::testing::HasSubstr("must be text or a number"));
+}
+
 TEST(ConfigFile, DottedKeysAndTablesAreTheSame) {
   const MountConfig dotted = Parsed("lirs.unit = \"page\"\nlirs.page = 8192\n");
   const MountConfig table =

@@ -51,9 +51,9 @@ TEST(OptionTable, RowsAreComplete) {
 TEST(OptionTable, DefaultTextIsTheDefault) {
   const MountConfig mount;
   const ViewConfig view;
-  const std::set<std::string> unset = {"groups",       "state",       "memory",
-                                       "brand.packed", "control.gid", "path",
-                                       "nodes",        "record.as"};
+  const std::set<std::string> unset = {
+      "groups", "state", "memory",    "brand.packed", "control.gid",
+      "path",   "nodes", "record.as", "record.align"};
   for (const Option& option : Options()) {
     const std::string value = option.get(mount, view);
     if (unset.count(std::string(option.key)) != 0) {
@@ -89,6 +89,7 @@ TEST(OptionTable, ValuesRoundTrip) {
       {"record.bytes", "3073"},
       {"record.header", "2"},
       {"record.csv", "quoted"},
+      {"record.align", "X.npy:y.npy;a/*-images:b/*-labels"},
       {"window.samples", "1"},
       {"wait", "0s"},
       {"control.gid", "100"},
@@ -178,9 +179,9 @@ TEST(OptionTable, SetsTypedFields) {
 }
 
 TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
-  EXPECT_EQ(
-      Set("policy", "met"),
-      "policy = met: must be auto, native, lirs, brand, reimu, window or static");
+  EXPECT_EQ(Set("policy", "met"),
+            "policy = met: must be auto, native, lirs, brand, reimu, window or "
+            "static");
   EXPECT_EQ(Set("seed", "-1"),
             "seed = -1: must be a whole number from 0 to "
             "18446744073709551615");

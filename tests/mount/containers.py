@@ -44,6 +44,20 @@ def read_tfrecord(path):
     return records
 
 
+def write_idx(path, array):
+    """An idx file of unsigned bytes, as MNIST has them."""
+    dims = struct.pack(f">{array.ndim}I", *array.shape)
+    path.write_bytes(bytes([0, 0, 8, array.ndim]) + dims + array.tobytes())
+
+
+def read_idx(path):
+    """The dimensions, and the bytes of all rows."""
+    content = path.read_bytes()
+    assert content[:3] == b"\0\0\x08"
+    end = 4 + 4 * content[3]
+    return struct.unpack(f">{content[3]}I", content[4:end]), content[end:]
+
+
 def lines(count, seed=0, start=0):
     """LIBSVM-like lines, class-sorted, without their ends."""
     rng = random.Random(seed)
