@@ -18,9 +18,8 @@ void Cut(const PartPlan& plan, PartRead stretch, uint64_t most,
          std::vector<PartRead>& reads) {
   const uint64_t end = stretch.offset + stretch.length;
   uint32_t at = stretch.first;
-  for (uint64_t begin = RoundDown(stretch.offset); begin < end;
-       begin += most) {
-    PartRead read{begin, std::min(most, end - begin), at, at};
+  for (uint64_t begin = RoundDown(stretch.offset); begin < end; begin += most) {
+    PartRead read{begin, std::min(most, end - begin), at, at, stretch.file};
     while (read.last < stretch.last &&
            plan.copies[read.last].from < begin + read.length) {
       ++read.last;
@@ -28,9 +27,9 @@ void Cut(const PartPlan& plan, PartRead stretch, uint64_t most,
     reads.push_back(read);
     // The last may go on in the next read.
     at = read.last;
-    while (at > read.first && plan.copies[at - 1].from +
-                                      plan.copies[at - 1].bytes >
-                                  begin + read.length) {
+    while (at > read.first &&
+           plan.copies[at - 1].from + plan.copies[at - 1].bytes >
+               begin + read.length) {
       --at;
     }
   }
@@ -45,13 +44,15 @@ std::vector<PartRead> PlanPartReads(const PartPlan& plan,
   for (size_t i = 0; i < copies.size();) {
     const size_t first = i;
     uint64_t end = copies[i].from + copies[i].bytes;
-    for (++i; i < copies.size() && copies[i].from < end + limits.gap_bytes;
+    for (++i; i < copies.size() && copies[i].file == copies[first].file &&
+              copies[i].from < end + limits.gap_bytes;
          ++i) {
       end = std::max(end, copies[i].from + copies[i].bytes);
     }
     Cut(plan,
         {copies[first].from, end - copies[first].from,
-         static_cast<uint32_t>(first), static_cast<uint32_t>(i)},
+         static_cast<uint32_t>(first), static_cast<uint32_t>(i),
+         copies[first].file},
         limits.read_bytes, reads);
   }
   return reads;

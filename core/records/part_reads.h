@@ -19,6 +19,7 @@ struct PartRead {
   uint64_t length = 0;  // bytes
   uint32_t first = 0;
   uint32_t last = 0;
+  uint64_t file = 0;  // PartCopy::file of them all
 };
 
 struct PartReadLimits {
@@ -27,7 +28,7 @@ struct PartReadLimits {
   uint64_t gap_bytes = uint64_t{16} << 10;
 };
 
-// In the order of the file. What two reads share of a page both read.
+// In the order of the plan. What two reads share of a page both read.
 std::vector<PartRead> PlanPartReads(const PartPlan& plan,
                                     const PartReadLimits& limits);
 

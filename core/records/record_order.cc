@@ -27,7 +27,7 @@ uint64_t BytesOfAll(const RecordTable& table) {
 }
 
 // Of a record in the plan of a part (core/records/shuffled_file.h).
-constexpr uint64_t kPlanBytes = 24;
+constexpr uint64_t kPlanBytes = 32;
 
 // Bytes of a part where the policy does not say.
 uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes) {
@@ -63,22 +63,24 @@ class FreeOrder : public RecordOrder {
   }
 
  protected:
-  uint64_t BytesOf(uint64_t part) const override {
+  Sums SumsOf(uint64_t part) const override {
+    const uint64_t count = CountOf(part);
     if (table_.record_bytes() != 0) {
-      const uint64_t first = part * per_part_;
-      return (std::min(first + per_part_, table_.count()) - first) *
-             table_.record_bytes();
+      return Sums{count * table_.record_bytes(), count};
     }
-    uint64_t bytes = 0;
-    for (const uint64_t record : Records(part)) bytes += table_.bytes(record);
-    return bytes;
+    Sums sums{0, count};
+    for (const uint64_t record : Records(part)) {
+      sums.bytes += table_.bytes(record);
+    }
+    return sums;
   }
   // Through the file and not through the order: the table is read from end to
   // end, where the order would have it looked up at random.
-  std::vector<uint64_t> BytesOfAllParts() const override {
-    if (table_.record_bytes() != 0) return RecordOrder::BytesOfAllParts();
+  std::vector<Sums> SumsOfAllParts() const override {
+    if (table_.record_bytes() != 0) return RecordOrder::SumsOfAllParts();
     Mutex mu;
-    std::vector<uint64_t> all(part_count());
+    std::vector<Sums> all(part_count());
+    for (uint64_t p = 0; p < all.size(); ++p) all[p].records = CountOf(p);
     ParallelOptions parallel;
     parallel.threads = static_cast<int>(std::thread::hardware_concurrency());
     parallel.chunk = kChunk;
@@ -86,7 +88,7 @@ class FreeOrder : public RecordOrder {
     ParallelFor(table_.count(), parallel, [&](uint64_t begin, uint64_t end) {
       const std::vector<uint64_t> some = BytesByPart(begin, end);
       MutexLock lock(mu);
-      for (uint64_t p = 0; p < all.size(); ++p) all[p] += some[p];
+      for (uint64_t p = 0; p < all.size(); ++p) all[p].bytes += some[p];
       return true;
     });
     return all;
@@ -97,6 +99,11 @@ class FreeOrder : public RecordOrder {
 
  private:
   static constexpr uint64_t kChunk = uint64_t{1} << 20;  // records
+
+  uint64_t CountOf(uint64_t part) const {
+    const uint64_t first = part * per_part_;
+    return std::min(first + per_part_, table_.count()) - first;
+  }
 
   // Of records [begin, end): how much of them comes in each part.
   std::vector<uint64_t> BytesByPart(uint64_t begin, uint64_t end) const {
@@ -157,15 +164,16 @@ class BlockOrder : public RecordOrder {
   }
 
  protected:
-  uint64_t BytesOf(uint64_t part) const override {
+  Sums SumsOf(uint64_t part) const override {
     const uint64_t per_part = per_part_ * blocks_.window;
     const uint64_t last = std::min((part + 1) * per_part, order_.size());
-    uint64_t bytes = 0;
+    Sums sums;
     for (uint64_t slot = part * per_part; slot < last; ++slot) {
       const Run run = RunOf(order_(slot));
-      bytes += table_.begin(run.last) - table_.begin(run.first);
+      sums.bytes += table_.begin(run.last) - table_.begin(run.first);
+      sums.records += run.last - run.first;
     }
-    return bytes;
+    return sums;
   }
   uint64_t steps() const override { return order_.size(); }
 
@@ -217,15 +225,17 @@ class BlockOrder : public RecordOrder {
 void RecordOrder::SumOne(uint64_t part) const {
   // Without the lock: who sums up to a part far ahead keeps nobody waiting who
   // needs less.
-  const uint64_t bytes = BytesOf(part);
+  const Sums sums = SumsOf(part);
   MutexLock lock(mu_);
-  if (begins_.size() == part + 1) begins_.push_back(begins_.back() + bytes);
+  if (begins_.size() != part + 1) return;
+  begins_.push_back({begins_.back().bytes + sums.bytes,
+                     begins_.back().records + sums.records});
 }
 
-std::vector<uint64_t> RecordOrder::BytesOfAllParts() const {
-  std::vector<uint64_t> bytes(part_count());
-  for (uint64_t p = 0; p < bytes.size(); ++p) bytes[p] = BytesOf(p);
-  return bytes;
+std::vector<RecordOrder::Sums> RecordOrder::SumsOfAllParts() const {
+  std::vector<Sums> sums(part_count());
+  for (uint64_t p = 0; p < sums.size(); ++p) sums[p] = SumsOf(p);
+  return sums;
 }
 
 void RecordOrder::SumTowards(uint64_t next, uint64_t parts) const {
@@ -238,15 +248,16 @@ void RecordOrder::SumTowards(uint64_t next, uint64_t parts) const {
     MutexLock lock(mu_);
     if (begins_.size() > part_count()) return;  // somebody else did
   }
-  std::vector<uint64_t> begins = {0};
-  for (const uint64_t bytes : BytesOfAllParts()) {
-    begins.push_back(begins.back() + bytes);
+  std::vector<Sums> begins = {Sums()};
+  for (const Sums& part : SumsOfAllParts()) {
+    begins.push_back({begins.back().bytes + part.bytes,
+                      begins.back().records + part.records});
   }
   MutexLock lock(mu_);
   begins_ = std::move(begins);
 }
 
-uint64_t RecordOrder::part_begin(uint64_t part) const {
+RecordOrder::Sums RecordOrder::Before(uint64_t part) const {
   for (;;) {
     uint64_t next = 0;
     {
@@ -258,25 +269,43 @@ uint64_t RecordOrder::part_begin(uint64_t part) const {
   }
 }
 
-uint64_t RecordOrder::PartAt(uint64_t offset) const {
+uint64_t RecordOrder::Find(uint64_t Sums::*what, uint64_t value) const {
   for (;;) {
     uint64_t next = 0;
     uint64_t parts = 0;
     {
       MutexLock lock(mu_);
       next = begins_.size() - 1;
-      if (begins_.back() > offset || next >= part_count()) {
-        const auto behind =
-            std::upper_bound(begins_.begin(), begins_.end(), offset);
+      if (begins_.back().*what > value || next >= part_count()) {
+        const auto behind = std::upper_bound(
+            begins_.begin(), begins_.end(), value,
+            [what](uint64_t at, const Sums& sums) { return at < sums.*what; });
         return static_cast<uint64_t>(behind - begins_.begin()) - 1;
       }
       // About as far as the parts before let expect.
-      if (next > 0)
-        parts = (offset - begins_.back()) /
-                std::max<uint64_t>(begins_.back() / next, 1);
+      if (next > 0) {
+        const uint64_t mean = begins_.back().*what / next;
+        parts = (value - begins_.back().*what) / std::max<uint64_t>(mean, 1);
+      }
     }
     SumTowards(next, parts);
   }
+}
+
+uint64_t RecordOrder::part_begin(uint64_t part) const {
+  return Before(part).bytes;
+}
+
+uint64_t RecordOrder::part_first(uint64_t part) const {
+  return Before(part).records;
+}
+
+uint64_t RecordOrder::PartAt(uint64_t offset) const {
+  return Find(&Sums::bytes, offset);
+}
+
+uint64_t RecordOrder::PartOf(uint64_t position) const {
+  return Find(&Sums::records, position);
 }
 
 bool RecordOrder::is_quick() const {
@@ -287,7 +316,7 @@ bool RecordOrder::is_quick() const {
 
 uint64_t RecordOrder::memory_bytes() const {
   MutexLock lock(mu_);
-  return sizeof *this + begins_.capacity() * sizeof(uint64_t);
+  return sizeof *this + begins_.capacity() * sizeof(Sums);
 }
 
 std::unique_ptr<const RecordOrder> MakeRecordOrder(

@@ -40,19 +40,31 @@ class RecordOrder {
   // The part that holds byte `offset` of the records as they come. REQUIRES:
   // it is less than part_begin(part_count()).
   uint64_t PartAt(uint64_t offset) const;
+  // Records of all parts before `part`. REQUIRES: part <= part_count().
+  uint64_t part_first(uint64_t part) const;
+  // The part that holds the record that comes as number `position`. REQUIRES:
+  // it is less than part_first(part_count()).
+  uint64_t PartOf(uint64_t position) const;
   // Whether what is still to be summed up takes some milliseconds at most.
   bool is_quick() const;
   uint64_t memory_bytes() const;
 
  protected:
-  // Bytes of one part.
-  virtual uint64_t BytesOf(uint64_t part) const = 0;
+  struct Sums {
+    uint64_t bytes = 0;
+    uint64_t records = 0;
+  };
+  // Of one part.
+  virtual Sums SumsOf(uint64_t part) const = 0;
   // Of each part: what is faster than asking for one after the other.
-  virtual std::vector<uint64_t> BytesOfAllParts() const;
+  virtual std::vector<Sums> SumsOfAllParts() const;
   // How many records or blocks are looked at to sum up all parts.
   virtual uint64_t steps() const = 0;
 
  private:
+  Sums Before(uint64_t part) const ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t Find(uint64_t Sums::*what, uint64_t value) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Takes note where the part behind `part` begins, if that comes next.
   void SumOne(uint64_t part) const ABSL_LOCKS_EXCLUDED(mu_);
   // Takes note of the next part or, where what is needed lies `parts` behind
@@ -63,7 +75,7 @@ class RecordOrder {
   mutable Mutex all_mu_;  // held by who sums up all parts; taken first
   mutable Mutex mu_;
   // begins_[p]: where part p begins, as far as that was asked for.
-  mutable std::vector<uint64_t> begins_ ABSL_GUARDED_BY(mu_) = {0};
+  mutable std::vector<Sums> begins_ ABSL_GUARDED_BY(mu_) = {Sums()};
 };
 
 struct RecordOrderOptions {

@@ -148,7 +148,7 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
   auto held = std::make_shared<Held>();
   held->file = file;
   held->part = wanted.part;
-  held->source = file->file;
+  held->source = file;
   held->bytes_at = Scatter(memory->pieces());
   held->memory = std::move(memory);
   held->bytes = wanted.bytes;

@@ -34,6 +34,12 @@ struct RecordFile {
   uint64_t id = 0;  // of no other RecordFile of the pool
   EntryId file;
   std::shared_ptr<const ShuffledFile> content;
+  // The members of its family, by PartCopy::file; null: it has none.
+  std::shared_ptr<const std::vector<EntryId>> family;
+
+  EntryId source(uint64_t member) const {
+    return family == nullptr ? file : (*family)[member];
+  }
 };
 
 // Thread-safe. Nothing waits for a device. May go while reads are under way,
@@ -72,7 +78,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   struct Held {
     std::shared_ptr<const RecordFile> file;  // null: the bytes of one read
     uint64_t part = 0;
-    EntryId source;
+    std::shared_ptr<const RecordFile> source;
     std::shared_ptr<MemoryBlock> memory;
     Scatter bytes_at;  // of `memory`
     PartPlan plan;     // from before the first read is sent to the last

@@ -59,9 +59,7 @@ PartPlan RecordPool::PlanOf(const Request& request) {
     }
     at = to;
   }
-  std::sort(
-      plan.copies.begin(), plan.copies.end(),
-      [](const PartCopy& a, const PartCopy& b) { return a.from < b.from; });
+  SortCopies(plan.copies);
   return plan;
 }
 
@@ -85,7 +83,7 @@ void RecordPool::PumpAlone() {
       if (held->memory == nullptr) return;
       request = std::move(alone_.front());
       alone_.pop_front();
-      held->source = request->file->file;
+      held->source = request->file;
       held->bytes = request->length;
       held->bytes_at = Scatter(held->memory->pieces());
       held->reads_left = 1;

@@ -86,7 +86,7 @@ void RecordPool::Pump() {
         // When there is none, the read that ends next goes on from here.
         if (staging == nullptr) break;
         FilePiece piece;
-        piece.file = queue.front().held->source;
+        piece.file = queue.front().held->source->source(read.file);
         piece.offset = read.offset;
         piece.length = read.length;
         piece.into = staging->pieces();

@@ -13,83 +13,189 @@ uint64_t PartsOf(uint64_t bytes) {
   return bytes / kPlainPart + (bytes % kPlainPart != 0);
 }
 
+std::shared_ptr<const FamilyOrder> FamilyOfOne(
+    ContainerShape shape, std::unique_ptr<const RecordOrder> order) {
+  // Without an order records are none of its business.
+  if (shape.records == nullptr) {
+    shape.records = std::make_shared<FixedTable>(shape.file_bytes, 1, 0);
+  }
+  std::vector<ContainerShape> members;
+  members.push_back(std::move(shape));
+  auto family = std::make_shared<FamilyOrder>();
+  family->table = std::make_shared<FamilyTable>(std::move(members));
+  family->order = std::move(order);
+  return family;
+}
+
 }  // namespace
 
 ShuffledFile::ShuffledFile(ContainerShape shape,
                            std::unique_ptr<const RecordOrder> order)
-    : shape_(std::move(shape)), order_(std::move(order)) {
-  if (order_ == nullptr) {
-    head_bytes_ = tail_begin_ = shape_.file_bytes;
-  } else {
-    const RecordTable& table = *shape_.records;
+    : ShuffledFile(FamilyOfOne(std::move(shape), std::move(order)), 0) {}
+
+ShuffledFile::ShuffledFile(std::shared_ptr<const FamilyOrder> family,
+                           size_t member)
+    : family_(std::move(family)), member_(member) {
+  file_bytes_ = shape().file_bytes;
+  head_bytes_ = tail_begin_ = file_bytes_;
+  if (order() != nullptr) {
+    const RecordTable& table = *shape().records;
     head_bytes_ = table.begin(0);
-    tail_begin_ = std::min(table.begin(table.count()), shape_.file_bytes);
-    middle_ = order_->part_count();
+    tail_begin_ = std::min(table.begin(table.count()), file_bytes_);
   }
   head_parts_ = PartsOf(head_bytes_);
-  tail_parts_ = PartsOf(shape_.file_bytes - tail_begin_);
+  tail_parts_ = PartsOf(TailBytes());
+}
+
+ShuffledFile::Stretch ShuffledFile::stretch() const {
+  {
+    MutexLock lock(mu_);
+    if (stretch_) return *stretch_;
+  }
+  const Stretch found = FindStretch();
+  MutexLock lock(mu_);
+  stretch_ = found;
+  return found;
+}
+
+ShuffledFile::Stretch ShuffledFile::FindStretch() const {
+  Stretch found;
+  const FamilyTable& table = *family_->table;
+  if (order() == nullptr || shape().records->count() == 0) return found;
+  if (table.members() == 1) {
+    found.last_part = order()->part_count();
+    found.end = tail_begin_ - head_bytes_;
+    return found;
+  }
+  const Position first = PositionOf(table.first(member_));
+  const Position last = PositionOf(table.first(member_ + 1));
+  found.first_part = first.part;
+  found.begin = first.byte;
+  found.end = last.byte;
+  found.last_part = last.part;
+  if (last.byte > order()->part_begin(last.part)) ++found.last_part;
+  // The record that comes last gives up its line's end.
+  if (shape().lacks_newline) --found.end;
+  return found;
+}
+
+ShuffledFile::Position ShuffledFile::PositionOf(uint64_t position) const {
+  const FamilyTable& table = *family_->table;
+  if (position == table.count()) {
+    return {order()->part_count(), table.begin(position)};
+  }
+  const uint64_t part = order()->PartOf(position);
+  Position found{part, order()->part_begin(part)};
+  const uint64_t before = position - order()->part_first(part);
+  if (before == 0) return found;
+  const std::vector<uint64_t> records = order()->Records(part);
+  for (uint64_t i = 0; i < before; ++i) found.byte += table.bytes(records[i]);
+  return found;
+}
+
+uint64_t ShuffledFile::bytes() const {
+  if (order() == nullptr) return file_bytes_;
+  return head_bytes_ + stretch().bytes() + TailBytes();
+}
+
+uint64_t ShuffledFile::part_count() const {
+  return head_parts_ + stretch().parts() + tail_parts_;
+}
+
+uint64_t ShuffledFile::MiddleBegin(const Stretch& stretch,
+                                   uint64_t part) const {
+  // Parts without a record behind the last may begin at the line's end that it
+  // gave up; a part may be of two files.
+  const uint64_t begin = order()->part_begin(stretch.first_part + part);
+  return std::clamp(begin, stretch.begin, stretch.end) - stretch.begin;
 }
 
 uint64_t ShuffledFile::part_begin(uint64_t part) const {
   if (part < head_parts_) return part * kPlainPart;
   part -= head_parts_;
-  // Parts without a record behind the last may begin at the line's end that it
-  // gave up.
-  if (part < middle_) {
-    return std::min(head_bytes_ + order_->part_begin(part), tail_begin_);
-  }
-  part -= middle_;
-  return std::min(tail_begin_ + part * kPlainPart, shape_.file_bytes);
+  const Stretch stretch = this->stretch();
+  if (part < stretch.parts()) return head_bytes_ + MiddleBegin(stretch, part);
+  part -= stretch.parts();
+  return head_bytes_ + stretch.bytes() +
+         std::min(part * kPlainPart, TailBytes());
 }
 
 uint64_t ShuffledFile::PartAt(uint64_t offset) const {
   if (offset < head_bytes_) return offset / kPlainPart;
-  if (offset < tail_begin_) {
-    return head_parts_ + order_->PartAt(offset - head_bytes_);
+  const Stretch stretch = this->stretch();
+  offset -= head_bytes_;
+  if (offset < stretch.bytes()) {
+    return head_parts_ + order()->PartAt(stretch.begin + offset) -
+           stretch.first_part;
   }
-  return head_parts_ + middle_ + (offset - tail_begin_) / kPlainPart;
+  return head_parts_ + stretch.parts() +
+         (offset - stretch.bytes()) / kPlainPart;
+}
+
+PartPlan ShuffledFile::PlanPlain(uint64_t from, uint64_t bytes) const {
+  PartPlan plan;
+  plan.bytes = bytes;
+  plan.copies.push_back({from, bytes, 0, member_});
+  return plan;
 }
 
 PartPlan ShuffledFile::Plan(uint64_t part) const {
-  if (part >= head_parts_ && part < head_parts_ + middle_) {
-    return PlanRecords(part - head_parts_);
+  if (part < head_parts_) {
+    const uint64_t from = part * kPlainPart;
+    return PlanPlain(from, std::min(kPlainPart, head_bytes_ - from));
   }
-  PartPlan plan;
-  const uint64_t from = part_begin(part);
-  const uint64_t end = part < head_parts_
-                           ? std::min((part + 1) * kPlainPart, head_bytes_)
-                           : part_begin(part + 1);
-  plan.bytes = end - from;
-  plan.copies.push_back({from, plan.bytes, 0});
-  return plan;
+  part -= head_parts_;
+  const Stretch stretch = this->stretch();
+  if (part < stretch.parts()) return PlanRecords(stretch, part);
+  const uint64_t from = (part - stretch.parts()) * kPlainPart;
+  return PlanPlain(tail_begin_ + from,
+                   std::min(kPlainPart, TailBytes() - from));
 }
 
 uint64_t ShuffledFile::mean_copy_bytes() const {
-  if (order_ == nullptr) return kPlainPart;
-  const uint64_t count = std::max<uint64_t>(shape_.records->count(), 1);
-  return std::max<uint64_t>((tail_begin_ - head_bytes_) / count, 1);
+  if (order() == nullptr) return kPlainPart;
+  const FamilyTable& table = *family_->table;
+  const uint64_t count = std::max<uint64_t>(table.count(), 1);
+  return std::max<uint64_t>(table.begin(table.count()) / count, 1);
 }
 
-PartPlan ShuffledFile::PlanRecords(uint64_t part) const {
-  const RecordTable& table = *shape_.records;
-  const uint64_t most = tail_begin_ - part_begin(head_parts_ + part);
+PartPlan ShuffledFile::PlanRecords(const Stretch& stretch,
+                                   uint64_t part) const {
+  const FamilyTable& family = *family_->table;
+  const uint64_t own = stretch.first_part + part;
   PartPlan plan;
-  for (const uint64_t record : order_->Records(part)) {
-    const uint64_t from = table.begin(record);
-    uint64_t bytes = table.bytes(record);
-    if (shape_.lacks_newline && record + 1 == table.count()) {
+  for (const uint64_t record : order()->Records(own)) {
+    const size_t member = family.MemberOf(record);
+    const ContainerShape& shape = family.member(member);
+    const RecordTable& table = *shape.records;
+    const uint64_t number = record - family.first(member);
+    const uint64_t all = table.bytes(number);
+    uint64_t bytes = all;
+    if (shape.lacks_newline && number + 1 == table.count()) {
       --bytes;
       plan.newlines.push_back(plan.bytes + bytes);
     }
-    if (bytes > 0) plan.copies.push_back({from, bytes, plan.bytes});
-    plan.bytes += table.bytes(record);
+    if (bytes > 0) {
+      plan.copies.push_back({table.begin(number), bytes, plan.bytes, member});
+    }
+    plan.bytes += all;
   }
-  // The record that comes last gives up its line's end.
-  if (plan.bytes > most) return Clip(plan, 0, most);
-  std::sort(
-      plan.copies.begin(), plan.copies.end(),
-      [](const PartCopy& a, const PartCopy& b) { return a.from < b.from; });
+  // What other files show of it, and the line's end that is given up.
+  const uint64_t at = order()->part_begin(own);
+  const uint64_t end = at + plan.bytes;
+  if (at < stretch.begin || end > stretch.end) {
+    return Clip(plan, std::max(at, stretch.begin) - at,
+                std::max(std::min(end, stretch.end), at) - at);
+  }
+  SortCopies(plan.copies);
   return plan;
+}
+
+void SortCopies(std::vector<PartCopy>& copies) {
+  std::sort(copies.begin(), copies.end(),
+            [](const PartCopy& a, const PartCopy& b) {
+              return a.file != b.file ? a.file < b.file : a.from < b.from;
+            });
 }
 
 PartPlan Clip(const PartPlan& plan, uint64_t from, uint64_t to) {
@@ -100,14 +206,12 @@ PartPlan Clip(const PartPlan& plan, uint64_t from, uint64_t to) {
     const uint64_t end = std::min(copy.to + copy.bytes, to);
     if (begin >= end) continue;
     clipped.copies.push_back(
-        {copy.from + (begin - copy.to), end - begin, begin - from});
+        {copy.from + (begin - copy.to), end - begin, begin - from, copy.file});
   }
   for (const uint64_t at : plan.newlines) {
     if (at >= from && at < to) clipped.newlines.push_back(at - from);
   }
-  std::sort(
-      clipped.copies.begin(), clipped.copies.end(),
-      [](const PartCopy& a, const PartCopy& b) { return a.from < b.from; });
+  SortCopies(clipped.copies);
   return clipped;
 }
 

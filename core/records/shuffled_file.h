@@ -3,6 +3,10 @@
 // source stand where. What lies before the first record and behind the last
 // stays. The size is that of the source.
 //
+// Or one container of a family, whose records come from all of them: it shows
+// as many records as it has, those whose turn it is, between its own head and
+// tail. Its size is what these add up to.
+//
 // The file is cut into parts, each read and held as a whole: head and tail
 // into equal ones, the records as their order says.
 #ifndef SHUFFLEFS_CORE_RECORDS_SHUFFLED_FILE_H_
@@ -12,36 +16,26 @@
 #include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/types/optional.h"
+#include "core/mutex.h"
+#include "core/records/family_table.h"
 #include "core/records/record_order.h"
-#include "core/records/record_table.h"
 
 namespace shufflefs {
-
-// Where the records of a file lie.
-struct ContainerShape {
-  uint64_t file_bytes = 0;
-  // Null: nothing moves. Else its records lie within the file, but for:
-  std::shared_ptr<const RecordTable> records;
-  // The last record lacks the line's end that the others have: it is taken for
-  // one byte longer than the file. Behind whichever record comes last that
-  // byte is left out.
-  bool lacks_newline = false;
-  // The records of the container by whose blocks the order is made; it has as
-  // many. Null: its own.
-  std::shared_ptr<const RecordTable> order_by;
-};
 
 // `bytes` bytes of the source from `from` stand at `to` of a part.
 struct PartCopy {
   uint64_t from = 0;
   uint64_t bytes = 0;
   uint64_t to = 0;
+  uint64_t file = 0;  // which member of the family the bytes are of
 };
 
 // The content of a part.
 struct PartPlan {
   uint64_t bytes = 0;
-  std::vector<PartCopy> copies;    // by `from`
+  std::vector<PartCopy> copies;    // by `file` and `from`
   std::vector<uint64_t> newlines;  // bytes of the part that are '\n'
 };
 
@@ -51,8 +45,13 @@ class ShuffledFile {
   // `order` is of shape.records; null if that is.
   ShuffledFile(ContainerShape shape, std::unique_ptr<const RecordOrder> order);
 
-  uint64_t bytes() const { return shape_.file_bytes; }
-  uint64_t part_count() const { return head_parts_ + middle_ + tail_parts_; }
+  // The container `member` of a family. `family->order` is not null.
+  ShuffledFile(std::shared_ptr<const FamilyOrder> family, size_t member);
+
+  // Of a family's file, as all below: its order is summed up to where the file
+  // ends.
+  uint64_t bytes() const;
+  uint64_t part_count() const;
   // REQUIRES: part <= part_count().
   uint64_t part_begin(uint64_t part) const;
   // REQUIRES: offset < bytes().
@@ -60,22 +59,55 @@ class ShuffledFile {
   // REQUIRES: part < part_count().
   PartPlan Plan(uint64_t part) const;
   // Whether no call takes longer than some milliseconds.
-  bool is_quick() const { return order_ == nullptr || order_->is_quick(); }
+  bool is_quick() const { return order() == nullptr || order()->is_quick(); }
   // Of a copy of a plan, on average; > 0.
   uint64_t mean_copy_bytes() const;
 
  private:
-  PartPlan PlanRecords(uint64_t part) const;
+  // The parts of the order [first_part, last_part), of which the file shows
+  // the bytes [begin, end) of the records as they come.
+  struct Stretch {
+    uint64_t first_part = 0;
+    uint64_t last_part = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t parts() const { return last_part - first_part; }
+    uint64_t bytes() const { return end - begin; }
+  };
+  struct Position {
+    uint64_t part = 0;
+    uint64_t byte = 0;
+  };
+
+  const ContainerShape& shape() const {
+    return family_->table->member(member_);
+  }
+  const RecordOrder* order() const { return family_->order.get(); }
+  Stretch stretch() const ABSL_LOCKS_EXCLUDED(mu_);
+  Stretch FindStretch() const;
+  // Where the record that comes as number `position` begins.
+  Position PositionOf(uint64_t position) const;
+  uint64_t TailBytes() const { return file_bytes_ - tail_begin_; }
+  // Of the records' part, where it begins in them.
+  uint64_t MiddleBegin(const Stretch& stretch, uint64_t part) const;
+  PartPlan PlanRecords(const Stretch& stretch, uint64_t part) const;
+  PartPlan PlanPlain(uint64_t from, uint64_t bytes) const;
 
   // Constant after construction.
-  const ContainerShape shape_;
-  const std::unique_ptr<const RecordOrder> order_;
+  const std::shared_ptr<const FamilyOrder> family_;
+  const size_t member_ = 0;
+  uint64_t file_bytes_ = 0;  // of the source, as the two below
   uint64_t head_bytes_ = 0;  // before the first record
   uint64_t tail_begin_ = 0;  // behind the last
   uint64_t head_parts_ = 0;
-  uint64_t middle_ = 0;
   uint64_t tail_parts_ = 0;
+
+  mutable Mutex mu_;
+  mutable absl::optional<Stretch> stretch_ ABSL_GUARDED_BY(mu_);
 };
+
+// Into the order of a plan.
+void SortCopies(std::vector<PartCopy>& copies);
 
 // The part of a plan that gives the bytes [from, to) of the part.
 PartPlan Clip(const PartPlan& plan, uint64_t from, uint64_t to);

@@ -21,12 +21,12 @@ class HeldOrder : public RecordOrder {
   mutable std::promise<void> go_on;
 
  protected:
-  uint64_t BytesOf(uint64_t part) const override {
+  Sums SumsOf(uint64_t part) const override {
     if (part == 50) {
       reached.set_value();
       go_on.get_future().wait();
     }
-    return 10;
+    return {10, 1};
   }
   uint64_t steps() const override { return 100; }
 };
@@ -48,11 +48,11 @@ TEST(RecordOrderTest, WhoSumsUpFarAheadKeepsNobodyWaiting) {
 // `go_on`.
 class LongOrder : public HeldOrder {
  protected:
-  uint64_t BytesOf(uint64_t) const override { return 10; }
-  std::vector<uint64_t> BytesOfAllParts() const override {
+  Sums SumsOf(uint64_t) const override { return {10, 1}; }
+  std::vector<Sums> SumsOfAllParts() const override {
     reached.set_value();
     go_on.get_future().wait();
-    return std::vector<uint64_t>(100, 10);
+    return std::vector<Sums>(100, Sums{10, 1});
   }
   uint64_t steps() const override { return uint64_t{1} << 40; }
 };

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Containers whose records are shuffled as if they were those of one: the
+// records of each behind those of the one before it, heads and tails left out.
+#ifndef SHUFFLEFS_CORE_RECORDS_FAMILY_TABLE_H_
+#define SHUFFLEFS_CORE_RECORDS_FAMILY_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/records/record_order.h"
+#include "core/records/record_table.h"
+
+namespace shufflefs {
+
+// Where the records of a file lie.
+struct ContainerShape {
+  uint64_t file_bytes = 0;
+  // Null: nothing moves. Else its records lie within the file, but for:
+  std::shared_ptr<const RecordTable> records;
+  // The last record lacks the line's end that the others have: it is taken for
+  // one byte longer than the file. Behind whichever record comes last that
+  // byte is left out.
+  bool lacks_newline = false;
+  // The records of the container by whose blocks the order is made; it has as
+  // many. Null: its own.
+  std::shared_ptr<const RecordTable> order_by;
+};
+
+// Immutable; any thread may call; no call blocks. Its offsets are no offsets of
+// a file: the first record begins at 0.
+class FamilyTable : public RecordTable {
+ public:
+  // REQUIRES: each member has records, which may be none.
+  explicit FamilyTable(std::vector<ContainerShape> members);
+
+  uint64_t count() const override { return firsts_.back(); }
+  uint64_t begin(uint64_t record) const override;
+  uint64_t FirstFrom(uint64_t offset) const override;
+  uint64_t memory_bytes() const override;
+
+  size_t members() const { return members_.size(); }
+  const ContainerShape& member(size_t m) const { return members_[m]; }
+  // Records of the members before `m`. REQUIRES: m <= members().
+  uint64_t first(size_t m) const { return firsts_[m]; }
+  // Which member holds a record. REQUIRES: record < count().
+  size_t MemberOf(uint64_t record) const;
+
+ private:
+  const std::vector<ContainerShape> members_;
+  std::vector<uint64_t> firsts_;  // records before each, and of all
+  std::vector<uint64_t> bases_;   // bytes before each, and of all
+};
+
+// The order of all records of a family in an epoch.
+struct FamilyOrder {
+  std::shared_ptr<const FamilyTable> table;
+  std::unique_ptr<const RecordOrder> order;  // of as many records
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_FAMILY_TABLE_H_
