@@ -106,7 +106,11 @@ void ContainerSet::SettleAligned(Container& container,
     Alignment& alignment = alignments_[container.alignment];
     alignment.found.emplace(places_.at(container.file), std::move(shape));
     if (alignment.found.size() < alignment.members.size()) return;
-    MatchUp(alignment);
+    if (alignment.is_family) {
+      Join(alignment);
+    } else {
+      MatchUp(alignment);
+    }
     for (auto& [member, found] : alignment.found) {
       settled.emplace_back(&containers_[member], std::move(found));
     }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -37,8 +38,8 @@ absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
                               size_t size) {
   size_t done = 0;
   while (done < size) {
-    const ssize_t got = pread(fd, into + done, size - done,
-                              static_cast<off_t>(offset + done));
+    const ssize_t got =
+        pread(fd, into + done, size - done, static_cast<off_t>(offset + done));
     if (got == 0) break;
     if (got > 0) {
       done += static_cast<size_t>(got);
@@ -52,8 +53,8 @@ absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
 ContainerShape FixedContainer(const FixedShape& fixed, uint64_t file_bytes) {
   ContainerShape shape;
   shape.file_bytes = file_bytes;
-  shape.records = std::make_shared<FixedTable>(
-      fixed.head_bytes, fixed.record_bytes, fixed.count);
+  shape.records = std::make_shared<FixedTable>(fixed.head_bytes,
+                                               fixed.record_bytes, fixed.count);
   return shape;
 }
 
@@ -79,8 +80,7 @@ absl::Status Scan(int fd, const IndexRequest& request, RecordScanner& scanner,
         std::min<uint64_t>(kReadBytes, request.expected.size - at);
     ASSIGN_OR_RETURN(const size_t got, ReadAt(fd, at, buffer.data(), wanted));
     if (got < wanted) return EndsEarly(at + got);
-    RETURN_IF_ERROR(
-        scanner.Feed(absl::string_view(buffer.data(), got), sink));
+    RETURN_IF_ERROR(scanner.Feed(absl::string_view(buffer.data(), got), sink));
     // It will be read in another order; what others have cached stays theirs
     // only as far as the kernel can tell.
     posix_fadvise(fd, static_cast<off_t>(at), static_cast<off_t>(got),
@@ -174,7 +174,9 @@ IndexedFile Indexed(const IndexRequest& request) {
   if (request.format == RecordFormat::kLines) {
     const LinesOptions lines = LinesOf(request);
     absl::StrAppend(&file.format, " header=", lines.header_lines,
-                    lines.csv_quoted ? " quoted" : lines.csv ? " csv" : "");
+                    lines.csv_quoted ? " quoted"
+                    : lines.csv      ? " csv"
+                                     : "");
   }
   file.file_bytes = request.expected.size;
   file.mtime_ns = request.expected.mtime_ns;
@@ -185,8 +187,7 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
     int fd, const IndexRequest& request, absl::string_view head) {
   const IndexedFile indexed = Indexed(request);
   if (!request.saved.empty()) {
-    absl::StatusOr<RecordIndex> saved =
-        LoadRecordIndex(request.saved, indexed);
+    absl::StatusOr<RecordIndex> saved = LoadRecordIndex(request.saved, indexed);
     if (saved.ok()) return saved->table;
     if (ErrnoOf(saved.status()) != ENOENT) {
       Log(LogLevel::kInfo, absl::StrCat("saved index of ", request.path, ": ",
@@ -208,11 +209,54 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
     const absl::Status saved =
         SaveRecordIndex(request.saved, RecordIndex{indexed, found});
     if (!saved.ok()) {
-      Log(LogLevel::kWarning, absl::StrCat("index not saved: ",
-                                           saved.message()));
+      Log(LogLevel::kWarning,
+          absl::StrCat("index not saved: ", saved.message()));
     }
   }
   return found;
+}
+
+// Takes note of what lies before the first record.
+absl::Status HashHead(int fd, ContainerShape& shape) {
+  const uint64_t head = shape.records->begin(0);
+  XXH3_state_t* const state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  std::vector<char> buffer(kHeadBytes);
+  absl::Status status;
+  for (uint64_t at = 0; at < head && status.ok();) {
+    const size_t wanted = std::min<uint64_t>(buffer.size(), head - at);
+    const absl::StatusOr<size_t> got = ReadAt(fd, at, buffer.data(), wanted);
+    if (!got.ok() || *got < wanted) {
+      status = got.ok() ? EndsEarly(at + *got) : got.status();
+      break;
+    }
+    XXH3_64bits_update(state, buffer.data(), wanted);
+    at += wanted;
+  }
+  shape.head_hash = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  return status;
+}
+
+absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
+                                       absl::string_view head) {
+  switch (request.format) {
+    case RecordFormat::kFixed:
+    case RecordFormat::kNpy:
+    case RecordFormat::kIdx: {
+      ASSIGN_OR_RETURN(const FixedShape fixed, FixedShapeOf(request, head));
+      return FixedContainer(fixed, request.expected.size);
+    }
+    default:
+      break;
+  }
+  ContainerShape shape;
+  shape.file_bytes = request.expected.size;
+  ASSIGN_OR_RETURN(shape.records, FindRecords(fd, request, head));
+  if (request.format == RecordFormat::kLines) {
+    RETURN_IF_ERROR(CloseLastLine(fd, shape));
+  }
+  return shape;
 }
 
 }  // namespace
@@ -230,22 +274,8 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
   ASSIGN_OR_RETURN(const size_t got,
                    ReadAt(fd, 0, buffer.data(), buffer.size()));
   const absl::string_view head(buffer.data(), got);
-  switch (request.format) {
-    case RecordFormat::kFixed:
-    case RecordFormat::kNpy:
-    case RecordFormat::kIdx: {
-      ASSIGN_OR_RETURN(const FixedShape fixed, FixedShapeOf(request, head));
-      return FixedContainer(fixed, request.expected.size);
-    }
-    default:
-      break;
-  }
-  ContainerShape shape;
-  shape.file_bytes = request.expected.size;
-  ASSIGN_OR_RETURN(shape.records, FindRecords(fd, request, head));
-  if (request.format == RecordFormat::kLines) {
-    RETURN_IF_ERROR(CloseLastLine(fd, shape));
-  }
+  ASSIGN_OR_RETURN(ContainerShape shape, ShapeOf(fd, request, head));
+  if (request.wants_head_hash) RETURN_IF_ERROR(HashHead(fd, shape));
   return shape;
 }
 

@@ -23,6 +23,7 @@ struct IndexRequest {
   // The file that keeps the index of a format whose records are found by a
   // pass; a saved one that does not fit is replaced. "" = none.
   std::string saved;
+  bool wants_head_hash = false;
   // Told of bytes that were read, now and then; false stops the work. May be
   // empty.
   std::function<bool(uint64_t bytes)> progress;

@@ -26,7 +26,7 @@ std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file) {
 }  // namespace
 
 ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
-                           RecordRules rules)
+                           RecordRules rules, RecordScope scope)
     : dataset_(std::move(dataset)), rules_(std::move(rules)) {
   const Catalogue& catalogue = dataset_->catalogue();
   const DirId root = dataset_->root();
@@ -35,6 +35,7 @@ ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
        e < catalogue.entries_end(root).value(); ++e) {
     Consider(EntryId(e), wishes);
   }
+  if (scope != RecordScope::kFile) Group(scope);
   for (const auto& [place, wished] : wishes) Align(wished);
   NoteUnmatched(wishes);
 }
@@ -216,6 +217,7 @@ IndexRequest ContainerSet::RequestFor(const Container& container,
   request.expected = catalogue.attributes(container.file);
   request.format = container.format;
   request.options = &rules_.options();
+  request.wants_head_hash = container.alignment != kAlone;
   if (!options.saved.empty()) {
     request.saved =
         absl::StrFormat("%s/%016x", options.saved,

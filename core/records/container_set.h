@@ -40,13 +40,23 @@ struct ContainerReport {
   std::vector<Untouched> untouched;  // that look like containers
 };
 
+// From which containers the records that one shows come.
+enum class RecordScope {
+  kFile,  // from itself
+  kSet,   // from all of a set of shards: X-00000-of-00008, … in one directory
+  kView,  // from all of its format
+};
+
 // Thread-safe. Nothing blocks but Index.
 class ContainerSet {
  public:
   // Looks at names and groups alone. What stands in a split, is hidden, or
   // moves between names is no container; what has a companion is untouched,
   // and so are files that are to be aligned, unless all of them can be.
-  ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules);
+  // With another scope than kFile files are untouched, too, whose set is not
+  // whole, or that cannot be mixed with the rest of it.
+  ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules,
+               RecordScope scope = RecordScope::kFile);
 
   bool empty() const { return places_.empty(); }
   // Those that are shuffled, or may be: without those that were found to be
@@ -64,9 +74,9 @@ class ContainerSet {
   // REQUIRES: Has(file).
   uint64_t key(EntryId file) const;
 
-  // Nothing while it is not known, of it and of all that are aligned with it; a
-  // shape without records if the file turned out to be none. REQUIRES:
-  // Has(file).
+  // Nothing while it is not known, of it and of all that are aligned or mixed
+  // with it; a shape without records if the file turned out to be none.
+  // REQUIRES: Has(file).
   absl::optional<ContainerShape> Shape(EntryId file) const;
   // Calls `ready` when Shape has a value: at once, or by the thread that
   // indexes. Cancelled, which names the file: it has none, indexing was
@@ -100,9 +110,11 @@ class ContainerSet {
   };
 
   static constexpr size_t kAlone = ~size_t{0};
-  // Containers with one order of their records; what they are is told when
-  // that of all is known.
+  // Containers with one order of their records, each or together; what they
+  // are is told when that of all is known.
   struct Alignment {
+    bool is_family = false;
+    std::string why_not;          // "" if it may be one, as far as names say
     std::vector<size_t> members;  // in containers_
     std::map<size_t, absl::StatusOr<ContainerShape>> found;
   };
@@ -116,6 +128,8 @@ class ContainerSet {
   // Of the constructor, which needs no lock.
   void Consider(EntryId file, Wishes& wishes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Makes families of what was added.
+  void Group(RecordScope scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Align(const Wished& wished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteUnmatched(const Wishes& wishes);
   // Why files cannot be aligned; "" if they may.
@@ -135,6 +149,8 @@ class ContainerSet {
                      absl::StatusOr<ContainerShape> shape);
   // Gives all of an alignment one order, or the reason why there is none.
   void MatchUp(Alignment& alignment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same of a family.
+  void Join(Alignment& alignment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Publish(Container& container, absl::StatusOr<ContainerShape> shape);
   absl::Status Stopped(EntryId file) const;
   // Who waits for what is not to come any more is told.

@@ -11,8 +11,11 @@
 
 #include "core/records/record_order.h"
 #include "core/records/record_table.h"
+#include "core/types.h"
 
 namespace shufflefs {
+
+struct ContainerFamily;
 
 // Where the records of a file lie.
 struct ContainerShape {
@@ -26,6 +29,11 @@ struct ContainerShape {
   // The records of the container by whose blocks the order is made; it has as
   // many. Null: its own.
   std::shared_ptr<const RecordTable> order_by;
+  // Of the bytes before the first record, where that was asked for.
+  uint64_t head_hash = 0;
+  // Null: it shows its own records. Else it is this member.
+  std::shared_ptr<const ContainerFamily> family;
+  size_t member = 0;
 };
 
 // Immutable; any thread may call; no call blocks. Its offsets are no offsets of
@@ -51,6 +59,12 @@ class FamilyTable : public RecordTable {
   const std::vector<ContainerShape> members_;
   std::vector<uint64_t> firsts_;  // records before each, and of all
   std::vector<uint64_t> bases_;   // bytes before each, and of all
+};
+
+// Containers whose records come from all of them.
+struct ContainerFamily {
+  std::shared_ptr<const FamilyTable> table;
+  std::shared_ptr<const std::vector<EntryId>> files;  // by member
 };
 
 // The order of all records of a family in an epoch.

@@ -13,34 +13,63 @@ void RecordEpoch::Rest() {
   {
     MutexLock lock(mu_);
     files.swap(files_);
+    orders_.clear();
   }
   std::vector<std::shared_ptr<const RecordFile>> forgotten;
   for (auto& [entry, file] : files) forgotten.push_back(std::move(file));
   parts_.pool->Forget(forgotten);
 }
 
+RecordOrderOptions RecordEpoch::OptionsOf(EntryId file) const {
+  RecordOrderOptions options;
+  options.key = parts_.containers->key(file);
+  options.seed = parts_.seed;
+  options.epoch = parts_.epoch;
+  options.whole_bytes = parts_.pool->whole_bytes();
+  return options;
+}
+
+std::shared_ptr<const ShuffledFile> RecordEpoch::ContentOf(EntryId file) {
+  ContainerShape shape = *parts_.containers->Shape(file);
+  RecordOrderOptions options = OptionsOf(file);
+  if (shape.family != nullptr && shape.family->table->count() > 0) {
+    std::shared_ptr<const FamilyOrder>& order = orders_[shape.family.get()];
+    if (order == nullptr) {
+      auto made = std::make_shared<FamilyOrder>();
+      made->table = shape.family->table;
+      made->order = MakeRecordOrder(*parts_.policy, *made->table, options);
+      order = std::move(made);
+    }
+    return std::make_shared<ShuffledFile>(order, shape.member);
+  }
+  std::unique_ptr<const RecordOrder> order;
+  if (shape.records != nullptr && shape.records->count() > 0) {
+    options.order_by = shape.order_by.get();
+    order = MakeRecordOrder(*parts_.policy, *shape.records, options);
+  }
+  return std::make_shared<ShuffledFile>(std::move(shape), std::move(order));
+}
+
 std::shared_ptr<const RecordFile> RecordEpoch::FileOf(EntryId file) {
   MutexLock lock(mu_);
   std::shared_ptr<const RecordFile>& known = files_[file];
   if (known != nullptr) return known;
-  ContainerShape shape = *parts_.containers->Shape(file);
-  std::unique_ptr<const RecordOrder> order;
-  if (shape.records != nullptr && shape.records->count() > 0) {
-    RecordOrderOptions options;
-    options.key = parts_.containers->key(file);
-    options.seed = parts_.seed;
-    options.epoch = parts_.epoch;
-    options.whole_bytes = parts_.pool->whole_bytes();
-    options.order_by = shape.order_by.get();
-    order = MakeRecordOrder(*parts_.policy, *shape.records, options);
-  }
   auto made = std::make_shared<RecordFile>();
   made->id = parts_.pool->NewId();
   made->file = file;
-  made->content =
-      std::make_shared<ShuffledFile>(std::move(shape), std::move(order));
+  made->content = ContentOf(file);
+  const ContainerShape shape = *parts_.containers->Shape(file);
+  if (shape.family != nullptr) made->family = shape.family->files;
   known = std::move(made);
   return known;
+}
+
+uint64_t RecordEpoch::bytes(EntryId file) {
+  // Most are as large as their source, whose order need not be made.
+  if (parts_.containers->Shape(file)->family == nullptr) {
+    return parts_.containers->bytes(file);
+  }
+  return FileOf(file)->content->bytes();
 }
 
 bool RecordEpoch::Holds(EntryId file) const {
@@ -79,8 +108,9 @@ uint64_t RecordEpoch::complete() const {
 void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
   // What turned out to be no container need not be read.
   if (parts_.containers->Shape(file)->records == nullptr) return;
+  const uint64_t size = bytes(file);
   MutexLock lock(mu_);
-  watch_.Delivered(file, begin, end, parts_.containers->bytes(file));
+  watch_.Delivered(file, begin, end, size);
 }
 
 SampleMemory::ReadDone RecordEpoch::Noting(EntryId file, uint64_t offset,

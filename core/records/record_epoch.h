@@ -43,6 +43,9 @@ class RecordEpoch : public SampleMemory,
   // As PassWatch: OPEN of a container by a thread, and LOOKUP of one.
   PassWatch::OpenIs Open(EntryId file, uint32_t reader);
   bool BeginsByLookup(EntryId file);
+  // Bytes of a container as this epoch shows it; of a family's, its order is
+  // summed up to there. REQUIRES: its shape is known.
+  uint64_t bytes(EntryId file);
   // Containers that were delivered as a whole.
   uint64_t complete() const;
   // The tables of its orders go; who reads on makes them anew.
@@ -63,6 +66,9 @@ class RecordEpoch : public SampleMemory,
   ReadDone Noting(EntryId file, uint64_t offset, ReadDone done);
   // The file as this epoch shows it. REQUIRES: its shape is known.
   std::shared_ptr<const RecordFile> FileOf(EntryId file);
+  std::shared_ptr<const ShuffledFile> ContentOf(EntryId file)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RecordOrderOptions OptionsOf(EntryId file) const;
 
   const Parts parts_;  // constant after construction
 
@@ -70,6 +76,9 @@ class RecordEpoch : public SampleMemory,
   PassWatch watch_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<EntryId, std::shared_ptr<const RecordFile>> files_
       ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<const ContainerFamily*,
+                      std::shared_ptr<const FamilyOrder>>
+      orders_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs
