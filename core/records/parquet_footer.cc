@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/parquet_footer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/records/parquet_metadata.h"
+#include "core/records/thrift_compact.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr absl::string_view kMagic = "PAR1";
+constexpr absl::string_view kEncryptedMagic = "PARE";
+constexpr uint64_t kMaxFooterBytes = uint64_t{256} << 20;
+
+absl::Status Refused(absl::string_view why) {
+  return absl::FailedPreconditionError(why);
+}
+
+class ParquetFooter : public ColumnarFooter {
+ public:
+  // `list`: the entries' bytes, which begin at byte `begin` of the file.
+  ParquetFooter(std::string list, uint64_t begin,
+                std::vector<ParquetRowGroup> entries)
+      : list_(std::move(list)), begin_(begin), entries_(std::move(entries)) {}
+
+  uint64_t count() const override { return entries_.size(); }
+  uint64_t begin() const override { return begin_; }
+  uint64_t size() const override { return list_.size(); }
+
+  // The ordinals are the same set of numbers in every order, so that all of
+  // them take the same bytes, though one entry may grow and another shrink.
+  std::string Reordered(
+      const std::function<uint64_t(uint64_t)>& group_at) const override {
+    std::string bytes;
+    bytes.reserve(list_.size());
+    for (uint64_t at = 0; at < entries_.size(); ++at) {
+      const ParquetRowGroup& entry = entries_[group_at(at)];
+      if (entry.ordinal_begin == 0) {
+        bytes.append(list_, entry.begin, entry.end - entry.begin);
+        continue;
+      }
+      bytes.append(list_, entry.begin, entry.ordinal_begin - entry.begin);
+      AppendThriftInteger(static_cast<int64_t>(at), bytes);
+      bytes.append(list_, entry.ordinal_end, entry.end - entry.ordinal_end);
+    }
+    return bytes;
+  }
+
+  std::vector<uint64_t> group_begins() const override {
+    return Each(&ParquetRowGroup::data_begin);
+  }
+  std::vector<uint64_t> group_bytes() const override {
+    return Each(&ParquetRowGroup::data_bytes);
+  }
+
+ private:
+  std::vector<uint64_t> Each(uint64_t ParquetRowGroup::*field) const {
+    std::vector<uint64_t> values;
+    values.reserve(entries_.size());
+    for (const ParquetRowGroup& entry : entries_)
+      values.push_back(entry.*field);
+    return values;
+  }
+
+  const std::string list_;
+  const uint64_t begin_;
+  const std::vector<ParquetRowGroup> entries_;
+};
+
+absl::Status CheckOrdinals(const std::vector<ParquetRowGroup>& entries) {
+  const auto has = [](const ParquetRowGroup& entry) {
+    return entry.ordinal_begin != 0;
+  };
+  if (std::none_of(entries.begin(), entries.end(), has)) {
+    return absl::OkStatus();
+  }
+  std::vector<bool> seen(entries.size());
+  for (const ParquetRowGroup& entry : entries) {
+    if (!has(entry)) return Refused("only some of its row groups are numbered");
+    if (entry.ordinal < 0 ||
+        static_cast<uint64_t>(entry.ordinal) >= seen.size() ||
+        seen[entry.ordinal]) {
+      return Refused("its row groups are not numbered from 0 on");
+    }
+    seen[entry.ordinal] = true;
+    // Else the rewritten list would be shorter.
+    if (ThriftIntegerBytes(entry.ordinal) !=
+        entry.ordinal_end - entry.ordinal_begin) {
+      return Refused("it has numbers that are longer than they need be");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool LooksLikeParquet(absl::string_view head) {
+  return absl::StartsWith(head, kMagic);
+}
+
+absl::StatusOr<uint64_t> ParquetFooterBytes(absl::string_view tail) {
+  if (tail.size() != kParquetTailBytes) {
+    return absl::DataLossError("it is too short for a Parquet file");
+  }
+  const absl::string_view magic = tail.substr(4);
+  if (magic == kEncryptedMagic) return Refused("its footer is encrypted");
+  if (magic != kMagic) {
+    return absl::DataLossError("it does not end as a Parquet file does");
+  }
+  uint64_t length = 0;
+  for (int i = 3; i >= 0; --i) {
+    length = length << 8 | static_cast<uint8_t>(tail[i]);
+  }
+  if (length > kMaxFooterBytes) {
+    return Refused(absl::StrCat("its footer has ", length, " bytes"));
+  }
+  return length + kParquetTailBytes;
+}
+
+absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseParquetFooter(
+    absl::string_view footer_and_tail, uint64_t file_bytes) {
+  const size_t size = footer_and_tail.size();
+  ASSIGN_OR_RETURN(const uint64_t wanted,
+                   ParquetFooterBytes(footer_and_tail.substr(
+                       size - std::min<size_t>(size, kParquetTailBytes))));
+  if (wanted > file_bytes || kMagic.size() > file_bytes - wanted) {
+    return absl::DataLossError(
+        absl::StrCat("its last bytes say that its footer has ", wanted,
+                     " bytes, but it ends at byte ", file_bytes));
+  }
+  if (wanted != size) {
+    return absl::DataLossError(absl::StrCat(
+        "its footer has ", wanted, " bytes, of which ", size, " were read"));
+  }
+  const absl::string_view metadata =
+      footer_and_tail.substr(0, size - kParquetTailBytes);
+  const uint64_t begin = file_bytes - size;
+  ASSIGN_OR_RETURN(ParquetRowGroups groups,
+                   ParseParquetMetadata(metadata, begin));
+  RETURN_IF_ERROR(CheckOrdinals(groups.entries));
+  return std::make_unique<ParquetFooter>(
+      std::string(metadata.substr(groups.begin, groups.end - groups.begin)),
+      begin + groups.begin, std::move(groups.entries));
+}
+
+}  // namespace shufflefs
