@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/arrow_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/records/flatbuffer_table.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr absl::string_view kMagic = "ARROW1";
+constexpr absl::string_view kHead("ARROW1\0\0", 8);
+constexpr uint64_t kMaxFooterBytes = uint64_t{256} << 20;
+
+// Fields of the table Footer, in File.fbs.
+constexpr int kRecordBatches = 3;
+
+// The struct Block of File.fbs, as it is in the file.
+struct Block {
+  int64_t offset;
+  int32_t metadata_bytes;
+  int32_t padding;
+  int64_t body_bytes;
+};
+static_assert(sizeof(Block) == 24);
+
+class ArrowFooter : public ColumnarFooter {
+ public:
+  // `list`: the blocks' bytes, which begin at byte `begin` of the file.
+  ArrowFooter(std::string list, uint64_t begin)
+      : list_(std::move(list)), begin_(begin) {}
+
+  uint64_t count() const override { return list_.size() / sizeof(Block); }
+  uint64_t begin() const override { return begin_; }
+  uint64_t size() const override { return list_.size(); }
+
+  std::string Reordered(
+      const std::function<uint64_t(uint64_t)>& group_at) const override {
+    std::string bytes;
+    bytes.reserve(list_.size());
+    for (uint64_t at = 0; at < count(); ++at) {
+      bytes.append(list_, group_at(at) * sizeof(Block), sizeof(Block));
+    }
+    return bytes;
+  }
+
+  std::vector<uint64_t> group_begins() const override {
+    std::vector<uint64_t> begins(count());
+    for (uint64_t i = 0; i < count(); ++i) begins[i] = BlockAt(i).offset;
+    return begins;
+  }
+  std::vector<uint64_t> group_bytes() const override {
+    std::vector<uint64_t> bytes(count());
+    for (uint64_t i = 0; i < count(); ++i) {
+      const Block block = BlockAt(i);
+      bytes[i] = static_cast<uint64_t>(block.metadata_bytes) + block.body_bytes;
+    }
+    return bytes;
+  }
+
+  // Whether every block is between the magic and `limit`, where the footer
+  // begins.
+  absl::Status CheckBlocks(uint64_t limit) const {
+    const auto end = static_cast<int64_t>(limit);
+    for (uint64_t i = 0; i < count(); ++i) {
+      const Block block = BlockAt(i);
+      if (block.offset < static_cast<int64_t>(kHead.size()) ||
+          block.offset > end || block.metadata_bytes <= 0 ||
+          block.metadata_bytes > end - block.offset || block.body_bytes < 0 ||
+          block.body_bytes > end - block.offset - block.metadata_bytes) {
+        return absl::DataLossError(
+            absl::StrCat("its footer says at byte ", begin_ + i * sizeof(Block),
+                         " that a record batch has ", block.metadata_bytes,
+                         " and ", block.body_bytes, " bytes at byte ",
+                         block.offset, ", but data ends at byte ", limit));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Block BlockAt(uint64_t i) const {
+    Block block;
+    std::memcpy(&block, list_.data() + i * sizeof block, sizeof block);
+    return block;
+  }
+
+  const std::string list_;
+  const uint64_t begin_;
+};
+
+}  // namespace
+
+bool LooksLikeArrowFile(absl::string_view head) {
+  return absl::StartsWith(head, kHead);
+}
+
+absl::StatusOr<uint64_t> ArrowFooterBytes(absl::string_view tail) {
+  if (tail.size() != kArrowTailBytes) {
+    return absl::DataLossError("it is too short for an Arrow file");
+  }
+  if (tail.substr(sizeof(uint32_t)) != kMagic) {
+    return absl::DataLossError("it does not end as an Arrow file does");
+  }
+  uint32_t length;
+  std::memcpy(&length, tail.data(), sizeof length);
+  if (length > kMaxFooterBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("its footer has ", length, " bytes"));
+  }
+  return length + kArrowTailBytes;
+}
+
+absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseArrowFooter(
+    absl::string_view footer_and_tail, uint64_t file_bytes) {
+  const size_t size = footer_and_tail.size();
+  ASSIGN_OR_RETURN(const uint64_t wanted,
+                   ArrowFooterBytes(footer_and_tail.substr(
+                       size - std::min<size_t>(size, kArrowTailBytes))));
+  if (wanted > file_bytes || kHead.size() > file_bytes - wanted) {
+    return absl::DataLossError(
+        absl::StrCat("its last bytes say that its footer has ", wanted,
+                     " bytes, but it ends at byte ", file_bytes));
+  }
+  if (wanted != size) {
+    return absl::DataLossError(absl::StrCat(
+        "its footer has ", wanted, " bytes, of which ", size, " were read"));
+  }
+  const absl::string_view buffer =
+      footer_and_tail.substr(0, size - kArrowTailBytes);
+  const uint64_t begin = file_bytes - size;
+  ASSIGN_OR_RETURN(const FlatbufferTable footer,
+                   FlatbufferTable::Root(buffer, begin));
+  ASSIGN_OR_RETURN(const absl::optional<FlatbufferVector> blocks,
+                   footer.Vector(kRecordBatches, sizeof(Block)));
+  const FlatbufferVector list =
+      blocks.value_or(FlatbufferVector{buffer.size(), 0});
+  const size_t list_bytes = list.count * sizeof(Block);
+  // Nothing that says where the list is may be in it.
+  if (footer.Overlaps(list.begin, list.begin + list_bytes)) {
+    return absl::DataLossError(absl::StrCat(
+        "its metadata makes no sense at byte ", begin + list.begin));
+  }
+  auto parsed = std::make_unique<ArrowFooter>(
+      std::string(buffer.substr(list.begin, list_bytes)), begin + list.begin);
+  RETURN_IF_ERROR(parsed->CheckBlocks(begin));
+  return parsed;
+}
+
+}  // namespace shufflefs

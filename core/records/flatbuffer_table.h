@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads fields of a table in the flatbuffers encoding, as the metadata of Arrow
+// IPC is written. It never looks outside the buffer, whatever is in it.
+#ifndef SHUFFLEFS_CORE_RECORDS_FLATBUFFER_TABLE_H_
+#define SHUFFLEFS_CORE_RECORDS_FLATBUFFER_TABLE_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/status.h"
+
+namespace shufflefs {
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers are read as they are");
+
+// The elements of a vector, from byte `begin` of the buffer.
+struct FlatbufferVector {
+  size_t begin = 0;
+  uint64_t count = 0;
+};
+
+// A view of the buffer, which must outlive it. Immutable. Errors are DataLoss
+// and name the byte of the file.
+class FlatbufferTable {
+ public:
+  // The root table of a buffer that begins at byte `file_offset` of the file.
+  static absl::StatusOr<FlatbufferTable> Root(absl::string_view buffer,
+                                              uint64_t file_offset);
+
+  // Fields are numbered as the schema lists them, a union as two: its type and
+  // its value. One that is absent has its default, or is nothing.
+  template <typename T>
+  absl::StatusOr<T> Number(int field, T otherwise) const {
+    ASSIGN_OR_RETURN(const absl::optional<size_t> at, Find(field, sizeof(T)));
+    if (!at) return otherwise;
+    T number;
+    std::memcpy(&number, buffer_.data() + *at, sizeof number);
+    return number;
+  }
+  absl::StatusOr<absl::optional<FlatbufferVector>> Vector(
+      int field, size_t element_bytes) const;
+
+  // Whether one of these bytes of the buffer says where a field of this table
+  // is, or is one.
+  bool Overlaps(size_t begin, size_t end) const;
+
+ private:
+  FlatbufferTable(absl::string_view buffer, uint64_t file_offset)
+      : buffer_(buffer), file_offset_(file_offset) {}
+
+  absl::Status Damaged(size_t at) const;
+  // The unsigned number at `at`, which need not be inside the buffer.
+  template <typename T>
+  absl::StatusOr<T> Read(uint64_t at) const {
+    if (at > buffer_.size() || buffer_.size() - at < sizeof(T)) {
+      return Damaged(buffer_.size());
+    }
+    T number;
+    std::memcpy(&number, buffer_.data() + at, sizeof number);
+    return number;
+  }
+  // Where the `bytes` bytes of a field are.
+  absl::StatusOr<absl::optional<size_t>> Find(int field, size_t bytes) const;
+
+  // Constant once Root() made it.
+  absl::string_view buffer_;
+  uint64_t file_offset_;
+  uint64_t table_ = 0;
+  uint16_t table_bytes_ = 0;
+  uint64_t vtable_ = 0;
+  uint16_t vtable_bytes_ = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_FLATBUFFER_TABLE_H_
