@@ -11,9 +11,11 @@
 // footer" (Columnar.rst, IPC file format). So a reader of the file format has
 // all of them before it looks at a batch, and a delta only adds to their ends.
 //
-// Readers of the file format take the blocks in the order of the list, and none
-// was found that asks for ascending offsets. One that reads the stream inside
-// the file instead, and not its footer, gets the batches in the source's order.
+// Readers of the file format take the blocks in the order of the list (tried:
+// pyarrow 26 and polars 2.1, also through a memory mapping and with compressed
+// bodies), and none was found that asks for ascending offsets. One that reads
+// the stream inside the file instead, and not its footer, gets the batches in
+// the source's order.
 #ifndef SHUFFLEFS_CORE_RECORDS_ARROW_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_ARROW_FILE_H_
 

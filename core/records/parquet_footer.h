@@ -5,24 +5,23 @@
 // belongs to them (pages, column and offset indexes, bloom filters), and so
 // carry it along.
 //
-// What readers make of the order (read in their sources, and tried with pyarrow
-// 26, duckdb 2.0 and fastparquet):
-// * Arrow C++, Arrow Rust, DuckDB, Polars, cuDF, fastparquet, parquet-java take
-//   the row groups in the order of the list, and count row numbers in it. None
-//   asks that data offsets ascend. parquet-java's check of RowGroup.file_offset
-//   (PARQUET-2078) ascends only for files with encrypted footers, which are
-//   refused here; older versions and Velox compare it with the bounds of a
-//   split, row group by row group.
-// * A reader that splits a file by bytes (Spark, Hive, Trino) gives a row group
-//   to the split in which its data lies, whatever its place in the list: inside
-//   a split the order is ours.
-// * Arrow Rust and parquet-go find row numbers and page indexes by
-//   RowGroup.ordinal where it is set, hence it is rewritten to the position. If
-//   only some row groups have one (parquet-go once left 0 out) readers differ
-//   in what they make of it, and the file is refused.
-// * parquet-go reads the page indexes of a file in one piece that begins with
-//   those of the first row group listed. It cannot open a shuffled file that
-//   has page indexes, unless told SkipPageIndex. It is the only one found.
+// What readers make of the order (tried: pyarrow 26, duckdb 2.0, polars 2.1,
+// fastparquet 2026.9; read: the sources or issues of the others):
+// * All of these, parquet-java, Arrow Rust and cuDF take the row groups in the
+//   order of the list and count row numbers in it. Data offsets need not
+//   ascend: parquet-java asks for that (RowGroup.file_offset, PARQUET-2078)
+//   only where columns are encrypted, and such files are refused here.
+// * A reader that splits a file by bytes (parquet-java, and so Spark and Hive;
+//   Velox, Trino) gives a row group to the split in which its data lies,
+//   whatever its place in the list. Inside a split the order is that of the
+//   list.
+// * Arrow Rust finds row numbers, and parquet-go page indexes, by
+//   RowGroup.ordinal where it is set: hence it is rewritten to the position.
+//   Where only some row groups have one (parquet-go used to leave 0 out)
+//   readers disagree on what it means, and the file is refused.
+// * parquet-go reads all page indexes in one piece, from those of the row group
+//   that is listed first. It cannot open a shuffled file that has page indexes
+//   unless it is told SkipPageIndex. No other reader of this kind was found.
 #ifndef SHUFFLEFS_CORE_RECORDS_PARQUET_FOOTER_H_
 #define SHUFFLEFS_CORE_RECORDS_PARQUET_FOOTER_H_
 
