@@ -2,6 +2,8 @@
 #include "fs/status_json.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
@@ -90,19 +92,23 @@ void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
   json["supply"] = Utf8(supply.how);
 }
 
-void AddRecords(const ViewRecords& records, nlohmann::ordered_json& json) {
-  if (records.containers == nullptr) return;
+// Returns what is to be warned of.
+std::vector<std::string> AddRecords(const ViewRecords& records,
+                                    nlohmann::ordered_json& json) {
+  if (records.containers == nullptr) return {};
   const ContainerReport report = records.containers->Report();
   nlohmann::ordered_json& out = json["records"];
   out["containers"] = report.containers;
   out["indexed"] = report.indexed;
   out["records"] = report.records;
+  out["levels"] = report.levels;
   out["index_bytes"] = report.index_bytes;
   out["untouched"] = nlohmann::ordered_json::array();
   for (const ContainerReport::Untouched& each : report.untouched) {
     out["untouched"].push_back(
         {{"path", Utf8(each.path)}, {"why", Utf8(each.why)}});
   }
+  return report.warnings;
 }
 
 // What names do in effect, in the words of the key.
@@ -136,7 +142,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   if (setup->records.pool != nullptr) {
     AddSupply(setup->records.pool->status(), json);
   }
-  AddRecords(setup->records, json);
+  const std::vector<std::string> unmixed = AddRecords(setup->records, json);
   json["reproducible"] = !setup->binds_on_demand();
   const std::string mixing = view.Mixing();
   json["mixing"] = nullptr;
@@ -144,6 +150,9 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   json["device"] = Utf8(setup->device);
   json["warnings"] = nlohmann::ordered_json::array();
   for (const std::string& warning : epoch.warnings) {
+    json["warnings"].push_back(Utf8(warning));
+  }
+  for (const std::string& warning : unmixed) {
     json["warnings"].push_back(Utf8(warning));
   }
   return json;

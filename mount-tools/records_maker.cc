@@ -20,8 +20,9 @@ namespace {
 std::string Summary(const ContainerReport& report) {
   std::string text = absl::StrCat(
       report.indexed, report.indexed == 1 ? " container" : " containers",
-      " of ", report.records, " records, ", report.index_bytes,
-      " bytes of index");
+      " of ", report.records, " ",
+      report.levels.size() == 1 ? report.levels.begin()->first : "records",
+      ", ", report.index_bytes, " bytes of index");
   if (!report.untouched.empty()) {
     absl::StrAppend(&text, "; untouched: ", report.untouched.size(),
                     ", the first ", report.untouched.front().path, ": ",
@@ -85,7 +86,11 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
         options.stop = stop;
         containers->Index(*parts_.source, options);
         if (stop.stop_requested()) return;
-        Log(LogLevel::kInfo, Summary(containers->Report()));
+        const ContainerReport report = containers->Report();
+        Log(LogLevel::kInfo, Summary(report));
+        for (const std::string& warning : report.warnings) {
+          Log(LogLevel::kWarning, warning);
+        }
       }));
   return records;
 }

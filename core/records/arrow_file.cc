@@ -64,6 +64,9 @@ class ArrowFooter : public ColumnarFooter {
     }
     return bytes;
   }
+  uint64_t memory_bytes() const override {
+    return sizeof *this + list_.capacity();
+  }
 
   // Whether every block is between the magic and `limit`, where the footer
   // begins.

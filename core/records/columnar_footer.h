@@ -37,6 +37,8 @@ class ColumnarFooter {
   // well the file can mix; the bytes of a group need not be in one piece.
   virtual std::vector<uint64_t> group_begins() const = 0;
   virtual std::vector<uint64_t> group_bytes() const = 0;
+  // Bytes held.
+  virtual uint64_t memory_bytes() const = 0;
 };
 
 }  // namespace shufflefs

@@ -14,8 +14,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/io/file_check.h"
+#include "core/io/read_at.h"
 #include "core/io/unique_fd.h"
 #include "core/log.h"
+#include "core/records/arrow_file.h"
+#include "core/records/arrow_stream.h"
+#include "core/records/columnar_groups.h"
 #include "core/records/fixed_shape.h"
 #include "core/records/idx_header.h"
 #include "core/records/index_file.h"
@@ -32,23 +36,6 @@ namespace {
 
 constexpr size_t kHeadBytes = 16384;  // a header, or enough to know a format
 constexpr size_t kReadBytes = size_t{4} << 20;
-
-// Reads until `size` bytes came or the file ends.
-absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
-                              size_t size) {
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t got =
-        pread(fd, into + done, size - done, static_cast<off_t>(offset + done));
-    if (got == 0) break;
-    if (got > 0) {
-      done += static_cast<size_t>(got);
-    } else if (errno != EINTR) {
-      return ReadFailure(errno, offset + done);
-    }
-  }
-  return done;
-}
 
 ContainerShape FixedContainer(const FixedShape& fixed, uint64_t file_bytes) {
   ContainerShape shape;
@@ -150,6 +137,8 @@ std::unique_ptr<RecordScanner> ScannerFor(const IndexRequest& request) {
       return MakeTarScanner(request.expected.size);
     case RecordFormat::kTfrecord:
       return MakeTfrecordScanner(request.expected.size);
+    case RecordFormat::kArrow:
+      return MakeArrowStreamScanner(request.expected.size);
     default: {
       return MakeLinesScanner(LinesOf(request));
     }
@@ -162,6 +151,8 @@ bool LooksLike(RecordFormat format, absl::string_view head) {
       return LooksLikeTar(head);
     case RecordFormat::kTfrecord:
       return LooksLikeTfrecord(head);
+    case RecordFormat::kArrow:
+      return LooksLikeArrowStream(head);
     default:
       return true;
   }
@@ -216,6 +207,32 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
   return found;
 }
 
+// A columnar file whose footer is found from its end, in one read, two if it is
+// large. Nothing: it is no such file, but may be an Arrow stream.
+absl::StatusOr<absl::optional<ContainerShape>> FindGroups(
+    int fd, const IndexRequest& request) {
+  const uint64_t size = request.expected.size;
+  const uint64_t from = size - std::min(size, kColumnarTailBytes);
+  std::string tail(size - from, '\0');
+  // Nothing behind what is asked for is to be read ahead.
+  posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+  ASSIGN_OR_RETURN(const size_t got,
+                   ReadAt(fd, from, tail.data(), tail.size()));
+  if (got < tail.size()) return EndsEarly(from + got);
+  const bool parquet = request.format == RecordFormat::kParquet;
+  if (!parquet && !EndsLikeArrowFile(tail)) return absl::nullopt;
+  ContainerShape shape;
+  shape.file_bytes = size;
+  ASSIGN_OR_RETURN(shape.columnar,
+                   ReadColumnarGroups(fd, size,
+                                      parquet ? ColumnarFormat::kParquet
+                                              : ColumnarFormat::kArrowFile,
+                                      tail));
+  RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
+  shape.records = shape.columnar->AsRecords();
+  return shape;
+}
+
 // Takes note of what lies before the first record.
 absl::Status HashHead(int fd, ContainerShape& shape) {
   const uint64_t head = shape.records->begin(0);
@@ -241,6 +258,12 @@ absl::Status HashHead(int fd, ContainerShape& shape) {
 absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
                                        absl::string_view head) {
   switch (request.format) {
+    case RecordFormat::kArrow:
+      // That much says why it is none.
+      if (LooksLikeArrowFile(head)) {
+        return absl::DataLossError("it does not end as an Arrow file does");
+      }
+      break;
     case RecordFormat::kFixed:
     case RecordFormat::kNpy:
     case RecordFormat::kIdx: {
@@ -269,6 +292,11 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
   }
   const int fd = opened->get();
   RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
+  if (IsColumnar(request.format)) {
+    ASSIGN_OR_RETURN(absl::optional<ContainerShape> columnar,
+                     FindGroups(fd, request));
+    if (columnar) return *std::move(columnar);
+  }
   posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   std::vector<char> buffer(kHeadBytes);
   ASSIGN_OR_RETURN(const size_t got,

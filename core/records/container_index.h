@@ -29,7 +29,8 @@ struct IndexRequest {
   std::function<bool(uint64_t bytes)> progress;
 };
 
-// Reads the header of formats of fixed size, and others from end to end.
+// Reads the header of formats of fixed size, the footer of Parquet and Arrow
+// files, and others from end to end.
 // Blocks for the source. Errors, which do not name the file: FailedPrecondition
 // or DataLoss: it is no such container, or not to be shuffled, and why; as
 // CheckUnchanged, and what open and read give; Cancelled.

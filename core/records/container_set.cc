@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,24 @@ std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file) {
   return above.empty() ? path : path.substr(above.size() + 1);
 }
 
+// Files that have one group of rows each.
+struct Unmixed {
+  uint64_t files = 0;
+  std::string first;
+};
+
+std::string WarningOf(RecordFormat format, const Unmixed& unmixed) {
+  const bool parquet = format == RecordFormat::kParquet;
+  const char* group = parquet ? "row group" : "record batch";
+  const std::string which =
+      unmixed.files == 1 ? absl::StrCat(unmixed.first, " has")
+                         : absl::StrCat(unmixed.files, " files, the first ",
+                                        unmixed.first, ", have");
+  return absl::StrCat(which, " one ", group, unmixed.files == 1 ? "" : " each",
+                      ", and nothing in it moves: write smaller ",
+                      parquet ? "row groups" : "record batches");
+}
+
 }  // namespace
 
 ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
@@ -31,16 +50,17 @@ ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
   const Catalogue& catalogue = dataset_->catalogue();
   const DirId root = dataset_->root();
   Wishes wishes;
+  TableFiles tables(catalogue);
   for (uint32_t e = catalogue.first_entry(root).value();
        e < catalogue.entries_end(root).value(); ++e) {
-    Consider(EntryId(e), wishes);
+    Consider(EntryId(e), wishes, tables);
   }
   if (scope != RecordScope::kFile) Group(scope);
   for (const auto& [place, wished] : wishes) Align(wished);
   NoteUnmatched(wishes);
 }
 
-void ContainerSet::Consider(EntryId file, Wishes& wishes) {
+void ContainerSet::Consider(EntryId file, Wishes& wishes, TableFiles& tables) {
   const Catalogue& catalogue = dataset_->catalogue();
   const absl::optional<RecordFormat> by_name =
       FormatByName(catalogue.name(file));
@@ -56,7 +76,12 @@ void ContainerSet::Consider(EntryId file, Wishes& wishes) {
   }
   const absl::optional<RecordFormat> asked = rules_.Asked(path);
   if (!by_name && !asked) return;
+  const RecordFormat format = asked ? *asked : *by_name;
   std::string objection = Objection(file, asked.has_value());
+  // Also where the user names it: rows would be taken for others.
+  if (objection.empty() && IsColumnar(format)) {
+    objection = tables.WhyOf(catalogue.parent(file));
+  }
   if (!objection.empty()) {
     objections_.push_back({catalogue.path(file), std::move(objection)});
     return;
@@ -263,6 +288,7 @@ void ContainerSet::Publish(Container& container,
 ContainerReport ContainerSet::Report() const {
   ContainerReport report;
   report.untouched = objections_;
+  std::map<RecordFormat, Unmixed> unmixed;
   MutexLock lock(mu_);
   for (const Container& container : containers_) {
     if (!container.why_not.empty()) {
@@ -275,6 +301,21 @@ ContainerReport ContainerSet::Report() const {
     ++report.indexed;
     report.records += container.shape->records->count();
     report.index_bytes += container.shape->records->memory_bytes();
+    if (container.shape->columnar != nullptr) {
+      report.index_bytes += container.shape->columnar->memory_bytes();
+    }
+    const absl::string_view level = RecordLevelName(container.format);
+    ++report.levels[std::string(level)];
+    if (IsColumnar(container.format) &&
+        container.shape->records->count() == 1) {
+      Unmixed& one = unmixed[container.format];
+      if (one.files++ == 0) {
+        one.first = dataset_->catalogue().path(container.file);
+      }
+    }
+  }
+  for (const auto& [format, files] : unmixed) {
+    report.warnings.push_back(WarningOf(format, files));
   }
   return report;
 }

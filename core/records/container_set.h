@@ -23,6 +23,7 @@
 #include "core/records/container_index.h"
 #include "core/records/record_rules.h"
 #include "core/records/shuffled_file.h"
+#include "core/records/table_files.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -31,13 +32,17 @@ namespace shufflefs {
 struct ContainerReport {
   uint64_t containers = 0;  // that are shuffled, or will be when indexed
   uint64_t indexed = 0;
-  uint64_t records = 0;  // of those that are indexed
+  // Of those that are indexed: what comes in another order, and of how many
+  // files it is records, row groups or record batches (RecordLevelName).
+  uint64_t records = 0;
+  std::map<std::string, uint64_t> levels;
   uint64_t index_bytes = 0;
   struct Untouched {
     std::string path;  // below the source
     std::string why;
   };
-  std::vector<Untouched> untouched;  // that look like containers
+  std::vector<Untouched> untouched;   // that look like containers
+  std::vector<std::string> warnings;  // of those that cannot mix; one line each
 };
 
 // From which containers the records that one shows come.
@@ -51,10 +56,10 @@ enum class RecordScope {
 class ContainerSet {
  public:
   // Looks at names and groups alone. What stands in a split, is hidden, or
-  // moves between names is no container; what has a companion is untouched,
-  // and so are files that are to be aligned, unless all of them can be.
-  // With another scope than kFile files are untouched, too, whose set is not
-  // whole, or that cannot be mixed with the rest of it.
+  // moves between names is no container; what has a companion, or belongs to
+  // a table, is untouched, and so are files that are to be aligned, unless all
+  // of them can be. With another scope than kFile files are untouched, too,
+  // whose set is not whole, or that cannot be mixed with the rest of it.
   ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules,
                RecordScope scope = RecordScope::kFile);
 
@@ -126,7 +131,7 @@ class ContainerSet {
   using Wishes = std::map<std::pair<size_t, std::string>, Wished>;
 
   // Of the constructor, which needs no lock.
-  void Consider(EntryId file, Wishes& wishes)
+  void Consider(EntryId file, Wishes& wishes, TableFiles& tables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes families of what was added.
   void Group(RecordScope scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

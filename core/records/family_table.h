@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/records/columnar_groups.h"
 #include "core/records/record_order.h"
 #include "core/records/record_table.h"
 #include "core/types.h"
@@ -26,6 +27,9 @@ struct ContainerShape {
   // one byte longer than the file. Behind whichever record comes last that
   // byte is left out.
   bool lacks_newline = false;
+  // Not null: a columnar container. Its `records` are columnar->AsRecords(),
+  // which say what is ordered but not where it lies.
+  std::shared_ptr<const ColumnarGroups> columnar;
   // The records of the container by whose blocks the order is made; it has as
   // many. Null: its own.
   std::shared_ptr<const RecordTable> order_by;

@@ -59,6 +59,10 @@ class ParquetFooter : public ColumnarFooter {
   std::vector<uint64_t> group_bytes() const override {
     return Each(&ParquetRowGroup::data_bytes);
   }
+  uint64_t memory_bytes() const override {
+    return sizeof *this + list_.capacity() +
+           entries_.capacity() * sizeof(ParquetRowGroup);
+  }
 
  private:
   std::vector<uint64_t> Each(uint64_t ParquetRowGroup::*field) const {

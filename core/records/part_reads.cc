@@ -2,6 +2,7 @@
 #include "core/records/part_reads.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/types/span.h"
 #include "core/io/file_reader.h"
@@ -74,6 +75,17 @@ void LayOut(const PartPlan& plan, const PartRead& read, const Scatter& bytes,
 void LayOutNewlines(const PartPlan& plan, const Scatter& part) {
   for (const uint64_t at : plan.newlines) {
     part.Visit(at, 1, [](absl::Span<char> byte) { byte[0] = '\n'; });
+  }
+}
+
+void LayOutLiterals(const PartPlan& plan, const Scatter& part) {
+  for (const PartLiteral& literal : plan.literals) {
+    const char* from = literal.bytes.data();
+    part.Visit(literal.to, literal.bytes.size(),
+               [&from](absl::Span<char> bytes) {
+                 std::memcpy(bytes.data(), from, bytes.size());
+                 from += bytes.size();
+               });
   }
 }
 

@@ -36,8 +36,9 @@ std::vector<PartRead> PlanPartReads(const PartPlan& plan,
 void LayOut(const PartPlan& plan, const PartRead& read, const Scatter& bytes,
             const Scatter& part);
 
-// Lays in what comes from nowhere.
+// Lay in what comes from nowhere.
 void LayOutNewlines(const PartPlan& plan, const Scatter& part);
+void LayOutLiterals(const PartPlan& plan, const Scatter& part);
 
 }  // namespace shufflefs
 

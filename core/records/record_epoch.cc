@@ -45,6 +45,7 @@ std::shared_ptr<const ShuffledFile> RecordEpoch::ContentOf(EntryId file) {
   std::unique_ptr<const RecordOrder> order;
   if (shape.records != nullptr && shape.records->count() > 0) {
     options.order_by = shape.order_by.get();
+    options.records_are_blocks = shape.columnar != nullptr;
     order = MakeRecordOrder(*parts_.policy, *shape.records, options);
   }
   return std::make_shared<ShuffledFile>(std::move(shape), std::move(order));

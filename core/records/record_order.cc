@@ -323,8 +323,9 @@ std::unique_ptr<const RecordOrder> MakeRecordOrder(
     const Policy& policy, const RecordTable& table,
     const RecordOrderOptions& options) {
   if (!policy.shuffles_records()) return nullptr;
-  const RecordBlocks blocks = policy.record_blocks();
+  RecordBlocks blocks = policy.record_blocks();
   if (blocks.bytes != 0) {
+    if (options.records_are_blocks) blocks.bytes = 1;
     return std::make_unique<BlockOrder>(table, blocks, options);
   }
   return std::make_unique<FreeOrder>(

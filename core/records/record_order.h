@@ -91,6 +91,8 @@ struct RecordOrderOptions {
   // then follows from it. It has as many records. Outlives the order; null:
   // the container's own.
   const RecordTable* order_by = nullptr;
+  // Each record is a block, whatever its bytes: a group of rows.
+  bool records_are_blocks = false;
 };
 
 // What `policy` makes of the records of a container in an epoch. Null where the

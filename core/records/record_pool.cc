@@ -160,7 +160,7 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
 }
 
 void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
-                         uint64_t part) {
+                         uint64_t part, uint64_t until) {
   const ShuffledFile& content = *file->content;
   // Plans take memory, too, until what they say is here.
   const uint64_t most = std::min(kAheadBytes, pool_->capacity() / 2) /
@@ -171,6 +171,7 @@ void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
   std::vector<Wanted> wanted;
   uint64_t begin = from;
   for (uint64_t next = part + 1; next < last; ++next) {
+    if (begin >= until) break;
     if (!wanted.empty() && begin - from >= most) break;  // at least the next
     const uint64_t end = content.part_begin(next + 1);
     if (end > begin) wanted.push_back({next, begin, end - begin});
@@ -257,11 +258,14 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
                       wanted.back().begin + wanted.back().bytes};
   std::vector<std::shared_ptr<Held>> begun;
   bool reads_on = false;
+  uint64_t run = 0;
   bool alone = false;
   bool waits = false;  // afterwards the request may be somebody else's
   {
     MutexLock lock(mu_);
-    reads_on = readers_[file->id].ReadsOn(span);
+    RecordReaders& readers = readers_[file->id];
+    reads_on = readers.ReadsOn(span);
+    run = readers.run();
     alone = !Take(request, wanted, begun);
     ++(alone ? bypass_ : begun.empty() ? hits_ : misses_);
     waits = request->waited = alone || request->missing > 0;
@@ -275,7 +279,9 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
     if (stall_ != nullptr) stall_->Served();
   }
   Plan(begun, /*urgent=*/true);
-  if (reads_on) GoAhead(file, wanted.back().part);
+  if (reads_on) {
+    GoAhead(file, wanted.back().part, content.AheadEnd(span.end, run));
+  }
 }
 
 }  // namespace shufflefs

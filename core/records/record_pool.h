@@ -151,8 +151,10 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   void Drop(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsFound(const Held& held) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static Age AgeOf(const Held& held);
-  // Begins parts behind the last of a request, while there is memory.
-  void GoAhead(const std::shared_ptr<const RecordFile>& file, uint64_t part);
+  // Begins the parts behind `part` that begin before byte `until`, while there
+  // is memory.
+  void GoAhead(const std::shared_ptr<const RecordFile>& file, uint64_t part,
+               uint64_t until);
 
   void Plan(const std::vector<std::shared_ptr<Held>>& begun, bool urgent);
   // Reads of a part that is planned.

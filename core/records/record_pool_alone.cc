@@ -30,6 +30,9 @@ std::shared_ptr<const PartPlan> RecordPool::PlanOfPart(const RecordFile& file,
   size_t copies = 0;
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
     copies += it->plan->copies.size();
+    for (const PartLiteral& literal : it->plan->literals) {
+      copies += literal.bytes.size() / sizeof(PartCopy);
+    }
     if (copies <= kKeptCopies) continue;
     kept_.erase(it, kept_.end());
     break;
@@ -47,7 +50,7 @@ PartPlan RecordPool::PlanOf(const Request& request) {
     const uint64_t begin = content.part_begin(part);
     const uint64_t to = std::min(content.part_begin(part + 1), end);
     if (to <= at) continue;
-    const PartPlan piece =
+    PartPlan piece =
         Clip(*PlanOfPart(*request.file, part), at - begin, to - begin);
     const uint64_t moved = at - request.offset;
     for (PartCopy copy : piece.copies) {
@@ -56,6 +59,10 @@ PartPlan RecordPool::PlanOf(const Request& request) {
     }
     for (const uint64_t newline : piece.newlines) {
       plan.newlines.push_back(newline + moved);
+    }
+    for (PartLiteral& literal : piece.literals) {
+      literal.to += moved;
+      plan.literals.push_back(std::move(literal));
     }
     at = to;
   }

@@ -57,6 +57,7 @@ void RecordPool::NoteDelivered(const Request& request) {
 
 void RecordPool::Queue(const std::shared_ptr<Held>& held, bool urgent) {
   LayOutNewlines(held->plan, held->bytes_at);
+  LayOutLiterals(held->plan, held->bytes_at);
   const std::vector<PartRead> reads =
       PlanPartReads(held->plan, PartReadLimits());
   {

@@ -15,6 +15,7 @@ bool RecordReaders::ReadsOn(const ReadSpan& read) {
   now.begin = read.last_begin;
   now.end = read.last_end;
   now.asked = read.end - std::max(read.offset, read.last_begin);
+  now.run = read.end - read.offset - now.asked;
   now.reads_on = read.offset == 0;
   for (auto it = readers_.begin(); it != readers_.end(); ++it) {
     // It stands at the part of the first byte, or at the one before that;
@@ -24,9 +25,14 @@ bool RecordReaders::ReadsOn(const ReadSpan& read) {
                            std::min(read.offset, it->end);
     if (read.last_end <= it->end) {
       now.asked = asked;
+      now.run = it->run;
       now.reads_on = now.reads_on || it->reads_on;
     } else if (it->reads_on || asked >= (it->end - it->begin + 1) / 2) {
       now.reads_on = true;
+      now.run = it->run + asked;
+      if (read.last_begin > it->end) {
+        now.run += read.last_begin - std::max(read.offset, it->end);
+      }
     } else {
       continue;  // somebody else, who came here by chance
     }

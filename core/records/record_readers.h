@@ -27,12 +27,16 @@ class RecordReaders {
   // the file, or went on to this part, or to the one before it, from one of
   // which it asked for half at least. The kernel asks in no strict order.
   bool ReadsOn(const ReadSpan& read);
+  // Of the reader that ReadsOn was told of last: bytes of the parts before the
+  // one at which it stands that it asked for, part after part.
+  uint64_t run() const { return readers_.empty() ? 0 : readers_.front().run; }
 
  private:
   struct Reader {
     uint64_t begin = 0;  // of the part at which it stands
     uint64_t end = 0;
     uint64_t asked = 0;  // bytes of that
+    uint64_t run = 0;    // bytes of those before it
     bool reads_on = false;
   };
   std::deque<Reader> readers_;  // the one that read last first

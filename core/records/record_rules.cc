@@ -20,8 +20,22 @@ struct Named {
 };
 constexpr Named kNames[] = {
     {RecordFormat::kTfrecord, "tfrecord"}, {RecordFormat::kTar, "tar"},
+    {RecordFormat::kParquet, "parquet"},   {RecordFormat::kArrow, "arrow"},
     {RecordFormat::kLines, "lines"},       {RecordFormat::kFixed, "fixed"},
     {RecordFormat::kNpy, "npy"},           {RecordFormat::kIdx, "idx"}};
+
+// Names that say so themselves.
+struct Suffix {
+  absl::string_view suffix;
+  RecordFormat format;
+};
+constexpr Suffix kSuffixes[] = {{".tar", RecordFormat::kTar},
+                                {".tfrecord", RecordFormat::kTfrecord},
+                                {".tfrecords", RecordFormat::kTfrecord},
+                                {".parquet", RecordFormat::kParquet},
+                                {".arrow", RecordFormat::kArrow},
+                                {".arrows", RecordFormat::kArrow},
+                                {".feather", RecordFormat::kArrow}};
 
 bool AreDigits(absl::string_view text) {
   for (const char c : text) {
@@ -50,6 +64,17 @@ absl::string_view RecordFormatName(RecordFormat format) {
   return "";
 }
 
+absl::string_view RecordLevelName(RecordFormat format) {
+  switch (format) {
+    case RecordFormat::kParquet:
+      return "row groups";
+    case RecordFormat::kArrow:
+      return "record batches";
+    default:
+      return "records";
+  }
+}
+
 absl::optional<RecordFormat> RecordFormatOf(absl::string_view name) {
   for (const Named& known : kNames) {
     if (known.name == name) return known.format;
@@ -72,8 +97,8 @@ absl::StatusOr<RecordRules> RecordRules::Parse(const RecordOptions& options) {
     if (!format || colon == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           "record.as: \"", rule,
-          "\" is not PATTERN:FORMAT with a format of tfrecord, tar, lines, "
-          "fixed, npy, idx"));
+          "\" is not PATTERN:FORMAT with a format of tfrecord, tar, parquet, "
+          "arrow, lines, fixed, npy, idx"));
     }
     if (*format == RecordFormat::kFixed && options.bytes == 0) {
       return absl::InvalidArgumentError(
@@ -101,11 +126,9 @@ absl::optional<RecordFormat> RecordRules::Asked(absl::string_view path) const {
 }
 
 absl::optional<RecordFormat> FormatByName(absl::string_view name) {
-  if (absl::EndsWithIgnoreCase(name, ".tar")) return RecordFormat::kTar;
   const std::string lower = absl::AsciiStrToLower(name);
-  if (absl::EndsWith(lower, ".tfrecord") ||
-      absl::EndsWith(lower, ".tfrecords")) {
-    return RecordFormat::kTfrecord;
+  for (const Suffix& known : kSuffixes) {
+    if (absl::EndsWith(lower, known.suffix)) return known.format;
   }
   // Of shards what is in them is seen from their first bytes.
   if (IsShardName(lower)) return RecordFormat::kTfrecord;

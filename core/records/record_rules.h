@@ -16,10 +16,25 @@
 
 namespace shufflefs {
 
-enum class RecordFormat { kTfrecord, kTar, kLines, kFixed, kNpy, kIdx };
+enum class RecordFormat {
+  kTfrecord,
+  kTar,
+  kParquet,
+  kArrow,  // an IPC file or an IPC stream
+  kLines,
+  kFixed,
+  kNpy,
+  kIdx
+};
 
 absl::string_view RecordFormatName(RecordFormat format);
 absl::optional<RecordFormat> RecordFormatOf(absl::string_view name);
+// What of such a file comes in another order, as `status` says: "records",
+// "row groups" or "record batches".
+absl::string_view RecordLevelName(RecordFormat format);
+inline bool IsColumnar(RecordFormat format) {
+  return format == RecordFormat::kParquet || format == RecordFormat::kArrow;
+}
 
 // The keys record.*.
 struct RecordOptions {

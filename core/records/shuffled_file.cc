@@ -7,10 +7,17 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kPlainPart = uint64_t{1} << 20;  // of head and tail
+constexpr uint64_t kPlainPart = uint64_t{1} << 20;
+// What the kernel asks for at most ahead of a reader: somebody who wants one
+// page of a column has no more than that read.
+constexpr uint64_t kColumnarPart = uint64_t{128} << 10;
+// Of columns, ahead of a reader. It may want the next column, or not.
+constexpr uint64_t kColumnarAhead = uint64_t{4} << 20;
+// Groups that are ordered in some milliseconds.
+constexpr uint64_t kQuickGroups = uint64_t{1} << 15;
 
-uint64_t PartsOf(uint64_t bytes) {
-  return bytes / kPlainPart + (bytes % kPlainPart != 0);
+uint64_t PartsOf(uint64_t bytes, uint64_t part) {
+  return bytes / part + (bytes % part != 0);
 }
 
 std::shared_ptr<const FamilyOrder> FamilyOfOne(
@@ -35,16 +42,22 @@ ShuffledFile::ShuffledFile(ContainerShape shape,
 
 ShuffledFile::ShuffledFile(std::shared_ptr<const FamilyOrder> family,
                            size_t member)
-    : family_(std::move(family)), member_(member) {
+    : family_(std::move(family)),
+      member_(member),
+      plain_part_(columnar() == nullptr ? kPlainPart : kColumnarPart) {
   file_bytes_ = shape().file_bytes;
   head_bytes_ = tail_begin_ = file_bytes_;
-  if (order() != nullptr) {
+  if (order() != nullptr && columnar() != nullptr) {
+    const ColumnarFooter& footer = columnar()->footer();
+    head_bytes_ = footer.begin();
+    tail_begin_ = footer.begin() + footer.size();
+  } else if (order() != nullptr) {
     const RecordTable& table = *shape().records;
     head_bytes_ = table.begin(0);
     tail_begin_ = std::min(table.begin(table.count()), file_bytes_);
   }
-  head_parts_ = PartsOf(head_bytes_);
-  tail_parts_ = PartsOf(TailBytes());
+  head_parts_ = PartsOf(head_bytes_, plain_part_);
+  tail_parts_ = PartsOf(TailBytes(), plain_part_);
 }
 
 ShuffledFile::Stretch ShuffledFile::stretch() const {
@@ -63,8 +76,9 @@ ShuffledFile::Stretch ShuffledFile::FindStretch() const {
   const FamilyTable& table = *family_->table;
   if (order() == nullptr || shape().records->count() == 0) return found;
   if (table.members() == 1) {
-    found.last_part = order()->part_count();
     found.end = tail_begin_ - head_bytes_;
+    found.last_part = order()->part_count();
+    if (columnar() != nullptr) found.last_part = found.end > 0 ? 1 : 0;
     return found;
   }
   const Position first = PositionOf(table.first(member_));
@@ -111,25 +125,26 @@ uint64_t ShuffledFile::MiddleBegin(const Stretch& stretch,
 }
 
 uint64_t ShuffledFile::part_begin(uint64_t part) const {
-  if (part < head_parts_) return part * kPlainPart;
+  if (part < head_parts_) return part * plain_part_;
   part -= head_parts_;
   const Stretch stretch = this->stretch();
   if (part < stretch.parts()) return head_bytes_ + MiddleBegin(stretch, part);
   part -= stretch.parts();
   return head_bytes_ + stretch.bytes() +
-         std::min(part * kPlainPart, TailBytes());
+         std::min(part * plain_part_, TailBytes());
 }
 
 uint64_t ShuffledFile::PartAt(uint64_t offset) const {
-  if (offset < head_bytes_) return offset / kPlainPart;
+  if (offset < head_bytes_) return offset / plain_part_;
   const Stretch stretch = this->stretch();
   offset -= head_bytes_;
   if (offset < stretch.bytes()) {
+    if (columnar() != nullptr) return head_parts_;
     return head_parts_ + order()->PartAt(stretch.begin + offset) -
            stretch.first_part;
   }
   return head_parts_ + stretch.parts() +
-         (offset - stretch.bytes()) / kPlainPart;
+         (offset - stretch.bytes()) / plain_part_;
 }
 
 PartPlan ShuffledFile::PlanPlain(uint64_t from, uint64_t bytes) const {
@@ -141,19 +156,37 @@ PartPlan ShuffledFile::PlanPlain(uint64_t from, uint64_t bytes) const {
 
 PartPlan ShuffledFile::Plan(uint64_t part) const {
   if (part < head_parts_) {
-    const uint64_t from = part * kPlainPart;
-    return PlanPlain(from, std::min(kPlainPart, head_bytes_ - from));
+    const uint64_t from = part * plain_part_;
+    return PlanPlain(from, std::min(plain_part_, head_bytes_ - from));
   }
   part -= head_parts_;
   const Stretch stretch = this->stretch();
-  if (part < stretch.parts()) return PlanRecords(stretch, part);
-  const uint64_t from = (part - stretch.parts()) * kPlainPart;
+  if (part < stretch.parts()) {
+    return columnar() == nullptr ? PlanRecords(stretch, part) : PlanFooter();
+  }
+  const uint64_t from = (part - stretch.parts()) * plain_part_;
   return PlanPlain(tail_begin_ + from,
-                   std::min(kPlainPart, TailBytes() - from));
+                   std::min(plain_part_, TailBytes() - from));
+}
+
+bool ShuffledFile::is_quick() const {
+  if (order() == nullptr) return true;
+  if (columnar() == nullptr) return order()->is_quick();
+  return shape().records->count() <= kQuickGroups;
+}
+
+uint64_t ShuffledFile::AheadEnd(uint64_t offset, uint64_t run) const {
+  if (columnar() == nullptr) return bytes();
+  // Not at once, and never over the end of a group: what comes next lies
+  // somewhere else.
+  if (run < 2 * plain_part_) return offset;
+  const uint64_t group_end =
+      std::max(columnar()->NextBegin(offset - 1), offset);
+  return std::min(offset + std::min(run / 2, kColumnarAhead), group_end);
 }
 
 uint64_t ShuffledFile::mean_copy_bytes() const {
-  if (order() == nullptr) return kPlainPart;
+  if (order() == nullptr || columnar() != nullptr) return plain_part_;
   const FamilyTable& table = *family_->table;
   const uint64_t count = std::max<uint64_t>(table.count(), 1);
   return std::max<uint64_t>(table.begin(table.count()) / count, 1);
@@ -191,6 +224,20 @@ PartPlan ShuffledFile::PlanRecords(const Stretch& stretch,
   return plan;
 }
 
+PartPlan ShuffledFile::PlanFooter() const {
+  std::vector<uint64_t> groups;
+  groups.reserve(shape().records->count());
+  for (uint64_t part = 0; part < order()->part_count(); ++part) {
+    for (const uint64_t group : order()->Records(part)) groups.push_back(group);
+  }
+  const ColumnarFooter& footer = columnar()->footer();
+  PartPlan plan;
+  plan.bytes = footer.size();
+  plan.literals.push_back(
+      {0, footer.Reordered([&groups](uint64_t at) { return groups[at]; })});
+  return plan;
+}
+
 void SortCopies(std::vector<PartCopy>& copies) {
   std::sort(copies.begin(), copies.end(),
             [](const PartCopy& a, const PartCopy& b) {
@@ -210,6 +257,13 @@ PartPlan Clip(const PartPlan& plan, uint64_t from, uint64_t to) {
   }
   for (const uint64_t at : plan.newlines) {
     if (at >= from && at < to) clipped.newlines.push_back(at - from);
+  }
+  for (const PartLiteral& literal : plan.literals) {
+    const uint64_t begin = std::max(literal.to, from);
+    const uint64_t end = std::min(literal.to + literal.bytes.size(), to);
+    if (begin >= end) continue;
+    clipped.literals.push_back(
+        {begin - from, literal.bytes.substr(begin - literal.to, end - begin)});
   }
   SortCopies(clipped.copies);
   return clipped;

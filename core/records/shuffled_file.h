@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // A container file with its records in another order: which bytes of the
 // source stand where. What lies before the first record and behind the last
-// stays. The size is that of the source.
+// stays. The size is that of the source. Of a columnar container nothing moves
+// but the entries of its footer.
 //
 // Or one container of a family, whose records come from all of them: it shows
 // as many records as it has, those whose turn it is, between its own head and
 // tail. Its size is what these add up to.
 //
 // The file is cut into parts, each read and held as a whole: head and tail
-// into equal ones, the records as their order says.
+// into equal ones, the records as their order says. What the footer of a
+// columnar container lists is one part, which needs no read; its readers jump
+// about, and so the other parts are small.
 #ifndef SHUFFLEFS_CORE_RECORDS_SHUFFLED_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_SHUFFLED_FILE_H_
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -32,11 +36,18 @@ struct PartCopy {
   uint64_t file = 0;  // which member of the family the bytes are of
 };
 
+// Bytes that stand at `to` of a part, from nowhere in the source.
+struct PartLiteral {
+  uint64_t to = 0;
+  std::string bytes;
+};
+
 // The content of a part.
 struct PartPlan {
   uint64_t bytes = 0;
   std::vector<PartCopy> copies;    // by `file` and `from`
   std::vector<uint64_t> newlines;  // bytes of the part that are '\n'
+  std::vector<PartLiteral> literals;
 };
 
 // Thread-safe, as RecordOrder.
@@ -59,9 +70,12 @@ class ShuffledFile {
   // REQUIRES: part < part_count().
   PartPlan Plan(uint64_t part) const;
   // Whether no call takes longer than some milliseconds.
-  bool is_quick() const { return order() == nullptr || order()->is_quick(); }
+  bool is_quick() const;
   // Of a copy of a plan, on average; > 0.
   uint64_t mean_copy_bytes() const;
+  // How far it is worth to fetch ahead of one who read `run` bytes one behind
+  // the other, up to byte `offset` of the file. REQUIRES: offset > 0.
+  uint64_t AheadEnd(uint64_t offset, uint64_t run) const;
 
  private:
   // The parts of the order [first_part, last_part), of which the file shows
@@ -83,6 +97,8 @@ class ShuffledFile {
     return family_->table->member(member_);
   }
   const RecordOrder* order() const { return family_->order.get(); }
+  // Null where records move.
+  const ColumnarGroups* columnar() const { return shape().columnar.get(); }
   Stretch stretch() const ABSL_LOCKS_EXCLUDED(mu_);
   Stretch FindStretch() const;
   // Where the record that comes as number `position` begins.
@@ -92,13 +108,15 @@ class ShuffledFile {
   uint64_t MiddleBegin(const Stretch& stretch, uint64_t part) const;
   PartPlan PlanRecords(const Stretch& stretch, uint64_t part) const;
   PartPlan PlanPlain(uint64_t from, uint64_t bytes) const;
+  PartPlan PlanFooter() const;
 
   // Constant after construction.
   const std::shared_ptr<const FamilyOrder> family_;
   const size_t member_ = 0;
-  uint64_t file_bytes_ = 0;  // of the source, as the two below
-  uint64_t head_bytes_ = 0;  // before the first record
-  uint64_t tail_begin_ = 0;  // behind the last
+  const uint64_t plain_part_;  // bytes of a part of head and tail
+  uint64_t file_bytes_ = 0;    // of the source, as the two below
+  uint64_t head_bytes_ = 0;    // before the first record
+  uint64_t tail_begin_ = 0;    // behind the last
   uint64_t head_parts_ = 0;
   uint64_t tail_parts_ = 0;
 

@@ -98,6 +98,9 @@ inline std::string Apply(const PartPlan& plan, const std::string& content) {
                 copy.bytes);
   }
   for (const uint64_t at : plan.newlines) bytes[at] = '\n';
+  for (const PartLiteral& literal : plan.literals) {
+    bytes.replace(literal.to, literal.bytes.size(), literal.bytes);
+  }
   return bytes;
 }
 

@@ -77,8 +77,9 @@ TEST(RecordRulesTest, WhatIsNoRuleIsRefusedByName) {
 
 TEST(RecordRulesTest, FormatsHaveNames) {
   for (const RecordFormat format :
-       {RecordFormat::kTfrecord, RecordFormat::kTar, RecordFormat::kLines,
-        RecordFormat::kFixed, RecordFormat::kNpy, RecordFormat::kIdx}) {
+       {RecordFormat::kTfrecord, RecordFormat::kTar, RecordFormat::kParquet,
+        RecordFormat::kArrow, RecordFormat::kLines, RecordFormat::kFixed,
+        RecordFormat::kNpy, RecordFormat::kIdx}) {
     EXPECT_EQ(RecordFormatOf(RecordFormatName(format)), format);
   }
   EXPECT_FALSE(RecordFormatOf("Lines").has_value());
@@ -93,10 +94,16 @@ TEST(RecordRulesTest, SomeNamesSayWhatTheyAre) {
                            "x.tfrecord-00007-of-00008", "a-1-of-2"}) {
     EXPECT_EQ(FormatByName(name), RecordFormat::kTfrecord) << name;
   }
+  EXPECT_EQ(FormatByName("part-0.snappy.PARQUET"), RecordFormat::kParquet);
+  for (const char* name :
+       {"data-00000-of-00002.arrow", "a.arrows", "a.feather"}) {
+    EXPECT_EQ(FormatByName(name), RecordFormat::kArrow) << name;
+  }
   for (const char* name :
        {"", "tar", "a.tar.gz", "a.npy", "a.csv", "a.svm", "t10k-images-idx3",
         "best-of-10", "train-00000-of-", "train-of-5", "train-x-of-5",
-        "train-00000-of-01024.arrow", "tfrecord", "a.tfrecord.idx"}) {
+        "tfrecord", "a.tfrecord.idx", "parquet", "a.parquet.crc", "a.arrow.gz",
+        "_metadata"}) {
     EXPECT_FALSE(FormatByName(name).has_value()) << name;
   }
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/read_at.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/io/file_check.h"
+
+namespace shufflefs {
+
+absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
+                              size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t got = pread(fd, into + done, size - done,
+                              static_cast<off_t>(offset + done));
+    if (got == 0) break;
+    if (got > 0) {
+      done += static_cast<size_t>(got);
+    } else if (errno != EINTR) {
+      return ReadFailure(errno, offset + done);
+    }
+  }
+  return done;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SHUFFLEFS_CORE_IO_READ_AT_H_
+#define SHUFFLEFS_CORE_IO_READ_AT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+
+namespace shufflefs {
+
+// Reads until `size` bytes came or the file ends, and returns how many came.
+// Blocks for the source. Errors: those of ReadFailure.
+absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
+                              size_t size);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_IO_READ_AT_H_
