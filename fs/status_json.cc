@@ -100,6 +100,7 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
   nlohmann::ordered_json& out = json["records"];
   out["containers"] = report.containers;
   out["indexed"] = report.indexed;
+  out["read_through"] = report.read_through;
   out["records"] = report.records;
   out["levels"] = report.levels;
   out["index_bytes"] = report.index_bytes;

@@ -3,8 +3,11 @@
 
 #include <sys/stat.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/log.h"
 #include "core/records/container_set.h"
@@ -48,7 +51,27 @@ void WarnOfWindow(const Policy& policy, const ContainerSet& containers,
                    most / blocks.bytes, " blocks"));
 }
 
+std::vector<std::string> ViewsInside(const MountConfig& mount,
+                                     const std::string& path) {
+  std::vector<std::string> inside;
+  for (const ViewConfig& view : mount.views) {
+    if (view.path.empty() || view.path == path) continue;
+    if (path.empty() || absl::StartsWith(view.path, path + "/")) {
+      inside.push_back(view.path);
+    }
+  }
+  return inside;
+}
+
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
+    const MountConfig& mount, const ViewConfig& view,
+    std::shared_ptr<const Dataset> dataset) {
+  ASSIGN_OR_RETURN(RecordRules rules, RecordRules::Parse(view.record));
+  return std::make_shared<ContainerSet>(std::move(dataset), std::move(rules),
+                                        ViewsInside(mount, view.path));
+}
 
 RecordsMaker RecordsFactory::maker() {
   return [this](const ViewConfig& config,
@@ -60,8 +83,8 @@ RecordsMaker RecordsFactory::maker() {
 absl::StatusOr<ViewRecords> RecordsFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy) {
-  ASSIGN_OR_RETURN(RecordRules rules, RecordRules::Parse(config.record));
-  auto containers = std::make_shared<ContainerSet>(dataset, std::move(rules));
+  ASSIGN_OR_RETURN(auto containers,
+                   ContainersOf(*parts_.config, config, dataset));
   if (containers->empty()) return ViewRecords();
   const DeviceProbe probe =
       parts_.devices->Find(dataset->catalogue(), dataset->root());
@@ -69,9 +92,8 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   pool.memory_bytes = MemoryOfAView(*parts_.config);
   pool.stall = parts_.stall;
   pool.how = absl::StrCat("records of containers, on ", probe.line);
-  pool.source =
-      std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                   parts_.supplies->SourceReader(probe));
+  pool.source = std::make_unique<FileSource>(
+      dataset->shared_catalogue(), parts_.supplies->SourceReader(probe));
   ViewRecords records;
   ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
   WarnOfWindow(policy, *containers, *records.pool);
@@ -79,8 +101,8 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   // Without it indexes are made anew at each mount, which the log says.
   if (!parts_.saved.empty()) mkdir(parts_.saved.c_str(), 0700);
   MutexLock lock(mu_);
-  indexers_.push_back(StartThread(
-      "sfs-records", [this, containers](std::stop_token stop) {
+  indexers_.push_back(
+      StartThread("sfs-records", [this, containers](std::stop_token stop) {
         ContainerSet::IndexOptions options;
         options.saved = parts_.saved;
         options.stop = stop;

@@ -9,15 +9,23 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "core/config.h"
 #include "core/io/source_dir.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
+#include "core/records/container_set.h"
 #include "core/view_setup.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/supply_maker.h"
 
 namespace shufflefs {
+
+// The container files of a view. Those below another view inside of it are of
+// that view. Errors: InvalidArgument naming the key.
+absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
+    const MountConfig& mount, const ViewConfig& view,
+    std::shared_ptr<const Dataset> dataset);
 
 // Thread-safe. Owns the threads that index ("sfs-records").
 class RecordsFactory {

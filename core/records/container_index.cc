@@ -199,7 +199,9 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
   if (!request.saved.empty()) {
     const absl::Status saved =
         SaveRecordIndex(request.saved, RecordIndex{indexed, found});
-    if (!saved.ok()) {
+    if (!saved.ok() && request.not_saved) {
+      request.not_saved(saved);
+    } else if (!saved.ok()) {
       Log(LogLevel::kWarning,
           absl::StrCat("index not saved: ", saved.message()));
     }

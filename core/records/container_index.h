@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/catalogue.h"
 #include "core/io/source_dir.h"
@@ -27,6 +28,9 @@ struct IndexRequest {
   // Told of bytes that were read, now and then; false stops the work. May be
   // empty.
   std::function<bool(uint64_t bytes)> progress;
+  // Told why the index could not be saved, which is no error of the call;
+  // empty: the log is.
+  std::function<void(const absl::Status&)> not_saved;
 };
 
 // Reads the header of formats of fixed size, the footer of Parquet and Arrow

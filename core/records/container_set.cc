@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/catalogue.h"
+#include "core/clock_wait.h"
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/status.h"
@@ -24,40 +26,50 @@ std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file) {
   return above.empty() ? path : path.substr(above.size() + 1);
 }
 
-// Files that have one group of rows each.
-struct Unmixed {
-  uint64_t files = 0;
-  std::string first;
-};
-
-std::string WarningOf(RecordFormat format, const Unmixed& unmixed) {
-  const bool parquet = format == RecordFormat::kParquet;
-  const char* group = parquet ? "row group" : "record batch";
-  const std::string which =
-      unmixed.files == 1 ? absl::StrCat(unmixed.first, " has")
-                         : absl::StrCat(unmixed.files, " files, the first ",
-                                        unmixed.first, ", have");
-  return absl::StrCat(which, " one ", group, unmixed.files == 1 ? "" : " each",
-                      ", and nothing in it moves: write smaller ",
-                      parquet ? "row groups" : "record batches");
+// Whether an error is one of the source or the machine, not of what is in the
+// file: another time it may go well.
+bool MayPass(const absl::Status& error) {
+  const absl::optional<int> code = ErrnoOf(error);
+  return code && *code != ESTALE && *code != EACCES && *code != EPERM;
 }
 
 }  // namespace
 
 ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
-                           RecordRules rules, RecordScope scope)
+                           RecordRules rules,
+                           const std::vector<std::string>& inside,
+                           RecordScope scope)
     : dataset_(std::move(dataset)), rules_(std::move(rules)) {
   const Catalogue& catalogue = dataset_->catalogue();
   const DirId root = dataset_->root();
   Wishes wishes;
   TableFiles tables(catalogue);
-  for (uint32_t e = catalogue.first_entry(root).value();
-       e < catalogue.entries_end(root).value(); ++e) {
-    Consider(EntryId(e), wishes, tables);
+  uint32_t next = catalogue.first_entry(root).value();
+  for (const auto& [begin, end] : RangesOf(inside)) {
+    for (; next < begin; ++next) Consider(EntryId(next), wishes, tables);
+    next = std::max(next, end);
+  }
+  for (; next < catalogue.entries_end(root).value(); ++next) {
+    Consider(EntryId(next), wishes, tables);
   }
   if (scope != RecordScope::kFile) Group(scope);
   for (const auto& [place, wished] : wishes) Align(wished);
   NoteUnmatched(wishes);
+}
+
+ContainerSet::Ranges ContainerSet::RangesOf(
+    const std::vector<std::string>& views) const {
+  const Catalogue& catalogue = dataset_->catalogue();
+  Ranges ranges;
+  for (const std::string& path : views) {
+    const absl::optional<EntryId> entry = catalogue.FindPath(path);
+    if (!entry || catalogue.kind(*entry) != EntryKind::kDirectory) continue;
+    const DirId dir = catalogue.as_dir(*entry);
+    ranges.emplace_back(catalogue.first_entry(dir).value(),
+                        catalogue.entries_end(dir).value());
+  }
+  std::sort(ranges.begin(), ranges.end());
+  return ranges;
 }
 
 void ContainerSet::Consider(EntryId file, Wishes& wishes, TableFiles& tables) {
@@ -136,6 +148,12 @@ uint64_t ContainerSet::largest_bytes() const {
   return largest;
 }
 
+uint64_t ContainerSet::total_bytes() const {
+  uint64_t total = 0;
+  for (const auto& [file, place] : places_) total += bytes(file);
+  return total;
+}
+
 uint64_t ContainerSet::key(EntryId file) const {
   MutexLock lock(mu_);
   return containers_[places_.at(file)].key;
@@ -208,30 +226,71 @@ void ContainerSet::Stop() {
 }
 
 void ContainerSet::Index(const SourceDir& source, const IndexOptions& options) {
-  uint64_t all = 0;
-  for (const auto& [file, place] : places_) all += bytes(file);
   std::atomic<uint64_t> done{0};
+  uint64_t count = places_.size();
+  for (auto wait = options.retry; count > 0; wait *= 2) {
+    IndexNext(source, options, count, done);
+    count = TakeAgain();
+    if (count > 0) WaitUnlessStopped(options.stop, wait);
+    if (options.stop.stop_requested()) return Stop();
+  }
+}
+
+void ContainerSet::IndexNext(const SourceDir& source,
+                             const IndexOptions& options, uint64_t count,
+                             std::atomic<uint64_t>& done) {
+  const uint64_t all = total_bytes();
   const auto note = [&](uint64_t bytes) {
     const uint64_t so_far = done.fetch_add(bytes) + bytes;
     if (options.progress) options.progress(so_far, all);
-    return !options.stop.stop_requested();
   };
   ParallelOptions parallel;
   parallel.chunk = 1;
   parallel.name = "records";
-  ParallelFor(places_.size(), parallel, [&](uint64_t begin, uint64_t end) {
+  ParallelFor(count, parallel, [&](uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; ++i) {
       Container* const next = TakeNext();
       if (next == nullptr || options.stop.stop_requested()) return false;
       IndexRequest request = RequestFor(*next, options);
-      request.progress = note;
-      absl::StatusOr<ContainerShape> shape = IndexContainer(source, request);
+      uint64_t read = 0;
+      request.progress = [&](uint64_t bytes) {
+        read += bytes;
+        note(bytes);
+        return !options.stop.stop_requested();
+      };
+      absl::StatusOr<ContainerShape> shape = options.find(source, request);
       if (absl::IsCancelled(shape.status())) return false;
-      Settle(*next, std::move(shape));
+      if (!shape.ok() && TriesAgain(*next, shape.status())) {
+        done -= read;
+        continue;
+      }
+      if (read < request.expected.size) note(request.expected.size - read);
+      Settle(*next, std::move(shape), read);
     }
     return true;
   });
-  if (options.stop.stop_requested()) Stop();
+}
+
+bool ContainerSet::TriesAgain(Container& container, const absl::Status& error) {
+  if (!MayPass(error)) return false;
+  MutexLock lock(mu_);
+  if (++container.tries >= kMostTries) return false;
+  again_.push_back(places_.at(container.file));
+  Log(LogLevel::kWarning,
+      absl::StrCat(dataset_->catalogue().path(container.file), ": ",
+                   error.message(), "; its records are looked for again"));
+  return true;
+}
+
+uint64_t ContainerSet::TakeAgain() {
+  MutexLock lock(mu_);
+  const uint64_t count = again_.size();
+  for (const size_t place : again_) {
+    containers_[place].begun = false;
+    wanted_.push_back(place);
+  }
+  again_.clear();
+  return count;
 }
 
 IndexRequest ContainerSet::RequestFor(const Container& container,
@@ -243,6 +302,7 @@ IndexRequest ContainerSet::RequestFor(const Container& container,
   request.format = container.format;
   request.options = &rules_.options();
   request.wants_head_hash = container.alignment != kAlone;
+  request.not_saved = options.not_saved;
   if (!options.saved.empty()) {
     request.saved =
         absl::StrFormat("%s/%016x", options.saved,
@@ -252,7 +312,11 @@ IndexRequest ContainerSet::RequestFor(const Container& container,
 }
 
 void ContainerSet::Settle(Container& container,
-                          absl::StatusOr<ContainerShape> shape) {
+                          absl::StatusOr<ContainerShape> shape, uint64_t read) {
+  {
+    MutexLock lock(mu_);
+    container.read = read;
+  }
   if (container.alignment != kAlone) {
     SettleAligned(container, std::move(shape));
   } else {
@@ -283,41 +347,6 @@ void ContainerSet::Publish(Container& container,
     waiters.swap(container.waiters);
   }
   for (const Ready& ready : waiters) ready(absl::OkStatus());
-}
-
-ContainerReport ContainerSet::Report() const {
-  ContainerReport report;
-  report.untouched = objections_;
-  std::map<RecordFormat, Unmixed> unmixed;
-  MutexLock lock(mu_);
-  for (const Container& container : containers_) {
-    if (!container.why_not.empty()) {
-      report.untouched.push_back(
-          {dataset_->catalogue().path(container.file), container.why_not});
-      continue;
-    }
-    ++report.containers;
-    if (!container.shape || container.shape->records == nullptr) continue;
-    ++report.indexed;
-    report.records += container.shape->records->count();
-    report.index_bytes += container.shape->records->memory_bytes();
-    if (container.shape->columnar != nullptr) {
-      report.index_bytes += container.shape->columnar->memory_bytes();
-    }
-    const absl::string_view level = RecordLevelName(container.format);
-    ++report.levels[std::string(level)];
-    if (IsColumnar(container.format) &&
-        container.shape->records->count() == 1) {
-      Unmixed& one = unmixed[container.format];
-      if (one.files++ == 0) {
-        one.first = dataset_->catalogue().path(container.file);
-      }
-    }
-  }
-  for (const auto& [format, files] : unmixed) {
-    report.warnings.push_back(WarningOf(format, files));
-  }
-  return report;
 }
 
 }  // namespace shufflefs

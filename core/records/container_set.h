@@ -4,6 +4,8 @@
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTAINER_SET_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTAINER_SET_H_
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -32,6 +34,9 @@ namespace shufflefs {
 struct ContainerReport {
   uint64_t containers = 0;  // that are shuffled, or will be when indexed
   uint64_t indexed = 0;
+  // Of those, that had to be read for it: no saved index was of them, and no
+  // header told it.
+  uint64_t read_through = 0;
   // Of those that are indexed: what comes in another order, and of how many
   // files it is records, row groups or record batches (RecordLevelName).
   uint64_t records = 0;
@@ -60,7 +65,10 @@ class ContainerSet {
   // a table, is untouched, and so are files that are to be aligned, unless all
   // of them can be. With another scope than kFile files are untouched, too,
   // whose set is not whole, or that cannot be mixed with the rest of it.
+  // `inside`: the paths, below the source, of views inside this one; what is
+  // below them is theirs, and not spoken of here.
   ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules,
+               const std::vector<std::string>& inside = {},
                RecordScope scope = RecordScope::kFile);
 
   bool empty() const { return places_.empty(); }
@@ -69,6 +77,8 @@ class ContainerSet {
   uint64_t count() const;
   // Of the largest container.
   uint64_t largest_bytes() const;
+  // Of all of them.
+  uint64_t total_bytes() const;
   // Of the file.
   uint64_t bytes(EntryId file) const {
     return dataset_->catalogue().attributes(file).size;
@@ -93,10 +103,24 @@ class ContainerSet {
     std::string saved;  // a directory that keeps indexes; "" = none
     std::stop_token stop;
     // Bytes done and in all; may be empty, may be called by several threads.
+    // What need not be read counts as done when that is known.
     std::function<void(uint64_t, uint64_t)> progress;
+    // Told of an index that could not be saved, by several threads; empty: the
+    // log is.
+    std::function<void(const absl::Status&)> not_saved;
+    // How long after an error of the source that may pass a file is tried
+    // again; twice as long each time, kMostTries in all.
+    std::chrono::milliseconds retry{1000};
+    // What finds the records of one file; another in tests.
+    std::function<absl::StatusOr<ContainerShape>(const SourceDir&,
+                                                 const IndexRequest&)>
+        find = IndexContainer;
   };
+  static constexpr int kMostTries = 4;
   // Finds the records of all containers, several at a time, those that readers
-  // wait for first. Blocks for the source; call it once.
+  // wait for first. A file that cannot be read is tried again, and its readers
+  // wait for that; after the last time it is shown as it is, as one that is no
+  // container. Blocks for the source; call it once.
   void Index(const SourceDir& source, const IndexOptions& options);
 
   ContainerReport Report() const;
@@ -109,6 +133,8 @@ class ContainerSet {
     uint64_t key = 0;
     size_t alignment = kAlone;  // in alignments_
     bool begun = false;
+    int tries = 0;      // that failed, but may not the next time
+    uint64_t read = 0;  // bytes, to find its records
     absl::optional<ContainerShape> shape;
     std::string why_not;  // "" if it is one
     std::vector<Ready> waiters;
@@ -130,6 +156,9 @@ class ContainerSet {
   };
   using Wishes = std::map<std::pair<size_t, std::string>, Wished>;
 
+  // Files of the source that another view shows, [begin, end).
+  using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+  Ranges RangesOf(const std::vector<std::string>& views) const;
   // Of the constructor, which needs no lock.
   void Consider(EntryId file, Wishes& wishes, TableFiles& tables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -148,7 +177,16 @@ class ContainerSet {
   Container* TakeNext();
   IndexRequest RequestFor(const Container& container,
                           const IndexOptions& options) const;
-  void Settle(Container& container, absl::StatusOr<ContainerShape> shape);
+  // Up to `count` files, several at a time; adds to the bytes that are done.
+  void IndexNext(const SourceDir& source, const IndexOptions& options,
+                 uint64_t count, std::atomic<uint64_t>& done);
+  // Whether the file is to be tried again; then it is in again_.
+  bool TriesAgain(Container& container, const absl::Status& error);
+  // Makes those of again_ the next; their number.
+  uint64_t TakeAgain();
+  // `read`: bytes of it that were.
+  void Settle(Container& container, absl::StatusOr<ContainerShape> shape,
+              uint64_t read);
   // The same for one that is aligned.
   void SettleAligned(Container& container,
                      absl::StatusOr<ContainerShape> shape);
@@ -174,6 +212,7 @@ class ContainerSet {
   uint64_t none_ ABSL_GUARDED_BY(mu_) = 0;          // of them are none
   size_t next_ ABSL_GUARDED_BY(mu_) = 0;            // all before it were begun
   std::deque<size_t> wanted_ ABSL_GUARDED_BY(mu_);  // readers wait for them
+  std::vector<size_t> again_ ABSL_GUARDED_BY(mu_);  // that failed for now
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 };
 

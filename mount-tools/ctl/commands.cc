@@ -3,6 +3,7 @@
 #include "mount-tools/ctl/check_command.h"
 #include "mount-tools/ctl/command.h"
 #include "mount-tools/ctl/control_commands.h"
+#include "mount-tools/ctl/index_command.h"
 #include "mount-tools/ctl/order_command.h"
 #include "mount-tools/ctl/pack_command.h"
 #include "mount-tools/ctl/simulate_command.h"
@@ -21,6 +22,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeOrderCommand());
   commands.push_back(MakeVerifyCommand());
   commands.push_back(MakeSimulateCommand());
+  commands.push_back(MakeIndexCommand());
   commands.push_back(MakePackCommand());
   commands.push_back(MakeUmountCommand());
   return commands;

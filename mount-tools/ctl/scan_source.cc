@@ -18,6 +18,8 @@ namespace {
 
 constexpr char kClearLine[] = "\r\x1b[K";
 
+}  // namespace
+
 absl::Status RefuseMount(const std::string& path) {
   absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
   if (!mounts.ok()) return absl::OkStatus();  // no /proc: nothing to know
@@ -26,8 +28,6 @@ absl::Status RefuseMount(const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(
       path, ": is shown by shufflefs; give its source, ", mount->source));
 }
-
-}  // namespace
 
 absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
                                          const CommandContext& context) {

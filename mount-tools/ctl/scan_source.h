@@ -20,9 +20,12 @@ struct ScannedSource {
   double seconds = 0;
 };
 
+// FailedPrecondition where `path`, absolute, lies in a shufflefs mount, whose
+// names are not those of its source.
+absl::Status RefuseMount(const std::string& path);
+
 // Opens `path` (relative to context.cwd) and scans it; blocks until done.
-// Errors: FailedPrecondition where `path` lies in a shufflefs mount, whose
-// names are not those of its source; those of SourceDir::At and of Scan.
+// Errors: those of RefuseMount, of SourceDir::At and of Scan.
 absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
                                          const CommandContext& context);
 

@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <cerrno>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "core/mutex.h"
 #include "core/parallel.h"
+#include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/temp_tree.h"
@@ -23,6 +28,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using testing_support::TempTree;
 using testing_support::Tfrecords;
 
@@ -145,6 +151,22 @@ TEST_F(ContainerSetTest, AViewSeesItsSubtreeAndNamesItFromThere) {
   EXPECT_EQ(set->key(Entry("train/a.svm")), at_the_top);
 }
 
+TEST_F(ContainerSetTest, WhatIsInAViewInsideIsOfThatView) {
+  tree_.Files({"a.tar", "train/b.tar", "train/in/c.tar", "zoo/d.tar",
+               "val/e.tar", "val/f.tar"});
+  catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+  auto dataset = Dataset::Make(catalogue_, ViewConfig(), "");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const std::shared_ptr<const Dataset> shared = *std::move(dataset);
+  const ContainerSet set(shared, RecordRules(),
+                         {"train/in", "train", "val", "no/such"});
+  EXPECT_THAT(Containers(set), ElementsAre("a.tar", "zoo/d.tar"));
+  EXPECT_EQ(set.Report().containers, 2u);
+  EXPECT_THAT(Untouched(set), IsEmpty());
+  EXPECT_THAT(Untouched(ContainerSet(shared, RecordRules(), {"train"})),
+              SizeIs(2));
+}
+
 TEST_F(ContainerSetTest, TheIndexIsMadeAndSaved) {
   tree_.File("a.tfrecord", Tfrecords({"one", "two", "three"}));
   tree_.File("b.tfrecord", "nothing of the kind");
@@ -176,19 +198,21 @@ TEST_F(ContainerSetTest, TheIndexIsMadeAndSaved) {
   EXPECT_TRUE(set->Shape(Entry("c.svm"))->lacks_newline);
   EXPECT_EQ(set->Shape(Entry("b.tfrecord"))->records, nullptr);
   EXPECT_EQ(set->Shape(Entry("b.tfrecord"))->file_bytes, 19u);
-  EXPECT_EQ(most, 59u + 12u);
+  EXPECT_EQ(most, 59u + 12u + 19u);
   const ContainerReport report = set->Report();
   EXPECT_EQ(report.containers, 2u);
   EXPECT_EQ(report.indexed, 2u);
+  EXPECT_EQ(report.read_through, 2u);
   EXPECT_EQ(report.records, 5u);
   EXPECT_GT(report.index_bytes, 0u);
   EXPECT_EQ(set->count(), 2u);
   EXPECT_THAT(Untouched(*set)["b.tfrecord"], HasSubstr("first bytes"));
   // A mount later the files are not read.
   const auto again = Make(As("*.svm:lines"));
-  options.progress = [](uint64_t, uint64_t) { ADD_FAILURE() << "read again"; };
   again->Index(tree_.Source(), options);
   EXPECT_EQ(again->Report().records, 5u);
+  EXPECT_EQ(again->Report().indexed, 2u);
+  EXPECT_EQ(again->Report().read_through, 0u);
 }
 
 TEST_F(ContainerSetTest, WhatReadersWaitForIsIndexedFirst) {
@@ -246,6 +270,113 @@ TEST_F(ContainerSetTest, WhoWaitsIsToldThatIndexingWasStopped) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(".tfrecord"));
   }
   EXPECT_FALSE(set->Shape(Entry("a.tfrecord")).has_value());
+}
+
+// Fails `times` times for each file, with `error`, then finds records.
+class Faults {
+ public:
+  Faults(int times, int error) : times_(times), error_(error) {}
+  absl::StatusOr<ContainerShape> Find(const SourceDir& source,
+                                      const IndexRequest& request) {
+    MutexLock lock(mu_);
+    if (++tries_[request.path] <= times_) {
+      request.progress(4);  // some of it was read
+      return ErrnoStatus(error_, "read at byte 4");
+    }
+    return IndexContainer(source, request);
+  }
+  int tries(const std::string& path) {
+    MutexLock lock(mu_);
+    return tries_[path];
+  }
+
+ private:
+  const int times_;
+  const int error_;
+  Mutex mu_;
+  std::map<std::string, int> tries_ ABSL_GUARDED_BY(mu_);
+};
+
+ContainerSet::IndexOptions With(Faults& faults) {
+  ContainerSet::IndexOptions options;
+  options.retry = std::chrono::milliseconds(1);
+  options.find = [&faults](const SourceDir& source,
+                           const IndexRequest& request) {
+    return faults.Find(source, request);
+  };
+  return options;
+}
+
+TEST_F(ContainerSetTest, AFileThatCannotBeReadForNowIsTriedAgain) {
+  tree_.File("a.tfrecord", Tfrecords({"one", "two"}));
+  tree_.File("b.tfrecord", Tfrecords({"one"}));
+  tree_.File("c.tfrecord", "nothing of the kind");
+  for (int times = 1; times < ContainerSet::kMostTries; ++times) {
+    const auto set = Make();
+    int ready = 0;
+    set->WhenReady(Entry("a.tfrecord"), [&](const absl::Status& status) {
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_NE(set->Shape(Entry("a.tfrecord"))->records, nullptr);
+      ++ready;
+    });
+    Faults faults(times, EIO);
+    ContainerSet::IndexOptions options = With(faults);
+    uint64_t last = 0;
+    Mutex mu;
+    options.progress = [&](uint64_t done, uint64_t all) {
+      MutexLock lock(mu);
+      EXPECT_LE(done, all);
+      last = std::max(last, done);
+    };
+    set->Index(tree_.Source(), options);
+    EXPECT_EQ(ready, 1);
+    EXPECT_EQ(last, set->total_bytes());
+    EXPECT_EQ(faults.tries("a.tfrecord"), times + 1);
+    EXPECT_EQ(set->Report().indexed, 2u);
+    // What is none is not tried again for that.
+    EXPECT_EQ(faults.tries("c.tfrecord"), times + 1);
+    EXPECT_THAT(Untouched(*set), SizeIs(1));
+    EXPECT_THAT(Untouched(*set)["c.tfrecord"], HasSubstr("first bytes"));
+  }
+}
+
+TEST_F(ContainerSetTest, AFileThatCannotBeReadAtAllIsShownAsItIs) {
+  tree_.File("a.tfrecord", Tfrecords({"one", "two"}));
+  const auto set = Make();
+  Faults faults(1000, EIO);
+  set->Index(tree_.Source(), With(faults));
+  EXPECT_EQ(faults.tries("a.tfrecord"), ContainerSet::kMostTries);
+  EXPECT_THAT(Untouched(*set)["a.tfrecord"], HasSubstr("read at byte 4"));
+  EXPECT_EQ(set->Shape(Entry("a.tfrecord"))->records, nullptr);
+}
+
+TEST_F(ContainerSetTest, AFileThatChangedIsNotTriedAgain) {
+  tree_.File("a.tfrecord", Tfrecords({"one", "two"}));
+  for (const int error : {ESTALE, EACCES}) {
+    const auto set = Make();
+    Faults faults(1, error);
+    set->Index(tree_.Source(), With(faults));
+    EXPECT_EQ(faults.tries("a.tfrecord"), 1);
+    EXPECT_THAT(Untouched(*set), SizeIs(1));
+  }
+}
+
+TEST_F(ContainerSetTest, WaitingForTheNextTryCanBeStopped) {
+  tree_.File("a.tfrecord", Tfrecords({"one", "two"}));
+  const auto set = Make();
+  absl::Status told;
+  set->WhenReady(Entry("a.tfrecord"),
+                 [&](const absl::Status& status) { told = status; });
+  std::stop_source stop;
+  ContainerSet::IndexOptions options;
+  options.retry = std::chrono::hours(1);
+  options.stop = stop.get_token();
+  options.find = [&](const SourceDir&, const IndexRequest&) {
+    stop.request_stop();
+    return absl::StatusOr<ContainerShape>(ErrnoStatus(EIO, "read"));
+  };
+  set->Index(tree_.Source(), options);
+  EXPECT_EQ(told.code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace

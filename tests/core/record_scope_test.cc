@@ -66,7 +66,7 @@ class RecordScopeTest : public ::testing::Test {
     catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
     set_ = std::make_shared<ContainerSet>(
         *Dataset::Make(catalogue_, config, ""),
-        *RecordRules::Parse(config.record), scope);
+        *RecordRules::Parse(config.record), std::vector<std::string>(), scope);
     std::map<EntryId, std::string> by_entry;
     for (const auto& [path, content] : contents) {
       by_entry[Entry(path)] = content;

@@ -2,9 +2,11 @@
 """Records of container files come in the epoch's order (design 6)."""
 import concurrent.futures
 import csv
+import json
 import mmap
 import os
 import random
+import signal
 
 import pytest
 
@@ -291,6 +293,70 @@ def test_a_saved_index_is_used_and_a_damaged_one_is_replaced(mounts, source):
     assert (mount.path / "train.svm").read_bytes() == first
     assert saved[0].stat().st_ino != inode
     assert "saved index of train.svm" in mount.log()
+
+
+def index(source, state, *words, options="policy=lirs,record.as=*.svm:lines",
+          check=True, **kwargs):
+    return harness.run([harness.shufflectl(), "index", "--json", "--state",
+                        state, "-o", options, *words, source], check=check,
+                       **kwargs)
+
+
+# [S-6.1g] What `shufflectl index` has read no mount reads again.
+def test_a_mount_uses_what_was_indexed_ahead(mounts, source):
+    (source / "a.tfrecord").write_bytes(containers.tfrecord([b"x"] * 900))
+    mount = mounts(source, {**LINES, "policy": "lirs"}, start=False)
+    done = json.loads(index(source, mount.state).stdout)
+    assert (done["indexed"], done["read_through"]) == (2, 2)
+    assert done["records"] == 30900
+    indexed(mount.start())
+    assert records(mount)["read_through"] == 0
+    assert records(mount)["records"] == 30900
+    busy = index(source, mount.state, check=False)
+    assert busy.returncode == 1 and "uses this state" in busy.stderr
+    mount.unmount()
+    containers.write_lines(source / "train.svm", containers.lines(300))
+    assert json.loads(index(source, mount.state).stdout)["read_through"] == 1
+    indexed(mount.start())
+    assert records(mount)["read_through"] == 0
+    assert records(mount)["records"] == 1200
+
+
+def test_an_interrupted_index_goes_on(source, folder):
+    def interrupt():  # waits until the program takes it
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.kill(os.getpid(), signal.SIGINT)
+    ended = index(source, folder / "s", check=False, preexec_fn=interrupt)
+    assert ended.returncode == 1
+    assert "interrupted: 0 of 1 containers are indexed" in ended.stderr
+    assert json.loads(ended.stdout)["interrupted"] is True
+    done = json.loads(index(source, folder / "s").stdout)
+    assert (done["indexed"], done["interrupted"]) == (1, False)
+
+
+# [S-6.1h] A container belongs to the innermost view around it.
+def test_views_inside_have_their_own_containers(mounts, source, folder):
+    (source / "in").mkdir()
+    data = [b"%d" % i for i in range(2000)]
+    for name in ("a.tfrecord", "in/b.tfrecord", "in/d.tfrecord"):
+        (source / name).write_bytes(containers.tfrecord(data))
+    (source / "in/d.tfrecord.idx").write_text("0 18")
+    config = folder / "views.toml"
+    config.write_text('[[view]]\npath = ""\npolicy = "lirs"\n'
+                      '[[view]]\npath = "in"\npolicy = "reimu"\n')
+    mount = mounts(source, arguments=["--config", config])
+    harness.eventually(lambda: all(view["records"]["indexed"] == 1
+                                   for view in mount.status()["views"]))
+    outer, inner = (view["records"] for view in mount.status()["views"])
+    assert (outer["containers"], inner["containers"]) == (1, 1)
+    assert outer["untouched"] == []
+    assert [each["path"] for each in inner["untouched"]] == ["in/d.tfrecord"]
+    # A pass of the outer one is its own container.
+    shown = set()
+    for epoch in range(3):
+        shown.add((mount.path / "a.tfrecord").read_bytes())
+        assert mount.view(0)["epoch"] == epoch
+    assert len(shown) == 3
 
 
 def test_a_window_that_does_not_fit_is_said_and_still_right(mounts, source):
