@@ -128,6 +128,14 @@ struct DatasetFacts {
   uint64_t pool_bytes = 0;   // what `memory` gives the view
   uint64_t chunk_files = 0;  // brand.chunk
   bool packed = false;       // brand.packed is given
+  // Container files whose records may be shuffled, outside of splits, which is
+  // told by their names.
+  uint64_t record_files = 0;
+  uint64_t record_bytes = 0;    // of all of them
+  uint64_t record_memory = 0;   // bytes that `memory` gives the view
+  uint64_t record_block = 0;    // reimu.block
+  uint64_t record_window = 0;   // reimu.window
+  bool passes_are_seen = true;  // or epochs are not advanced by opens
   // A key that leaves no room for binding names as they are asked for, such
   // as "layout = ranked"; "" if there is none.
   std::string held_back;

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/records/record_epoch.h"
+#include "core/records/record_mixing.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {
@@ -118,6 +120,15 @@ std::string Substitution(const ViewSetup& setup, bool suspended) {
   return setup.config.substitute == Substitute::kTree ? "tree" : "directory";
 }
 
+// Of the records, where these are shuffled: the files' order says less then.
+std::string MixingOf(const View& view, const ViewSetup& setup) {
+  if (setup.records.pool == nullptr) return view.Mixing();
+  const std::shared_ptr<RecordEpoch> epoch = view.records();
+  if (epoch == nullptr) return "";
+  return RecordMixingLine(*setup.dataset, *setup.records.containers,
+                          epoch->policy(), epoch->seed(), epoch->epoch());
+}
+
 nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   const std::shared_ptr<const ViewSetup> setup = view.setup();
   const ViewConfig config = view.config();
@@ -145,7 +156,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   }
   const std::vector<std::string> unmixed = AddRecords(setup->records, json);
   json["reproducible"] = !setup->binds_on_demand();
-  const std::string mixing = view.Mixing();
+  const std::string mixing = MixingOf(view, *setup);
   json["mixing"] = nullptr;
   if (!mixing.empty()) json["mixing"] = Utf8(mixing);
   json["device"] = Utf8(setup->device);

@@ -66,6 +66,15 @@ DatasetFacts FactsOf(const FactsInput& input) {
   }
   facts.chunk_files = input.config->policy_options.brand_chunk;
   facts.packed = !input.config->policy_options.brand_packed.empty();
+  if (input.containers != nullptr) {
+    facts.record_files = input.containers->count();
+    facts.record_bytes = input.containers->total_bytes();
+  }
+  facts.record_memory = input.view_memory;
+  facts.record_block = input.config->policy_options.reimu_block;
+  facts.record_window = input.config->policy_options.reimu_window;
+  facts.passes_are_seen = input.open != OpenMode::kUnseen ||
+                          input.config->epoch_advance != Advance::kAuto;
   facts.names_may_move = movability.moves && input.grouping->moves();
   facts.has_validation_split = movability.has_validation_split;
   facts.classes = movability.classes;

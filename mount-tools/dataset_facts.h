@@ -13,6 +13,7 @@
 #include "core/io/device_probe.h"
 #include "core/movability.h"
 #include "core/policy.h"
+#include "core/records/container_set.h"
 
 namespace shufflefs {
 
@@ -23,9 +24,10 @@ struct FactsInput {
   const DeviceProbe* device = nullptr;
   const ViewConfig* config = nullptr;
   OpenMode open = OpenMode::kAuto;
-  uint64_t machine_memory = 0;  // bytes; 0 = not known
-  uint64_t view_memory = 0;     // bytes that `memory` gives the view
-  std::string under_way;        // policy of an epoch in its middle, "" if none
+  const ContainerSet* containers = nullptr;  // null: there are none
+  uint64_t machine_memory = 0;               // bytes; 0 = not known
+  uint64_t view_memory = 0;  // bytes that `memory` gives the view
+  std::string under_way;     // policy of an epoch in its middle, "" if none
 };
 
 // Pure. Goes over all samples.

@@ -15,6 +15,7 @@
 #include "core/scan.h"
 #include "core/status.h"
 #include "mount-tools/dataset_facts.h"
+#include "mount-tools/records_maker.h"
 #include "mount-tools/supply_maker.h"
 #include "policies/auto_choice.h"
 #include "policies/registry.h"
@@ -57,6 +58,7 @@ SetupTools ToolsOf(const IndexerParts& parts) {
   ResolverParts resolver;
   resolver.devices = parts.devices;
   resolver.view_memory = MemoryOfAView(*parts.config);
+  resolver.config = parts.config;
   resolver.open = parts.config->open;
   resolver.ledger = parts.ledger;
   SetupTools tools;
@@ -155,6 +157,37 @@ SetupTools ToolsWithoutMount(const SourceDir& source) {
   return tools;
 }
 
+namespace {
+
+absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
+                                  const ViewConfig& config,
+                                  const Dataset& dataset,
+                                  const DeviceProbe& probe) {
+  // Not owned: it goes before the dataset does.
+  const std::shared_ptr<const Dataset> here(std::shared_ptr<void>(), &dataset);
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<ContainerSet> containers,
+      ContainersOf(parts.config != nullptr ? *parts.config : MountConfig(),
+                   config, here));
+  FactsInput input;
+  input.catalogue = &dataset.catalogue();
+  input.grouping = &dataset.grouping();
+  input.movability = &dataset.movability();
+  input.device = &probe;
+  input.config = &config;
+  input.containers = containers.get();
+  input.open = parts.open;
+  input.machine_memory = MachineMemoryBytes();
+  input.view_memory = parts.view_memory;
+  if (parts.ledger != nullptr) {
+    input.under_way = parts.ledger->PolicyUnderWay(
+        config.path, dataset.catalogue().fingerprint());
+  }
+  return ChooseAuto(FactsOf(input));
+}
+
+}  // namespace
+
 PolicyResolver MakeResolver(const ResolverParts& parts) {
   return [parts](const ViewConfig& config,
                  const Dataset& dataset) -> absl::StatusOr<ResolvedPolicy> {
@@ -164,20 +197,8 @@ PolicyResolver MakeResolver(const ResolverParts& parts) {
     if (name == "auto") {
       DeviceProbe probe =
           parts.devices->Find(dataset.catalogue(), dataset.root());
-      FactsInput input;
-      input.catalogue = &dataset.catalogue();
-      input.grouping = &dataset.grouping();
-      input.movability = &dataset.movability();
-      input.device = &probe;
-      input.config = &config;
-      input.open = parts.open;
-      input.machine_memory = MachineMemoryBytes();
-      input.view_memory = parts.view_memory;
-      if (parts.ledger != nullptr) {
-        input.under_way = parts.ledger->PolicyUnderWay(
-            config.path, dataset.catalogue().fingerprint());
-      }
-      AutoChoice choice = ChooseAuto(FactsOf(input));
+      ASSIGN_OR_RETURN(AutoChoice choice,
+                       Choose(parts, config, dataset, probe));
       name = choice.policy;
       resolved.why = std::move(choice.why);
       resolved.device = std::move(probe.line);

@@ -61,6 +61,8 @@ SetupTools ToolsWithoutMount(const SourceDir& source);
 struct ResolverParts {
   std::shared_ptr<DeviceFinder> devices;
   uint64_t view_memory = 0;  // bytes that `memory` gives each view
+  // Says which views lie inside of others; null: none. Outlives the resolver.
+  const MountConfig* config = nullptr;
   OpenMode open = OpenMode::kAuto;
   // Says in the middle of which epoch the last mount ended; may be null.
   const Ledger* ledger = nullptr;

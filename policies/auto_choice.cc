@@ -160,6 +160,62 @@ std::string ForBrand(const DatasetFacts& facts) {
                       ", with a validation split of its own beside them");
 }
 
+// Whether it is mostly containers, of which records may be shuffled.
+bool RecordsMayMove(const DatasetFacts& facts) {
+  return facts.record_files > 0 && facts.record_bytes > facts.bytes / 2 &&
+         facts.passes_are_seen;
+}
+
+// A window of blocks is a quarter of the memory, and there is some besides.
+uint64_t MemoryOfBlocks(const DatasetFacts& facts) {
+  return 5 * facts.record_window * facts.record_block;
+}
+
+// The policy that pays for these records; "" if none does.
+std::string RecordPolicy(const DatasetFacts& facts) {
+  if (!RecordsMayMove(facts) || facts.memory_bytes == 0 ||
+      facts.record_bytes <= facts.memory_bytes) {
+    return "";
+  }
+  if (facts.device == Device::kFlash) return "lirs";
+  return IsSlow(facts.device) && facts.record_memory >= MemoryOfBlocks(facts)
+             ? "reimu"
+             : "";
+}
+
+std::string ForRecords(const DatasetFacts& facts, absl::string_view policy) {
+  std::string how =
+      "a full shuffle of the records of each file, by a random read each";
+  if (policy == "reimu") {
+    how = absl::StrCat("records come shuffled in blocks of ",
+                       Bytes(facts.record_block), " that are read whole");
+    const auto estimate = EstimateRecords(facts, kUsualReaders);
+    if (estimate) {
+      absl::StrAppend(&how, ", expect ", AboutTimes(estimate->gain()), " what ",
+                      kUsualReaders, " plain readers get that draw records of ",
+                      Bytes(kUsualRecord), " at random");
+    }
+  }
+  return absl::StrCat(how, "; ", facts.record_files,
+                      facts.record_files == 1 ? " container" : " containers",
+                      ", whose records carry their labels");
+}
+
+// Why records of containers stay where they are; "" where there are none.
+std::string AgainstRecords(const DatasetFacts& facts) {
+  if (facts.record_files == 0 || Fits(facts)) return "";
+  if (!facts.passes_are_seen) {
+    return "; records stay where they are because of open = unseen";
+  }
+  if (IsSlow(facts.device) && facts.record_memory < MemoryOfBlocks(facts)) {
+    return absl::StrCat("; not reimu for its records: ", facts.record_window,
+                        " blocks of ", Bytes(facts.record_block), " need ",
+                        Bytes(MemoryOfBlocks(facts)), " of memory, there are ",
+                        Bytes(facts.record_memory));
+  }
+  return "; -o policy=reimu shuffles the records of its containers";
+}
+
 }  // namespace
 
 AutoChoice ChooseAuto(const DatasetFacts& facts) {
@@ -177,9 +233,21 @@ AutoChoice ChooseAuto(const DatasetFacts& facts) {
     return {.policy = "brand",
             .why = absl::StrCat(found, "brand, ", ForBrand(facts))};
   }
+  const std::string records = RecordPolicy(facts);
+  if (RecordsMayMove(facts) && facts.under_way != records &&
+      (facts.under_way == "reimu" || facts.under_way == "lirs")) {
+    return {.policy = facts.under_way,
+            .why = absl::StrCat(found, facts.under_way,
+                                ", for its epoch is not finished")};
+  }
+  if (!records.empty()) {
+    return {
+        .policy = records,
+        .why = absl::StrCat(found, records, ", ", ForRecords(facts, records))};
+  }
   return {.policy = "native",
           .why = absl::StrCat(found, "native, ", Advice(facts), "; ",
-                              NamesClause(facts))};
+                              NamesClause(facts), AgainstRecords(facts))};
 }
 
 }  // namespace shufflefs

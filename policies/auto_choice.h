@@ -6,8 +6,12 @@
 // split of their own beside them (without one a client may split by name),
 // larger than memory, on a source that seeks or has a high latency, where the
 // estimate of policies/gain_estimate.h is worth it, and no key forbids it.
-// An epoch that brand began is finished under it, even if what is measured
-// says something else now: free memory and devices differ from day to day.
+// An epoch that one of them began is finished under it, even if what is
+// measured says something else now: free memory and devices differ from day to
+// day. Else, where most of it are container files whose records carry their
+// labels and which are larger than memory: `reimu` on a source that seeks or
+// has a high latency, `lirs` on flash. Names keep their files, and each file
+// its own records, so neither labels by name nor a split by name come apart.
 // Everything else is `native`. The line says what was found, which gain is
 // (not) to be expected, and what can be asked for.
 //

@@ -92,6 +92,25 @@ absl::optional<GainEstimate> EstimateGain(const DatasetFacts& facts,
   return estimate;
 }
 
+absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
+                                               int readers) {
+  DatasetFacts of_records = facts;
+  of_records.file_bytes = kUsualRecord;
+  if (facts.record_block == 0 || !EstimateGain(of_records, readers)) {
+    return absl::nullopt;
+  }
+  const auto records = std::max(1.0, static_cast<double>(facts.record_block) /
+                                         static_cast<double>(kUsualRecord));
+  DatasetFacts of_blocks = facts;
+  of_blocks.file_bytes = std::max(facts.record_block, kUsualRecord);
+  const double ahead =
+      facts.device == Device::kSeekBound ? 1 : kQueue;  // blocks under way
+  RecordEstimate estimate;
+  estimate.at_random = 1 / Model(of_records).Raw(readers);
+  estimate.in_blocks = kOfTheModel * records / Model(of_blocks).Raw(ahead);
+  return estimate;
+}
+
 std::string AboutTimes(double gain) {
   if (gain >= 3) return absl::StrFormat("about %.0fx", std::floor(gain));
   const double steps = gain >= 2 ? 2 : 10;

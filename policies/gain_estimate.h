@@ -34,6 +34,20 @@ struct GainEstimate {
 absl::optional<GainEstimate> EstimateGain(const DatasetFacts& facts,
                                           int readers);
 
+struct RecordEstimate {
+  double at_random = 0;  // records a second, drawn one by one
+  double in_blocks = 0;  // of blocks of `record_block` bytes
+  double gain() const { return in_blocks / at_random; }
+};
+// The size of record that is reckoned with: how large they are is not known
+// before they are read.
+inline constexpr uint64_t kUsualRecord = 131072;  // bytes
+
+// Of `reimu` over containers against `readers` plain ones that draw records at
+// random, as above.
+absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
+                                               int readers);
+
 // From here on brand is worth choosing.
 inline constexpr double kWorthwhileGain = 1.3;
 // The readers that are reckoned with: a usual number of workers, and many.

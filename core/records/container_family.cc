@@ -102,7 +102,7 @@ void ContainerSet::Join(Alignment& family) const {
     if (!found.ok()) {
       why =
           absl::StrCat("record.scope: ", path, ": ", found.status().message());
-    } else if (found->records == nullptr) {
+    } else if (found->records == nullptr || found->columnar != nullptr) {
       why = absl::StrCat("record.scope: ", path,
                          ": its records cannot be mixed with others");
     } else if (!shapes.empty() &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/ctl/check_report.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "core/grouping.h"
 #include "core/status.h"
 #include "mount-tools/dataset_facts.h"
+#include "mount-tools/records_maker.h"
 #include "policies/auto_choice.h"
 
 namespace shufflefs {
@@ -88,8 +90,22 @@ void CountSamples(const Grouping& grouping, CheckReport& report) {
   }
 }
 
-void Choose(const CheckInput& input, const Grouping& grouping,
-            CheckReport& report) {
+// By the names of the source's files; null where none is one.
+absl::StatusOr<std::shared_ptr<ContainerSet>> FindContainers(
+    const Catalogue& catalogue, const CheckReport& report) {
+  if (report.containers.empty()) return std::shared_ptr<ContainerSet>();
+  // Not owned: it goes before the catalogue does.
+  ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
+                   Dataset::Make(std::shared_ptr<const Catalogue>(
+                                     std::shared_ptr<void>(), &catalogue),
+                                 ViewConfig(), ""));
+  return ContainersOf(MountConfig(), ViewConfig(), std::move(dataset));
+}
+
+absl::Status Choose(const CheckInput& input, const Grouping& grouping,
+                    CheckReport& report) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<ContainerSet> containers,
+                   FindContainers(*input.catalogue, report));
   const ViewConfig defaults;
   FactsInput facts_input;
   facts_input.catalogue = input.catalogue;
@@ -97,6 +113,7 @@ void Choose(const CheckInput& input, const Grouping& grouping,
   facts_input.movability = &report.movability;
   facts_input.device = &report.device;
   facts_input.config = &defaults;
+  facts_input.containers = containers.get();
   facts_input.machine_memory = report.memory.bytes;
   facts_input.view_memory = input.view_memory;
   const DatasetFacts facts = FactsOf(facts_input);
@@ -105,6 +122,10 @@ void Choose(const CheckInput& input, const Grouping& grouping,
     report.usual_gain = EstimateGain(facts, kUsualReaders);
     report.many_gain = EstimateGain(facts, kManyReaders);
   }
+  if (facts.record_files > 0) {
+    report.record_gain = EstimateRecords(facts, kUsualReaders);
+  }
+  return absl::OkStatus();
 }
 
 // For a shell: in single quotes where there is anything but plain bytes.
@@ -117,16 +138,20 @@ std::string Quoted(const std::string& path) {
   return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
 }
 
+absl::string_view UseOf(absl::string_view chosen) {
+  if (chosen == "brand") return "for clients that draw files at random";
+  if (chosen == "native") return "safe for every client";
+  return "for clients that read containers from start to end";
+}
+
 std::vector<Suggestion> Suggest(const CheckReport& report) {
   const auto command = [&](absl::string_view options) {
     return absl::StrCat("shufflefs ", options, options.empty() ? "" : " ",
                         Quoted(report.path), " MOUNTPOINT");
   };
   std::vector<Suggestion> suggestions = {
-      {command(""), absl::StrCat(report.choice.policy == "brand"
-                                     ? "for clients that draw files at random"
-                                     : "safe for every client",
-                                 "; auto is ", report.choice.policy, " here")}};
+      {command(""), absl::StrCat(UseOf(report.choice.policy), "; auto is ",
+                                 report.choice.policy, " here")}};
   if (report.samples < 2) return suggestions;
   const Device device = report.device.device;
   const bool pages =
@@ -177,7 +202,7 @@ absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
   report.fits_in_memory =
       report.memory.bytes > 0 && report.bytes <= report.memory.bytes;
   report.device = input.device;
-  Choose(input, grouping, report);
+  RETURN_IF_ERROR(Choose(input, grouping, report));
   report.suggestions = Suggest(report);
   return report;
 }

@@ -64,6 +64,8 @@ struct CheckReport {
   // can be said.
   absl::optional<GainEstimate> usual_gain;
   absl::optional<GainEstimate> many_gain;
+  // The same of reimu, for records of containers.
+  absl::optional<RecordEstimate> record_gain;
   std::vector<Suggestion> suggestions;  // the first is the one to use
 };
 

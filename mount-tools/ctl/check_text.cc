@@ -106,6 +106,16 @@ std::string GainLine(const CheckReport& report) {
       report.fits_in_memory ? ", in the first epoch only" : "");
 }
 
+std::string RecordGainLine(const CheckReport& report) {
+  if (!report.record_gain) return "";
+  return absl::StrFormat(
+      "%sreimu %s the records a second of %d plain readers at random (%.0f "
+      "raw), if they are of %s%s\n",
+      Title("gain"), AboutTimes(report.record_gain->gain()), kUsualReaders,
+      report.record_gain->at_random, HumanBytes(kUsualRecord),
+      report.fits_in_memory ? ", in the first epoch only" : "");
+}
+
 std::string SuggestionLines(const CheckReport& report) {
   std::string text;
   for (const Suggestion& suggestion : report.suggestions) {
@@ -128,6 +138,14 @@ ReportJson GainJson(const CheckReport& report) {
   };
   add(kUsualReaders, report.usual_gain);
   add(kManyReaders, report.many_gain);
+  if (report.record_gain) {
+    gains.push_back({{"policy", "reimu"},
+                     {"readers", kUsualReaders},
+                     {"record_bytes", kUsualRecord},
+                     {"raw_records_per_second", report.record_gain->at_random},
+                     {"records_per_second", report.record_gain->in_blocks},
+                     {"gain", report.record_gain->gain()}});
+  }
   return gains;
 }
 
@@ -156,6 +174,7 @@ std::string CheckText(const CheckReport& report) {
       ListLine("unreadable", report.unreadable), MemoryLine(report),
       Title("device"), report.device.line, "\n", Title("auto"),
       ShownPath(report.choice.why), "\n", GainLine(report),
+      RecordGainLine(report),
       SuggestionLines(report));
 }
 

@@ -167,6 +167,7 @@ absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
   ResolverParts resolver;
   resolver.devices = std::make_shared<DeviceFinder>(source);
   resolver.view_memory = MemoryOfAView(config);
+  resolver.config = &config;
   resolver.open = config.open;
   tools.resolver = MakeResolver(resolver);
   std::vector<ViewContainers> views;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "core/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/parquet_fixture.h"
@@ -77,8 +78,8 @@ TEST(ParquetFooterTest, AnyPermutationIsTheFooterOfThePermutedGroups) {
       const ParquetParsed parsed = ParseParquetFooter(footer, file_bytes);
       ASSERT_TRUE(parsed.ok()) << parsed.status();
       std::vector<uint64_t> order(count);
-      std::iota(order.begin(), order.end(), 0);
-      std::shuffle(order.begin(), order.end(), rng);
+      const Permutation mixed(count, RandomKey(rng()));
+      for (uint64_t k = 0; k < count; ++k) order[k] = mixed(k);
       const std::string bytes =
           (*parsed)->Reordered([&](uint64_t at) { return order[at]; });
       ASSERT_EQ(bytes.size(), (*parsed)->size());

@@ -169,6 +169,33 @@ TEST_F(CheckTest, TheGainIsEstimatedWhereThereIsOne) {
   EXPECT_THAT(CheckText(flash), Not(HasSubstr("gain:")));
 }
 
+TEST_F(CheckTest, LargeContainersAreShuffledAndTheGainIsEstimated) {
+  tree_.Write("a.tfrecord", std::string(20000, 'x'));
+  tree_.Write("b.tar", std::string(30000, 'x'));
+  tree_.Write("val/c.tar", std::string(10000, 'x'));
+  CheckReport report = Report(DatasetFacts::Device::kSeekBound, 40000);
+  EXPECT_EQ(report.choice.policy, "reimu") << report.choice.why;
+  EXPECT_THAT(report.choice.why, HasSubstr("; 2 containers, whose records"));
+  ASSERT_TRUE(report.record_gain.has_value());
+  EXPECT_GT(report.record_gain->gain(), kWorthwhileGain);
+  EXPECT_FALSE(report.usual_gain.has_value());
+  EXPECT_THAT(CheckText(report),
+              HasSubstr("gain:       reimu about 3x the records a second of 4 "
+                        "plain readers at random ("));
+  EXPECT_THAT(CheckText(report),
+              HasSubstr("for clients that read containers from start to end; "
+                        "auto is reimu here"));
+  const auto json = nlohmann::json::parse(CheckJson(report));
+  ASSERT_EQ(json["gain"].size(), 1u);
+  EXPECT_EQ(json["gain"][0]["policy"], "reimu");
+  EXPECT_EQ(Report(DatasetFacts::Device::kFlash, 40000).choice.policy, "lirs");
+  report = Report(DatasetFacts::Device::kSeekBound, 50000);
+  EXPECT_EQ(report.choice.policy, "native") << report.choice.why;
+  tree_.Write("a.idx", "0");
+  report = Report(DatasetFacts::Device::kSeekBound, 40000);
+  EXPECT_EQ(report.choice.policy, "native") << report.choice.why;
+}
+
 TEST_F(CheckTest, AnEmptySourceGetsNoAdvice) {
   const CheckReport report = Report();
   EXPECT_EQ(report.files, 0u);

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import containers
 import harness
 import trees
 
@@ -83,6 +84,51 @@ def test_otherwise_auto_is_native(mounts, source, monkeypatch, why):
             "no split": "-o policy=brand may give about",
             "nodes": "nodes = 1/2", "unseen": "open = unseen", "ranked": "layout = ranked",
             "never": "names keep their own samples"}[why] in view["why"]
+
+
+@pytest.fixture
+def shards(folder):
+    """Two shards, of which a sparse file beside them makes a set that is larger
+    than any memory: it is a container by its name alone."""
+    root = folder / "shards"
+    (root / "val").mkdir(parents=True)
+    data = [f"{i}:{'x' * (i % 300)}".encode() for i in range(3000)]
+    for name in ("a.tfrecord", "b.tfrecord", "val/c.tfrecord"):
+        (root / name).write_bytes(containers.tfrecord(data))
+    (root / "large.tfrecord").touch()
+    os.truncate(root / "large.tfrecord", LARGER_THAN_MEMORY)
+    return root
+
+
+# [S-3.13c] Where most of it are self-contained containers larger than memory,
+# it is reimu on a device that is slow at random reads, and lirs on flash.
+@pytest.mark.parametrize("device, policy, words", [
+    ("hdd", "reimu", "reimu, records come shuffled in blocks of 1.0 MiB"),
+    ("nas", "reimu", "x what 4 plain readers get"),
+    ("flash", "lirs", "lirs, a full shuffle of the records of each file")])
+def test_large_containers_are_shuffled(mounts, shards, monkeypatch, device,
+                                       policy, words):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", device)
+    mount = mounts(shards, {"memory": "512MiB"})
+    view = mount.view()
+    assert view["policy"] == policy
+    for each in (words, "larger than memory", "3 containers, whose records"):
+        assert each in view["why"]
+    raw = containers.read_tfrecord(shards / "a.tfrecord")
+    for name in ("a.tfrecord", "b.tfrecord"):
+        shown = containers.read_tfrecord(mount.path / name)
+        assert shown != raw and sorted(shown) == sorted(raw)
+    assert containers.read_tfrecord(mount.path / "val/c.tfrecord") == raw
+    found = json.loads(harness.run([harness.shufflectl(), "check", "--json",
+                                    shards]).stdout)
+    if device != "flash":
+        assert found["gain"][-1]["policy"] == "reimu"
+        assert found["gain"][-1]["gain"] > 1.3
+    os.truncate(shards / "large.tfrecord", 1000)
+    small = mounts(shards, {"memory": "512MiB"})
+    assert small.view()["policy"] == "native"
+    assert ((small.path / "a.tfrecord").read_bytes()
+            == (shards / "a.tfrecord").read_bytes())
 
 
 def test_a_restart_goes_on_whatever_is_measured(mounts, source, monkeypatch):

@@ -359,6 +359,24 @@ def test_views_inside_have_their_own_containers(mounts, source, folder):
     assert len(shown) == 3
 
 
+# [S-3.14b] Where records of containers are shuffled, the grade is of the
+# records of the container that is mixed worst.
+@pytest.mark.parametrize("window, grade", [("1", "F"), ("8", "C"), ("64", "A")])
+def test_the_mixing_of_records_is_graded(mounts, source, window, grade):
+    containers.write_lines(source / "small.svm", containers.lines(100))
+    mount = indexed(mounts(source, {**LINES, "policy": "reimu",
+                                    "reimu.block": "16KiB",
+                                    "reimu.window": window}))
+    line = mount.view()["mixing"]
+    if grade == "A":
+        assert line == "A: all records of a file are in one window" or (
+            "from 64 of " in line)
+    else:
+        assert "blocks of 16384 bytes of train.svm" in line
+    assert line.startswith(grade + ": ")
+    assert ("more blocks a window" in line) == (grade == "F")
+
+
 def test_a_window_that_does_not_fit_is_said_and_still_right(mounts, source):
     containers.write_lines(source / "train.svm", containers.lines(100000))
     mount = indexed(mounts(source, {**LINES, "policy": "reimu",

@@ -124,6 +124,100 @@ TEST(AutoChoiceTest, FinishesAnEpochOfBrand) {
   ExpectNative(facts, "");
 }
 
+// Shards of 1 GiB, ten times as large as memory, on a disk.
+DatasetFacts Shards() {
+  DatasetFacts facts;
+  facts.files = 144;
+  facts.bytes = uint64_t{144} << 30;
+  facts.memory_bytes = uint64_t{14} << 30;
+  facts.device = Device::kSeekBound;
+  facts.speed = {6300, 1.1, 144e6};
+  facts.file_bytes = 1 << 30;
+  facts.record_files = 140;
+  facts.record_bytes = uint64_t{140} << 30;
+  facts.record_memory = uint64_t{3} << 30;
+  facts.record_block = 1 << 20;
+  facts.record_window = 64;
+  facts.layout = "files in one directory";
+  return facts;
+}
+
+TEST(AutoChoiceTest, ReimuForLargeContainersOnASlowSource) {
+  const AutoChoice choice = ChooseAuto(Shards());
+  EXPECT_EQ(choice.policy, "reimu");
+  EXPECT_EQ(choice.why,
+            "files in one directory; 144 files, 144.0 GiB, larger than memory "
+            "(14.0 GiB); source seeks for each random read: reimu, records "
+            "come shuffled in blocks of 1.0 MiB that are read whole, expect "
+            "about 3x what 4 plain readers get that draw records of 128.0 KiB "
+            "at random; 140 containers, whose records carry their labels");
+  DatasetFacts network = Shards();
+  network.device = Device::kLatencyBound;
+  network.speed = {4000, 8, 378e6};
+  EXPECT_EQ(ChooseAuto(network).policy, "reimu");
+  network.speed = {};
+  EXPECT_EQ(ChooseAuto(network).policy, "reimu");
+  EXPECT_THAT(ChooseAuto(network).why, Not(HasSubstr("expect about")));
+}
+
+TEST(AutoChoiceTest, LirsForLargeContainersOnFlash) {
+  DatasetFacts facts = Shards();
+  facts.device = Device::kFlash;
+  const AutoChoice choice = ChooseAuto(facts);
+  EXPECT_EQ(choice.policy, "lirs");
+  EXPECT_THAT(choice.why,
+              HasSubstr(": lirs, a full shuffle of the records of each file, "
+                        "by a random read each; 140 containers, whose records "
+                        "carry their labels"));
+}
+
+// Each of the conditions alone keeps records where they are.
+TEST(AutoChoiceTest, RecordsStayUnlessAllSpeaksForThem) {
+  DatasetFacts facts = Shards();
+  facts.record_bytes = facts.memory_bytes;
+  facts.bytes = facts.memory_bytes + 1;
+  ExpectNative(facts, "-o policy=reimu shuffles the records");
+  facts = Shards();
+  facts.bytes = 2 * facts.record_bytes;  // a part of it
+  ExpectNative(facts, "-o policy=reimu shuffles the records");
+  facts = Shards();
+  facts.record_files = 0;
+  facts.record_bytes = 0;
+  ExpectNative(facts, "by no policy while names keep their samples");
+  facts = Shards();
+  facts.memory_bytes = 0;
+  ExpectNative(facts, "the size of memory is not known");
+  for (const Device device : {Device::kMemory, Device::kUnknown}) {
+    facts = Shards();
+    facts.device = device;
+    ExpectNative(facts, "");
+  }
+  facts = Shards();
+  facts.passes_are_seen = false;
+  ExpectNative(facts, "because of open = unseen");
+  facts = Shards();
+  facts.record_memory = 319 << 20;
+  ExpectNative(facts,
+               "not reimu for its records: 64 blocks of 1.0 MiB need 320.0 MiB "
+               "of memory, there are 319.0 MiB");
+  facts.record_memory = 320 << 20;
+  EXPECT_EQ(ChooseAuto(facts).policy, "reimu");
+}
+
+TEST(AutoChoiceTest, FinishesAnEpochOfRecords) {
+  DatasetFacts facts = Shards();
+  facts.under_way = "reimu";
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("reimu, records come"));
+  facts.device = Device::kFlash;
+  EXPECT_EQ(ChooseAuto(facts).policy, "reimu");
+  EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("its epoch is not finished"));
+  facts.under_way = "window";
+  EXPECT_EQ(ChooseAuto(facts).policy, "lirs");
+  facts.under_way = "reimu";
+  facts.record_files = 0;
+  ExpectNative(facts, "");
+}
+
 TEST(AutoChoiceTest, NothingToExpectOfWhatFitsInMemory) {
   DatasetFacts facts = LargeClassFolders();
   facts.bytes = facts.memory_bytes;
