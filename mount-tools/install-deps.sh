@@ -18,6 +18,7 @@ build_packages=(
 test_packages=(
   clang mandoc git attr fio rsync strace gdb
   python3 python3-pytest python3-pil python3-torch python3-torchvision
+  python3-venv python3-numpy python3-yaml python3-h5py liblinear-tools
   dataset-fashion-mnist
 )
 example_packages=(

@@ -11,7 +11,9 @@
 #   locks           clang's analysis of the lock annotations, no tests
 # --quick runs the release stage only. Ends with ctest's summary and a line
 # `N passed, N failed`; exits 0 only if everything built and passed. Mount tests
-# need /dev/fuse and, for the cases that change user, root.
+# need /dev/fuse and, for the cases that change user, root. Readers that Debian
+# lacks come from PyPI; where that cannot be reached, a line before the last
+# names those whose tests were skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
@@ -20,7 +22,7 @@ quick=no
 case "${1:-}" in
   "") ;;
   --quick) quick=yes ;;
-  -h | --help) sed -n '4,14s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
+  -h | --help) sed -n '4,16s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
   *) echo "tests/run.sh: unknown argument: $1" >&2; exit 2 ;;
 esac
 
@@ -32,6 +34,8 @@ logs=build/logs
 mkdir -p "$logs"
 passed=0
 failed=0
+skipped=0
+unreachable=no
 times=()
 
 # stage NAME COMMAND...: runs it and remembers how long it took. A stage that
@@ -72,9 +76,32 @@ check_locks() {
   }
 }
 
+# The readers come while the release build compiles.
+fetch_readers() {
+  tests/mount/readers.sh build/readers >"$logs/readers" 2>&1 &
+  fetching=$!
+}
+
+readers_are_there() {
+  local code=0
+  wait "$fetching" || code=$?
+  [ "$code" = 0 ] || cat "$logs/readers" >&2
+  if [ "$code" = 3 ]; then
+    unreachable=yes
+    return 0
+  fi
+  return "$code"
+}
+
+# The clients that readers.txt names: up to its first empty line.
+reader_names() {
+  sed -n '/^$/q; s/^\([a-z0-9]*\)==.*/\1/p' tests/mount/readers.txt |
+    paste -s -d, | sed 's/,/, /g'
+}
+
 # tests PRESET [CTEST ARGUMENT...]: runs ctest and counts from its summary.
 tests() {
-  local preset=$1 log="$logs/$1.ctest" bad total begin=$SECONDS
+  local preset=$1 log="$logs/$1.ctest" bad total not_run begin=$SECONDS
   shift
   echo "== ctest, $preset"
   ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure \
@@ -88,7 +115,10 @@ tests() {
     tail -n 40 "$log" >&2
     failed=$((failed + 1))
   else
-    passed=$((passed + total - bad))
+    # Under "The following tests did not run:", and counted with the total.
+    not_run=$(grep -c '^[[:space:]]*[0-9]* - .* (Skipped)$' "$log")
+    skipped=$((skipped + not_run))
+    passed=$((passed + total - bad - not_run))
     failed=$((failed + bad))
     if [ "$code" != 0 ]; then
       cat "$log" >&2
@@ -102,6 +132,12 @@ tests() {
 finish() {
   echo
   printf '%s\n' "${times[@]}"
+  if [ "$unreachable" = yes ]; then
+    echo "skipped (PyPI cannot be reached): $(reader_names)"
+  elif [ "$skipped" != 0 ]; then
+    echo "tests/run.sh: $skipped tests were skipped without a reason" >&2
+    failed=$((failed + skipped))
+  fi
   echo "$passed passed, $failed failed"
   [ "$failed" = 0 ]
   exit
@@ -116,7 +152,11 @@ if [ ! -c /dev/fuse ]; then
 fi
 
 stage "install" mount-tools/install-deps.sh --build --test || finish
-stage "build release" build release && tests release
+fetch_readers
+stage "build release" build release
+built=$?
+stage "readers" readers_are_there
+[ "$built" != 0 ] || tests release
 if [ "$quick" = no ]; then
   stage "build asan" build asan "${unity[@]}" &&
     tests asan -L 'unit|model|sanitize'

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Container files for tests: written here, and read as their users read them."""
+import io
 import random
 import struct
+import tarfile
 
 _TABLE = []
 for _byte in range(256):
@@ -32,16 +34,18 @@ def tfrecord(records):
     return b"".join(frames)
 
 
-def read_tfrecord(path):
-    """What a reader with checksums gets: the records, in order."""
-    records = []
+def tfrecords(path):
+    """What a reader with checksums gets: record by record."""
     with open(path, "rb") as file:
         while head := file.read(12):
             assert struct.unpack("<I", head[8:])[0] == masked(head[:8])
             data = file.read(struct.unpack("<Q", head[:8])[0])
             assert struct.unpack("<I", file.read(4))[0] == masked(data)
-            records.append(data)
-    return records
+            yield data
+
+
+def read_tfrecord(path):
+    return list(tfrecords(path))
 
 
 def write_idx(path, array):
@@ -68,3 +72,20 @@ def lines(count, seed=0, start=0):
 def write_lines(path, content, end="\n"):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(content) + end)
+
+
+def write_tar(path, samples, **options):
+    """WebDataset: samples are (key, {extension: bytes})."""
+    with tarfile.open(path, "w", **options) as archive:
+        for key, fields in samples:
+            for extension, data in fields.items():
+                member = tarfile.TarInfo(f"{key}.{extension}")
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+
+
+def read_tar(path):
+    """(name, bytes) of each regular member, in order."""
+    with tarfile.open(path) as archive:
+        return [(member.name, archive.extractfile(member).read())
+                for member in archive if member.isreg()]
