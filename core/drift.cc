@@ -22,6 +22,34 @@ constexpr int64_t kTick = 20'000'000;
 constexpr int64_t kCoarseTick = 2'000'000'000;
 constexpr int64_t kSecond = 1'000'000'000;
 
+std::string Line(const SourceDir& source, const std::string& path,
+                 const std::string& what) {
+  return absl::StrCat(source.path(), path.empty() ? "" : "/",
+                      absl::Utf8SafeCHexEscape(path),
+                      ": differs from the saved catalogue: ", what);
+}
+
+// To ask for each of so many takes no time that one would notice, wherever
+// they lie.
+constexpr uint32_t kFewEntries = 1024;
+
+// Nothing, or the line that says what differs.
+absl::optional<std::string> CompareFile(const SourceDir& source,
+                                        const Catalogue& catalogue,
+                                        EntryId file) {
+  if (catalogue.kind(file) != EntryKind::kFile) return absl::nullopt;
+  absl::StatusOr<struct stat> st = source.Stat(catalogue.path(file));
+  // What is gone has changed its directory.
+  if (!st.ok()) return absl::nullopt;
+  const FileAttributes known = catalogue.attributes(file);
+  const int64_t now_ns = st->st_mtim.tv_sec * kSecond + st->st_mtim.tv_nsec;
+  if (static_cast<uint64_t>(st->st_size) == known.size &&
+      now_ns == known.mtime_ns) {
+    return absl::nullopt;
+  }
+  return Line(source, catalogue.path(file), "it has changed");
+}
+
 // What differs, or nothing.
 absl::optional<std::string> Compare(const SourceDir& source,
                                     const Catalogue& catalogue, DirId dir) {
@@ -74,12 +102,25 @@ absl::optional<std::string> FindDrift(const SourceDir& source,
         }
         return true;
       });
-  if (!first) return absl::nullopt;
-  DirId dir(static_cast<uint32_t>(first->first));
-  std::string path = catalogue.path(dir);
-  return absl::StrCat(source.path(), path.empty() ? "" : "/",
-                      absl::Utf8SafeCHexEscape(path),
-                      ": differs from the saved catalogue: ", first->second);
+  if (first) {
+    const DirId dir(static_cast<uint32_t>(first->first));
+    return Line(source, catalogue.path(dir), first->second);
+  }
+  if (catalogue.entry_count() > kFewEntries) return absl::nullopt;
+  absl::optional<std::string> changed;
+  ParallelFor(catalogue.entry_count(), parallel,
+              [&](uint64_t begin, uint64_t end) {
+                for (uint64_t e = begin; e < end; ++e) {
+                  absl::optional<std::string> what = CompareFile(
+                      source, catalogue, EntryId(static_cast<uint32_t>(e)));
+                  if (!what) continue;
+                  MutexLock lock(mu);
+                  if (!changed || *what < *changed) changed = std::move(what);
+                  return false;
+                }
+                return true;
+              });
+  return changed;
 }
 
 }  // namespace shufflefs

@@ -51,9 +51,10 @@ struct ViewRecords {
   std::shared_ptr<RecordPool> pool;
 };
 
-// Makes them; null pointers where nothing of the view is a container, or the
-// policy leaves records where they are. Begins to index behind the call. May
-// measure the device. Errors: InvalidArgument naming the key.
+// Makes them; null pointers where nothing of the view looks like a container,
+// or the policy leaves records where they are; no pool where all that do are
+// left untouched. Begins to index behind the call. May measure the device.
+// Errors: InvalidArgument naming the key.
 using RecordsMaker = std::function<absl::StatusOr<ViewRecords>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy)>;

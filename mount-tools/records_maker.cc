@@ -85,7 +85,15 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
     const Policy& policy) {
   ASSIGN_OR_RETURN(auto containers,
                    ContainersOf(*parts_.config, config, dataset));
-  if (containers->empty()) return ViewRecords();
+  ViewRecords records;
+  if (containers->empty()) {
+    const ContainerReport report = containers->Report();
+    if (report.untouched.empty()) return records;
+    // Nothing to shuffle, but something to say.
+    Log(LogLevel::kInfo, Summary(report));
+    records.containers = std::move(containers);
+    return records;
+  }
   const DeviceProbe probe =
       parts_.devices->Find(dataset->catalogue(), dataset->root());
   RecordPool::Parts pool;
@@ -94,7 +102,6 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   pool.how = absl::StrCat("records of containers, on ", probe.line);
   pool.source = std::make_unique<FileSource>(
       dataset->shared_catalogue(), parts_.supplies->SourceReader(probe));
-  ViewRecords records;
   ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
   WarnOfWindow(policy, *containers, *records.pool);
   records.containers = containers;

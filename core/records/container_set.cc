@@ -42,6 +42,7 @@ ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
     : dataset_(std::move(dataset)), rules_(std::move(rules)) {
   const Catalogue& catalogue = dataset_->catalogue();
   const DirId root = dataset_->root();
+  FindLoneIndexes();
   Wishes wishes;
   TableFiles tables(catalogue);
   uint32_t next = catalogue.first_entry(root).value();
@@ -125,12 +126,20 @@ std::string ContainerSet::Objection(EntryId file, bool asked) const {
   const std::string name(catalogue.name(file));
   // Those of another stem are found where pairs are not looked for, too.
   const std::string stem = name.substr(0, name.rfind('.'));
-  for (const std::string& companion :
-       {name + ".idx", name + ".index", stem + ".idx", stem + ".index",
-        std::string("index.json")}) {
-    if (catalogue.Find(dir, companion)) {
-      return absl::StrCat("it has a companion, ", companion);
+  for (const std::string& indexed : {name, stem}) {
+    for (const absl::string_view extension : kIndexExtensions) {
+      const std::string index = absl::StrCat(indexed, extension);
+      if (catalogue.Find(dir, index)) {
+        return absl::StrCat("it has a companion, ", index);
+      }
     }
+    const auto lone = lone_indexes_.find(indexed);
+    if (lone != lone_indexes_.end()) {
+      return absl::StrCat("it has a companion, ", lone->second);
+    }
+  }
+  if (catalogue.Find(dir, "index.json")) {
+    return "it has a companion, index.json";
   }
   return "";
 }

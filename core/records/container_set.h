@@ -160,6 +160,7 @@ class ContainerSet {
   using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
   Ranges RangesOf(const std::vector<std::string>& views) const;
   // Of the constructor, which needs no lock.
+  void FindLoneIndexes();
   void Consider(EntryId file, Wishes& wishes, TableFiles& tables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes families of what was added.
@@ -204,6 +205,9 @@ class ContainerSet {
   const RecordRules rules_;
   absl::flat_hash_map<EntryId, size_t> places_;  // in containers_
   std::vector<ContainerReport::Untouched> objections_;
+  // Indexes of offsets that lie in another directory than their file, by what
+  // they are called without their extension; where one of them lies.
+  absl::flat_hash_map<std::string, std::string> lone_indexes_;
 
   mutable Mutex mu_;
   // Its size is constant, and so are file, format, key and alignment.

@@ -282,6 +282,17 @@ TEST_F(DriftTest, SeesRemovalReplacementAndPermission) {
               HasSubstr("another one is in its place"));
 }
 
+TEST_F(DriftTest, SeesAFileThatWasRewrittenInPlaceAmongFew) {
+  tree_.File("b/rows", "one\n");
+  Age();
+  const Catalogue catalogue = tree_.Scanned();
+  EXPECT_EQ(Drift(catalogue), absl::nullopt);
+  std::ofstream(tree_.At("b/rows"), std::ios::app) << "two\n";
+  EXPECT_THAT(Drift(catalogue).value_or(""),
+              HasSubstr("/b/rows: differs from the saved catalogue: it has "
+                        "changed"));
+}
+
 // A change in the tick of the clock in which the scan began would not show.
 TEST_F(DriftTest, DoesNotTrustTimesOfTheScansOwnMoment) {
   tree_.File("b/fresh");

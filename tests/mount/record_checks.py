@@ -11,7 +11,7 @@ MANUAL = {"epoch.advance": "manual"}
 def indexed(mount):
     """The mount, when it knows all its records."""
     def done():
-        records = mount.view()["records"]
+        records = mount.view().get("records")
         return records is None or records["indexed"] == records["containers"]
 
     harness.eventually(done, what="the index")

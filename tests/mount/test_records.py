@@ -233,7 +233,10 @@ def test_what_was_not_named_or_has_a_companion_is_untouched(mounts, source):
     for name in os.listdir(source):
         assert ((mount.path / name).read_bytes()
                 == (source / name).read_bytes()), name
-    assert mount.view().get("records") is None
+    assert records(mount)["containers"] == 0
+    assert ([each["path"] for each in records(mount)["untouched"]]
+            == ["a.tfrecord", "b.tfrecord"])
+    assert "untouched: 2, the first a.tfrecord: it has a companion" in mount.log()
 
 
 def test_policies_of_files_leave_records_alone(mounts, source):
