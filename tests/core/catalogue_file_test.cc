@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <random>
 
