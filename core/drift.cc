@@ -108,18 +108,18 @@ absl::optional<std::string> FindDrift(const SourceDir& source,
   }
   if (catalogue.entry_count() > kFewEntries) return absl::nullopt;
   absl::optional<std::string> changed;
-  ParallelFor(catalogue.entry_count(), parallel,
-              [&](uint64_t begin, uint64_t end) {
-                for (uint64_t e = begin; e < end; ++e) {
-                  absl::optional<std::string> what = CompareFile(
-                      source, catalogue, EntryId(static_cast<uint32_t>(e)));
-                  if (!what) continue;
-                  MutexLock lock(mu);
-                  if (!changed || *what < *changed) changed = std::move(what);
-                  return false;
-                }
-                return true;
-              });
+  ParallelFor(
+      catalogue.entry_count(), parallel, [&](uint64_t begin, uint64_t end) {
+        for (uint64_t e = begin; e < end; ++e) {
+          absl::optional<std::string> what =
+              CompareFile(source, catalogue, EntryId(static_cast<uint32_t>(e)));
+          if (!what) continue;
+          MutexLock lock(mu);
+          if (!changed || *what < *changed) changed = std::move(what);
+          return false;
+        }
+        return true;
+      });
   return changed;
 }
 
