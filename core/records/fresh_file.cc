@@ -23,13 +23,14 @@ std::string TmpOf(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<FreshFile> FreshFile::Create(const std::string& path) {
+absl::StatusOr<FreshFile> FreshFile::Create(const std::string& path,
+                                            mode_t mode) {
   const std::string fresh = TmpOf(path);
   if (unlink(fresh.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, fresh);
   }
   UniqueFd fd(open(fresh.c_str(),
-                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd.valid()) return ErrnoStatus(errno, fresh);
   return FreshFile(path, std::move(fd));
 }

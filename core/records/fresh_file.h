@@ -4,6 +4,8 @@
 #ifndef SHUFFLEFS_CORE_RECORDS_FRESH_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_FRESH_FILE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -19,9 +21,9 @@ namespace shufflefs {
 // file and carry the errno. What was not published is removed.
 class FreshFile {
  public:
-  // Creates `path`.tmp anew, as a file that whoever the umask lets may read.
-  [[nodiscard]] static absl::StatusOr<FreshFile> Create(
-      const std::string& path);
+  // Creates `path`.tmp anew, of this mode as far as the umask lets it.
+  [[nodiscard]] static absl::StatusOr<FreshFile> Create(const std::string& path,
+                                                        mode_t mode = 0666);
   ~FreshFile();
   FreshFile(FreshFile&& other) = default;
   FreshFile& operator=(FreshFile&&) = delete;

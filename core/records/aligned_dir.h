@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory that page-aligned files are written to, and how far an earlier
+// run came. Nothing that such a run did not write is ever touched.
+#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_DIR_H_
+#define SHUFFLEFS_CORE_RECORDS_ALIGNED_DIR_H_
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "core/io/unique_fd.h"
+#include "core/records/aligned_manifest.h"
+
+namespace shufflefs {
+
+// One thread. Every method blocks for the device. Errors name the file; those
+// of the system carry their errno.
+class AlignedDir {
+ public:
+  // Opens it, and makes it if there is none (its parent must be there). While
+  // the object lives no other process gets one for it. `source`: a directory
+  // that is not written to, or "". InvalidArgument where it is `source` or lies
+  // within; FailedPrecondition where another process has it.
+  static absl::StatusOr<AlignedDir> Open(const std::string& path,
+                                         const std::string& source);
+
+  const std::string& path() const { return path_; }
+  std::string PathOf(absl::string_view name) const;
+
+  // What an earlier run left: finished, if that manifest is there. Nothing for
+  // an empty directory. As AlignedManifest::Parse.
+  absl::StatusOr<absl::optional<AlignedManifest>> Load();
+  bool finished() const { return finished_; }
+
+  // FailedPrecondition, naming it, if there is anything that is no part of
+  // `known`, nor was left behind while one of `planned` was written.
+  absl::Status RefuseForeign(const absl::optional<AlignedManifest>& known,
+                             const std::set<std::string>& planned) const;
+  // Removes the files of `known`, the manifest first.
+  absl::Status Clear(const AlignedManifest& known);
+
+  // The manifest of a run that is not finished.
+  absl::Status Save(const AlignedManifest& manifest);
+  // Gives the files of an entry that was saved their names, if they have not
+  // got them yet. As CheckAlignedFile.
+  absl::Status Publish(const AlignedFile& file);
+  // Everything that was saved is there: the manifest gets its name.
+  absl::Status Finish();
+
+ private:
+  AlignedDir(std::string path, UniqueFd fd)
+      : path_(std::move(path)), fd_(std::move(fd)) {}
+  absl::StatusOr<std::vector<std::string>> Names() const;
+  absl::Status Remove(absl::string_view name);
+  absl::Status PublishOne(absl::string_view name);
+  bool Has(absl::string_view name) const;
+
+  std::string path_;
+  UniqueFd fd_;
+  bool finished_ = false;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_DIR_H_

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/aligned_manifest.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/records/fresh_file.h"
+#include "core/records/tfrecord_scanner.h"
+#include "core/status.h"
+#include "core/whole_file.h"
+
+namespace shufflefs {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers are copied as they are");
+
+constexpr char kAlignedMagic[8] = {'S', 'H', 'U', 'F', 'A', 'L', 'N', '\n'};
+constexpr uint32_t kAlignedVersion = 1;
+constexpr uint64_t kLeastRecord = kTfrecordHeadBytes + kTfrecordTailBytes;
+// Sizes in it are those of files.
+constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+
+struct AlignedHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t header_bytes;
+  uint64_t checksum;
+  uint64_t page_bytes;
+  uint32_t fit;
+  uint32_t zero;
+  uint64_t file_count;
+  uint64_t names_bytes;
+};
+static_assert(sizeof(AlignedHeader) == 56);
+static_assert(offsetof(AlignedHeader, checksum) == kAlignedChecksumAt);
+static_assert(std::has_unique_object_representations_v<AlignedHeader>);
+constexpr size_t kAlignedCovered = kAlignedChecksumAt + sizeof(uint64_t);
+
+struct AlignedRow {
+  uint64_t padded_bytes;
+  uint64_t stripped_bytes;
+  uint64_t records;
+  int64_t source_mtime_ns;
+  uint64_t source_pages;
+  uint64_t padded_pages;
+  uint64_t idx_bytes;
+  uint64_t idx_checksum;
+  uint32_t name_bytes;
+  uint32_t zero;
+};
+static_assert(sizeof(AlignedRow) == 72);
+static_assert(std::has_unique_object_representations_v<AlignedRow>);
+
+absl::Status MakesNoSense(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("makes no sense: ", what));
+}
+
+absl::StatusOr<AlignedHeader> HeaderOf(absl::string_view bytes) {
+  AlignedHeader header;
+  if (bytes.size() < sizeof header ||
+      std::memcmp(bytes.data(), kAlignedMagic, sizeof kAlignedMagic) != 0) {
+    return absl::InvalidArgumentError("no manifest of page-aligned files");
+  }
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version != kAlignedVersion ||
+      header.header_bytes != sizeof header) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a manifest of version ", header.version, ", not ", kAlignedVersion));
+  }
+  if (XXH3_64bits(bytes.data() + kAlignedCovered,
+                  bytes.size() - kAlignedCovered) != header.checksum) {
+    return absl::DataLossError("the checksum differs");
+  }
+  if (!std::has_single_bit(header.page_bytes) ||
+      header.page_bytes > kMostBytes || header.fit > 1 || header.zero != 0) {
+    return MakesNoSense("page size or fit");
+  }
+  const uint64_t rest = bytes.size() - sizeof header;
+  if (header.file_count > rest / sizeof(AlignedRow) ||
+      header.names_bytes != rest - header.file_count * sizeof(AlignedRow)) {
+    return MakesNoSense("it is not as long as its header says");
+  }
+  return header;
+}
+
+absl::Status CheckRow(const AlignedRow& row, absl::string_view name) {
+  const bool none = row.records == 0;
+  if (!IsAlignedName(name)) return MakesNoSense("a name");
+  if (row.padded_bytes > kMostBytes || row.idx_bytes > kMostBytes ||
+      row.stripped_bytes > row.padded_bytes || row.zero != 0 ||
+      row.records > row.stripped_bytes / kLeastRecord ||
+      none != (row.padded_bytes == 0) || none != (row.stripped_bytes == 0) ||
+      none != (row.idx_bytes == 0) || row.source_pages < row.records ||
+      row.padded_pages < row.records || row.source_pages > kMostBytes ||
+      row.padded_pages > kMostBytes) {
+    return MakesNoSense(absl::StrCat("the sizes of ", name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSize(const std::string& path, uint64_t bytes) {
+  struct stat st;
+  if (lstat(path.c_str(), &st) != 0) return ErrnoStatus(errno, path);
+  if (S_ISREG(st.st_mode) && static_cast<uint64_t>(st.st_size) == bytes) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(path, ": is not the file of ", bytes,
+                                          " bytes that was written"));
+}
+
+}  // namespace
+
+bool IsAlignedName(absl::string_view name) {
+  return !name.empty() && name.size() <= kMostAlignedNameBytes && name != "." &&
+         name != ".." && name != kAlignedManifest && name != kAlignedPart &&
+         !absl::EndsWith(name, kFreshSuffix) &&
+         name.find_first_of(absl::string_view("/\0", 2)) ==
+             absl::string_view::npos;
+}
+
+absl::StatusOr<AlignedManifest> AlignedManifest::Parse(
+    absl::string_view bytes) {
+  ASSIGN_OR_RETURN(const AlignedHeader header, HeaderOf(bytes));
+  AlignedManifest manifest(header.page_bytes, PageFit{header.fit});
+  const size_t rows = header.file_count * sizeof(AlignedRow);
+  RETURN_IF_ERROR(manifest.AddRows(bytes.substr(sizeof header, rows),
+                                   bytes.substr(sizeof header + rows)));
+  return manifest;
+}
+
+absl::Status AlignedManifest::AddRows(absl::string_view rows,
+                                      absl::string_view names) {
+  for (; !rows.empty(); rows.remove_prefix(sizeof(AlignedRow))) {
+    AlignedRow row;
+    std::memcpy(&row, rows.data(), sizeof row);
+    if (row.name_bytes > names.size()) return MakesNoSense("a name");
+    const absl::string_view name = names.substr(0, row.name_bytes);
+    names.remove_prefix(row.name_bytes);
+    RETURN_IF_ERROR(CheckRow(row, name));
+    if (!files_.empty() && absl::string_view(files_.back().name) >= name) {
+      return MakesNoSense("the order of its names");
+    }
+    files_.push_back({.name = std::string(name),
+                      .padded_bytes = row.padded_bytes,
+                      .stripped_bytes = row.stripped_bytes,
+                      .records = row.records,
+                      .source_mtime_ns = row.source_mtime_ns,
+                      .source_pages = row.source_pages,
+                      .padded_pages = row.padded_pages,
+                      .idx_bytes = row.idx_bytes,
+                      .idx_checksum = row.idx_checksum});
+  }
+  return names.empty() ? absl::OkStatus() : MakesNoSense("bytes are left over");
+}
+
+std::string AlignedManifest::Serialize() const {
+  AlignedHeader header = {};
+  std::copy(std::begin(kAlignedMagic), std::end(kAlignedMagic), header.magic);
+  header.version = kAlignedVersion;
+  header.header_bytes = sizeof header;
+  header.page_bytes = page_bytes_;
+  header.fit = static_cast<uint32_t>(fit_);
+  header.file_count = files_.size();
+  std::string bytes(sizeof header, '\0');
+  for (const AlignedFile& file : files_) {
+    header.names_bytes += file.name.size();
+    const AlignedRow row = {
+        .padded_bytes = file.padded_bytes,
+        .stripped_bytes = file.stripped_bytes,
+        .records = file.records,
+        .source_mtime_ns = file.source_mtime_ns,
+        .source_pages = file.source_pages,
+        .padded_pages = file.padded_pages,
+        .idx_bytes = file.idx_bytes,
+        .idx_checksum = file.idx_checksum,
+        .name_bytes = static_cast<uint32_t>(file.name.size()),
+        .zero = 0};
+    bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
+  }
+  for (const AlignedFile& file : files_) bytes += file.name;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  header.checksum = XXH3_64bits(bytes.data() + kAlignedCovered,
+                                bytes.size() - kAlignedCovered);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
+}
+
+absl::StatusOr<AlignedManifest> AlignedManifest::Open(
+    const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/", kAlignedManifest);
+  absl::StatusOr<std::string> bytes = ReadWholeFile(path);
+  if (!bytes.ok()) {
+    struct stat st;
+    const std::string part = absl::StrCat(directory, "/", kAlignedPart);
+    if (ErrnoOf(bytes.status()) == ENOENT && lstat(part.c_str(), &st) == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          directory, ": the pack is not finished; run the same command again"));
+    }
+    return bytes.status();
+  }
+  absl::StatusOr<AlignedManifest> manifest = Parse(*bytes);
+  if (!manifest.ok()) return Annotate(manifest.status(), path);
+  for (const AlignedFile& file : manifest->files()) {
+    RETURN_IF_ERROR(CheckAlignedFile(directory, file));
+  }
+  return manifest;
+}
+
+absl::Status CheckAlignedFile(const std::string& directory,
+                              const AlignedFile& file) {
+  RETURN_IF_ERROR(
+      CheckSize(absl::StrCat(directory, "/", file.name), file.padded_bytes));
+  return CheckSize(absl::StrCat(directory, "/", file.idx_name()),
+                   file.idx_bytes);
+}
+
+const AlignedFile* AlignedManifest::Find(absl::string_view name) const {
+  const auto found =
+      std::lower_bound(files_.begin(), files_.end(), name,
+                       [](const AlignedFile& file, absl::string_view wanted) {
+                         return absl::string_view(file.name) < wanted;
+                       });
+  return found != files_.end() && found->name == name ? &*found : nullptr;
+}
+
+void AlignedManifest::Add(AlignedFile file) {
+  const auto behind = std::upper_bound(
+      files_.begin(), files_.end(), file,
+      [](const AlignedFile& a, const AlignedFile& b) {
+        return absl::string_view(a.name) < absl::string_view(b.name);
+      });
+  files_.insert(behind, std::move(file));
+}
+
+absl::StatusOr<std::vector<TfrecordSpan>> AlignedManifest::ReadIndex(
+    const std::string& directory, const AlignedFile& file) const {
+  const std::string path = absl::StrCat(directory, "/", file.idx_name());
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  if (text.size() != file.idx_bytes ||
+      XXH3_64bits(text.data(), text.size()) != file.idx_checksum) {
+    return absl::DataLossError(absl::StrCat(path, ": the checksum differs"));
+  }
+  absl::StatusOr<std::vector<TfrecordSpan>> spans = ParseIndex(text, file);
+  if (!spans.ok()) return Annotate(spans.status(), path);
+  return spans;
+}
+
+absl::StatusOr<std::vector<TfrecordSpan>> AlignedManifest::ParseIndex(
+    absl::string_view text, const AlignedFile& file) const {
+  absl::StatusOr<std::vector<TfrecordSpan>> spans = ParseTfrecordIndex(text);
+  if (!spans.ok()) return absl::DataLossError(spans.status().message());
+  uint64_t end = 0;
+  uint64_t bytes = 0;
+  for (const TfrecordSpan& span : *spans) {
+    if (span.offset < end || span.offset > file.padded_bytes ||
+        span.bytes < kLeastRecord ||
+        span.bytes > file.padded_bytes - span.offset) {
+      return MakesNoSense(absl::StrCat("a record at byte ", span.offset));
+    }
+    if (span.bytes <= page_bytes_ &&
+        PagesOf(span.offset, span.bytes, page_bytes_) > 1) {
+      return MakesNoSense(
+          absl::StrCat("the record at byte ", span.offset, " lies across"));
+    }
+    bytes += span.bytes;
+    end = span.offset + span.bytes;
+  }
+  if (spans->size() != file.records || bytes != file.stripped_bytes ||
+      end != file.padded_bytes) {
+    return MakesNoSense("its records are not those of the file");
+  }
+  return spans;
+}
+
+}  // namespace shufflefs
