@@ -4,9 +4,9 @@
 // are those of the policy lirs over the same file, key, seed and epoch.
 //
 // Records that come within the same MiB or so of the order are read together,
-// those that lie side by side by one read: so a page is read once an epoch in
-// page order, and what it costs to hold is that MiB (or a page, or as many
-// records as make a MiB on average, whichever is more).
+// those that lie side by side by one read: so page order reads the records of a
+// page at once, and every byte of the file once an epoch. It holds that MiB (or
+// a page, or as many records as make a MiB on average, whichever is more).
 #ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_CURSOR_H_
 #define SHUFFLEFS_CORE_RECORDS_TFRECORD_CURSOR_H_
 

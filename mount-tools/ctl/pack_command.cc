@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "core/random.h"
 #include "core/status.h"
 #include "core/supply/chunk_map.h"
+#include "mount-tools/ctl/aligned_pack_command.h"
 #include "mount-tools/ctl/pack_text.h"
 #include "mount-tools/ctl/scan_source.h"
 #include "mount-tools/paths.h"
@@ -87,6 +89,16 @@ class PackCommand : public Command {
     app.add_option("--memory", memory_,
                    "that is filled before it is written (default: auto)")
         ->type_name("SIZE");
+    app.add_option("--align", align_,
+                   "page: write TFRecord files (SOURCE may be one) with no "
+                   "record across pages")
+        ->type_name("WHAT");
+    app.add_option("--fit", fit_,
+                   "with --align, next or best: how a page is found for a "
+                   "record (default: next)")
+        ->type_name("HOW");
+    app.add_option("--page", page_, "with --align (default: 4KiB)")
+        ->type_name("SIZE");
     app.add_flag("--restart", restart_,
                  "remove the pack that DEST holds, and begin anew");
     app.add_flag("--json", json_, "print JSON");
@@ -96,12 +108,19 @@ class PackCommand : public Command {
 
  private:
   absl::StatusOr<PackComposition> Compose(const ScannedSource& scanned) const;
+  // InvalidArgument where an option belongs to the other kind of pack.
+  absl::Status CheckKind() const;
+  absl::Status RunAligned(const CommandContext& context) const;
 
   std::string source_;
   std::string destination_;
-  std::string chunk_ = "64";
-  std::string seed_ = "0";
-  std::string memory_ = kAuto;
+  // Nothing: not given.
+  std::optional<std::string> chunk_;
+  std::optional<std::string> seed_;
+  std::optional<std::string> memory_;
+  std::optional<std::string> align_;
+  std::optional<std::string> fit_;
+  std::optional<std::string> page_;
   bool restart_ = false;
   bool json_ = false;
 };
@@ -111,10 +130,12 @@ class PackCommand : public Command {
 absl::StatusOr<PackComposition> PackCommand::Compose(
     const ScannedSource& scanned) const {
   PackComposition composition;
-  ASSIGN_OR_RETURN(composition.chunk_size,
-                   AtLeast("--chunk", 1, ParseNumber(chunk_), "at least 1"));
-  ASSIGN_OR_RETURN(composition.seed,
-                   AtLeast("--seed", 0, ParseNumber(seed_), "a number"));
+  ASSIGN_OR_RETURN(
+      composition.chunk_size,
+      AtLeast("--chunk", 1, ParseNumber(chunk_.value_or("64")), "at least 1"));
+  ASSIGN_OR_RETURN(
+      composition.seed,
+      AtLeast("--seed", 0, ParseNumber(seed_.value_or("0")), "a number"));
   ASSIGN_OR_RETURN(const std::unique_ptr<const Dataset> dataset,
                    Dataset::Make(scanned.catalogue, ViewConfig(), ""));
   const Grouping& grouping = dataset->grouping();
@@ -134,14 +155,44 @@ absl::StatusOr<PackComposition> PackCommand::Compose(
   return composition;
 }
 
+absl::Status PackCommand::CheckKind() const {
+  if (align_ && *align_ != "page") {
+    return absl::InvalidArgumentError("--align: must be page");
+  }
+  const std::pair<const char*, bool> wrong[] = {
+      {"--chunk: not with --align", align_ && chunk_},
+      {"--seed: not with --align", align_ && seed_},
+      {"--memory: not with --align", align_ && memory_},
+      {"--fit: only with --align", !align_ && fit_},
+      {"--page: only with --align", !align_ && page_}};
+  for (const auto& [what, is_so] : wrong) {
+    if (is_so) return absl::InvalidArgumentError(what);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PackCommand::RunAligned(const CommandContext& context) const {
+  AlignedPackArguments arguments;
+  arguments.source = source_;
+  arguments.destination = destination_;
+  if (fit_) arguments.fit = *fit_;
+  if (page_) arguments.page = *page_;
+  arguments.restart = restart_;
+  arguments.json = json_;
+  return RunAlignedPack(arguments, context);
+}
+
 absl::Status PackCommand::Run(const CommandContext& context) {
+  RETURN_IF_ERROR(CheckKind());
+  if (align_) return RunAligned(context);
+  const std::string memory = memory_.value_or(kAuto);
   const auto begin = std::chrono::steady_clock::now();
   PackOptions options;
   options.restart = restart_;
-  if (memory_ != kAuto) {
+  if (memory != kAuto) {
     ASSIGN_OR_RETURN(
         options.memory_bytes,
-        AtLeast("--memory", kLeastPackMemory, ParseBytes(memory_),
+        AtLeast("--memory", kLeastPackMemory, ParseBytes(memory),
                 absl::StrCat("at least ", FormatBytes(kLeastPackMemory))));
   }
   PackReport report;
@@ -149,7 +200,7 @@ absl::Status PackCommand::Run(const CommandContext& context) {
   ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
   report.source = scanned.path;
   ASSIGN_OR_RETURN(const PackComposition composition, Compose(scanned));
-  if (memory_ == kAuto) options.memory_bytes = MemoryFor(scanned);
+  if (memory == kAuto) options.memory_bytes = MemoryFor(scanned);
   report.memory_bytes = options.memory_bytes;
   if (context.err_terminal) options.progress = ProgressOn(*context.err);
   absl::StatusOr<PackResult> result =

@@ -29,6 +29,10 @@ absl::Status RefuseMount(const std::string& path);
 absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
                                          const CommandContext& context);
 
+// FailedPrecondition, naming the source to give in its place, if the absolute
+// `path` lies in a mount of shufflefs.
+absl::Status RefuseMount(const std::string& path);
+
 }  // namespace shufflefs
 
 #endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_SCAN_SOURCE_H_

@@ -87,6 +87,13 @@ TEST(Completions, OptionsOfEachCommand) {
   }
 }
 
+TEST(Completions, ValuesOfOptionsOfPack) {
+  EXPECT_EQ(Complete({"shufflectl", "pack", "--align", ""}), Words{"page"});
+  EXPECT_EQ(Complete({"shufflectl", "pack", "--fit", ""}),
+            (Words{"next", "best"}));
+  EXPECT_EQ(Complete({"shufflectl", "pack", "--page", ""}), Words());
+}
+
 TEST(Completions, PoliciesAndSettings) {
   const Words policies = ValueWords(FindOption("policy")->values);
   EXPECT_THAT(Complete({"shufflectl", "policy", ""}), IsSupersetOf(policies));
