@@ -112,38 +112,6 @@ void ContainerSet::Add(EntryId file, RecordFormat format,
   containers_.push_back(std::move(container));
 }
 
-std::string ContainerSet::Objection(EntryId file, bool asked) const {
-  const Catalogue& catalogue = dataset_->catalogue();
-  const Grouping& grouping = dataset_->grouping();
-  const absl::optional<Grouping::Place> place = grouping.place(file);
-  if (!place) return "it is in a split, hidden, empty, or cannot be read";
-  if (grouping.moves()) return "names move, and it with them";
-  if (grouping.group(place->group).columns > 1 && !asked) {
-    return "it has a companion, a file of the same stem";
-  }
-  if (asked) return "";
-  const DirId dir = catalogue.parent(file);
-  const std::string name(catalogue.name(file));
-  // Those of another stem are found where pairs are not looked for, too.
-  const std::string stem = name.substr(0, name.rfind('.'));
-  for (const std::string& indexed : {name, stem}) {
-    for (const absl::string_view extension : kIndexExtensions) {
-      const std::string index = absl::StrCat(indexed, extension);
-      if (catalogue.Find(dir, index)) {
-        return absl::StrCat("it has a companion, ", index);
-      }
-    }
-    const auto lone = lone_indexes_.find(indexed);
-    if (lone != lone_indexes_.end()) {
-      return absl::StrCat("it has a companion, ", lone->second);
-    }
-  }
-  if (catalogue.Find(dir, "index.json")) {
-    return "it has a companion, index.json";
-  }
-  return "";
-}
-
 uint64_t ContainerSet::count() const {
   MutexLock lock(mu_);
   return containers_.size() - none_;

@@ -19,6 +19,7 @@ struct Indexed {
   EntryId file;
   uint64_t records = 0;
   uint64_t bytes = 0;  // of its records
+  bool columnar = false;
 };
 
 uint64_t BlocksOf(const RecordBlocks& blocks, uint64_t bytes) {
@@ -54,9 +55,10 @@ void ForEachIndexed(const Dataset& dataset, const ContainerSet& containers,
     const absl::optional<ContainerShape> shape = containers.Shape(file);
     if (!shape || shape->records == nullptr) continue;
     const RecordTable& table = *shape->records;
-    if (table.count() < 2) continue;
+    if (table.count() < 2 && shape->columnar == nullptr) continue;
     visit(Indexed{file, table.count(),
-                  table.begin(table.count()) - table.begin(0)});
+                  table.begin(table.count()) - table.begin(0),
+                  shape->columnar != nullptr});
   }
 }
 
@@ -94,14 +96,21 @@ std::string RecordMixingLine(const Dataset& dataset,
   ForEachIndexed(dataset, containers, [&](const Indexed& next) {
     // Of an order without blocks the longest is mixed least, if any differ.
     const double quality =
-        blocks.bytes > 0 ? BlockMixing(blocks, next.records, next.bytes, kBatch)
-                         : 1 / static_cast<double>(next.records);
+        next.columnar ? 0
+        : blocks.bytes > 0
+            ? BlockMixing(blocks, next.records, next.bytes, kBatch)
+            : 1 / static_cast<double>(next.records);
     if (quality >= least) return;
     least = quality;
     worst = next;
   });
   if (!worst) return "";
   const std::string path = dataset.catalogue().path(worst->file);
+  if (worst->columnar) {
+    return absl::StrCat("F: rows of a group of ", path,
+                        " stay together; smaller groups, or a shuffle in the",
+                        " reader, mix better");
+  }
   if (blocks.bytes > 0) return BlocksLine(blocks, *worst, path);
   Stratum stratum;
   stratum.key = containers.key(worst->file);
