@@ -181,8 +181,7 @@ constexpr Option kOptions[] = {
      SetPolicyNumber<1, kMaxWindow, &PolicyOptions::reimu_window>,
      GetPolicyNumber<&PolicyOptions::reimu_window>},
     {"record.as", "none", "PATTERN:FORMAT rules, separated by ;",
-     "which files hold records, as tfrecord, tar, parquet, arrow, lines, fixed, "
-     "npy or idx",
+     "which files hold records of which format: lines, fixed, npy, idx, ...",
      kView, ValueKind::kText, false,
      [](Text t, M&, V& v) { return SetRecordRules(t, v); },
      [](const M&, const V& v) { return v.record.as; }},

@@ -17,7 +17,7 @@ namespace {
 // Drop pages that this read brought in (Linux 6.14): the kernel keeps the
 // view's own copy, and a second one would halve the useful memory. Pages that
 // were cached before stay. Debian 12's headers do not name the flag.
-constexpr int kRwfDontCache = 0x80;
+constexpr int kRwfDropBehind = 0x80;
 
 }  // namespace
 
@@ -103,7 +103,7 @@ absl::StatusOr<size_t> SourceFiles::ReadAt(int fd, uint64_t offset,
     const iovec piece{out.data() + done, out.size() - done};
     const bool drop = drop_behind_.load(std::memory_order_relaxed);
     const ssize_t n =
-        preadv2(fd, &piece, 1, offset + done, drop ? kRwfDontCache : 0);
+        preadv2(fd, &piece, 1, offset + done, drop ? kRwfDropBehind : 0);
     if (n > 0) {
       done += n;
     } else if (n == 0) {

@@ -21,7 +21,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr size_t kCopyBytes = size_t{1} << 20;
 
 struct HashDeleter {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
@@ -97,7 +97,7 @@ class AlignedCopier {
 
   // Sums up the pages of the source in `pages`.
   absl::Status Run(int fd, uint64_t* pages) {
-    std::vector<char> buffer(kReadBytes);
+    std::vector<char> buffer(kCopyBytes);
     for (;;) {
       const ssize_t got = read(fd, buffer.data(), buffer.size());
       if (got < 0 && errno == EINTR) continue;

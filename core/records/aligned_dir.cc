@@ -20,9 +20,9 @@
 namespace shufflefs {
 namespace {
 
-constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+constexpr int kAlignedDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 // In the root of a fresh ext4; as good as empty.
-constexpr char kLostAndFound[] = "lost+found";
+constexpr char kRecovered[] = "lost+found";
 
 // Whether a path that may not be there yet is `directory` or lies below it.
 bool LiesIn(const std::string& path, const std::string& directory) {
@@ -51,7 +51,7 @@ absl::StatusOr<AlignedDir> AlignedDir::Open(const std::string& path,
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
     return ErrnoStatus(errno, path);
   }
-  UniqueFd fd(open(path.c_str(), kDirectory));
+  UniqueFd fd(open(path.c_str(), kAlignedDirectory));
   if (!fd.valid()) return ErrnoStatus(errno, path);
   // Where the file system has no such lock there is none.
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<std::string>> AlignedDir::Names() const {
 absl::Status AlignedDir::RefuseForeign(
     const absl::optional<AlignedManifest>& known,
     const std::set<std::string>& planned) const {
-  std::set<std::string> ours = {kLostAndFound};
+  std::set<std::string> ours = {kRecovered};
   if (known) {
     ours.insert({kAlignedManifest, kAlignedPart, Fresh(kAlignedPart)});
     for (const AlignedFile& file : known->files()) {

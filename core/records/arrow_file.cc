@@ -15,9 +15,9 @@
 namespace shufflefs {
 namespace {
 
-constexpr absl::string_view kMagic = "ARROW1";
+constexpr absl::string_view kArrowMagic = "ARROW1";
 constexpr absl::string_view kHead("ARROW1\0\0", 8);
-constexpr uint64_t kMaxFooterBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxArrowFooter = uint64_t{256} << 20;
 
 // Fields of the table Footer, in File.fbs.
 constexpr int kRecordBatches = 3;
@@ -109,12 +109,12 @@ absl::StatusOr<uint64_t> ArrowFooterBytes(absl::string_view tail) {
   if (tail.size() != kArrowTailBytes) {
     return absl::DataLossError("it is too short for an Arrow file");
   }
-  if (tail.substr(sizeof(uint32_t)) != kMagic) {
+  if (tail.substr(sizeof(uint32_t)) != kArrowMagic) {
     return absl::DataLossError("it does not end as an Arrow file does");
   }
   uint32_t length;
   std::memcpy(&length, tail.data(), sizeof length);
-  if (length > kMaxFooterBytes) {
+  if (length > kMaxArrowFooter) {
     return absl::FailedPreconditionError(
         absl::StrCat("its footer has ", length, " bytes"));
   }

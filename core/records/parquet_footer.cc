@@ -15,7 +15,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr absl::string_view kMagic = "PAR1";
+constexpr absl::string_view kParquetMagic = "PAR1";
 constexpr absl::string_view kEncryptedMagic = "PARE";
 constexpr uint64_t kMaxFooterBytes = uint64_t{256} << 20;
 
@@ -106,7 +106,7 @@ absl::Status CheckOrdinals(const std::vector<ParquetRowGroup>& entries) {
 }  // namespace
 
 bool LooksLikeParquet(absl::string_view head) {
-  return absl::StartsWith(head, kMagic);
+  return absl::StartsWith(head, kParquetMagic);
 }
 
 absl::StatusOr<uint64_t> ParquetFooterBytes(absl::string_view tail) {
@@ -115,7 +115,7 @@ absl::StatusOr<uint64_t> ParquetFooterBytes(absl::string_view tail) {
   }
   const absl::string_view magic = tail.substr(4);
   if (magic == kEncryptedMagic) return Refused("its footer is encrypted");
-  if (magic != kMagic) {
+  if (magic != kParquetMagic) {
     return absl::DataLossError("it does not end as a Parquet file does");
   }
   uint64_t length = 0;
@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseParquetFooter(
   ASSIGN_OR_RETURN(const uint64_t wanted,
                    ParquetFooterBytes(footer_and_tail.substr(
                        size - std::min<size_t>(size, kParquetTailBytes))));
-  if (wanted > file_bytes || kMagic.size() > file_bytes - wanted) {
+  if (wanted > file_bytes || kParquetMagic.size() > file_bytes - wanted) {
     return absl::DataLossError(
         absl::StrCat("its last bytes say that its footer has ", wanted,
                      " bytes, but it ends at byte ", file_bytes));

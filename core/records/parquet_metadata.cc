@@ -34,7 +34,7 @@ enum ColumnMetaDataField {
   kDictionaryPageOffset = 11,
 };
 
-absl::Status Refused(absl::string_view why) {
+absl::Status MetadataRefused(absl::string_view why) {
   return absl::FailedPreconditionError(why);
 }
 
@@ -67,8 +67,9 @@ absl::StatusOr<ParquetRowGroups> Parser::Parse() {
                      return TakeMetadata(id, value);
                    }));
   if (end != metadata_.size()) {
-    return Refused(absl::StrCat("its footer has ", metadata_.size() - end,
-                                " bytes behind its metadata"));
+    return MetadataRefused(absl::StrCat("its footer has ",
+                                        metadata_.size() - end,
+                                        " bytes behind its metadata"));
   }
   if (!row_groups_) {
     return absl::DataLossError(absl::StrCat("its metadata at byte ", begin_,
@@ -100,14 +101,15 @@ absl::Status Parser::TakeMetadata(int id, const ThriftValue& value) {
           value, ThriftType::kStruct,
           [this](const ThriftValue& pair) { return TakeKeyValue(pair); });
     case kEncryptionAlgorithm:
-      return Refused("it is encrypted");
+      return MetadataRefused("it is encrypted");
     default:
       break;
   }
-  if (id == kFooterSigningKeyMetadata) return Refused("its footer is signed");
+  if (id == kFooterSigningKeyMetadata)
+    return MetadataRefused("its footer is signed");
   if (id > kFooterSigningKeyMetadata) {
-    return Refused(absl::StrCat("its metadata has a field ", id,
-                                ", of a later version of Parquet"));
+    return MetadataRefused(absl::StrCat("its metadata has a field ", id,
+                                        ", of a later version of Parquet"));
   }
   return absl::OkStatus();
 }
@@ -125,7 +127,7 @@ absl::Status Parser::TakeKeyValue(const ThriftValue& pair) {
             for (const absl::string_view prefix :
                  {"iceberg.", "delete-type", "org.apache.hudi.", "hoodie"}) {
               if (!absl::StartsWith(key, prefix)) continue;
-              return Refused(absl::StrCat(
+              return MetadataRefused(absl::StrCat(
                   "it belongs to a table that counts its rows: its metadata "
                   "has the key '",
                   absl::CHexEscape(key.substr(0, 60)), "'"));
@@ -162,7 +164,7 @@ absl::Status Parser::TakeColumn(const ThriftValue& column,
   const auto take = [&](int id, const ThriftValue& value) -> absl::Status {
     switch (id) {
       case kFilePath:
-        return Refused("its row groups lie in other files");
+        return MetadataRefused("its row groups lie in other files");
       case kMetaData:
         if (value.type != ThriftType::kStruct) {
           return thrift_.Damaged(value.begin);
@@ -170,7 +172,7 @@ absl::Status Parser::TakeColumn(const ThriftValue& column,
         return TakeColumnData(value, entry);
       case kCryptoMetadata:
       case kEncryptedColumnMetadata:
-        return Refused("it has encrypted columns");
+        return MetadataRefused("it has encrypted columns");
       default:
         return absl::OkStatus();
     }

@@ -13,7 +13,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kPartBytes = uint64_t{1} << 20;
+constexpr uint64_t kCursorPart = uint64_t{1} << 20;
 
 class InstanceOrder : public Order {
  public:
@@ -59,7 +59,7 @@ class FilePolicy : public Policy {
   const TfrecordOrder order_;
 };
 
-uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+uint64_t CountParts(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 }  // namespace
 
@@ -94,8 +94,8 @@ void TfrecordCursor::Start(Epoch epoch) {
     return;
   }
   const uint64_t mean = table.begin(table.count()) / table.count();
-  per_part_ = std::max<uint64_t>(kPartBytes / mean, 1);
-  part_count_ = DivideUp(table.count(), per_part_);
+  per_part_ = std::max<uint64_t>(kCursorPart / mean, 1);
+  part_count_ = CountParts(table.count(), per_part_);
 }
 
 std::vector<uint64_t> TfrecordCursor::RecordsOf(uint64_t part) const {

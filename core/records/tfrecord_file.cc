@@ -19,7 +19,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kReadBytes = uint64_t{1} << 20;
+constexpr uint64_t kScanBytes = uint64_t{1} << 20;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> TfrecordFile::Scan(
   posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   const auto scanner = MakeTfrecordScanner(file_bytes);
   OffsetTableBuilder builder;
-  std::vector<char> buffer(std::min(kReadBytes, file_bytes));
+  std::vector<char> buffer(std::min(kScanBytes, file_bytes));
   absl::Status scanned;
   for (uint64_t at = 0; at < file_bytes && scanned.ok(); at += buffer.size()) {
     const absl::Span<char> now =
