@@ -181,7 +181,7 @@ constexpr Option kOptions[] = {
      SetPolicyNumber<1, kMaxWindow, &PolicyOptions::reimu_window>,
      GetPolicyNumber<&PolicyOptions::reimu_window>},
     {"record.as", "none", "PATTERN:FORMAT rules, separated by ;",
-     "which files hold records of which format: lines, fixed, npy, idx, ...",
+     "which files hold records, and in which format: lines, npy, idx, fixed",
      kView, ValueKind::kText, false,
      [](Text t, M&, V& v) { return SetRecordRules(t, v); },
      [](const M&, const V& v) { return v.record.as; }},

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/config.h"
@@ -42,6 +43,13 @@ absl::optional<std::string> ParseViewPath(absl::string_view text);
 
 // 1234567 as "1,234,567".
 std::string HumanCount(uint64_t count);
+// "1 file", "2,000 files".
+inline std::string Counted(uint64_t count, absl::string_view one,
+                           absl::string_view many) {
+  return absl::StrCat(HumanCount(count), " ", count == 1 ? one : many);
+}
+// What a terminal needs to write a line of progress over the last.
+inline constexpr char kClearLine[] = "\r\x1b[K";
 
 }  // namespace shufflefs
 

@@ -19,8 +19,6 @@
 namespace shufflefs {
 namespace {
 
-constexpr char kClearLine[] = "\r\x1b[K";
-
 using Seconds = std::chrono::duration<double>;
 
 absl::StatusOr<PageFit> FitOf(const std::string& word) {

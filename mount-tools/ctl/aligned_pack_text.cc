@@ -15,10 +15,6 @@ uint64_t Rate(uint64_t bytes, double seconds) {
              : 0;
 }
 
-std::string Counted(uint64_t count, absl::string_view one) {
-  return absl::StrCat(HumanCount(count), " ", one, count == 1 ? "" : "s");
-}
-
 absl::string_view FitName(PageFit fit) {
   return fit == PageFit::kNext ? "next" : "best";
 }
@@ -60,9 +56,9 @@ std::string AlignProgressText(const AlignProgress& begun,
 std::string AlignedPackText(const AlignedPackReport& report) {
   const AlignResult& result = report.result;
   std::string text = absl::StrCat(
-      report.destination, ": ", Counted(result.records, "record"), " in ",
-      Counted(result.files, "file"), ", ", HumanBytes(result.stripped_bytes),
-      ", of ", report.source, "\n");
+      report.destination, ": ", Counted(result.records, "record", "records"),
+      " in ", Counted(result.files, "file", "files"), ", ",
+      HumanBytes(result.stripped_bytes), ", of ", report.source, "\n");
   absl::StrAppend(&text, "padded to pages of ", FormatBytes(report.page_bytes),
                   " by ", FitName(report.fit),
                   " fit: ", HumanBytes(result.padded_bytes), "\n");
@@ -77,7 +73,7 @@ std::string AlignedPackText(const AlignedPackReport& report) {
                         HumanBytes(Rate(result.read_bytes, report.seconds)));
   if (result.resumed_files > 0) {
     absl::StrAppend(&text, "went on behind ",
-                    Counted(result.resumed_files, "file"),
+                    Counted(result.resumed_files, "file", "files"),
                     " of an earlier run\n");
   }
   return text;

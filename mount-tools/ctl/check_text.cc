@@ -31,11 +31,6 @@ std::string Title(absl::string_view title) {
   return absl::StrFormat("  %-12s", absl::StrCat(title, ":"));
 }
 
-std::string Counted(uint64_t count, absl::string_view one,
-                    absl::string_view many) {
-  return absl::StrCat(HumanCount(count), " ", count == 1 ? one : many);
-}
-
 // "a, b, c and 17 more"; nothing for an empty list.
 std::string ListLine(absl::string_view title,
                      const std::vector<std::string>& items) {
@@ -174,8 +169,7 @@ std::string CheckText(const CheckReport& report) {
       ListLine("unreadable", report.unreadable), MemoryLine(report),
       Title("device"), report.device.line, "\n", Title("auto"),
       ShownPath(report.choice.why), "\n", GainLine(report),
-      RecordGainLine(report),
-      SuggestionLines(report));
+      RecordGainLine(report), SuggestionLines(report));
 }
 
 std::string CheckJson(const CheckReport& report) {

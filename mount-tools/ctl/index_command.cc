@@ -36,8 +36,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr char kClearLine[] = "\r\x1b[K";
-
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }

@@ -14,11 +14,6 @@ namespace {
 
 using ReportJson = nlohmann::ordered_json;
 
-std::string Counted(uint64_t count, absl::string_view one,
-                    absl::string_view many) {
-  return absl::StrCat(HumanCount(count), " ", count == 1 ? one : many);
-}
-
 // Names may hold anything; a terminal shall not obey them.
 std::string Shown(const std::string& path) {
   std::string shown = path;

@@ -31,7 +31,6 @@
 namespace shufflefs {
 namespace {
 
-constexpr char kClearLine[] = "\r\x1b[K";
 constexpr char kAuto[] = "auto";
 
 absl::StatusOr<uint64_t> AtLeast(absl::string_view option, uint64_t min,

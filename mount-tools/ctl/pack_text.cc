@@ -22,11 +22,6 @@ uint64_t Rate(double bytes, double seconds) {
   return seconds > 0 ? static_cast<uint64_t>(bytes / seconds) : 0;
 }
 
-std::string Counted(uint64_t count, absl::string_view one,
-                    absl::string_view many) {
-  return absl::StrCat(HumanCount(count), " ", count == 1 ? one : many);
-}
-
 std::string Contents(const PackResult& result) {
   return absl::StrCat(Counted(result.files, "file", "files"), " in ",
                       Counted(result.chunks, "chunk", "chunks"), ", ",

@@ -14,11 +14,7 @@
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {
-namespace {
-
-constexpr char kClearLine[] = "\r\x1b[K";
-
-}  // namespace
+namespace {}  // namespace
 
 absl::Status RefuseMount(const std::string& path) {
   absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
