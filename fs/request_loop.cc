@@ -33,6 +33,20 @@ constexpr auto kDense = std::chrono::microseconds(200);
 // a cached file of 100 KB.
 constexpr auto kLook = std::chrono::microseconds(60);
 
+// Zeros of one that is cut short: no operation has that code.
+fuse_in_header HeaderOf(const fuse_buf& request) {
+  fuse_in_header header = {};
+  if (request.size < sizeof(header)) return header;
+  std::memcpy(&header, request.mem, sizeof(header));
+  return header;
+}
+
+// close() waits for no answer, but the open after it must not overtake it: it
+// would find the file held by the one that closed it.
+bool KeepsItsPlace(const fuse_buf& request) {
+  return HeaderOf(request).opcode == FUSE_RELEASE;
+}
+
 }  // namespace
 
 RequestLoop::RequestLoop(Options options)
@@ -123,7 +137,9 @@ void RequestLoop::Serve() {
   std::memset(&request, 0, sizeof(request));
   Pace pace;
   while (Lead() && Receive(pace, request)) {
-    if (!IsQuick(request) || MorePending()) HandOver(/*must=*/false);
+    const bool leads_on =
+        IsQuick(request) && (KeepsItsPlace(request) || !MorePending());
+    if (!leads_on) HandOver(/*must=*/false);
     fuse_session_process_buf(options_.session, &request);
     pace.answered = Clock::now();
   }
@@ -164,9 +180,7 @@ bool RequestLoop::MorePending() const {
 }
 
 bool RequestLoop::IsQuick(const fuse_buf& request) const {
-  fuse_in_header header;
-  if (request.size < sizeof(header)) return false;
-  std::memcpy(&header, request.mem, sizeof(header));
+  const fuse_in_header header = HeaderOf(request);
   switch (header.opcode) {
     case FUSE_FORGET:
     case FUSE_BATCH_FORGET:

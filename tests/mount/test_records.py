@@ -157,6 +157,17 @@ def test_a_pass_that_stops_early_or_is_not_closed_does_not_advance(mounts,
     assert mount.view()["epoch"] == 1
 
 
+def test_an_open_right_after_the_last_close_begins_the_next_pass(mounts,
+                                                                 source):
+    mount = mounts(source, {**LINES, "policy": "lirs", "epoch.advance": "auto"})
+    path = mount.path / "train.svm"
+    for epoch in range(100):
+        with open(path) as file, open(path) as other:
+            file.read()
+            other.read()
+            assert mount.view()["epoch"] == epoch
+
+
 def test_headers_stay_and_the_last_line_gives_up_its_end(mounts, folder):
     source = folder / "source"
     content = containers.lines(5000)
