@@ -120,54 +120,6 @@ def test_any_place_can_be_read(mounts, source, policy, memory):
         assert mapped[:] == whole
 
 
-# [S-6.1e] With epoch.advance = auto a pass ends when every byte of all
-# containers was delivered once, and one that nobody holds open is opened
-# again.
-def test_the_epoch_advances_by_itself(mounts, source):
-    containers.write_lines(source / "more.svm", containers.lines(9000, start=7))
-    mount = mounts(source, {**LINES, "policy": "reimu",
-                            "epoch.advance": "auto"})
-    seen = set()
-    for epoch in range(4):
-        for name in ("train.svm", "more.svm"):
-            shown = (mount.path / name).read_text()
-            assert sorted(shown) == sorted((source / name).read_text())
-            seen.add(shown)
-            assert mount.view()["epoch"] == epoch
-    assert len(seen) == 8
-
-
-def test_a_pass_that_stops_early_or_is_not_closed_does_not_advance(mounts,
-                                                                   source):
-    mount = mounts(source, {**LINES, "policy": "lirs", "epoch.advance": "auto"})
-    path = mount.path / "train.svm"
-    for _ in range(3):
-        with open(path) as file:
-            file.read(100000)
-    assert mount.view()["epoch"] == 0
-    # As liblinear does: counts the lines, goes back, and reads them.
-    with open(path) as file:
-        first = file.read()
-        file.seek(0)
-        assert file.read() == first
-        with open(path) as other:
-            assert other.read() == first
-        assert mount.view()["epoch"] == 0
-    assert path.read_text() != first
-    assert mount.view()["epoch"] == 1
-
-
-def test_an_open_right_after_the_last_close_begins_the_next_pass(mounts,
-                                                                 source):
-    mount = mounts(source, {**LINES, "policy": "lirs", "epoch.advance": "auto"})
-    path = mount.path / "train.svm"
-    for epoch in range(100):
-        with open(path) as file, open(path) as other:
-            file.read()
-            other.read()
-            assert mount.view()["epoch"] == epoch
-
-
 def test_headers_stay_and_the_last_line_gives_up_its_end(mounts, folder):
     source = folder / "source"
     content = containers.lines(5000)
