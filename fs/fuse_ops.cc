@@ -120,39 +120,31 @@ void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size, off_t,
   fuse_reply_write(req, size);
 }
 
-// Shared with a reply that is not done when the kernel has what it asked for
-// and closes the directory: it is still making the next piece.
-using OpenDirectory = std::shared_ptr<DirStream>;
-
-OpenDirectory* Directory(const fuse_file_info* info) {
-  return reinterpret_cast<OpenDirectory*>(info->fh);
-}
-
 void OpenDir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   absl::StatusOr<std::unique_ptr<DirHandle>> dir =
       Fs(req).OpenDir(ino, fuse_req_ctx(req)->pid);
   if (!dir.ok()) return ReplyError(req, "opendir", dir.status());
-  info->fh = reinterpret_cast<uint64_t>(
-      new OpenDirectory(std::make_shared<DirStream>(*std::move(dir))));
+  info->fh =
+      Context(req).open_dirs.Add(std::make_shared<DirStream>(*std::move(dir)));
   fuse_reply_open(req, info);
 }
 
 void ReadDir(fuse_req_t req, fuse_ino_t, size_t size, off_t offset,
              fuse_file_info* info) {
   Timer timer(req, Latency::kReaddir, Counter::kReaddirs);
-  const OpenDirectory dir = *Directory(info);
+  const auto dir = Context(req).open_dirs.Find(info->fh);
   dir->Reply(req, DirStream::Piece{size, static_cast<uint64_t>(offset), false});
 }
 
 void ReadDirPlus(fuse_req_t req, fuse_ino_t, size_t size, off_t offset,
                  fuse_file_info* info) {
   Timer timer(req, Latency::kReaddir, Counter::kReaddirs);
-  const OpenDirectory dir = *Directory(info);
+  const auto dir = Context(req).open_dirs.Find(info->fh);
   dir->Reply(req, DirStream::Piece{size, static_cast<uint64_t>(offset), true});
 }
 
 void ReleaseDir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
-  delete Directory(info);
+  Context(req).open_dirs.Remove(info->fh);
   fuse_reply_err(req, 0);
 }
 

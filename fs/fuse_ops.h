@@ -12,6 +12,7 @@
 #include "core/metrics.h"
 #include "fs/error_log.h"
 #include "fs/filesystem.h"
+#include "fs/open_dirs.h"
 
 namespace shufflefs {
 
@@ -20,6 +21,7 @@ struct FuseContext {
   Filesystem* filesystem = nullptr;
   Metrics* metrics = nullptr;
   ErrorLog errors;
+  OpenDirs open_dirs;
   // Something tried to write to a file whose pages the kernel caches: they
   // may hold what was refused. Called on the request's thread.
   std::function<void(uint64_t nodeid)> write_refused;
