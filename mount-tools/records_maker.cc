@@ -13,6 +13,7 @@
 #include "core/records/container_set.h"
 #include "core/records/record_pool.h"
 #include "core/status.h"
+#include "core/supply/cached_source.h"
 #include "core/supply/file_source.h"
 #include "core/thread.h"
 #include "mount-tools/value_text.h"
@@ -100,8 +101,11 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   pool.memory_bytes = MemoryOfAView(*parts_.config);
   pool.stall = parts_.stall;
   pool.how = absl::StrCat("records of containers, on ", probe.line);
-  pool.source = std::make_unique<FileSource>(
-      dataset->shared_catalogue(), parts_.supplies->SourceReader(probe));
+  pool.worker = &worker_;
+  pool.source = std::make_unique<CachedSource>(
+      std::make_unique<FileSource>(dataset->shared_catalogue(),
+                                   parts_.supplies->SourceReader(probe)),
+      *parts_.source, dataset->shared_catalogue());
   ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
   WarnOfWindow(policy, *containers, *records.pool);
   records.containers = containers;
@@ -125,6 +129,7 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
 }
 
 void RecordsFactory::Stop() {
+  worker_.Stop();
   std::vector<std::jthread> indexers;
   {
     MutexLock lock(mu_);

@@ -27,7 +27,8 @@ absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
     const MountConfig& mount, const ViewConfig& view,
     std::shared_ptr<const Dataset> dataset);
 
-// Thread-safe. Owns the threads that index ("sfs-records").
+// Thread-safe. Owns the threads that index ("sfs-records") and the one that
+// plans what the pools read ("sfs-plan").
 class RecordsFactory {
  public:
   struct Parts {
@@ -53,6 +54,9 @@ class RecordsFactory {
 
   // Constant after construction.
   const Parts parts_;
+
+  // Self-synchronised.
+  Worker worker_{"sfs-plan"};
 
   Mutex mu_;
   std::vector<std::jthread> indexers_ ABSL_GUARDED_BY(mu_);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/io/cached_read.h"
 #include "core/io/file_check.h"
 #include "core/status.h"
 
@@ -47,6 +48,19 @@ absl::StatusOr<size_t> SourceFiles::Read(EntryId file, uint64_t offset,
   reads_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(*got, std::memory_order_relaxed);
   return got;
+}
+
+bool SourceFiles::ReadCached(EntryId file, uint64_t offset, uint64_t length,
+                             const std::vector<iovec>& into) {
+  const auto fd = Get(file);
+  if (!fd.ok() || !ReadIfCached((*fd)->get(), into, offset, length)) {
+    return false;
+  }
+  if (!Check((*fd)->get(), file).ok()) {
+    Drop(file);
+    return false;
+  }
+  return true;
 }
 
 absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::Get(EntryId file) {

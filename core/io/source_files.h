@@ -5,10 +5,13 @@
 #ifndef SHUFFLEFS_CORE_IO_SOURCE_FILES_H_
 #define SHUFFLEFS_CORE_IO_SOURCE_FILES_H_
 
+#include <sys/uio.h>
+
 #include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -37,6 +40,12 @@ class SourceFiles {
   // its owner changed; EIO when it ends early; what open and read give.
   absl::StatusOr<size_t> Read(EntryId file, uint64_t offset,
                               absl::Span<char> out);
+
+  // As ReadIfCached (core/io/cached_read.h), of a file that is still the one
+  // that the catalogue knows; false as well if it is not. Waits for the device
+  // only to open a file that is not open yet.
+  bool ReadCached(EntryId file, uint64_t offset, uint64_t length,
+                  const std::vector<iovec>& into);
 
   uint64_t reads() const { return reads_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }

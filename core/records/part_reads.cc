@@ -2,9 +2,7 @@
 #include "core/records/part_reads.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "absl/types/span.h"
 #include "core/io/file_reader.h"
 
 namespace shufflefs {
@@ -59,8 +57,8 @@ std::vector<PartRead> PlanPartReads(const PartPlan& plan,
   return reads;
 }
 
-void LayOut(const PartPlan& plan, const PartRead& read, const Scatter& bytes,
-            const Scatter& part) {
+void LayOut(const PartPlan& plan, const PartRead& read, const PagedBytes& bytes,
+            const PagedBytes& part) {
   const uint64_t end = read.offset + read.length;
   for (uint32_t i = read.first; i < read.last; ++i) {
     const PartCopy& copy = plan.copies[i];
@@ -72,20 +70,13 @@ void LayOut(const PartPlan& plan, const PartRead& read, const Scatter& bytes,
   }
 }
 
-void LayOutNewlines(const PartPlan& plan, const Scatter& part) {
-  for (const uint64_t at : plan.newlines) {
-    part.Visit(at, 1, [](absl::Span<char> byte) { byte[0] = '\n'; });
-  }
+void LayOutNewlines(const PartPlan& plan, const PagedBytes& part) {
+  for (const uint64_t at : plan.newlines) *part.at(at) = '\n';
 }
 
-void LayOutLiterals(const PartPlan& plan, const Scatter& part) {
+void LayOutLiterals(const PartPlan& plan, const PagedBytes& part) {
   for (const PartLiteral& literal : plan.literals) {
-    const char* from = literal.bytes.data();
-    part.Visit(literal.to, literal.bytes.size(),
-               [&from](absl::Span<char> bytes) {
-                 std::memcpy(bytes.data(), from, bytes.size());
-                 from += bytes.size();
-               });
+    part.Write(literal.to, literal.bytes.data(), literal.bytes.size());
   }
 }
 

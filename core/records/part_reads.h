@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/pack/scatter.h"
 #include "core/records/shuffled_file.h"
+#include "core/supply/paged_bytes.h"
 
 namespace shufflefs {
 
@@ -33,12 +33,12 @@ std::vector<PartRead> PlanPartReads(const PartPlan& plan,
                                     const PartReadLimits& limits);
 
 // Lays what a read brought (`bytes`, from read.offset) into the part.
-void LayOut(const PartPlan& plan, const PartRead& read, const Scatter& bytes,
-            const Scatter& part);
+void LayOut(const PartPlan& plan, const PartRead& read, const PagedBytes& bytes,
+            const PagedBytes& part);
 
 // Lay in what comes from nowhere.
-void LayOutNewlines(const PartPlan& plan, const Scatter& part);
-void LayOutLiterals(const PartPlan& plan, const Scatter& part);
+void LayOutNewlines(const PartPlan& plan, const PagedBytes& part);
+void LayOutLiterals(const PartPlan& plan, const PagedBytes& part);
 
 }  // namespace shufflefs
 

@@ -26,6 +26,7 @@ RecordOrderOptions RecordEpoch::OptionsOf(EntryId file) const {
   options.seed = parts_.seed;
   options.epoch = parts_.epoch;
   options.whole_bytes = parts_.pool->whole_bytes();
+  options.most_part_bytes = parts_.pool->largest_part();
   return options;
 }
 

@@ -2,11 +2,10 @@
 #include "core/records/record_order.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
-#include "core/parallel.h"
-#include "core/permutation.h"
+#include "core/records/block_order.h"
+#include "core/records/free_order.h"
 
 namespace shufflefs {
 namespace {
@@ -37,188 +36,6 @@ uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes) {
       all <= whole_bytes && table.count() <= whole_bytes / kPlanBytes;
   return whole ? std::max(all, kPartBytes) : kPartBytes;
 }
-
-// Any order of all records, cut into equal numbers of them.
-class FreeOrder : public RecordOrder {
- public:
-  FreeOrder(const RecordTable& table, std::unique_ptr<const Order> order,
-            uint64_t part_bytes)
-      : table_(table), order_(std::move(order)) {
-    const uint64_t parts =
-        std::max<uint64_t>(DivideUp(BytesOfAll(table), part_bytes), 1);
-    per_part_ = std::max<uint64_t>(DivideUp(table.count(), parts), 1);
-  }
-
-  uint64_t part_count() const override {
-    return DivideUp(table_.count(), per_part_);
-  }
-  std::vector<uint64_t> Records(uint64_t part) const override {
-    const uint64_t last = std::min((part + 1) * per_part_, table_.count());
-    std::vector<uint64_t> records;
-    records.reserve(per_part_);
-    for (uint64_t at = part * per_part_; at < last; ++at) {
-      records.push_back(order_->SampleAt(at));
-    }
-    return records;
-  }
-
- protected:
-  Sums SumsOf(uint64_t part) const override {
-    const uint64_t count = CountOf(part);
-    if (table_.record_bytes() != 0) {
-      return Sums{count * table_.record_bytes(), count};
-    }
-    Sums sums{0, count};
-    for (const uint64_t record : Records(part)) {
-      sums.bytes += table_.bytes(record);
-    }
-    return sums;
-  }
-  // Through the file and not through the order: the table is read from end to
-  // end, where the order would have it looked up at random.
-  std::vector<Sums> SumsOfAllParts() const override {
-    if (table_.record_bytes() != 0) return RecordOrder::SumsOfAllParts();
-    Mutex mu;
-    std::vector<Sums> all(part_count());
-    for (uint64_t p = 0; p < all.size(); ++p) all[p].records = CountOf(p);
-    ParallelOptions parallel;
-    parallel.threads = static_cast<int>(std::thread::hardware_concurrency());
-    parallel.chunk = kChunk;
-    parallel.name = "order";
-    ParallelFor(table_.count(), parallel, [&](uint64_t begin, uint64_t end) {
-      const std::vector<uint64_t> some = BytesByPart(begin, end);
-      MutexLock lock(mu);
-      for (uint64_t p = 0; p < all.size(); ++p) all[p].bytes += some[p];
-      return true;
-    });
-    return all;
-  }
-  uint64_t steps() const override {
-    return table_.record_bytes() != 0 ? part_count() : table_.count();
-  }
-
- private:
-  static constexpr uint64_t kChunk = uint64_t{1} << 20;  // records
-
-  uint64_t CountOf(uint64_t part) const {
-    const uint64_t first = part * per_part_;
-    return std::min(first + per_part_, table_.count()) - first;
-  }
-
-  // Of records [begin, end): how much of them comes in each part.
-  std::vector<uint64_t> BytesByPart(uint64_t begin, uint64_t end) const {
-    std::vector<uint64_t> bytes(part_count());
-    std::vector<uint64_t> begins;
-    for (uint64_t first = begin; first < end; first += begins.size() - 1) {
-      begins.resize(std::min<uint64_t>(end - first, 4096) + 1);
-      table_.Begins(first, absl::MakeSpan(begins));
-      for (uint64_t k = 0; k + 1 < begins.size(); ++k) {
-        bytes[order_->PositionOf(first + k) / per_part_] +=
-            begins[k + 1] - begins[k];
-      }
-    }
-    return bytes;
-  }
-
-  // Constant after construction.
-  const RecordTable& table_;
-  const std::unique_ptr<const Order> order_;
-  uint64_t per_part_ = 1;  // records
-};
-
-// Blocks in a random order; the records of a window of them are mixed. Block b
-// holds the records that begin in the b-th block_bytes bytes behind the
-// container's head. With B blocks, P = Permutation(B, kBlockOrder), window w
-// is the blocks P(w*W), …, laid end to end; if they hold m records, the t-th
-// that comes is the Q(t)-th of these, Q = Permutation(m, SubKey(kInsideBlock,
-// w)). REIMU's block shuffle with a shuffle of rows in memory; for W = 1 and
-// pages of the device, LIRS' page-aware shuffling. The blocks may be of another
-// container, with as many records: the order is that one's.
-class BlockOrder : public RecordOrder {
- public:
-  BlockOrder(const RecordTable& table, RecordBlocks blocks,
-             const RecordOrderOptions& options)
-      : table_(table),
-        by_(options.order_by == nullptr ? table : *options.order_by),
-        blocks_(blocks),
-        first_byte_(by_.begin(0)),
-        order_(DivideUp(BytesOfAll(by_), blocks.bytes),
-               DeriveKey(options.seed, options.epoch, options.key,
-                         Purpose::kBlockOrder)),
-        inside_(DeriveKey(options.seed, options.epoch, options.key,
-                          Purpose::kInsideBlock)),
-        per_part_(WindowsPerPart(PartBytes(table, options.whole_bytes))) {}
-
-  uint64_t part_count() const override {
-    return DivideUp(order_.size(), per_part_ * blocks_.window);
-  }
-
-  std::vector<uint64_t> Records(uint64_t part) const override {
-    std::vector<uint64_t> records;
-    const uint64_t windows = DivideUp(order_.size(), blocks_.window);
-    const uint64_t last = std::min((part + 1) * per_part_, windows);
-    for (uint64_t w = part * per_part_; w < last; ++w) {
-      AppendWindow(w, &records);
-    }
-    return records;
-  }
-
- protected:
-  Sums SumsOf(uint64_t part) const override {
-    const uint64_t per_part = per_part_ * blocks_.window;
-    const uint64_t last = std::min((part + 1) * per_part, order_.size());
-    Sums sums;
-    for (uint64_t slot = part * per_part; slot < last; ++slot) {
-      const Run run = RunOf(order_(slot));
-      sums.bytes += table_.begin(run.last) - table_.begin(run.first);
-      sums.records += run.last - run.first;
-    }
-    return sums;
-  }
-  uint64_t steps() const override { return order_.size(); }
-
- private:
-  struct Run {  // records [first, last)
-    uint64_t first = 0;
-    uint64_t last = 0;
-  };
-
-  uint64_t WindowsPerPart(uint64_t part_bytes) const {
-    uint64_t block_bytes = blocks_.bytes;
-    if (&by_ != &table_)
-      block_bytes = DivideUp(BytesOfAll(table_), order_.size());
-    const uint64_t blocks = DivideUp(part_bytes, block_bytes);
-    return std::max<uint64_t>(DivideUp(blocks, blocks_.window), 1);
-  }
-
-  Run RunOf(uint64_t block) const {
-    const uint64_t at = first_byte_ + block * blocks_.bytes;
-    return {by_.FirstFrom(at), by_.FirstFrom(at + blocks_.bytes)};
-  }
-
-  void AppendWindow(uint64_t window, std::vector<uint64_t>* records) const {
-    const uint64_t last =
-        std::min((window + 1) * blocks_.window, order_.size());
-    std::vector<uint64_t> inside;
-    for (uint64_t slot = window * blocks_.window; slot < last; ++slot) {
-      const Run run = RunOf(order_(slot));
-      for (uint64_t r = run.first; r < run.last; ++r) inside.push_back(r);
-    }
-    const Permutation mix(inside.size(), SubKey(inside_, window));
-    for (uint64_t t = 0; t < inside.size(); ++t) {
-      records->push_back(inside[mix(t)]);
-    }
-  }
-
-  // Constant after construction.
-  const RecordTable& table_;
-  const RecordTable& by_;
-  const RecordBlocks blocks_;
-  const uint64_t first_byte_;
-  const Permutation order_;
-  const RandomKey inside_;
-  const uint64_t per_part_;  // windows
-};
 
 }  // namespace
 
@@ -308,6 +125,16 @@ uint64_t RecordOrder::PartOf(uint64_t position) const {
   return Find(&Sums::records, position);
 }
 
+std::vector<uint64_t> RecordOrder::Records(uint64_t part) const {
+  const PartRecords of = RecordsOf(part);
+  std::vector<uint64_t> records(of.positions.size());
+  auto position = of.positions.begin();
+  for (const PartRecords::Run& run : of.runs) {
+    for (uint64_t r = run.first; r < run.last; ++r) records[*position++] = r;
+  }
+  return records;
+}
+
 bool RecordOrder::is_quick() const {
   const uint64_t steps_of_a_part = DivideUp(steps(), part_count());
   MutexLock lock(mu_);
@@ -323,16 +150,17 @@ std::unique_ptr<const RecordOrder> MakeRecordOrder(
     const Policy& policy, const RecordTable& table,
     const RecordOrderOptions& options) {
   if (!policy.shuffles_records()) return nullptr;
+  const uint64_t part_bytes = PartBytes(table, options.whole_bytes);
   RecordBlocks blocks = policy.record_blocks();
   if (blocks.bytes != 0) {
     if (options.records_are_blocks) blocks.bytes = 1;
-    return std::make_unique<BlockOrder>(table, blocks, options);
+    return std::make_unique<BlockOrder>(table, blocks, options, part_bytes);
   }
   return std::make_unique<FreeOrder>(
       table,
       policy.MakeOrder(Stratum{options.key, table.count(), nullptr},
                        options.seed, options.epoch),
-      PartBytes(table, options.whole_bytes));
+      part_bytes);
 }
 
 }  // namespace shufflefs

@@ -24,6 +24,19 @@
 
 namespace shufflefs {
 
+// The records of a part: where they lie, and as which they come.
+struct PartRecords {
+  struct Run {  // records [first, last), which is not empty
+    uint64_t first = 0;
+    uint64_t last = 0;
+    uint64_t size() const { return last - first; }
+  };
+  std::vector<Run> runs;  // ascending; none shares a record with another
+  // Of each record of the runs, one run after the other: how many records of
+  // the part come before it. A permutation of [0, positions.size()).
+  std::vector<uint32_t> positions;
+};
+
 // Thread-safe. No call waits for a device; who asks for a part far ahead waits
 // for the sum, but not who asks for one that is known meanwhile.
 class RecordOrder {
@@ -31,9 +44,10 @@ class RecordOrder {
   virtual ~RecordOrder() = default;
 
   virtual uint64_t part_count() const = 0;
-  // The records of a part, in the order in which they come. REQUIRES: part <
-  // part_count().
-  virtual std::vector<uint64_t> Records(uint64_t part) const = 0;
+  // REQUIRES: part < part_count().
+  virtual PartRecords RecordsOf(uint64_t part) const = 0;
+  // The same, in the order in which they come.
+  std::vector<uint64_t> Records(uint64_t part) const;
 
   // Bytes of all parts before `part`. REQUIRES: part <= part_count().
   uint64_t part_begin(uint64_t part) const;
@@ -87,6 +101,9 @@ struct RecordOrderOptions {
   // A container of no more bytes is one part: it is read from end to end. The
   // order does not depend on it.
   uint64_t whole_bytes = 0;
+  // Windows of more bytes are cut into parts of about so many; each needs reads
+  // from all of the window. The order does not depend on it.
+  uint64_t most_part_bytes = ~uint64_t{0};
   // Blocks are of this table, not of the container's own: what comes where
   // then follows from it. It has as many records. Outlives the order; null:
   // the container's own.

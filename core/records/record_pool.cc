@@ -15,9 +15,9 @@ namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
 constexpr uint64_t kSpareBytes = uint64_t{4} << 20;
-// A part is at most this part of the memory: several readers, and what is
-// fetched ahead of them, are to fit.
-constexpr uint64_t kPartsOfMemory = 4;
+// The largest part: two readers of such, and what is fetched ahead of one, are
+// to fit.
+constexpr uint64_t kEighthsOfMemory = 3;
 // Fetched ahead of a reader: what any device needs to be kept busy.
 constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
 // Parts without a byte among them.
@@ -46,13 +46,14 @@ RecordPool::RecordPool(Parts parts, std::unique_ptr<Arena> pool,
     : how_(std::move(parts.how)),
       memory_bytes_(parts.memory_bytes),
       stall_(parts.stall),
+      worker_(parts.worker),
       source_(std::move(parts.source)),
       pool_(std::move(pool)),
       staging_(std::move(staging)),
       spare_(std::move(spare)) {}
 
 uint64_t RecordPool::largest_part() const {
-  return pool_->capacity() / kPartsOfMemory;
+  return pool_->capacity() / 8 * kEighthsOfMemory;
 }
 
 uint64_t RecordPool::whole_bytes() const {
@@ -149,7 +150,7 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
   held->file = file;
   held->part = wanted.part;
   held->source = file;
-  held->bytes_at = Scatter(memory->pieces());
+  held->bytes_at = PagedBytes(memory->pieces());
   held->memory = std::move(memory);
   held->bytes = wanted.bytes;
   held->reads_left = 1;  // the planning
@@ -278,10 +279,21 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
     Answer(request);
     if (stall_ != nullptr) stall_->Served();
   }
-  Plan(begun, /*urgent=*/true);
-  if (reads_on) {
-    GoAhead(file, wanted.back().part, content.AheadEnd(span.end, run));
+  if (!begun.empty()) {
+    Post([self = shared_from_this(),
+          begun = std::move(begun)] { self->Plan(begun, /*urgent=*/true); },
+         /*urgent=*/true);
   }
+  if (!reads_on) return;
+  Post([self = shared_from_this(), file, part = wanted.back().part,
+        end = span.end,
+        run] { self->GoAhead(file, part, file->content->AheadEnd(end, run)); },
+       /*urgent=*/false);
+}
+
+void RecordPool::Post(Worker::Job job, bool urgent) {
+  if (worker_ == nullptr) return job();
+  worker_->Post(std::move(job), urgent);
 }
 
 }  // namespace shufflefs

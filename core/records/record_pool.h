@@ -18,14 +18,15 @@
 #include "absl/types/span.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
-#include "core/pack/scatter.h"
 #include "core/records/part_reads.h"
 #include "core/records/record_readers.h"
 #include "core/records/shuffled_file.h"
 #include "core/supply/arena.h"
+#include "core/supply/paged_bytes.h"
 #include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
 #include "core/types.h"
+#include "core/worker.h"
 
 namespace shufflefs {
 
@@ -54,6 +55,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
     std::string how;              // of the device, for `status`
     StallClock* stall = nullptr;  // outlives the pool; may be null
+    // Plans parts, and takes what comes of them from the cache; outlives the
+    // pool. Null: who reads does.
+    Worker* worker = nullptr;
   };
   static absl::StatusOr<std::shared_ptr<RecordPool>> Make(Parts parts);
 
@@ -80,8 +84,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     uint64_t part = 0;
     std::shared_ptr<const RecordFile> source;
     std::shared_ptr<MemoryBlock> memory;
-    Scatter bytes_at;  // of `memory`
-    PartPlan plan;     // from before the first read is sent to the last
+    PagedBytes bytes_at;  // of `memory`
+    PartPlan plan;        // from before the first read is sent to the last
     uint64_t bytes = 0;
     uint64_t reads_left = 0;
     uint64_t delivered = 0;
@@ -157,6 +161,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
                uint64_t until);
 
   void Plan(const std::vector<std::shared_ptr<Held>>& begun, bool urgent);
+  // Has the worker do it.
+  void Post(Worker::Job job, bool urgent);
   // Reads of a part that is planned.
   void Queue(const std::shared_ptr<Held>& held, bool urgent);
   void Pump();
@@ -179,6 +185,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   const std::string how_;
   const uint64_t memory_bytes_;
   StallClock* const stall_;
+  Worker* const worker_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
   const std::unique_ptr<Arena> pool_;

@@ -27,10 +27,9 @@ void RecordPool::Answer(const std::shared_ptr<Request>& request) {
     const Held& held = *piece.held;
     status.Update(held.status);
     const uint64_t take = std::min(piece.begin + held.bytes, end) - at;
-    held.bytes_at.Visit(at - piece.begin, take,
-                        [&range](absl::Span<char> bytes) {
-                          range.push_back(iovec{bytes.data(), bytes.size()});
-                        });
+    const std::vector<iovec> bytes =
+        held.bytes_at.Range(at - piece.begin, take);
+    range.insert(range.end(), bytes.begin(), bytes.end());
     at += take;
   }
   if (status.ok()) {
@@ -112,7 +111,7 @@ void RecordPool::Arrived(const std::shared_ptr<Held>& held,
                          std::shared_ptr<MemoryBlock> staging,
                          const absl::Status& status) {
   if (status.ok()) {
-    LayOut(held->plan, read, Scatter(staging->pieces()), held->bytes_at);
+    LayOut(held->plan, read, PagedBytes(staging->pieces()), held->bytes_at);
   }
   staging.reset();
   Pump();

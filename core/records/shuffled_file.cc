@@ -13,6 +13,8 @@ constexpr uint64_t kPlainPart = uint64_t{1} << 20;
 constexpr uint64_t kColumnarPart = uint64_t{128} << 10;
 // Of columns, ahead of a reader. It may want the next column, or not.
 constexpr uint64_t kColumnarAhead = uint64_t{4} << 20;
+// Offsets that are looked up together.
+constexpr uint64_t kBeginsAtOnce = 4096;
 // Groups that are ordered in some milliseconds.
 constexpr uint64_t kQuickGroups = uint64_t{1} << 15;
 
@@ -192,36 +194,67 @@ uint64_t ShuffledFile::mean_copy_bytes() const {
   return std::max<uint64_t>(table.begin(table.count()) / count, 1);
 }
 
+void ShuffledFile::PlanRun(const PartRecords::Run& run, PartPlan& plan) const {
+  const FamilyTable& family = *family_->table;
+  std::vector<uint64_t> begins;
+  for (uint64_t at = run.first; at < run.last;) {
+    const size_t member = family.MemberOf(at);
+    const ContainerShape& shape = family.member(member);
+    const uint64_t first = at - family.first(member);
+    const uint64_t last =
+        std::min({run.last - family.first(member), shape.records->count(),
+                  first + kBeginsAtOnce});
+    begins.resize(last - first + 1);
+    shape.records->Begins(first, absl::MakeSpan(begins));
+    for (size_t i = 0; i + 1 < begins.size(); ++i) {
+      plan.copies.push_back({begins[i], begins[i + 1] - begins[i], 0, member});
+    }
+    at += last - first;
+  }
+}
+
 PartPlan ShuffledFile::PlanRecords(const Stretch& stretch,
                                    uint64_t part) const {
-  const FamilyTable& family = *family_->table;
   const uint64_t own = stretch.first_part + part;
+  const PartRecords records = order()->RecordsOf(own);
+  const std::vector<uint32_t>& positions = records.positions;
   PartPlan plan;
-  for (const uint64_t record : order()->Records(own)) {
-    const size_t member = family.MemberOf(record);
-    const ContainerShape& shape = family.member(member);
-    const RecordTable& table = *shape.records;
-    const uint64_t number = record - family.first(member);
-    const uint64_t all = table.bytes(number);
-    uint64_t bytes = all;
-    if (shape.lacks_newline && number + 1 == table.count()) {
-      --bytes;
-      plan.newlines.push_back(plan.bytes + bytes);
-    }
-    if (bytes > 0) {
-      plan.copies.push_back({table.begin(number), bytes, plan.bytes, member});
-    }
-    plan.bytes += all;
+  plan.copies.reserve(positions.size());
+  for (const PartRecords::Run& run : records.runs) PlanRun(run, plan);
+  // By position: first the bytes of the record, then where it begins.
+  std::vector<uint64_t> at(positions.size());
+  for (size_t i = 0; i < positions.size(); ++i) {
+    at[positions[i]] = plan.copies[i].bytes;
   }
+  for (uint64_t& begin : at) {
+    plan.bytes += std::exchange(begin, plan.bytes);
+  }
+  for (size_t i = 0; i < positions.size(); ++i) {
+    plan.copies[i].to = at[positions[i]];
+  }
+  LendNewlines(plan);
   // What other files show of it, and the line's end that is given up.
-  const uint64_t at = order()->part_begin(own);
-  const uint64_t end = at + plan.bytes;
-  if (at < stretch.begin || end > stretch.end) {
-    return Clip(plan, std::max(at, stretch.begin) - at,
-                std::max(std::min(end, stretch.end), at) - at);
+  const uint64_t begin = order()->part_begin(own);
+  const uint64_t end = begin + plan.bytes;
+  if (begin < stretch.begin || end > stretch.end) {
+    return Clip(plan, std::max(begin, stretch.begin) - begin,
+                std::max(std::min(end, stretch.end), begin) - begin);
   }
-  SortCopies(plan.copies);
   return plan;
+}
+
+// The last records of files that end without a line's end get one.
+void ShuffledFile::LendNewlines(PartPlan& plan) const {
+  const FamilyTable& family = *family_->table;
+  for (PartCopy& copy : plan.copies) {
+    const ContainerShape& shape = family.member(copy.file);
+    const uint64_t end = copy.from + copy.bytes;
+    if (!shape.lacks_newline || end <= shape.file_bytes) continue;
+    --copy.bytes;
+    plan.newlines.push_back(copy.to + copy.bytes);
+  }
+  std::erase_if(plan.copies,
+                [](const PartCopy& copy) { return copy.bytes == 0; });
 }
 
 PartPlan ShuffledFile::PlanFooter() const {

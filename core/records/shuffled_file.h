@@ -107,6 +107,9 @@ class ShuffledFile {
   // Of the records' part, where it begins in them.
   uint64_t MiddleBegin(const Stretch& stretch, uint64_t part) const;
   PartPlan PlanRecords(const Stretch& stretch, uint64_t part) const;
+  // Appends the copies of a run's records, with nowhere to go yet.
+  void PlanRun(const PartRecords::Run& run, PartPlan& plan) const;
+  void LendNewlines(PartPlan& plan) const;
   PartPlan PlanPlain(uint64_t from, uint64_t bytes) const;
   PartPlan PlanFooter() const;
 

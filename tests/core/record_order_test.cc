@@ -16,7 +16,9 @@ namespace {
 class HeldOrder : public RecordOrder {
  public:
   uint64_t part_count() const override { return 100; }
-  std::vector<uint64_t> Records(uint64_t part) const override { return {part}; }
+  PartRecords RecordsOf(uint64_t part) const override {
+    return {{{part, part + 1}}, {0}};
+  }
   mutable std::promise<void> reached;
   mutable std::promise<void> go_on;
 
@@ -141,6 +143,41 @@ TEST(RecordOrderTest, ItSaysWhetherASumTakesLong) {
   EXPECT_TRUE(MakeRecordOrder(*lirs, alike, RecordOrderOptions())->is_quick());
   const auto reimu = testing_support::PolicyOf("reimu", PolicyOptions());
   EXPECT_TRUE(MakeRecordOrder(*reimu, many, RecordOrderOptions())->is_quick());
+}
+
+std::vector<uint64_t> AllOf(const RecordOrder& order) {
+  std::vector<uint64_t> all;
+  for (uint64_t part = 0; part < order.part_count(); ++part) {
+    const std::vector<uint64_t> records = order.Records(part);
+    all.insert(all.end(), records.begin(), records.end());
+  }
+  return all;
+}
+
+TEST(RecordOrderTest, AWindowThatIsTooLargeIsCutAndTheOrderStays) {
+  Rng rng{RandomKey(3)};
+  const testing_support::Container container = testing_support::MakeContainer(
+      testing_support::RandomSizes(9000, 900, rng), 5, 0, rng);
+  const RecordTable& table = *container.shape.records;
+  PolicyOptions policy_options;
+  policy_options.reimu_block = 4096;
+  for (const uint64_t window : {1, 40, 300, 1 << 30}) {
+    policy_options.reimu_window = window;
+    const auto policy = testing_support::PolicyOf("reimu", policy_options);
+    const auto whole = MakeRecordOrder(*policy, table, RecordOrderOptions());
+    RecordOrderOptions options;
+    options.most_part_bytes = 60000;
+    options.whole_bytes = 0;
+    const auto cut = MakeRecordOrder(*policy, table, options);
+    if (window >= 40) EXPECT_GT(cut->part_count(), whole->part_count());
+    EXPECT_EQ(AllOf(*cut), AllOf(*whole)) << window;
+    uint64_t begin = 0;
+    for (uint64_t part = 0; part < cut->part_count(); ++part) {
+      ASSERT_EQ(cut->part_begin(part), begin) << window;
+      for (const uint64_t r : cut->Records(part)) begin += table.bytes(r);
+      EXPECT_LE(begin - cut->part_begin(part), window == 1 ? 1100000 : 80000);
+    }
+  }
 }
 
 TEST(RecordOrderTest, PlansOfTinyRecordsStaySmall) {

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/block_order.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shufflefs {
+namespace {
+
+uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+// Positions of a window have 32 bits. Only a container of more records than
+// that, all of a few bytes, could have more in one.
+constexpr uint64_t kMostRecords = ~uint32_t{0};
+
+RecordBlocks Bounded(RecordBlocks blocks, const RecordTable& by) {
+  if (by.count() > kMostRecords) {
+    const uint64_t most = kMostRecords / blocks.bytes;
+    blocks.window = std::clamp<uint64_t>(most, 1, blocks.window);
+  }
+  return blocks;
+}
+
+uint64_t BytesOfAll(const RecordTable& table) {
+  return table.begin(table.count()) - table.begin(0);
+}
+
+// Appends record `r` to runs that end before it.
+void AppendRecord(uint64_t r, std::vector<PartRecords::Run>& runs) {
+  if (runs.empty() || runs.back().last != r) runs.push_back({r, r});
+  ++runs.back().last;
+}
+
+}  // namespace
+
+BlockOrder::BlockOrder(const RecordTable& table, RecordBlocks blocks,
+                       const RecordOrderOptions& options, uint64_t part_bytes)
+    : table_(table),
+      by_(options.order_by == nullptr ? table : *options.order_by),
+      blocks_(Bounded(blocks, by_)),
+      first_byte_(by_.begin(0)),
+      order_(DivideUp(BytesOfAll(by_), blocks.bytes),
+             DeriveKey(options.seed, options.epoch, options.key,
+                       Purpose::kBlockOrder)),
+      inside_(DeriveKey(options.seed, options.epoch, options.key,
+                        Purpose::kInsideBlock)) {
+  const uint64_t wanted = DivideUp(part_bytes, OwnBlockBytes());
+  per_part_ = std::max<uint64_t>(DivideUp(wanted, blocks_.window), 1);
+  const uint64_t window_blocks = std::min(blocks_.window, order_.size());
+  const uint64_t most = std::max<uint64_t>(options.most_part_bytes, 1);
+  // Compared so that nothing overflows.
+  if (window_blocks > most / OwnBlockBytes() && !options.records_are_blocks) {
+    per_part_ = 1;
+    shares_ = std::min(
+        DivideUp(window_blocks, std::max<uint64_t>(most / OwnBlockBytes(), 1)),
+        std::max<uint64_t>(table.count(), 1));
+  }
+}
+
+uint64_t BlockOrder::OwnBlockBytes() const {
+  if (&by_ == &table_) return blocks_.bytes;
+  const uint64_t blocks = std::max<uint64_t>(order_.size(), 1);
+  return std::max<uint64_t>(DivideUp(BytesOfAll(table_), blocks), 1);
+}
+
+uint64_t BlockOrder::windows() const {
+  return DivideUp(order_.size(), blocks_.window);
+}
+
+uint64_t BlockOrder::part_count() const {
+  return DivideUp(windows(), per_part_) * shares_;
+}
+
+BlockOrder::Run BlockOrder::RunOf(uint64_t block) const {
+  const uint64_t at = first_byte_ + block * blocks_.bytes;
+  return {by_.FirstFrom(at), by_.FirstFrom(at + blocks_.bytes)};
+}
+
+std::vector<BlockOrder::Slot> BlockOrder::SlotsOf(uint64_t first,
+                                                  uint64_t last) const {
+  const uint64_t end = std::min(last * blocks_.window, order_.size());
+  std::vector<Slot> slots;
+  slots.reserve(end - first * blocks_.window);
+  uint64_t records = 0;
+  for (uint64_t at = first * blocks_.window; at < end; ++at) {
+    slots.push_back({RunOf(order_(at)), records});
+    records += slots.back().run.size();
+  }
+  return slots;
+}
+
+void BlockOrder::Mix(uint64_t window, uint64_t from,
+                     std::vector<uint32_t>& positions, uint64_t records) const {
+  const Permutation mix(records, SubKey(inside_, window));
+  for (uint64_t t = 0; t < records; ++t) {
+    positions[from + mix(t)] = static_cast<uint32_t>(from + t);
+  }
+}
+
+PartRecords BlockOrder::WindowsOf(uint64_t first, uint64_t last) const {
+  last = std::min(last, windows());
+  std::vector<Slot> slots = SlotsOf(first, last);
+  const uint64_t all =
+      slots.empty() ? 0 : slots.back().begin + slots.back().run.size();
+  std::vector<uint32_t> mixed(all);  // by record, as the blocks come
+  for (uint64_t w = first, s = 0; w < last; ++w, s += blocks_.window) {
+    const uint64_t next = s + blocks_.window;
+    const uint64_t end = next < slots.size() ? slots[next].begin : all;
+    Mix(w, slots[s].begin, mixed, end - slots[s].begin);
+  }
+  std::sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) {
+    return a.run.first < b.run.first;
+  });
+  PartRecords records;
+  records.runs.reserve(slots.size());
+  records.positions.reserve(all);
+  for (const Slot& slot : slots) {
+    if (slot.run.size() == 0) continue;
+    records.runs.push_back(slot.run);
+    const auto begin = mixed.begin() + static_cast<int64_t>(slot.begin);
+    records.positions.insert(records.positions.end(), begin,
+                             begin + static_cast<int64_t>(slot.run.size()));
+  }
+  return records;
+}
+
+PartRecords BlockOrder::ShareOf(uint64_t part) const {
+  const uint64_t window = part / shares_;
+  const uint64_t share = part % shares_;
+  const PartRecords whole = WindowsOf(window, window + 1);
+  const uint64_t all = whole.positions.size();
+  const uint64_t begin = all * share / shares_;
+  const uint64_t end = all * (share + 1) / shares_;
+  PartRecords records;
+  records.positions.reserve(end - begin);
+  size_t at = 0;
+  for (const Run& run : whole.runs) {
+    for (uint64_t r = run.first; r < run.last; ++r, ++at) {
+      const uint64_t position = whole.positions[at];
+      if (position < begin || position >= end) continue;
+      AppendRecord(r, records.runs);
+      records.positions.push_back(static_cast<uint32_t>(position - begin));
+    }
+  }
+  return records;
+}
+
+PartRecords BlockOrder::RecordsOf(uint64_t part) const {
+  if (shares_ > 1) return ShareOf(part);
+  return WindowsOf(part * per_part_, (part + 1) * per_part_);
+}
+
+RecordOrder::Sums BlockOrder::SumsOfBlocks(uint64_t first_window,
+                                           uint64_t last_window) const {
+  const uint64_t end = std::min(last_window * blocks_.window, order_.size());
+  Sums sums;
+  for (uint64_t slot = first_window * blocks_.window; slot < end; ++slot) {
+    const Run run = RunOf(order_(slot));
+    sums.bytes += table_.begin(run.last) - table_.begin(run.first);
+    sums.records += run.size();
+  }
+  return sums;
+}
+
+RecordOrder::Sums BlockOrder::SumsOfShare(uint64_t part) const {
+  Sums sums;
+  for (const Run& run : ShareOf(part).runs) {
+    sums.bytes += table_.begin(run.last) - table_.begin(run.first);
+    sums.records += run.size();
+  }
+  return sums;
+}
+
+RecordOrder::Sums BlockOrder::SumsOf(uint64_t part) const {
+  if (shares_ > 1) return SumsOfShare(part);
+  return SumsOfBlocks(part * per_part_, (part + 1) * per_part_);
+}
+
+uint64_t BlockOrder::steps() const {
+  return shares_ > 1 ? table_.count() * shares_ : order_.size();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of a container in a random order; the records of a window of them are
+// mixed: REIMU's block shuffle with a shuffle of rows in memory; for windows of
+// one block, and blocks that are pages of the device, LIRS' page-aware
+// shuffling.
+//
+// Block b holds the records that begin in the b-th block_bytes bytes behind the
+// container's head. With B blocks, P = Permutation(B, kBlockOrder), window w
+// is the blocks P(w*W), …, laid end to end; if they hold m records, the t-th
+// that comes is the Q(t)-th of these, Q = Permutation(m, SubKey(kInsideBlock,
+// w)). The blocks may be of another container, with as many records: the order
+// is that one's.
+//
+// A part is some windows or, where a window is larger than a part may be, an
+// equal share of its records, one after the other.
+#ifndef SHUFFLEFS_CORE_RECORDS_BLOCK_ORDER_H_
+#define SHUFFLEFS_CORE_RECORDS_BLOCK_ORDER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/permutation.h"
+#include "core/policy.h"
+#include "core/random.h"
+#include "core/records/record_order.h"
+#include "core/records/record_table.h"
+
+namespace shufflefs {
+
+class BlockOrder : public RecordOrder {
+ public:
+  // Parts of about `part_bytes` bytes, but whole windows; of more than
+  // options.most_part_bytes only where the blocks differ much. The table
+  // outlives the order.
+  BlockOrder(const RecordTable& table, RecordBlocks blocks,
+             const RecordOrderOptions& options, uint64_t part_bytes);
+
+  uint64_t part_count() const override;
+  PartRecords RecordsOf(uint64_t part) const override;
+
+ protected:
+  Sums SumsOf(uint64_t part) const override;
+  uint64_t steps() const override;
+
+ private:
+  using Run = PartRecords::Run;  // may be empty here
+  // A block where it comes, in a window or several.
+  struct Slot {
+    Run run;
+    uint64_t begin = 0;  // records of the blocks that come before it
+  };
+
+  uint64_t windows() const;
+  // Bytes of a block of `table_`.
+  uint64_t OwnBlockBytes() const;
+  Run RunOf(uint64_t block) const;
+  // The blocks of windows [first, last), in the order in which they come.
+  std::vector<Slot> SlotsOf(uint64_t first, uint64_t last) const;
+  // Into positions[from, …): as which the records of a window come, if it holds
+  // as many, block by block as these come.
+  void Mix(uint64_t window, uint64_t from, std::vector<uint32_t>& positions,
+           uint64_t records) const;
+  PartRecords WindowsOf(uint64_t first, uint64_t last) const;
+  // Of a part that is a share of a window.
+  PartRecords ShareOf(uint64_t part) const;
+  Sums SumsOfBlocks(uint64_t first_window, uint64_t last_window) const;
+  Sums SumsOfShare(uint64_t part) const;
+
+  // Constant after construction.
+  const RecordTable& table_;
+  const RecordTable& by_;
+  const RecordBlocks blocks_;
+  const uint64_t first_byte_;
+  const Permutation order_;
+  const RandomKey inside_;
+  uint64_t per_part_ = 1;  // windows
+  uint64_t shares_ = 1;    // parts of a window; 1 unless per_part_ is 1
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_BLOCK_ORDER_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large files by another source, but what the page cache holds from there: the
+// other one goes past it, to the device.
+#ifndef SHUFFLEFS_CORE_SUPPLY_CACHED_SOURCE_H_
+#define SHUFFLEFS_CORE_SUPPLY_CACHED_SOURCE_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/catalogue.h"
+#include "core/io/source_files.h"
+#include "core/supply/sample_source.h"
+
+namespace shufflefs {
+
+// A call waits for the device only to open a file that it opens first. What is
+// cached is copied, and its `done` called, by the caller's thread.
+class CachedSource : public SampleSource {
+ public:
+  // `dir`, where the catalogue's files are, outlives this.
+  CachedSource(std::unique_ptr<SampleSource> rest, const SourceDir& dir,
+               std::shared_ptr<const Catalogue> catalogue);
+
+  void Fetch(std::vector<FilePiece> files) override;
+  void FetchNow(FilePiece piece) override;
+  uint64_t bytes_read() const override { return rest_->bytes_read(); }
+  uint64_t reads() const override { return rest_->reads(); }
+  std::string how() const override { return rest_->how(); }
+
+ private:
+  // Whether the piece was read.
+  bool IsRead(const FilePiece& piece);
+
+  // Constant after construction.
+  const std::shared_ptr<const Catalogue> catalogue_;
+  // Self-synchronised.
+  const std::unique_ptr<SampleSource> rest_;
+  SourceFiles files_;
+  std::atomic<uint64_t> missed_{0};  // pieces since the last that was cached
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_SUPPLY_CACHED_SOURCE_H_

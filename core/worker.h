@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread for what would keep those waiting who come to ask: a queue of jobs,
+// done one after the other.
+#ifndef SHUFFLEFS_CORE_WORKER_H_
+#define SHUFFLEFS_CORE_WORKER_H_
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "core/mutex.h"
+
+namespace shufflefs {
+
+// Thread-safe. A job may post others.
+class Worker {
+ public:
+  using Job = std::function<void()>;
+
+  // Of the thread: at most 15 bytes.
+  explicit Worker(std::string name);
+  ~Worker() { Stop(); }
+
+  // Behind those that wait; urgent ones before all that are not.
+  void Post(Job job, bool urgent);
+  // Waits for the job that is being done. Those that wait are dropped, as is
+  // what is posted from now on. REQUIRES: not called by a job.
+  void Stop();
+
+ private:
+  void Run(std::stop_token stop);
+
+  Mutex mu_;
+  CondVar posted_;
+  std::deque<Job> urgent_ ABSL_GUARDED_BY(mu_);
+  std::deque<Job> jobs_ ABSL_GUARDED_BY(mu_);
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+  // Self-synchronised, and last: it uses the others.
+  std::jthread thread_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_WORKER_H_
