@@ -38,12 +38,13 @@ BlockOrder::BlockOrder(const RecordTable& table, RecordBlocks blocks,
     : table_(table),
       by_(options.order_by == nullptr ? table : *options.order_by),
       blocks_(Bounded(blocks, by_)),
-      first_byte_(by_.begin(0)),
-      order_(DivideUp(BytesOfAll(by_), blocks.bytes),
+      first_block_(by_.begin(0) / blocks.bytes),
+      order_(DivideUp(by_.begin(by_.count()), blocks.bytes) - first_block_,
              DeriveKey(options.seed, options.epoch, options.key,
                        Purpose::kBlockOrder)),
       inside_(DeriveKey(options.seed, options.epoch, options.key,
-                        Purpose::kInsideBlock)) {
+                        Purpose::kInsideBlock)),
+      of_a_file_(options.of_a_file && &by_ == &table_) {
   const uint64_t wanted = DivideUp(part_bytes, OwnBlockBytes());
   per_part_ = std::max<uint64_t>(DivideUp(wanted, blocks_.window), 1);
   const uint64_t window_blocks = std::min(blocks_.window, order_.size());
@@ -72,8 +73,23 @@ uint64_t BlockOrder::part_count() const {
 }
 
 BlockOrder::Run BlockOrder::RunOf(uint64_t block) const {
-  const uint64_t at = first_byte_ + block * blocks_.bytes;
-  return {by_.FirstFrom(at), by_.FirstFrom(at + blocks_.bytes)};
+  const uint64_t from = (first_block_ + block) * blocks_.bytes;
+  const uint64_t to = from + blocks_.bytes;
+  const uint64_t first = by_.FirstFrom(from);
+  const uint64_t last = by_.FirstFrom(to);
+  Run run{first, last};
+  if (of_a_file_) run = {first, last, from, to};
+  if (first > 0) {
+    // The record before these ends here, maybe, and began in another block.
+    const uint64_t end = by_.begin(first);
+    const bool ends_here = end > from && end <= to;
+    if (ends_here && IsLater(block, BlockOf(by_.begin(first - 1)))) --run.first;
+  }
+  if (first < last) {
+    const uint64_t end = by_.begin(last);
+    if (end > to && IsLater(BlockOf(end - 1), block)) --run.last;
+  }
+  return run;
 }
 
 std::vector<BlockOrder::Slot> BlockOrder::SlotsOf(uint64_t first,
@@ -115,7 +131,7 @@ PartRecords BlockOrder::WindowsOf(uint64_t first, uint64_t last) const {
   records.runs.reserve(slots.size());
   records.positions.reserve(all);
   for (const Slot& slot : slots) {
-    if (slot.run.size() == 0) continue;
+    if (slot.run.size() == 0) continue;  // so all its bytes are of one record
     records.runs.push_back(slot.run);
     const auto begin = mixed.begin() + static_cast<int64_t>(slot.begin);
     records.positions.insert(records.positions.end(), begin,

@@ -4,12 +4,16 @@
 // one block, and blocks that are pages of the device, LIRS' page-aware
 // shuffling.
 //
-// Block b holds the records that begin in the b-th block_bytes bytes behind the
-// container's head. With B blocks, P = Permutation(B, kBlockOrder), window w
-// is the blocks P(w*W), …, laid end to end; if they hold m records, the t-th
-// that comes is the Q(t)-th of these, Q = Permutation(m, SubKey(kInsideBlock,
-// w)). The blocks may be of another container, with as many records: the order
-// is that one's.
+// Block b is the b-th block_bytes bytes of the file, counted from the one in
+// which the first record begins. A record belongs to the block in which it lies
+// or, of those in which it begins and ends, to the one that comes later: then
+// the bytes of each block have to be read but once, if the piece of the record
+// that came with the other one is kept. (LIRS, which loads a page twice for
+// such a record, left that open.) With B blocks, P = Permutation(B,
+// kBlockOrder), window w is the blocks P(w*W), …, laid end to end; if they hold
+// m records, the t-th that comes is the Q(t)-th of these, Q = Permutation(m,
+// SubKey(kInsideBlock, w)). The blocks may be of another container, with as
+// many records: the order is that one's.
 //
 // A part is some windows or, where a window is larger than a part may be, an
 // equal share of its records, one after the other.
@@ -54,6 +58,13 @@ class BlockOrder : public RecordOrder {
   // Bytes of a block of `table_`.
   uint64_t OwnBlockBytes() const;
   Run RunOf(uint64_t block) const;
+  // Whether block `a` comes after block `b`.
+  bool IsLater(uint64_t a, uint64_t b) const {
+    return order_.Inverse(a) > order_.Inverse(b);
+  }
+  uint64_t BlockOf(uint64_t offset) const {
+    return offset / blocks_.bytes - first_block_;
+  }
   // The blocks of windows [first, last), in the order in which they come.
   std::vector<Slot> SlotsOf(uint64_t first, uint64_t last) const;
   // Into positions[from, …): as which the records of a window come, if it holds
@@ -70,9 +81,10 @@ class BlockOrder : public RecordOrder {
   const RecordTable& table_;
   const RecordTable& by_;
   const RecordBlocks blocks_;
-  const uint64_t first_byte_;
+  const uint64_t first_block_;  // of the file
   const Permutation order_;
   const RandomKey inside_;
+  const bool of_a_file_;
   uint64_t per_part_ = 1;  // windows
   uint64_t shares_ = 1;    // parts of a window; 1 unless per_part_ is 1
 };

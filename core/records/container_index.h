@@ -17,7 +17,7 @@
 namespace shufflefs {
 
 struct IndexRequest {
-  std::string path;        // below the source
+  std::string path;  // below the source
   FileAttributes expected;
   RecordFormat format = RecordFormat::kFixed;
   const RecordOptions* options = nullptr;  // outlives the call

@@ -123,7 +123,8 @@ void LineMachine::AddLines(absl::string_view part, RecordSink& sink) {
   }
 }
 
-absl::Status LineMachine::AddCsvLines(absl::string_view part, RecordSink& sink) {
+absl::Status LineMachine::AddCsvLines(absl::string_view part,
+                                      RecordSink& sink) {
   for (size_t from = 0; from < part.size();) {
     const size_t newline = Find(part, '\n', from);
     const size_t end = newline == kNotThere ? part.size() : newline;
@@ -138,7 +139,8 @@ absl::Status LineMachine::AddCsvLines(absl::string_view part, RecordSink& sink) 
   return absl::OkStatus();
 }
 
-absl::Status LineMachine::AddQuotedLines(absl::string_view part, RecordSink& sink) {
+absl::Status LineMachine::AddQuotedLines(absl::string_view part,
+                                         RecordSink& sink) {
   for (size_t i = 0; i < part.size();) {
     if (inside_quotes_) {
       const size_t quote = Find(part, '"', i);
@@ -171,7 +173,8 @@ absl::Status LineMachine::AddQuotedLines(absl::string_view part, RecordSink& sin
   return absl::OkStatus();
 }
 
-void LineMachine::End(absl::string_view part, size_t newline, RecordSink& sink) {
+void LineMachine::End(absl::string_view part, size_t newline,
+                      RecordSink& sink) {
   const uint64_t end = at_ + newline + 1;
   if (header_left_ > 0) {
     --header_left_;
@@ -209,7 +212,8 @@ absl::Status LineMachine::CheckClosed(char next) const {
                    begin_));
 }
 
-absl::Status LineMachine::CheckOpening(absl::string_view part, size_t quote) const {
+absl::Status LineMachine::CheckOpening(absl::string_view part,
+                                       size_t quote) const {
   if (at_ + quote == begin_ || IsSeparator(Before(part, quote))) {
     return absl::OkStatus();
   }

@@ -217,7 +217,8 @@ absl::StatusOr<Place> FindDictionary(absl::string_view head) {
   const int major = static_cast<uint8_t>(head[kNpyMagic.size()]);
   const int minor = static_cast<uint8_t>(head[kNpyMagic.size() + 1]);
   if (major < 1 || major > 3 || minor != 0) {
-    return RefusedNpy(absl::StrCat("an npy file of version ", major, ".", minor));
+    return RefusedNpy(
+        absl::StrCat("an npy file of version ", major, ".", minor));
   }
   const size_t length_at = kNpyMagic.size() + 2;
   const size_t length_bytes = major == 1 ? 2 : 4;
@@ -228,7 +229,8 @@ absl::StatusOr<Place> FindDictionary(absl::string_view head) {
         place.length << 8 | static_cast<uint8_t>(head[length_at + i - 1]);
   }
   if (place.length > kMaxDictionary) {
-    return RefusedNpy(absl::StrCat("its npy header has ", place.length, " bytes"));
+    return RefusedNpy(
+        absl::StrCat("its npy header has ", place.length, " bytes"));
   }
   if (head.size() - place.begin < place.length) return cut_off;
   return place;
@@ -242,9 +244,11 @@ absl::StatusOr<FixedShape> ParseNpyHeader(absl::string_view head,
   Dictionary dictionary(head.substr(place.begin, place.length));
   RETURN_IF_ERROR(dictionary.Parse());
   if (dictionary.fortran_order()) {
-    return RefusedNpy("its array is in Fortran order: a row is not in one piece");
+    return RefusedNpy(
+        "its array is in Fortran order: a row is not in one piece");
   }
-  if (dictionary.shape().empty()) return RefusedNpy("its array has no dimensions");
+  if (dictionary.shape().empty())
+    return RefusedNpy("its array has no dimensions");
   FixedShape shape;
   shape.head_bytes = place.begin + place.length;
   shape.count = dictionary.shape()[0];

@@ -47,6 +47,7 @@ std::shared_ptr<const ShuffledFile> RecordEpoch::ContentOf(EntryId file) {
   if (shape.records != nullptr && shape.records->count() > 0) {
     options.order_by = shape.order_by.get();
     options.records_are_blocks = shape.columnar != nullptr;
+    options.of_a_file = true;
     order = MakeRecordOrder(*parts_.policy, *shape.records, options);
   }
   return std::make_shared<ShuffledFile>(std::move(shape), std::move(order));

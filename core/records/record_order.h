@@ -29,6 +29,10 @@ struct PartRecords {
   struct Run {  // records [first, last), which is not empty
     uint64_t first = 0;
     uint64_t last = 0;
+    // The bytes [from, to) of the file are read for these records only, once
+    // an epoch: pieces of other records among them are to be kept. 0, 0: no.
+    uint64_t from = 0;
+    uint64_t to = 0;
     uint64_t size() const { return last - first; }
   };
   std::vector<Run> runs;  // ascending; none shares a record with another
@@ -108,6 +112,9 @@ struct RecordOrderOptions {
   // then follows from it. It has as many records. Outlives the order; null:
   // the container's own.
   const RecordTable* order_by = nullptr;
+  // The table's offsets are those of a file: runs of blocks say which bytes are
+  // theirs. Not where `order_by` is another table.
+  bool of_a_file = false;
   // Each record is a block, whatever its bytes: a group of rows.
   bool records_are_blocks = false;
 };

@@ -15,9 +15,11 @@ namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
 constexpr uint64_t kSpareBytes = uint64_t{4} << 20;
-// The largest part: two readers of such, and what is fetched ahead of one, are
-// to fit.
-constexpr uint64_t kEighthsOfMemory = 3;
+// Pieces of records between pages of 4 KiB are 2 % of a file at most.
+constexpr uint64_t kSeamsOfMemory = 16;
+// The largest part: that of a reader, what is fetched ahead of it, and some
+// small ones are to fit.
+constexpr uint64_t kSixteenthsOfMemory = 7;
 // Fetched ahead of a reader: what any device needs to be kept busy.
 constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
 // Parts without a byte among them.
@@ -33,7 +35,8 @@ absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
   }
   ASSIGN_OR_RETURN(
       std::unique_ptr<Arena> pool,
-      Arena::Make(parts.memory_bytes - kStagingBytes - kSpareBytes));
+      Arena::Make(parts.memory_bytes - kStagingBytes - kSpareBytes -
+                  parts.memory_bytes / kSeamsOfMemory));
   ASSIGN_OR_RETURN(std::unique_ptr<Arena> staging, Arena::Make(kStagingBytes));
   ASSIGN_OR_RETURN(std::unique_ptr<Arena> spare, Arena::Make(kSpareBytes));
   return std::shared_ptr<RecordPool>(new RecordPool(
@@ -50,10 +53,11 @@ RecordPool::RecordPool(Parts parts, std::unique_ptr<Arena> pool,
       source_(std::move(parts.source)),
       pool_(std::move(pool)),
       staging_(std::move(staging)),
-      spare_(std::move(spare)) {}
+      spare_(std::move(spare)),
+      seams_(memory_bytes_ / kSeamsOfMemory) {}
 
 uint64_t RecordPool::largest_part() const {
-  return pool_->capacity() / 8 * kEighthsOfMemory;
+  return pool_->capacity() / 16 * kSixteenthsOfMemory;
 }
 
 uint64_t RecordPool::whole_bytes() const {
@@ -68,7 +72,8 @@ uint64_t RecordPool::NewId() {
 SupplyStatus RecordPool::status() const {
   SupplyStatus status;
   status.memory_limit = memory_bytes_;
-  status.pool_bytes = pool_->used() + staging_->used() + spare_->used();
+  status.pool_bytes =
+      pool_->used() + staging_->used() + spare_->used() + seams_.bytes();
   status.source_bytes = source_->bytes_read();
   status.source_reads = source_->reads();
   status.how = absl::StrCat(how_, "; ", source_->how());
@@ -85,6 +90,7 @@ void RecordPool::Forget(
   for (const std::shared_ptr<const RecordFile>& file : files) {
     ids.insert(file->id);
   }
+  seams_.Forget(ids);
   MutexLock lock(mu_);
   for (const uint64_t id : ids) readers_.erase(id);
   // What is on its way goes when it is here and its readers have it.

@@ -20,6 +20,7 @@
 #include "core/mutex.h"
 #include "core/records/part_reads.h"
 #include "core/records/record_readers.h"
+#include "core/records/record_seams.h"
 #include "core/records/shuffled_file.h"
 #include "core/supply/arena.h"
 #include "core/supply/paged_bytes.h"
@@ -84,8 +85,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     uint64_t part = 0;
     std::shared_ptr<const RecordFile> source;
     std::shared_ptr<MemoryBlock> memory;
-    PagedBytes bytes_at;  // of `memory`
-    PartPlan plan;        // from before the first read is sent to the last
+    PagedBytes bytes_at;                // of `memory`
+    std::shared_ptr<MemoryBlock> kept;  // behind these: plan.kept
+    PartPlan plan;  // from before the first read is sent to the last
     uint64_t bytes = 0;
     uint64_t reads_left = 0;
     uint64_t delivered = 0;
@@ -163,6 +165,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   void Plan(const std::vector<std::shared_ptr<Held>>& begun, bool urgent);
   // Has the worker do it.
   void Post(Worker::Job job, bool urgent);
+  // The plan of a part, with room for what is to be kept of it.
+  void PlanOne(Held& held);
+  void KeepSeams(const Held& held, const PartPlan& plan);
   // Reads of a part that is planned.
   void Queue(const std::shared_ptr<Held>& held, bool urgent);
   void Pump();
@@ -191,6 +196,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   const std::unique_ptr<Arena> pool_;
   const std::unique_ptr<Arena> staging_;
   const std::unique_ptr<Arena> spare_;  // of ReadAlone
+  RecordSeams seams_;
 
   mutable Mutex mu_;
   absl::flat_hash_map<PartKey, std::shared_ptr<Held>> held_

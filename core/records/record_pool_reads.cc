@@ -12,9 +12,37 @@ namespace shufflefs {
 void RecordPool::Plan(const std::vector<std::shared_ptr<Held>>& begun,
                       bool urgent) {
   for (const std::shared_ptr<Held>& held : begun) {
-    held->plan = held->file->content->Plan(held->part);
+    PlanOne(*held);
     Queue(held, urgent);
     OneLess(held, absl::OkStatus());
+  }
+}
+
+void RecordPool::PlanOne(Held& held) {
+  const uint64_t file = held.file->id;
+  held.plan = held.file->content->PlanSeams(
+      held.part, [this, file](uint64_t from, uint64_t bytes) {
+        return seams_.Take(file, from, bytes);
+      });
+  if (held.plan.kept.empty()) return;
+  const uint64_t behind = Arena::Footprint(held.plan.bytes);
+  held.kept = pool_->Allocate(held.plan.kept_end - behind);
+  if (held.kept != nullptr) {
+    held.bytes_at.Append(held.kept->pieces());
+    return;
+  }
+  // Whoever wants them reads them again.
+  held.plan.kept.clear();
+  std::erase_if(held.plan.copies,
+                [behind](const PartCopy& copy) { return copy.to >= behind; });
+  std::erase_if(held.plan.newlines,
+                [behind](uint64_t at) { return at >= behind; });
+}
+
+void RecordPool::KeepSeams(const Held& held, const PartPlan& plan) {
+  for (const PartCopy& piece : plan.kept) {
+    seams_.Keep(held.file->id, piece.from,
+                held.bytes_at.Read(piece.to, piece.bytes));
   }
 }
 
@@ -122,12 +150,14 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
                          const absl::Status& status) {
   std::vector<std::shared_ptr<Request>> answered;
   PartPlan planned;
+  std::shared_ptr<MemoryBlock> kept;
   bool was_alone = false;
   {
     MutexLock lock(mu_);
     held->status.Update(status);
     if (--held->reads_left > 0) return;
     held->here = true;
+    kept = std::move(held->kept);
     was_alone = held->file == nullptr;
     planned = std::move(held->plan);  // it may be as large as the part
     if (!was_alone && !held->status.ok()) {
@@ -140,6 +170,7 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
     }
     held->waiters.clear();
   }
+  if (kept != nullptr && held->status.ok()) KeepSeams(*held, planned);
   for (const std::shared_ptr<Request>& request : answered) {
     Answer(request);
     request->pieces.clear();  // a lone read's memory, with the last of these

@@ -13,6 +13,10 @@ constexpr uint64_t kPlainPart = uint64_t{1} << 20;
 constexpr uint64_t kColumnarPart = uint64_t{128} << 10;
 // Of columns, ahead of a reader. It may want the next column, or not.
 constexpr uint64_t kColumnarAhead = uint64_t{4} << 20;
+// Behind the pages of a part.
+constexpr uint64_t kSeamPage = 4096;
+// Of longer pieces most is not of the page that two blocks share.
+constexpr uint64_t kLongestSeam = uint64_t{64} << 10;
 // Offsets that are looked up together.
 constexpr uint64_t kBeginsAtOnce = 4096;
 // Groups that are ordered in some milliseconds.
@@ -157,6 +161,14 @@ PartPlan ShuffledFile::PlanPlain(uint64_t from, uint64_t bytes) const {
 }
 
 PartPlan ShuffledFile::Plan(uint64_t part) const {
+  return PlanPart(part, nullptr);
+}
+
+PartPlan ShuffledFile::PlanSeams(uint64_t part, const TakeSeam& take) const {
+  return PlanPart(part, &take);
+}
+
+PartPlan ShuffledFile::PlanPart(uint64_t part, const TakeSeam* take) const {
   if (part < head_parts_) {
     const uint64_t from = part * plain_part_;
     return PlanPlain(from, std::min(plain_part_, head_bytes_ - from));
@@ -164,7 +176,8 @@ PartPlan ShuffledFile::Plan(uint64_t part) const {
   part -= head_parts_;
   const Stretch stretch = this->stretch();
   if (part < stretch.parts()) {
-    return columnar() == nullptr ? PlanRecords(stretch, part) : PlanFooter();
+    return columnar() == nullptr ? PlanRecords(stretch, part, take)
+                                 : PlanFooter();
   }
   const uint64_t from = (part - stretch.parts()) * plain_part_;
   return PlanPlain(tail_begin_ + from,
@@ -213,8 +226,8 @@ void ShuffledFile::PlanRun(const PartRecords::Run& run, PartPlan& plan) const {
   }
 }
 
-PartPlan ShuffledFile::PlanRecords(const Stretch& stretch,
-                                   uint64_t part) const {
+PartPlan ShuffledFile::PlanRecords(const Stretch& stretch, uint64_t part,
+                                   const TakeSeam* take) const {
   const uint64_t own = stretch.first_part + part;
   const PartRecords records = order()->RecordsOf(own);
   const std::vector<uint32_t>& positions = records.positions;
@@ -232,6 +245,7 @@ PartPlan ShuffledFile::PlanRecords(const Stretch& stretch,
   for (size_t i = 0; i < positions.size(); ++i) {
     plan.copies[i].to = at[positions[i]];
   }
+  if (take != nullptr) MindSeams(records.runs, *take, plan);
   LendNewlines(plan);
   // What other files show of it, and the line's end that is given up.
   const uint64_t begin = order()->part_begin(own);
@@ -241,6 +255,53 @@ PartPlan ShuffledFile::PlanRecords(const Stretch& stretch,
                 std::max(std::min(end, stretch.end), begin) - begin);
   }
   return plan;
+}
+
+void ShuffledFile::MindSeams(const std::vector<PartRecords::Run>& runs,
+                             const TakeSeam& take, PartPlan& plan) const {
+  std::vector<PartCopy> pieces;  // of records, and those that are kept
+  const auto cut = [&](PartCopy piece) {
+    absl::optional<std::string> kept = take(piece.from, piece.bytes);
+    if (!kept) return pieces.push_back(piece);
+    plan.literals.push_back({piece.to, *std::move(kept)});
+  };
+  uint64_t end = (plan.bytes + kSeamPage - 1) / kSeamPage * kSeamPage;
+  const auto keep = [&](uint64_t from, uint64_t to) {
+    if (from >= to || to - from > kLongestSeam) return;
+    plan.kept.push_back({from, to - from, end, member_});
+    end = plan.kept_end = end + (to - from);
+  };
+  const uint64_t count = shape().records->count();
+  uint64_t at = 0;
+  for (size_t k = 0; k < runs.size(); ++k) {
+    const PartRecords::Run& run = runs[k];
+    PartCopy& first = plan.copies[at];
+    at += run.size();
+    PartCopy& last = plan.copies[at - 1];
+    if (run.to == 0) continue;
+    // What is of this part is not kept.
+    const bool joins_before = k > 0 && runs[k - 1].last == run.first;
+    const bool joins_next =
+        k + 1 < runs.size() && runs[k + 1].first == run.last;
+    const uint64_t last_end = last.from + last.bytes;
+    if (run.first > 0 && !joins_before) keep(run.from, first.from);
+    if (run.last < count && !joins_next) keep(last_end, run.to);
+    // The record may be both: it began before and ends behind.
+    if (last_end > run.to && last.from < run.to) {
+      const uint64_t own = run.to - last.from;
+      cut({run.to, last_end - run.to, last.to + own, last.file});
+      last.bytes = own;
+    }
+    if (first.from < run.from && first.from + first.bytes > run.from) {
+      const uint64_t before = run.from - first.from;
+      cut({first.from, before, first.to, first.file});
+      first = {run.from, first.bytes - before, first.to + before, first.file};
+    }
+  }
+  pieces.insert(pieces.end(), plan.kept.begin(), plan.kept.end());
+  if (pieces.empty()) return;
+  plan.copies.insert(plan.copies.end(), pieces.begin(), pieces.end());
+  SortCopies(plan.copies);
 }
 
 // The last records of files that end without a line's end get one.

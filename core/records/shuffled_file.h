@@ -16,6 +16,7 @@
 #define SHUFFLEFS_CORE_RECORDS_SHUFFLED_FILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,7 +49,17 @@ struct PartPlan {
   std::vector<PartCopy> copies;    // by `file` and `from`
   std::vector<uint64_t> newlines;  // bytes of the part that are '\n'
   std::vector<PartLiteral> literals;
+  // Pieces of other parts' records that come with the reads of this one and
+  // are to be kept; they are among the copies. Laid out behind the part, from
+  // the next page on.
+  std::vector<PartCopy> kept;
+  uint64_t kept_end = 0;  // where the last ends; 0 without any
 };
+
+// A piece of a record, [from, from + bytes) of the source, that was kept when
+// another part was read. Nothing: it was not.
+using TakeSeam =
+    std::function<absl::optional<std::string>(uint64_t from, uint64_t bytes)>;
 
 // Thread-safe, as RecordOrder.
 class ShuffledFile {
@@ -69,6 +80,8 @@ class ShuffledFile {
   uint64_t PartAt(uint64_t offset) const;
   // REQUIRES: part < part_count().
   PartPlan Plan(uint64_t part) const;
+  // The same for who keeps the pieces of records that lie in two blocks.
+  PartPlan PlanSeams(uint64_t part, const TakeSeam& take) const;
   // Whether no call takes longer than some milliseconds.
   bool is_quick() const;
   // Of a copy of a plan, on average; > 0.
@@ -106,10 +119,17 @@ class ShuffledFile {
   uint64_t TailBytes() const { return file_bytes_ - tail_begin_; }
   // Of the records' part, where it begins in them.
   uint64_t MiddleBegin(const Stretch& stretch, uint64_t part) const;
-  PartPlan PlanRecords(const Stretch& stretch, uint64_t part) const;
+  PartPlan PlanRecords(const Stretch& stretch, uint64_t part,
+                       const TakeSeam* take) const;
+  // Of a plan whose copies are the records of `runs`: takes what was kept of
+  // them, and adds what is to be kept.
+  void MindSeams(const std::vector<PartRecords::Run>& runs,
+                 const TakeSeam& take, PartPlan& plan) const;
   // Appends the copies of a run's records, with nowhere to go yet.
   void PlanRun(const PartRecords::Run& run, PartPlan& plan) const;
   void LendNewlines(PartPlan& plan) const;
+  // `take`: null where nothing is kept.
+  PartPlan PlanPart(uint64_t part, const TakeSeam* take) const;
   PartPlan PlanPlain(uint64_t from, uint64_t bytes) const;
   PartPlan PlanFooter() const;
 

@@ -107,9 +107,9 @@ absl::StatusOr<TarHeader::Kind> KindOf(char type) {
     case 'S':
       return RefusedTar("a sparse member");
     default:
-      return RefusedTar(absl::StrCat("a member of type '",
-                                  absl::CHexEscape(absl::string_view(&type, 1)),
-                                  "'"));
+      return RefusedTar(
+          absl::StrCat("a member of type '",
+                       absl::CHexEscape(absl::string_view(&type, 1)), "'"));
   }
 }
 

@@ -125,7 +125,8 @@ absl::Status ShardMachine::Take(absl::string_view bytes, RecordSink& sink) {
   return TakeHeader(bytes, sink);
 }
 
-absl::Status ShardMachine::TakeHeader(absl::string_view block, RecordSink& sink) {
+absl::Status ShardMachine::TakeHeader(absl::string_view block,
+                                      RecordSink& sink) {
   if (IsZeroTarBlock(block)) return TakeZeroBlock(sink);
   if (!extension_.any()) member_begin_ = at_ - kTarBlockBytes;
   if (end_ == End::kOneBlock) return Refused("a member behind a zero block");
@@ -199,7 +200,8 @@ absl::Status ShardMachine::TakeExtension(absl::string_view data) {
   return absl::OkStatus();
 }
 
-absl::Status ShardMachine::AddMember(const TarHeader& member, RecordSink& sink) {
+absl::Status ShardMachine::AddMember(const TarHeader& member,
+                                     RecordSink& sink) {
   RETURN_IF_ERROR(TarNames::Check(member));
   ASSIGN_OR_RETURN(const uint64_t end, DataEnd(member.size));
   skip_until_ = end;

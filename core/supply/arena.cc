@@ -34,7 +34,7 @@ struct MemoryBlock::Region {
   mutable Mutex mu;
   std::vector<uint64_t> free_bits ABSL_GUARDED_BY(mu);
   size_t free_pages ABSL_GUARDED_BY(mu) = 0;
-  size_t next_word ABSL_GUARDED_BY(mu) = 0;  // where to look first
+  size_t next_word ABSL_GUARDED_BY(mu) = 0;  // no page before it is free
 };
 
 size_t MemoryBlock::Region::TakeFrom(size_t at, size_t most,
@@ -66,10 +66,9 @@ std::vector<iovec> MemoryBlock::Region::Take(size_t count) {
   MutexLock lock(mu);
   if (count > free_pages) return runs;
   free_pages -= count;
-  while (count > 0) {
-    if (next_word == free_bits.size()) next_word = 0;
+  for (;; ++next_word) {
     count -= TakeFrom(next_word, count, runs);
-    if (count > 0) ++next_word;
+    if (count == 0) break;
   }
   return runs;
 }
@@ -81,6 +80,8 @@ void MemoryBlock::Region::Give(const std::vector<iovec>& runs) {
                   Arena::kPage;
     const size_t count = run.iov_len / Arena::kPage;
     free_pages += count;
+    // What was in use lately is used first: the rest need not be there at all.
+    next_word = std::min(next_word, page / 64);
     for (const size_t end = page + count; page < end; ++page) {
       free_bits[page / 64] |= uint64_t{1} << page % 64;
     }

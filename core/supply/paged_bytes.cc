@@ -5,8 +5,8 @@
 
 namespace shufflefs {
 
-PagedBytes::PagedBytes(absl::Span<const iovec> pieces) {
-  uint64_t pages = 0;
+void PagedBytes::Append(absl::Span<const iovec> pieces) {
+  uint64_t pages = pages_.size();
   for (const iovec& piece : pieces) pages += piece.iov_len / Arena::kPage;
   pages_.reserve(pages);
   for (const iovec& piece : pieces) {
@@ -33,6 +33,18 @@ std::vector<iovec> PagedBytes::Range(uint64_t offset, uint64_t length) const {
     length -= take;
   }
   return range;
+}
+
+std::string PagedBytes::Read(uint64_t offset, uint64_t length) const {
+  std::string bytes;
+  bytes.reserve(length);
+  while (length > 0) {
+    const uint64_t take = std::min(LeftOfPage(offset), length);
+    bytes.append(at(offset), take);
+    offset += take;
+    length -= take;
+  }
+  return bytes;
 }
 
 void PagedBytes::Write(uint64_t offset, const char* bytes,

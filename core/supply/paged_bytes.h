@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -20,7 +21,8 @@ class PagedBytes {
  public:
   PagedBytes() = default;
   // Of whole pages, as MemoryBlock::pieces() are.
-  explicit PagedBytes(absl::Span<const iovec> pieces);
+  explicit PagedBytes(absl::Span<const iovec> pieces) { Append(pieces); }
+  void Append(absl::Span<const iovec> pieces);
 
   uint64_t size() const { return pages_.size() * Arena::kPage; }
   // The byte at `offset`, and those behind it up to the end of its page.
@@ -34,7 +36,8 @@ class PagedBytes {
   // Those of [offset, offset + length), what lies together in one.
   // REQUIRES: they are within.
   std::vector<iovec> Range(uint64_t offset, uint64_t length) const;
-  // REQUIRES: it is within.
+  // REQUIRES, of both: it is within.
+  std::string Read(uint64_t offset, uint64_t length) const;
   void Write(uint64_t offset, const char* bytes, uint64_t length) const;
 
  private:

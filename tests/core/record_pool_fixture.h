@@ -38,6 +38,11 @@ class AskedReads {
     MutexLock lock(mu_);
     return bytes_;
   }
+  // How often each page that came was read.
+  std::map<std::pair<EntryId, uint64_t>, int> pages() const {
+    MutexLock lock(mu_);
+    return pages_;
+  }
   // The next of them comes, or any.
   bool Come(const absl::Status& status = absl::OkStatus()) {
     return ComeAt(0, status);
@@ -61,6 +66,9 @@ class AskedReads {
       piece = std::move(pieces_[at]);
       pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(at));
       bytes_ += piece.length;
+      for (uint64_t byte = 0; byte < piece.length; byte += kReadAlignment) {
+        ++pages_[{piece.file, (piece.offset + byte) / kReadAlignment}];
+      }
     }
     if (status.ok()) Fill(piece);
     piece.done(status);
@@ -82,6 +90,7 @@ class AskedReads {
   mutable Mutex mu_;
   std::vector<FilePiece> pieces_ ABSL_GUARDED_BY(mu_);
   uint64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::map<std::pair<EntryId, uint64_t>, int> pages_ ABSL_GUARDED_BY(mu_);
 };
 
 class AskedSource : public SampleSource {
@@ -146,6 +155,7 @@ struct TestFile {
     order.seed = Seed(5);
     order.epoch = Epoch(2);
     order.whole_bytes = whole_bytes;
+    order.of_a_file = true;
     content = std::make_shared<ShuffledFile>(
         shape, MakeRecordOrder(policy, *shape.records, order));
     for (uint64_t part = 0; part < content->part_count(); ++part) {

@@ -265,6 +265,8 @@ TEST_F(TfrecordFileTest, OrdersAreThoseOfLirs) {
     uint64_t page = ~uint64_t{0};
     for (const uint64_t id : found) {
       const uint64_t now = file->table().begin(id) / 8192;
+      // One that lies in two pages comes with either.
+      if ((file->table().begin(id + 1) - 1) / 8192 != now) continue;
       if (now != page) {
         EXPECT_TRUE(left.insert(now).second);
       }

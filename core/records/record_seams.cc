@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/record_seams.h"
+
+namespace shufflefs {
+namespace {
+
+// With its place in the table, which may be half empty, and what the allocator
+// adds.
+uint64_t Cost(const std::string& piece) {
+  return piece.capacity() + 2 * (sizeof(piece) + 2 * sizeof(uint64_t)) + 16;
+}
+
+}  // namespace
+
+void RecordSeams::Keep(uint64_t file, uint64_t from, std::string piece) {
+  const uint64_t cost = Cost(piece);
+  MutexLock lock(mu_);
+  if (bytes_ + cost > most_) return;
+  if (pieces_.try_emplace(Key(file, from), std::move(piece)).second) {
+    bytes_ += cost;
+  }
+}
+
+absl::optional<std::string> RecordSeams::Take(uint64_t file, uint64_t from,
+                                              uint64_t bytes) {
+  MutexLock lock(mu_);
+  const auto found = pieces_.find(Key(file, from));
+  if (found == pieces_.end() || found->second.size() != bytes) {
+    return absl::nullopt;
+  }
+  bytes_ -= Cost(found->second);
+  std::string piece = std::move(found->second);
+  pieces_.erase(found);
+  return piece;
+}
+
+void RecordSeams::Forget(const absl::flat_hash_set<uint64_t>& files) {
+  MutexLock lock(mu_);
+  absl::erase_if(pieces_, [&](const auto& entry) {
+    if (!files.contains(entry.first.first)) return false;
+    bytes_ -= Cost(entry.second);
+    return true;
+  });
+}
+
+uint64_t RecordSeams::bytes() const {
+  MutexLock lock(mu_);
+  return bytes_;
+}
+
+}  // namespace shufflefs

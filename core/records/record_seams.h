@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of records that lie in two blocks: what came with the block that is
+// read first, kept until the other one is.
+#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_SEAMS_H_
+#define SHUFFLEFS_CORE_RECORDS_RECORD_SEAMS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/optional.h"
+#include "core/mutex.h"
+
+namespace shufflefs {
+
+// Thread-safe.
+class RecordSeams {
+ public:
+  // Holds no more than `most` bytes, what it takes to find them among these.
+  explicit RecordSeams(uint64_t most) : most_(most) {}
+
+  // The piece that begins at byte `from` of the file; it is not kept without
+  // room for it.
+  void Keep(uint64_t file, uint64_t from, std::string piece);
+  // Nothing, if it is not there or has another size. It is kept no longer.
+  absl::optional<std::string> Take(uint64_t file, uint64_t from,
+                                   uint64_t bytes);
+  void Forget(const absl::flat_hash_set<uint64_t>& files);
+  uint64_t bytes() const;
+
+ private:
+  using Key = std::pair<uint64_t, uint64_t>;  // file, from
+
+  const uint64_t most_;  // constant after construction
+
+  mutable Mutex mu_;
+  absl::flat_hash_map<Key, std::string> pieces_ ABSL_GUARDED_BY(mu_);
+  uint64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_SEAMS_H_
