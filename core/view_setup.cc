@@ -131,7 +131,8 @@ uint64_t OptionsHash(const ViewConfig& config) {
       static_cast<int>(options.brand_chunks), " ", options.brand_packed, " ",
       config.groups, " ", options.reimu_block, " ", options.reimu_window, " ",
       config.record.as, " ", config.record.bytes, " ", config.record.header,
-      " ", static_cast<int>(config.record.csv), " ", config.record.align);
+      " ", static_cast<int>(config.record.csv), " ", config.record.align, " ",
+      static_cast<int>(config.record.scope));
   return XXH3_64bits(text.data(), text.size());
 }
 

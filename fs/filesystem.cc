@@ -116,8 +116,7 @@ absl::StatusOr<NodeReply> Filesystem::GetAttributes(uint64_t nodeid) {
       break;
     default:
       if (tree == nullptr) break;
-      ASSIGN_OR_RETURN(reply.attributes, tree->Attributes(node));
-      return reply;
+      return tree->Attributes(node);
   }
   const bool is_pass = node.kind == NodeKind::kPassThrough;
   ASSIGN_OR_RETURN(reply.attributes, pass_.Stat(is_pass ? node.id : 0));

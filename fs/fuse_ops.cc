@@ -53,7 +53,7 @@ void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
 
 void GetAttr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
   Context(req).metrics->Add(Counter::kGetattrs);
-  ReplyAttributes(req, Fs(req).GetAttributes(ino));
+  ReplyAttributesWhenSized(req, Fs(req).GetAttributes(ino));
 }
 
 void SetAttr(fuse_req_t req, fuse_ino_t ino, struct stat*, int to_set,

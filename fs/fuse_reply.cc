@@ -44,6 +44,23 @@ void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply) {
   fuse_reply_attr(req, &reply->attributes, reply->attribute_seconds);
 }
 
+void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply) {
+  if (!reply.ok() || reply->sized_by == nullptr) {
+    return ReplyAttributes(req, reply);
+  }
+  // To sum up an order takes a while, and others ask meanwhile.
+  Context(req).let_others_serve();
+  const std::shared_ptr<RecordEpoch> records = reply->sized_by;
+  records->WhenSized(
+      Filesystem::FileOf(reply->nodeid),
+      [req, known = *std::move(reply)](absl::StatusOr<uint64_t> bytes) mutable {
+        if (!bytes.ok()) return ReplyAttributes(req, bytes.status());
+        SetSize(*bytes, known.attributes);
+        known.attribute_seconds = kForLife;
+        ReplyAttributes(req, known);
+      });
+}
+
 Timer::Timer(fuse_req_t req, Latency latency, Counter counter)
     : metrics_(*Context(req).metrics),
       latency_(latency),

@@ -18,6 +18,9 @@ void ReplyError(fuse_req_t req, const char* operation,
 fuse_entry_param EntryParam(const NodeReply& reply);
 void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
 void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
+// The same when the size is known: at once, or by the thread that comes to know
+// it.
+void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply);
 
 // Counts a request and the time until it is answered.
 class Timer {

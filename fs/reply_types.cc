@@ -28,4 +28,11 @@ struct stat StatOf(const FileAttributes& attributes) {
   return st;
 }
 
+void SetSize(uint64_t bytes, struct stat& st) {
+  if (static_cast<off_t>(bytes) == st.st_size) return;
+  constexpr uint64_t kBlock = 512;  // of st_blocks
+  st.st_size = static_cast<off_t>(bytes);
+  st.st_blocks = static_cast<blkcnt_t>((bytes + kBlock - 1) / kBlock);
+}
+
 }  // namespace shufflefs

@@ -7,8 +7,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 
 #include "core/catalogue.h"
+#include "core/records/record_epoch.h"
 
 namespace shufflefs {
 
@@ -18,6 +20,11 @@ struct NodeReply {
   struct stat attributes = {};
   double entry_seconds = 0;
   double attribute_seconds = 0;
+  // Not null: the size is not known yet, and this is to be asked for it. A
+  // lookup does not: until it is answered the kernel sends no other one in its
+  // directory. It gives the source's, not to be believed, and who wants it
+  // asks for the attributes.
+  std::shared_ptr<RecordEpoch> sized_by = nullptr;
 };
 
 struct OpenReply {
@@ -35,6 +42,9 @@ constexpr double kForLife = 86400;
 
 // `attributes` as stat shows them: nothing but the control file is writable.
 struct stat StatOf(const FileAttributes& attributes);
+
+// Of a file that is shown larger or smaller than its source.
+void SetSize(uint64_t bytes, struct stat& st);
 
 }  // namespace shufflefs
 

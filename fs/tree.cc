@@ -135,8 +135,9 @@ std::shared_ptr<RecordEpoch> Tree::RecordsOf(Node node) const {
 }
 
 absl::StatusOr<NodeReply> Tree::Reply(Node node, double entry_seconds) const {
-  ASSIGN_OR_RETURN(struct stat st, Attributes(node));
-  return NodeReply{PackNode(node), st, entry_seconds, kForLife};
+  ASSIGN_OR_RETURN(NodeReply reply, Attributes(node));
+  reply.entry_seconds = entry_seconds;
+  return reply;
 }
 
 NodeReply Tree::LiveDir(DirId dir) const {
@@ -145,7 +146,23 @@ NodeReply Tree::LiveDir(DirId dir) const {
                    kForLife};
 }
 
-absl::StatusOr<struct stat> Tree::Attributes(Node node) const {
+absl::StatusOr<NodeReply> Tree::Attributes(Node node) const {
+  ASSIGN_OR_RETURN(struct stat st, StatOfNode(node));
+  NodeReply reply{PackNode(node), st, 0, kForLife};
+  if (node.kind != NodeKind::kContainer) return reply;
+  std::shared_ptr<RecordEpoch> records = RecordsOf(node);
+  if (records == nullptr) return ErrnoStatus(ESTALE, "unknown epoch");
+  const absl::optional<uint64_t> bytes = records->KnownBytes(EntryId(node.id));
+  if (bytes) {
+    SetSize(*bytes, reply.attributes);
+  } else {
+    reply.sized_by = std::move(records);
+    reply.attribute_seconds = 0;
+  }
+  return reply;
+}
+
+absl::StatusOr<struct stat> Tree::StatOfNode(Node node) const {
   const Catalogue& catalogue = space_.catalogue();
   switch (node.kind) {
     case NodeKind::kLiveDir:

@@ -36,7 +36,8 @@ class Tree {
   // By thread `pid` (0 = hidden). Errors: NotFound (ENOENT), ENOTDIR.
   absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name,
                                    pid_t pid);
-  absl::StatusOr<struct stat> Attributes(Node node) const;
+  // How long the kernel may believe a name is left open.
+  absl::StatusOr<NodeReply> Attributes(Node node) const;
   // The entry behind a file node; REQUIRES a file kind.
   EntryId Entry(Node node) const { return EntryId(node.id); }
 
@@ -64,6 +65,7 @@ class Tree {
   absl::StatusOr<NodeReply> LookupContainer(
       const View& view, std::shared_ptr<RecordEpoch> records, EntryId entry);
   absl::StatusOr<NodeReply> Reply(Node node, double entry_seconds) const;
+  absl::StatusOr<struct stat> StatOfNode(Node node) const;
   struct stat FixedDirStat(Node node) const;
 
   // Constant after construction.

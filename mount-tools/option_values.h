@@ -55,6 +55,10 @@ inline constexpr Word<PolicyOptions::Chunks> kChunksWords[] = {
 inline constexpr Word<RecordOptions::Csv> kCsvWords[] = {
     {"plain", RecordOptions::Csv::kPlain},
     {"quoted", RecordOptions::Csv::kQuoted}};
+inline constexpr Word<RecordScope> kScopeWords[] = {
+    {"file", RecordScope::kFile},
+    {"set", RecordScope::kSet},
+    {"view", RecordScope::kView}};
 inline constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
 inline constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
 inline constexpr std::chrono::milliseconds kHour{3'600'000};

@@ -106,10 +106,12 @@ void ContainerSet::SettleAligned(Container& container,
     Alignment& alignment = alignments_[container.alignment];
     alignment.found.emplace(places_.at(container.file), std::move(shape));
     if (alignment.found.size() < alignment.members.size()) return;
-    if (alignment.is_family) {
-      Join(alignment);
-    } else {
+    if (!alignment.is_family) {
       MatchUp(alignment);
+    } else if (rules_.options().scope == RecordScope::kSet) {
+      JoinSet(alignment);
+    } else {
+      JoinView(alignment);
     }
     for (auto& [member, found] : alignment.found) {
       settled.emplace_back(&containers_[member], std::move(found));

@@ -47,10 +47,33 @@ absl::optional<Shard> ShardOf(absl::string_view name) {
   return shard;
 }
 
+// What is behind the last dot of a name: "csv" of "a-0-of-2.csv" and of
+// "a.csv-0-of-2".
+std::string ExtensionOf(absl::string_view name) {
+  const absl::optional<Shard> shard = ShardOf(name);
+  const std::string whole = shard ? shard->name : std::string(name);
+  const size_t dot = whole.rfind('.');
+  if (dot == std::string::npos) return "";
+  return whole.substr(dot + 1, whole.find("-of-", dot) - dot - 1);
+}
+
 }  // namespace
 
-void ContainerSet::Group(RecordScope scope) {
+std::string ContainerSet::ScopeObjection(EntryId file,
+                                         RecordFormat format) const {
+  const RecordScope scope = rules_.options().scope;
+  if (!IsColumnar(format) || scope == RecordScope::kFile ||
+      (scope == RecordScope::kSet &&
+       !ShardOf(dataset_->catalogue().name(file)))) {
+    return "";
+  }
+  return absl::StrCat("record.scope: ", RecordLevelName(format),
+                      " are not mixed with those of other files");
+}
+
+void ContainerSet::Group() {
   const Catalogue& catalogue = dataset_->catalogue();
+  const bool sets = rules_.options().scope == RecordScope::kSet;
   using Key = std::tuple<RecordFormat, uint32_t, std::string>;
   struct Found {
     std::map<uint64_t, size_t> members;  // by number, in containers_
@@ -59,73 +82,93 @@ void ContainerSet::Group(RecordScope scope) {
   std::map<Key, Found> families;
   for (size_t c = 0; c < containers_.size(); ++c) {
     const Container& container = containers_[c];
-    if (scope == RecordScope::kView) {
-      families[{container.format, 0, ""}].members[c] = c;
+    const absl::string_view name = catalogue.name(container.file);
+    if (!sets) {
+      // Lines of other extensions are lines of another kind.
+      const bool any = container.format != RecordFormat::kLines;
+      families[{container.format, 0, any ? "" : ExtensionOf(name)}].members[c] =
+          c;
       continue;
     }
-    const auto shard = ShardOf(catalogue.name(container.file));
+    const auto shard = ShardOf(name);
     if (!shard) continue;  // it shows its own
     const uint32_t dir = catalogue.parent(container.file).value();
     Found& found = families[{container.format, dir, shard->name}];
-    found.members[shard->number] = c;
+    found.members.try_emplace(shard->number, c);
     found.wanted = shard->of;
   }
   for (const auto& [key, found] : families) {
     Alignment family;
     family.is_family = true;
+    if (sets && (found.members.size() != found.wanted ||
+                 found.members.rbegin()->first >= found.wanted)) {
+      family.why_not =
+          absl::StrCat("record.scope: of its set ", found.members.size(),
+                       " containers of ", found.wanted, " are there");
+    } else if (found.members.size() == 1) {
+      continue;  // all its records are its own
+    }
     for (const auto& [number, c] : found.members) {
       containers_[c].alignment = alignments_.size();
       containers_[c].key = containers_[found.members.begin()->second].key;
       family.members.push_back(c);
     }
-    if (scope == RecordScope::kSet &&
-        (found.members.size() != found.wanted ||
-         found.members.rbegin()->first >= found.wanted)) {
-      family.why_not =
-          absl::StrCat("record.scope: of its set ", found.members.size(),
-                       " containers of ", found.wanted, " are there");
-    }
     alignments_.push_back(std::move(family));
   }
 }
 
-void ContainerSet::Join(Alignment& family) const {
+void ContainerSet::JoinSet(Alignment& set) const {
   const Catalogue& catalogue = dataset_->catalogue();
-  std::string why = family.why_not;
-  std::vector<ContainerShape> shapes;
-  std::vector<EntryId> files;
-  for (const size_t member : family.members) {
-    const absl::StatusOr<ContainerShape>& found = family.found.at(member);
-    const EntryId file = containers_[member].file;
-    const std::string path = catalogue.path(file);
+  const size_t first = set.members.front();
+  std::string why = set.why_not;
+  for (const size_t member : set.members) {
     if (!why.empty()) break;
+    const absl::StatusOr<ContainerShape>& found = set.found.at(member);
+    const std::string path = catalogue.path(containers_[member].file);
     if (!found.ok()) {
       why =
           absl::StrCat("record.scope: ", path, ": ", found.status().message());
-    } else if (found->records == nullptr || found->columnar != nullptr) {
+    } else if (found->records == nullptr) {
       why = absl::StrCat("record.scope: ", path,
                          ": its records cannot be mixed with others");
-    } else if (!shapes.empty() &&
-               found->head_hash != shapes.front().head_hash) {
+    } else if (found->head_hash != set.found.at(first)->head_hash) {
       why = absl::StrCat("record.scope: ", path, " begins with another header",
-                         " than ", catalogue.path(files.front()));
-    } else {
-      shapes.push_back(*found);
-      files.push_back(file);
+                         " than ", catalogue.path(containers_[first].file));
     }
   }
-  if (!why.empty()) {
-    for (auto& [member, found] : family.found) {
-      found = absl::FailedPreconditionError(why);
-    }
-    return;
+  if (why.empty()) return MakeFamily(set, set.members);
+  for (auto& [member, found] : set.found) {
+    found = absl::FailedPreconditionError(why);
   }
-  auto joined = std::make_shared<ContainerFamily>();
-  joined->table = std::make_shared<FamilyTable>(std::move(shapes));
-  joined->files = std::make_shared<const std::vector<EntryId>>(files);
-  for (size_t m = 0; m < family.members.size(); ++m) {
-    absl::StatusOr<ContainerShape>& found = family.found.at(family.members[m]);
-    found->family = joined;
+}
+
+void ContainerSet::JoinView(Alignment& view) const {
+  std::map<uint64_t, std::vector<size_t>> by_header;
+  for (const size_t member : view.members) {
+    const absl::StatusOr<ContainerShape>& found = view.found.at(member);
+    // What is no container keeps to itself, and says why.
+    if (!found.ok() || found->records == nullptr) continue;
+    by_header[found->head_hash].push_back(member);
+  }
+  for (const auto& [header, members] : by_header) {
+    if (members.size() > 1) MakeFamily(view, members);
+  }
+}
+
+void ContainerSet::MakeFamily(Alignment& of,
+                              const std::vector<size_t>& members) const {
+  std::vector<ContainerShape> shapes;
+  auto files = std::make_shared<std::vector<EntryId>>();
+  for (const size_t member : members) {
+    shapes.push_back(*of.found.at(member));
+    files->push_back(containers_[member].file);
+  }
+  auto family = std::make_shared<ContainerFamily>();
+  family->table = std::make_shared<FamilyTable>(std::move(shapes));
+  family->files = std::move(files);
+  for (size_t m = 0; m < members.size(); ++m) {
+    absl::StatusOr<ContainerShape>& found = of.found.at(members[m]);
+    found->family = family;
     found->member = m;
   }
 }

@@ -37,8 +37,7 @@ bool MayPass(const absl::Status& error) {
 
 ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
                            RecordRules rules,
-                           const std::vector<std::string>& inside,
-                           RecordScope scope)
+                           const std::vector<std::string>& inside)
     : dataset_(std::move(dataset)), rules_(std::move(rules)) {
   const Catalogue& catalogue = dataset_->catalogue();
   const DirId root = dataset_->root();
@@ -53,7 +52,7 @@ ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
   for (; next < catalogue.entries_end(root).value(); ++next) {
     Consider(EntryId(next), wishes, tables);
   }
-  if (scope != RecordScope::kFile) Group(scope);
+  if (rules_.options().scope != RecordScope::kFile) Group();
   for (const auto& [place, wished] : wishes) Align(wished);
   NoteUnmatched(wishes);
 }
@@ -95,6 +94,7 @@ void ContainerSet::Consider(EntryId file, Wishes& wishes, TableFiles& tables) {
   if (objection.empty() && IsColumnar(format)) {
     objection = tables.WhyOf(catalogue.parent(file));
   }
+  if (objection.empty()) objection = ScopeObjection(file, format);
   if (!objection.empty()) {
     objections_.push_back({catalogue.path(file), std::move(objection)});
     return;
@@ -118,9 +118,16 @@ uint64_t ContainerSet::count() const {
 }
 
 uint64_t ContainerSet::largest_bytes() const {
+  MutexLock lock(mu_);
   uint64_t largest = 0;
-  for (const auto& [file, place] : places_) {
-    largest = std::max(largest, bytes(file));
+  std::map<size_t, uint64_t> families;
+  for (const Container& container : containers_) {
+    const size_t of = container.alignment;
+    uint64_t together = bytes(container.file);
+    if (of != kAlone && alignments_[of].is_family) {
+      together = families[of] += together;
+    }
+    largest = std::max(largest, together);
   }
   return largest;
 }
@@ -134,6 +141,12 @@ uint64_t ContainerSet::total_bytes() const {
 uint64_t ContainerSet::key(EntryId file) const {
   MutexLock lock(mu_);
   return containers_[places_.at(file)].key;
+}
+
+bool ContainerSet::IsMixed(EntryId file) const {
+  MutexLock lock(mu_);
+  const size_t alignment = containers_[places_.at(file)].alignment;
+  return alignment != kAlone && alignments_[alignment].is_family;
 }
 
 absl::optional<ContainerShape> ContainerSet::Shape(EntryId file) const {

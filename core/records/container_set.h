@@ -50,32 +50,24 @@ struct ContainerReport {
   std::vector<std::string> warnings;  // of those that cannot mix; one line each
 };
 
-// From which containers the records that one shows come.
-enum class RecordScope {
-  kFile,  // from itself
-  kSet,   // from all of a set of shards: X-00000-of-00008, … in one directory
-  kView,  // from all of its format
-};
-
 // Thread-safe. Nothing blocks but Index.
 class ContainerSet {
  public:
   // Looks at names and groups alone. What stands in a split, is hidden, or
   // moves between names is no container; what has a companion, or belongs to
   // a table, is untouched, and so are files that are to be aligned, unless all
-  // of them can be. With another scope than kFile files are untouched, too,
-  // whose set is not whole, or that cannot be mixed with the rest of it.
+  // of them can be. With record.scope = set files are untouched, too, whose set
+  // is not whole, or that cannot be mixed with the rest of it.
   // `inside`: the paths, below the source, of views inside this one; what is
   // below them is theirs, and not spoken of here.
   ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules,
-               const std::vector<std::string>& inside = {},
-               RecordScope scope = RecordScope::kFile);
+               const std::vector<std::string>& inside = {});
 
   bool empty() const { return places_.empty(); }
   // Those that are shuffled, or may be: without those that were found to be
   // none.
   uint64_t count() const;
-  // Of the largest container.
+  // Of the largest container, or of those whose records are mixed.
   uint64_t largest_bytes() const;
   // Of all of them.
   uint64_t total_bytes() const;
@@ -88,6 +80,11 @@ class ContainerSet {
   // for those that are aligned with it.
   // REQUIRES: Has(file).
   uint64_t key(EntryId file) const;
+
+  // Whether records of other files may come in its place: how large it is
+  // shown is known with its Shape, else it is as large as its source.
+  // REQUIRES: Has(file).
+  bool IsMixed(EntryId file) const;
 
   // Nothing while it is not known, of it and of all that are aligned or mixed
   // with it; a shape without records if the file turned out to be none.
@@ -164,7 +161,7 @@ class ContainerSet {
   void Consider(EntryId file, Wishes& wishes, TableFiles& tables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes families of what was added.
-  void Group(RecordScope scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Group() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Align(const Wished& wished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteUnmatched(const Wishes& wishes);
   // Why files cannot be aligned; "" if they may.
@@ -193,8 +190,14 @@ class ContainerSet {
                      absl::StatusOr<ContainerShape> shape);
   // Gives all of an alignment one order, or the reason why there is none.
   void MatchUp(Alignment& alignment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The same of a family.
-  void Join(Alignment& alignment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Makes one of a set, or refuses all of it.
+  void JoinSet(Alignment& set) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same of those of a view that can be, by their headers.
+  void JoinView(Alignment& view) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void MakeFamily(Alignment& of, const std::vector<size_t>& members) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Why the file's records cannot be mixed with others; "" if they may.
+  std::string ScopeObjection(EntryId file, RecordFormat format) const;
   void Publish(Container& container, absl::StatusOr<ContainerShape> shape);
   absl::Status Stopped(EntryId file) const;
   // Who waits for what is not to come any more is told.

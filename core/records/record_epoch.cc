@@ -75,6 +75,25 @@ uint64_t RecordEpoch::bytes(EntryId file) {
   return FileOf(file)->content->bytes();
 }
 
+absl::optional<uint64_t> RecordEpoch::KnownBytes(EntryId file) {
+  if (!parts_.containers->IsMixed(file)) return parts_.containers->bytes(file);
+  const absl::optional<ContainerShape> shape = parts_.containers->Shape(file);
+  if (!shape) return absl::nullopt;
+  if (shape->family == nullptr) return parts_.containers->bytes(file);
+  const std::shared_ptr<const RecordFile> shown = FileOf(file);
+  if (!shown->content->is_quick()) return absl::nullopt;
+  return shown->content->bytes();
+}
+
+void RecordEpoch::WhenSized(EntryId file, SizeDone done) {
+  parts_.containers->WhenReady(
+      file, [self = shared_from_this(), file,
+             done = std::move(done)](const absl::Status& indexed) {
+        if (!indexed.ok()) return done(indexed);
+        done(self->bytes(file));
+      });
+}
+
 bool RecordEpoch::Holds(EntryId file) const {
   std::shared_ptr<const RecordFile> known;
   {

@@ -6,10 +6,13 @@
 #define SHUFFLEFS_CORE_RECORDS_RECORD_EPOCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "core/mutex.h"
 #include "core/policy.h"
 #include "core/records/container_set.h"
@@ -46,6 +49,13 @@ class RecordEpoch : public SampleMemory,
   // Bytes of a container as this epoch shows it; of a family's, its order is
   // summed up to there. REQUIRES: its shape is known.
   uint64_t bytes(EntryId file);
+  // The same; nothing where that has to wait, or takes more than some
+  // milliseconds.
+  absl::optional<uint64_t> KnownBytes(EntryId file);
+  // Calls `done` with it: at once, which may take seconds, or by the thread
+  // that indexes. Cancelled: indexing was stopped.
+  using SizeDone = std::function<void(absl::StatusOr<uint64_t>)>;
+  void WhenSized(EntryId file, SizeDone done);
   // Containers that were delivered as a whole.
   uint64_t complete() const;
   // The tables of its orders go; who reads on makes them anew.

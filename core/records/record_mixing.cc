@@ -54,7 +54,8 @@ void ForEachIndexed(const Dataset& dataset, const ContainerSet& containers,
     if (!containers.Has(file)) continue;
     const absl::optional<ContainerShape> shape = containers.Shape(file);
     if (!shape || shape->records == nullptr) continue;
-    const RecordTable& table = *shape->records;
+    const RecordTable& table =
+        shape->family != nullptr ? *shape->family->table : *shape->records;
     if (table.count() < 2 && shape->columnar == nullptr) continue;
     visit(Indexed{file, table.count(),
                   table.begin(table.count()) - table.begin(0),

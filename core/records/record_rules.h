@@ -36,6 +36,13 @@ inline bool IsColumnar(RecordFormat format) {
   return format == RecordFormat::kParquet || format == RecordFormat::kArrow;
 }
 
+// record.scope: from which containers the records that one shows come.
+enum class RecordScope {
+  kFile,  // from itself
+  kSet,   // from all of a set of shards: X-00000-of-00008, … in one directory
+  kView,  // from all of its format
+};
+
 // The keys record.*.
 struct RecordOptions {
   // record.as: `pattern:format` rules, separated by `;`. A pattern is matched
@@ -52,6 +59,7 @@ struct RecordOptions {
   // record.align: files whose rows belong together (record_align.h): their
   // records get one order. "" = none.
   std::string align;
+  RecordScope scope = RecordScope::kFile;
   friend bool operator==(const RecordOptions&, const RecordOptions&) = default;
 };
 

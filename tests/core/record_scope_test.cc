@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,14 +60,15 @@ class StringSource : public SampleSource {
 class RecordScopeTest : public ::testing::Test {
  protected:
   void Make(const Contents& contents, RecordScope scope,
-            const RecordOptions& record = {}) {
+            RecordOptions record = {}) {
     for (const auto& [path, content] : contents) tree_.File(path, content);
     ViewConfig config;
+    record.scope = scope;
     config.record = record;
     catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
-    set_ = std::make_shared<ContainerSet>(
-        *Dataset::Make(catalogue_, config, ""),
-        *RecordRules::Parse(config.record), std::vector<std::string>(), scope);
+    set_ =
+        std::make_shared<ContainerSet>(*Dataset::Make(catalogue_, config, ""),
+                                       *RecordRules::Parse(config.record));
     std::map<EntryId, std::string> by_entry;
     for (const auto& [path, content] : contents) {
       by_entry[Entry(path)] = content;
@@ -269,6 +271,105 @@ TEST_F(RecordScopeTest, AViewIsMixedWithoutItsSplits) {
   EXPECT_TRUE(Sorted(shown) != Sorted(Numbers(0, 300)));
   shown.insert(shown.end(), more.begin(), more.end());
   EXPECT_TRUE(Sorted(shown) == Sorted(Numbers(0, 500)));
+}
+
+TEST_F(RecordScopeTest, AViewIsMixedByFormatAndHeader) {
+  RecordOptions record;
+  record.as = "*.csv:lines;*.tsv:lines";
+  record.header = 1;
+  const Contents contents = {{"a/1.csv", "h\n1\n2\n3\n"},
+                             {"a/2.csv", "g\n4\n5\n"},
+                             {"a/3.tsv", "h\n6\n7\n"},
+                             {"b/4.csv", "h\n8\n9\n"},
+                             {"b/bad.tfrecord", "something else"},
+                             {"b/x.tfrecord", Tfrecords(Numbers(0, 9))},
+                             {"b/y.tfrecord", Tfrecords(Numbers(9, 9))}};
+  Make(contents, RecordScope::kView, record);
+  Index();
+  const auto family = [&](const char* path) {
+    return set_->Shape(Entry(path))->family;
+  };
+  EXPECT_NE(family("a/1.csv"), nullptr);
+  EXPECT_EQ(family("a/1.csv"), family("b/4.csv"));
+  EXPECT_EQ(family("a/1.csv")->table->count(), 5u);
+  EXPECT_EQ(family("a/2.csv"), nullptr);
+  EXPECT_EQ(family("a/3.tsv"), nullptr);
+  EXPECT_EQ(family("b/bad.tfrecord"), nullptr);
+  EXPECT_EQ(family("b/x.tfrecord"), family("b/y.tfrecord"));
+  EXPECT_EQ(family("b/x.tfrecord")->table->count(), 18u);
+  EXPECT_EQ(Untouched().size(), 1u);
+  EXPECT_THAT(Untouched()["b/bad.tfrecord"], HasSubstr("first bytes"));
+  const auto epoch = EpochOf(0, "lirs");
+  EXPECT_EQ(Whole(*epoch, "a/2.csv").size(), 6u);
+  EXPECT_EQ(Whole(*epoch, "b/bad.tfrecord"), "something else");
+}
+
+TEST_F(RecordScopeTest, GroupsOfRowsAreNotMixed) {
+  const Contents contents = {{"p-0-of-2.parquet", "PAR1"},
+                             {"p-1-of-2.parquet", "PAR1"},
+                             {"q.arrow", "ARROW1"},
+                             {"t.tfrecord", Tfrecords(Numbers(0, 9))}};
+  Make(contents, RecordScope::kView);
+  EXPECT_EQ(set_->count(), 1u);
+  EXPECT_THAT(Untouched()["p-0-of-2.parquet"],
+              HasSubstr("record.scope: row groups are not mixed"));
+  EXPECT_THAT(Untouched()["q.arrow"],
+              HasSubstr("record.scope: record batches are not mixed"));
+  Make(contents, RecordScope::kSet);
+  EXPECT_EQ(set_->count(), 2u);
+  EXPECT_THAT(Untouched()["p-1-of-2.parquet"],
+              HasSubstr("record.scope: row groups are not mixed"));
+  EXPECT_TRUE(set_->Has(Entry("q.arrow")));
+}
+
+TEST_F(RecordScopeTest, SizesAreToldWhenTheyAreKnown) {
+  const Contents contents = {{"t-0-of-2", Tfrecords(Numbers(0, 90))},
+                             {"t-1-of-2", Tfrecords(Numbers(90, 200))},
+                             {"u-0-of-2", Tfrecords(Numbers(0, 9))},
+                             {"u-1-of-2", "something else"},
+                             {"v.tfrecord", Tfrecords(Numbers(0, 9))}};
+  Make(contents, RecordScope::kSet);
+  EXPECT_EQ(set_->largest_bytes(),
+            contents.at("t-0-of-2").size() + contents.at("t-1-of-2").size());
+  const auto epoch = EpochOf(0, "lirs");
+  EXPECT_FALSE(epoch->KnownBytes(Entry("t-0-of-2")));
+  EXPECT_FALSE(epoch->KnownBytes(Entry("u-0-of-2")));
+  EXPECT_FALSE(set_->IsMixed(Entry("v.tfrecord")));
+  EXPECT_EQ(*epoch->KnownBytes(Entry("v.tfrecord")),
+            contents.at("v.tfrecord").size());
+  std::map<std::string, uint64_t> told;
+  for (const char* path : {"t-0-of-2", "t-1-of-2", "u-0-of-2"}) {
+    epoch->WhenSized(Entry(path), [&, path](absl::StatusOr<uint64_t> bytes) {
+      ASSERT_TRUE(bytes.ok()) << bytes.status();
+      told[path] = *bytes;
+    });
+  }
+  EXPECT_TRUE(told.empty());
+  Index();
+  EXPECT_EQ(told["t-0-of-2"] + told["t-1-of-2"], set_->largest_bytes());
+  EXPECT_NE(told["t-0-of-2"], contents.at("t-0-of-2").size());
+  EXPECT_EQ(told["u-0-of-2"], contents.at("u-0-of-2").size());
+  for (const auto& [path, bytes] : told) {
+    EXPECT_EQ(*epoch->KnownBytes(Entry(path)), bytes);
+    EXPECT_EQ(Whole(*epoch, path).size(), bytes);
+  }
+}
+
+TEST_F(RecordScopeTest, WhoWaitsForASizeIsToldThatIndexingStopped) {
+  Make({{"t-0-of-2", Tfrecords(Numbers(0, 9))},
+        {"t-1-of-2", Tfrecords(Numbers(9, 9))}},
+       RecordScope::kSet);
+  const auto epoch = EpochOf(0, "lirs");
+  absl::Status told;
+  epoch->WhenSized(Entry("t-0-of-2"), [&](absl::StatusOr<uint64_t> bytes) {
+    told = bytes.status();
+  });
+  std::stop_source stop;
+  stop.request_stop();
+  ContainerSet::IndexOptions options;
+  options.stop = stop.get_token();
+  set_->Index(tree_.Source(), options);
+  EXPECT_TRUE(absl::IsCancelled(told)) << told;
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ TEST(OptionTable, ValuesRoundTrip) {
       {"record.bytes", "3073"},
       {"record.header", "2"},
       {"record.csv", "quoted"},
+      {"record.scope", "view"},
       {"record.align", "X.npy:y.npy;a/*-images:b/*-labels"},
       {"window.samples", "1"},
       {"wait", "0s"},
