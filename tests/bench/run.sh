@@ -16,6 +16,7 @@
 #   training *      accuracies through brand against full shuffling
 #   records *       shuffled records of a container against the file itself
 #   mixing          how far from uniform brand mixes
+#   convergence     SGD over shuffled records, by policy; one set is from PyPI
 # tests/bench/run.sh NAME -- --help has their options.
 #
 # The trees (about 12 GB; brand: 4.6 GB a dataset) stay in $BENCH_DIR, by default
@@ -32,9 +33,9 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,26s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,27s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
-    brand | read_ahead | first_sample | dataloader | training | mixing | records) names+=("$1") ;;
+    brand | read_ahead | first_sample | dataloader | training | mixing | records | convergence) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -80,7 +81,7 @@ measure 'print(measure.machine()); print()'
 header=no
 for name in "${names[@]}"; do
   case $name in
-    brand | first_sample | dataloader | training | mixing)  # tables and a number of rounds of their own
+    brand | first_sample | dataloader | training | mixing | convergence)  # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
   esac
