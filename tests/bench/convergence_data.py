@@ -138,7 +138,7 @@ class Set:
     def options(self):
         """Of a mount that shuffles its records."""
         more = ({} if self.kind == "lines" else
-                {"record.bytes": self.features + 1})
+                {"record.bytes": convergence_run.Pixels.SIZE})
         return {"record.as": f"*{pathlib.Path(self.file()).suffix}:{self.kind}",
                 **more}
 
@@ -148,4 +148,4 @@ def adult():
 
 
 def fashion():
-    return Set("fashion", "fixed", 784, 10, fashion_records)
+    return Set("fashion", "fixed", 14 * 14, 10, fashion_records)

@@ -10,6 +10,7 @@ STYLES = {
     "page": ("#2f9e8f", "9 4"),
     "page, mixed": ("#86bf40", "6 3"),
     "reimu": ("#e08a1e", "12 5"),
+    "reimu, fine": ("#c9b400", "3 3"),
     "window": ("#b04fb0", ""),
     "small window": ("#7a4a2a", "4 3"),
     "none": ("#c02020", ""),
@@ -20,7 +21,8 @@ ABOUT = {
     "full": "lirs, by instance",
     "page": "lirs, pages of {page}",
     "page, mixed": "lirs, pages of {page}, {batch} mixed",
-    "reimu": "reimu, {blocks} blocks of {block} KiB, 1/8 of the file",
+    "reimu": "{blocks} blocks of {block} KiB, 1/8 of the file",
+    "reimu, fine": "{blocks} blocks of {block} KiB, 1/8 of the file",
     "window": "window of {queue:,} records, 1/8",
     "small window": "window of {queue:,} records, 1/50",
     "none": "native, sorted by class",
@@ -100,7 +102,8 @@ def plot(measured, path):
                        True))
         panels.append((f"{title}: share right on the test set",
                        series(entry, lambda run: run["accuracy"]), False))
-    entries = [(row["label"], *STYLES[row["label"]])
-               for row in measured[0]["rows"]]
+    drawn = {row["label"] for entry in measured for row in entry["rows"]}
+    entries = [(label, *style) for label, style in STYLES.items()
+               if label in drawn]
     line_chart.write(path, "SGD by order of records (median; shaded: least to "
                      f"most of {measured[0]['seeds']} seeds)", entries, panels)

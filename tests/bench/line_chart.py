@@ -13,6 +13,13 @@ def _text(x, y, text, more=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" {more}>{escape(text)}</text>'
 
 
+def _steps(low, high):
+    """1, 2 and 5 of every power of ten around low to high."""
+    first, last = (math.floor(math.log10(v)) for v in (low, high))
+    return [digit * 10.0 ** power for power in range(first, last + 2)
+            for digit in (1, 2, 5)]
+
+
 class Scale:
     """Values to pixels, linear or by logarithm."""
 
@@ -22,8 +29,8 @@ class Scale:
         if log:
             if low <= 0:
                 raise ValueError(f"no logarithm of {low}")
-            low = 10 ** math.floor(math.log10(low))
-            high = 10 ** math.ceil(math.log10(high))
+            low = max(tick for tick in _steps(low, high) if tick <= low)
+            high = min(tick for tick in _steps(low, high) if tick >= high)
         self.low, self.high = low, high
         self.start, self.end = start, end
 
@@ -36,8 +43,10 @@ class Scale:
 
     def ticks(self):
         if self.log:
-            first, last = (round(math.log10(v)) for v in (self.low, self.high))
-            return [10.0 ** power for power in range(first, last + 1)]
+            ticks = [tick for tick in _steps(self.low, self.high)
+                     if self.low <= tick <= self.high]
+            return (ticks if len(ticks) < 8 else
+                    [tick for tick in ticks if math.log10(tick) % 1 == 0])
         step = 10 ** math.floor(math.log10((self.high - self.low) or 1))
         if (self.high - self.low) / step < 4:
             step /= 5 if (self.high - self.low) / step < 2 else 2
