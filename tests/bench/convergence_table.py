@@ -32,7 +32,7 @@ ABOUT = {
 def about(row):
     options = row["options"] or {}
     return f"**{row['label']}**: " + ABOUT[row["label"]].format(
-        page=options.get("lirs.page"), batch=options.get("lirs.batch"),
+        page=options.get("lirs.page", "").replace("KiB", " KiB"), batch=options.get("lirs.batch"),
         blocks=options.get("reimu.window"),
         block=options.get("reimu.block", 0) // 1024,
         queue=options.get("window.samples", 0))
