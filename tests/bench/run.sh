@@ -15,6 +15,7 @@
 #   dataloader *    a DataLoader decoding JPEG files: how long its consumer waits
 #   training *      accuracies through brand against full shuffling
 #   records *       shuffled records of a container against the file itself
+#   record_scale *  index, memory and epoch switch of files of very many records
 #   mixing          how far from uniform brand mixes
 #   convergence     SGD over shuffled records, by policy; one set is from PyPI
 # tests/bench/run.sh NAME -- --help has their options.
@@ -33,9 +34,10 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,27s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,28s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
-    brand | read_ahead | first_sample | dataloader | training | mixing | records | convergence) names+=("$1") ;;
+    brand | read_ahead | first_sample | dataloader | training | mixing) names+=("$1") ;;
+    records | record_scale | convergence) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -44,7 +46,7 @@ done
 
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
-    brand | read_ahead | first_sample | dataloader | training | records)
+    brand | read_ahead | first_sample | dataloader | training | records | record_scale)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -81,7 +83,8 @@ measure 'print(measure.machine()); print()'
 header=no
 for name in "${names[@]}"; do
   case $name in
-    brand | first_sample | dataloader | training | mixing | convergence)  # tables and a number of rounds of their own
+    brand | first_sample | dataloader | training | mixing | record_scale | convergence)
+      # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
   esac
