@@ -56,6 +56,12 @@ class ArrowStreamScanner : public RecordScanner {
     return absl::OkStatus();
   }
 
+  // What is behind the end is not looked at either, but is little, if any.
+  uint64_t unread() const override {
+    return ended_ ? 0 : message_ - std::min(at_, message_);
+  }
+  void Skip(uint64_t bytes) override { at_ += bytes; }
+
   absl::Status Finish(RecordSink& /*sink*/) override {
     if (at_ != file_bytes_) {
       return absl::DataLossError(

@@ -26,6 +26,7 @@
 #include "core/records/lines_scanner.h"
 #include "core/records/npy_header.h"
 #include "core/records/offset_table_builder.h"
+#include "core/records/pass_reader.h"
 #include "core/records/record_scanner.h"
 #include "core/records/tar_scanner.h"
 #include "core/records/tfrecord_scanner.h"
@@ -35,7 +36,6 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kHeadBytes = 16384;  // a header, or enough to know a format
-constexpr size_t kReadBytes = size_t{4} << 20;
 
 ContainerShape FixedContainer(const FixedShape& fixed, uint64_t file_bytes) {
   ContainerShape shape;
@@ -61,19 +61,17 @@ absl::StatusOr<FixedShape> FixedShapeOf(const IndexRequest& request,
 // Feeds the file to `scanner`.
 absl::Status Scan(int fd, const IndexRequest& request, RecordScanner& scanner,
                   RecordSink& sink) {
-  std::vector<char> buffer(kReadBytes);
-  for (uint64_t at = 0; at < request.expected.size;) {
-    const size_t wanted =
-        std::min<uint64_t>(kReadBytes, request.expected.size - at);
-    ASSIGN_OR_RETURN(const size_t got, ReadAt(fd, at, buffer.data(), wanted));
-    if (got < wanted) return EndsEarly(at + got);
-    RETURN_IF_ERROR(scanner.Feed(absl::string_view(buffer.data(), got), sink));
-    // It will be read in another order; what others have cached stays theirs
-    // only as far as the kernel can tell.
-    posix_fadvise(fd, static_cast<off_t>(at), static_cast<off_t>(got),
-                  POSIX_FADV_DONTNEED);
-    at += got;
-    if (request.progress && !request.progress(got)) {
+  PassReader reader(fd, request.expected.size);
+  while (reader.at() < request.expected.size) {
+    const uint64_t before = reader.at();
+    ASSIGN_OR_RETURN(const absl::string_view bytes, reader.Next());
+    RETURN_IF_ERROR(scanner.Feed(bytes, sink));
+    if (const uint64_t unread = scanner.unread();
+        unread >= PassReader::kWorthSkipping) {
+      reader.Skip(unread);
+      scanner.Skip(unread);
+    }
+    if (request.progress && !request.progress(reader.at() - before)) {
       return absl::CancelledError("indexing was stopped");
     }
   }

@@ -25,8 +25,8 @@ struct IndexRequest {
   // pass; a saved one that does not fit is replaced. "" = none.
   std::string saved;
   bool wants_head_hash = false;
-  // Told of bytes that were read, now and then; false stops the work. May be
-  // empty.
+  // Told of bytes that were read or passed over, now and then; false stops the
+  // work. May be empty.
   std::function<bool(uint64_t bytes)> progress;
   // Told why the index could not be saved, which is no error of the call;
   // empty: the log is.

@@ -32,9 +32,15 @@ class RecordScanner {
  public:
   virtual ~RecordScanner() = default;
   // The next bytes of the file, any number of them, in order and without a
-  // gap. Calls of `sink` are for records of which the last byte was seen, or
-  // whose end follows from what was seen.
+  // gap but for what is passed over by Skip. Calls of `sink` are for records of
+  // which the last byte was seen, or whose end follows from what was seen.
   virtual absl::Status Feed(absl::string_view bytes, RecordSink& sink) = 0;
+  // How many of the next bytes are only counted, whatever they are; they are
+  // all in the file.
+  virtual uint64_t unread() const { return 0; }
+  // In place of Feed, for bytes that need not be read. REQUIRES: `bytes` <=
+  // unread().
+  virtual void Skip(uint64_t /*bytes*/) {}
   // The file is over. What was not added to `sink` by its end stays where it
   // is, behind the last record.
   virtual absl::Status Finish(RecordSink& sink) = 0;

@@ -35,6 +35,10 @@ class ShardMachine : public RecordScanner {
   explicit ShardMachine(uint64_t file_bytes) : file_bytes_(file_bytes) {}
 
   absl::Status Feed(absl::string_view bytes, RecordSink& sink) override;
+  uint64_t unread() const override {
+    return end_ == End::kSeen ? 0 : skip_until_ - std::min(at_, skip_until_);
+  }
+  void Skip(uint64_t bytes) override { at_ += bytes; }
   absl::Status Finish(RecordSink& sink) override;
 
  private:

@@ -121,6 +121,22 @@ TEST_F(ColumnarIndexTest, ArrowStreamsAreToldByTheirBytes) {
   EXPECT_EQ(shape->records->begin(3), Stream(3).size() - 8);
 }
 
+TEST_F(ColumnarIndexTest, ArrowStreamsOfLargeBatches) {
+  const std::string schema = ArrowMessage(kArrowSchema);
+  const std::string batch =
+      ArrowMessage(kArrowBatch, std::string(5 << 20, 'b'));
+  const std::string small = ArrowMessage(kArrowBatch, std::string(8, 'b'));
+  const auto shape =
+      Index(schema + batch + small + batch + batch, RecordFormat::kArrow);
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  ASSERT_EQ(shape->records->count(), 4u);
+  EXPECT_EQ(shape->records->begin(0), schema.size());
+  EXPECT_EQ(shape->records->begin(1), schema.size() + batch.size());
+  EXPECT_EQ(shape->records->begin(2),
+            schema.size() + batch.size() + small.size());
+  EXPECT_EQ(shape->records->begin(4), shape->file_bytes);
+}
+
 TEST_F(ColumnarIndexTest, WhatIsNoneIsRefused) {
   const auto none = absl::StatusCode::kFailedPrecondition;
   const auto damaged = absl::StatusCode::kDataLoss;

@@ -71,9 +71,12 @@ class RecordingSink : public RecordSink {
 using MakeScanner = std::function<std::unique_ptr<RecordScanner>()>;
 
 // Feeds `file`, each piece as long as `piece` says, which is called with the
-// bytes that are left and answers from 0 to as many.
-inline Scanned ScanInPieces(RecordScanner& scanner, absl::string_view file,
-                            const std::function<size_t(size_t)>& piece) {
+// bytes that are left and answers from 0 to as many. Of the bytes that are not
+// to be read, as many are passed over as `skip` says.
+inline Scanned ScanInPieces(
+    RecordScanner& scanner, absl::string_view file,
+    const std::function<size_t(size_t)>& piece,
+    const std::function<size_t(size_t)>& skip = [](size_t) { return 0; }) {
   Scanned scanned;
   RecordingSink sink(scanned);
   while (!file.empty()) {
@@ -82,6 +85,10 @@ inline Scanned ScanInPieces(RecordScanner& scanner, absl::string_view file,
     file.remove_prefix(bytes.size());
     scanned.status = scanner.Feed(bytes, sink);
     if (!scanned.status.ok()) return scanned;
+    const size_t skipped = skip(scanner.unread());
+    EXPECT_LE(skipped, file.size());
+    file.remove_prefix(std::min(skipped, file.size()));
+    if (skipped > 0) scanner.Skip(skipped);
   }
   scanned.status = scanner.Finish(sink);
   EXPECT_EQ(scanned.begin.has_value(), !scanned.sizes.empty());
@@ -104,6 +111,12 @@ inline Scanned ScanEveryWay(const MakeScanner& make, const std::string& file) {
     SCOPED_TRACE("byte by byte");
     expect_same(ScanInPieces(*make(), file, [](size_t) { return 1; }));
   }
+  {
+    SCOPED_TRACE("byte by byte, without what need not be read");
+    expect_same(ScanInPieces(
+        *make(), file, [](size_t) { return 1; },
+        [](size_t unread) { return unread; }));
+  }
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   for (int i = 0; i < 8; ++i) {
@@ -113,6 +126,12 @@ inline Scanned ScanEveryWay(const MakeScanner& make, const std::string& file) {
     expect_same(ScanInPieces(*make(), file, [&](size_t left) {
       return std::min(left, static_cast<size_t>(random() % (most + 1)));
     }));
+    expect_same(ScanInPieces(
+        *make(), file,
+        [&](size_t left) {
+          return std::min(left, static_cast<size_t>(random() % (most + 1)));
+        },
+        [&](size_t unread) { return random() % (unread + 1); }));
   }
   return once;
 }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/pass_reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <string>
+
+#include "core/io/file_check.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// A file of so many bytes, which differ from place to place.
+class PassReaderTest : public ::testing::Test {
+ protected:
+  ~PassReaderTest() override {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+
+  void Write(size_t size) {
+    std::mt19937 random(1);
+    content_.resize(size);
+    for (char& byte : content_) byte = static_cast<char>(random());
+    file_ = std::tmpfile();
+    ASSERT_NE(file_, nullptr);
+    ASSERT_EQ(std::fwrite(content_.data(), 1, size, file_), size);
+    ASSERT_EQ(std::fflush(file_), 0);
+  }
+  int fd() const { return fileno(file_); }
+
+  std::string content_;
+  std::FILE* file_ = nullptr;
+};
+
+TEST_F(PassReaderTest, ReadsEveryByteOnceInOrder) {
+  Write(11 * kMiB + 123);
+  PassReader reader(fd(), content_.size());
+  std::string read;
+  while (reader.at() < content_.size()) {
+    EXPECT_EQ(reader.at(), read.size());
+    const auto bytes = reader.Next();
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    ASSERT_FALSE(bytes->empty());
+    read.append(bytes->data(), bytes->size());
+  }
+  EXPECT_TRUE(read == content_);
+}
+
+TEST_F(PassReaderTest, GoesOnBehindWhatIsPassedOver) {
+  Write(9 * kMiB);
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  PassReader reader(fd(), content_.size());
+  while (reader.at() < content_.size()) {
+    const uint64_t before = reader.at();
+    const auto bytes = reader.Next();
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    EXPECT_TRUE(content_.compare(before, bytes->size(), bytes->data(),
+                                 bytes->size()) == 0);
+    EXPECT_EQ(reader.at(), before + bytes->size());
+    reader.Skip(
+        random() %
+        (std::min<size_t>(content_.size() - reader.at(), 3 * kMiB) + 1));
+  }
+}
+
+// What was passed over is not asked for: little of a file is read of which
+// little is wanted.
+TEST_F(PassReaderTest, ReadsLittleBehindAGap) {
+  Write(9 * kMiB);
+  PassReader reader(fd(), content_.size());
+  uint64_t most = 0;
+  for (int i = 0; i < 4; ++i) {
+    const auto bytes = reader.Next();
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    most = std::max<uint64_t>(most, bytes->size());
+    reader.Skip(PassReader::kWorthSkipping);
+  }
+  EXPECT_LE(most, kMiB / 8);
+}
+
+TEST_F(PassReaderTest, SaysWhereAFileEndsEarly) {
+  Write(3000);
+  PassReader reader(fd(), 5000);
+  EXPECT_EQ(reader.Next().status(), EndsEarly(3000));
+}
+
+}  // namespace
+}  // namespace shufflefs
