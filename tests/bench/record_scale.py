@@ -6,8 +6,8 @@ their index, its memory, a mount that has it saved, and the switch of an epoch.
 `index`: cold, on emulated devices, in a group of limited memory; next to dd,
 which reads the same file in such a group alone. `footers`: requests of the
 device while a mount finds the row groups of Parquet and Arrow files; what the
-file system keeps of these was read before. `many`: a file of 20,000,000 short
-lines, and one of as many records of one size."""
+file system keeps of these was read before. `memory`, `remount`, `switch`: a
+file of 20,000,000 short lines, and one of as many records of one size."""
 import argparse
 import pathlib
 import subprocess
@@ -20,7 +20,7 @@ import scale_index  # noqa: E402
 import scale_many  # noqa: E402
 from brand_data import testbed  # noqa: E402
 
-PARTS = ("index", "footers", "many")
+PARTS = ("index", "footers", "memory", "remount", "switch")
 VERSION = "2"  # of what is written here
 
 
@@ -99,7 +99,9 @@ def main():
     measure.enter()
     data = Data(arguments.size, arguments.count)
     prints = {"index": print_index, "footers": print_footers,
-              "many": scale_many.print_many}
+              "memory": scale_many.print_memories,
+              "remount": scale_many.print_mounts,
+              "switch": scale_many.print_epochs}
     try:
         data.read_all()
         for part in arguments.part or PARTS:

@@ -81,19 +81,28 @@ class Indexing:
         return size / seconds, source / size
 
 
-def until_indexed(mount):
-    """Polls `status` often, as a program would that does nothing else."""
+def until(mount, condition):
+    """The first view of `status` of which that holds. Asks often, as a program
+    would that does nothing else."""
     end = time.monotonic() + 600
     while time.monotonic() < end:
         try:
-            records = mount_status(mount)["views"][0].get("records")
-            if records and records["indexed"]:
-                return records
+            view = mount_status(mount)["views"][0]
+            if condition(view):
+                return view
         except (OSError, ValueError):
             if mount.process.poll() is not None:
                 raise RuntimeError(mount.log()[-2000:]) from None
         time.sleep(0.002)
-    raise RuntimeError("not indexed within 600 s")
+    raise RuntimeError(f"not within 600 s: {mount_status(mount)}")
+
+
+def until_indexed(mount):
+    def done(view):
+        records = view.get("records")
+        return records and records["indexed"] >= records["containers"]
+
+    return until(mount, done)["records"]
 
 
 def mount_status(mount):
@@ -164,18 +173,11 @@ def footer_reads(device, root, limit):
             before = device.counters()
             with TellingMount(group, root, pathlib.Path(folder),
                               {"policy": "reimu"}) as mount:
-                records = until_all(mount, FOOTER_FILES)
+                records = until_indexed(mount)
                 after = device.counters()
-    if records["containers"] != FOOTER_FILES:
+    if records["indexed"] != FOOTER_FILES:
         raise RuntimeError(f"not all are containers: {records}")
     return [late - early for early, late in zip(before, after)]
-
-
-def until_all(mount, count):
-    while True:
-        records = until_indexed(mount)
-        if records["indexed"] >= count or records["untouched"]:
-            return records
 
 
 def print_footers(device, profile, rounds, limit):

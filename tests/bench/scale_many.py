@@ -19,11 +19,10 @@ LINES = {"record.as": "*.svm:lines", "epoch.advance": "manual"}
 FIXED = {"record.as": "*.bin:fixed", "epoch.advance": "manual",
          "record.bytes": str(scale_data.FIXED_BYTES)}
 FILE = {"lines": "many.svm", "fixed": "many.bin"}
-READ = 128 << 10       # bytes of a read
-SOME = 16 << 20        # bytes of a reader that reads on
-
-SWITCHED = {"lirs": {"policy": "lirs"},
-            "reimu": {"policy": "reimu"}}
+READ = 16 << 10        # bytes of a read: 600 records
+PAUSE = 0.01           # seconds between two of a slow reader
+SOME = 512 << 10       # bytes of a reader that reads on
+SWITCHED = ("lirs", "reimu")
 
 
 def write_files(data, count):
@@ -92,20 +91,18 @@ def print_memory(data, count):
 # Mounting again ----------------------------------------------------------
 
 
-def first_byte(path, process):
-    """Tries until the mount is there and reads the first byte."""
-    end = time.monotonic() + 600
-    while time.monotonic() < end:
-        try:
-            with open(path, "rb", buffering=0) as file:
-                if file.read(1):
-                    return
-        except OSError:
-            pass
-        if process.poll() is not None:
-            raise RuntimeError(f"{path}: the daemon ended")
-        time.sleep(0.001)
-    raise RuntimeError(f"{path}: nothing within 600 s")
+def first_page(path):
+    with open(path, "rb", buffering=0) as file:
+        return file.read(4096)
+
+
+def first_bytes(mount):
+    """Waits until the catalogue is there, before which a file is shown as it
+    is, and reads the first bytes of the shuffled one."""
+    scale_index.until(mount, lambda view: view["epoch_state"] != "indexing")
+    name = FILE["lines"]
+    if first_page(mount.path / name) == first_page(mount.source / name):
+        raise RuntimeError(f"{name}: shown unshuffled")
 
 
 def remount(root, folder, policy, what):
@@ -132,8 +129,7 @@ def print_remounts(data, profile, rounds):
     until = {
         # As scale_index.OPTIONS.
         "`status` says indexed": ("reimu", scale_index.until_indexed),
-        "the first byte is read, lirs": ("lirs", lambda mount: first_byte(
-            mount.path / FILE["lines"], mount.process)),
+        "first bytes are read, lirs": ("lirs", first_bytes),
     }
     for warmth in ("warm", "cold"):
         for label, (policy, what) in until.items():
@@ -144,14 +140,16 @@ def print_remounts(data, profile, rounds):
                 times.append(remount(root, state, policy, what))
             times = times[-rounds:]
             measure.row(profile, warmth, label, f"**{mean(times)}**",
-                        f"{max(times):.3f} s", "≤ 0.5 s")
+                        f"{max(times):.3f} s",
+                        "≤ 0.5 s" if policy == "reimu" else "-")
 
 
 # Switching ---------------------------------------------------------------
 
 
 class OnGoing:
-    """A reader of what it has open, in a thread: its longest wait."""
+    """A reader of what it has open, in a thread: its longest wait. Slow, so
+    that it hardly waits for what must be read for it."""
 
     def __init__(self, path):
         self.fd = os.open(path, os.O_RDONLY)
@@ -168,7 +166,7 @@ class OnGoing:
         self.at = (self.at + len(got)) % self.size
 
     def _go(self):
-        while not self._stop.is_set():
+        while not self._stop.wait(PAUSE):
             self.read()
 
     def __enter__(self):
@@ -233,7 +231,7 @@ class Switches:
     def round(self, rng):
         offset = rng.randrange(self.size // 2, self.size - 4096)
         with OnGoing(self.path) as old:
-            time.sleep(0.5)
+            time.sleep(3)
             self.add(OLD + "before the switch", old.longest)
             old.longest = 0.0
             self.add("writing `next`", self.mount.switch_seconds())
@@ -262,7 +260,7 @@ TARGETS = {"writing `next`": "at once",
 def print_switches(data, policy, rounds):
     root = data.device.path / "data" / "lines"
     rng = random.Random(0)
-    options = {"memory": "512MiB", **SWITCHED[policy], **LINES}
+    options = {"policy": policy, "memory": "512MiB", **LINES}
     with measure.folder() as folder:
         with bench_mount(root, folder, options) as mount:
             scale_index.until_indexed(mount)
@@ -275,14 +273,22 @@ def print_switches(data, policy, rounds):
                     TARGETS.get(label, "-"))
 
 
-def print_many(data, arguments):
-    print(f"\n### {arguments.count:,} records")
+def print_memories(data, arguments):
+    print(f"\n### Memory of {arguments.count:,} records")
     data.attach("fast")
     print_memory(data.device.path / "data", arguments.count)
+
+
+def print_mounts(data, arguments):
+    print(f"\n### Mounting again with {arguments.count:,} records")
     header("device", "mounted", "until", "median", "longest", "target")
     for profile in ("fast", "hdd600"):
         data.attach(profile)
         print_remounts(data, profile, arguments.rounds)
+
+
+def print_epochs(data, arguments):
+    print(f"\n### Switching the epoch of {arguments.count:,} records")
     data.attach("fast")
     header("policy", "what", "median", "longest", "target")
     for policy in SWITCHED:
