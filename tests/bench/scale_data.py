@@ -8,7 +8,8 @@ import tarfile
 
 import measure
 
-import columnar  # noqa: E402  of tests/mount, as measure has it
+# Of tests/mount, which measure has found.
+import columnar  # noqa: E402
 import containers  # noqa: E402
 
 PIECE_LINES = 100_000
@@ -70,7 +71,8 @@ def write_tar(path, size):
     with tarfile.open(path, "w") as archive:
         for index in range(max(1, size // TAR_FILE)):
             at = rng.randrange(2 * TAR_FILE)
-            photo = pool[at:at + rng.randrange(TAR_FILE // 2, TAR_FILE * 3 // 2)]
+            size_of = rng.randrange(TAR_FILE // 2, TAR_FILE * 3 // 2)
+            photo = pool[at:at + size_of]
             for name, data in (("jpg", photo), ("cls", b"%d" % (index % 10))):
                 member = tarfile.TarInfo(f"{index:08d}.{name}")
                 member.size = len(data)
