@@ -85,10 +85,10 @@ absl::Status MakeReadAhead(const SetupTools& tools, const ViewSetup* reuse,
 
 absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
                          ViewSetup& setup) {
-  if (!tools.records || !setup.policy->shuffles_records()) {
-    return absl::OkStatus();
-  }
+  // Whose memory is another's shuffles no records.
+  if (!tools.records || setup.supply != nullptr) return absl::OkStatus();
   if (reuse != nullptr && reuse->records.containers != nullptr &&
+      reuse->policy->shuffles_records() == setup.policy->shuffles_records() &&
       reuse->config.record == setup.config.record) {  // of the same dataset
     setup.records = reuse->records;
     return absl::OkStatus();

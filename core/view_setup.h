@@ -45,15 +45,15 @@ using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
 using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
     std::shared_ptr<const Dataset> dataset)>;
 
-// The containers of a view, and the memory in which their records are mixed.
+// The containers of a view, and the memory in which their files are made.
 struct ViewRecords {
   std::shared_ptr<ContainerSet> containers;
   std::shared_ptr<RecordPool> pool;
 };
 
-// Makes them; null pointers where nothing of the view looks like a container,
-// or the policy leaves records where they are; no pool where all that do are
-// left untouched. Begins to index behind the call. May measure the device.
+// Makes them; null pointers where nothing of the view looks like a container;
+// no pool where all that do are left untouched. Where the policy leaves records
+// where they are, the containers are those alone that are padded. Begins to index behind the call. May measure the device.
 // Errors: InvalidArgument naming the key.
 using RecordsMaker = std::function<absl::StatusOr<ViewRecords>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
@@ -92,7 +92,8 @@ struct ViewSetup {
   // Not null where orders that are known in advance are read ahead.
   std::shared_ptr<ReadAhead> ahead;
 
-  // Not null where records inside of containers are shuffled.
+  // Not null where records inside of containers are shuffled, or padding
+  // between them is not shown.
   ViewRecords records;
 
   // What answers reads of samples; null: the source does.

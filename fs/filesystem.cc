@@ -275,9 +275,9 @@ absl::StatusOr<std::string> Filesystem::GetXattr(uint64_t nodeid,
                                                  absl::string_view name) {
   const Node node = UnpackNode(nodeid);
   const Space* known = space();
-  const bool is_file =
-      node.kind == NodeKind::kLiveFile ||
-      node.kind == NodeKind::kFixedFile || node.kind == NodeKind::kContainer;
+  const bool is_file = node.kind == NodeKind::kLiveFile ||
+                       node.kind == NodeKind::kFixedFile ||
+                       node.kind == NodeKind::kContainer;
   if (name != kSampleXattr || known == nullptr || !is_file) {
     return ErrnoStatus(ENODATA, name);
   }

@@ -96,6 +96,7 @@ void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
 
 // Returns what is to be warned of.
 std::vector<std::string> AddRecords(const ViewRecords& records,
+                                    const ViewConfig& config,
                                     nlohmann::ordered_json& json) {
   if (records.containers == nullptr) return {};
   const ContainerReport report = records.containers->Report();
@@ -103,6 +104,7 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
   out["containers"] = report.containers;
   out["indexed"] = report.indexed;
   out["read_through"] = report.read_through;
+  out["padded"] = report.padded;
   out["records"] = report.records;
   out["levels"] = report.levels;
   out["index_bytes"] = report.index_bytes;
@@ -111,7 +113,15 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
     out["untouched"].push_back(
         {{"path", Utf8(each.path)}, {"why", Utf8(each.why)}});
   }
-  return report.warnings;
+  std::vector<std::string> warnings = report.warnings;
+  if (records.containers->index_was_read() &&
+      config.epoch_advance == Advance::kAuto) {
+    warnings.push_back(
+        "an index of offsets was read, whose places are those of one epoch: no "
+        "pass over containers begins the next; use `control`, or name epochs "
+        "by path");
+  }
+  return warnings;
 }
 
 // What names do in effect, in the words of the key.
@@ -122,7 +132,9 @@ std::string Substitution(const ViewSetup& setup, bool suspended) {
 
 // Of the records, where these are shuffled: the files' order says less then.
 std::string MixingOf(const View& view, const ViewSetup& setup) {
-  if (setup.records.pool == nullptr) return view.Mixing();
+  if (setup.records.pool == nullptr || !setup.policy->shuffles_records()) {
+    return view.Mixing();
+  }
   const std::shared_ptr<RecordEpoch> epoch = view.records();
   if (epoch == nullptr) return "";
   return RecordMixingLine(*setup.dataset, *setup.records.containers,
@@ -154,7 +166,8 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   if (setup->records.pool != nullptr) {
     AddSupply(setup->records.pool->status(), json);
   }
-  const std::vector<std::string> unmixed = AddRecords(setup->records, json);
+  const std::vector<std::string> unmixed =
+      AddRecords(setup->records, setup->config, json);
   json["reproducible"] = !setup->binds_on_demand();
   const std::string mixing = MixingOf(view, *setup);
   json["mixing"] = nullptr;

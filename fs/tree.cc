@@ -152,9 +152,11 @@ absl::StatusOr<NodeReply> Tree::Attributes(Node node) const {
   if (node.kind != NodeKind::kContainer) return reply;
   std::shared_ptr<RecordEpoch> records = RecordsOf(node);
   if (records == nullptr) return ErrnoStatus(ESTALE, "unknown epoch");
-  const absl::optional<uint64_t> bytes = records->KnownBytes(EntryId(node.id));
-  if (bytes) {
-    SetSize(*bytes, reply.attributes);
+  const absl::optional<ContainerSet::Shown> size =
+      records->KnownBytes(EntryId(node.id));
+  if (size) {
+    SetSize(size->bytes, reply.attributes);
+    if (!size->is_final) reply.attribute_seconds = 0;
   } else {
     reply.sized_by = std::move(records);
     reply.attribute_seconds = 0;
@@ -177,6 +179,13 @@ absl::StatusOr<struct stat> Tree::StatOfNode(Node node) const {
         st.st_mode =
             SearchableMode(catalogue, st, catalogue.parent(EntryId(node.id)),
                            space_.views()[node.view]->setup()->dataset->root());
+      }
+      if (node.kind == NodeKind::kContainer) {
+        const std::shared_ptr<RecordEpoch> records = RecordsOf(node);
+        if (records == nullptr) break;
+        const auto bytes = static_cast<off_t>(records->bytes(EntryId(node.id)));
+        if (bytes != st.st_size) st.st_blocks = (bytes + 511) / 512;
+        st.st_size = bytes;
       }
       return st;
     }

@@ -27,6 +27,9 @@ std::string Summary(const ContainerReport& report) {
       " of ", report.records, " ",
       report.levels.size() == 1 ? report.levels.begin()->first : "records",
       ", ", report.index_bytes, " bytes of index");
+  if (report.padded > 0) {
+    absl::StrAppend(&text, "; without padding: ", report.padded);
+  }
   if (!report.untouched.empty()) {
     absl::StrAppend(&text, "; untouched: ", report.untouched.size(),
                     ", the first ", report.untouched.front().path, ": ",
@@ -68,10 +71,16 @@ std::vector<std::string> ViewsInside(const MountConfig& mount,
 
 absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
     const MountConfig& mount, const ViewConfig& view,
-    std::shared_ptr<const Dataset> dataset) {
+    std::shared_ptr<const Dataset> dataset, ContainerSetOptions options) {
   ASSIGN_OR_RETURN(RecordRules rules, RecordRules::Parse(view.record));
+  options.inside = ViewsInside(mount, view.path);
   return std::make_shared<ContainerSet>(std::move(dataset), std::move(rules),
-                                        ViewsInside(mount, view.path));
+                                        options);
+}
+
+std::shared_ptr<const PaddedDirs> PaddedOf(const SourceDir& source,
+                                           const Dataset& dataset) {
+  return PaddedDirs::Load(source, dataset.shared_catalogue(), dataset.root());
 }
 
 RecordsMaker RecordsFactory::maker() {
@@ -84,9 +93,13 @@ RecordsMaker RecordsFactory::maker() {
 absl::StatusOr<ViewRecords> RecordsFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy) {
-  ASSIGN_OR_RETURN(auto containers,
-                   ContainersOf(*parts_.config, config, dataset));
+  ContainerSetOptions options;
+  options.padded = PaddedOf(*parts_.source, *dataset);
+  options.only_padded = !policy.shuffles_records();
   ViewRecords records;
+  if (options.only_padded && options.padded->empty()) return records;
+  ASSIGN_OR_RETURN(auto containers, ContainersOf(*parts_.config, config,
+                                                 dataset, std::move(options)));
   if (containers->empty()) {
     const ContainerReport report = containers->Report();
     if (report.untouched.empty()) return records;
@@ -107,7 +120,9 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
                                    parts_.supplies->SourceReader(probe)),
       *parts_.source, dataset->shared_catalogue());
   ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
-  WarnOfWindow(policy, *containers, *records.pool);
+  if (policy.shuffles_records()) {
+    WarnOfWindow(policy, *containers, *records.pool);
+  }
   records.containers = containers;
   // Without it indexes are made anew at each mount, which the log says.
   if (!parts_.saved.empty()) mkdir(parts_.saved.c_str(), 0700);

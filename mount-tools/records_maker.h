@@ -22,10 +22,15 @@
 namespace shufflefs {
 
 // The container files of a view. Those below another view inside of it are of
-// that view. Errors: InvalidArgument naming the key.
+// that view. Sets `inside` of the options. Errors: InvalidArgument naming the
+// key.
 absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
     const MountConfig& mount, const ViewConfig& view,
-    std::shared_ptr<const Dataset> dataset);
+    std::shared_ptr<const Dataset> dataset, ContainerSetOptions options = {});
+
+// What the manifests of a view say. Reads them.
+std::shared_ptr<const PaddedDirs> PaddedOf(const SourceDir& source,
+                                           const Dataset& dataset);
 
 // Thread-safe. Owns the threads that index ("sfs-records") and the one that
 // plans what the pools read ("sfs-plan").

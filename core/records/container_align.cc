@@ -17,6 +17,7 @@ absl::optional<RecordFormat> ContainerSet::AlignedFormat(
 }
 
 std::string ContainerSet::AlignObjection(const Wished& wished) const {
+  if (!wished.why_not.empty()) return wished.why_not;
   for (size_t slot = 0; slot < wished.paths.size(); ++slot) {
     const std::string& path = wished.paths[slot];
     std::string why;
@@ -25,7 +26,7 @@ std::string ContainerSet::AlignObjection(const Wished& wished) const {
     } else if (!AlignedFormat(path)) {
       why = "name its format in record.as";
     } else {
-      why = Objection(*wished.files[slot], /*asked=*/true);
+      why = Objection(*wished.files[slot], /*asked=*/true, absl::nullopt);
     }
     if (!why.empty()) return absl::StrCat("record.align: ", path, ": ", why);
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/catalogue.h"
+#include "core/records/aligned_manifest.h"
 #include "core/records/container_set.h"
 
 namespace shufflefs {
@@ -45,25 +46,57 @@ void ContainerSet::FindLoneIndexes() {
   }
 }
 
-std::string ContainerSet::Objection(EntryId file, bool asked) const {
+absl::optional<EntryId> ContainerSet::IndexOf(EntryId file) const {
+  if (scope_ != RecordScope::kFile) return absl::nullopt;
   const Catalogue& catalogue = dataset_->catalogue();
+  const DirId dir = catalogue.parent(file);
+  const std::string name(catalogue.name(file));
+  absl::optional<EntryId> index;
+  for (const std::string& indexed : {name, name.substr(0, name.rfind('.'))}) {
+    const absl::optional<EntryId> found =
+        catalogue.Find(dir, absl::StrCat(indexed, kIndexSuffix));
+    if (!found || found == index) continue;
+    if (index || catalogue.kind(*found) != EntryKind::kFile) {
+      return absl::nullopt;
+    }
+    index = found;
+  }
+  return index;
+}
+
+std::string ContainerSet::Objection(
+    EntryId file, bool asked, const absl::optional<EntryId>& index) const {
   const Grouping& grouping = dataset_->grouping();
   const absl::optional<Grouping::Place> place = grouping.place(file);
   if (!place) return "it is in a split, hidden, empty, or cannot be read";
   if (grouping.moves()) return "names move, and it with them";
-  if (grouping.group(place->group).columns > 1 && !asked) {
+  if (asked) return "";
+  const Grouping::Group& group = grouping.group(place->group);
+  // The index may be the one file of the same stem.
+  const absl::optional<Grouping::Place> beside =
+      index ? grouping.place(*index) : absl::nullopt;
+  const bool is_pair = group.columns == 2 && beside &&
+                       beside->group == place->group &&
+                       beside->index == place->index;
+  if (group.columns > 1 && !is_pair) {
     return "it has a companion, a file of the same stem";
   }
-  if (asked) return "";
+  return CompanionOf(file, index);
+}
+
+std::string ContainerSet::CompanionOf(
+    EntryId file, const absl::optional<EntryId>& index) const {
+  const Catalogue& catalogue = dataset_->catalogue();
   const DirId dir = catalogue.parent(file);
   const std::string name(catalogue.name(file));
   // Those of another stem are found where pairs are not looked for, too.
   const std::string stem = name.substr(0, name.rfind('.'));
   for (const std::string& indexed : {name, stem}) {
     for (const absl::string_view extension : kIndexExtensions) {
-      const std::string index = absl::StrCat(indexed, extension);
-      if (catalogue.Find(dir, index)) {
-        return absl::StrCat("it has a companion, ", index);
+      const std::string beside = absl::StrCat(indexed, extension);
+      const absl::optional<EntryId> found = catalogue.Find(dir, beside);
+      if (found && found != index) {
+        return absl::StrCat("it has a companion, ", beside);
       }
     }
     const auto lone = lone_indexes_.find(indexed);

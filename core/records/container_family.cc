@@ -82,6 +82,7 @@ void ContainerSet::Group() {
   std::map<Key, Found> families;
   for (size_t c = 0; c < containers_.size(); ++c) {
     const Container& container = containers_[c];
+    if (container.keeps_order) continue;
     const absl::string_view name = catalogue.name(container.file);
     if (!sets) {
       // Lines of other extensions are lines of another kind.

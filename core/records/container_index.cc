@@ -282,6 +282,15 @@ absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
   return shape;
 }
 
+// Of an index beside the file, what it is to be in the view.
+absl::Status AddIndex(const SourceDir& source, const IndexRequest& request,
+                      ContainerShape& shape) {
+  if (!request.index || shape.records->count() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(shape.index,
+                   CheckIndexCompanion(source, *request.index, *shape.records));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
@@ -292,6 +301,9 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
   }
   const int fd = opened->get();
   RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
+  if (request.padded != nullptr) {
+    return ReadPaddedRecords(source, *request.index, *request.padded);
+  }
   if (IsColumnar(request.format)) {
     ASSIGN_OR_RETURN(absl::optional<ContainerShape> columnar,
                      FindGroups(fd, request));
@@ -303,6 +315,7 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
                    ReadAt(fd, 0, buffer.data(), buffer.size()));
   const absl::string_view head(buffer.data(), got);
   ASSIGN_OR_RETURN(ContainerShape shape, ShapeOf(fd, request, head));
+  RETURN_IF_ERROR(AddIndex(source, request, shape));
   if (request.wants_head_hash) RETURN_IF_ERROR(HashHead(fd, shape));
   return shape;
 }

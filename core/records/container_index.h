@@ -9,8 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "core/catalogue.h"
 #include "core/io/source_dir.h"
+#include "core/records/index_companion.h"
 #include "core/records/record_rules.h"
 #include "core/records/shuffled_file.h"
 
@@ -25,6 +27,10 @@ struct IndexRequest {
   // pass; a saved one that does not fit is replaced. "" = none.
   std::string saved;
   bool wants_head_hash = false;
+  // The index beside it, which must be the one of its records.
+  absl::optional<IndexCompanion> index;
+  // Not null: a padded file, whose records this index tells. Outlives the call.
+  const AlignedFile* padded = nullptr;
   // Told of bytes that were read or passed over, now and then; false stops the
   // work. May be empty.
   std::function<bool(uint64_t bytes)> progress;
@@ -34,7 +40,7 @@ struct IndexRequest {
 };
 
 // Reads the header of formats of fixed size, the footer of Parquet and Arrow
-// files, and others from end to end.
+// files, the index of padded ones, and others from end to end.
 // Blocks for the source. Errors, which do not name the file: FailedPrecondition
 // or DataLoss: it is no such container, or not to be shuffled, and why; as
 // CheckUnchanged, and what open and read give; Cancelled.

@@ -41,12 +41,17 @@ ContainerReport ContainerSet::Report() const {
           {dataset_->catalogue().path(container.file), container.why_not});
       continue;
     }
+    if (container.padded != nullptr) ++report.padded;
+    if (container.keeps_order) continue;
     ++report.containers;
     if (!container.shape || container.shape->records == nullptr) continue;
     ++report.indexed;
     if (container.read > 0) ++report.read_through;
     report.records += container.shape->records->count();
     report.index_bytes += container.shape->records->memory_bytes();
+    if (container.shape->placed != nullptr) {
+      report.index_bytes += container.shape->placed->memory_bytes();
+    }
     if (container.shape->columnar != nullptr) {
       report.index_bytes += container.shape->columnar->memory_bytes();
     }

@@ -37,15 +37,18 @@ bool MayPass(const absl::Status& error) {
 
 ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
                            RecordRules rules,
-                           const std::vector<std::string>& inside)
-    : dataset_(std::move(dataset)), rules_(std::move(rules)) {
+                           const ContainerSetOptions& options)
+    : dataset_(std::move(dataset)),
+      rules_(std::move(rules)),
+      padded_(options.padded),
+      only_padded_(options.only_padded) {
   const Catalogue& catalogue = dataset_->catalogue();
   const DirId root = dataset_->root();
   FindLoneIndexes();
   Wishes wishes;
   TableFiles tables(catalogue);
   uint32_t next = catalogue.first_entry(root).value();
-  for (const auto& [begin, end] : RangesOf(inside)) {
+  for (const auto& [begin, end] : RangesOf(options.inside)) {
     for (; next < begin; ++next) Consider(EntryId(next), wishes, tables);
     next = std::max(next, end);
   }
@@ -76,9 +79,20 @@ void ContainerSet::Consider(EntryId file, Wishes& wishes, TableFiles& tables) {
   const Catalogue& catalogue = dataset_->catalogue();
   const absl::optional<RecordFormat> by_name =
       FormatByName(catalogue.name(file));
-  if (!by_name && rules_.empty()) return;
+  absl::optional<PaddedDirs::Padded> padded;
+  if (padded_ != nullptr) {
+    const auto found = padded_->Find(file);
+    if (!found.ok()) {
+      const absl::string_view why = found.status().message();
+      objections_.push_back({catalogue.path(file), std::string(why)});
+      return;
+    }
+    padded = *found;
+  }
+  if (!padded && ((!by_name && rules_.empty()) || only_padded_)) return;
   if (catalogue.kind(file) != EntryKind::kFile) return;
   const std::string path = PathInView(catalogue, dataset_->root(), file);
+  if (padded) return AddPadded(file, *padded, path, wishes);
   if (absl::optional<AlignRules::Place> place = rules_.align().Match(path)) {
     Wished& wished = wishes[{place->rule, place->paths.front()}];
     wished.files.resize(place->paths.size());
@@ -89,7 +103,10 @@ void ContainerSet::Consider(EntryId file, Wishes& wishes, TableFiles& tables) {
   const absl::optional<RecordFormat> asked = rules_.Asked(path);
   if (!by_name && !asked) return;
   const RecordFormat format = asked ? *asked : *by_name;
-  std::string objection = Objection(file, asked.has_value());
+  const absl::optional<EntryId> index =
+      format == RecordFormat::kTfrecord && !asked ? IndexOf(file)
+                                                  : absl::nullopt;
+  std::string objection = Objection(file, asked.has_value(), index);
   // Also where the user names it: rows would be taken for others.
   if (objection.empty() && IsColumnar(format)) {
     objection = tables.WhyOf(catalogue.parent(file));
@@ -99,7 +116,8 @@ void ContainerSet::Consider(EntryId file, Wishes& wishes, TableFiles& tables) {
     objections_.push_back({catalogue.path(file), std::move(objection)});
     return;
   }
-  Add(file, asked ? *asked : *by_name, path);
+  Add(file, format, path);
+  if (index) SetIndex(*index);
 }
 
 void ContainerSet::Add(EntryId file, RecordFormat format,
@@ -114,7 +132,7 @@ void ContainerSet::Add(EntryId file, RecordFormat format,
 
 uint64_t ContainerSet::count() const {
   MutexLock lock(mu_);
-  return containers_.size() - none_;
+  return containers_.size() - none_ - kept_;
 }
 
 uint64_t ContainerSet::largest_bytes() const {
@@ -248,6 +266,9 @@ void ContainerSet::IndexNext(const SourceDir& source,
         note(bytes);
         return !options.stop.stop_requested();
       };
+      if (request.index) {
+        request.index->goes_on = [&] { return !options.stop.stop_requested(); };
+      }
       absl::StatusOr<ContainerShape> shape = options.find(source, request);
       if (absl::IsCancelled(shape.status())) return false;
       if (!shape.ok() && TriesAgain(*next, shape.status())) {
@@ -292,6 +313,12 @@ IndexRequest ContainerSet::RequestFor(const Container& container,
   request.format = container.format;
   request.options = &rules_.options();
   request.wants_head_hash = container.alignment != kAlone;
+  request.padded = container.padded;
+  if (container.index) {
+    request.index =
+        IndexCompanion{catalogue.path(*container.index),
+                       catalogue.attributes(*container.index), nullptr};
+  }
   request.not_saved = options.not_saved;
   if (!options.saved.empty()) {
     request.saved =
@@ -328,10 +355,12 @@ void ContainerSet::Publish(Container& container,
     container.shape.emplace();
     if (shape.ok()) {
       container.shape = *std::move(shape);
+      container.shape->keeps_order = container.keeps_order;
     } else {
       container.shape->file_bytes = catalogue.attributes(container.file).size;
       const absl::string_view why = shape.status().message();
       ++none_;
+      if (container.keeps_order) --kept_;
       container.why_not.assign(why.data(), why.size());
     }
     waiters.swap(container.waiters);

@@ -23,6 +23,7 @@
 #include "core/io/source_dir.h"
 #include "core/mutex.h"
 #include "core/records/container_index.h"
+#include "core/records/padded_dirs.h"
 #include "core/records/record_rules.h"
 #include "core/records/shuffled_file.h"
 #include "core/records/table_files.h"
@@ -37,6 +38,8 @@ struct ContainerReport {
   // Of those, that had to be read for it: no saved index was of them, and no
   // header told it.
   uint64_t read_through = 0;
+  // Files that are shown without their padding, shuffled or not.
+  uint64_t padded = 0;
   // Of those that are indexed: what comes in another order, and of how many
   // files it is records, row groups or record batches (RecordLevelName).
   uint64_t records = 0;
@@ -50,6 +53,18 @@ struct ContainerReport {
   std::vector<std::string> warnings;  // of those that cannot mix; one line each
 };
 
+struct ContainerSetOptions {
+  // The paths, below the source, of views inside this one; what is below them
+  // is theirs, and not spoken of here.
+  std::vector<std::string> inside;
+  // Padded files are containers whose padding is not shown; null: they are
+  // files like others. One that stands in a split, or has another companion,
+  // keeps the order of its records.
+  std::shared_ptr<const PaddedDirs> padded;
+  // Containers are these alone, and all keep their order.
+  bool only_padded = false;
+};
+
 // Thread-safe. Nothing blocks but Index.
 class ContainerSet {
  public:
@@ -58,14 +73,16 @@ class ContainerSet {
   // a table, is untouched, and so are files that are to be aligned, unless all
   // of them can be. With record.scope = set files are untouched, too, whose set
   // is not whole, or that cannot be mixed with the rest of it.
-  // `inside`: the paths, below the source, of views inside this one; what is
-  // below them is theirs, and not spoken of here.
   ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules,
-               const std::vector<std::string>& inside = {});
+               const std::vector<std::string>& inside = {})
+      : ContainerSet(std::move(dataset), std::move(rules),
+                     ContainerSetOptions{inside, nullptr, false}) {}
+  ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules,
+               const ContainerSetOptions& options);
 
   bool empty() const { return places_.empty(); }
   // Those that are shuffled, or may be: without those that were found to be
-  // none.
+  // none, or keep their order.
   uint64_t count() const;
   // Of the largest container, or of those whose records are mixed.
   uint64_t largest_bytes() const;
@@ -76,6 +93,22 @@ class ContainerSet {
     return dataset_->catalogue().attributes(file).size;
   }
   bool Has(EntryId file) const { return places_.contains(file); }
+  // The container whose index the file is; nothing if it is none.
+  absl::optional<EntryId> IndexedBy(EntryId file) const;
+  // Whether a pass over the records is one over this container, too. REQUIRES:
+  // Has(file).
+  bool IsShuffled(EntryId file) const;
+  // Of a container, or an index of one, as it is shown; in a family as it is
+  // in the source. Not final: it may still grow, until Shape has a value.
+  struct Shown {
+    uint64_t bytes = 0;
+    bool is_final = true;
+  };
+  Shown ShownBytes(EntryId file) const;
+  // Somebody reads an index of a container: places in it are those of one
+  // epoch.
+  void NoteIndexRead() { index_was_read_ = true; }
+  bool index_was_read() const { return index_was_read_; }
   // The same for a container of the same path in the view, on any machine, and
   // for those that are aligned with it.
   // REQUIRES: Has(file).
@@ -129,6 +162,10 @@ class ContainerSet {
     RecordFormat format = RecordFormat::kFixed;
     uint64_t key = 0;
     size_t alignment = kAlone;  // in alignments_
+    // The index beside it that must be the one of its records.
+    absl::optional<EntryId> index;
+    const AlignedFile* padded = nullptr;  // of padded_
+    bool keeps_order = false;
     bool begun = false;
     int tries = 0;      // that failed, but may not the next time
     uint64_t read = 0;  // bytes, to find its records
@@ -150,6 +187,7 @@ class ContainerSet {
   struct Wished {
     std::vector<std::string> paths;
     std::vector<absl::optional<EntryId>> files;
+    std::string why_not;  // "" if they may be, as far as is known
   };
   using Wishes = std::map<std::pair<size_t, std::string>, Wished>;
 
@@ -169,8 +207,20 @@ class ContainerSet {
   absl::optional<RecordFormat> AlignedFormat(absl::string_view path) const;
   void Add(EntryId file, RecordFormat format, absl::string_view keyed_by)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AddPadded(EntryId file, const PaddedDirs::Padded& padded,
+                 const std::string& path, Wishes& wishes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of the container that was added last.
+  void SetIndex(EntryId index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The one file beside a TFRecord file that may be an index of its records,
+  // if there is no other; it counts as no companion.
+  absl::optional<EntryId> IndexOf(EntryId file) const;
   // Why a file that looks like a container is not to be touched; "" if it is.
-  std::string Objection(EntryId file, bool asked) const;
+  // `index`: a file beside it that is not in the way.
+  std::string Objection(EntryId file, bool asked,
+                        const absl::optional<EntryId>& index) const;
+  std::string CompanionOf(EntryId file,
+                          const absl::optional<EntryId>& index) const;
   // The next to be indexed; null when all were begun.
   Container* TakeNext();
   IndexRequest RequestFor(const Container& container,
@@ -206,18 +256,26 @@ class ContainerSet {
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
   const RecordRules rules_;
-  absl::flat_hash_map<EntryId, size_t> places_;  // in containers_
+  const std::shared_ptr<const PaddedDirs> padded_;  // may be null
+  const RecordScope scope_;
+  const bool only_padded_;
+  absl::flat_hash_map<EntryId, size_t> places_;    // in containers_
+  absl::flat_hash_map<EntryId, EntryId> indexes_;  // the containers they are of
   std::vector<ContainerReport::Untouched> objections_;
   // Indexes of offsets that lie in another directory than their file, by what
   // they are called without their extension; where one of them lies.
   absl::flat_hash_map<std::string, std::string> lone_indexes_;
 
+  // Self-synchronised.
+  std::atomic<bool> index_was_read_{false};
+
   mutable Mutex mu_;
-  // Its size is constant, and so are file, format, key and alignment.
+  // Its size is constant, and so are the fields from file to keeps_order.
   std::vector<Container> containers_ ABSL_GUARDED_BY(mu_);
   std::vector<Alignment> alignments_ ABSL_GUARDED_BY(mu_);
-  uint64_t none_ ABSL_GUARDED_BY(mu_) = 0;          // of them are none
-  size_t next_ ABSL_GUARDED_BY(mu_) = 0;            // all before it were begun
+  uint64_t none_ ABSL_GUARDED_BY(mu_) = 0;  // of them are none
+  uint64_t kept_ ABSL_GUARDED_BY(mu_) = 0;  // keep their order, and are no none
+  size_t next_ ABSL_GUARDED_BY(mu_) = 0;    // all before it were begun
   std::deque<size_t> wanted_ ABSL_GUARDED_BY(mu_);  // readers wait for them
   std::vector<size_t> again_ ABSL_GUARDED_BY(mu_);  // that failed for now
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;

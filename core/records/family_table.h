@@ -9,18 +9,29 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "core/records/columnar_groups.h"
 #include "core/records/record_order.h"
 #include "core/records/record_table.h"
+#include "core/records/tfrecord_index.h"
 #include "core/types.h"
 
 namespace shufflefs {
 
 struct ContainerFamily;
 
+// The text of an index of a container (tfrecord_index.h), whatever the order
+// of its records: as many bytes in each. Every line is as long as the others,
+// but for the first, which has blanks before it.
+struct IndexLines {
+  TfrecordIndexWidths widths;
+  uint64_t blanks = 0;
+  uint64_t bytes = 0;  // of the text
+};
+
 // Where the records of a file lie.
 struct ContainerShape {
-  uint64_t file_bytes = 0;
+  uint64_t file_bytes = 0;  // as it is shown
   // Null: nothing moves. Else its records lie within the file, but for:
   std::shared_ptr<const RecordTable> records;
   // The last record lacks the line's end that the others have: it is taken for
@@ -30,6 +41,15 @@ struct ContainerShape {
   // Not null: a columnar container. Its `records` are columnar->AsRecords(),
   // which say what is ordered but not where it lies.
   std::shared_ptr<const ColumnarGroups> columnar;
+  // Where the records lie in the file, where there is padding between them,
+  // which is not shown: placed->begin() of each, of as many bytes as `records`
+  // says; what follows up to the next one is padding. Null: as `records` says.
+  std::shared_ptr<const RecordTable> placed;
+  // They are shown in the order of the file, whatever the policy.
+  bool keeps_order = false;
+  // Of the index beside the file that is shown with its lines in the order of
+  // the records; nothing: none is.
+  absl::optional<IndexLines> index;
   // The records of the container by whose blocks the order is made; it has as
   // many. Null: its own.
   std::shared_ptr<const RecordTable> order_by;

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/records/index_text.h"
 #include "core/records/record_order.h"
+#include "core/records/source_order.h"
 
 namespace shufflefs {
 
@@ -30,9 +32,16 @@ RecordOrderOptions RecordEpoch::OptionsOf(EntryId file) const {
   return options;
 }
 
-std::shared_ptr<const ShuffledFile> RecordEpoch::ContentOf(EntryId file) {
-  ContainerShape shape = *parts_.containers->Shape(file);
-  RecordOrderOptions options = OptionsOf(file);
+std::shared_ptr<const PartedFile> RecordEpoch::ContentOf(EntryId file) {
+  const EntryId container = ContainerOf(file);
+  ContainerShape shape = *parts_.containers->Shape(container);
+  const bool is_index = container != file;
+  if (is_index && !shape.index) {
+    ContainerShape plain;
+    plain.file_bytes = parts_.containers->bytes(file);
+    return std::make_shared<ShuffledFile>(std::move(plain), nullptr);
+  }
+  RecordOrderOptions options = OptionsOf(container);
   if (shape.family != nullptr && shape.family->table->count() > 0) {
     std::shared_ptr<const FamilyOrder>& order = orders_[shape.family.get()];
     if (order == nullptr) {
@@ -48,7 +57,12 @@ std::shared_ptr<const ShuffledFile> RecordEpoch::ContentOf(EntryId file) {
     options.order_by = shape.order_by.get();
     options.records_are_blocks = shape.columnar != nullptr;
     options.of_a_file = true;
-    order = MakeRecordOrder(*parts_.policy, *shape.records, options);
+    order = shape.keeps_order
+                ? MakeSourceOrder(*shape.records)
+                : MakeRecordOrder(*parts_.policy, *shape.records, options);
+  }
+  if (is_index) {
+    return std::make_shared<IndexText>(std::move(shape), std::move(order));
   }
   return std::make_shared<ShuffledFile>(std::move(shape), std::move(order));
 }
@@ -61,28 +75,32 @@ std::shared_ptr<const RecordFile> RecordEpoch::FileOf(EntryId file) {
   made->id = parts_.pool->NewId();
   made->file = file;
   made->content = ContentOf(file);
-  const ContainerShape shape = *parts_.containers->Shape(file);
+  const ContainerShape shape = *parts_.containers->Shape(ContainerOf(file));
   if (shape.family != nullptr) made->family = shape.family->files;
   known = std::move(made);
   return known;
 }
 
 uint64_t RecordEpoch::bytes(EntryId file) {
-  // Most are as large as their source, whose order need not be made.
-  if (parts_.containers->Shape(file)->family == nullptr) {
-    return parts_.containers->bytes(file);
+  const absl::optional<ContainerShape> shape =
+      parts_.containers->Shape(ContainerOf(file));
+  // Of most the order need not be made.
+  if (!shape || shape->family == nullptr) {
+    return parts_.containers->ShownBytes(file).bytes;
   }
   return FileOf(file)->content->bytes();
 }
 
-absl::optional<uint64_t> RecordEpoch::KnownBytes(EntryId file) {
-  if (!parts_.containers->IsMixed(file)) return parts_.containers->bytes(file);
+absl::optional<ContainerSet::Shown> RecordEpoch::KnownBytes(EntryId file) {
+  if (!parts_.containers->IsMixed(file)) {
+    return parts_.containers->ShownBytes(file);
+  }
   const absl::optional<ContainerShape> shape = parts_.containers->Shape(file);
   if (!shape) return absl::nullopt;
-  if (shape->family == nullptr) return parts_.containers->bytes(file);
+  if (shape->family == nullptr) return parts_.containers->ShownBytes(file);
   const std::shared_ptr<const RecordFile> shown = FileOf(file);
   if (!shown->content->is_quick()) return absl::nullopt;
-  return shown->content->bytes();
+  return ContainerSet::Shown{shown->content->bytes(), /*is_final=*/true};
 }
 
 void RecordEpoch::WhenSized(EntryId file, SizeDone done) {
@@ -105,13 +123,21 @@ bool RecordEpoch::Holds(EntryId file) const {
   return known->content->is_quick();
 }
 
+bool RecordEpoch::CountsAsRead(EntryId file) const {
+  const ContainerSet& containers = *parts_.containers;
+  return !containers.index_was_read() && containers.Has(file) &&
+         containers.IsShuffled(file);
+}
+
 PassWatch::OpenIs RecordEpoch::Open(EntryId file, uint32_t reader) {
+  if (!CountsAsRead(file)) return PassWatch::OpenIs::kOfThisPass;
   const uint64_t files = parts_.containers->count();
   MutexLock lock(mu_);
   return watch_.Open(file, reader, files);
 }
 
 bool RecordEpoch::BeginsByLookup(EntryId file) {
+  if (!CountsAsRead(file)) return false;
   const uint64_t files = parts_.containers->count();
   MutexLock lock(mu_);
   return watch_.BeginsByLookup(file, files);
@@ -128,6 +154,7 @@ uint64_t RecordEpoch::complete() const {
 }
 
 void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
+  if (!CountsAsRead(file)) return;
   // What turned out to be no container need not be read.
   if (parts_.containers->Shape(file)->records == nullptr) return;
   const uint64_t size = bytes(file);
@@ -151,13 +178,15 @@ SampleMemory::ReadDone RecordEpoch::Noting(EntryId file, uint64_t offset,
 void RecordEpoch::Read(EntryId file, uint64_t offset, uint64_t length,
                        ReadDone done) {
   done = Noting(file, offset, std::move(done));
-  if (parts_.containers->Shape(file)) {
+  const EntryId container = ContainerOf(file);
+  if (container != file && parts_.live) parts_.containers->NoteIndexRead();
+  if (parts_.containers->Shape(container)) {
     parts_.pool->Read(FileOf(file), offset, length, std::move(done));
     return;
   }
   parts_.containers->WhenReady(
-      file, [self = shared_from_this(), file, offset, length,
-             done = std::move(done)](const absl::Status& indexed) mutable {
+      container, [self = shared_from_this(), file, offset, length,
+                  done = std::move(done)](const absl::Status& indexed) mutable {
         if (!indexed.ok()) return done(indexed);
         self->parts_.pool->Read(self->FileOf(file), offset, length,
                                 std::move(done));

@@ -31,27 +31,33 @@ class RecordEpoch : public SampleMemory,
   struct Parts {
     std::shared_ptr<ContainerSet> containers;
     std::shared_ptr<RecordPool> pool;
-    std::shared_ptr<const Policy> policy;  // shuffles_records()
+    std::shared_ptr<const Policy> policy;
     Seed seed;
     Epoch epoch;
     bool live = false;  // names of the view lead here, while it lasts
   };
   explicit RecordEpoch(Parts parts) : parts_(std::move(parts)) {}
 
-  bool Has(EntryId file) const { return parts_.containers->Has(file); }
+  // Whether it is a container, or an index of one.
+  bool Has(EntryId file) const {
+    return parts_.containers->Has(file) ||
+           parts_.containers->IndexedBy(file).has_value();
+  }
   Epoch epoch() const { return parts_.epoch; }
   Seed seed() const { return parts_.seed; }
   const Policy& policy() const { return *parts_.policy; }
   bool live() const { return parts_.live; }
-  // As PassWatch: OPEN of a container by a thread, and LOOKUP of one.
+  // As PassWatch: OPEN of a container by a thread, and LOOKUP of one. Once
+  // somebody has read an index no pass ends: who goes by its places opens the
+  // containers again and again.
   PassWatch::OpenIs Open(EntryId file, uint32_t reader);
   bool BeginsByLookup(EntryId file);
-  // Bytes of a container as this epoch shows it; of a family's, its order is
-  // summed up to there. REQUIRES: its shape is known.
+  // Bytes of a container, or of an index of one, as this epoch shows it; of a
+  // family's, whose shape must be known, its order is summed up to there.
   uint64_t bytes(EntryId file);
-  // The same; nothing where that has to wait, or takes more than some
-  // milliseconds.
-  absl::optional<uint64_t> KnownBytes(EntryId file);
+  // The same, and whether that stays so; nothing where that has to wait, or
+  // takes more than some milliseconds.
+  absl::optional<ContainerSet::Shown> KnownBytes(EntryId file);
   // Calls `done` with it: at once, which may take seconds, or by the thread
   // that indexes. Cancelled: indexing was stopped.
   using SizeDone = std::function<void(absl::StatusOr<uint64_t>)>;
@@ -76,9 +82,14 @@ class RecordEpoch : public SampleMemory,
   ReadDone Noting(EntryId file, uint64_t offset, ReadDone done);
   // The file as this epoch shows it. REQUIRES: its shape is known.
   std::shared_ptr<const RecordFile> FileOf(EntryId file);
-  std::shared_ptr<const ShuffledFile> ContentOf(EntryId file)
+  std::shared_ptr<const PartedFile> ContentOf(EntryId file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RecordOrderOptions OptionsOf(EntryId file) const;
+  // The container itself, or the one whose index the file is.
+  EntryId ContainerOf(EntryId file) const {
+    return parts_.containers->IndexedBy(file).value_or(file);
+  }
+  bool CountsAsRead(EntryId file) const;
 
   const Parts parts_;  // constant after construction
 

@@ -53,7 +53,7 @@ void ForEachIndexed(const Dataset& dataset, const ContainerSet& containers,
     const EntryId file(e);
     if (!containers.Has(file)) continue;
     const absl::optional<ContainerShape> shape = containers.Shape(file);
-    if (!shape || shape->records == nullptr) continue;
+    if (!shape || shape->records == nullptr || shape->keeps_order) continue;
     const RecordTable& table =
         shape->family != nullptr ? *shape->family->table : *shape->records;
     if (table.count() < 2 && shape->columnar == nullptr) continue;

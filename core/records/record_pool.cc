@@ -168,7 +168,7 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
 
 void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
                          uint64_t part, uint64_t until) {
-  const ShuffledFile& content = *file->content;
+  const PartedFile& content = *file->content;
   // Plans take memory, too, until what they say is here.
   const uint64_t most = std::min(kAheadBytes, pool_->capacity() / 2) /
                         (1 + sizeof(PartCopy) / content.mean_copy_bytes());
@@ -198,7 +198,7 @@ void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
 }
 
 std::vector<RecordPool::Wanted> RecordPool::PartsOf(const Request& request) {
-  const ShuffledFile& content = *request.file->content;
+  const PartedFile& content = *request.file->content;
   const uint64_t end = request.offset + request.length;
   std::vector<Wanted> wanted;
   uint64_t part = content.PartAt(request.offset);
@@ -248,7 +248,7 @@ bool RecordPool::Take(const std::shared_ptr<Request>& request,
 void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
                       uint64_t offset, uint64_t length,
                       SampleMemory::ReadDone done) {
-  const ShuffledFile& content = *file->content;
+  const PartedFile& content = *file->content;
   if (offset >= content.bytes() || length == 0) {
     done(absl::Span<const iovec>());
     return;

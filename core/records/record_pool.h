@@ -35,7 +35,7 @@ namespace shufflefs {
 struct RecordFile {
   uint64_t id = 0;  // of no other RecordFile of the pool
   EntryId file;
-  std::shared_ptr<const ShuffledFile> content;
+  std::shared_ptr<const PartedFile> content;
   // The members of its family, by PartCopy::file; null: it has none.
   std::shared_ptr<const std::vector<EntryId>> family;
 

@@ -41,7 +41,7 @@ std::shared_ptr<const PartPlan> RecordPool::PlanOfPart(const RecordFile& file,
 }
 
 PartPlan RecordPool::PlanOf(const Request& request) {
-  const ShuffledFile& content = *request.file->content;
+  const PartedFile& content = *request.file->content;
   PartPlan plan;
   plan.bytes = request.length;
   const uint64_t end = request.offset + request.length;

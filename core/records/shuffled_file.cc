@@ -219,8 +219,15 @@ void ShuffledFile::PlanRun(const PartRecords::Run& run, PartPlan& plan) const {
                   first + kBeginsAtOnce});
     begins.resize(last - first + 1);
     shape.records->Begins(first, absl::MakeSpan(begins));
+    const size_t copies = plan.copies.size();
     for (size_t i = 0; i + 1 < begins.size(); ++i) {
       plan.copies.push_back({begins[i], begins[i + 1] - begins[i], 0, member});
+    }
+    if (shape.placed != nullptr) {
+      shape.placed->Begins(first, absl::MakeSpan(begins));
+      for (size_t i = 0; i + 1 < begins.size(); ++i) {
+        plan.copies[copies + i].from = begins[i];
+      }
     }
     at += last - first;
   }

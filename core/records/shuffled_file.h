@@ -16,7 +16,6 @@
 #define SHUFFLEFS_CORE_RECORDS_SHUFFLED_FILE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "absl/types/optional.h"
 #include "core/mutex.h"
 #include "core/records/family_table.h"
+#include "core/records/parted_file.h"
 #include "core/records/record_order.h"
 
 namespace shufflefs {
@@ -56,13 +56,8 @@ struct PartPlan {
   uint64_t kept_end = 0;  // where the last ends; 0 without any
 };
 
-// A piece of a record, [from, from + bytes) of the source, that was kept when
-// another part was read. Nothing: it was not.
-using TakeSeam =
-    std::function<absl::optional<std::string>(uint64_t from, uint64_t bytes)>;
-
 // Thread-safe, as RecordOrder.
-class ShuffledFile {
+class ShuffledFile : public PartedFile {
  public:
   // `order` is of shape.records; null if that is.
   ShuffledFile(ContainerShape shape, std::unique_ptr<const RecordOrder> order);
@@ -72,23 +67,15 @@ class ShuffledFile {
 
   // Of a family's file, as all below: its order is summed up to where the file
   // ends.
-  uint64_t bytes() const;
-  uint64_t part_count() const;
-  // REQUIRES: part <= part_count().
-  uint64_t part_begin(uint64_t part) const;
-  // REQUIRES: offset < bytes().
-  uint64_t PartAt(uint64_t offset) const;
-  // REQUIRES: part < part_count().
-  PartPlan Plan(uint64_t part) const;
-  // The same for who keeps the pieces of records that lie in two blocks.
-  PartPlan PlanSeams(uint64_t part, const TakeSeam& take) const;
-  // Whether no call takes longer than some milliseconds.
-  bool is_quick() const;
-  // Of a copy of a plan, on average; > 0.
-  uint64_t mean_copy_bytes() const;
-  // How far it is worth to fetch ahead of one who read `run` bytes one behind
-  // the other, up to byte `offset` of the file. REQUIRES: offset > 0.
-  uint64_t AheadEnd(uint64_t offset, uint64_t run) const;
+  uint64_t bytes() const override;
+  uint64_t part_count() const override;
+  uint64_t part_begin(uint64_t part) const override;
+  uint64_t PartAt(uint64_t offset) const override;
+  PartPlan Plan(uint64_t part) const override;
+  PartPlan PlanSeams(uint64_t part, const TakeSeam& take) const override;
+  bool is_quick() const override;
+  uint64_t mean_copy_bytes() const override;
+  uint64_t AheadEnd(uint64_t offset, uint64_t run) const override;
 
  private:
   // The parts of the order [first_part, last_part), of which the file shows

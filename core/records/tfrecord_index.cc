@@ -27,17 +27,6 @@ bool TakeNumber(absl::string_view& line, uint64_t* number) {
   return true;
 }
 
-// The next line of `text`; false if it is none.
-bool TakeLine(absl::string_view& text, TfrecordSpan* span) {
-  const size_t length = std::min(text.find('\n'), text.size());
-  absl::string_view line = text.substr(0, length);
-  text.remove_prefix(std::min(length + 1, text.size()));
-  if (!TakeNumber(line, &span->offset)) return false;
-  if (!TakeNumber(line, &span->bytes)) return false;
-  SkipBlanks(line);
-  return line.empty();
-}
-
 void AppendNumber(uint64_t number, uint32_t width, std::string* text) {
   const absl::AlphaNum digits(number);
   if (digits.size() < width) text->append(width - digits.size(), ' ');
@@ -86,12 +75,22 @@ std::string WriteTfrecordIndex(const RecordTable& table,
   return text;
 }
 
+bool TakeTfrecordIndexLine(absl::string_view& text, TfrecordSpan* span) {
+  const size_t length = std::min(text.find('\n'), text.size());
+  absl::string_view line = text.substr(0, length);
+  text.remove_prefix(std::min(length + 1, text.size()));
+  if (!TakeNumber(line, &span->offset)) return false;
+  if (!TakeNumber(line, &span->bytes)) return false;
+  SkipBlanks(line);
+  return line.empty();
+}
+
 absl::StatusOr<std::vector<TfrecordSpan>> ParseTfrecordIndex(
     absl::string_view text) {
   std::vector<TfrecordSpan> spans;
   while (!text.empty()) {
     TfrecordSpan& span = spans.emplace_back();
-    if (!TakeLine(text, &span)) {
+    if (!TakeTfrecordIndexLine(text, &span)) {
       return absl::InvalidArgumentError(
           absl::StrCat("line ", spans.size(), " is not an offset and a size"));
     }
@@ -102,7 +101,7 @@ absl::StatusOr<std::vector<TfrecordSpan>> ParseTfrecordIndex(
 bool IsTfrecordIndexOf(absl::string_view text, const RecordTable& table) {
   TfrecordSpan span;
   for (uint64_t record = 0; record < table.count(); ++record) {
-    if (text.empty() || !TakeLine(text, &span) ||
+    if (text.empty() || !TakeTfrecordIndexLine(text, &span) ||
         span.offset != table.begin(record) ||
         span.bytes != table.bytes(record)) {
       return false;

@@ -45,6 +45,10 @@ std::string WriteTfrecordIndex(const RecordTable& table,
                                absl::Span<const uint64_t> order,
                                const TfrecordIndexWidths& widths = {});
 
+// Takes the next line off `text`, which is not empty, as ParseTfrecordIndex
+// takes it; false if it is none.
+bool TakeTfrecordIndexLine(absl::string_view& text, TfrecordSpan* span);
+
 // Takes blanks, tabs and a '\r' around the numbers, and a last line without an
 // end. InvalidArgument, naming the line, for anything else.
 absl::StatusOr<std::vector<TfrecordSpan>> ParseTfrecordIndex(

@@ -173,9 +173,12 @@ absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
     ViewContainers made;
     tools.records = [&](const ViewConfig& keys,
                         std::shared_ptr<const Dataset> dataset,
-                        const Policy&) -> absl::StatusOr<ViewRecords> {
+                        const Policy& policy) -> absl::StatusOr<ViewRecords> {
+      if (!policy.shuffles_records()) return ViewRecords();
+      ContainerSetOptions options;
+      options.padded = PaddedOf(source, *dataset);
       ASSIGN_OR_RETURN(made.containers,
-                       ContainersOf(config, keys, std::move(dataset)));
+                       ContainersOf(config, keys, std::move(dataset), options));
       return ViewRecords();
     };
     absl::StatusOr<std::shared_ptr<const ViewSetup>> setup =

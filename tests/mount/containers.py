@@ -48,6 +48,32 @@ def read_tfrecord(path):
     return list(tfrecords(path))
 
 
+def tfrecord_index(data):
+    """The text that tfrecord2idx of NVIDIA DALI writes of a TFRecord file."""
+    lines, at = [], 0
+    while at < len(data):
+        size = struct.unpack("<Q", data[at:at + 8])[0] + 16
+        lines.append(f"{at} {size}\n")
+        at += size
+    return "".join(lines)
+
+
+def read_by_index(path, index):
+    """What a reader gets who goes to the places of an index, line by line."""
+    records = []
+    with open(path, "rb") as file, open(index) as lines:
+        for line in lines:
+            offset, size = map(int, line.split())
+            file.seek(offset)
+            frame = file.read(size)
+            assert len(frame) == size
+            length, checksum = struct.unpack("<QI", frame[:12])
+            assert checksum == masked(frame[:8]) and length == size - 16
+            assert frame[-4:] == struct.pack("<I", masked(frame[12:-4]))
+            records.append(frame[12:-4])
+    return records
+
+
 def write_idx(path, array):
     """An idx file of unsigned bytes, as MNIST has them."""
     dims = struct.pack(f">{array.ndim}I", *array.shape)

@@ -10,6 +10,7 @@ import pytest
 
 import containers
 import harness
+import record_checks
 
 PAGE = 1024
 
@@ -77,3 +78,92 @@ def test_a_run_that_was_killed_is_gone_on_with(source, folder):
             == sorted(path.name for path in whole.iterdir()))
     for path in whole.iterdir():
         assert (pack / path.name).read_bytes() == path.read_bytes()
+
+
+def packed(source, folder, fit):
+    harness.run(command(source, folder / "pack", fit))
+    return folder / "pack"
+
+
+# [S-6.5e] Of files that `shufflectl pack --align` wrote the padding is not
+# shown.
+@pytest.mark.parametrize("fit", ["next", "best"])
+@pytest.mark.parametrize("policy", [
+    {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB"},
+    {"policy": "lirs"}, {"policy": "reimu", "reimu.block": "64KiB"}], ids=str)
+def test_a_view_strips_the_padding(mounts, source, folder, fit, policy):
+    pack = packed(source, folder, fit)
+    mount = mounts(pack, {**record_checks.MANUAL, **policy})
+    for original in source.iterdir():
+        path = mount.path / original.name
+        assert path.stat().st_size == original.stat().st_size
+        raw = containers.read_tfrecord(original)
+        seen = [raw]
+        for epoch in range(3):
+            root = mount.control_dir / "epoch" / str(epoch) / "tree"
+            shown = containers.read_tfrecord(root / original.name)
+            assert sorted(shown) == sorted(raw) and shown not in seen
+            assert shown == containers.read_by_index(
+                root / original.name, root / (original.name + ".idx"))
+            seen.append(shown)
+        assert containers.read_tfrecord(path) == seen[1]
+    status = record_checks.indexed(mount).view()["records"]
+    assert (status["padded"], status["containers"]) == (3, 3)
+    assert status["untouched"] == []
+
+
+# [S-6.5f] Policies that shuffle no records show such files without their
+# padding, too, in the order of the file.
+@pytest.mark.parametrize("fit", ["next", "best"])
+def test_the_padding_goes_without_a_shuffle(mounts, source, folder, fit):
+    pack = packed(source, folder, fit)
+    mount = mounts(pack, {"policy": "native", "epoch.advance": "auto"})
+    for _ in range(3):
+        for original in source.iterdir():
+            path = mount.path / original.name
+            stripped = b"".join(by_index(pack / original.name))
+            assert path.stat().st_size == len(stripped)
+            assert path.read_bytes() == stripped
+            if fit == "next":
+                assert stripped == original.read_bytes()
+            containers.read_by_index(
+                path, mount.path / (original.name + ".idx"))
+    assert mount.view()["epoch"] == 0
+    assert mount.view()["records"]["padded"] == 3
+
+
+def test_a_split_keeps_its_order_without_the_padding(mounts, source, folder):
+    packed(source, folder, "next").rename(folder / "val")
+    (folder / "both").mkdir()
+    (folder / "val").rename(folder / "both/val")
+    mount = mounts(folder / "both", {"policy": "lirs"})
+    for original in source.iterdir():
+        assert ((mount.path / "val" / original.name).read_bytes()
+                == original.read_bytes())
+
+
+def test_the_policy_can_be_switched(mounts, source, folder):
+    pack = packed(source, folder, "next")
+    mount = mounts(pack, {**record_checks.MANUAL, "policy": "native"})
+    original = source / "train.tfrecord-0"
+    path = mount.path / original.name
+    assert path.read_bytes() == original.read_bytes()
+    assert mount.write_control('policy = "lirs"\nepoch = "next"\n') is None
+    harness.eventually(lambda: mount.view()["records"]["containers"] == 3)
+    assert path.read_bytes() != original.read_bytes()
+    assert (sorted(containers.read_tfrecord(path))
+            == sorted(containers.read_tfrecord(original)))
+
+
+def test_a_manifest_that_is_damaged_is_told(mounts, source, folder):
+    pack = packed(source, folder, "next")
+    manifest = bytearray((pack / "aligned.manifest").read_bytes())
+    manifest[-1] ^= 1
+    (pack / "aligned.manifest").write_bytes(manifest)
+    for name in ("train.tfrecord-0", "train.tfrecord-0.idx"):
+        (pack / name).rename(pack / name.replace("-0", "-00000-of-00001"))
+    mount = mounts(pack, {**record_checks.MANUAL, "policy": "lirs"})
+    record_checks.is_the_source(mount)
+    why = record_checks.untouched(mount)
+    assert list(why) == ["train.tfrecord-00000-of-00001"]
+    assert "aligned.manifest: the checksum differs" in why.popitem()[1]

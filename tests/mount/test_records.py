@@ -190,7 +190,7 @@ def test_what_was_not_named_or_has_a_companion_is_untouched(mounts, source):
     data = containers.tfrecord([b"one", b"two", b"three", b"four"] * 50)
     for name in ("a.tfrecord", "b.tfrecord"):
         (source / name).write_bytes(data)
-    (source / "a.tfrecord.idx").write_text("0 18\n18 18\n")
+    (source / "a.tfrecord.index").write_text("0 18\n18 18\n")
     (source / "b.labels").write_text("x\n" * 200)
     mount = mounts(source, {"policy": "lirs", "epoch.advance": "manual"})
     for name in os.listdir(source):
@@ -306,7 +306,7 @@ def test_views_inside_have_their_own_containers(mounts, source, folder):
     data = [b"%d" % i for i in range(2000)]
     for name in ("a.tfrecord", "in/b.tfrecord", "in/d.tfrecord"):
         (source / name).write_bytes(containers.tfrecord(data))
-    (source / "in/d.tfrecord.idx").write_text("0 18")
+    (source / "in/d.tfrecord.index").write_text("0 18")
     config = folder / "views.toml"
     config.write_text('[[view]]\npath = ""\npolicy = "lirs"\n'
                       '[[view]]\npath = "in"\npolicy = "reimu"\n')

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index of a container (tfrecord_index.h) with its lines in the order in
+// which an epoch shows the records. Its parts are those of the order; none
+// needs a read of the source.
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_TEXT_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_TEXT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "core/records/family_table.h"
+#include "core/records/parted_file.h"
+#include "core/records/record_order.h"
+#include "core/records/shuffled_file.h"
+
+namespace shufflefs {
+
+class IndexText : public PartedFile {
+ public:
+  // `order` is of shape.records. REQUIRES: shape.index, records, an order, and
+  // no family; the first record begins at 0.
+  IndexText(ContainerShape shape, std::unique_ptr<const RecordOrder> order);
+
+  uint64_t bytes() const override { return lines_.bytes; }
+  uint64_t part_count() const override { return order_->part_count(); }
+  uint64_t part_begin(uint64_t part) const override;
+  uint64_t PartAt(uint64_t offset) const override;
+  PartPlan Plan(uint64_t part) const override;
+  bool is_quick() const override { return order_->is_quick(); }
+  // The text is in its plan, too.
+  uint64_t mean_copy_bytes() const override { return sizeof(PartCopy); }
+  uint64_t AheadEnd(uint64_t /*offset*/, uint64_t /*run*/) const override {
+    return bytes();
+  }
+
+ private:
+  // Where the line of the record that comes as number `position` begins.
+  uint64_t LineBegin(uint64_t position) const {
+    return position == 0 ? 0 : lines_.blanks + position * line_bytes_;
+  }
+
+  // Constant after construction.
+  const ContainerShape shape_;
+  const std::unique_ptr<const RecordOrder> order_;
+  const IndexLines lines_;
+  const uint64_t line_bytes_;  // but for the first
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_TEXT_H_

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/padded_dirs.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/io/file_check.h"
+#include "core/io/read_at.h"
+#include "core/io/unique_fd.h"
+#include "core/records/record_rules.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+absl::StatusOr<AlignedManifest> ReadManifest(const SourceDir& source,
+                                             const std::string& path,
+                                             const FileAttributes& expected) {
+  const absl::StatusOr<UniqueFd> opened = source.Open(path, O_RDONLY);
+  if (!opened.ok()) {
+    return OpenFailure(ErrnoOf(opened.status()).value_or(EIO));
+  }
+  RETURN_IF_ERROR(CheckUnchanged(opened->get(), expected));
+  std::string bytes(expected.size, '\0');
+  ASSIGN_OR_RETURN(const size_t got,
+                   ReadAt(opened->get(), 0, bytes.data(), bytes.size()));
+  if (got < bytes.size()) return EndsEarly(got);
+  return AlignedManifest::Parse(bytes);
+}
+
+absl::Status NotWritten(absl::string_view name) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      kAlignedManifest, ": ", name, " is not the file that was written"));
+}
+
+}  // namespace
+
+PaddedDirs::PaddedDirs(std::shared_ptr<const Catalogue> catalogue)
+    : catalogue_(std::move(catalogue)) {}
+
+std::shared_ptr<const PaddedDirs> PaddedDirs::Load(
+    const SourceDir& source, std::shared_ptr<const Catalogue> catalogue,
+    DirId root) {
+  auto dirs = absl::WrapUnique(new PaddedDirs(catalogue));
+  for (uint32_t e = catalogue->first_entry(root).value();
+       e < catalogue->entries_end(root).value(); ++e) {
+    const EntryId entry(e);
+    if (catalogue->name(entry) != kAlignedManifest ||
+        catalogue->kind(entry) != EntryKind::kFile) {
+      continue;
+    }
+    dirs->dirs_.emplace(catalogue->parent(entry),
+                        ReadManifest(source, catalogue->path(entry),
+                                     catalogue->attributes(entry)));
+  }
+  return dirs;
+}
+
+absl::StatusOr<absl::optional<PaddedDirs::Padded>> PaddedDirs::Find(
+    EntryId file) const {
+  const DirId dir = catalogue_->parent(file);
+  const auto found = dirs_.find(dir);
+  if (found == dirs_.end() || catalogue_->kind(file) != EntryKind::kFile) {
+    return absl::nullopt;
+  }
+  const absl::string_view name = catalogue_->name(file);
+  if (!found->second.ok()) {
+    if (FormatByName(name) != RecordFormat::kTfrecord) return absl::nullopt;
+    return absl::FailedPreconditionError(
+        absl::StrCat(kAlignedManifest, ": ", found->second.status().message()));
+  }
+  const AlignedFile* const known = found->second->Find(name);
+  // One without a record has no padding.
+  if (known == nullptr || known->records == 0) return absl::nullopt;
+  if (catalogue_->attributes(file).size != known->padded_bytes) {
+    return NotWritten(name);
+  }
+  const absl::optional<EntryId> index =
+      catalogue_->Find(dir, known->idx_name());
+  if (!index || catalogue_->kind(*index) != EntryKind::kFile ||
+      catalogue_->attributes(*index).size != known->idx_bytes) {
+    return NotWritten(known->idx_name());
+  }
+  return Padded{known, *index};
+}
+
+}  // namespace shufflefs

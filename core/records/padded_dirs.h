@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of a view that are padded to pages, as the manifests in its
+// directories say (aligned_manifest.h).
+#ifndef SHUFFLEFS_CORE_RECORDS_PADDED_DIRS_H_
+#define SHUFFLEFS_CORE_RECORDS_PADDED_DIRS_H_
+
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/catalogue.h"
+#include "core/io/source_dir.h"
+#include "core/records/aligned_manifest.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Immutable; any thread may call. No call but Load blocks.
+class PaddedDirs {
+ public:
+  // Reads the manifest of every directory below `root` that has one.
+  static std::shared_ptr<const PaddedDirs> Load(
+      const SourceDir& source, std::shared_ptr<const Catalogue> catalogue,
+      DirId root);
+
+  bool empty() const { return dirs_.empty(); }
+
+  struct Padded {
+    const AlignedFile* file = nullptr;  // of this object
+    EntryId index;                      // the file beside it
+  };
+  // Nothing: the file is none, as far as is known. FailedPrecondition: it may
+  // be, but the manifest cannot be read or makes no sense, or the file or its
+  // index is not the one that was written; and why.
+  absl::StatusOr<absl::optional<Padded>> Find(EntryId file) const;
+
+ private:
+  explicit PaddedDirs(std::shared_ptr<const Catalogue> catalogue);
+
+  // Constant after Load.
+  const std::shared_ptr<const Catalogue> catalogue_;
+  absl::flat_hash_map<DirId, absl::StatusOr<AlignedManifest>> dirs_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_PADDED_DIRS_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of a container whose records stay in that of the file, for what is
+// not shown as it lies there: padding is left out.
+#ifndef SHUFFLEFS_CORE_RECORDS_SOURCE_ORDER_H_
+#define SHUFFLEFS_CORE_RECORDS_SOURCE_ORDER_H_
+
+#include <memory>
+
+#include "core/records/record_order.h"
+#include "core/records/record_table.h"
+
+namespace shufflefs {
+
+// The table has records, and outlives the order.
+std::unique_ptr<const RecordOrder> MakeSourceOrder(const RecordTable& table);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_SOURCE_ORDER_H_
