@@ -159,7 +159,9 @@ TEST_F(PaddedContainerTest, AFileIsShownWithoutItsPadding) {
     EXPECT_TRUE(set->ShownBytes(file).is_final);
     const std::string plain =
         Whole(ShuffledFile(shape, OrderOf(shape, nullptr, 0)), padded);
-    if (fit == PageFit::kNext) EXPECT_EQ(plain, packed);
+    if (fit == PageFit::kNext) {
+      EXPECT_EQ(plain, packed);
+    }
     const std::string index =
         Whole(IndexText(shape, OrderOf(shape, nullptr, 0)), "");
     EXPECT_EQ(set->ShownBytes(Entry("pack/a.tfrecord.idx")).bytes,
@@ -334,7 +336,9 @@ TEST(IndexLinesTest, AnyRangeIsThatOfTheWholeTextOfAnySize) {
     EXPECT_GE(shape.index->bytes, source_bytes);
     const std::string all =
         Whole(IndexText(shape, OrderOf(shape, Pages().get(), 2)), "");
-    if (source_bytes > 60000) EXPECT_EQ(all.size(), source_bytes);
+    if (source_bytes > 60000) {
+      EXPECT_EQ(all.size(), source_bytes);
+    }
     const IndexText text(shape, OrderOf(shape, Pages().get(), 2));
     for (int i = 0; i < 200; ++i) {
       const uint64_t offset = rng.Bounded(all.size());
