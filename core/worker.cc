@@ -7,9 +7,11 @@
 
 namespace shufflefs {
 
-Worker::Worker(std::string name)
-    : thread_(StartThread(std::move(name),
-                          [this](std::stop_token stop) { Run(stop); })) {}
+Worker::Worker(const std::string& name, int threads) {
+  for (int i = 0; i < threads; ++i) {
+    threads_.push_back(StartThread(name, [this](std::stop_token) { Run(); }));
+  }
+}
 
 void Worker::Post(Job job, bool urgent) {
   MutexLock lock(mu_);
@@ -28,10 +30,10 @@ void Worker::Stop() {
     dropped_urgent.swap(urgent_);
     posted_.SignalAll();
   }
-  if (thread_.joinable()) thread_.join();
+  threads_.clear();  // joins
 }
 
-void Worker::Run(std::stop_token) {
+void Worker::Run() {
   for (;;) {
     Job job;
     {

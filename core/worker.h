@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for what would keep those waiting who come to ask: a queue of jobs,
-// done one after the other.
+// Threads for what would keep those waiting who come to ask: a queue of jobs.
 #ifndef SHUFFLEFS_CORE_WORKER_H_
 #define SHUFFLEFS_CORE_WORKER_H_
 
@@ -8,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "core/mutex.h"
@@ -19,18 +19,19 @@ class Worker {
  public:
   using Job = std::function<void()>;
 
-  // Of the thread: at most 15 bytes.
-  explicit Worker(std::string name);
+  // Of the threads; at most 15 bytes. Jobs are done in turn, `threads` >= 1 at
+  // a time.
+  Worker(const std::string& name, int threads);
   ~Worker() { Stop(); }
 
   // Behind those that wait; urgent ones before all that are not.
   void Post(Job job, bool urgent);
-  // Waits for the job that is being done. Those that wait are dropped, as is
+  // Waits for the jobs that are being done. Those that wait are dropped, as is
   // what is posted from now on. REQUIRES: not called by a job.
   void Stop();
 
  private:
-  void Run(std::stop_token stop);
+  void Run();
 
   Mutex mu_;
   CondVar posted_;
@@ -38,7 +39,7 @@ class Worker {
   std::deque<Job> jobs_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   // Self-synchronised, and last: it uses the others.
-  std::jthread thread_;
+  std::vector<std::jthread> threads_;
 };
 
 }  // namespace shufflefs

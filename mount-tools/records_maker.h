@@ -32,8 +32,8 @@ absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
 std::shared_ptr<const PaddedDirs> PaddedOf(const SourceDir& source,
                                            const Dataset& dataset);
 
-// Thread-safe. Owns the threads that index ("sfs-records") and the one that
-// plans what the pools read ("sfs-plan").
+// Thread-safe. Owns the threads that index ("sfs-records") and those that
+// plan what the pools read ("sfs-plan").
 class RecordsFactory {
  public:
   struct Parts {
@@ -61,7 +61,8 @@ class RecordsFactory {
   const Parts parts_;
 
   // Self-synchronised.
-  Worker worker_{"sfs-plan"};
+  // Two: the plan of a large window keeps nobody else waiting.
+  Worker worker_{"sfs-plan", 2};
 
   Mutex mu_;
   std::vector<std::jthread> indexers_ ABSL_GUARDED_BY(mu_);

@@ -47,7 +47,7 @@ void ContainerSet::FindLoneIndexes() {
 }
 
 absl::optional<EntryId> ContainerSet::IndexOf(EntryId file) const {
-  if (scope_ != RecordScope::kFile) return absl::nullopt;
+  if (rules_.options().scope != RecordScope::kFile) return absl::nullopt;
   const Catalogue& catalogue = dataset_->catalogue();
   const DirId dir = catalogue.parent(file);
   const std::string name(catalogue.name(file));

@@ -23,7 +23,8 @@ void ContainerSet::AddPadded(EntryId file, const PaddedDirs::Padded& padded,
   const absl::optional<AlignRules::Place> aligned = rules_.align().Match(path);
   std::string objection =
       Objection(file, rules_.Asked(path).has_value(), padded.index);
-  container.keeps_order = only_padded_ || scope_ != RecordScope::kFile ||
+  container.keeps_order = only_padded_ ||
+                          rules_.options().scope != RecordScope::kFile ||
                           aligned || !objection.empty();
   if (container.keeps_order) ++kept_;
   if (!only_padded_ && !objection.empty()) {

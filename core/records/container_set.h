@@ -257,7 +257,6 @@ class ContainerSet {
   const std::shared_ptr<const Dataset> dataset_;
   const RecordRules rules_;
   const std::shared_ptr<const PaddedDirs> padded_;  // may be null
-  const RecordScope scope_;
   const bool only_padded_;
   absl::flat_hash_map<EntryId, size_t> places_;    // in containers_
   absl::flat_hash_map<EntryId, EntryId> indexes_;  // the containers they are of

@@ -26,6 +26,9 @@ class IndexText : public PartedFile {
   uint64_t part_begin(uint64_t part) const override;
   uint64_t PartAt(uint64_t offset) const override;
   PartPlan Plan(uint64_t part) const override;
+  PartPlan PlanSeams(uint64_t part, const TakeSeam&) const override {
+    return Plan(part);
+  }
   bool is_quick() const override { return order_->is_quick(); }
   // The text is in its plan, too.
   uint64_t mean_copy_bytes() const override { return sizeof(PartCopy); }

@@ -194,7 +194,7 @@ void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
       begun.push_back(std::move(held));
     }
   }
-  Plan(begun, /*urgent=*/false);
+  PostPlans(std::move(begun), /*urgent=*/false);
 }
 
 std::vector<RecordPool::Wanted> RecordPool::PartsOf(const Request& request) {
@@ -285,16 +285,21 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
     Answer(request);
     if (stall_ != nullptr) stall_->Served();
   }
-  if (!begun.empty()) {
-    Post([self = shared_from_this(),
-          begun = std::move(begun)] { self->Plan(begun, /*urgent=*/true); },
-         /*urgent=*/true);
-  }
+  PostPlans(std::move(begun), /*urgent=*/true);
   if (!reads_on) return;
   Post([self = shared_from_this(), file, part = wanted.back().part,
         end = span.end,
         run] { self->GoAhead(file, part, file->content->AheadEnd(end, run)); },
        /*urgent=*/false);
+}
+
+void RecordPool::PostPlans(std::vector<std::shared_ptr<Held>> begun,
+                           bool urgent) {
+  for (std::shared_ptr<Held>& held : begun) {
+    Post([self = shared_from_this(), held = std::move(held),
+          urgent] { self->Plan(held, urgent); },
+         urgent);
+  }
 }
 
 void RecordPool::Post(Worker::Job job, bool urgent) {

@@ -162,7 +162,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   void GoAhead(const std::shared_ptr<const RecordFile>& file, uint64_t part,
                uint64_t until);
 
-  void Plan(const std::vector<std::shared_ptr<Held>>& begun, bool urgent);
+  void Plan(const std::shared_ptr<Held>& held, bool urgent);
+  void PostPlans(std::vector<std::shared_ptr<Held>> begun, bool urgent);
   // Has the worker do it.
   void Post(Worker::Job job, bool urgent);
   // The plan of a part, with room for what is to be kept of it.

@@ -9,13 +9,10 @@
 
 namespace shufflefs {
 
-void RecordPool::Plan(const std::vector<std::shared_ptr<Held>>& begun,
-                      bool urgent) {
-  for (const std::shared_ptr<Held>& held : begun) {
-    PlanOne(*held);
-    Queue(held, urgent);
-    OneLess(held, absl::OkStatus());
-  }
+void RecordPool::Plan(const std::shared_ptr<Held>& held, bool urgent) {
+  PlanOne(*held);
+  Queue(held, urgent);
+  OneLess(held, absl::OkStatus());
 }
 
 void RecordPool::PlanOne(Held& held) {

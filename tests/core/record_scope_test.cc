@@ -335,7 +335,7 @@ TEST_F(RecordScopeTest, SizesAreToldWhenTheyAreKnown) {
   EXPECT_FALSE(epoch->KnownBytes(Entry("t-0-of-2")));
   EXPECT_FALSE(epoch->KnownBytes(Entry("u-0-of-2")));
   EXPECT_FALSE(set_->IsMixed(Entry("v.tfrecord")));
-  EXPECT_EQ(*epoch->KnownBytes(Entry("v.tfrecord")),
+  EXPECT_EQ(epoch->KnownBytes(Entry("v.tfrecord"))->bytes,
             contents.at("v.tfrecord").size());
   std::map<std::string, uint64_t> told;
   for (const char* path : {"t-0-of-2", "t-1-of-2", "u-0-of-2"}) {
@@ -350,7 +350,7 @@ TEST_F(RecordScopeTest, SizesAreToldWhenTheyAreKnown) {
   EXPECT_NE(told["t-0-of-2"], contents.at("t-0-of-2").size());
   EXPECT_EQ(told["u-0-of-2"], contents.at("u-0-of-2").size());
   for (const auto& [path, bytes] : told) {
-    EXPECT_EQ(*epoch->KnownBytes(Entry(path)), bytes);
+    EXPECT_EQ(epoch->KnownBytes(Entry(path))->bytes, bytes);
     EXPECT_EQ(Whole(*epoch, path).size(), bytes);
   }
 }

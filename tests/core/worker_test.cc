@@ -10,7 +10,7 @@ namespace shufflefs {
 namespace {
 
 TEST(WorkerTest, UrgentJobsComeFirstAndTheOthersInTheirOrder) {
-  Worker worker("test");
+  Worker worker("test", 1);
   std::promise<void> go_on;
   std::promise<void> done;
   std::string order;
@@ -25,7 +25,7 @@ TEST(WorkerTest, UrgentJobsComeFirstAndTheOthersInTheirOrder) {
 }
 
 TEST(WorkerTest, AJobMayPostAnother) {
-  Worker worker("test");
+  Worker worker("test", 1);
   std::promise<void> done;
   worker.Post([&] { worker.Post([&] { done.set_value(); }, /*urgent=*/false); },
               /*urgent=*/true);
@@ -33,7 +33,7 @@ TEST(WorkerTest, AJobMayPostAnother) {
 }
 
 TEST(WorkerTest, WhatWaitsWhenItStopsIsDropped) {
-  Worker worker("test");
+  Worker worker("test", 1);
   std::promise<void> begun;
   std::promise<void> go_on;
   auto waits = std::make_shared<int>(0);
