@@ -30,6 +30,8 @@ void Worker::Stop() {
     dropped_urgent.swap(urgent_);
     posted_.SignalAll();
   }
+  dropped.clear();
+  dropped_urgent.clear();
   threads_.clear();  // joins
 }
 

@@ -163,7 +163,9 @@ uint64_t ContainerSet::key(EntryId file) const {
 
 bool ContainerSet::IsMixed(EntryId file) const {
   MutexLock lock(mu_);
-  const size_t alignment = containers_[places_.at(file)].alignment;
+  const auto found = places_.find(file);
+  if (found == places_.end()) return false;  // an index of one
+  const size_t alignment = containers_[found->second].alignment;
   return alignment != kAlone && alignments_[alignment].is_family;
 }
 

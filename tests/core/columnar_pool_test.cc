@@ -108,7 +108,7 @@ TEST(ColumnarPoolTest, TheListNeedsNoReadOfTheSource) {
 
 TEST(ColumnarPoolTest, AListLargerThanAPartMayBeIsRightToo) {
   TestPool test(RecordPool::kLeastMemory);
-  const ColumnarFile file(*test.pool, 120000, 64);
+  const ColumnarFile file(*test.pool, 150000, 64);
   ASSERT_GT(file.list_bytes, test.pool->largest_part());
   for (uint64_t at = file.list - 5000; at < file.bytes.size();
        at += kKernelRead) {

@@ -191,7 +191,7 @@ TEST_F(CheckTest, LargeContainersAreShuffledAndTheGainIsEstimated) {
   EXPECT_EQ(Report(DatasetFacts::Device::kFlash, 40000).choice.policy, "lirs");
   report = Report(DatasetFacts::Device::kSeekBound, 50000);
   EXPECT_EQ(report.choice.policy, "native") << report.choice.why;
-  tree_.Write("a.idx", "0");
+  tree_.Write("a.index", "0");
   report = Report(DatasetFacts::Device::kSeekBound, 40000);
   EXPECT_EQ(report.choice.policy, "native") << report.choice.why;
 }
