@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/records/record_math.h"
+
 namespace shufflefs {
 namespace {
-
-uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 // Positions of a window have 32 bits. Only a container of more records than
 // that, all of a few bytes, could have more in one.
@@ -19,10 +19,6 @@ RecordBlocks Bounded(RecordBlocks blocks, const RecordTable& by) {
     blocks.window = std::clamp<uint64_t>(most, 1, blocks.window);
   }
   return blocks;
-}
-
-uint64_t BytesOfAll(const RecordTable& table) {
-  return table.begin(table.count()) - table.begin(0);
 }
 
 // Appends record `r` to runs that end before it.

@@ -7,21 +7,20 @@
 
 #include "core/mutex.h"
 #include "core/parallel.h"
+#include "core/records/record_math.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr uint64_t kChunk = uint64_t{1} << 20;  // records of a thread
 
-uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
 }  // namespace
 
 FreeOrder::FreeOrder(const RecordTable& table,
                      std::unique_ptr<const Order> order, uint64_t part_bytes)
     : table_(table), order_(std::move(order)) {
-  const uint64_t bytes = table.begin(table.count()) - table.begin(0);
-  const uint64_t parts = std::max<uint64_t>(DivideUp(bytes, part_bytes), 1);
+  const uint64_t parts =
+      std::max<uint64_t>(DivideUp(BytesOfAll(table), part_bytes), 1);
   per_part_ = std::max<uint64_t>(DivideUp(table.count(), parts), 1);
 }
 

@@ -26,7 +26,7 @@ constexpr size_t kReadBytes = size_t{1} << 20;
 // Two numbers of 20 digits, and blanks.
 constexpr size_t kLongestLine = 4096;
 
-uint32_t Digits(uint64_t number) {
+uint32_t DigitCount(uint64_t number) {
   return static_cast<uint32_t>(absl::AlphaNum(number).size());
 }
 
@@ -152,7 +152,7 @@ class PaddedBuilder {
   TfrecordSpan last_;
 };
 
-struct HashDeleter {
+struct IndexHashDeleter {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
 };
 
@@ -209,8 +209,8 @@ void IndexLinesOf::Add(uint64_t bytes) {
 IndexLines IndexLinesOf::Finish(uint64_t source_bytes) const {
   IndexLines lines;
   // The last one begins furthest behind where it is the smallest.
-  lines.widths = {.offset = Digits(all_ - smallest_),
-                  .bytes = Digits(largest_)};
+  lines.widths = {.offset = DigitCount(all_ - smallest_),
+                  .bytes = DigitCount(largest_)};
   const uint64_t line = lines.widths.offset + lines.widths.bytes + 2;
   const uint64_t least = count_ * line;
   const uint64_t more = std::max(least, source_bytes) - least;
@@ -243,7 +243,8 @@ absl::StatusOr<ContainerShape> ReadPaddedRecords(
     const AlignedFile& file) {
   PaddedBuilder builder(file);
   TfrecordIndexLines lines;
-  const std::unique_ptr<XXH3_state_t, HashDeleter> hash(XXH3_createState());
+  const std::unique_ptr<XXH3_state_t, IndexHashDeleter> hash(
+      XXH3_createState());
   XXH3_64bits_reset(hash.get());
   const TfrecordIndexLines::Take take = [&](const TfrecordSpan& span) {
     return builder.Take(span) ? absl::OkStatus() : NotWhatWasWritten(companion);

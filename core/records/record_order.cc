@@ -6,6 +6,7 @@
 
 #include "core/records/block_order.h"
 #include "core/records/free_order.h"
+#include "core/records/record_math.h"
 
 namespace shufflefs {
 namespace {
@@ -18,12 +19,6 @@ constexpr uint64_t kPartBytes = uint64_t{1} << 20;
 constexpr uint64_t kQuickSteps = uint64_t{1} << 15;
 // From so many on they are all summed up at once.
 constexpr uint64_t kFarSteps = uint64_t{1} << 18;
-
-uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
-uint64_t BytesOfAll(const RecordTable& table) {
-  return table.begin(table.count()) - table.begin(0);
-}
 
 // Of a record in the plan of a part (core/records/shuffled_file.h).
 constexpr uint64_t kPlanBytes = 32;

@@ -9,14 +9,14 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kPartBytes = uint64_t{1} << 20;
+constexpr uint64_t kSourcePart = uint64_t{1} << 20;
 
 class SourceOrder : public RecordOrder {
  public:
   explicit SourceOrder(const RecordTable& table) : table_(table) {
     const uint64_t bytes = table.begin(table.count()) - table.begin(0);
     const uint64_t mean = std::max<uint64_t>(bytes / table.count(), 1);
-    per_part_ = std::max<uint64_t>(kPartBytes / mean, 1);
+    per_part_ = std::max<uint64_t>(kSourcePart / mean, 1);
   }
 
   uint64_t part_count() const override {
