@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,11 +49,16 @@ void WarnOfWindow(const Policy& policy, const ContainerSet& containers,
     return;
   }
   Log(LogLevel::kWarning,
-      absl::StrCat(policy.name(), ": ", blocks.window, " blocks of ",
-                   FormatBytes(blocks.bytes),
-                   " do not fit a quarter of the memory, so records are read "
-                   "one by one: give it more memory, or mix at most ",
-                   most / blocks.bytes, " blocks"));
+      absl::StrCat(
+          policy.name(), ": ", blocks.window, " blocks of ",
+          FormatBytes(blocks.bytes),
+          " do not fit three eighths of the memory, so each window is "
+          "read ",
+          (std::min(blocks.window * blocks.bytes, containers.largest_bytes()) -
+           1) / most +
+              1,
+          " times: give it more memory, or mix at most ", most / blocks.bytes,
+          " blocks"));
 }
 
 std::vector<std::string> ViewsInside(const MountConfig& mount,

@@ -166,7 +166,7 @@ bool RecordsMayMove(const DatasetFacts& facts) {
          facts.passes_are_seen;
 }
 
-// A window of blocks is a quarter of the memory, and there is some besides.
+// For the windows of two readers, each with the next one, and some besides.
 uint64_t MemoryOfBlocks(const DatasetFacts& facts) {
   return 5 * facts.record_window * facts.record_block;
 }

@@ -62,7 +62,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   };
   static absl::StatusOr<std::shared_ptr<RecordPool>> Make(Parts parts);
 
-  // A part of more bytes is not held: its records are read one by one.
+  // A part of more bytes is not held: what is asked for of it is read alone.
   uint64_t largest_part() const;
   // A file of no more bytes is best read as a whole.
   uint64_t whole_bytes() const;

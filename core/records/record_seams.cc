@@ -36,11 +36,12 @@ absl::optional<std::string> RecordSeams::Take(uint64_t file, uint64_t from,
 
 void RecordSeams::Forget(const absl::flat_hash_set<uint64_t>& files) {
   MutexLock lock(mu_);
-  absl::erase_if(pieces_, [&](const auto& entry) {
-    if (!files.contains(entry.first.first)) return false;
-    bytes_ -= Cost(entry.second);
-    return true;
-  });
+  for (auto it = pieces_.begin(); it != pieces_.end();) {
+    const auto piece = it++;
+    if (!files.contains(piece->first.first)) continue;
+    bytes_ -= Cost(piece->second);
+    pieces_.erase(piece);
+  }
 }
 
 uint64_t RecordSeams::bytes() const {

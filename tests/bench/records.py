@@ -3,11 +3,13 @@
 """A container file of lines of about 330 bytes, read from start to end through
 shuffled views, against the file itself: cold, larger than memory, on emulated
 devices, reader and daemon together in the group that the reader of the raw file
-has alone; and once with everything cached.
+has alone; and with everything cached, of lines of 100 KB as well.
 
 `lirs` by instance is read for some megabytes only: on a disk that seeks all of
-it would take hours."""
+it would take hours. On `fast` fio's random reads of the same file, of the page
+that a record lies in, stand beside it: as many at a time as the daemon has."""
 import argparse
+import json
 import pathlib
 import random
 import subprocess
@@ -22,14 +24,20 @@ from brand_runs import GroupMount  # noqa: E402
 MEAN = 330  # bytes of a line
 FIRST = 8 << 20  # bytes that are read of an order that is slow
 NAME = "kdd.svm"
+LARGE = "large.svm"
+LARGE_MEAN = 100000  # bytes of a line of it
+DEPTH = 32  # reads of the daemon at a time
 BASE = {"record.as": "*.svm:lines", "memory": "{memory}"}
+REIMU = {"policy": "reimu", "reimu.block": "2MiB", "reimu.window": "16"}
 # What is measured, with how much of it is read at most.
 VIEWS = {
-    "reimu, 16 blocks of 2 MiB": (
-        {"policy": "reimu", "reimu.block": "2MiB", "reimu.window": "16"}, None),
+    "reimu, 16 blocks of 2 MiB": (REIMU, None),
     "lirs, pages of 256 KiB, 16 mixed": (
         {"policy": "lirs", "lirs.unit": "page", "lirs.page": "256KiB",
          "lirs.batch": "16"}, None),
+    "lirs, pages of 4 MiB, 4 mixed": (
+        {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4MiB",
+         "lirs.batch": "4"}, None),
     "lirs, pages of 4 KiB": (
         {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB"}, FIRST),
     "lirs, by instance": ({"policy": "lirs"}, FIRST),
@@ -47,11 +55,19 @@ def write_lines(path, size):
             file.write(f"{index % 2} 1:{index} {tails[index % 997]}\n")
 
 
+def write_large_lines(path, size):
+    rng = random.Random(1)
+    with open(path, "w") as file:
+        for index in range(size // LARGE_MEAN):
+            line = rng.randbytes(LARGE_MEAN // 2 - 6).hex()
+            file.write(f"{index:09} {line}\n")
+
+
 class Container:
-    """A device with one container file, made unless it is there."""
+    """A device with two container files, made unless it is there."""
 
     def __init__(self, size):
-        self.device = testbed.Device(f"records-{size >> 20}")
+        self.device = testbed.Device(f"records2-{size >> 20}")
         self.root = self.device.path / "data"
         done = self.device.path / "complete"
         if self.device.exists():
@@ -64,6 +80,7 @@ class Container:
         self.device.attach("fast")
         self.root.mkdir()
         write_lines(self.root / NAME, size)
+        write_large_lines(self.root / LARGE, size // 2)
         done.touch()
         subprocess.run(["sync", "--file-system", done], check=True)
 
@@ -119,28 +136,43 @@ class Bench:
                 source = device.counters()[1] - before
         return size / (seconds + first), source / size, first
 
-    def _index(self, mount):
-        start = time.monotonic()
-        while not mount.view()["records"]["indexed"]:
-            time.sleep(0.02)
-        size = (self.container.root / NAME).stat().st_size
-        measure.say(f"indexed {size >> 20} MiB in "
-                    f"{time.monotonic() - start:.2f} s after mounting")
+    def random_reads(self):
+        """Records a second that fio reads, as megabytes of records."""
+        self.container.device.cold()
+        command = ["fio", "--name=random", "--rw=randread", "--bs=4k",
+                   "--direct=1", "--ioengine=io_uring", f"--iodepth={DEPTH}",
+                   "--runtime=5", "--time_based", "--readonly",
+                   f"--filename={self.container.root / NAME}",
+                   "--output-format=json"]
+        done = subprocess.run(command, check=True, capture_output=True)
+        reads = json.loads(done.stdout)["jobs"][0]["read"]["iops"]
+        return reads * MEAN, 4096 / MEAN, None
 
-    def cached(self):
-        """Speeds of the raw file and of a view's first and second reading."""
-        path = self.container.root / NAME
+    @staticmethod
+    def _index(mount):
+        def status():
+            return mount.view()["records"]
+        while status()["indexed"] < status()["containers"]:
+            time.sleep(0.02)
+
+    def cached(self, name):
+        """Speeds of the raw file; of a view's first reading, a second one of
+        the same epoch, and one of the next epoch."""
+        path = self.container.root / name
         read(path, None)
-        raw = read(path, None)
+        runs = [read(path, None)]
         with measure.folder() as folder:
-            options = {**BASE, "memory": "2GiB", "policy": "reimu"}
+            options = {**BASE, **REIMU, "memory": "1GiB",
+                       "epoch.advance": "manual"}
             with measure.Mount(self.container.root, pathlib.Path(folder),
                                options) as mount:
                 self._index(mount)
                 read(path, None)  # what indexing dropped
-                first = read(mount.path / NAME, None)
-                again = read(mount.path / NAME, None)
-        return [size / seconds for seconds, size in (raw, first, again)]
+                runs.append(read(mount.path / name, None))
+                runs.append(read(mount.path / name, None))
+                mount.switch_seconds()
+                runs.append(read(mount.path / name, None))
+        return [size / seconds for seconds, size in runs]
 
 
 def print_row(profile, label, rounds, raws):
@@ -161,17 +193,21 @@ def print_profile(bench, profile, rounds):
         measured.setdefault("raw file", []).append(bench.raw())
         for label, (options, most) in VIEWS.items():
             measured.setdefault(label, []).append(bench.view(options, most))
+        if profile == "fast":
+            measured.setdefault("fio, random reads of 4 KiB", []).append(
+                bench.random_reads())
     for label, each in measured.items():
         print_row(profile, label, each, measured["raw file"])
 
 
-def print_cached(bench, rounds):
-    runs = [bench.cached() for _ in range(rounds)]
+def print_cached(bench, rounds, name, of):
+    runs = [bench.cached(name) for _ in range(rounds)]
     for place, label in enumerate(("raw file, warm", "reimu, first reading",
-                                   "reimu, second reading")):
+                                   "reimu, the same epoch again",
+                                   "reimu, the next epoch")):
         speed, spread = measure.median_mad([run[place] for run in runs])
         ratio = measure.median_mad([run[place] / run[0] for run in runs])[0]
-        measure.row("cached", label, f"{speed / 1e6:.0f} ± {spread / 1e6:.0f}",
+        measure.row("cached", f"{of}: {label}", f"{speed / 1e6:.0f} ± {spread / 1e6:.0f}",
                     f"{ratio:.2f}x", "-", "-")
 
 
@@ -198,7 +234,8 @@ def main():
             print_profile(bench, profile, arguments.rounds)
         container.device.detach()
         container.device.attach("fast")
-        print_cached(bench, arguments.rounds)
+        print_cached(bench, arguments.rounds, NAME, "lines of 330 bytes")
+        print_cached(bench, arguments.rounds, LARGE, "lines of 100 KB")
     finally:
         container.device.detach()
 

@@ -347,7 +347,8 @@ def test_a_window_that_does_not_fit_is_said_and_still_right(mounts, source):
     containers.write_lines(source / "train.svm", containers.lines(100000))
     mount = indexed(mounts(source, {**LINES, "policy": "reimu",
                                     "memory": "16MiB"}))
-    assert "64 blocks of 1MiB do not fit a quarter of the memory" in mount.log()
+    assert ("64 blocks of 1MiB do not fit three eighths of the memory, so each "
+            "window is read ") in mount.log()
     shown = (mount.path / "train.svm").read_text()
     raw = (source / "train.svm").read_text()
     assert shown != raw and sorted(shown) == sorted(raw)
