@@ -17,7 +17,6 @@ namespace {
 
 constexpr absl::string_view kArrowMagic = "ARROW1";
 constexpr absl::string_view kHead("ARROW1\0\0", 8);
-constexpr uint64_t kMaxArrowFooter = uint64_t{256} << 20;
 
 // Fields of the table Footer, in File.fbs.
 constexpr int kRecordBatches = 3;
@@ -114,10 +113,7 @@ absl::StatusOr<uint64_t> ArrowFooterBytes(absl::string_view tail) {
   }
   uint32_t length;
   std::memcpy(&length, tail.data(), sizeof length);
-  if (length > kMaxArrowFooter) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("its footer has ", length, " bytes"));
-  }
+  RETURN_IF_ERROR(CheckFooterLength(length));
   return length + kArrowTailBytes;
 }
 
@@ -127,15 +123,7 @@ absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseArrowFooter(
   ASSIGN_OR_RETURN(const uint64_t wanted,
                    ArrowFooterBytes(footer_and_tail.substr(
                        size - std::min<size_t>(size, kArrowTailBytes))));
-  if (wanted > file_bytes || kHead.size() > file_bytes - wanted) {
-    return absl::DataLossError(
-        absl::StrCat("its last bytes say that its footer has ", wanted,
-                     " bytes, but it ends at byte ", file_bytes));
-  }
-  if (wanted != size) {
-    return absl::DataLossError(absl::StrCat(
-        "its footer has ", wanted, " bytes, of which ", size, " were read"));
-  }
+  RETURN_IF_ERROR(CheckFooterSizes({wanted, size, kHead.size(), file_bytes}));
   const absl::string_view buffer =
       footer_and_tail.substr(0, size - kArrowTailBytes);
   const uint64_t begin = file_bytes - size;

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace shufflefs {
 
 // Immutable; any thread may call. The functions that make one report:
@@ -40,6 +42,22 @@ class ColumnarFooter {
   // Bytes held.
   virtual uint64_t memory_bytes() const = 0;
 };
+
+// In bytes.
+struct FooterSizes {
+  uint64_t wanted = 0;  // the footer, by what the file's last bytes say
+  uint64_t read = 0;    // of it
+  uint64_t head = 0;    // what comes before it at least
+  uint64_t file = 0;
+};
+
+// Whether a footer of `wanted` bytes is in the file and was read whole.
+// Errors: DataLoss.
+absl::Status CheckFooterSizes(const FooterSizes& sizes);
+
+// What a file may say of its footer's length, which is allocated before
+// anything else of it is checked. Errors: FailedPrecondition.
+absl::Status CheckFooterLength(uint64_t bytes);
 
 }  // namespace shufflefs
 

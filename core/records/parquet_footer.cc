@@ -17,7 +17,6 @@ namespace {
 
 constexpr absl::string_view kParquetMagic = "PAR1";
 constexpr absl::string_view kEncryptedMagic = "PARE";
-constexpr uint64_t kMaxFooterBytes = uint64_t{256} << 20;
 
 absl::Status Refused(absl::string_view why) {
   return absl::FailedPreconditionError(why);
@@ -122,9 +121,7 @@ absl::StatusOr<uint64_t> ParquetFooterBytes(absl::string_view tail) {
   for (int i = 3; i >= 0; --i) {
     length = length << 8 | static_cast<uint8_t>(tail[i]);
   }
-  if (length > kMaxFooterBytes) {
-    return Refused(absl::StrCat("its footer has ", length, " bytes"));
-  }
+  RETURN_IF_ERROR(CheckFooterLength(length));
   return length + kParquetTailBytes;
 }
 
@@ -134,15 +131,8 @@ absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseParquetFooter(
   ASSIGN_OR_RETURN(const uint64_t wanted,
                    ParquetFooterBytes(footer_and_tail.substr(
                        size - std::min<size_t>(size, kParquetTailBytes))));
-  if (wanted > file_bytes || kParquetMagic.size() > file_bytes - wanted) {
-    return absl::DataLossError(
-        absl::StrCat("its last bytes say that its footer has ", wanted,
-                     " bytes, but it ends at byte ", file_bytes));
-  }
-  if (wanted != size) {
-    return absl::DataLossError(absl::StrCat(
-        "its footer has ", wanted, " bytes, of which ", size, " were read"));
-  }
+  RETURN_IF_ERROR(
+      CheckFooterSizes({wanted, size, kParquetMagic.size(), file_bytes}));
   const absl::string_view metadata =
       footer_and_tail.substr(0, size - kParquetTailBytes);
   const uint64_t begin = file_bytes - size;

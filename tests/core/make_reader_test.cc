@@ -12,7 +12,6 @@
 #include <cstdlib>
 
 #include "core/io/uring_reader.h"
-#include "core/log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/reader_fixture.h"
@@ -59,7 +58,6 @@ std::string MadeAndRead() {
 // Exits with 0 when the reader that is made where `call` is refused is one of
 // threads, and reads.
 [[noreturn]] void ReadRefused(int call) {
-  InitLog(LogTarget::kStderr, LogLevel::kInfo);
   Refuse(call);
   std::exit(MadeAndRead() == "threads ok" ? 0 : 1);
 }
