@@ -19,17 +19,6 @@ namespace {
 
 constexpr size_t kMaxWrite = size_t{1} << 30;
 
-absl::Status WriteAll(int fd, absl::string_view bytes,
-                      const std::string& path) {
-  while (!bytes.empty()) {
-    ssize_t done = write(fd, bytes.data(), std::min(bytes.size(), kMaxWrite));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return ErrnoStatus(errno, path);
-    bytes.remove_prefix(static_cast<size_t>(done));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status WriteFile(const std::string& path,
                        absl::Span<const absl::string_view> pieces) {
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
@@ -55,6 +44,17 @@ absl::Status SyncParent(const std::string& path) {
 }
 
 }  // namespace
+
+absl::Status WriteAll(int fd, absl::string_view bytes,
+                      const std::string& path) {
+  while (!bytes.empty()) {
+    ssize_t done = write(fd, bytes.data(), std::min(bytes.size(), kMaxWrite));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return ErrnoStatus(errno, path);
+    bytes.remove_prefix(static_cast<size_t>(done));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ReplaceFile(const std::string& path,
                          absl::Span<const absl::string_view> pieces) {

@@ -19,6 +19,10 @@ namespace shufflefs {
 absl::Status ReplaceFile(const std::string& path,
                          absl::Span<const absl::string_view> pieces);
 
+// Writes all of `bytes` where the descriptor stands. Errors, naming `path`:
+// the errno.
+absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path);
+
 // Errors, naming `path`: the errno (ENOENT where there is none, ELOOP for a
 // link); InvalidArgument if it is no regular file.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path);

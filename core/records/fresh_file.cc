@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr size_t kHeldBytes = size_t{1} << 20;
-constexpr size_t kMaxWrite = size_t{1} << 30;
 
 std::string TmpOf(const std::string& path) {
   return absl::StrCat(path, kFreshSuffix);
@@ -40,14 +40,7 @@ FreshFile::~FreshFile() {
 }
 
 absl::Status FreshFile::Flush() {
-  absl::string_view bytes = held_;
-  while (!bytes.empty()) {
-    const ssize_t done =
-        write(fd_.get(), bytes.data(), std::min(bytes.size(), kMaxWrite));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return ErrnoStatus(errno, TmpOf(path_));
-    bytes.remove_prefix(static_cast<size_t>(done));
-  }
+  RETURN_IF_ERROR(WriteAll(fd_.get(), held_, TmpOf(path_)));
   held_.clear();
   return absl::OkStatus();
 }
