@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
+#include "core/records/gathered_part.h"
 #include "core/records/part_reads.h"
 #include "core/records/record_readers.h"
 #include "core/records/record_seams.h"
@@ -85,9 +86,12 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     uint64_t part = 0;
     std::shared_ptr<const RecordFile> source;
     std::shared_ptr<MemoryBlock> memory;
-    PagedBytes bytes_at;                // of `memory`
-    std::shared_ptr<MemoryBlock> kept;  // behind these: plan.kept
-    PartPlan plan;  // from before the first read is sent to the last
+    // Behind these: plan.kept, or what a gathered part takes besides.
+    std::shared_ptr<MemoryBlock> behind;
+    PagedBytes bytes_at;  // of both
+    PartPlan plan;        // from before the first read is sent to the last
+    // Null: the bytes of the part lie one behind the other.
+    std::unique_ptr<const GatheredPart> gathered;
     uint64_t bytes = 0;
     uint64_t reads_left = 0;
     uint64_t delivered = 0;
@@ -111,9 +115,11 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     uint64_t missing = 0;
     bool waited = false;
   };
-  struct Fetch {  // one read of the source, waiting for staging memory
+  // One read of the source that waits until others have ended.
+  struct Fetch {
     std::shared_ptr<Held> held;
     PartRead read;
+    uint64_t to = 0;  // of the memory of a gathered part
   };
   // A part that has bytes.
   struct Wanted {
@@ -166,12 +172,19 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   void PostPlans(std::vector<std::shared_ptr<Held>> begun, bool urgent);
   // Has the worker do it.
   void Post(Worker::Job job, bool urgent);
-  // The plan of a part, with room for what is to be kept of it.
-  void PlanOne(Held& held);
+  // Plans a part, and finds room for what comes with it.
+  std::vector<PartRead> PlanOne(Held& held);
+  // Has a part gathered, if that takes little more than its bytes.
+  bool Gathers(Held& held, const std::vector<PartRead>& reads);
+  // Room for what is to be kept of a part; false without.
+  bool AppendKept(Held& held);
   void KeepSeams(const Held& held, const PartPlan& plan);
   // Reads of a part that is planned.
-  void Queue(const std::shared_ptr<Held>& held, bool urgent);
+  void Queue(const std::shared_ptr<Held>& held,
+             const std::vector<PartRead>& reads, bool urgent);
   void Pump();
+  // The next read, and where it goes to; nothing while there is no room.
+  absl::optional<FilePiece> NextPiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Arrived(const std::shared_ptr<Held>& held, const PartRead& read,
                std::shared_ptr<MemoryBlock> staging,
                const absl::Status& status);
@@ -210,6 +223,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   std::deque<Fetch> urgent_ ABSL_GUARDED_BY(mu_);
   std::deque<Fetch> queue_ ABSL_GUARDED_BY(mu_);
   bool pumping_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t gathering_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of reads under way
   std::deque<std::shared_ptr<Request>> alone_ ABSL_GUARDED_BY(mu_);
   uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t clock_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of the parts begun

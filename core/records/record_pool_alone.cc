@@ -99,7 +99,9 @@ void RecordPool::PumpAlone() {
       request->pieces.push_back({request->offset, held});
     }
     held->plan = PlanOf(*request);
-    Queue(held, /*urgent=*/true);
+    LayOutNewlines(held->plan, held->bytes_at);
+    LayOutLiterals(held->plan, held->bytes_at);
+    Queue(held, PlanPartReads(held->plan, PartReadLimits()), /*urgent=*/true);
     OneLess(held, absl::OkStatus());
   }
 }

@@ -8,32 +8,69 @@
 #include "core/records/record_pool.h"
 
 namespace shufflefs {
+namespace {
+
+// A part is gathered if that takes no more than a fourth of it besides.
+constexpr uint64_t kMostBesides = 4;
+// Of reads into such parts that are under way: what comes first of the part
+// that a reader waits for does not wait for all that is fetched ahead.
+constexpr uint64_t kMostGathering = uint64_t{4} << 20;
+
+}  // namespace
 
 void RecordPool::Plan(const std::shared_ptr<Held>& held, bool urgent) {
-  PlanOne(*held);
-  Queue(held, urgent);
+  const std::vector<PartRead> reads = PlanOne(*held);
+  Queue(held, reads, urgent);
   OneLess(held, absl::OkStatus());
 }
 
-void RecordPool::PlanOne(Held& held) {
+std::vector<PartRead> RecordPool::PlanOne(Held& held) {
   const uint64_t file = held.file->id;
   held.plan = held.file->content->PlanSeams(
       held.part, [this, file](uint64_t from, uint64_t bytes) {
         return seams_.Take(file, from, bytes);
       });
-  if (held.plan.kept.empty()) return;
-  const uint64_t behind = Arena::Footprint(held.plan.bytes);
-  held.kept = pool_->Allocate(held.plan.kept_end - behind);
-  if (held.kept != nullptr) {
-    held.bytes_at.Append(held.kept->pieces());
-    return;
+  std::vector<PartRead> reads = PlanPartReads(held.plan, PartReadLimits());
+  if (Gathers(held, reads)) return reads;
+  if (!AppendKept(held)) reads = PlanPartReads(held.plan, PartReadLimits());
+  LayOutNewlines(held.plan, held.bytes_at);
+  LayOutLiterals(held.plan, held.bytes_at);
+  return reads;
+}
+
+bool RecordPool::Gathers(Held& held, const std::vector<PartRead>& reads) {
+  const uint64_t needed = GatheredPart::Footprint(held.plan, reads);
+  const uint64_t has = Arena::Footprint(held.bytes);
+  if (reads.empty() || needed > has + held.bytes / kMostBesides ||
+      needed > GatheredPart::kMostBytes) {
+    return false;
+  }
+  if (needed > has) {
+    held.behind = pool_->Allocate(needed - has);
+    if (held.behind == nullptr) return false;
+    held.bytes_at.Append(held.behind->pieces());
+  }
+  held.gathered =
+      std::make_unique<GatheredPart>(held.plan, reads, held.bytes_at);
+  return true;
+}
+
+bool RecordPool::AppendKept(Held& held) {
+  if (held.plan.kept.empty()) return true;
+  const uint64_t part_end = Arena::Footprint(held.plan.bytes);
+  held.behind = pool_->Allocate(held.plan.kept_end - part_end);
+  if (held.behind != nullptr) {
+    held.bytes_at.Append(held.behind->pieces());
+    return true;
   }
   // Whoever wants them reads them again.
   held.plan.kept.clear();
-  std::erase_if(held.plan.copies,
-                [behind](const PartCopy& copy) { return copy.to >= behind; });
+  std::erase_if(held.plan.copies, [part_end](const PartCopy& copy) {
+    return copy.to >= part_end;
+  });
   std::erase_if(held.plan.newlines,
-                [behind](uint64_t at) { return at >= behind; });
+                [part_end](uint64_t at) { return at >= part_end; });
+  return false;
 }
 
 void RecordPool::KeepSeams(const Held& held, const PartPlan& plan) {
@@ -45,20 +82,25 @@ void RecordPool::KeepSeams(const Held& held, const PartPlan& plan) {
 
 void RecordPool::Answer(const std::shared_ptr<Request>& request) {
   absl::Status status;
-  std::vector<iovec> range;
+  GivenBytes given;
   uint64_t at = request->offset;
   const uint64_t end = request->offset + request->length;
   for (const Piece& piece : request->pieces) {
     const Held& held = *piece.held;
     status.Update(held.status);
+    if (!status.ok()) break;
     const uint64_t take = std::min(piece.begin + held.bytes, end) - at;
-    const std::vector<iovec> bytes =
-        held.bytes_at.Range(at - piece.begin, take);
-    range.insert(range.end(), bytes.begin(), bytes.end());
+    if (held.gathered != nullptr) {
+      held.gathered->Give(at - piece.begin, take, given);
+    } else {
+      const std::vector<iovec> bytes =
+          held.bytes_at.Range(at - piece.begin, take);
+      given.range.insert(given.range.end(), bytes.begin(), bytes.end());
+    }
     at += take;
   }
   if (status.ok()) {
-    request->done(absl::Span<const iovec>(range));
+    request->done(absl::Span<const iovec>(given.range));
   } else {
     request->done(status);
   }
@@ -79,19 +121,47 @@ void RecordPool::NoteDelivered(const Request& request) {
   }
 }
 
-void RecordPool::Queue(const std::shared_ptr<Held>& held, bool urgent) {
-  LayOutNewlines(held->plan, held->bytes_at);
-  LayOutLiterals(held->plan, held->bytes_at);
-  const std::vector<PartRead> reads =
-      PlanPartReads(held->plan, PartReadLimits());
+void RecordPool::Queue(const std::shared_ptr<Held>& held,
+                       const std::vector<PartRead>& reads, bool urgent) {
   {
     MutexLock lock(mu_);
     held->reads_left += reads.size();
-    for (const PartRead& read : reads) {
-      (urgent ? urgent_ : queue_).push_back(Fetch{held, read});
+    for (size_t k = 0; k < reads.size(); ++k) {
+      Fetch fetch{held, reads[k]};
+      if (held->gathered != nullptr) fetch.to = held->gathered->ReadBegin(k);
+      (urgent ? urgent_ : queue_).push_back(std::move(fetch));
     }
   }
   Pump();
+}
+
+absl::optional<FilePiece> RecordPool::NextPiece() {
+  std::deque<Fetch>& queue = urgent_.empty() ? queue_ : urgent_;
+  if (queue.empty()) return absl::nullopt;
+  const Fetch& fetch = queue.front();
+  const PartRead read = fetch.read;
+  FilePiece piece;
+  std::shared_ptr<MemoryBlock> staging;
+  // When there is no room, the read that ends next goes on from here.
+  if (fetch.held->gathered != nullptr) {
+    if (gathering_ >= kMostGathering) return absl::nullopt;
+    gathering_ += read.length;
+    piece.into =
+        fetch.held->bytes_at.Range(fetch.to, Arena::Footprint(read.length));
+  } else {
+    staging = staging_->Allocate(read.length);
+    if (staging == nullptr) return absl::nullopt;
+    piece.into = staging->pieces();
+  }
+  piece.file = fetch.held->source->source(read.file);
+  piece.offset = read.offset;
+  piece.length = read.length;
+  piece.done = [self = shared_from_this(), held = fetch.held, read,
+                staging](const absl::Status& status) mutable {
+    self->Arrived(held, read, std::move(staging), status);
+  };
+  queue.pop_front();
+  return piece;
 }
 
 void RecordPool::Pump() {
@@ -104,23 +174,8 @@ void RecordPool::Pump() {
     std::vector<FilePiece> pieces;
     {
       MutexLock lock(mu_);
-      while (!urgent_.empty() || !queue_.empty()) {
-        std::deque<Fetch>& queue = urgent_.empty() ? queue_ : urgent_;
-        const PartRead read = queue.front().read;
-        std::shared_ptr<MemoryBlock> staging = staging_->Allocate(read.length);
-        // When there is none, the read that ends next goes on from here.
-        if (staging == nullptr) break;
-        FilePiece piece;
-        piece.file = queue.front().held->source->source(read.file);
-        piece.offset = read.offset;
-        piece.length = read.length;
-        piece.into = staging->pieces();
-        piece.done = [self = shared_from_this(), held = queue.front().held,
-                      read, staging](const absl::Status& status) mutable {
-          self->Arrived(held, read, std::move(staging), status);
-        };
-        pieces.push_back(std::move(piece));
-        queue.pop_front();
+      while (absl::optional<FilePiece> piece = NextPiece()) {
+        pieces.push_back(*std::move(piece));
       }
       if (pieces.empty()) {
         pumping_ = false;
@@ -135,7 +190,10 @@ void RecordPool::Arrived(const std::shared_ptr<Held>& held,
                          const PartRead& read,
                          std::shared_ptr<MemoryBlock> staging,
                          const absl::Status& status) {
-  if (status.ok()) {
+  if (staging == nullptr) {
+    MutexLock lock(mu_);
+    gathering_ -= read.length;
+  } else if (status.ok()) {
     LayOut(held->plan, read, PagedBytes(staging->pieces()), held->bytes_at);
   }
   staging.reset();
@@ -147,14 +205,14 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
                          const absl::Status& status) {
   std::vector<std::shared_ptr<Request>> answered;
   PartPlan planned;
-  std::shared_ptr<MemoryBlock> kept;
+  std::shared_ptr<MemoryBlock> kept;  // with what `planned` says of it
   bool was_alone = false;
   {
     MutexLock lock(mu_);
     held->status.Update(status);
     if (--held->reads_left > 0) return;
     held->here = true;
-    kept = std::move(held->kept);
+    if (held->gathered == nullptr) kept = std::move(held->behind);
     was_alone = held->file == nullptr;
     planned = std::move(held->plan);  // it may be as large as the part
     if (!was_alone && !held->status.ok()) {
@@ -167,7 +225,8 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
     }
     held->waiters.clear();
   }
-  if (kept != nullptr && held->status.ok()) KeepSeams(*held, planned);
+  if (held->status.ok()) KeepSeams(*held, planned);
+  kept.reset();
   for (const std::shared_ptr<Request>& request : answered) {
     Answer(request);
     request->pieces.clear();  // a lone read's memory, with the last of these

@@ -35,15 +35,19 @@ std::vector<iovec> PagedBytes::Range(uint64_t offset, uint64_t length) const {
   return range;
 }
 
-std::string PagedBytes::Read(uint64_t offset, uint64_t length) const {
-  std::string bytes;
-  bytes.reserve(length);
+void PagedBytes::Read(uint64_t offset, uint64_t length, char* to) const {
   while (length > 0) {
     const uint64_t take = std::min(LeftOfPage(offset), length);
-    bytes.append(at(offset), take);
+    std::memcpy(to, at(offset), take);
+    to += take;
     offset += take;
     length -= take;
   }
+}
+
+std::string PagedBytes::Read(uint64_t offset, uint64_t length) const {
+  std::string bytes(length, '\0');
+  Read(offset, length, bytes.data());
   return bytes;
 }
 

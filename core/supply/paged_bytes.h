@@ -36,7 +36,8 @@ class PagedBytes {
   // Those of [offset, offset + length), what lies together in one.
   // REQUIRES: they are within.
   std::vector<iovec> Range(uint64_t offset, uint64_t length) const;
-  // REQUIRES, of both: it is within.
+  // REQUIRES, of all: it is within.
+  void Read(uint64_t offset, uint64_t length, char* to) const;
   std::string Read(uint64_t offset, uint64_t length) const;
   void Write(uint64_t offset, const char* bytes, uint64_t length) const;
 

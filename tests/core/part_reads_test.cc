@@ -9,6 +9,7 @@
 #include "core/io/file_reader.h"
 #include "core/random.h"
 #include "gtest/gtest.h"
+#include "tests/core/part_fixture.h"
 #include "tests/core/record_fixture.h"
 
 namespace shufflefs {
@@ -16,34 +17,9 @@ namespace {
 
 using testing_support::Apply;
 using testing_support::Letters;
-
-iovec Piece(std::string& bytes) { return {bytes.data(), bytes.size()}; }
-
-// As an arena has them.
-std::string WholePages(std::string bytes) {
-  bytes.resize((bytes.size() + Arena::kPage - 1) / Arena::kPage * Arena::kPage);
-  return bytes;
-}
-
-// Copies of random pieces of a file, by place; some touch, some do not.
-PartPlan RandomPlan(uint64_t file_bytes, Rng& rng) {
-  PartPlan plan;
-  std::vector<PartCopy> copies;
-  for (uint64_t at = rng.Bounded(9000); at < file_bytes;) {
-    const uint64_t bytes = std::min(
-        1 + rng.Bounded(rng.Bounded(3) == 0 ? 60000 : 500), file_bytes - at);
-    copies.push_back({at, bytes, 0});
-    at += bytes + (rng.Bounded(2) == 0 ? 0 : rng.Bounded(9000));
-  }
-  // They lie in the part the other way round.
-  for (size_t i = 0; i < copies.size(); ++i) {
-    PartCopy& copy = copies[copies.size() - 1 - i];
-    copy.to = plan.bytes;
-    plan.bytes += copy.bytes;
-  }
-  plan.copies = std::move(copies);
-  return plan;
-}
+using testing_support::Piece;
+using testing_support::RandomPlan;
+using testing_support::WholePages;
 
 TEST(PartReadsTest, ReadsBringEveryByteWhateverTheLimits) {
   const uint64_t seed = std::random_device{}();
