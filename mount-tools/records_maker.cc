@@ -123,7 +123,8 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   pool.worker = &worker_;
   pool.source = std::make_unique<CachedSource>(
       std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                   parts_.supplies->SourceReader(probe)),
+                                   parts_.supplies->SourceReader(probe),
+                                   /*many_pieces=*/true),
       *parts_.source, dataset->shared_catalogue());
   ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
   if (policy.shuffles_records()) {

@@ -31,7 +31,9 @@ bool IsAligned(uint64_t value) { return value % kReadAlignment == 0; }
 }  // namespace
 
 ReadJob::ReadJob(FileRead read, FileSystems* systems, bool direct)
-    : read_(std::move(read)), systems_(systems), direct_(direct) {}
+    : read_(std::move(read)), systems_(systems) {
+  mode_.direct = direct;
+}
 
 absl::Status ReadJob::CheckRequest() const {
   uint64_t room = 0;
@@ -63,6 +65,18 @@ ReadJob::Step ReadJob::Cancelled() {
   return Step::kEnd;
 }
 
+ReadJob::Step ReadJob::Borrowed(std::shared_ptr<const OpenFile> file) {
+  borrowed_ = std::move(file);
+  mode_ = borrowed_->mode;
+  return ReadOn();
+}
+
+bool ReadJob::may_lend() const {
+  // Of a file system that counts links: see Looked.
+  return takes_open_file() && fd_.valid() && status_.ok() &&
+         read_.expected.has_value() && look_.stx_nlink > 0;
+}
+
 ReadJob::Step ReadJob::OpenFailed(int error) {
   status_ = OpenFailure(error);
   return Step::kEnd;
@@ -82,8 +96,8 @@ ReadJob::Step ReadJob::Opened(UniqueFd fd) {
                           "no regular file");
     return Step::kEnd;
   }
-  device_ = makedev(look_.stx_dev_major, look_.stx_dev_minor);
-  traits_ = systems_->Of(device_, fd_.get());
+  mode_.device = makedev(look_.stx_dev_major, look_.stx_dev_minor);
+  mode_.traits = systems_->Of(mode_.device, fd_.get());
   ChooseCache();
   return ReadOn();
 }
@@ -93,30 +107,42 @@ ReadJob::Step ReadJob::Opened(UniqueFd fd) {
 // for the device".
 void ReadJob::ChooseCache() {
   const int flags = fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK;
-  if (direct_ && traits_.direct) {
+  if (mode_.direct && mode_.traits.direct) {
     if (fcntl(fd_.get(), F_SETFL, flags | O_DIRECT) == 0) return;
-    if (errno == EINVAL) systems_->RefusedDirect(device_);
+    if (errno == EINVAL) systems_->RefusedDirect(mode_.device);
   }
-  direct_ = false;
+  mode_.direct = false;
   fcntl(fd_.get(), F_SETFL, flags);
-  kept_ = !traits_.drop_behind;
+  mode_.kept = !mode_.traits.drop_behind;
   // What is wanted is known: no guess of what comes next.
   posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
 }
 
-void ReadJob::LeaveDirect() {
-  fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) & ~O_DIRECT);
-  direct_ = false;
-  kept_ = !traits_.drop_behind;
-  posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
+ReadJob::Step ReadJob::OpenAnew() {
+  borrowed_ = nullptr;
+  opens_anew_ = true;
+  status_ = absl::OkStatus();
+  return Step::kOpen;
 }
 
-int ReadJob::flags() const { return direct_ || kept_ ? 0 : kRwfDontCache; }
+ReadJob::Step ReadJob::LeaveDirect() {
+  mode_.direct = false;
+  // Others read by the descriptor as it is.
+  if (borrowed_ != nullptr) return OpenAnew();
+  fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) & ~O_DIRECT);
+  mode_.kept = !mode_.traits.drop_behind;
+  posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
+  return ReadOn();
+}
+
+int ReadJob::flags() const {
+  return mode_.direct || mode_.kept ? 0 : kRwfDontCache;
+}
 
 // The pieces that are still to be filled. O_DIRECT takes whole blocks.
 ReadJob::Step ReadJob::ReadOn() {
   uint64_t skip = got_;
-  uint64_t wanted = direct_ ? RoundUp(read_.length) : read_.length;
+  uint64_t wanted = mode_.direct ? RoundUp(read_.length) : read_.length;
   wanted = std::min(wanted - got_, kMostAtOnce);
   pieces_.clear();
   for (const iovec& piece : read_.into) {
@@ -142,21 +168,19 @@ ReadJob::Step ReadJob::ReadEnded(int64_t result) {
     return AfterRead();
   }
   // The end of the file, most likely; only the page cache reads from there on.
-  if (direct_ && !IsAligned(got_)) LeaveDirect();
-  return ReadOn();
+  return mode_.direct && !IsAligned(got_) ? LeaveDirect() : ReadOn();
 }
 
 ReadJob::Step ReadJob::ReadFailed(int error) {
   if (error == EINTR) return Step::kRead;
   if (error == EAGAIN && ++again_ < kMostReads) return Step::kRead;
-  if (error == EINVAL && direct_) {
-    systems_->RefusedDirect(device_);
-    LeaveDirect();
-    return ReadOn();
+  if (error == EINVAL && mode_.direct) {
+    systems_->RefusedDirect(mode_.device);
+    return LeaveDirect();
   }
   if ((error == EOPNOTSUPP || error == EINVAL) && flags() != 0) {
-    systems_->RefusedDropBehind(device_);
-    kept_ = true;
+    systems_->RefusedDropBehind(mode_.device);
+    mode_.kept = true;
     return Step::kRead;
   }
   status_ = ReadFailure(error, offset());
@@ -164,14 +188,19 @@ ReadJob::Step ReadJob::ReadFailed(int error) {
 }
 
 ReadJob::Step ReadJob::AfterRead() {
-  if (kept_) {
-    posix_fadvise(fd_.get(), static_cast<off_t>(read_.offset),
+  if (mode_.kept) {
+    posix_fadvise(fd(), static_cast<off_t>(read_.offset),
                   static_cast<off_t>(read_.length), POSIX_FADV_DONTNEED);
   }
   return read_.expected ? Step::kLook : Step::kEnd;
 }
 
 ReadJob::Step ReadJob::Looked(int result) {
+  // Removed since it was opened; another file may have its name.
+  if (result == 0 && borrowed_ != nullptr && look_.stx_nlink == 0) {
+    got_ = 0;
+    return OpenAnew();
+  }
   // That the file changed explains all else that went wrong.
   const absl::Status same = result != 0
                                 ? ErrnoStatus(-result, "statx")
@@ -181,7 +210,7 @@ ReadJob::Step ReadJob::Looked(int result) {
 }
 
 ReadJob::Step ReadJob::LookNow() {
-  const int failed = statx(fd_.get(), "", AT_EMPTY_PATH, kLookMask, &look_);
+  const int failed = statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look_);
   return Looked(failed == 0 ? 0 : -errno);
 }
 

@@ -3,9 +3,9 @@
 // and what its result means. It is driven by whoever does the calls: a ring of
 // the kernel, or a thread.
 //
-// Begin -> kOpen -> kRead (again while pieces are missing) -> kLook -> kEnd.
-// The file is looked at after it was read, so that one which was rewritten
-// meanwhile shows it.
+// Begin -> kOpen (or a file that is open) -> kRead (again while pieces are
+// missing) -> kLook -> kEnd. The file is looked at after it was read, so that
+// one which was rewritten meanwhile shows it.
 #ifndef SHUFFLEFS_CORE_IO_READ_JOB_H_
 #define SHUFFLEFS_CORE_IO_READ_JOB_H_
 
@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "absl/status/status.h"
 #include "core/io/file_reader.h"
 #include "core/io/file_systems.h"
+#include "core/io/open_files.h"
 #include "core/io/unique_fd.h"
 
 namespace shufflefs {
@@ -36,6 +38,9 @@ class ReadJob {
   // kOpen, or kEnd where the request itself is wrong (InvalidArgument).
   Step Begin();
   Step Cancelled();  // instead of Begin
+  // Whether a file that is open will do instead of opening it.
+  bool takes_open_file() const { return read_.one_of_many && !opens_anew_; }
+  Step Borrowed(std::shared_ptr<const OpenFile> file);
   // The path was opened as SourceDir::Open does, or that failed with `error`.
   Step Opened(UniqueFd fd);
   Step OpenFailed(int error);
@@ -48,19 +53,29 @@ class ReadJob {
 
   const std::string& path() const { return read_.path; }
   uint64_t length() const { return read_.length; }
-  int fd() const { return fd_.get(); }
+  int fd() const {
+    return borrowed_ != nullptr ? borrowed_->fd.get() : fd_.get();
+  }
   const std::vector<iovec>& pieces() const { return pieces_; }
   uint64_t offset() const { return read_.offset + got_; }
   int flags() const;
   struct statx& look() {
     return look_;
   }
-  bool look_waits() const { return traits_.remote; }
+  bool look_waits() const { return mode_.traits.remote; }
 
   // At kEnd. What came, in bytes; maybe some behind `length`.
   uint64_t got() const { return got_; }
   absl::Status status() const;  // names the path
+  // The descriptor that it has itself; invalid if it was borrowed.
   UniqueFd TakeFd() { return std::move(fd_); }
+  // Its descriptor may be lent to others.
+  bool may_lend() const;
+  OpenFile TakeFile() { return {std::move(fd_), mode_}; }
+  // What it borrowed is not to be lent again.
+  bool is_stale() const {
+    return opens_anew_ || (borrowed_ != nullptr && !status_.ok());
+  }
   void CallDone() { read_.done(status()); }
 
  private:
@@ -69,15 +84,15 @@ class ReadJob {
   Step AfterRead();
   Step ReadFailed(int error);
   void ChooseCache();
-  void LeaveDirect();
+  Step OpenAnew();
+  Step LeaveDirect();
 
   FileRead read_;
   FileSystems* const systems_;
-  bool direct_;
-  bool kept_ = false;  // the page cache keeps what is read until told
-  FileSystemTraits traits_;
-  uint64_t device_ = 0;
+  ReadMode mode_;
+  bool opens_anew_ = false;  // what it borrowed did not do
   UniqueFd fd_;
+  std::shared_ptr<const OpenFile> borrowed_;  // instead of fd_
   uint64_t got_ = 0;
   int again_ = 0;
   std::vector<iovec> pieces_;

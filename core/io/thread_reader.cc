@@ -16,12 +16,6 @@
 namespace shufflefs {
 namespace {
 
-ReadJob::Step Open(const SourceDir& source, ReadJob& job) {
-  absl::StatusOr<UniqueFd> fd = source.Open(job.path(), O_RDONLY);
-  if (fd.ok()) return job.Opened(*std::move(fd));
-  return job.OpenFailed(ErrnoOf(fd.status()).value_or(EIO));
-}
-
 ReadJob::Step Read(ReadJob& job) {
   const ssize_t got = preadv2(job.fd(), job.pieces().data(),
                               static_cast<int>(job.pieces().size()),
@@ -35,6 +29,7 @@ ThreadReader::ThreadReader(const SourceDir& source,
                            const FileReaderOptions& options)
     : source_(source),
       direct_(options.direct),
+      files_(OpenFiles::kMost),
       queue_(std::max<size_t>(options.threads, 1),
              options.max_in_flight_bytes) {
   for (size_t i = 0; i < std::max<size_t>(options.threads, 1); ++i) {
@@ -98,14 +93,30 @@ void ThreadReader::Run() {
   }
 }
 
+ReadJob::Step ThreadReader::Open(ReadJob& job) {
+  if (job.takes_open_file()) {
+    std::shared_ptr<const OpenFile> file = files_.Find(job.path());
+    if (file != nullptr) return job.Borrowed(std::move(file));
+  }
+  absl::StatusOr<UniqueFd> fd = source_.Open(job.path(), O_RDONLY);
+  if (fd.ok()) return job.Opened(*std::move(fd));
+  return job.OpenFailed(ErrnoOf(fd.status()).value_or(EIO));
+}
+
+void ThreadReader::Leave(ReadJob& job) {
+  if (job.is_stale()) files_.Drop(job.path());
+  if (job.may_lend()) files_.Keep(job.path(), job.TakeFile());
+  job.TakeFd().reset();
+}
+
 void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
   using Step = ReadJob::Step;
   while (step != Step::kEnd) {
-    step = step == Step::kOpen   ? Open(source_, job)
+    step = step == Step::kOpen   ? Open(job)
            : step == Step::kRead ? Read(job)
                                  : job.LookNow();
   }
-  job.TakeFd().reset();
+  Leave(job);
   {
     MutexLock lock(mu_);
     queue_.End(job.length(), job.got());

@@ -34,6 +34,9 @@ class ThreadReader : public FileReader {
  private:
   void Run();
   void ReadOne(ReadJob& job, ReadJob::Step step);
+  ReadJob::Step Open(ReadJob& job);
+  // Keeps or closes what the job has open.
+  void Leave(ReadJob& job);
 
   // Constant after construction.
   const SourceDir& source_;
@@ -41,6 +44,7 @@ class ThreadReader : public FileReader {
 
   // Self-synchronised.
   FileSystems systems_;
+  OpenFiles files_;
   CondVar changed_;  // of queue_ and stop_
 
   mutable Mutex mu_;

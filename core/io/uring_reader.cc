@@ -57,6 +57,7 @@ UringReader::UringReader(const SourceDir& source,
     : source_(source),
       options_(options),
       entries_(static_cast<unsigned>(2 * Depth(options) + 2)),
+      files_(OpenFiles::kMost),
       queue_(Depth(options), options.max_in_flight_bytes) {}
 
 // The thread that uses the ring makes it: the kernel binds it to its maker.
@@ -200,8 +201,20 @@ ReadJob::Step UringReader::OpenEnded(Slot& slot, int32_t result) {
   return slot.job.OpenFailed(-result);
 }
 
-// Paths that are too long for one call, or wrong. Waits for the source; there
-// are next to none.
+absl::optional<ReadJob::Step> UringReader::OpenAtOnce(Slot& slot) {
+  const std::string& path = slot.job.path();
+  if (slot.job.takes_open_file()) {
+    std::shared_ptr<const OpenFile> file = files_.Find(path);
+    if (file != nullptr) return slot.job.Borrowed(std::move(file));
+  }
+  // Paths that are too long for one call, or wrong. Waits for the source; there
+  // are next to none.
+  if (path.empty() || path.size() >= PATH_MAX || !SourceDir::IsPath(path)) {
+    return OpenHere(slot);
+  }
+  return absl::nullopt;
+}
+
 ReadJob::Step UringReader::OpenHere(Slot& slot) {
   absl::StatusOr<UniqueFd> fd = source_.Open(slot.job.path(), O_RDONLY);
   if (fd.ok()) return slot.job.Opened(*std::move(fd));
@@ -212,15 +225,12 @@ void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
   for (;;) {
     slot->step = step;
     switch (step) {
-      case ReadJob::Step::kOpen: {
-        const std::string& path = slot->job.path();
-        if (!path.empty() && path.size() < PATH_MAX &&
-            SourceDir::IsPath(path)) {
-          return QueueOpen(std::move(slot));
+      case ReadJob::Step::kOpen:
+        if (absl::optional<ReadJob::Step> opened = OpenAtOnce(*slot)) {
+          step = *opened;
+          break;
         }
-        step = OpenHere(*slot);
-        break;
-      }
+        return QueueOpen(std::move(slot));
       case ReadJob::Step::kRead:
         return ReadInTurn(std::move(slot));
       case ReadJob::Step::kLook:
@@ -300,6 +310,13 @@ void UringReader::QueueClose(UniqueFd fd) {
   io_uring_sqe_set_data64(entry, kClose);
 }
 
+void UringReader::Leave(ReadJob& job) {
+  if (job.is_stale()) files_.Drop(job.path());
+  if (job.may_lend()) files_.Keep(job.path(), job.TakeFile());
+  UniqueFd own = job.TakeFd();
+  if (own.valid()) QueueClose(std::move(own));
+}
+
 void UringReader::End(std::unique_ptr<Slot> slot) {
   if (slot->turn != 0) {
     turns_[slot->turn - first_turn_].over = true;
@@ -308,7 +325,7 @@ void UringReader::End(std::unique_ptr<Slot> slot) {
     --reading_;
     TakeTurns();
   }
-  if (slot->job.fd() >= 0) QueueClose(slot->job.TakeFd());
+  Leave(slot->job);
   {
     MutexLock lock(mu_);
     queue_.End(slot->job.length(), slot->job.got());

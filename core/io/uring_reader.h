@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "core/io/file_reader.h"
 #include "core/io/file_systems.h"
+#include "core/io/open_files.h"
 #include "core/io/read_job.h"
 #include "core/io/read_queue.h"
 #include "core/io/reader_options.h"
@@ -63,6 +64,8 @@ class UringReader : public FileReader {
   ReadJob::Step OpenEnded(Slot& slot, int32_t result);
   ReadJob::Step OpenHere(Slot& slot);
   void Go(std::unique_ptr<Slot> slot, ReadJob::Step step);
+  // Nothing: the ring has to open it.
+  absl::optional<ReadJob::Step> OpenAtOnce(Slot& slot);
   void QueueOpen(std::unique_ptr<Slot> slot);
   // Waits for its turn, then queues the read.
   void ReadInTurn(std::unique_ptr<Slot> slot);
@@ -70,6 +73,8 @@ class UringReader : public FileReader {
   void QueueRead(std::unique_ptr<Slot> slot);
   void QueueLook(std::unique_ptr<Slot> slot);
   void QueueClose(UniqueFd fd);
+  // Keeps or closes what the job has open.
+  void Leave(ReadJob& job);
   void End(std::unique_ptr<Slot> slot);
 
   void WakeIfAsleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -82,6 +87,7 @@ class UringReader : public FileReader {
   // Of the ring's thread, but for Uring::Wake.
   std::unique_ptr<Uring> ring_;
   FileSystems systems_;
+  OpenFiles files_;
   // Files are opened side by side, and so in any order. Their reads begin in
   // the order in which they were asked for: a disk reads files that lie one
   // behind the other in one go, but not backwards.

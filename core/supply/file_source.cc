@@ -8,8 +8,10 @@
 namespace shufflefs {
 
 FileSource::FileSource(std::shared_ptr<const Catalogue> catalogue,
-                       FileReader* reader)
-    : catalogue_(std::move(catalogue)), reader_(reader) {}
+                       FileReader* reader, bool many_pieces)
+    : catalogue_(std::move(catalogue)),
+      many_pieces_(many_pieces),
+      reader_(reader) {}
 
 void FileSource::Fetch(std::vector<FilePiece> files) {
   std::vector<FileRead> reads;
@@ -30,6 +32,7 @@ FileRead FileSource::ReadOf(FilePiece piece) const {
   FileRead read;
   read.path = catalogue_->path(piece.file);
   read.expected = catalogue_->attributes(piece.file);
+  read.one_of_many = many_pieces_;
   read.offset = piece.offset;
   read.length = piece.length;
   read.into = std::move(piece.into);

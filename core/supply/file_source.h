@@ -15,8 +15,10 @@ namespace shufflefs {
 
 class FileSource : public SampleSource {
  public:
-  // `reader` reads below the catalogue's source, and outlives this.
-  FileSource(std::shared_ptr<const Catalogue> catalogue, FileReader* reader);
+  // `reader` reads below the catalogue's source, and outlives this. Where many
+  // pieces of each file are read, files may stay open.
+  FileSource(std::shared_ptr<const Catalogue> catalogue, FileReader* reader,
+             bool many_pieces = false);
 
   void Fetch(std::vector<FilePiece> files) override;
   void FetchNow(FilePiece piece) override;
@@ -29,6 +31,7 @@ class FileSource : public SampleSource {
 
   // Constant after construction.
   const std::shared_ptr<const Catalogue> catalogue_;
+  const bool many_pieces_;
   // Self-synchronised.
   FileReader* const reader_;
 };

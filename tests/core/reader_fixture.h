@@ -279,6 +279,14 @@ class FileReaderTest : public ::testing::TestWithParam<ReaderKind> {
     results_.Wait(before + 1);
     return results_.status(id);
   }
+  // The same, all by one reader.
+  absl::Status ReadNext(FileRead read, int id) {
+    if (reader_ == nullptr) reader_ = Make();
+    const size_t before = results_.order().size();
+    reader_->SubmitUrgent(std::move(read));
+    results_.Wait(before + 1);
+    return results_.status(id);
+  }
 
   std::unique_ptr<TempTree> tree_owner_;
   TempTree& tree_;

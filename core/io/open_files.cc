@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/open_files.h"
+
+namespace shufflefs {
+
+std::shared_ptr<const OpenFile> OpenFiles::Find(const std::string& path) {
+  MutexLock lock(mu_);
+  const auto found = by_path_.find(path);
+  if (found == by_path_.end()) return nullptr;
+  recent_.splice(recent_.begin(), recent_, found->second);
+  return found->second->second;
+}
+
+void OpenFiles::Keep(const std::string& path, OpenFile file) {
+  auto kept = std::make_shared<const OpenFile>(std::move(file));
+  Entry closed;  // without the lock
+  MutexLock lock(mu_);
+  if (by_path_.contains(path)) return;
+  recent_.emplace_front(path, std::move(kept));
+  by_path_[path] = recent_.begin();
+  if (recent_.size() <= most_) return;
+  closed = std::move(recent_.back());
+  by_path_.erase(closed.first);
+  recent_.pop_back();
+}
+
+void OpenFiles::Drop(const std::string& path) {
+  Entry closed;  // without the lock
+  MutexLock lock(mu_);
+  const auto found = by_path_.find(path);
+  if (found == by_path_.end()) return;
+  closed = std::move(*found->second);
+  recent_.erase(found->second);
+  by_path_.erase(found);
+}
+
+}  // namespace shufflefs

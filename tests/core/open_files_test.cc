@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that stay open between their reads: fewer opens, and no read of a file
+// that is another one by now.
+#include "core/io/open_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "core/io/file_reader.h"
+#include "gtest/gtest.h"
+#include "tests/core/reader_fixture.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::ErrorOf;
+using testing_support::FileReaderTest;
+
+OpenFile Opened(const std::string& path) {
+  OpenFile file;
+  file.fd = UniqueFd(open(path.c_str(), O_RDONLY));
+  return file;
+}
+
+// Descriptors of this process that lead to `path`, or to what it was.
+int DescriptorsOf(const std::string& path) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target =
+        std::filesystem::read_symlink(entry.path(), gone).string();
+    if (!gone && target.compare(0, path.size(), path) == 0) ++count;
+  }
+  return count;
+}
+
+TEST(OpenFilesTest, ClosesWhatWasUsedLongestAgo) {
+  testing_support::TempTree tree;
+  OpenFiles files(2);
+  for (const char* name : {"a", "b", "c"}) {
+    tree.File(name, name);
+    files.Keep(name, Opened(tree.At(name)));
+    files.Find("a");
+  }
+  EXPECT_NE(files.Find("a"), nullptr);
+  EXPECT_EQ(files.Find("b"), nullptr);
+  const std::shared_ptr<const OpenFile> used = files.Find("c");
+  ASSERT_NE(used, nullptr);
+  EXPECT_EQ(DescriptorsOf(tree.At("b")), 0);
+
+  files.Drop("c");
+  EXPECT_EQ(files.Find("c"), nullptr);
+  EXPECT_EQ(DescriptorsOf(tree.At("c")), 1);  // whoever reads it has it
+
+  files.Keep("a", Opened(tree.At("c")));  // there is one
+  char first = 0;
+  EXPECT_EQ(pread(files.Find("a")->fd.get(), &first, 1, 0), 1);
+  EXPECT_EQ(first, 'a');
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers, FileReaderTest, testing_support::AllReaders(),
+                         testing_support::NameOfKind);
+
+TEST_P(FileReaderTest, AFileOfWhichMuchIsReadStaysOpen) {
+  tree_.File("f", std::string(20000, 'a'));
+  tree_.File("g", std::string(20000, 'b'));
+  for (int id = 0; id < 20; ++id) {
+    FileRead read = Whole(id, id % 2 == 0 ? "f" : "g");
+    read.one_of_many = id % 2 == 0;
+    ASSERT_TRUE(ReadNext(std::move(read), id).ok());
+    ASSERT_EQ(results_.memory(id).Content(20000),
+              std::string(20000, id % 2 == 0 ? 'a' : 'b'));
+  }
+  EXPECT_EQ(DescriptorsOf(tree_.At("f")), 1);
+  reader_.reset();
+  EXPECT_EQ(DescriptorsOf(tree_.At("f")) + DescriptorsOf(tree_.At("g")), 0);
+}
+
+TEST_P(FileReaderTest, AnOpenFileThatChangesIsStale) {
+  tree_.File("f", std::string(10000, 'a'));
+  for (int id : {0, 1, 2}) {
+    FileRead read = Whole(id, "f");
+    read.one_of_many = true;
+    if (id == 1) tree_.File("f", std::string(10000, 'b'));
+    if (id == 1) tree_.SetTime("f", 1000000000);
+    const absl::Status status = ReadNext(std::move(read), id);
+    EXPECT_EQ(ErrorOf(status), id == 1 ? ESTALE : 0) << id;
+  }
+  EXPECT_EQ(results_.memory(2).Content(10000), std::string(10000, 'b'));
+}
+
+// A file that has taken the place of the one that is open is opened: it is
+// stale, or has the same size and time.
+TEST_P(FileReaderTest, TheFileThatTookItsPlaceIsRead) {
+  tree_.File("f", std::string(10000, 'a'));
+  tree_.SetTime("f", 1000000000);
+  for (int id : {0, 1, 2, 3}) {
+    FileRead read = Whole(id, "f");
+    read.one_of_many = true;
+    const char* now = id == 1 ? "b" : id == 2 ? "c" : nullptr;
+    if (now != nullptr) {
+      tree_.File(now, std::string(10000, *now));
+      tree_.SetTime(now, id == 1 ? 1000000000 : 1000000001);
+      std::filesystem::rename(tree_.At(now), tree_.At("f"));
+    }
+    const absl::Status status = ReadNext(std::move(read), id);
+    ASSERT_EQ(ErrorOf(status), id == 2 ? ESTALE : 0) << id;
+    if (id == 1) {
+      EXPECT_EQ(results_.memory(id).Content(10000), std::string(10000, 'b'));
+    }
+  }
+  FileRead gone = Whole(4, "f");
+  gone.one_of_many = true;
+  std::filesystem::remove(tree_.At("f"));
+  EXPECT_EQ(ErrorOf(ReadNext(std::move(gone), 4)), ESTALE);
+}
+
+}  // namespace
+}  // namespace shufflefs
