@@ -26,6 +26,10 @@ uint64_t PartsOf(uint64_t bytes, uint64_t part) {
   return bytes / part + (bytes % part != 0);
 }
 
+bool ComesBefore(const PartCopy& a, const PartCopy& b) {
+  return a.file != b.file ? a.file < b.file : a.from < b.from;
+}
+
 std::shared_ptr<const FamilyOrder> FamilyOfOne(
     ContainerShape shape, std::unique_ptr<const RecordOrder> order) {
   // Without an order records are none of its business.
@@ -307,8 +311,11 @@ void ShuffledFile::MindSeams(const std::vector<PartRecords::Run>& runs,
   }
   pieces.insert(pieces.end(), plan.kept.begin(), plan.kept.end());
   if (pieces.empty()) return;
+  SortCopies(pieces);
+  const auto whole = static_cast<int64_t>(plan.copies.size());
   plan.copies.insert(plan.copies.end(), pieces.begin(), pieces.end());
-  SortCopies(plan.copies);
+  std::inplace_merge(plan.copies.begin(), plan.copies.begin() + whole,
+                     plan.copies.end(), ComesBefore);
 }
 
 // The last records of files that end without a line's end get one.
@@ -340,10 +347,7 @@ PartPlan ShuffledFile::PlanFooter() const {
 }
 
 void SortCopies(std::vector<PartCopy>& copies) {
-  std::sort(copies.begin(), copies.end(),
-            [](const PartCopy& a, const PartCopy& b) {
-              return a.file != b.file ? a.file < b.file : a.from < b.from;
-            });
+  std::sort(copies.begin(), copies.end(), ComesBefore);
 }
 
 PartPlan Clip(const PartPlan& plan, uint64_t from, uint64_t to) {

@@ -6,8 +6,9 @@ devices, reader and daemon together in the group that the reader of the raw file
 has alone; and with everything cached, of lines of 100 KB as well.
 
 `lirs` by instance is read for some megabytes only: on a disk that seeks all of
-it would take hours. On `fast` fio's random reads of the same file, of the page
-that a record lies in, stand beside it: as many at a time as the daemon has."""
+it would take hours. fio's random reads of the same file, of the page that a
+record lies in, stand beside it: one at a time, as who reads row by row, and as
+many as the daemon has."""
 import argparse
 import json
 import pathlib
@@ -22,25 +23,27 @@ from brand_data import testbed  # noqa: E402
 from brand_runs import GroupMount  # noqa: E402
 
 MEAN = 330  # bytes of a line
-FIRST = 8 << 20  # bytes that are read of an order that is slow
+# Bytes that are read of an order that is slow: some seconds of it.
+FIRST = {"hdd600": 2 << 20, "fast": 64 << 20}
+FIRST_ELSEWHERE = 8 << 20
 NAME = "kdd.svm"
 LARGE = "large.svm"
 LARGE_MEAN = 100000  # bytes of a line of it
 DEPTH = 32  # reads of the daemon at a time
 BASE = {"record.as": "*.svm:lines", "memory": "{memory}"}
 REIMU = {"policy": "reimu", "reimu.block": "2MiB", "reimu.window": "16"}
-# What is measured, with how much of it is read at most.
+# What is measured, and whether only some of it is read.
 VIEWS = {
-    "reimu, 16 blocks of 2 MiB": (REIMU, None),
+    "reimu, 16 blocks of 2 MiB": (REIMU, False),
     "lirs, pages of 256 KiB, 16 mixed": (
         {"policy": "lirs", "lirs.unit": "page", "lirs.page": "256KiB",
-         "lirs.batch": "16"}, None),
+         "lirs.batch": "16"}, False),
     "lirs, pages of 4 MiB, 4 mixed": (
         {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4MiB",
-         "lirs.batch": "4"}, None),
+         "lirs.batch": "4"}, False),
     "lirs, pages of 4 KiB": (
-        {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB"}, FIRST),
-    "lirs, by instance": ({"policy": "lirs"}, FIRST),
+        {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB"}, True),
+    "lirs, by instance": ({"policy": "lirs"}, True),
 }
 COLUMNS = ("device", "what", "MB/s", "against raw", "read from the source",
            "before the first byte")
@@ -136,11 +139,11 @@ class Bench:
                 source = device.counters()[1] - before
         return size / (seconds + first), source / size, first
 
-    def random_reads(self):
+    def random_reads(self, depth):
         """Records a second that fio reads, as megabytes of records."""
         self.container.device.cold()
         command = ["fio", "--name=random", "--rw=randread", "--bs=4k",
-                   "--direct=1", "--ioengine=io_uring", f"--iodepth={DEPTH}",
+                   "--direct=1", "--ioengine=io_uring", f"--iodepth={depth}",
                    "--runtime=5", "--time_based", "--readonly",
                    f"--filename={self.container.root / NAME}",
                    "--output-format=json"]
@@ -191,11 +194,13 @@ def print_profile(bench, profile, rounds):
     measured = {}
     for _ in range(rounds):
         measured.setdefault("raw file", []).append(bench.raw())
-        for label, (options, most) in VIEWS.items():
+        for label, (options, some) in VIEWS.items():
+            most = FIRST.get(profile, FIRST_ELSEWHERE) if some else None
             measured.setdefault(label, []).append(bench.view(options, most))
-        if profile == "fast":
-            measured.setdefault("fio, random reads of 4 KiB", []).append(
-                bench.random_reads())
+        for depth in (1, DEPTH):
+            measured.setdefault(
+                f"fio, random reads of 4 KiB, {depth} at a time", []).append(
+                    bench.random_reads(depth))
     for label, each in measured.items():
         print_row(profile, label, each, measured["raw file"])
 
