@@ -4,13 +4,16 @@
 #ifndef SHUFFLEFS_TESTS_CORE_HELD_SOURCE_H_
 #define SHUFFLEFS_TESTS_CORE_HELD_SOURCE_H_
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <deque>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/io/file_reader.h"
 #include "core/mutex.h"
 #include "core/supply/sample_source.h"
 #include "gtest/gtest.h"
@@ -20,6 +23,41 @@ namespace shufflefs::testing_support {
 // A byte of a file, told by its id and place.
 inline char ByteAt(EntryId file, uint64_t at) {
   return static_cast<char>(file.value() * 131 + at * 7 + (at >> 9));
+}
+
+// The bytes [at, at + count) of a file to `to`: much faster than one by one in
+// builds that watch every access.
+inline void BytesAt(EntryId file, uint64_t at, uint64_t count, char* to) {
+  // Within 512 bytes each is 7 more than the one before: a piece of this. It
+  // comes again after 256, and value v stands at 183 * v, as 7 * 183 % 256 = 1.
+  static const std::vector<char> kSevens = [] {
+    std::vector<char> sevens(256 + 512);
+    for (size_t i = 0; i < sevens.size(); ++i) {
+      sevens[i] = static_cast<char>(i * 7);
+    }
+    return sevens;
+  }();
+  while (count > 0) {
+    const uint64_t some = std::min(512 - at % 512, count);
+    const auto first = static_cast<unsigned char>(ByteAt(file, at));
+    std::memcpy(to, &kSevens[first * 183 % 256], some);
+    to += some;
+    at += some;
+    count -= some;
+  }
+}
+
+// Into a piece that is read.
+inline void Fill(const FilePiece& piece) {
+  uint64_t at = 0;
+  for (const iovec& run : piece.into) {
+    EXPECT_EQ(run.iov_len % kReadAlignment, 0u);
+    const uint64_t some = std::min<uint64_t>(run.iov_len, piece.length - at);
+    BytesAt(piece.file, piece.offset + at, some,
+            static_cast<char*>(run.iov_base));
+    at += some;
+  }
+  EXPECT_EQ(at, piece.length) << "no room for what was asked";
 }
 
 // Keeps what it is asked for until the test lets it come.
@@ -47,7 +85,10 @@ class HeldSource : public SampleSource {
       from.pop_front();
     }
     ++reads_;
-    if (status.ok()) Fill(piece);
+    if (status.ok()) {
+      Fill(piece);
+      bytes_ += piece.length;
+    }
     piece.done(status);
     return true;
   }
@@ -72,18 +113,6 @@ class HeldSource : public SampleSource {
   }
 
  private:
-  void Fill(const FilePiece& piece) {
-    uint64_t at = 0;
-    for (const iovec& run : piece.into) {
-      for (size_t i = 0; i < run.iov_len && at < piece.length; ++i, ++at) {
-        static_cast<char*>(run.iov_base)[i] =
-            ByteAt(piece.file, piece.offset + at);
-      }
-    }
-    EXPECT_EQ(at, piece.length) << "no room for what was asked";
-    bytes_ += piece.length;
-  }
-
   mutable Mutex mu_;
   std::deque<FilePiece> queue_ ABSL_GUARDED_BY(mu_);
   std::deque<FilePiece> urgent_ ABSL_GUARDED_BY(mu_);

@@ -70,23 +70,11 @@ class AskedReads {
         ++pages_[{piece.file, (piece.offset + byte) / kReadAlignment}];
       }
     }
+    EXPECT_EQ(piece.offset % kReadAlignment, 0u);
     if (status.ok()) Fill(piece);
     piece.done(status);
     return true;
   }
-  static void Fill(const FilePiece& piece) {
-    EXPECT_EQ(piece.offset % kReadAlignment, 0u);
-    uint64_t at = 0;
-    for (const iovec& run : piece.into) {
-      EXPECT_EQ(run.iov_len % kReadAlignment, 0u);
-      for (size_t i = 0; i < run.iov_len && at < piece.length; ++i, ++at) {
-        static_cast<char*>(run.iov_base)[i] =
-            ByteAt(piece.file, piece.offset + at);
-      }
-    }
-    EXPECT_EQ(at, piece.length) << "no room for what was asked";
-  }
-
   mutable Mutex mu_;
   std::vector<FilePiece> pieces_ ABSL_GUARDED_BY(mu_);
   uint64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
@@ -147,9 +135,7 @@ struct TestFile {
         begins.back() + options.tail - (options.lacks_newline ? 1 : 0);
     shape.records = std::make_shared<PlainTable>(std::move(begins));
     std::string source(shape.file_bytes, '\0');
-    for (uint64_t at = 0; at < source.size(); ++at) {
-      source[at] = ByteAt(EntryId(id), at);
-    }
+    BytesAt(EntryId(id), 0, source.size(), source.data());
     RecordOrderOptions order;
     order.key = id;
     order.seed = Seed(5);
