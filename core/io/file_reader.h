@@ -29,7 +29,8 @@ struct FileRead {
   // The file must still be this one: a regular file of that size and mtime,
   // with no read permission lost. Nothing: not looked at.
   absl::optional<FileAttributes> expected;
-  // More of the same file are to be expected: it may stay open.
+  // More pieces of the same file are to be expected, in the order in which the
+  // device reads them best: it may stay open.
   bool one_of_many = false;
   uint64_t offset = 0;  // bytes, a multiple of kReadAlignment
   uint64_t length = 0;  // bytes wanted, > 0; they must all be there

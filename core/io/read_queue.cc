@@ -6,7 +6,10 @@
 namespace shufflefs {
 
 void ReadQueue::Push(std::vector<FileRead> reads) {
-  ++batches_;
+  if (reads.empty()) return;
+  const bool pieces = reads.front().one_of_many;
+  if (!pieces || !last_were_pieces_) ++batches_;
+  last_were_pieces_ = pieces;
   for (FileRead& read : reads) {
     queue_.push_back(Queued{std::move(read), batches_});
   }

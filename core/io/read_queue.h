@@ -30,7 +30,8 @@ class ReadQueue {
     FileRead read;
     bool cancelled = false;  // to be ended, not begun
     bool urgent = false;
-    uint64_t batch = 0;  // counts Pushes
+    // Counts Pushes; those of pieces of files are one that goes on.
+    uint64_t batch = 0;
   };
   // The next read, or nothing while none waits or the bounds are reached. A
   // read that does not fit is not overtaken by a smaller one behind it.
@@ -60,6 +61,7 @@ class ReadQueue {
   };
   std::deque<Queued> queue_;
   uint64_t batches_ = 0;
+  bool last_were_pieces_ = false;  // of the last Push
   bool cancelled_ = false;
   size_t begun_ = 0;
   uint64_t in_flight_ = 0;  // bytes

@@ -21,6 +21,8 @@ struct FileReaderOptions {
   // Of io_uring: the reads of one Submit begin when those of the one before
   // have ended. For disks: with two places to read from at a time, the nearest
   // next is often a file behind the head, and each costs a turn of the platter.
+  // Pieces of files (FileRead::one_of_many), asked for as those before them
+  // come, wait for none.
   bool batch_by_batch = false;
   bool io_uring = true;  // false: as if it were refused
   // Most reads go into it, one run each: pinned for the kernel, as a whole and

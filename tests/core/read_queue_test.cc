@@ -50,6 +50,26 @@ TEST(ReadQueueTest, BeginsInOrderUpToItsDepth) {
   EXPECT_EQ(queue.stats().queued, 1u);
 }
 
+TEST(ReadQueueTest, PiecesOfFilesAreOneBatchThatGoesOn) {
+  ReadQueue queue(10, 1000);
+  std::vector<uint64_t> batches;
+  for (const char* path : {"a", "b", "P", "Q", "c", "R"}) {
+    std::vector<FileRead> reads;
+    for (int i = 0; i < 2; ++i) {
+      reads.push_back(Read(path, 1));
+      reads.back().one_of_many = *path < 'a';
+    }
+    queue.Push(std::move(reads));
+    queue.Push({});
+    while (absl::optional<ReadQueue::Next> next = queue.Take()) {
+      batches.push_back(next->batch);
+      queue.End(1, 1);
+    }
+  }
+  EXPECT_THAT(batches,
+              testing::ElementsAre(1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 5, 5));
+}
+
 TEST(ReadQueueTest, KeepsTheBoundOfBytesToTheByte) {
   ReadQueue queue(100, 10);
   for (const char* path : {"a", "b", "c"}) Push(queue, path, 5);
