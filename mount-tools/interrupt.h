@@ -8,6 +8,8 @@
 #include <stop_token>
 #include <thread>
 
+#include "core/io/unique_fd.h"
+
 namespace shufflefs {
 
 // While it lives SIGINT and SIGTERM request a stop instead of ending the
@@ -24,8 +26,12 @@ class Interrupt {
   bool asked() const { return asked_.stop_requested(); }
 
  private:
+  void Wait();
+
   sigset_t signals_;
   sigset_t before_;
+  UniqueFd arrived_;  // readable when one of them has come
+  UniqueFd over_;     // readable when nobody waits for them any more
   std::stop_source asked_;
   std::jthread waiter_;
 };

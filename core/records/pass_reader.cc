@@ -24,20 +24,59 @@ PassReader::PassReader(int fd, uint64_t size)
       buffer_(std::min(size, kMostPiece)),
       piece_(kLeastPiece) {}
 
-absl::StatusOr<absl::string_view> PassReader::Next() {
-  const size_t wanted = std::min(piece_, size_ - at_);
-  ASSIGN_OR_RETURN(const size_t got, ReadAt(fd_, at_, buffer_.data(), wanted));
-  if (got < wanted) return EndsEarly(at_ + got);
+absl::Status PassReader::Read(uint64_t at, uint64_t count, char* to) const {
+  ASSIGN_OR_RETURN(const size_t got, ReadAt(fd_, at, to, count));
+  if (got < count) return EndsEarly(at + got);
   // It will be read in another order; what others have cached stays theirs
   // only as far as the kernel can tell.
-  posix_fadvise(fd_, static_cast<off_t>(at_), static_cast<off_t>(got),
+  posix_fadvise(fd_, static_cast<off_t>(at), static_cast<off_t>(got),
                 POSIX_FADV_DONTNEED);
-  at_ += got;
+  return absl::OkStatus();
+}
+
+void PassReader::FetchNext() {
+  if (worker_ == nullptr) {
+    next_.resize(buffer_.size());
+    worker_ = std::make_unique<Worker>("sfs-pass", 1);
+  }
+  fetches_ = true;
+  const uint64_t count = std::min(piece_, size_ - at_);
+  worker_->Post(
+      [this, at = at_, count] {
+        const absl::Status status = Read(at, count, next_.data());
+        MutexLock lock(mu_);
+        next_status_ = status;
+        fetched_.SignalAll();
+      },
+      /*urgent=*/false);
+}
+
+absl::Status PassReader::WaitForNext() {
+  fetches_ = false;
+  MutexLock lock(mu_);
+  while (!next_status_) fetched_.Wait(mu_);
+  const absl::Status status = *next_status_;
+  next_status_.reset();
+  return status;
+}
+
+absl::StatusOr<absl::string_view> PassReader::Next() {
+  const uint64_t count = std::min(piece_, size_ - at_);
+  if (fetches_) {
+    RETURN_IF_ERROR(WaitForNext());
+    buffer_.swap(next_);
+  } else {
+    RETURN_IF_ERROR(Read(at_, count, buffer_.data()));
+  }
+  at_ += count;
+  const bool reads_on = piece_ == kMostPiece;
   piece_ = std::min(2 * piece_, kMostPiece);
-  return absl::string_view(buffer_.data(), got);
+  if (reads_on && at_ < size_) FetchNext();
+  return absl::string_view(buffer_.data(), count);
 }
 
 void PassReader::Skip(uint64_t bytes) {
+  if (fetches_) WaitForNext().IgnoreError();  // nobody wants it
   at_ += bytes;
   piece_ = kLeastPiece;
 }

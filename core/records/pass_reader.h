@@ -4,15 +4,23 @@
 #define SHUFFLEFS_CORE_RECORDS_PASS_READER_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/mutex.h"
+#include "core/worker.h"
 
 namespace shufflefs {
 
-// Not thread-safe. Pages that were read are given up in the kernel's cache as
-// far as it can tell that nobody else has use for them.
+// Not thread-safe; a thread of its own ("sfs-pass") reads the next bytes while
+// these are looked at, once several pieces were read one behind the other.
+// Pages that were read are given up in the kernel's cache as far as it can tell
+// that nobody else has use for them.
 class PassReader {
  public:
   // From so many bytes on a seek is cheaper than to read on: the kernel reads
@@ -33,13 +41,28 @@ class PassReader {
   uint64_t at() const { return at_; }  // what comes next, bytes of the file
 
  private:
+  // `count` bytes from `at` on. Errors: as Next.
+  absl::Status Read(uint64_t at, uint64_t count, char* to) const;
+  void FetchNext();
+  // What FetchNext brought, in next_.
+  absl::Status WaitForNext();
+
+  // Constant after construction.
   const int fd_;
   const uint64_t size_;
+  // Of the thread that calls, but for next_ while it is fetched.
   std::vector<char> buffer_;
+  std::vector<char> next_;
+  bool fetches_ = false;  // next_ is, or was and nobody waited for it
   uint64_t at_ = 0;
   // How much to read at once: little where bytes were passed over, which may
   // happen again soon; then more and more.
   uint64_t piece_;
+
+  Mutex mu_;
+  CondVar fetched_;
+  absl::optional<absl::Status> next_status_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<Worker> worker_;  // last: it uses the others
 };
 
 }  // namespace shufflefs

@@ -32,6 +32,8 @@ LARGE_MEAN = 100000  # bytes of a line of it
 DEPTH = 32  # reads of the daemon at a time
 BASE = {"record.as": "*.svm:lines", "memory": "{memory}"}
 REIMU = {"policy": "reimu", "reimu.block": "2MiB", "reimu.window": "16"}
+INSTANCE = "lirs, by instance"
+FIO = "fio, random reads of 4 KiB, {} at a time"
 # What is measured, and whether only some of it is read.
 VIEWS = {
     "reimu, 16 blocks of 2 MiB": (REIMU, False),
@@ -43,7 +45,7 @@ VIEWS = {
          "lirs.batch": "4"}, False),
     "lirs, pages of 4 KiB": (
         {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB"}, True),
-    "lirs, by instance": ({"policy": "lirs"}, True),
+    INSTANCE: ({"policy": "lirs"}, True),
 }
 COLUMNS = ("device", "what", "MB/s", "against raw", "read from the source",
            "before the first byte")
@@ -191,6 +193,7 @@ def print_row(profile, label, rounds, raws):
 
 
 def print_profile(bench, profile, rounds):
+    """Prints its rows; the ratios between them."""
     measured = {}
     for _ in range(rounds):
         measured.setdefault("raw file", []).append(bench.raw())
@@ -198,11 +201,20 @@ def print_profile(bench, profile, rounds):
             most = FIRST.get(profile, FIRST_ELSEWHERE) if some else None
             measured.setdefault(label, []).append(bench.view(options, most))
         for depth in (1, DEPTH):
-            measured.setdefault(
-                f"fio, random reads of 4 KiB, {depth} at a time", []).append(
-                    bench.random_reads(depth))
+            measured.setdefault(FIO.format(depth), []).append(
+                bench.random_reads(depth))
     for label, each in measured.items():
         print_row(profile, label, each, measured["raw file"])
+    speeds = {label: measure.median_mad([run[0] for run in each])[0]
+              for label, each in measured.items()}
+    reimu = speeds["reimu, 16 blocks of 2 MiB"]
+    pages = speeds["lirs, pages of 4 MiB, 4 mixed"]
+    instances = speeds[INSTANCE]
+    return (f"{profile}: reimu {reimu / speeds['raw file']:.2f} of sequential, "
+            f"{reimu / speeds[FIO.format(1)]:.1f}x rows one at a time (REIMU's "
+            f"paper: 0.91, 42.7x); pages of 4 MiB {pages / instances:.1f}x "
+            f"instances; instances {instances / speeds[FIO.format(DEPTH)]:.2f} "
+            f"of fio with {DEPTH} reads at a time")
 
 
 def print_cached(bench, rounds, name, of):
@@ -212,8 +224,9 @@ def print_cached(bench, rounds, name, of):
                                    "reimu, the next epoch")):
         speed, spread = measure.median_mad([run[place] for run in runs])
         ratio = measure.median_mad([run[place] / run[0] for run in runs])[0]
-        measure.row("cached", f"{of}: {label}", f"{speed / 1e6:.0f} ± {spread / 1e6:.0f}",
-                    f"{ratio:.2f}x", "-", "-")
+        measure.row("cached", f"{of}: {label}",
+                    f"{speed / 1e6:.0f} ± {spread / 1e6:.0f}", f"{ratio:.2f}x",
+                    "-", "-")
 
 
 def main():
@@ -232,17 +245,19 @@ def main():
     bench = Bench(container, arguments)
     measure.row(*COLUMNS)
     print("|---" * len(COLUMNS) + "|")
+    ratios = []
     try:
         for profile in arguments.profile or ("hdd600", "nas", "fast"):
             container.device.detach()
             container.device.attach(profile)
-            print_profile(bench, profile, arguments.rounds)
+            ratios.append(print_profile(bench, profile, arguments.rounds))
         container.device.detach()
         container.device.attach("fast")
         print_cached(bench, arguments.rounds, NAME, "lines of 330 bytes")
         print_cached(bench, arguments.rounds, LARGE, "lines of 100 KB")
     finally:
         container.device.detach()
+    print("\n" + "\n".join(ratios))
 
 
 if __name__ == "__main__":

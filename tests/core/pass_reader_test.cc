@@ -53,6 +53,36 @@ TEST_F(PassReaderTest, ReadsEveryByteOnceInOrder) {
   EXPECT_TRUE(read == content_);
 }
 
+// Once it reads large pieces the next one is fetched meanwhile, and may not be
+// the one that is wanted.
+TEST_F(PassReaderTest, GoesOnBehindWhatIsPassedOverNowAndThen) {
+  Write(60 * kMiB);
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  PassReader reader(fd(), content_.size());
+  uint64_t large = 0;
+  while (reader.at() < content_.size()) {
+    const uint64_t before = reader.at();
+    const auto bytes = reader.Next();
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    ASSERT_TRUE(content_.compare(before, bytes->size(), bytes->data(),
+                                 bytes->size()) == 0);
+    large += bytes->size() == 4 * kMiB ? 1 : 0;
+    if (large == 0 || random() % 4 != 0) continue;
+    reader.Skip(std::min<size_t>(content_.size() - reader.at(), kMiB));
+  }
+  EXPECT_GT(large, 0u);
+}
+
+TEST_F(PassReaderTest, MayGoWhileTheNextPieceIsFetched) {
+  Write(20 * kMiB);
+  for (int pieces : {6, 7, 8}) {
+    PassReader reader(fd(), content_.size());
+    for (int i = 0; i < pieces; ++i) ASSERT_TRUE(reader.Next().ok());
+  }
+}
+
 TEST_F(PassReaderTest, GoesOnBehindWhatIsPassedOver) {
   Write(9 * kMiB);
   const unsigned seed = std::random_device()();
@@ -91,6 +121,16 @@ TEST_F(PassReaderTest, SaysWhereAFileEndsEarly) {
   Write(3000);
   PassReader reader(fd(), 5000);
   EXPECT_EQ(reader.Next().status(), EndsEarly(3000));
+}
+
+TEST_F(PassReaderTest, SaysWhereALongFileEndsEarly) {
+  Write(20 * kMiB);
+  PassReader reader(fd(), 30 * kMiB);
+  absl::Status status;
+  while (status.ok() && reader.at() < 30 * kMiB) {
+    status = reader.Next().status();
+  }
+  EXPECT_EQ(status, EndsEarly(20 * kMiB));
 }
 
 }  // namespace
