@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/records/prefetch.h"
 #include "core/records/record_math.h"
 #include "core/supply/arena.h"
 
@@ -13,27 +14,16 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kPiecesOfBucket = 8;
-// Small records come from all over the memory: they are fetched into the
-// processor's cache so many pieces before they are copied.
-constexpr uint64_t kFarAhead = 8;
 // To copy less than this is faster than to give it away by itself. (A reply of
 // 1 MiB then has some 400 pieces, each maybe over a page's end; the kernel
 // takes 1,024.)
 constexpr uint64_t kSmallPiece = 4096;
-constexpr uint64_t kLine = 64;  // bytes of that cache
-constexpr uint64_t kLongestPrefetch = 8 * kLine;
-
-void Prefetch(const char* at, uint64_t bytes) {
-  const uint64_t most = std::min(bytes, kLongestPrefetch);
-  for (uint64_t line = 0; line < most; line += kLine) {
-    __builtin_prefetch(at + line);
-  }
-}
 
 uint64_t LiteralBytes(const PartPlan& plan) {
   uint64_t bytes = plan.newlines.size();
-  for (const PartLiteral& literal : plan.literals)
+  for (const PartLiteral& literal : plan.literals) {
     bytes += literal.bytes.size();
+  }
   return bytes;
 }
 
@@ -175,10 +165,10 @@ void GatheredPart::CopyOut(uint64_t from, uint64_t length, char* to) const {
   uint64_t i = PieceAt(from);
   Piece piece = this->piece(i);
   while (length > 0) {
-    if (i + kFarAhead < count_) {
-      const Piece later = this->piece(i + kFarAhead);
-      Prefetch(memory_.at(later.at),
-               this->piece(i + kFarAhead + 1).to - later.to);
+    if (i + kRecordsAhead < count_) {
+      const Piece later = this->piece(i + kRecordsAhead);
+      Prefetch<0>(memory_.at(later.at),
+                  this->piece(i + kRecordsAhead + 1).to - later.to);
     }
     const Piece next = this->piece(++i);
     const uint64_t take = std::min<uint64_t>(next.to - from, length);

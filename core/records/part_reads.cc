@@ -4,24 +4,13 @@
 #include <algorithm>
 
 #include "core/io/file_reader.h"
+#include "core/records/prefetch.h"
 
 namespace shufflefs {
 namespace {
 
 uint64_t RoundDown(uint64_t bytes) {
   return bytes / kReadAlignment * kReadAlignment;
-}
-
-// The places of small records are all over a part: they are fetched into the
-// processor's cache so many copies before they are written.
-constexpr uint32_t kFarAhead = 8;
-constexpr uint64_t kLine = 64;  // bytes of that cache
-
-void Prefetch(char* at, uint64_t bytes) {
-  const uint64_t most = std::min<uint64_t>(bytes, 8 * kLine);
-  for (uint64_t line = 0; line < most; line += kLine) {
-    __builtin_prefetch(at + line, /*write*/ 1);
-  }
 }
 
 // Cuts the copies [first, last), from `begin` to `end` of the file, into reads.
@@ -73,9 +62,9 @@ void LayOut(const PartPlan& plan, const PartRead& read, const PagedBytes& bytes,
             const PagedBytes& part) {
   const uint64_t end = read.offset + read.length;
   for (uint32_t i = read.first; i < read.last; ++i) {
-    if (i + kFarAhead < read.last) {
-      const PartCopy& later = plan.copies[i + kFarAhead];
-      Prefetch(part.at(later.to), later.bytes);
+    if (i + kRecordsAhead < read.last) {
+      const PartCopy& later = plan.copies[i + kRecordsAhead];
+      Prefetch<1>(part.at(later.to), later.bytes);
     }
     const PartCopy& copy = plan.copies[i];
     const uint64_t first = std::max(copy.from, read.offset);
