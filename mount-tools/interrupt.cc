@@ -21,19 +21,24 @@ Interrupt::Interrupt() {
   arrived_ = UniqueFd(signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
   over_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
   // One that came before, while they were blocked, counts too.
-  const timespec kAtOnce = {0, 0};
-  if (sigtimedwait(&signals_, nullptr, &kAtOnce) > 0) asked_.request_stop();
-  waiter_ = StartThread("sfs-interrupt", [this](std::stop_token) { Wait(); });
+  if (Comes()) asked_.request_stop();
+  waiter_ = StartThread("sfs-interrupt",
+                        [this](const std::stop_token& stop) { Wait(stop); });
 }
 
-void Interrupt::Wait() {
+bool Interrupt::Comes() const {
+  const timespec kAtOnce = {0, 0};
+  return sigtimedwait(&signals_, nullptr, &kAtOnce) > 0;
+}
+
+void Interrupt::Wait(const std::stop_token& stop) {
   std::array<pollfd, 2> ready{
       {{arrived_.get(), POLLIN, 0}, {over_.get(), POLLIN, 0}}};
-  for (;;) {
-    if (poll(ready.data(), ready.size(), -1) < 0) continue;
-    if (ready[1].revents != 0) return;
-    signalfd_siginfo signal;
-    if (read(arrived_.get(), &signal, sizeof signal) != sizeof signal) continue;
+  // Without descriptors it looks now and then.
+  const int most_ms = arrived_.valid() && over_.valid() ? -1 : 50;
+  while (!stop.stop_requested()) {
+    poll(ready.data(), ready.size(), most_ms);
+    if (!Comes()) continue;
     // Work that waits for a device may take long to see it.
     if (asked_.stop_requested()) _exit(1);
     asked_.request_stop();
@@ -41,6 +46,7 @@ void Interrupt::Wait() {
 }
 
 Interrupt::~Interrupt() {
+  waiter_.request_stop();
   eventfd_write(over_.get(), 1);
   waiter_.join();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);

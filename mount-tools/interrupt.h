@@ -26,12 +26,14 @@ class Interrupt {
   bool asked() const { return asked_.stop_requested(); }
 
  private:
-  void Wait();
+  // Takes one of them that has come.
+  bool Comes() const;
+  void Wait(const std::stop_token& stop);
 
   sigset_t signals_;
   sigset_t before_;
   UniqueFd arrived_;  // readable when one of them has come
-  UniqueFd over_;     // readable when nobody waits for them any more
+  UniqueFd over_;     // readable when they are waited for no more
   std::stop_source asked_;
   std::jthread waiter_;
 };

@@ -16,9 +16,8 @@
 namespace shufflefs {
 
 // What statx is asked for.
-inline constexpr unsigned kLookMask = STATX_TYPE | STATX_MODE | STATX_NLINK |
-                                      STATX_UID | STATX_GID | STATX_SIZE |
-                                      STATX_MTIME;
+inline constexpr unsigned kLookMask =
+    STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID | STATX_SIZE | STATX_MTIME;
 
 // ESTALE when the file is not a regular one, or its size or mtime differ;
 // EACCES when a read permission that it had was taken away or its owner

@@ -30,7 +30,7 @@ struct FileRead {
   // with no read permission lost. Nothing: not looked at.
   absl::optional<FileAttributes> expected;
   // More pieces of the same file are to be expected, in the order in which the
-  // device reads them best: it may stay open.
+  // device reads them best. It may stay open, unless it is a server's.
   bool one_of_many = false;
   uint64_t offset = 0;  // bytes, a multiple of kReadAlignment
   uint64_t length = 0;  // bytes wanted, > 0; they must all be there

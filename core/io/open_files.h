@@ -24,6 +24,7 @@ struct ReadMode {
   bool direct = false;  // past the page cache: O_DIRECT is set
   bool kept = false;    // the page cache keeps what is read until told
   uint64_t device = 0;
+  uint64_t inode = 0;
   FileSystemTraits traits;
 };
 

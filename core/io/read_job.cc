@@ -72,9 +72,9 @@ ReadJob::Step ReadJob::Borrowed(std::shared_ptr<const OpenFile> file) {
 }
 
 bool ReadJob::may_lend() const {
-  // Of a file system that counts links: see Looked.
+  // Over a network an open is what asks the server whether the file changed.
   return takes_open_file() && fd_.valid() && status_.ok() &&
-         read_.expected.has_value() && look_.stx_nlink > 0;
+         !mode_.traits.remote;
 }
 
 ReadJob::Step ReadJob::OpenFailed(int error) {
@@ -85,8 +85,8 @@ ReadJob::Step ReadJob::OpenFailed(int error) {
 ReadJob::Step ReadJob::Opened(UniqueFd fd) {
   fd_ = std::move(fd);
   // Not synchronised with a server: an open file's kind does not change.
-  if (statx(fd_.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
-            &look_) != 0) {
+  if (statx(fd_.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+            STATX_TYPE | STATX_INO, &look_) != 0) {
     status_ = ErrnoStatus(errno, "statx");
     return Step::kEnd;
   }
@@ -97,6 +97,7 @@ ReadJob::Step ReadJob::Opened(UniqueFd fd) {
     return Step::kEnd;
   }
   mode_.device = makedev(look_.stx_dev_major, look_.stx_dev_minor);
+  mode_.inode = look_.stx_ino;
   mode_.traits = systems_->Of(mode_.device, fd_.get());
   ChooseCache();
   return ReadOn();
@@ -121,6 +122,7 @@ void ReadJob::ChooseCache() {
 ReadJob::Step ReadJob::OpenAnew() {
   borrowed_ = nullptr;
   opens_anew_ = true;
+  got_ = 0;  // it may be another file
   status_ = absl::OkStatus();
   return Step::kOpen;
 }
@@ -196,22 +198,28 @@ ReadJob::Step ReadJob::AfterRead() {
 }
 
 ReadJob::Step ReadJob::Looked(int result) {
-  // Removed since it was opened; another file may have its name.
-  if (result == 0 && borrowed_ != nullptr && look_.stx_nlink == 0) {
-    got_ = 0;
-    return OpenAnew();
-  }
   // That the file changed explains all else that went wrong.
   const absl::Status same = result != 0
                                 ? ErrnoStatus(-result, "statx")
                                 : CheckUnchanged(look_, *read_.expected);
   if (!same.ok()) status_ = same;
-  return Step::kEnd;
+  // Whatever is wrong, it may be of this descriptor only.
+  return borrowed_ != nullptr && !status_.ok() ? OpenAnew() : Step::kEnd;
 }
 
-ReadJob::Step ReadJob::LookNow() {
-  const int failed = statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look_);
-  return Looked(failed == 0 ? 0 : -errno);
+ReadJob::Step ReadJob::LookNow(int dir) {
+  if (borrowed_ == nullptr) {
+    const int failed = statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look_);
+    return Looked(failed == 0 ? 0 : -errno);
+  }
+  // Another file may have its name by now.
+  const int failed = statx(dir, read_.path.c_str(), AT_SYMLINK_NOFOLLOW,
+                           kLookMask | STATX_INO, &look_);
+  if (failed != 0 || look_.stx_ino != borrowed_->mode.inode ||
+      makedev(look_.stx_dev_major, look_.stx_dev_minor) != mode_.device) {
+    return OpenAnew();
+  }
+  return Looked(0);
 }
 
 absl::Status ReadJob::status() const { return Annotate(status_, read_.path); }

@@ -39,7 +39,9 @@ class ReadJob {
   Step Begin();
   Step Cancelled();  // instead of Begin
   // Whether a file that is open will do instead of opening it.
-  bool takes_open_file() const { return read_.one_of_many && !opens_anew_; }
+  bool takes_open_file() const {
+    return read_.one_of_many && read_.expected.has_value() && !opens_anew_;
+  }
   Step Borrowed(std::shared_ptr<const OpenFile> file);
   // The path was opened as SourceDir::Open does, or that failed with `error`.
   Step Opened(UniqueFd fd);
@@ -48,8 +50,9 @@ class ReadJob {
   Step ReadEnded(int64_t result);
   // statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look()) gave 0 or -errno.
   Step Looked(int result);
-  // Does that by itself: may wait where look_waits().
-  Step LookNow();
+  // Does that by itself: may wait where look_waits(). `dir` is the source's, in
+  // which a borrowed file's path must still lead to that file.
+  Step LookNow(int dir);
 
   const std::string& path() const { return read_.path; }
   uint64_t length() const { return read_.length; }
@@ -73,9 +76,7 @@ class ReadJob {
   bool may_lend() const;
   OpenFile TakeFile() { return {std::move(fd_), mode_}; }
   // What it borrowed is not to be lent again.
-  bool is_stale() const {
-    return opens_anew_ || (borrowed_ != nullptr && !status_.ok());
-  }
+  bool is_stale() const { return opens_anew_; }
   void CallDone() { read_.done(status()); }
 
  private:

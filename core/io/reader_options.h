@@ -22,7 +22,7 @@ struct FileReaderOptions {
   // have ended. For disks: with two places to read from at a time, the nearest
   // next is often a file behind the head, and each costs a turn of the platter.
   // Pieces of files (FileRead::one_of_many), asked for as those before them
-  // come, wait for none.
+  // come, do not wait for each other.
   bool batch_by_batch = false;
   bool io_uring = true;  // false: as if it were refused
   // Most reads go into it, one run each: pinned for the kernel, as a whole and

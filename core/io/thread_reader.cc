@@ -114,7 +114,7 @@ void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
   while (step != Step::kEnd) {
     step = step == Step::kOpen   ? Open(job)
            : step == Step::kRead ? Read(job)
-                                 : job.LookNow();
+                                 : job.LookNow(source_.fd());
   }
   Leave(job);
   {

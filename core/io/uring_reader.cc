@@ -236,7 +236,7 @@ void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
       case ReadJob::Step::kLook:
         // In the ring it would always take a thread of the kernel.
         if (slot->job.look_waits()) return QueueLook(std::move(slot));
-        step = slot->job.LookNow();
+        step = slot->job.LookNow(source_.fd());
         break;
       case ReadJob::Step::kEnd:
         return End(std::move(slot));
@@ -303,7 +303,8 @@ void UringReader::QueueLook(std::unique_ptr<Slot> slot) {
   io_uring_sqe_set_data(entry, slot.release());
 }
 
-// A close may wait for a server, so nothing waits for it.
+// A close may wait for a server, so nothing waits for it. (Files that stay open
+// are of no server.)
 void UringReader::QueueClose(UniqueFd fd) {
   io_uring_sqe* entry = ring_->Next();
   io_uring_prep_close(entry, fd.release());

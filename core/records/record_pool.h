@@ -54,7 +54,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
 
   struct Parts {
     std::unique_ptr<SampleSource> source;
-    uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
+    // >= kLeastMemory; a hard bound, but for the copy that is made of small
+    // records for an answer, up to 1 MiB each.
+    uint64_t memory_bytes = 0;
     std::string how;              // of the device, for `status`
     StallClock* stall = nullptr;  // outlives the pool; may be null
     // Plans parts, and takes what comes of them from the cache; outlives the

@@ -4,9 +4,11 @@
 #include "core/io/open_files.h"
 
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -67,15 +69,44 @@ TEST(OpenFilesTest, ClosesWhatWasUsedLongestAgo) {
 INSTANTIATE_TEST_SUITE_P(Readers, FileReaderTest, testing_support::AllReaders(),
                          testing_support::NameOfKind);
 
+// How often files below a directory were opened since it was made.
+class CountedOpens {
+ public:
+  explicit CountedOpens(const std::string& dir)
+      : events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    EXPECT_GE(inotify_add_watch(events_.get(), dir.c_str(), IN_OPEN), 0);
+  }
+  int Of(const std::string& name) {
+    alignas(inotify_event) char buffer[4096];
+    for (;;) {
+      const ssize_t got = read(events_.get(), buffer, sizeof buffer);
+      if (got <= 0) return counts_[name];
+      for (const char* at = buffer; at < buffer + got;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(at);
+        if (event->len > 0) ++counts_[event->name];
+        at += sizeof *event + event->len;
+      }
+    }
+  }
+
+ private:
+  UniqueFd events_;
+  std::map<std::string, int> counts_;
+};
+
 TEST_P(FileReaderTest, AFileOfWhichMuchIsReadStaysOpen) {
   tree_.File("f", std::string(20000, 'a'));
   tree_.File("g", std::string(20000, 'b'));
+  CountedOpens opens(tree_.At(""));
   for (int id = 0; id < 20; ++id) {
     FileRead read = Whole(id, id % 2 == 0 ? "f" : "g");
     read.one_of_many = id % 2 == 0;
     ASSERT_TRUE(ReadNext(std::move(read), id).ok());
     ASSERT_EQ(results_.memory(id).Content(20000),
               std::string(20000, id % 2 == 0 ? 'a' : 'b'));
+    // Each time: the kernel tells the same event twice in a row once.
+    ASSERT_EQ(opens.Of("f"), 1);
+    ASSERT_EQ(opens.Of("g"), (id + 1) / 2);
   }
   EXPECT_EQ(DescriptorsOf(tree_.At("f")), 1);
   reader_.reset();
@@ -96,7 +127,8 @@ TEST_P(FileReaderTest, AnOpenFileThatChangesIsStale) {
 }
 
 // A file that has taken the place of the one that is open is opened: it is
-// stale, or has the same size and time.
+// stale, or has the same size and time. That the other one is still there, by
+// another name, changes nothing.
 TEST_P(FileReaderTest, TheFileThatTookItsPlaceIsRead) {
   tree_.File("f", std::string(10000, 'a'));
   tree_.SetTime("f", 1000000000);
@@ -107,6 +139,7 @@ TEST_P(FileReaderTest, TheFileThatTookItsPlaceIsRead) {
     if (now != nullptr) {
       tree_.File(now, std::string(10000, *now));
       tree_.SetTime(now, id == 1 ? 1000000000 : 1000000001);
+      std::filesystem::rename(tree_.At("f"), tree_.At("old"));
       std::filesystem::rename(tree_.At(now), tree_.At("f"));
     }
     const absl::Status status = ReadNext(std::move(read), id);

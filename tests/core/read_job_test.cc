@@ -47,7 +47,25 @@ class ReadJobTest : public ::testing::Test {
     return (fcntl(job.fd(), F_GETFL) & O_DIRECT) != 0;
   }
 
+  // What a first read of many lends to the next ones.
+  std::shared_ptr<const OpenFile> Lent() {
+    ReadJob job(OneOfMany(), &systems_, true);
+    EXPECT_TRUE(job.takes_open_file());
+    job.Begin();
+    job.Opened(Open());
+    job.ReadEnded(20000);
+    EXPECT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+    EXPECT_TRUE(job.may_lend());
+    return std::make_shared<const OpenFile>(job.TakeFile());
+  }
+  FileRead OneOfMany() {
+    FileRead read = Expecting();
+    read.one_of_many = true;
+    return read;
+  }
+
   TempTree tree_;
+  SourceDir source_ = tree_.Source();
   Results results_;
   FileSystems systems_;
 };
@@ -65,7 +83,7 @@ TEST_F(ReadJobTest, AsksForWholeBlocksAndGoesOnWhereItStopped) {
   EXPECT_EQ(job.offset(), 8192u);
   EXPECT_EQ(Wanted(job), 12288u);
   ASSERT_EQ(job.ReadEnded(11808), Step::kLook);
-  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
   EXPECT_TRUE(job.status().ok()) << job.status();
   EXPECT_EQ(job.got(), 20000u);
 }
@@ -81,7 +99,7 @@ TEST_F(ReadJobTest, LeavesDirectReadsAfterAnOddPiece) {
   EXPECT_EQ(job.offset(), 5000u);
   EXPECT_EQ(Wanted(job), 15000u);
   ASSERT_EQ(job.ReadEnded(0), Step::kLook);
-  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), EIO);
   EXPECT_THAT(std::string(job.status().message()),
               HasSubstr("f: ends early, at byte 5000"));
@@ -116,7 +134,7 @@ TEST_F(ReadJobTest, RemembersThatAFileSystemDoesNotDropBehind) {
     EXPECT_EQ(second.flags(), 0);
     // Without the flag the same error is one.
     ASSERT_EQ(second.ReadEnded(-error), Step::kLook);
-    ASSERT_EQ(second.LookNow(), Step::kEnd);
+    ASSERT_EQ(second.LookNow(source_.fd()), Step::kEnd);
     EXPECT_EQ(ErrorOf(second.status()), error);
   }
 }
@@ -127,7 +145,7 @@ TEST_F(ReadJobTest, AnErrorOfTheDeviceNamesTheByte) {
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   ASSERT_EQ(job.ReadEnded(4096), Step::kRead);
   ASSERT_EQ(job.ReadEnded(-EIO), Step::kLook);
-  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), EIO);
   EXPECT_THAT(std::string(job.status().message()),
               HasSubstr("f: read at byte 4096"));
@@ -144,7 +162,7 @@ TEST_F(ReadJobTest, DoesNotAskAgainForEver) {
     ++asked;
   }
   ASSERT_EQ(step, Step::kLook);
-  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), EAGAIN);
 }
 
@@ -156,7 +174,7 @@ TEST_F(ReadJobTest, AFileThatChangesMeanwhileIsStale) {
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   tree_.SetTime("f", 1000000000);
   ASSERT_EQ(job.ReadEnded(20000), Step::kLook);
-  ASSERT_EQ(job.LookNow(), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), ESTALE);
 }
 
@@ -180,6 +198,66 @@ TEST_F(ReadJobTest, AFailedLookIsAnErrorAndAnOpenOfASocketIsStale) {
     EXPECT_EQ(ErrorOf(opens.status()), told);
     EXPECT_THAT(std::string(opens.status().message()), HasSubstr("f: "));
   }
+}
+
+TEST_F(ReadJobTest, ReadsWhatItBorrowsAndGivesNothingBack) {
+  const std::shared_ptr<const OpenFile> lent = Lent();
+  ReadJob job(OneOfMany(), &systems_, true);
+  ASSERT_EQ(job.Begin(), Step::kOpen);
+  ASSERT_EQ(job.Borrowed(lent), Step::kRead);
+  EXPECT_EQ(job.fd(), lent->fd.get());
+  EXPECT_EQ(Wanted(job), 20480u);
+  ASSERT_EQ(job.ReadEnded(20000), Step::kLook);
+  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  EXPECT_TRUE(job.status().ok()) << job.status();
+  EXPECT_FALSE(job.is_stale());
+  EXPECT_FALSE(job.may_lend());
+  EXPECT_FALSE(job.TakeFd().valid());
+}
+
+// Others read by the descriptor: what is wrong with it is so for this job only
+// when it is wrong with one of its own, too.
+TEST_F(ReadJobTest, OpensAnewWhereWhatItBorrowedDoesNotDo) {
+  const std::shared_ptr<const OpenFile> lent = Lent();
+  const auto fails = [&](auto&& until_it_opens) {
+    ReadJob job(OneOfMany(), &systems_, true);
+    job.Begin();
+    job.Borrowed(lent);
+    ASSERT_EQ(until_it_opens(job), Step::kOpen);
+    EXPECT_TRUE(job.is_stale());
+    EXPECT_FALSE(job.takes_open_file());
+    EXPECT_EQ(job.got(), 0u) << "what came may be of another file";
+    ASSERT_EQ(job.Opened(Open()), Step::kRead);
+    EXPECT_NE(job.fd(), lent->fd.get());
+    ASSERT_EQ(job.ReadEnded(20000), Step::kLook);
+    ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+    EXPECT_TRUE(job.status().ok()) << job.status();
+    EXPECT_FALSE(job.may_lend());
+  };
+  const int flags = fcntl(lent->fd.get(), F_GETFL);
+  fails([](ReadJob& job) { return job.ReadEnded(5000); });  // an odd piece
+  fails([](ReadJob& job) { return job.ReadEnded(-EINVAL); });
+  EXPECT_EQ(fcntl(lent->fd.get(), F_GETFL), flags) << "of others, too";
+  fails([this](ReadJob& job) {
+    EXPECT_EQ(job.ReadEnded(-EIO), Step::kLook);
+    return job.LookNow(source_.fd());
+  });
+  fails([](ReadJob& job) {
+    EXPECT_EQ(job.ReadEnded(20000), Step::kLook);
+    return job.Looked(-ESTALE);
+  });
+}
+
+TEST_F(ReadJobTest, AnErrorThatStaysIsToldOnce) {
+  ReadJob job(OneOfMany(), &systems_, true);
+  job.Begin();
+  job.Borrowed(Lent());
+  job.ReadEnded(-EIO);
+  ASSERT_EQ(job.LookNow(source_.fd()), Step::kOpen);
+  job.Opened(Open());
+  job.ReadEnded(-EIO);
+  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  EXPECT_EQ(ErrorOf(job.status()), EIO);
 }
 
 }  // namespace
