@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/io/file_check.h"
 #include "core/io/read_at.h"
@@ -43,9 +44,10 @@ void PassReader::FetchNext() {
   const uint64_t count = std::min(piece_, size_ - at_);
   worker_->Post(
       [this, at = at_, count] {
-        const absl::Status status = Read(at, count, next_.data());
+        absl::Status status = Read(at, count, next_.data());
         MutexLock lock(mu_);
-        next_status_ = status;
+        // Moved: who reads it shares nothing with this thread.
+        next_status_ = std::move(status);
         fetched_.SignalAll();
       },
       /*urgent=*/false);
@@ -55,7 +57,7 @@ absl::Status PassReader::WaitForNext() {
   fetches_ = false;
   MutexLock lock(mu_);
   while (!next_status_) fetched_.Wait(mu_);
-  const absl::Status status = *next_status_;
+  absl::Status status = *std::move(next_status_);
   next_status_.reset();
   return status;
 }
