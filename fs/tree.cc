@@ -180,13 +180,6 @@ absl::StatusOr<struct stat> Tree::StatOfNode(Node node) const {
             SearchableMode(catalogue, st, catalogue.parent(EntryId(node.id)),
                            space_.views()[node.view]->setup()->dataset->root());
       }
-      if (node.kind == NodeKind::kContainer) {
-        const std::shared_ptr<RecordEpoch> records = RecordsOf(node);
-        if (records == nullptr) break;
-        const auto bytes = static_cast<off_t>(records->bytes(EntryId(node.id)));
-        if (bytes != st.st_size) st.st_blocks = (bytes + 511) / 512;
-        st.st_size = bytes;
-      }
       return st;
     }
     case NodeKind::kFixedDir:

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/records/record_math.h"
+
 namespace shufflefs {
 namespace {
 
@@ -21,10 +23,6 @@ constexpr uint64_t kLongestSeam = uint64_t{64} << 10;
 constexpr uint64_t kBeginsAtOnce = 4096;
 // Groups that are ordered in some milliseconds.
 constexpr uint64_t kQuickGroups = uint64_t{1} << 15;
-
-uint64_t PartsOf(uint64_t bytes, uint64_t part) {
-  return bytes / part + (bytes % part != 0);
-}
 
 bool ComesBefore(const PartCopy& a, const PartCopy& b) {
   return a.file != b.file ? a.file < b.file : a.from < b.from;
@@ -66,8 +64,8 @@ ShuffledFile::ShuffledFile(std::shared_ptr<const FamilyOrder> family,
     head_bytes_ = table.begin(0);
     tail_begin_ = std::min(table.begin(table.count()), file_bytes_);
   }
-  head_parts_ = PartsOf(head_bytes_, plain_part_);
-  tail_parts_ = PartsOf(TailBytes(), plain_part_);
+  head_parts_ = DivideUp(head_bytes_, plain_part_);
+  tail_parts_ = DivideUp(TailBytes(), plain_part_);
 }
 
 ShuffledFile::Stretch ShuffledFile::stretch() const {

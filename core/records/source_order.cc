@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "core/records/record_math.h"
+
 namespace shufflefs {
 namespace {
 
@@ -14,13 +16,13 @@ constexpr uint64_t kSourcePart = uint64_t{1} << 20;
 class SourceOrder : public RecordOrder {
  public:
   explicit SourceOrder(const RecordTable& table) : table_(table) {
-    const uint64_t bytes = table.begin(table.count()) - table.begin(0);
-    const uint64_t mean = std::max<uint64_t>(bytes / table.count(), 1);
+    const uint64_t mean =
+        std::max<uint64_t>(BytesOfAll(table) / table.count(), 1);
     per_part_ = std::max<uint64_t>(kSourcePart / mean, 1);
   }
 
   uint64_t part_count() const override {
-    return table_.count() / per_part_ + (table_.count() % per_part_ != 0);
+    return DivideUp(table_.count(), per_part_);
   }
   PartRecords RecordsOf(uint64_t part) const override {
     PartRecords records;
