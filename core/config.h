@@ -58,6 +58,10 @@ struct MountConfig {
   std::chrono::milliseconds wait{5000};
   absl::optional<uint32_t> control_gid;
   uint64_t memory = 0;       // bytes, of all pools; 0 = chosen at mount
+  std::string tier_path;     // absolute, of the performance tier; "" = none
+  uint64_t tier_capacity = 0;   // bytes of it to use; 0 = nine tenths of what
+                                // is free when it is mounted
+  uint64_t tier_bandwidth = 0;  // bytes a second, at most, copied there; 0 = all
   bool read_only = false;    // -o ro
   bool allow_other = false;  // -o allow_other
   std::vector<ViewConfig> views;  // at least one
@@ -69,6 +73,7 @@ struct ControlRequest {
   ViewConfig config;
   bool next_epoch = false;              // epoch = "next"
   absl::optional<Epoch> set_epoch;      // epoch = 7
+  absl::optional<double> feedback;      // feedback = 0.531
   bool config_changed = false;          // any key besides epoch
 };
 

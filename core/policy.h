@@ -69,6 +69,14 @@ struct PolicyOptions {
   enum class Chunks { kAuto, kRandom, kPhysical };
   Chunks brand_chunks = Chunks::kAuto;
   std::string brand_packed;   // directory of packed chunks; "" = none
+  uint64_t met_mini_epochs = 0;  // of a pass; 0 = as the tier's capacity allows
+  uint64_t met_repeat = 0;  // times a mini-epoch comes in a row; 0 = as needed
+  uint64_t met_epochs = 0;  // that the job runs; 0 = not known, nothing repeats
+  enum class Adapt { kOff, kScore, kBollinger };
+  Adapt met_adapt = Adapt::kOff;  // what of the job's scores ends repeating
+  uint64_t met_patience = 2;      // repetitions without a better score, >= 1
+  uint64_t met_scores = 8;        // that make the band, >= 2
+  std::string met_model;          // whose learnt factors are used; "" = any
 };
 
 // Records of a container that are read together: those that begin in `bytes`

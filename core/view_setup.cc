@@ -132,7 +132,10 @@ uint64_t OptionsHash(const ViewConfig& config) {
       config.groups, " ", options.reimu_block, " ", options.reimu_window, " ",
       config.record.as, " ", config.record.bytes, " ", config.record.header,
       " ", static_cast<int>(config.record.csv), " ", config.record.align, " ",
-      static_cast<int>(config.record.scope));
+      static_cast<int>(config.record.scope), " ", options.met_mini_epochs, " ",
+      options.met_repeat, " ", options.met_epochs, " ",
+      static_cast<int>(options.met_adapt), " ", options.met_patience, " ",
+      options.met_scores);
   return XXH3_64bits(text.data(), text.size());
 }
 

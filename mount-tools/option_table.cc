@@ -53,10 +53,17 @@ std::string GetPolicyNumber(const M&, const V& v) {
   return absl::StrCat(v.policy_options.*field);
 }
 
+std::string NumberOr(const char* word, uint64_t number) {
+  return number == 0 ? word : absl::StrCat(number);
+}
+std::string BytesOr(const char* word, uint64_t bytes) {
+  return bytes == 0 ? word : FormatBytes(bytes);
+}
+
 // One row a key: {key, default, "must be …", help, scope, kind, run time,
 // set, get}.
 constexpr Option kOptions[] = {
-    {"policy", "auto", "auto, native, lirs, brand, reimu, window or static",
+    {"policy", "auto", "auto, native, lirs, brand, met, reimu, window or static",
      "how the samples are ordered", kView, ValueKind::kWord, true,
      [](Text t, M&, V& v) { return SetPolicy(t, v); },
      [](const M&, const V& v) { return v.policy; }},
@@ -180,6 +187,79 @@ constexpr Option kOptions[] = {
      ValueKind::kNumber, true,
      SetPolicyNumber<1, kMaxWindow, &PolicyOptions::reimu_window>,
      GetPolicyNumber<&PolicyOptions::reimu_window>},
+    {"met.mini_epochs", "what the tier holds",
+     "a number of mini-epochs from 1 to 65536",
+     "parts of a pass, one of which is in the tier while the next is copied",
+     kView, ValueKind::kNumber, true,
+     [](Text t, M&, V& v) {
+       return SetNumber(t, 1, kMaxMiniEpochs, v.policy_options.met_mini_epochs);
+     },
+     [](const M&, const V& v) {
+       return NumberOr("", v.policy_options.met_mini_epochs);
+     }},
+    {"met.repeat", "auto", "auto or a number from 1 to 1024",
+     "times that a mini-epoch is shown before the next; auto: until that is "
+     "there, at most 8",
+     kView, ValueKind::kNumber, true,
+     [](Text t, M&, V& v) {
+       return SetNumberOr("auto", t, kMaxRepeat, v.policy_options.met_repeat);
+     },
+     [](const M&, const V& v) {
+       return NumberOr("auto", v.policy_options.met_repeat);
+     }},
+    {"met.epochs", "not known", "a number of epochs from 1 to 60000",
+     "epochs that the job runs: nothing is repeated where it is not known",
+     kView, ValueKind::kNumber, true,
+     [](Text t, M&, V& v) {
+       return SetNumber(t, 1, kMaxEpochs, v.policy_options.met_epochs);
+     },
+     [](const M&, const V& v) {
+       return NumberOr("", v.policy_options.met_epochs);
+     }},
+    {"met.adapt", "off", "off, score or bollinger",
+     "which rule ends repeating by the losses that feedback = x tells", kView,
+     ValueKind::kWord, true,
+     SetPolicyWord<kAdaptWords, &PolicyOptions::met_adapt>,
+     GetPolicyWord<kAdaptWords, &PolicyOptions::met_adapt>},
+    {"met.patience", "2", "a number of repetitions from 1 to 1024",
+     "repetitions without a better loss that met.adapt = score allows", kView,
+     ValueKind::kNumber, true,
+     SetPolicyNumber<1, kMaxRepeat, &PolicyOptions::met_patience>,
+     GetPolicyNumber<&PolicyOptions::met_patience>},
+    {"met.scores", "8", "a number of losses from 2 to 1024",
+     "losses whose mean and deviation make the band of met.adapt = bollinger",
+     kView, ValueKind::kNumber, true,
+     SetPolicyNumber<2, kMaxRepeat, &PolicyOptions::met_scores>,
+     GetPolicyNumber<&PolicyOptions::met_scores>},
+    {"met.model", "none", "a name",
+     "of the model, by which learnt factors are kept for its next run", kView,
+     ValueKind::kText, false,
+     [](Text t, M&, V& v) {
+       v.policy_options.met_model = std::string(t);
+       return !t.empty();
+     },
+     [](const M&, const V& v) { return v.policy_options.met_model; }},
+    {"tier.path", "none", "the path of a directory",
+     "performance tier: a directory on a faster device, for copies of samples",
+     kMount, ValueKind::kPath, false,
+     [](Text t, M& m, V&) { return SetAbsolutePath(t, m.tier_path); },
+     [](const M& m, const V&) { return m.tier_path; }},
+    {"tier.capacity", "nine tenths of what is free",
+     "a size such as 100GiB, from 4MiB to 1024TiB",
+     "bytes of the tier's device that copies may take", kMount,
+     ValueKind::kBytes, false,
+     [](Text t, M& m, V&) {
+       return SetBytes(t, kMinMemory, kMaxTier, m.tier_capacity);
+     },
+     [](const M& m, const V&) { return BytesOr("", m.tier_capacity); }},
+    {"tier.bandwidth", "as fast as it goes",
+     "a size such as 200MiB, from 64KiB to 1TiB",
+     "bytes a second that are copied to the tier at most", kMount,
+     ValueKind::kBytes, false,
+     [](Text t, M& m, V&) {
+       return SetBytes(t, kMinBandwidth, kMaxRecord, m.tier_bandwidth);
+     },
+     [](const M& m, const V&) { return BytesOr("", m.tier_bandwidth); }},
     {"record.as", "none", "PATTERN:FORMAT rules, separated by ;",
      "which files hold records, and in which format: lines, npy, idx, fixed",
      kView, ValueKind::kText, false,

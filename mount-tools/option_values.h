@@ -52,6 +52,10 @@ inline constexpr Word<PolicyOptions::Chunks> kChunksWords[] = {
     {"auto", PolicyOptions::Chunks::kAuto},
     {"random", PolicyOptions::Chunks::kRandom},
     {"physical", PolicyOptions::Chunks::kPhysical}};
+inline constexpr Word<PolicyOptions::Adapt> kAdaptWords[] = {
+    {"off", PolicyOptions::Adapt::kOff},
+    {"score", PolicyOptions::Adapt::kScore},
+    {"bollinger", PolicyOptions::Adapt::kBollinger}};
 inline constexpr Word<RecordOptions::Csv> kCsvWords[] = {
     {"plain", RecordOptions::Csv::kPlain},
     {"quoted", RecordOptions::Csv::kQuoted}};
@@ -67,7 +71,12 @@ inline constexpr uint64_t kMaxPage = uint64_t{16} << 20;
 inline constexpr uint64_t kMaxChunk = 65536;
 inline constexpr uint64_t kMaxBlock = uint64_t{1} << 30;
 inline constexpr uint64_t kMaxWindow = uint64_t{1} << 20;
+inline constexpr uint64_t kMaxMiniEpochs = uint64_t{1} << 16;
+inline constexpr uint64_t kMaxRepeat = 1024;
+inline constexpr uint64_t kMaxEpochs = 60000;
 inline constexpr uint64_t kMaxRecord = uint64_t{1} << 40;
+inline constexpr uint64_t kMaxTier = uint64_t{1024} << 40;
+inline constexpr uint64_t kMinBandwidth = uint64_t{64} << 10;
 inline constexpr uint64_t kMinMemory = uint64_t{4} << 20;
 inline constexpr uint64_t kMaxMemory = uint64_t{64} << 40;
 
@@ -168,6 +177,16 @@ inline bool SetAbsolutePath(absl::string_view text, std::string& field) {
   }
   field = std::string(text);
   return true;
+}
+
+// A number, or the word that stands for 0.
+inline bool SetNumberOr(absl::string_view word, absl::string_view text,
+                        uint64_t max, uint64_t& field) {
+  if (text == word) {
+    field = 0;
+    return true;
+  }
+  return SetNumber(text, 1, max, field);
 }
 
 inline bool SetEpochLength(absl::string_view text, ViewConfig& view) {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The performance tier of one view: a directory on a faster device into which
+// a thread copies the files that are read next, and from which they are then
+// read. Whatever fails there, the source answers.
+#ifndef SHUFFLEFS_CORE_TIERS_TIER_H_
+#define SHUFFLEFS_CORE_TIERS_TIER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/catalogue.h"
+#include "core/io/file_reader.h"
+#include "core/supply/sample_source.h"
+#include "core/tiers/staging_plan.h"
+
+namespace shufflefs {
+
+// For `status`. Bytes, or counts since the mount.
+struct TierStatus {
+  uint64_t capacity = 0;
+  uint64_t staged_bytes = 0;       // in the tier now, as the device counts them
+  uint64_t copied_bytes = 0;       // of files, copied to it
+  double copy_bytes_per_second = 0;  // while it copies, lately
+  uint64_t tier_bytes = 0;         // of files, that readers got from it
+  uint64_t source_bytes = 0;       // that readers got from the source
+  std::string trouble;             // one line: what fails now; "" if nothing does
+};
+
+// Thread-safe. Only Open and Stop block.
+class Tier {
+ public:
+  struct Options {
+    std::string path;       // the user's directory: ours is made below it
+    std::string view;       // name of the view: each has a directory of its own
+    uint64_t capacity = 0;  // bytes of the device, at most
+    uint64_t bandwidth = 0;      // bytes a second copied, at most; 0 = all
+    uint64_t memory_bytes = 8 << 20;  // for what is being copied; >= 2 MiB
+    // Reads of the source for readers, counted up, by anybody in the process:
+    // copying ahead gives way to them. May be empty.
+    std::function<uint64_t()> foreground_reads;
+  };
+
+  // Locks the directory below `path`, takes up what an earlier run left of the
+  // same catalogue and removes the rest of ours. `source` reads the catalogue's
+  // source and outlives this. A directory that is missing or cannot be used is
+  // no error: it is tried again later, see TierStatus::trouble. Errors:
+  // FailedPrecondition where another process uses it.
+  static absl::StatusOr<std::unique_ptr<Tier>> Open(
+      Options options, std::shared_ptr<const Catalogue> catalogue,
+      FileReader* source);
+  virtual ~Tier() = default;
+
+  // Reads what is in the tier from there and all else from the source. Goes on
+  // after the tier is gone, from the source.
+  virtual std::unique_ptr<SampleSource> Source() = 0;
+  // Copies what the plan wants from now on. The last one that is still there
+  // and wants something counts.
+  virtual void Follow(std::weak_ptr<StagingPlan> plan) = 0;
+  // A plan wants other sets than before. Never blocks.
+  virtual void Changed() = 0;
+  virtual TierStatus status() const = 0;
+  // Ends the copying; what is there stays for the next mount.
+  virtual void Stop() = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_TIERS_TIER_H_
