@@ -55,6 +55,7 @@ enum class Purpose : uint64_t {
   kTest = 8,          // tests and benchmarks
   kComposition = 9,   // which samples are a chunk together, for good
   kBinding = 10,      // draws of a reactive policy
+  kMiniEpoch = 11,    // which samples make a mini-epoch, and their order in it
 };
 
 namespace random_internal {

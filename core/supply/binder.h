@@ -19,6 +19,7 @@
 #include "core/carried.h"
 #include "core/grouping.h"
 #include "core/policy.h"
+#include "core/supply/mini_epochs.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -33,6 +34,12 @@ struct BinderInput {
   std::vector<std::vector<uint32_t>> chunks;
   uint64_t dataset_key = 0;
   uint64_t memory_bytes = 0;  // what the pool holds
+  // For policies that stage samples: bytes of the performance tier, by SampleId
+  // what an earlier run left there (empty: nothing), and the repeating factors
+  // that it learnt.
+  uint64_t tier_bytes = 0;
+  std::vector<bool> staged;
+  std::vector<uint32_t> learnt;
 };
 
 struct BinderCounts {
@@ -93,6 +100,10 @@ class Binder {
   virtual bool fetched_ahead(SampleId sample) const = 0;
 
   virtual BinderCounts counts() const = 0;
+
+  // Not null where an epoch may show a sample under several names or none: then
+  // names and samples are not one to one, and NameOf is the last name.
+  virtual MiniEpochs* mini_epochs() { return nullptr; }
 };
 
 }  // namespace shufflefs
