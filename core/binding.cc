@@ -50,6 +50,14 @@ SampleId Binding::NameOfSample(SampleId sample) const {
   }));
 }
 
+SampleId Binding::OpenedName(SampleId sample) const {
+  return repeats() ? supply_->Opened(sample) : NameOfSample(sample);
+}
+
+bool Binding::repeats() const {
+  return supply_ != nullptr && supply_->repeats();
+}
+
 EntryId Binding::Shown(EntryId name) const {
   if (identity_ && carried_.empty()) return name;
   const Grouping& grouping = plan_->dataset().grouping();

@@ -32,6 +32,9 @@ class Binding {
   Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
           std::shared_ptr<Supply> supply);
 
+  // Whether an epoch may show a sample under several names, or under none.
+  bool repeats() const;
+
   // The file whose content, size and inode `name` shows. Files that keep
   // their own content, links and directories show themselves.
   EntryId Shown(EntryId name) const;
@@ -40,6 +43,8 @@ class Binding {
   // The same bijection on sample ids: a name is numbered by its own sample.
   SampleId ShownSample(SampleId name) const;
   SampleId NameOfSample(SampleId sample) const;
+  // The name that an open of `sample` is of: its name, or one of several.
+  SampleId OpenedName(SampleId sample) const;
 
   bool identity() const { return identity_; }
   // Null unless names are bound as they are asked for.

@@ -35,6 +35,12 @@ class CarriedNames {
   // must be as many as its carried names, as those of any bijection are; else
   // names of one group show samples of another.
   static absl::StatusOr<CarriedNames> Make(std::vector<CarriedPair> pairs);
+  // The same where several names may show a sample, the last being its name
+  // (Binder::mini_epochs): InvalidArgument if a name comes twice.
+  static absl::StatusOr<CarriedNames> MakeRepeating(
+      std::vector<CarriedPair> pairs);
+  // Those of `pairs` whose sample is not that of one before.
+  static std::vector<CarriedPair> FirstOfEach(std::vector<CarriedPair> pairs);
 
   bool empty() const { return pairs_.empty(); }
   uint64_t size() const { return pairs_.size(); }
@@ -72,6 +78,9 @@ class CarriedNames {
   }
 
  private:
+  static absl::StatusOr<CarriedNames> Make(std::vector<CarriedPair> pairs,
+                                           bool repeats);
+
   std::vector<CarriedPair> pairs_;
   absl::flat_hash_map<uint64_t, uint64_t> sample_of_;  // name -> sample
   absl::flat_hash_map<uint64_t, uint64_t> name_of_;    // sample -> name

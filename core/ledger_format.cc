@@ -14,14 +14,16 @@ namespace shufflefs::ledger_format {
 namespace {
 
 constexpr uint64_t kMagic = 0x524744454c464853;  // "SHFLEDGR"
-// 1 had no pairs and no reactive epochs, and is else the same.
-constexpr uint64_t kVersion = 2;
+// 1 had no pairs and no reactive epochs, 2 none that repeat samples; else they
+// are the same.
+constexpr uint64_t kVersion = 3;
 constexpr uint64_t kSampleMask = kMaxLedgerNames - 1;
 // Flags of an epoch.
 constexpr uint64_t kIdentity = 1;
 constexpr uint64_t kReactive = 2;
 constexpr uint64_t kContinues = 4;
-constexpr uint64_t kFlagsEnd = 8;
+constexpr uint64_t kRepeats = 8;
+constexpr uint64_t kFlagsEnd = 16;
 
 // CRC-16/CCITT: every one- and two-bit error and every burst of up to 16
 // bits in a word is found.
@@ -122,7 +124,9 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
   writer.Put(static_cast<uint64_t>(record.substitute));
   writer.Put((record.identity ? kIdentity : 0) |
              (record.reactive ? kReactive : 0) |
-             (record.continues ? kContinues : 0));
+             (record.continues ? kContinues : 0) |
+             (record.repeats ? kRepeats : 0));
+  if (record.repeats) writer.Put(record.served);
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
     writer.Put(pair.sample);
@@ -197,6 +201,8 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.identity = (flags & kIdentity) != 0;
   epoch.reactive = (flags & kReactive) != 0;
   epoch.continues = (flags & kContinues) != 0;
+  epoch.repeats = (flags & kRepeats) != 0;
+  if (epoch.repeats) epoch.served = reader.Text();
   while (reader.left() > 0) {
     const uint64_t name = reader.NumberBelow(epoch.names);
     epoch.carried.push_back({name, reader.NumberBelow(epoch.names)});

@@ -54,6 +54,10 @@ struct LedgerEpoch {
   // Set by Ledger::Continue: the view's last epoch goes on, and what was
   // consumed in it is told again.
   bool continues = false;
+  // Of those of a reactive epoch that show samples several times or not at all
+  // (Binder::mini_epochs): how often each was shown before it, as that tells.
+  bool repeats = false;
+  std::string served;
   std::vector<CarriedPair> carried;
 };
 

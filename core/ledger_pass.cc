@@ -42,9 +42,10 @@ void ForEachBut(const Pairs& pairs, std::vector<CarriedPair> others,
 
 LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
   SampleSet named;
-  for (const CarriedPair& pair : state.bound) {
-    (state.consumed.Contains(pair.sample) ? shown : held).Add(pair);
-    named.Add(pair.sample);
+  const uint64_t unread = state.bound.size() - state.bound_consumed;
+  for (uint64_t i = 0; i < state.bound.size(); ++i) {
+    (i < unread ? held : shown).Add(state.bound[i]);
+    named.Add(state.bound[i].sample);
   }
   named.Settle();
   state.consumed.ForEach([&](uint64_t sample) {
@@ -74,6 +75,7 @@ LedgerState LedgerPass::State() const {
   ForEachBut(held, Unpacked(shown),
              [&](const CarriedPair& pair) { rest.push_back(pair); });
   const std::vector<CarriedPair> consumed = Unpacked(shown);
+  state.bound_consumed = consumed.size();
   rest.insert(rest.end(), consumed.begin(), consumed.end());
   if (begin.reactive) {
     ForEachBut(begin.carried, rest,

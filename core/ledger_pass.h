@@ -24,6 +24,7 @@ struct LedgerState {
   // consumed in this pass, then those consumed, in their order. As they were
   // recorded: CarriedNames::Make says whether they are one to one.
   std::vector<CarriedPair> bound;
+  uint64_t bound_consumed = 0;  // the last of them, that were consumed
 };
 
 // The same with each pair packed, and once.

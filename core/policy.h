@@ -113,6 +113,8 @@ class Policy {
   virtual RecordBlocks record_blocks() const { return {}; }
   // Whether memory is filled once, with what is read first, and keeps it.
   virtual bool keeps_first() const { return false; }
+  // Whether its binder wants sets of samples in the performance tier.
+  virtual bool stages() const { return false; }
 };
 
 // How fast a device reads; 0 = not measured.

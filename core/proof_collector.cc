@@ -4,6 +4,17 @@
 #include "core/sample_set.h"
 
 namespace shufflefs {
+namespace {
+
+// Different names.
+uint64_t NamesOf(const PackedPairs& pairs) {
+  SampleSet names;
+  for (uint64_t i = 0; i < pairs.size(); ++i) names.Add(pairs[i].name);
+  names.Settle();
+  return names.size();
+}
+
+}  // namespace
 
 ProofCollector::Pass* ProofCollector::Running(size_t view) {
   return running_[view] ? &passes_[*running_[view]] : nullptr;
@@ -25,7 +36,7 @@ void ProofCollector::End(size_t view) {
   samples.Settle();
   EpochProof& proof = ended->proof;
   proof.begin = pass.begin;
-  proof.consumed = samples.size();
+  proof.consumed = pass.begin.repeats ? NamesOf(pass.shown) : samples.size();
   proof.twice = ended->unnamed + pass.shown.size() - proof.consumed;
   proof.unnamed = ended->unnamed;
   pass.Trim();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/ledger_reader.h"
 #include "core/proof_collector.h"
+#include "core/served_counts.h"
 #include "core/status.h"
 #include "core/verify_pairs.h"
 
@@ -64,6 +65,21 @@ class Prover {
   absl::flat_hash_map<std::string, Measured> measured_;  // last, by view
 };
 
+// Nothing where the counts are those of another number of samples.
+absl::optional<EpochProof::Times> TimesShown(const LedgerPass& pass) {
+  absl::StatusOr<std::vector<uint32_t>> counts =
+      UnpackCounts(pass.begin.served);
+  if (!counts.ok() || counts->size() != pass.begin.names || counts->empty()) {
+    return absl::nullopt;
+  }
+  for (uint64_t i = 0; i < pass.shown.size(); ++i) {
+    ++(*counts)[pass.shown[i].sample];
+  }
+  const auto [fewest, most] =
+      std::minmax_element(counts->begin(), counts->end());
+  return EpochProof::Times{*fewest, *most};
+}
+
 absl::StatusOr<std::shared_ptr<const Binding>> FittingBinding(
     const LedgerEpoch& epoch, const BindingMaker& make_binding) {
   ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding, make_binding(epoch));
@@ -86,7 +102,8 @@ absl::Status Prover::Bijection(const CollectedPass& collected) {
   if (pass.begin.reactive) {
     const absl::Status pairs =
         ProvePairs(pass.State().bound,
-                   binding_.ok() ? &(*binding_)->plan().dataset() : nullptr);
+                   binding_.ok() ? &(*binding_)->plan().dataset() : nullptr,
+                   pass.begin.repeats);
     return pairs.ok() ? binding_.status() : pairs;
   }
   if (!plan_.ok()) return plan_;
@@ -109,7 +126,7 @@ void Prover::AddPairs(const LedgerPass& pass, EpochProof& proof) const {
   if (proof.running) proof.bound = pass.State().bound;
   if (!binding_.ok()) return;
   LeftOut left_out = FirstLeftOut(pass.shown, (*binding_)->plan().dataset());
-  proof.not_shown = std::move(left_out.sample);
+  if (!pass.begin.repeats) proof.not_shown = std::move(left_out.sample);
   proof.not_read = std::move(left_out.name);
 }
 
@@ -122,6 +139,7 @@ std::shared_ptr<const Order> Prover::OrderOf(const LedgerPass& pass,
     if (plan->policy().consumption() != Consumption::kPlanned) return nullptr;
     return {plan, &plan->view_order()};
   }
+  if (pass.begin.repeats) return nullptr;  // no order of all samples
   if (!proof.complete() && proof.consumed < 2 * MixingInput().batch) {
     return nullptr;
   }
@@ -157,6 +175,7 @@ EpochProof Prover::Prove(CollectedPass collected) {
   Rebind(collected.pass.begin);
   EpochProof proof = std::move(collected.proof);
   proof.bijection = Bijection(collected);
+  if (collected.pass.begin.repeats) proof.times = TimesShown(collected.pass);
   AddPairs(collected.pass, proof);
   AddMixing(collected.pass, proof);
   return proof;

@@ -40,6 +40,14 @@ struct EpochProof {
   // bijection, and where.
   absl::Status bijection;
 
+  // Where an epoch may show a sample several times or not at all: how often
+  // each was shown in all epochs up to this one, the fewest and the most.
+  struct Times {
+    uint64_t fewest = 0;
+    uint64_t most = 0;
+  };
+  absl::optional<Times> times;
+
   // The first sample, by its path, that a reactive epoch did not show and the
   // first name that was not read in it; "" if there is none, or if the
   // dataset is another one now.

@@ -62,8 +62,8 @@ std::string FirstAbsent(const PackedPairs& shown, const Dataset& dataset,
 
 }  // namespace
 
-absl::Status ProvePairs(std::vector<CarriedPair> pairs,
-                        const Dataset* dataset) {
+absl::Status ProvePairs(std::vector<CarriedPair> pairs, const Dataset* dataset,
+                        bool repeats) {
   Faults faults(dataset);
   std::sort(pairs.begin(), pairs.end(),
             [](const CarriedPair& a, const CarriedPair& b) {
@@ -77,7 +77,7 @@ absl::Status ProvePairs(std::vector<CarriedPair> pairs,
             dataset->grouping().group_of(SampleId(pair.sample))) {
       faults.Add(pair.name, "shows a sample of another group,", {pair.sample});
     }
-    if (i > 0 && pairs[i - 1].sample == pair.sample) {
+    if (!repeats && i > 0 && pairs[i - 1].sample == pair.sample) {
       faults.Add(pair.sample, "is shown by two names,",
                  {pairs[i - 1].name, pair.name});
     }

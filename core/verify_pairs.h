@@ -20,8 +20,10 @@ namespace shufflefs {
 // each is shown under a name of its own group. A pair may come several times.
 // DataLoss names the first that are not so, and counts the rest. Without a
 // dataset (null) groups are not looked at, and numbers stand for the paths.
+// `repeats`: a sample may be shown under several names.
 // REQUIRES: names and samples are below the dataset's samples.
-absl::Status ProvePairs(std::vector<CarriedPair> pairs, const Dataset* dataset);
+absl::Status ProvePairs(std::vector<CarriedPair> pairs, const Dataset* dataset,
+                        bool repeats = false);
 
 // What an epoch that has ended left out, and the path of the first: samples
 // that were not shown, and names that were not read.

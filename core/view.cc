@@ -129,16 +129,16 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
 bool View::Count(SampleId sample, uint32_t reader,
                  std::chrono::milliseconds now) {
   EpochWatch::Open open;
-  open.name = binding_->NameOfSample(sample);
+  open.name = binding_->OpenedName(sample);
   open.group = setup_->dataset->grouping().group_of(open.name);
   open.reader = reader;
   open.now = now;
   const EpochWatch::Seen seen = watch_->NoteOpen(open);
   const EpochOutcome& outcome = seen.outcome;
   for (const uint64_t name : outcome.counted) {
-    NoteConsumed(binding_->ShownSample(SampleId(name)));
+    NoteConsumed(SampleId(name));
   }
-  if (seen.fresh && outcome.verdict == Verdict::kNone) NoteConsumed(sample);
+  if (seen.fresh && outcome.verdict == Verdict::kNone) NoteConsumed(open.name);
   if (seen.suspicion != Suspicion::kNone) Suspend(seen.suspicion);
   if (outcome.verdict == Verdict::kNone) return false;
   std::vector<uint64_t> keep = outcome.carried;
@@ -207,14 +207,12 @@ void View::Begin(Boundary boundary) {
   is_held_ = false;
   const bool first = binding_ == nullptr;
   if (!first) waiting_ = false;
-  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(boundary.carried);
-  if (!carried.ok()) {  // cannot be: names of a bijection are carried
-    Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
-    boundary.carried.clear();
-    carried = CarriedNames();
-  }
-  Bind(epoch_, *std::move(carried),
-       waiting_ || !suspended_.empty() || NodesUnclear(), boundary.carried);
+  const bool identity = waiting_ || !suspended_.empty() || NodesUnclear();
+  const bool repeats = setup_->binds_on_demand() && setup_->supply->repeats() &&
+                       !identity;
+  CarriedNames carried = Carry(boundary.carried, repeats);
+  if (repeats && before != nullptr) KeepServed(*before);
+  Bind(epoch_, std::move(carried), identity, boundary.carried);
   ++begun_;
   if (first) told_ = begun_;  // nobody was given a name yet
   looked_ = read_ = false;
@@ -225,6 +223,18 @@ void View::Begin(Boundary boundary) {
   if (watch_ != nullptr && !first) watch_->BeginEpoch();
   NoteBegun(before.get());
   NoteSeen();
+}
+
+CarriedNames View::Carry(std::vector<CarriedPair>& pairs, bool repeats) {
+  // What showed a sample twice was another policy's.
+  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
+  absl::StatusOr<CarriedNames> carried =
+      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
+  if (carried.ok()) return *std::move(carried);
+  // Cannot be: each name once is carried.
+  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
+  pairs.clear();
+  return CarriedNames();
 }
 
 void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
@@ -302,6 +312,11 @@ bool View::NothingWasRead() const {
   return sees_opens_ || !ever_read_ || !looked_;
 }
 
+bool View::takes_feedback() const {
+  MutexLock lock(mu_);
+  return setup_->binds_on_demand() && setup_->supply->repeats();
+}
+
 absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
   Prepared prepared;
   prepared.request = request;
@@ -325,6 +340,10 @@ void View::Install(Prepared prepared) {
   {
     MutexLock lock(mu_);
     were_fixed = !setup_->rebinds();
+    if (prepared.request.feedback && setup_->binds_on_demand() &&
+        setup_->supply->repeats()) {
+      setup_->supply->Feedback(*prepared.request.feedback);
+    }
     if (prepared.setup != nullptr) pending_ = std::move(prepared.setup);
     const ControlRequest& request = prepared.request;
     const bool moved = request.next_epoch || request.set_epoch.has_value();

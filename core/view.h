@@ -135,6 +135,8 @@ class View {
   };
   absl::StatusOr<Prepared> Prepare(const ControlRequest& request);
   void Install(Prepared prepared);
+  // Whether its policy makes anything of `feedback`.
+  bool takes_feedback() const;
   // The configuration that runs, or is to run from the next boundary on.
   ViewConfig config() const;
 
@@ -175,6 +177,13 @@ class View {
   bool Count(SampleId sample, uint32_t reader, std::chrono::milliseconds now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What these names show; each once, whatever the order and number given.
+  // What is carried into an epoch of the setup, as it may be there.
+  CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The counts of what was shown go over from the setup before, or from what
+  // the ledger has of an earlier run.
+  void KeepServed(const ViewSetup& before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TakeServed(const LedgerEpoch& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::vector<CarriedPair> PairsOf(std::vector<uint64_t> names) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Suspend(Suspicion suspicion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -187,7 +196,8 @@ class View {
   bool StopBinding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool NodesUnclear() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Note(const absl::Status& appended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void NoteConsumed(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // As what `name` shows.
+  void NoteConsumed(SampleId name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // An epoch has begun, with a setup in the place of `before` unless null.
   void NoteBegun(const ViewSetup* before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteSeen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -12,6 +12,9 @@
 namespace shufflefs {
 namespace {
 
+using MakeCarried =
+    absl::StatusOr<CarriedNames> (*)(std::vector<CarriedPair> pairs);
+
 // What differs, as "policy lirs to window, seed 0 to 6".
 std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
   std::vector<std::string> changes;
@@ -40,13 +43,13 @@ void View::NoteBegun(const ViewSetup* before) {
                                     SwitchText(*before, *setup_)}));
 }
 
-void View::NoteConsumed(SampleId sample) {
+void View::NoteConsumed(SampleId name) {
   if (ledger_ == nullptr) return;
+  const SampleId sample = binding_->ShownSample(name);
   const uint8_t view = static_cast<uint8_t>(id_);
   if (binding_->supply() == nullptr) {
     Note(ledger_->Consumed(view, sample.value()));
   } else {
-    const SampleId name = binding_->NameOfSample(sample);
     Note(ledger_->ConsumedUnder(view, name.value(), sample.value()));
   }
 }
@@ -62,7 +65,7 @@ void View::Note(const absl::Status& done) {
 void View::NoteSeen() {
   if (watch_ == nullptr) return;
   for (const uint64_t name : watch_->OpenedBefore()) {
-    NoteConsumed(binding_->ShownSample(SampleId(name)));
+    NoteConsumed(SampleId(name));
   }
 }
 
@@ -81,11 +84,31 @@ LedgerEpoch View::LedgerRecord() const {
   record.substitute = setup_->config.substitute;
   record.identity = binding_->identity();
   record.reactive = binding_->supply() != nullptr;
+  record.repeats = binding_->repeats();
+  if (record.repeats) record.served = binding_->supply()->Served();
   record.carried = binding_->carried().pairs();
   return record;
 }
 
+void View::KeepServed(const ViewSetup& before) {
+  if (before.supply == setup_->supply || before.supply == nullptr ||
+      !before.supply->repeats()) {
+    return;
+  }
+  Note(setup_->supply->TakeServed(before.supply->Served()));
+}
+
+void View::TakeServed(const LedgerEpoch& last) {
+  if (!last.repeats || last.served.empty() || setup_->supply == nullptr ||
+      !setup_->supply->repeats() ||
+      last.fingerprint != setup_->dataset->catalogue().fingerprint()) {
+    return;
+  }
+  Note(setup_->supply->TakeServed(last.served));
+}
+
 bool View::Resume(LedgerState& last) {
+  TakeServed(last.begin);
   // What the configuration asks for now, in the shape of a record; the epoch
   // goes on only if it would bind the same names to the same samples.
   const LedgerEpoch& then = last.begin;
@@ -99,8 +122,10 @@ bool View::Resume(LedgerState& last) {
       then.reactive != (setup_->binds_on_demand() && !then.identity)) {
     return false;
   }
-  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);
-  if (!carried.ok() || !CarriedNames::Make(last.bound).ok()) return false;
+  const auto make = then.repeats ? CarriedNames::MakeRepeating
+                                 : static_cast<MakeCarried>(CarriedNames::Make);
+  absl::StatusOr<CarriedNames> carried = make(then.carried);
+  if (!carried.ok() || !make(last.bound).ok()) return false;
   Bind(then.binding, *std::move(carried), then.identity, last.bound);
   epoch_ = then.epoch;
   waiting_ = false;
@@ -111,9 +136,16 @@ bool View::Resume(LedgerState& last) {
   if (watch_ != nullptr) {
     std::vector<uint64_t> names;
     const Binding& binding = *binding_;
-    last.consumed.ForEach([&](uint64_t sample) {
-      names.push_back(binding.NameOfSample(SampleId(sample)).value());
-    });
+    if (then.repeats) {
+      const uint64_t unread = last.bound.size() - last.bound_consumed;
+      for (uint64_t i = unread; i < last.bound.size(); ++i) {
+        names.push_back(last.bound[i].name);
+      }
+    } else {
+      last.consumed.ForEach([&](uint64_t sample) {
+        names.push_back(binding.NameOfSample(SampleId(sample)).value());
+      });
+    }
     watch_->Restore(names);
   }
   last.begin.view = static_cast<uint8_t>(id_);  // the views' order may be new

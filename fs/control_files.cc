@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -181,6 +182,14 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
     ASSIGN_OR_RETURN(ControlRequest request,
                      parts_.text.parse(text, view->config()));
     requests.push_back(std::move(request));
+  }
+  const bool tells = absl::c_any_of(
+      requests, [](const ControlRequest& r) { return r.feedback.has_value(); });
+  if (tells && absl::c_none_of(views, [](const View* view) {
+        return view->takes_feedback();
+      })) {
+    return absl::InvalidArgumentError(
+        "feedback: no policy that runs here uses it; policy = \"met\" does");
   }
   // Prepare all before any is installed: all or nothing over the views too.
   std::vector<View::Prepared> prepared;

@@ -24,9 +24,34 @@ void AppendPath(const std::string& path, std::string& out) {
   }
 }
 
+// Of what shows a sample under several names, or none: what each name shows,
+// the names by their numbers.
+std::string RepeatingText(const Binding& binding) {
+  const Dataset& dataset = binding.plan().dataset();
+  const Grouping& grouping = dataset.grouping();
+  std::string text;
+  uint64_t rank = 0;
+  for (uint64_t n = 0; n < grouping.sample_count(); ++n) {
+    const SampleId name(n);
+    const absl::optional<SampleId> sample = binding.supply()->Bound(name);
+    if (!sample) continue;
+    for (uint32_t column = 0; column < grouping.columns(name); ++column) {
+      absl::StrAppend(&text, rank, "\t");
+      AppendPath(dataset.catalogue().path(grouping.member(name, column)), text);
+      text += '\t';
+      AppendPath(dataset.catalogue().path(grouping.member(*sample, column)),
+                 text);
+      text += '\n';
+    }
+    ++rank;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string OrderText(const Binding& binding, const RankedNames* ranked) {
+  if (binding.repeats()) return RepeatingText(binding);
   const Dataset& dataset = binding.plan().dataset();
   const Grouping& grouping = dataset.grouping();
   const Order& order = binding.plan().view_order();

@@ -17,7 +17,7 @@ MetPass::MetPass(Input input)
   rotation_.reserve(groups);
   raises_.resize(groups);
   const bool prefers = !input.staged.empty();
-  const auto earlier = [&](uint32_t a, uint32_t b) {
+  const auto earlier = [&](uint32_t a, uint32_t b) -> bool {
     if (prefers && input.staged[a] != input.staged[b]) return input.staged[a];
     return input.left[a] > input.left[b];
   };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "policies/brand.h"
 #include "policies/lirs.h"
+#include "policies/met.h"
 #include "policies/native.h"
 #include "policies/reimu.h"
 #include "policies/static_policy.h"
@@ -27,7 +28,7 @@ struct Entry {
   std::unique_ptr<const Policy> (*make)(const PolicyOptions& options);
 };
 
-constexpr std::array<Entry, 6> kEntries = {{
+constexpr std::array<Entry, 7> kEntries = {{
     {"native", "names, bytes and listing order as in the source",
      [](const PolicyOptions&) -> std::unique_ptr<const Policy> {
        return std::make_unique<NativePolicy>();
@@ -43,6 +44,12 @@ constexpr std::array<Entry, 6> kEntries = {{
      "brand.chunk files",
      [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
        return std::make_unique<BrandPolicy>(options);
+     }},
+    {"met",
+     "parts of the dataset one after the other, from a faster tier, each shown "
+     "met.repeat times while the next is copied",
+     [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
+       return std::make_unique<MetPolicy>(options);
      }},
     {"reimu",
      "records of container files in blocks of reimu.block, mixed within "

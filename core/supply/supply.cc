@@ -50,6 +50,10 @@ Supply::Supply(Parts parts, std::unique_ptr<Arena> pool,
       how_(std::move(parts.how)),
       memory_bytes_(parts.memory_bytes),
       stall_(parts.stall),
+      repeats_(parts.binder->mini_epochs() != nullptr),
+      wishes_changed_(std::move(parts.wishes_changed)),
+      addresses_(std::move(parts.addresses)),
+      tier_(std::move(parts.tier)),
       source_(std::move(source)),
       pool_(std::move(pool)),
       bypasses_(std::move(bypasses)),
@@ -68,11 +72,17 @@ void Supply::BeginEpoch(Seed seed, Epoch epoch,
     ++epochs_;
   }
   Refill();
+  TellWishes();
 }
 
 SampleId Supply::Bind(SampleId name) {
-  MutexLock lock(mu_);
-  return binder_->Bind(name);
+  SampleId sample(0);
+  {
+    MutexLock lock(mu_);
+    sample = binder_->Bind(name);
+  }
+  TellWishes();
+  return sample;
 }
 
 absl::optional<SampleId> Supply::Bound(SampleId name) const {

@@ -32,6 +32,8 @@
 #include "core/supply/lone_reads.h"
 #include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
+#include "core/tiers/staging_plan.h"
+#include "core/tiers/tier_status.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -39,6 +41,7 @@ namespace shufflefs {
 // Thread-safe. Nothing waits for a device. May go while reads are under way,
 // on any thread.
 class Supply : public SampleMemory,
+               public StagingPlan,
                public std::enable_shared_from_this<Supply> {
  public:
   // A supply cannot do with less: a read and a few samples.
@@ -52,6 +55,12 @@ class Supply : public SampleMemory,
     uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
     std::string how;              // of the chunks, for `status`
     StallClock* stall = nullptr;  // outlives the supply; may be null
+    // Of a binder with mini-epochs: called, with no lock held, after it began
+    // to want other sets. By SampleId where samples lie on a device that
+    // seeks, else empty. What the tier does, for `status`. May be empty.
+    std::function<void()> wishes_changed;
+    std::vector<uint64_t> addresses;
+    std::function<TierStatus()> tier;
   };
   // What of `memory_bytes` holds samples: the rest is for bypasses.
   static uint64_t PoolBytes(uint64_t memory_bytes);
@@ -62,6 +71,21 @@ class Supply : public SampleMemory,
   SampleId Bind(SampleId name);
   absl::optional<SampleId> Bound(SampleId name) const;
   absl::optional<SampleId> NameOf(SampleId sample) const;
+
+  // Whether the binder has mini-epochs; what follows is then of these.
+  bool repeats() const { return repeats_; }
+  // As MiniEpochs'.
+  SampleId Opened(SampleId sample);
+  std::string Served() const;
+  absl::Status TakeServed(absl::string_view served);
+  void Feedback(double loss);
+  std::vector<uint32_t> learnt() const;
+  absl::optional<MiniEpochStatus> mini_epoch() const;
+  TierStatus tier() const;
+
+  std::vector<uint64_t> WantedSets() const override;
+  std::vector<EntryId> FilesOf(uint64_t set) const override;
+  void SetReady(uint64_t set) override;
 
   bool Answers(EntryId) override { return true; }
   bool Holds(EntryId) const override { return true; }
@@ -115,6 +139,8 @@ class Supply : public SampleMemory,
   uint32_t Columns(SampleId sample) const;
   EntryId Member(SampleId sample, uint32_t column) const;
 
+  // Tells of other wishes than those that were told of. Without a lock.
+  void TellWishes() ABSL_LOCKS_EXCLUDED(mu_);
   void Refill();
   void Send(Pieces pieces, EntryId wanted);
   void Arrived(EntryId file, const std::shared_ptr<Held>& held,
@@ -130,6 +156,10 @@ class Supply : public SampleMemory,
   const std::string how_;
   const uint64_t memory_bytes_;
   StallClock* const stall_;
+  const bool repeats_;
+  const std::function<void()> wishes_changed_;
+  const std::vector<uint64_t> addresses_;
+  const std::function<TierStatus()> tier_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
   const std::unique_ptr<Arena> pool_;
@@ -147,6 +177,7 @@ class Supply : public SampleMemory,
   // Samples of which something was read, or was to be, in this epoch.
   NameBits served_ ABSL_GUARDED_BY(mu_);
   uint64_t bypassed_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t told_wishes_ ABSL_GUARDED_BY(mu_) = 0;
   // The other files of samples of which one was read, oldest first: they may
   // never be asked for, and go when memory is needed.
   std::deque<EntryId> lingering_ ABSL_GUARDED_BY(mu_);

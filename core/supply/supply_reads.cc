@@ -69,7 +69,9 @@ void Supply::Want(EntryId file, Pieces& pieces) {
   const SampleId sample = dataset_->grouping().sample(file);
   // Read again, or through a descriptor of an epoch before: that is nobody
   // else's business.
-  if (served_.Get(sample.value()) || !binder_->NameOf(sample)) return;
+  // (Where samples are repeated it is one more of its names.)
+  if (!repeats_ && served_.Get(sample.value())) return;
+  if (!binder_->NameOf(sample)) return;
   const std::vector<SampleId> samples = binder_->FetchChunkOf(sample, Room());
   if (!samples.empty()) {
     Start(samples, pieces);

@@ -15,19 +15,9 @@
 #include "core/io/file_reader.h"
 #include "core/supply/sample_source.h"
 #include "core/tiers/staging_plan.h"
+#include "core/tiers/tier_status.h"
 
 namespace shufflefs {
-
-// For `status`. Bytes, or counts since the mount.
-struct TierStatus {
-  uint64_t capacity = 0;
-  uint64_t staged_bytes = 0;       // in the tier now, as the device counts them
-  uint64_t copied_bytes = 0;       // of files, copied to it
-  double copy_bytes_per_second = 0;  // while it copies, lately
-  uint64_t tier_bytes = 0;         // of files, that readers got from it
-  uint64_t source_bytes = 0;       // that readers got from the source
-  std::string trouble;             // one line: what fails now; "" if nothing does
-};
 
 // Thread-safe. Only Open and Stop block.
 class Tier {

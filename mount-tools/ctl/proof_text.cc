@@ -36,6 +36,7 @@ std::string Consumed(const EpochProof& epoch) {
 
 std::string Bijection(const EpochProof& epoch) {
   if (epoch.bijection.ok()) {
+    if (epoch.begin.repeats) return "each name one sample of its group";
     return epoch.begin.reactive ? "pairs one to one within groups"
                                 : "bijection";
   }
@@ -78,6 +79,10 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
     absl::StrAppend(&line, live->ok()
                                ? "; the mount shows it"
                                : absl::StrCat("; BROKEN: ", live->message()));
+  }
+  if (epoch.times) {
+    absl::StrAppend(&line, "; samples shown ", epoch.times->fewest, " to ",
+                    epoch.times->most, " times in all");
   }
   if (epoch.mixing) {
     absl::StrAppend(&line, "; mixing ", std::string(1, epoch.mixing->grade));
@@ -123,6 +128,11 @@ ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
       {"reactive", epoch.begin.reactive},
       {"first_not_shown", TextOrNull(epoch.not_shown)},
       {"first_not_read", TextOrNull(epoch.not_read)},
+      {"repeats", epoch.begin.repeats},
+      {"shown_fewest",
+       epoch.times ? ProofObject(epoch.times->fewest) : ProofObject()},
+      {"shown_most",
+       epoch.times ? ProofObject(epoch.times->most) : ProofObject()},
       {"carried", epoch.begin.carried.size()},
       {"switched", epoch.switches},
       {"bijection", epoch.bijection.ok()                ? ProofObject(true)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/served_counts.h"
+#include "core/served_counts.h"
 
 #include <algorithm>
 #include <bit>

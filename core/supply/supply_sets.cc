@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a supply passes on from and to a binder with mini-epochs.
+#include <algorithm>
+#include <utility>
+
+#include "core/supply/supply.h"
+
+namespace shufflefs {
+
+SampleId Supply::Opened(SampleId sample) {
+  MutexLock lock(mu_);
+  return binder_->mini_epochs()->Opened(sample);
+}
+
+std::string Supply::Served() const {
+  MutexLock lock(mu_);
+  return repeats_ ? binder_->mini_epochs()->Served() : "";
+}
+
+absl::Status Supply::TakeServed(absl::string_view served) {
+  MutexLock lock(mu_);
+  return binder_->mini_epochs()->TakeServed(served);
+}
+
+void Supply::Feedback(double loss) {
+  {
+    MutexLock lock(mu_);
+    binder_->mini_epochs()->Feedback(loss);
+  }
+  TellWishes();
+}
+
+std::vector<uint32_t> Supply::learnt() const {
+  MutexLock lock(mu_);
+  if (!repeats_) return {};
+  return binder_->mini_epochs()->learnt();
+}
+
+absl::optional<MiniEpochStatus> Supply::mini_epoch() const {
+  MutexLock lock(mu_);
+  if (!repeats_) return absl::nullopt;
+  return binder_->mini_epochs()->status();
+}
+
+TierStatus Supply::tier() const { return tier_ ? tier_() : TierStatus(); }
+
+std::vector<uint64_t> Supply::WantedSets() const {
+  MutexLock lock(mu_);
+  if (!repeats_) return {};
+  return binder_->mini_epochs()->WantedSets();
+}
+
+std::vector<EntryId> Supply::FilesOf(uint64_t set) const {
+  std::vector<SampleId> samples;
+  {
+    MutexLock lock(mu_);
+    if (repeats_) samples = binder_->mini_epochs()->SamplesOf(set);
+  }
+  if (!addresses_.empty()) {
+    std::sort(samples.begin(), samples.end(), [this](SampleId a, SampleId b) {
+      return addresses_[a.value()] < addresses_[b.value()];
+    });
+  }
+  std::vector<EntryId> files;
+  files.reserve(samples.size());
+  for (const SampleId sample : samples) {
+    for (uint32_t c = 0; c < Columns(sample); ++c) {
+      files.push_back(Member(sample, c));
+    }
+  }
+  return files;
+}
+
+void Supply::SetReady(uint64_t set) {
+  MutexLock lock(mu_);
+  if (repeats_) binder_->mini_epochs()->SetReady(set);
+}
+
+void Supply::TellWishes() {
+  if (!repeats_ || !wishes_changed_) return;
+  {
+    MutexLock lock(mu_);
+    const uint64_t wishes = binder_->mini_epochs()->wishes();
+    if (std::exchange(told_wishes_, wishes) == wishes) return;
+  }
+  wishes_changed_();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/met_binder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/status.h"
+#include "core/served_counts.h"
+
+namespace shufflefs {
+namespace {
+
+// A sample of more than this part of the memory is read piece by piece.
+constexpr uint64_t kLargestOfMemory = 4;
+
+}  // namespace
+
+MetBinder::MetBinder(const PolicyOptions& options, const BinderInput& input)
+    : input_(input),
+      largest_(input.memory_bytes / kLargestOfMemory),
+      progress_(options, input),
+      sample_of_(input.grouping->sample_count(), kNone),
+      last_name_(sample_of_.size(), kNone),
+      unopened_(sample_of_.size(), kNone),
+      next_(sample_of_.size(), kNone) {}
+
+absl::Status MetBinder::TakeServed(absl::string_view served) {
+  ASSIGN_OR_RETURN(std::vector<uint32_t> counts, UnpackCounts(served));
+  if (counts.size() != sample_of_.size()) {
+    return absl::DataLossError("counts are of another number of samples");
+  }
+  resumed_ = std::move(counts);
+  return absl::OkStatus();
+}
+
+void MetBinder::TakeBack() {
+  for (uint32_t sample = 0; sample < unopened_.size(); ++sample) {
+    for (uint32_t name = unopened_[sample]; name != kNone; name = next_[name]) {
+      progress_.TakeBack(sample);
+    }
+  }
+}
+
+void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
+                           absl::Span<const CarriedPair> bound) {
+  TakeBack();
+  if (begun_++ == 0 || seed != seed_) {
+    if (resumed_.empty()) resumed_ = progress_.served();
+    progress_.Restart(seed, epoch, std::exchange(resumed_, {}));
+    seed_ = seed;
+  }
+  served_then_ = PackCounts(progress_.served());
+  std::fill(sample_of_.begin(), sample_of_.end(), kNone);
+  std::fill(last_name_.begin(), last_name_.end(), kNone);
+  std::fill(unopened_.begin(), unopened_.end(), kNone);
+  bound_ = 0;
+  for (const CarriedPair& pair : bound) {
+    const auto sample = static_cast<uint32_t>(pair.sample);
+    Note(static_cast<uint32_t>(pair.name), sample, /*opened=*/true);
+    progress_.Serve(sample);
+  }
+}
+
+std::vector<uint64_t> MetBinder::WantedSets() const {
+  if (begun_ == 0) return {};
+  return progress_.WantedSets();
+}
+
+SampleId MetBinder::Bind(SampleId name) {
+  const uint32_t known = sample_of_[IdOf(name)];
+  if (known != kNone) return SampleId(known);
+  const uint32_t group = input_.grouping->group_of(name).value();
+  const uint32_t sample = progress_.Draw(group);
+  ++(progress_.DrawsReady(group) ? counts_.hits : counts_.misses);
+  Note(IdOf(name), sample, /*opened=*/false);
+  return SampleId(sample);
+}
+
+void MetBinder::Note(uint32_t name, uint32_t sample, bool opened) {
+  sample_of_[name] = sample;
+  last_name_[sample] = name;
+  ++bound_;
+  if (opened) return;
+  next_[name] = kNone;
+  uint32_t* end = &unopened_[sample];
+  while (*end != kNone) end = &next_[*end];
+  *end = name;
+}
+
+SampleId MetBinder::Opened(SampleId sample) {
+  uint32_t& first = unopened_[IdOf(sample)];
+  if (first == kNone) return SampleId(last_name_[IdOf(sample)]);
+  const uint32_t name = first;
+  first = next_[name];
+  return SampleId(name);
+}
+
+absl::optional<SampleId> MetBinder::Bound(SampleId name) const {
+  const uint32_t sample = sample_of_[IdOf(name)];
+  if (sample == kNone) return absl::nullopt;
+  return SampleId(sample);
+}
+
+absl::optional<SampleId> MetBinder::NameOf(SampleId sample) const {
+  const uint32_t name = last_name_[IdOf(sample)];
+  if (name == kNone) return absl::nullopt;
+  return SampleId(name);
+}
+
+std::vector<SampleId> MetBinder::FetchChunkOf(SampleId sample, uint64_t room) {
+  const uint64_t bytes = input_.bytes[IdOf(sample)];
+  if (bytes > room || bytes > largest_) return {};
+  return {sample};
+}
+
+MiniEpochStatus MetBinder::status() const {
+  MiniEpochStatus status = progress_.status();
+  status.bound_ready = counts_.hits;
+  status.bound = counts_.hits + counts_.misses;
+  return status;
+}
+
+}  // namespace shufflefs
