@@ -79,6 +79,8 @@ TEST_F(LearntFactorsTest, IsBounded) {
             LearntFactors::kMostFactors);
 }
 
+// [S-7.1d] The factors that were learnt are kept by dataset, view and
+// met.model, and a file of them that is damaged counts as empty.
 TEST_F(LearntFactorsTest, WhatIsDamagedCountsAsEmptyAndIsReplaced) {
   ASSERT_TRUE(LearntFactors(path_).Store(key_, {4, 2}).ok());
   const std::string whole = *ReadWholeFile(path_);
