@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -54,8 +55,12 @@ std::string FactorRows(const MetTiers& tiers) {
   return text;
 }
 
-// "8, 8, 4, 2, …": a long list is cut.
+// "8, 8, 4, 2, …": a long list is cut, equal ones stand for each other.
 std::string FactorList(const std::vector<uint64_t>& repeats) {
+  if (std::count(repeats.begin(), repeats.end(), repeats.front()) ==
+      static_cast<std::ptrdiff_t>(repeats.size())) {
+    return absl::StrCat(repeats.front());
+  }
   const size_t shown = std::min(repeats.size(), kFactorsShown);
   return absl::StrCat(
       absl::StrJoin(repeats.begin(), repeats.begin() + shown, ", "),
@@ -73,7 +78,7 @@ std::string TraceText(const MetQuestion& question) {
       Bytes(question.dataset_bytes), " in ",
       Counted(parts, "mini-epoch", "mini-epochs"), " of ",
       Bytes(question.dataset_bytes / static_cast<double>(parts)), ", shown ",
-      FactorList(question.repeats), parts == 1 ? " times:\n" : " times each:\n",
+      FactorList(question.repeats), " times", parts == 1 ? ":\n" : " each:\n",
       row("the first copy takes", Seconds(trace.first_copy)),
       row("all are shown in", Seconds(trace.shown)),
       row("readers wait between them", Seconds(trace.waited)),
