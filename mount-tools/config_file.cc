@@ -4,7 +4,9 @@
 #include <toml++/toml.h>
 
 #include <cerrno>
+#include <charconv>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <sstream>
 #include <string_view>
@@ -51,6 +53,13 @@ absl::StatusOr<std::string> AlignText(const toml::array& list) {
   return absl::StrJoin(words, is_of_lists ? ";" : ":");
 }
 
+// As few digits as give the same number back.
+std::string ShortestText(double number) {
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), number);
+  return std::string(text, end.ptr);
+}
+
 absl::StatusOr<std::string> ValueText(const toml::node& node,
                                       absl::string_view key) {
   if (const auto* text = node.as_string()) return text->get();
@@ -58,7 +67,7 @@ absl::StatusOr<std::string> ValueText(const toml::node& node,
     return absl::StrCat(number->get());
   }
   if (const auto* number = node.as_floating_point()) {
-    return absl::StrCat(number->get());
+    return ShortestText(number->get());
   }
   if (const auto* flag = node.as_boolean()) {
     return std::string(flag->get() ? "true" : "false");

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/control_text.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -33,10 +35,23 @@ absl::Status SetEpoch(const TomlSetting& setting, ControlRequest& request) {
   return absl::OkStatus();
 }
 
+absl::Status SetFeedback(const TomlSetting& setting, ControlRequest& request) {
+  double loss = 0;
+  if (setting.is_text || !absl::SimpleAtod(setting.value, &loss) ||
+      !std::isfinite(loss)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("feedback = ", setting.value,
+                     ": must be a finite number, such as 0.531"));
+  }
+  request.feedback = loss;
+  return absl::OkStatus();
+}
+
 // Applies one line to `request`; `mount` are the mount's keys.
 absl::Status ApplySetting(const TomlSetting& setting, const MountConfig* mount,
                           ControlRequest& request) {
   if (setting.key == "epoch") return SetEpoch(setting, request);
+  if (setting.key == "feedback") return SetFeedback(setting, request);
   const Option* option = FindOption(setting.key);
   if (option == nullptr) return NoSuchKey(setting.key);
 

@@ -10,9 +10,9 @@
 namespace shufflefs {
 
 // Reads one or more lines `key = value`, as TOML: `policy = "lirs"`,
-// `lirs.page = "64KiB"`, `seed = 3`, `epoch = "next"`, `epoch = 7`. Comments
-// and empty lines are skipped. All or nothing: the result is `current` with
-// every line applied, or an error.
+// `lirs.page = "64KiB"`, `seed = 3`, `epoch = "next"`, `epoch = 7`,
+// `feedback = 0.531`. Comments and empty lines are skipped. All or nothing: the
+// result is `current` with every line applied, or an error.
 //
 // A key that cannot change while mounted is accepted with the value that it
 // has, so that what the control file shows can be edited and written back;

@@ -63,7 +63,8 @@ std::string BytesOr(const char* word, uint64_t bytes) {
 // One row a key: {key, default, "must be …", help, scope, kind, run time,
 // set, get}.
 constexpr Option kOptions[] = {
-    {"policy", "auto", "auto, native, lirs, brand, met, reimu, window or static",
+    {"policy", "auto",
+     "auto, native, lirs, brand, met, reimu, window or static",
      "how the samples are ordered", kView, ValueKind::kWord, true,
      [](Text t, M&, V& v) { return SetPolicy(t, v); },
      [](const M&, const V& v) { return v.policy; }},
@@ -198,8 +199,7 @@ constexpr Option kOptions[] = {
        return NumberOr("", v.policy_options.met_mini_epochs);
      }},
     {"met.repeat", "auto", "auto or a number from 1 to 1024",
-     "times that a mini-epoch is shown before the next; auto: until that is "
-     "there, at most 8",
+     "times a mini-epoch is shown; auto: until the next is there, at most 8",
      kView, ValueKind::kNumber, true,
      [](Text t, M&, V& v) {
        return SetNumberOr("auto", t, kMaxRepeat, v.policy_options.met_repeat);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state directory of a mount: catalogue, where its files lie, ledger, what
-// was set through the control file, and a lock that one daemon holds while it
-// lives.
+// was set through the control file, what met has learnt, and a lock that one
+// daemon holds while it lives.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 #define SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 
@@ -34,6 +34,9 @@ inline std::string LedgerPath(const std::string& path) {
 inline std::string ControlMemoryPath(const std::string& path) {
   return path + "/control.toml";
 }
+inline std::string LearntPath(const std::string& path) {
+  return path + "/learnt";
+}
 
 class StateDir {
  public:
@@ -48,6 +51,8 @@ class StateDir {
   std::string records() const { return RecordIndexPath(path_); }
   std::string ledger() const { return LedgerPath(path_); }
   std::string control_memory() const { return ControlMemoryPath(path_); }
+  // Repeating factors, see learnt_factors.h.
+  std::string learnt() const { return LearntPath(path_); }
 
  private:
   StateDir(std::string path, UniqueFd lock);

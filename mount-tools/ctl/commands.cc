@@ -19,6 +19,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeStatusCommand());
   commands.push_back(MakeEpochCommand());
   commands.push_back(MakePolicyCommand());
+  commands.push_back(MakeFeedbackCommand());
   commands.push_back(MakeOrderCommand());
   commands.push_back(MakeVerifyCommand());
   commands.push_back(MakeSimulateCommand());

@@ -2,8 +2,12 @@
 #include "mount-tools/ctl/control_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <iterator>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/status.h"
@@ -116,6 +120,38 @@ class PolicyCommand : public Command {
   bool json_ = false;
 };
 
+class FeedbackCommand : public Command {
+ public:
+  absl::string_view name() const override { return "feedback"; }
+  absl::string_view help() const override {
+    return "tell a loss of the job, by which met adapts";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("words", words_, "the mount, and the loss: less is better")
+        ->type_name("[MOUNTPOINT] LOSS");
+    DeclareMountChoice(app, /*positional=*/false, choice_);
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override {
+    ASSIGN_OR_RETURN(const ControlWords words, SplitControlWords(words_));
+    RETURN_IF_ERROR(TakeMountpoint(words, choice_));
+    if (!words.settings.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(words.settings.front(), ": belongs to policy"));
+    }
+    ASSIGN_OR_RETURN(const std::string control,
+                     FeedbackControlText(words.value));
+    return WriteAndShow(choice_, control, json_, context);
+  }
+
+ private:
+  MountChoice choice_;
+  std::vector<std::string> words_;
+  bool json_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<Command> MakeEpochCommand() {
@@ -124,6 +160,10 @@ std::unique_ptr<Command> MakeEpochCommand() {
 
 std::unique_ptr<Command> MakePolicyCommand() {
   return std::make_unique<PolicyCommand>();
+}
+
+std::unique_ptr<Command> MakeFeedbackCommand() {
+  return std::make_unique<FeedbackCommand>();
 }
 
 absl::StatusOr<ControlWords> SplitControlWords(
@@ -159,6 +199,19 @@ absl::StatusOr<std::string> EpochControlText(const std::string& what) {
       absl::StrCat("epoch ", what, ": must be next or the number of an epoch"));
 }
 
+absl::StatusOr<std::string> FeedbackControlText(const std::string& loss) {
+  double number = 0;
+  if (!absl::SimpleAtod(loss, &number) || !std::isfinite(number)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("feedback ", loss, loss.empty() ? "LOSS" : "",
+                     ": the loss must be a finite number, such as 0.531"));
+  }
+  // As TOML wants it, which a user need not know: .5 is none there.
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), number);
+  return absl::StrCat("feedback = ", std::string(text, end.ptr), "\n");
+}
+
 absl::StatusOr<std::string> PolicyControlText(
     const std::string& name, const std::vector<std::string>& settings) {
   if (name.empty()) {
@@ -173,6 +226,11 @@ absl::StatusOr<std::string> PolicyControlText(
     }
     const std::string key = setting.substr(0, equals);
     const std::string value = setting.substr(equals + 1);
+    if (key == "feedback") {
+      ASSIGN_OR_RETURN(const std::string loss, FeedbackControlText(value));
+      text += loss;
+      continue;
+    }
     if (key == "epoch") {
       ASSIGN_OR_RETURN(const std::string epoch, EpochControlText(value));
       text += epoch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl epoch and shufflectl policy: writes to a mount's control file.
+// shufflectl epoch, policy and feedback: writes to a mount's control file.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CONTROL_COMMANDS_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CONTROL_COMMANDS_H_
 
@@ -14,8 +14,9 @@ namespace shufflefs {
 
 std::unique_ptr<Command> MakeEpochCommand();
 std::unique_ptr<Command> MakePolicyCommand();
+std::unique_ptr<Command> MakeFeedbackCommand();
 
-// The words behind `epoch` and `policy`: [MOUNTPOINT] [value] [key=value…].
+// The words behind these commands: [MOUNTPOINT] [value] [key=value…].
 struct ControlWords {
   std::string mountpoint;  // "" = none given
   std::string value;       // "" = show, write nothing
@@ -30,6 +31,10 @@ absl::StatusOr<ControlWords> SplitControlWords(
 // The control text that `shufflectl epoch WHAT` writes. InvalidArgument where
 // WHAT is neither "next" nor a number.
 absl::StatusOr<std::string> EpochControlText(const std::string& what);
+
+// The control text that `shufflectl feedback LOSS` writes. InvalidArgument
+// where it is no finite number.
+absl::StatusOr<std::string> FeedbackControlText(const std::string& loss);
 
 // The control text that `shufflectl policy NAME key=value…` writes. The
 // daemon judges it; here only words without `=` are refused.

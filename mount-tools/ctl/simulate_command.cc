@@ -13,6 +13,7 @@
 #include "absl/types/optional.h"
 #include "core/mixing.h"
 #include "core/status.h"
+#include "mount-tools/ctl/met_model_command.h"
 #include "mount-tools/ctl/mixing_text.h"
 #include "mount-tools/ctl/simulated_data.h"
 #include "mount-tools/ctl/simulated_pool.h"
@@ -110,10 +111,18 @@ class SimulateCommand : public Command {
                    "none, random or fill-rate (default): how "
                    "brand.binding=location chooses what to load")
         ->type_name("HOW");
+    met_model_.Declare(app);
     app.add_flag("--json", json_, "print JSON");
   }
 
   absl::Status Run(const CommandContext& context) override {
+    if (met_model_.given()) {
+      if (words_.front() != "met") {
+        return absl::InvalidArgumentError(
+            absl::StrCat(words_.front(), ": the model is that of met"));
+      }
+      return met_model_.Run({words_.begin() + 1, words_.end()}, json_, context);
+    }
     ASSIGN_OR_RETURN(const Request request, ParseWords(words_));
     ASSIGN_OR_RETURN(const uint64_t batch,
                      InRange("--batch", ParseNumber(batch_), 2, 1 << 20));
@@ -166,6 +175,7 @@ class SimulateCommand : public Command {
   std::string batch_ = "256";
   std::string epoch_ = "0";
   std::string refill_;
+  MetModelArguments met_model_;
   bool in_place_ = false;
   bool json_ = false;
 };

@@ -83,8 +83,8 @@ TEST(Pages, KeysThatAreSetExist) {
     seen.merge(Matches(text, "`([a-z_.]+) ?= ?[^`]*`"));
   }
   EXPECT_GT(seen.size(), 5u);
-  // A control write's own, an argument of Python, and a placeholder.
-  const std::set<std::string> others = {"epoch", "shuffle", "key"};
+  // Two of a control write alone, an argument of Python, and a placeholder.
+  const std::set<std::string> others = {"epoch", "feedback", "shuffle", "key"};
   for (const std::string& key : seen) {
     EXPECT_TRUE(others.count(key) > 0 || FindOption(key) != nullptr) << key;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A write to the control file: all or nothing, one line of refusal, and never
 // a key that cannot change while mounted.
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 
@@ -30,6 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   Check(!(request->next_epoch && request->set_epoch.has_value()));
+  Check(!request->feedback || std::isfinite(*request->feedback));
   bool changed = false;
   for (const shufflefs::Option& option : shufflefs::Options()) {
     const bool differs =

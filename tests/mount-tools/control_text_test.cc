@@ -37,6 +37,45 @@ TEST(ControlText, MovesTheEpoch) {
   EXPECT_FALSE(set.config_changed);
 }
 
+TEST(ControlText, TakesALoss) {
+  const ControlRequest request = Parsed("feedback = 0.531\n");
+  ASSERT_TRUE(request.feedback.has_value());
+  EXPECT_EQ(*request.feedback, 0.531);
+  EXPECT_FALSE(request.config_changed);
+  EXPECT_FALSE(Parsed("seed = 3").feedback.has_value());
+  EXPECT_EQ(*Parsed("feedback = 3").feedback, 3);
+  EXPECT_EQ(*Parsed("feedback = -1.25e-7").feedback, -1.25e-7);
+  EXPECT_EQ(*Parsed("feedback = 0.12345678901234567").feedback,
+            0.12345678901234567);
+  const ControlRequest both =
+      Parsed("epoch = \"next\"\nfeedback = 0.5\nmet.patience = 3\n");
+  EXPECT_TRUE(both.next_epoch);
+  EXPECT_EQ(*both.feedback, 0.5);
+  EXPECT_EQ(both.config.policy_options.met_patience, 3u);
+}
+
+// [S-7.1c] A loss is told by feedback = x in the control file, and what is no
+// finite number is refused.
+TEST(ControlText, ALossIsAFiniteNumber) {
+  for (const std::string value : {"nan", "-nan", "inf", "+inf", "-inf", "true",
+                                  "\"0.5\"", "\"low\"", "\"\""}) {
+    EXPECT_THAT(Error("seed = 1\nfeedback = " + value),
+                ::testing::MatchesRegex(
+                    "line 2: feedback = .*: must be a finite number, such as "
+                    "0.531"))
+        << value;
+  }
+  // Where the value is no TOML, or no single one, the line is told.
+  for (const std::string value :
+       {".5", "0x", "1e999999999x", "", "[0.5]", "2026-01-01"}) {
+    EXPECT_THAT(Error("feedback = " + value),
+                ::testing::StartsWith("line 1: column "))
+        << value;
+  }
+  EXPECT_EQ(Error("feedback = 1\nfeedback = 2"),
+            "line 2: feedback: is given twice");
+}
+
 TEST(ControlText, EditsTheConfiguration) {
   ViewConfig current;
   current.path = "train";
@@ -103,9 +142,10 @@ TEST(ControlText, RefusesWhatCannotChange) {
 TEST(ControlText, ErrorsNameLineAndKey) {
   EXPECT_EQ(Error("seed = 1\npolcy = \"lirs\"\n"),
             "line 2: no such key: polcy; did you mean policy?");
-  EXPECT_EQ(Error("policy = \"met\"\n"),
-            "line 1: policy = met: must be auto, native, lirs, brand, reimu, window "
-            "or static");
+  EXPECT_EQ(
+      Error("policy = \"mte\"\n"),
+      "line 1: policy = mte: must be auto, native, lirs, brand, met, reimu, "
+      "window or static");
   EXPECT_EQ(Error("seed = 1\n\nseed = 2\n"), "line 3: seed: is given twice");
   EXPECT_EQ(Error("epoch = 1\nepoch = \"next\"\n"),
             "line 2: epoch: is given twice");

@@ -52,8 +52,11 @@ TEST(OptionTable, DefaultTextIsTheDefault) {
   const MountConfig mount;
   const ViewConfig view;
   const std::set<std::string> unset = {
-      "groups", "state", "memory",    "brand.packed", "control.gid",
-      "path",   "nodes", "record.as", "record.align"};
+      "groups",          "state",         "memory",
+      "brand.packed",    "control.gid",   "path",
+      "nodes",           "record.as",     "record.align",
+      "met.mini_epochs", "met.epochs",    "met.model",
+      "tier.path",       "tier.capacity", "tier.bandwidth"};
   for (const Option& option : Options()) {
     const std::string value = option.get(mount, view);
     if (unset.count(std::string(option.key)) != 0) {
@@ -100,7 +103,17 @@ TEST(OptionTable, ValuesRoundTrip) {
       {"brand.chunk", "7"},
       {"brand.chunks", "physical"},
       {"brand.binding", "location"},
-      {"brand.packed", "/p"}};
+      {"brand.packed", "/p"},
+      {"met.mini_epochs", "16"},
+      {"met.repeat", "1024"},
+      {"met.epochs", "90"},
+      {"met.adapt", "bollinger"},
+      {"met.patience", "1"},
+      {"met.scores", "20"},
+      {"met.model", "a b"},
+      {"tier.path", "/nvme"},
+      {"tier.capacity", "1024TiB"},
+      {"tier.bandwidth", "64KiB"}};
   EXPECT_EQ(std::size(samples), Options().size()) << "a key without a sample";
   for (const auto& [key, value] : samples) {
     MountConfig mount;
@@ -180,9 +193,9 @@ TEST(OptionTable, SetsTypedFields) {
 }
 
 TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
-  EXPECT_EQ(Set("policy", "met"),
-            "policy = met: must be auto, native, lirs, brand, reimu, window or "
-            "static");
+  EXPECT_EQ(Set("policy", "mte"),
+            "policy = mte: must be auto, native, lirs, brand, met, reimu, "
+            "window or static");
   EXPECT_EQ(Set("seed", "-1"),
             "seed = -1: must be a whole number from 0 to "
             "18446744073709551615");
@@ -249,7 +262,7 @@ TEST(OptionTable, AnUnknownKeySuggestsTheNearest) {
   EXPECT_EQ(Set("epoch_start", "1"),
             "no such key: epoch_start; did you mean epoch.start?");
   EXPECT_EQ(Set("Seed", "1"), "no such key: Seed; did you mean seed?");
-  EXPECT_EQ(Set("met.repeat", "64"), "no such key: met.repeat");
+  EXPECT_EQ(Set("clairvoyant.depth", "64"), "no such key: clairvoyant.depth");
   EXPECT_EQ(Set("", "1"), "no such key: ");
 }
 

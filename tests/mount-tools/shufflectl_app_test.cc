@@ -72,6 +72,14 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
       {{"policy", "/mnt", "-m", "/mnt"},
        "shufflectl: /mnt: the mount is given twice, also with -m\n"},
       {{"epoch", "3", "seed=3"}, "shufflectl: seed=3: belongs to policy\n"},
+      {{"feedback"},
+       "shufflectl: feedback LOSS: the loss must be a finite number, such as "
+       "0.531\n"},
+      {{"feedback", "nan"},
+       "shufflectl: feedback nan: the loss must be a finite number, such as "
+       "0.531\n"},
+      {{"feedback", "0.5", "seed=3"},
+       "shufflectl: seed=3: belongs to policy\n"},
       {{"policy", "lirs", "sead=3"},
        "shufflectl: no such key: sead; did you mean seed?\n"},
       {{"umount", "--wait", "soon"},
@@ -110,8 +118,19 @@ TEST(ControlCommands, TextsAreControlTexts) {
   EXPECT_TRUE(ParseControl(*next, ViewConfig())->next_epoch);
   const absl::StatusOr<std::string> seven = EpochControlText("7");
   EXPECT_EQ(ParseControl(*seven, ViewConfig())->set_epoch, Epoch(7));
-  const absl::StatusOr<std::string> policy = PolicyControlText(
-      "lirs", {"lirs.unit=page", "lirs.page=64KiB", "seed=3", "epoch=next"});
+  for (const auto& [word, loss] :
+       std::vector<std::pair<std::string, double>>{{".5", 0.5},
+                                                   {"-3", -3},
+                                                   {"+1e-10", 1e-10},
+                                                   {"12345678.9", 12345678.9},
+                                                   {"1e300", 1e300}}) {
+    const absl::StatusOr<std::string> text = FeedbackControlText(word);
+    ASSERT_TRUE(text.ok()) << word;
+    EXPECT_EQ(ParseControl(*text, ViewConfig())->feedback, loss) << *text;
+  }
+  const absl::StatusOr<std::string> policy =
+      PolicyControlText("lirs", {"lirs.unit=page", "lirs.page=64KiB", "seed=3",
+                                 "epoch=next", "feedback=0.5"});
   const absl::StatusOr<ControlRequest> request =
       ParseControl(*policy, ViewConfig());
   ASSERT_TRUE(request.ok()) << request.status();
@@ -119,6 +138,14 @@ TEST(ControlCommands, TextsAreControlTexts) {
   EXPECT_EQ(request->config.policy_options.lirs_page, 65536u);
   EXPECT_EQ(request->config.seed, Seed(3));
   EXPECT_TRUE(request->next_epoch);
+  EXPECT_EQ(request->feedback, 0.5);
+}
+
+// A negative loss is no option.
+TEST(ControlCommands, ALossMayBeNegative) {
+  const Result result = Ctl({"feedback", "-m", "/proc", "-0.25"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("/proc: is in no shufflefs mount"));
 }
 
 std::string Split(const std::vector<std::string>& words) {

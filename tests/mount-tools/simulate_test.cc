@@ -210,8 +210,9 @@ TEST(Simulate, WrongUsage) {
       {{"brand", "--refill", "none"}, "--refill is for brand.binding=location"},
       {{"brand", "memory=1MiB"},
        "memory = 1MiB: must be a size such as 320MiB, from 4MiB to 64TiB"},
-      {{"met"},
-       "policy = met: must be auto, native, lirs, brand, reimu, window or static"},
+      {{"mte"},
+       "policy = mte: must be auto, native, lirs, brand, met, reimu, window or "
+       "static"},
       {{"auto"},
        "auto chooses by what a source is; name a policy, or a SOURCE"},
       {{"lirs", "lirs.page=3KiB"},

@@ -39,6 +39,7 @@ uint64_t Show(RepeatControl& control, const std::vector<double>& losses,
   }
 }
 
+// [S-7.1a] Nothing is repeated where met.epochs is not known, or is one.
 TEST(RepeatControl, NothingRepeatsWhereEpochsAreNotKnown) {
   for (Adapt adapt : {Adapt::kOff, Adapt::kScore, Adapt::kBollinger}) {
     RepeatControl control(Options(adapt, 4, 0), {});
@@ -46,6 +47,10 @@ TEST(RepeatControl, NothingRepeatsWhereEpochsAreNotKnown) {
     EXPECT_EQ(control.why(), "1, because met.epochs is not known");
     EXPECT_EQ(Show(control, {3, 2, 1}, /*ready_after=*/5), 1u);
     EXPECT_EQ(control.why(), "1, because met.epochs is not known");
+    RepeatControl once(Options(adapt, 4, 1), {});
+    EXPECT_EQ(once.most(), 1u);
+    EXPECT_EQ(Show(once, {3, 2, 1}, /*ready_after=*/5), 1u);
+    EXPECT_EQ(once.why(), "1, as met.epochs allows");
   }
 }
 
@@ -180,6 +185,9 @@ TEST(RepeatControl, WhatIsNoNumberIsNoBetter) {
   }
 }
 
+// [S-7.1b] With met.adapt a mini-epoch is not left before the next one is in
+// the tier, unless it was shown as often as may be.
+//
 // Losses of any size, ready or not as chance has it: the bounds hold, and the
 // same answers come of the same questions.
 TEST(RepeatControlProperties, BoundsAndDeterminism) {
