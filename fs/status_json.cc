@@ -124,6 +124,32 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
   return warnings;
 }
 
+// Where samples are shown in mini-epochs.
+void AddMiniEpoch(const Supply& supply, nlohmann::ordered_json& json) {
+  const absl::optional<MiniEpochStatus> mini = supply.mini_epoch();
+  if (!mini) return;
+  json["mini_epoch"] = {{"pass", mini->pass},
+                        {"number", mini->mini_epoch},
+                        {"of", mini->mini_epochs},
+                        {"repetition", mini->repetition},
+                        {"factor", mini->factor},
+                        {"why", mini->why},
+                        {"ready", mini->ready},
+                        {"shown_fewest", mini->fewest},
+                        {"shown_most", mini->most}};
+  const TierStatus tier = supply.tier();
+  const uint64_t served = tier.tier_bytes + tier.source_bytes;
+  const uint64_t read = tier.copied_bytes + tier.source_bytes;
+  json["tier"] = {{"capacity", tier.capacity},
+                  {"staged_bytes", tier.staged_bytes},
+                  {"copied_bytes", tier.copied_bytes},
+                  {"copy_bytes_per_second", tier.copy_bytes_per_second},
+                  {"tier_bytes", tier.tier_bytes},
+                  {"source_bytes", tier.source_bytes},
+                  {"saved_bytes", served > read ? served - read : 0},
+                  {"trouble", Utf8(tier.trouble)}};
+}
+
 // What names do in effect, in the words of the key.
 std::string Substitution(const ViewSetup& setup, bool suspended) {
   if (!setup.dataset->moves() || suspended) return "never";
@@ -166,6 +192,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   if (setup->records.pool != nullptr) {
     AddSupply(setup->records.pool->status(), json);
   }
+  if (setup->supply != nullptr) AddMiniEpoch(*setup->supply, json);
   const std::vector<std::string> unmixed =
       AddRecords(setup->records, setup->config, json);
   json["reproducible"] = !setup->binds_on_demand();

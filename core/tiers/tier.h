@@ -19,6 +19,9 @@
 
 namespace shufflefs {
 
+// Below the user's directory; all that is ours lies in it.
+inline constexpr char kTierDirectory[] = "shufflefs-tier";
+
 // Thread-safe. Only Open and Stop block.
 class Tier {
  public:
@@ -46,6 +49,8 @@ class Tier {
   // Reads what is in the tier from there and all else from the source. Goes on
   // after the tier is gone, from the source.
   virtual std::unique_ptr<SampleSource> Source() = 0;
+  // Whether a file is in the tier now.
+  virtual bool Has(EntryId file) const = 0;
   // Copies what the plan wants from now on. The last one that is still there
   // and wants something counts.
   virtual void Follow(std::weak_ptr<StagingPlan> plan) = 0;
