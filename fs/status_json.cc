@@ -124,6 +124,34 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
   return warnings;
 }
 
+// What readers take, in bytes a second, against what each tier can give: they
+// get the least of these. Null where it is not known.
+nlohmann::ordered_json Roofline(const MiniEpochStatus& mini,
+                                const TierStatus& tier,
+                                const nlohmann::ordered_json& view) {
+  nlohmann::ordered_json roofline = {{"reader", nullptr},
+                                     {"reader_without_waiting", nullptr},
+                                     {"tier", nullptr},
+                                     {"source", nullptr},
+                                     {"source_repeated", nullptr}};
+  const double served = static_cast<double>(tier.tier_bytes + tier.source_bytes);
+  if (view["stall_seconds"].is_number() && served > 0) {
+    const double reads = view["consumer_seconds"].get<double>();
+    const double waits = view["stall_seconds"].get<double>();
+    if (reads + waits > 0) roofline["reader"] = served / (reads + waits);
+    if (reads > 0) roofline["reader_without_waiting"] = served / reads;
+  }
+  if (tier.read_bytes_per_second > 0) {
+    roofline["tier"] = tier.read_bytes_per_second;
+  }
+  if (tier.copy_bytes_per_second > 0) {
+    roofline["source"] = tier.copy_bytes_per_second;
+    roofline["source_repeated"] =
+        tier.copy_bytes_per_second * static_cast<double>(mini.factor);
+  }
+  return roofline;
+}
+
 // Where samples are shown in mini-epochs.
 void AddMiniEpoch(const Supply& supply, nlohmann::ordered_json& json) {
   const absl::optional<MiniEpochStatus> mini = supply.mini_epoch();
@@ -148,6 +176,7 @@ void AddMiniEpoch(const Supply& supply, nlohmann::ordered_json& json) {
                   {"source_bytes", tier.source_bytes},
                   {"saved_bytes", served > read ? served - read : 0},
                   {"trouble", Utf8(tier.trouble)}};
+  json["roofline"] = Roofline(*mini, tier, json);
 }
 
 // What names do in effect, in the words of the key.
