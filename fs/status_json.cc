@@ -171,6 +171,7 @@ void AddMiniEpoch(const Supply& supply, nlohmann::ordered_json& json) {
   json["tier"] = {{"capacity", tier.capacity},
                   {"staged_bytes", tier.staged_bytes},
                   {"copied_bytes", tier.copied_bytes},
+                  {"captured_bytes", tier.captured_bytes},
                   {"copy_bytes_per_second", tier.copy_bytes_per_second},
                   {"tier_bytes", tier.tier_bytes},
                   {"source_bytes", tier.source_bytes},

@@ -5,6 +5,7 @@
 #ifndef SHUFFLEFS_CORE_TIERS_TIER_H_
 #define SHUFFLEFS_CORE_TIERS_TIER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "core/catalogue.h"
 #include "core/io/file_reader.h"
+#include "core/io/reader_options.h"
 #include "core/supply/sample_source.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_status.h"
@@ -22,7 +24,19 @@ namespace shufflefs {
 // Below the user's directory; all that is ours lies in it.
 inline constexpr char kTierDirectory[] = "shufflefs-tier";
 
-// Thread-safe. Only Open and Stop block.
+// Thread-safe. Only Open and Stop block, and the destructor, which stops. A
+// device may be slow, but one that never answers is waited for.
+//
+// A file takes whole pages of 4 KiB, as most file systems count it, and a part
+// of some files (2 to 4 MiB together, by memory_bytes) less than 1 % more for
+// its table: sets that are to be there together should leave that of
+// `capacity`. What is left over of sets that are wanted no more goes before
+// others come. A whole file that a reader brings from the source, and that is
+// wanted, is kept, so that it is read once; and what is on its way is not read
+// a second time.
+//
+// What is in the tier has the bytes that the source had when it was copied: the
+// file of the catalogue, by size and mtime, even if the source changed since.
 class Tier {
  public:
   struct Options {
@@ -34,6 +48,10 @@ class Tier {
     // Reads of the source for readers, counted up, by anybody in the process:
     // copying ahead gives way to them. May be empty.
     std::function<uint64_t()> foreground_reads;
+    // How the parts are read.
+    FileReaderOptions reader;
+    // What fails is tried again after this long.
+    std::chrono::milliseconds retry{5000};
   };
 
   // Locks the directory below `path`, takes up what an earlier run left of the
