@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/log.h"
 #include "core/status.h"
+#include "core/tiers/tier_dir.h"
 #include "mount-tools/value_text.h"
 #include "policies/met_progress.h"
 

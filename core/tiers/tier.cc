@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Tier>> Tier::Open(
   auto reads = TierReads::Make(std::move(catalogue), source, std::move(memory),
                                options.path);
   auto tier = std::make_unique<OpenTier>(std::move(options), std::move(reads));
-  RETURN_IF_ERROR(tier->Start());
+  RETURN_IF_ERROR(Annotate(tier->Start(), "tier.path"));
   return std::unique_ptr<Tier>(std::move(tier));
 }
 

@@ -21,9 +21,6 @@
 
 namespace shufflefs {
 
-// Below the user's directory; all that is ours lies in it.
-inline constexpr char kTierDirectory[] = "shufflefs-tier";
-
 // Thread-safe. Only Open and Stop block, and the destructor, which stops. A
 // device may be slow, but one that never answers is waited for.
 //

@@ -25,6 +25,9 @@
 
 namespace shufflefs {
 
+// Below the user's directory; all that is ours lies in it.
+inline constexpr char kTierDirectory[] = "shufflefs-tier";
+
 // One thread at a time, but for files(). Every method may block for the
 // device. Errors name the file and carry the errno.
 class TierDir {
