@@ -23,13 +23,13 @@ namespace shufflefs {
 // For `status`. Bytes, or counts since the mount.
 struct TierStatus {
   uint64_t capacity = 0;
-  uint64_t staged_bytes = 0;       // in the tier now, as the device counts them
-  uint64_t copied_bytes = 0;       // of files, read from the source for it
-  uint64_t captured_bytes = 0;     // of files, kept of what readers brought
+  uint64_t staged_bytes = 0;    // in the tier now, as the device counts them
+  uint64_t copied_bytes = 0;    // of files, read from the source for it
+  uint64_t captured_bytes = 0;  // of files, kept of what readers brought
   double copy_bytes_per_second = 0;  // while it copies, lately
-  uint64_t tier_bytes = 0;         // of files, that readers got from it
-  uint64_t source_bytes = 0;       // that were read from the source for readers
-  std::string trouble;             // one line: what fails now; "" if nothing does
+  uint64_t tier_bytes = 0;           // of files, that readers got from it
+  uint64_t source_bytes = 0;  // that were read from the source for readers
+  std::string trouble;        // one line: what fails now; "" if nothing does
 };
 
 // Thread-safe. Only Open and Stop block, and the destructor, which stops. A
@@ -51,7 +51,7 @@ class Tier {
     std::string path;       // the user's directory: ours is made below it
     std::string view;       // name of the view: each has a directory of its own
     uint64_t capacity = 0;  // bytes of the device, at most
-    uint64_t bandwidth = 0;      // bytes a second copied, at most; 0 = all
+    uint64_t bandwidth = 0;           // bytes a second copied, at most; 0 = all
     uint64_t memory_bytes = 8 << 20;  // for what is being copied; >= 2 MiB
     // Reads of the source for readers, counted up, by anybody in the process:
     // copying ahead gives way to them. May be empty.

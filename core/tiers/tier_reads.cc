@@ -90,8 +90,8 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
       continue;
     }
     const uint64_t size = catalogue_->attributes(piece.file).size;
-    auto want = std::make_shared<Want>(std::move(piece), *std::move(place),
-                                       size);
+    auto want =
+        std::make_shared<Want>(std::move(piece), *std::move(place), size);
     want->urgent = urgent;
     reads.push_back(ReadOf(want));
     wants.push_back(std::move(want));
@@ -152,8 +152,7 @@ void TierReads::SetWishes(std::shared_ptr<const TierWishes> wishes) {
   wishes_.swap(wishes);
 }
 
-void TierReads::Finish(const std::shared_ptr<Want>& want,
-                       absl::Status status) {
+void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
   FilePiece& piece = want->piece;
   if (status.ok()) {
     tier_reads_.fetch_add(1, std::memory_order_relaxed);
@@ -161,9 +160,9 @@ void TierReads::Finish(const std::shared_ptr<Want>& want,
                                std::memory_order_relaxed);
     if (const auto damage = want->Damage()) {
       status = ErrnoStatus(
-          EIO, absl::StrCat(TierPartName(want->place.part->id), " at byte ",
-                            want->place.offset + *damage,
-                            ": the checksum differs"));
+          EIO,
+          absl::StrCat(TierPartName(want->place.part->id), " at byte ",
+                       want->place.offset + *damage, ": the checksum differs"));
     }
   }
   if (status.ok()) {
