@@ -42,7 +42,8 @@ TierStager::~TierStager() { Stop(); }
 
 absl::Status TierStager::Open() {
   absl::Status status = Enter();
-  if (absl::IsFailedPrecondition(status)) return status;
+  // Somebody else uses it; of a directory it carries an errno (ENOTDIR).
+  if (absl::IsFailedPrecondition(status) && !ErrnoOf(status)) return status;
   if (!status.ok()) reads_->trouble().Begin(status, kInstead);
   return absl::OkStatus();
 }
