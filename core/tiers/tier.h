@@ -40,7 +40,7 @@ class Tier {
     std::string path;       // the user's directory: ours is made below it
     std::string view;       // name of the view: each has a directory of its own
     uint64_t capacity = 0;  // bytes of the device, at most
-    uint64_t bandwidth = 0;      // bytes a second copied, at most; 0 = all
+    uint64_t bandwidth = 0;           // bytes a second copied, at most; 0 = all
     uint64_t memory_bytes = 8 << 20;  // for what is being copied; >= 2 MiB
     // Reads of the source for readers, counted up, by anybody in the process:
     // copying ahead gives way to them. May be empty.

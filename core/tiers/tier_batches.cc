@@ -110,8 +110,7 @@ void TierBatches::EndCapture(EntryId file, uint64_t length,
   Arrived(where.batch, where.slot, absl::OkStatus());
 }
 
-TierBatches::Where TierBatches::Take(int batch, EntryId file,
-                                     uint64_t length) {
+TierBatches::Where TierBatches::Take(int batch, EntryId file, uint64_t length) {
   Batch& into = batches_[batch];
   Slot slot;
   slot.file = file;

@@ -43,8 +43,9 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(
     const bool more = run.at < files.size() && !run.full && !cut;
     if (!more && !run.pending) break;
     const bool large =
-        more && TierRoundUp(reads_->catalogue().attributes(files[run.at]).size) >
-                    reads_->batches().batch_bytes();
+        more &&
+        TierRoundUp(reads_->catalogue().attributes(files[run.at]).size) >
+            reads_->batches().batch_bytes();
     absl::Status filled;
     if (more && !large) filled = Fill(run, batch);
     status = WritePending(run);
@@ -55,8 +56,8 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(
       if (!Drain(batch)) break;
       if (const uint64_t used = reads_->batches().Shut(batch); used > 0) {
         run.pending = batch;
-        run.pending_bytes = used + TierTailBytes(used / kTierPage,
-                                                 used / kTierPage);
+        run.pending_bytes =
+            used + TierTailBytes(used / kTierPage, used / kTierPage);
         batch = 1 - batch;
       }
     }
@@ -78,10 +79,9 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(
 }
 
 absl::StatusOr<uint64_t> TierCopy::Room(const Run& run) const {
-  const uint64_t used = reads_->store().bytes() +
-                        (run.pending ? run.pending_bytes : 0);
-  const uint64_t room =
-      options_.capacity - std::min(used, options_.capacity);
+  const uint64_t used =
+      reads_->store().bytes() + (run.pending ? run.pending_bytes : 0);
+  const uint64_t room = options_.capacity - std::min(used, options_.capacity);
   ASSIGN_OR_RETURN(uint64_t free, run.dir.FreeBytes());
   free -= std::min(free, run.pending ? run.pending_bytes : 0);
   const uint64_t device = std::min(room, free);
@@ -97,9 +97,8 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
   TierBatches& batches = reads_->batches();
   ASSIGN_OR_RETURN(const uint64_t room, Room(run));
   batches.Open(batch, room);
-  const uint64_t spare = batches.TakeCaptureWish()
-                             ? batches.batch_bytes() / kSpareShare
-                             : 0;
+  const uint64_t spare =
+      batches.TakeCaptureWish() ? batches.batch_bytes() / kSpareShare : 0;
   bool any = false;
   for (bool more = true; more && run.at < run.files.size();) {
     Rest(run.ahead);
@@ -117,8 +116,7 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
         continue;
       }
       TierBatches::Place place;
-      const auto reserved =
-          batches.Reserve(batch, file, length, spare, place);
+      const auto reserved = batches.Reserve(batch, file, length, spare, place);
       if (reserved == TierBatches::Reserved::kFull) {
         run.full = !any && !run.pending;
         more = false;
@@ -195,11 +193,10 @@ absl::Status TierCopy::WriteBatch(Run& run, int batch) {
   ASSIGN_OR_RETURN(TierWriter writer,
                    TierWriter::Create(&run.dir, {end, table.files.size(),
                                                  table.checks.size()}));
+  RETURN_IF_ERROR(Write(run.dir, writer, memory.subspan(0, end), run.ahead));
   RETURN_IF_ERROR(
-      Write(run.dir, writer, memory.subspan(0, end), run.ahead));
-  RETURN_IF_ERROR(Publish(
-      writer, table,
-      end + TierTailBytes(table.files.size(), table.checks.size())));
+      Publish(writer, table,
+              end + TierTailBytes(table.files.size(), table.checks.size())));
   Count(copied, captured);
   return absl::OkStatus();
 }
@@ -213,8 +210,8 @@ std::shared_ptr<TierCopy::LargeRead> TierCopy::BeginLarge(EntryId file,
   piece.file = file;
   piece.offset = offset;
   piece.length = length;
-  piece.into = {iovec{reads_->batches().memory(batch).data(),
-                      TierRoundUp(length)}};
+  piece.into = {
+      iovec{reads_->batches().memory(batch).data(), TierRoundUp(length)}};
   piece.done = [reads = reads_, read](absl::Status status) {
     read->status = std::move(status);
     read->ended.store(1);
@@ -284,9 +281,8 @@ absl::Status TierCopy::Write(TierDir&, TierWriter& writer,
   while (!bytes.empty()) {
     Rest(ahead);
     const Clock::time_point begun = Clock::now();
-    const uint64_t gentle = pace_.GivesWay(begun, ahead)
-                                ? TierPace::kGentleBytes
-                                : bytes.size();
+    const uint64_t gentle =
+        pace_.GivesWay(begun, ahead) ? TierPace::kGentleBytes : bytes.size();
     const auto now = bytes.subspan(0, gentle);
     RETURN_IF_ERROR(writer.Append(now));
     bytes.remove_prefix(now.size());
@@ -310,8 +306,8 @@ void TierCopy::Rest(bool ahead) {
     if (options_.foreground_reads != nullptr) {
       pace_.Foreground(now, options_.foreground_reads());
     }
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(
-        pace_.Wait(now, ahead));
+    const auto wait =
+        std::chrono::ceil<std::chrono::milliseconds>(pace_.Wait(now, ahead));
     if (wait.count() <= 0) return;
     reads_->signal().Sleep(std::min(wait, kLook));
   }

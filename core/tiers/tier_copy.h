@@ -37,9 +37,9 @@ class TierCopy {
         pace_(options_.bandwidth) {}
 
   enum class Outcome {
-    kDone,     // whatever could be read is there, or a reader brings it
-    kCut,      // interrupted, or stopped
-    kFull,     // `capacity` is reached
+    kDone,  // whatever could be read is there, or a reader brings it
+    kCut,   // interrupted, or stopped
+    kFull,  // `capacity` is reached
   };
   // Errors: those of the tier. What the source refuses is left out, and added
   // to unreadable().
@@ -59,7 +59,7 @@ class TierCopy {
     TierDir& dir;
     const std::vector<EntryId>& files;
     bool ahead;
-    size_t at = 0;         // the next file
+    size_t at = 0;  // the next file
     bool full = false;
     absl::optional<int> pending;  // a batch that is to be written
     uint64_t pending_bytes = 0;   // that it may take

@@ -77,17 +77,16 @@ absl::StatusOr<TierDir> TierDir::Open(const std::string& path,
                                       absl::string_view view) {
   UniqueFd above(open(path.c_str(), kDirectory));
   if (!above.valid()) return ErrnoStatus(errno, path);
-  ASSIGN_OR_RETURN(const bool on_mountpoint,
-                   IsMountpointFd(above.get(), path));
+  ASSIGN_OR_RETURN(const bool on_mountpoint, IsMountpointFd(above.get(), path));
   const std::string top_path = absl::StrCat(path, "/", kTierDirectory);
-  ASSIGN_OR_RETURN(const UniqueFd top, OpenOurs(above.get(), kTierDirectory, top_path));
+  ASSIGN_OR_RETURN(const UniqueFd top,
+                   OpenOurs(above.get(), kTierDirectory, top_path));
   Locks locks;
   ASSIGN_OR_RETURN(locks.top, LockForProcess(top.get(), kLock, path));
   const std::string name = Component(view);
   const std::string view_path = absl::StrCat(top_path, "/", name);
   ASSIGN_OR_RETURN(locks.view, OpenOurs(top.get(), name, view_path));
-  if (flock(locks.view.get(), LOCK_EX | LOCK_NB) != 0 &&
-      errno == EWOULDBLOCK) {
+  if (flock(locks.view.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(
         absl::StrCat(view_path, ": this view is mounted already"));
   }

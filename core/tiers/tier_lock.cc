@@ -52,9 +52,8 @@ std::string ReadText(int fd) {
 }
 
 bool WriteText(int fd, const std::string& text) {
-  return ftruncate(fd, 0) == 0 &&
-         pwrite(fd, text.data(), text.size(), 0) ==
-             static_cast<ssize_t>(text.size());
+  return ftruncate(fd, 0) == 0 && pwrite(fd, text.data(), text.size(), 0) ==
+                                      static_cast<ssize_t>(text.size());
 }
 
 enum class Outcome { kHeld, kRefused, kFailed };

@@ -42,9 +42,9 @@ void TierPace::Stepped(Time begun, Time ended, uint64_t bytes) {
   // What was not used is not saved up.
   const double seconds =
       static_cast<double>(bytes) / static_cast<double>(bandwidth_);
-  allowed_ = std::max(allowed_, begun) +
-             std::chrono::duration_cast<Duration>(
-                 std::chrono::duration<double>(seconds));
+  allowed_ =
+      std::max(allowed_, begun) + std::chrono::duration_cast<Duration>(
+                                      std::chrono::duration<double>(seconds));
 }
 
 }  // namespace shufflefs

@@ -70,8 +70,8 @@ absl::StatusOr<Footer> ReadFooter(absl::string_view bytes) {
     return absl::InvalidArgumentError("not a part of a tier, or cut off");
   }
   if (footer.version != kVersion || footer.footer_bytes != sizeof footer) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a part of version ", footer.version, ", not ", kVersion));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a part of version ", footer.version, ", not ", kVersion));
   }
   return footer;
 }

@@ -51,8 +51,8 @@ struct TierTable {
     uint64_t offset = 0;  // in the part; a multiple of kTierPage
     uint64_t length = 0;  // bytes, > 0
   };
-  uint64_t fingerprint = 0;  // Catalogue::fingerprint()
-  std::vector<File> files;   // by offset; at least one; no entry twice
+  uint64_t fingerprint = 0;      // Catalogue::fingerprint()
+  std::vector<File> files;       // by offset; at least one; no entry twice
   std::vector<uint64_t> checks;  // file by file
 };
 

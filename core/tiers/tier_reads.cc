@@ -90,8 +90,8 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
       continue;
     }
     const uint64_t size = catalogue_->attributes(piece.file).size;
-    auto want = std::make_shared<Want>(std::move(piece), *std::move(place),
-                                       size);
+    auto want =
+        std::make_shared<Want>(std::move(piece), *std::move(place), size);
     want->urgent = urgent;
     reads.push_back(ReadOf(want));
     wants.push_back(std::move(want));
@@ -159,17 +159,16 @@ void TierReads::SetWishes(std::shared_ptr<const TierWishes> wishes) {
   wishes_.swap(wishes);
 }
 
-void TierReads::Finish(const std::shared_ptr<Want>& want,
-                       absl::Status status) {
+void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
   FilePiece& piece = want->piece;
   busy_.Leave();
   if (status.ok()) {
     read_bytes_.fetch_add(want->to - want->from, std::memory_order_relaxed);
     if (const auto damage = want->Damage()) {
       status = ErrnoStatus(
-          EIO, absl::StrCat(TierPartName(want->place.part->id), " at byte ",
-                            want->place.offset + *damage,
-                            ": the checksum differs"));
+          EIO,
+          absl::StrCat(TierPartName(want->place.part->id), " at byte ",
+                       want->place.offset + *damage, ": the checksum differs"));
     }
   }
   if (status.ok()) {

@@ -50,8 +50,8 @@ class TierSignal {
     const Clock::time_point end = Clock::now() + time;
     MutexLock lock(mu_);
     while (!stopped_.load()) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-          end - Clock::now());
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
       if (left.count() <= 0) return;
       changed_.WaitFor(mu_, left);
     }

@@ -34,15 +34,16 @@ struct TierStager::Place {
 TierStager::TierStager(Tier::Options options, std::shared_ptr<TierReads> reads)
     : options_(std::move(options)),
       reads_(std::move(reads)),
-      copy_(reads_, {options_.capacity, options_.bandwidth,
-                     options_.foreground_reads,
-                     [this] { return WishesChanged(); }}) {}
+      copy_(reads_,
+            {options_.capacity, options_.bandwidth, options_.foreground_reads,
+             [this] { return WishesChanged(); }}) {}
 
 TierStager::~TierStager() { Stop(); }
 
 absl::Status TierStager::Open() {
   absl::Status status = Enter();
-  if (absl::IsFailedPrecondition(status)) return status;
+  // Somebody else uses it; of a directory it carries an errno (ENOTDIR).
+  if (absl::IsFailedPrecondition(status) && !ErrnoOf(status)) return status;
   if (!status.ok()) reads_->trouble().Begin(status, kInstead);
   return absl::OkStatus();
 }
@@ -110,9 +111,8 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
     }
     told_.erase(set.number);
     const bool brought = std::all_of(
-        missing.begin(), missing.end(), [this](EntryId file) {
-          return reads_->batches().IsCaptured(file);
-        });
+        missing.begin(), missing.end(),
+        [this](EntryId file) { return reads_->batches().IsCaptured(file); });
     if (brought) return Next::kIdle;  // until these arrived
     ASSIGN_OR_RETURN(const TierCopy::Outcome outcome,
                      copy_.Copy(place_->dir, missing, i > 0));
@@ -194,8 +194,8 @@ std::shared_ptr<StagingPlan> TierStager::Refresh() {
   if (plan == nullptr) return nullptr;
   const bool same = wishes_ != nullptr && SamePlan(plan_, plan);
   if (same && wishes_->numbers() == sets) return plan;
-  wishes_ = std::make_shared<const TierWishes>(
-      reads_->catalogue(), *plan, sets, same ? wishes_.get() : nullptr);
+  wishes_ = std::make_shared<const TierWishes>(reads_->catalogue(), *plan, sets,
+                                               same ? wishes_.get() : nullptr);
   plan_ = plan;
   std::erase_if(told_, [&](uint64_t set) {
     return !same || std::find(sets.begin(), sets.end(), set) == sets.end();
@@ -231,8 +231,8 @@ absl::Status TierStager::FreeUnwanted() {
     }
   }
   TierStore& store = reads_->store();
-  const auto uses = store.Uses(
-      [this](EntryId file) { return wishes_->RankOf(file); });
+  const auto uses =
+      store.Uses([this](EntryId file) { return wishes_->RankOf(file); });
   for (const uint64_t part : PartsToRemove(uses, room)) {
     store.Remove(part);
     const absl::Status removed = place_->dir.Remove({part, true});

@@ -62,7 +62,7 @@ std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
   remove_if([](const PartUse& part) { return part.wanted == 0; });
   for (const PartUse& part : parts) used += part.bytes;
   // Until `missing` fits: those of which least is wanted by `share`.
-  const auto make_room = [&](uint64_t missing, uint64_t PartUse::* share) {
+  const auto make_room = [&](uint64_t missing, uint64_t PartUse::*share) {
     // Tables and the ends of batches take some too.
     const auto need = [](uint64_t bytes) { return bytes + bytes / 32; };
     std::sort(parts.begin(), parts.end(),

@@ -41,7 +41,7 @@ struct StagedPart {
 
 struct TierPlace {
   std::shared_ptr<const StagedPart> part;
-  uint64_t offset = 0;               // of the file's first byte
+  uint64_t offset = 0;                // of the file's first byte
   absl::Span<const uint64_t> checks;  // of the file
 };
 

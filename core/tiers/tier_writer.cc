@@ -41,8 +41,8 @@ absl::Status TierWriter::Append(absl::Span<const char> bytes) {
   const auto begin = static_cast<off64_t>(at_);
   const auto length = static_cast<off64_t>(bytes.size());
   while (!bytes.empty()) {
-    const ssize_t done = pwrite(fd_.get(), bytes.data(), bytes.size(),
-                                static_cast<off_t>(at_));
+    const ssize_t done =
+        pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at_));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) {
       const int error = errno;

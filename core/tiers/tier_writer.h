@@ -25,9 +25,7 @@ class TierWriter {
     uint64_t data_bytes = 0;  // a multiple of kTierPage
     uint64_t files = 0;
     uint64_t checks = 0;
-    uint64_t total() const {
-      return data_bytes + TierTailBytes(files, checks);
-    }
+    uint64_t total() const { return data_bytes + TierTailBytes(files, checks); }
   };
   static absl::StatusOr<TierWriter> Create(TierDir* dir, const Size& size);
   ~TierWriter();

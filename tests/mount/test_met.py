@@ -299,7 +299,7 @@ def test_feedback_ends_repeating(mounts, source, tier):
         read_all(mount, names, epoch)
         harness.run([harness.shufflectl(), "feedback", mount.path, "1.5"])
     factors = json.loads((mount.state / "learnt").read_text())
-    assert any(factor > 0 for entry in factors["entries"]
+    assert any(factor > 0 for entry in factors["learnt"]
                for factor in entry["factors"])
 
 
