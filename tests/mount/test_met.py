@@ -79,7 +79,8 @@ def verify(mount):
     return json.loads(out.stdout)["epochs"]
 
 
-# [S-7.1e] Over met.epochs epochs each sample is shown as often as every other.
+# [S-7.1e] Over met.epochs epochs each sample is shown as often as every other,
+# one more or less.
 def test_every_sample_comes_as_often_as_the_job_has_epochs(
         mounts, source, tier):
     mount = mounts(source, options(tier, met__epochs=6, met__repeat=3))
@@ -101,7 +102,7 @@ def test_every_sample_comes_as_often_as_the_job_has_epochs(
     assert view["reproducible"] is False
 
 
-# [S-7.1f] Without met.epochs every epoch shows all, and a line says so.
+# [S-7.1a] Nothing is repeated where met.epochs is not known, or is one.
 def test_nothing_is_repeated_unless_the_epochs_are_known(mounts, source, tier):
     mount = mounts(source, options(tier, met__repeat=4))
     names = names_of(source)
@@ -113,7 +114,8 @@ def test_nothing_is_repeated_unless_the_epochs_are_known(mounts, source, tier):
     assert "met.epochs is not known" in mount.view()["mini_epoch"]["why"]
 
 
-# [S-7.1g] A name keeps its sample for the epoch, in its own group.
+# [S-7.1f] A name keeps its sample for the epoch, in its own group, and outside
+# of splits.
 def test_a_name_keeps_its_sample_for_the_epoch(mounts, source, tier):
     mount = mounts(source, options(tier, met__epochs=4, met__repeat=4))
     names = names_of(source)
@@ -146,7 +148,7 @@ def test_a_stock_loader_trains_over_epochs_that_end_by_themselves(
     assert mount.view()["warnings"] == []
 
 
-# [S-7.1h] What was copied is taken up by the next mount, after kill -9 too,
+# [S-7.1g] What was copied is taken up by the next mount, after kill -9 too,
 # and the epoch and the counts go on.
 def test_kill_and_go_on(mounts, source, tier):
     mount = mounts(source, options(tier, met__epochs=4, met__repeat=2))
@@ -190,8 +192,9 @@ def test_a_mini_epoch_that_does_not_fit_is_refused(mounts, source, tier):
     assert "half of tier.capacity" in refusal(mounts, source, keys)
 
 
-# [S-7.1i] Where the tier is missing, the source is read, and what is said once
-# in the log stands in `status`; it is used as soon as it is there.
+# [S-7.1h] Where the tier is missing, full or fails, the source is read, one
+# line says so in the log and in `status`, and it is used again as soon as it
+# can be.
 def test_a_tier_that_is_missing_comes_back(mounts, source, tier):
     tier.rmdir()
     mount = mounts(source, options(tier))
@@ -231,7 +234,8 @@ def test_damaged_copies_are_read_from_the_source(mounts, source, tier):
     assert read_all(mount, names_of(source), 1) == whole(source)
 
 
-# [S-7.1j] A source file that changes after it was copied shows what was copied.
+# [S-7.1i] A source file that changes after it was copied shows what was
+# copied, until the next mount.
 def test_a_source_file_that_changes_after_it_was_copied(mounts, source, tier):
     mount = mounts(source, options(tier, tier__capacity="64MiB"))
     known = whole(source)
@@ -241,7 +245,7 @@ def test_a_source_file_that_changes_after_it_was_copied(mounts, source, tier):
     assert read_all(mount, names_of(source)) == known
 
 
-# [S-7.1k] Nothing else in the tier's directory is touched.
+# [S-7.1j] Nothing in the tier's directory is touched but what the mount made.
 def test_what_is_not_ours_stays(mounts, source, tier):
     mine = {tier / "mine": b"1", tier / "shufflefs-tier" / "notes.txt": b"2"}
     (tier / "shufflefs-tier").mkdir()
