@@ -263,7 +263,9 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   } else {
     RETURN_IF_ERROR(TakePack(config, *dataset, parts, *input));
   }
-  parts.binder = policy.MakeBinder(*input);
+  parts.binder = policy.stages() && config.layout == Layout::kRanked
+                     ? policy.MakeRankBinder(*input)
+                     : policy.MakeBinder(*input);
   parts.stall = parts_.stall;
   parts.input = std::move(input);
   parts.dataset = std::move(dataset);

@@ -42,6 +42,15 @@ uint64_t OwnBytes(const std::string& path) {
   return bytes;
 }
 
+// Views that copy share the tier.
+uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view) {
+  uint64_t views = 0;
+  for (const ViewConfig& each : mount.views) {
+    views += each.policy == "met" || each.path == view.path;
+  }
+  return std::max<uint64_t>(views, 1);
+}
+
 // Whether the largest mini-epoch leaves room for another.
 absl::Status CheckMiniEpochs(const PolicyOptions& options,
                              const BinderInput& input) {
@@ -97,12 +106,12 @@ absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) const {
     const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize;
     capacity = (free + OwnBytes(path)) / 10 * 9;
   }
-  // Views that copy share it.
-  uint64_t views = 0;
-  for (const ViewConfig& view : parts_.config->views) {
-    views += view.policy == "met" || view.path == config.path;
-  }
-  return capacity / std::max<uint64_t>(views, 1);
+  return capacity / ViewsThatShare(*parts_.config, config);
+}
+
+uint64_t TierMaker::CapacityOf(const MountConfig& mount,
+                               const ViewConfig& view) {
+  return mount.tier_capacity / ViewsThatShare(mount, view);
 }
 
 absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,

@@ -34,6 +34,9 @@ class TierMaker {
     // As Tier::Options'.
     std::function<uint64_t()> foreground_reads;
   };
+  // The bytes of tier.capacity that a view has; 0 where that is not given.
+  static uint64_t CapacityOf(const MountConfig& mount, const ViewConfig& view);
+
   explicit TierMaker(Parts parts) : parts_(std::move(parts)) {}
 
   // Fills in what a supply and its binder need of the tier: the source, which
