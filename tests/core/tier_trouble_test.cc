@@ -158,6 +158,7 @@ class TierModelTest : public TierTroubleTest {
     options_ = Options();
     options_.path = place_.At("disk");
     options_.retry = std::chrono::milliseconds(1);
+    options_.reader.io_uring = rng_.Bounded(2) == 0;
     options_.capacity = TreeBytes(files_) * (1 + rng_.Bounded(8)) / 5;
     Open(options_);
   }
