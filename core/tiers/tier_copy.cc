@@ -78,19 +78,22 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(
   return run.at < files.size() ? Outcome::kCut : Outcome::kDone;
 }
 
-absl::StatusOr<uint64_t> TierCopy::Room(const Run& run) const {
+absl::StatusOr<uint64_t> TierCopy::Room(Run& run) const {
   const uint64_t used =
       reads_->store().bytes() + (run.pending ? run.pending_bytes : 0);
   const uint64_t room = options_.capacity - std::min(used, options_.capacity);
   ASSIGN_OR_RETURN(uint64_t free, run.dir.FreeBytes());
   free -= std::min(free, run.pending ? run.pending_bytes : 0);
-  const uint64_t device = std::min(room, free);
+  run.device_is_short = free < room;
+  const uint64_t left = std::min(room, free);
   // Less what a table takes: 32 bytes a page at most, and its ends.
-  const uint64_t table = device / 64 + 2 * kTierPage;
-  if (device < table + kTierPage && free < room) {
-    return ErrnoStatus(ENOSPC, "what fits is used");
-  }
-  return device - std::min(table, device);
+  return left - std::min(left / 64 + 2 * kTierPage, left);
+}
+
+absl::Status TierCopy::NoRoom(Run& run) const {
+  run.full = true;
+  return run.device_is_short ? ErrnoStatus(ENOSPC, "what fits is used")
+                             : absl::OkStatus();
 }
 
 absl::Status TierCopy::Fill(Run& run, int batch) {
@@ -118,7 +121,8 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
       TierBatches::Place place;
       const auto reserved = batches.Reserve(batch, file, length, spare, place);
       if (reserved == TierBatches::Reserved::kFull) {
-        run.full = !any && !run.pending;
+        // With what is written meanwhile there may be less than was thought.
+        if (!any && !run.pending) return NoRoom(run);
         more = false;
         break;
       }
@@ -226,14 +230,14 @@ std::shared_ptr<TierCopy::LargeRead> TierCopy::BeginLarge(EntryId file,
 // Through the memory of both batches, which are empty and closed.
 absl::Status TierCopy::CopyLarge(Run& run, EntryId file) {
   const uint64_t size = reads_->catalogue().attributes(file).size;
-  const uint64_t step = reads_->batches().batch_bytes();
+  // As gentle as with small files; both are multiples of kTierCheckBytes.
+  const uint64_t batch = reads_->batches().batch_bytes();
+  const uint64_t step =
+      run.ahead ? std::min(batch, TierPace::kGentleBytes) : batch;
   ++run.at;
   if (reads_->store().Has(file)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const uint64_t room, Room(run));
-  if (TierRoundUp(size) > room) {
-    run.full = true;
-    return absl::OkStatus();
-  }
+  if (TierRoundUp(size) > room) return NoRoom(run);
   const TierWriter::Size space{TierRoundUp(size), 1, TierChecksOf(size)};
   ASSIGN_OR_RETURN(TierWriter writer, TierWriter::Create(&run.dir, space));
   TierTable table;

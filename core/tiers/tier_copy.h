@@ -61,14 +61,16 @@ class TierCopy {
     bool ahead;
     size_t at = 0;  // the next file
     bool full = false;
-    absl::optional<int> pending;  // a batch that is to be written
-    uint64_t pending_bytes = 0;   // that it may take
+    bool device_is_short = false;  // has less than `capacity` leaves
+    absl::optional<int> pending;   // a batch that is to be written
+    uint64_t pending_bytes = 0;    // that it may take
   };
 
   bool Cut() const { return reads_->signal().stopped(); }
-  // How much of the device is left for files; ENOSPC where the device itself
-  // has less than one page.
-  absl::StatusOr<uint64_t> Room(const Run& run) const;
+  // How much is left for files, in `capacity` and on the device.
+  absl::StatusOr<uint64_t> Room(Run& run) const;
+  // A file does not fit: ENOSPC where it is the device that has no more.
+  absl::Status NoRoom(Run& run) const;
   // Begins reads into an empty batch; they may be under way after it.
   absl::Status Fill(Run& run, int batch);
   void Begin(int batch, const std::vector<EntryId>& files,
