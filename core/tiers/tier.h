@@ -25,7 +25,7 @@ namespace shufflefs {
 // device may be slow, but one that never answers is waited for.
 //
 // A file takes whole pages of 4 KiB, as most file systems count it, and a part
-// of some files (2 to 4 MiB together, by memory_bytes) less than 1 % more for
+// of some files (2 to 4 MiB together, by memory_bytes) some 2 % more for
 // its table: sets that are to be there together should leave that of
 // `capacity`. What is left over of sets that are wanted no more goes before
 // others come. A whole file that a reader brings from the source, and that is

@@ -323,3 +323,26 @@ def test_status_says_where_it_stands(mounts, source, tier):
     assert "mini-epoch" in out and "tier" in out
     metrics = (mount.control_dir / "metrics").read_text()
     assert "shufflefs_tier_bytes_total" in metrics
+
+
+# Ranked names come mini-epoch by mini-epoch, in an order that is known.
+def test_ranked_names_come_from_the_tier(mounts, source, tier):
+    mount = mounts(source, options(tier, met__epochs=4, met__repeat=2,
+                                   met__mini_epochs=8, layout="ranked"))
+    shown = collections.Counter()
+    for epoch in range(4):
+        if epoch:
+            mount.next_epoch()
+        wait_staged(mount)
+        names = sorted(os.listdir(mount.path))
+        assert len(names) == CLASSES * PER_CLASS
+        shown += collections.Counter(digest(mount.path / name)
+                                     for name in names)
+        fixed = sorted(os.listdir(mount.control_dir / "epoch" / str(epoch) /
+                                  "ranked"))
+        assert fixed == names, "an epoch by path is the live one's"
+    assert set(shown.values()) == {4}
+    assert set(shown) == {content for _, content in whole(source)}
+    view = mount.view()
+    assert view["reproducible"] is True
+    assert view["tier"]["tier_bytes"] > view["tier"]["source_bytes"]
