@@ -213,7 +213,8 @@ void View::Begin(Boundary boundary) {
   const bool repeats = setup_->binds_on_demand() && setup_->supply->repeats() &&
                        !identity;
   CarriedNames carried = Carry(boundary.carried, repeats);
-  if (repeats && before != nullptr) KeepServed(*before);
+  if (before != nullptr) KeepServed(*before);
+  if (repeats) GiveServed();
   Bind(epoch_, std::move(carried), identity, boundary.carried);
   ++begun_;
   if (first) told_ = begun_;  // nobody was given a name yet

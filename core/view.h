@@ -180,9 +180,10 @@ class View {
   // What is carried into an epoch of the setup, as it may be there.
   CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The counts of what was shown go over from the setup before, or from what
-  // the ledger has of an earlier run.
+  // The counts of what was shown go over to a supply that begins: from the
+  // last one that had some, or from what the ledger has of an earlier run.
   void KeepServed(const ViewSetup& before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void GiveServed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TakeServed(const LedgerEpoch& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::vector<CarriedPair> PairsOf(std::vector<uint64_t> names) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -236,6 +237,7 @@ class View {
   bool is_held_ ABSL_GUARDED_BY(mu_) = false;
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;
   std::string suspended_ ABSL_GUARDED_BY(mu_);      // why, "" if it is not
+  std::string served_ ABSL_GUARDED_BY(mu_);  // of a setup that ended, or ""
   std::string several_nodes_ ABSL_GUARDED_BY(mu_);  // a warning, or ""
   bool looked_ ABSL_GUARDED_BY(mu_) = false;        // a LOOKUP in this epoch
   bool read_ ABSL_GUARDED_BY(mu_) = false;  // OPEN or READ in this epoch

@@ -91,11 +91,16 @@ LedgerEpoch View::LedgerRecord() const {
 }
 
 void View::KeepServed(const ViewSetup& before) {
-  if (before.supply == setup_->supply || before.supply == nullptr ||
+  if (before.supply == setup_->supply || !before.binds_on_demand() ||
       !before.supply->repeats()) {
     return;
   }
-  Note(setup_->supply->TakeServed(before.supply->Served()));
+  served_ = before.supply->ServedNow();
+}
+
+void View::GiveServed() {
+  if (served_.empty()) return;
+  Note(setup_->supply->TakeServed(std::exchange(served_, "")));
 }
 
 void View::TakeServed(const LedgerEpoch& last) {

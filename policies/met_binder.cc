@@ -33,17 +33,24 @@ absl::Status MetBinder::TakeServed(absl::string_view served) {
   return absl::OkStatus();
 }
 
-void MetBinder::TakeBack() {
+template <typename Visit>
+void MetBinder::ForEachUnopened(Visit&& visit) const {
   for (uint32_t sample = 0; sample < unopened_.size(); ++sample) {
     for (uint32_t name = unopened_[sample]; name != kNone; name = next_[name]) {
-      progress_.TakeBack(sample);
+      visit(sample);
     }
   }
 }
 
+std::string MetBinder::ServedNow() const {
+  std::vector<uint32_t> counts = progress_.served();
+  ForEachUnopened([&](uint32_t sample) { counts[sample] -= counts[sample] > 0; });
+  return PackCounts(counts);
+}
+
 void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
                            absl::Span<const CarriedPair> bound) {
-  TakeBack();
+  ForEachUnopened([this](uint32_t sample) { progress_.TakeBack(sample); });
   if (begun_++ == 0 || seed != seed_) {
     if (resumed_.empty()) resumed_ = progress_.served();
     progress_.Restart(seed, epoch, std::exchange(resumed_, {}));

@@ -56,6 +56,7 @@ class MetBinder : public Binder, public MiniEpochs {
     return progress_.learnt();
   }
   std::string Served() const override { return served_then_; }
+  std::string ServedNow() const override;
   absl::Status TakeServed(absl::string_view served) override;
   MiniEpochStatus status() const override;
 
@@ -63,8 +64,10 @@ class MetBinder : public Binder, public MiniEpochs {
   static constexpr uint32_t kNone = 0xFFFFFFFF;
   static uint32_t IdOf(SampleId id) { return static_cast<uint32_t>(id.value()); }
   void Note(uint32_t name, uint32_t sample, bool opened);
-  // What was bound in the epoch that ends and never opened was not shown.
-  void TakeBack();
+  // Calls visit for each name that was bound and never opened: its sample was
+  // not shown.
+  template <typename Visit>
+  void ForEachUnopened(Visit&& visit) const;
 
   // Constant after construction.
   const BinderInput& input_;

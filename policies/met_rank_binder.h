@@ -51,6 +51,7 @@ class MetRankBinder : public Binder, public MiniEpochs {
   void Feedback(double) override {}
   const std::vector<uint32_t>& learnt() const override { return learnt_; }
   std::string Served() const override { return ""; }
+  std::string ServedNow() const override { return ""; }
   absl::Status TakeServed(absl::string_view) override {
     return absl::OkStatus();
   }

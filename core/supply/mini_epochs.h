@@ -54,6 +54,8 @@ class MiniEpochs {
   // last: a later run is given it before its first BeginEpoch. Errors:
   // DataLoss where it is not of as many samples.
   virtual std::string Served() const = 0;
+  // The same with what this epoch has shown so far.
+  virtual std::string ServedNow() const = 0;
   virtual absl::Status TakeServed(absl::string_view served) = 0;
 
   virtual MiniEpochStatus status() const = 0;

@@ -77,6 +77,7 @@ class Supply : public SampleMemory,
   // As MiniEpochs'.
   SampleId Opened(SampleId sample);
   std::string Served() const;
+  std::string ServedNow() const;
   absl::Status TakeServed(absl::string_view served);
   void Feedback(double loss);
   std::vector<uint32_t> learnt() const;

@@ -17,6 +17,11 @@ std::string Supply::Served() const {
   return repeats_ ? binder_->mini_epochs()->Served() : "";
 }
 
+std::string Supply::ServedNow() const {
+  MutexLock lock(mu_);
+  return repeats_ ? binder_->mini_epochs()->ServedNow() : "";
+}
+
 absl::Status Supply::TakeServed(absl::string_view served) {
   MutexLock lock(mu_);
   return binder_->mini_epochs()->TakeServed(served);
