@@ -228,18 +228,6 @@ void View::Begin(Boundary boundary) {
   NoteSeen();
 }
 
-CarriedNames View::Carry(std::vector<CarriedPair>& pairs, bool repeats) {
-  // What showed a sample twice was another policy's.
-  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
-  absl::StatusOr<CarriedNames> carried =
-      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
-  if (carried.ok()) return *std::move(carried);
-  // Cannot be: each name once is carried.
-  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
-  pairs.clear();
-  return CarriedNames();
-}
-
 void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
                 absl::Span<const CarriedPair> bound) {
   BindRecords(epoch);
@@ -375,33 +363,6 @@ bool View::watches_opens() const {
   MutexLock lock(mu_);
   return (setup_->rebinds() || records_ != nullptr) &&
          setup_->config.epoch_advance == Advance::kAuto;
-}
-
-ViewEpochStatus View::EpochStatus() const {
-  MutexLock lock(mu_);
-  ViewEpochStatus status;
-  status.epoch = epoch_;
-  status.state = is_held_ ? "held" : "running";
-  if (waiting_ || pending_ != nullptr) status.state = "waiting";
-  status.verdict = verdict_;
-  status.held = held_;
-  status.hold_reason = hold_reason_;
-  status.carried = binding_->carried().size();
-  status.samples = setup_->dataset->grouping().sample_count();
-  if (watch_ != nullptr) {
-    status.consumed = watch_->consumed();
-    status.rereads = watch_->rereads();
-  }
-  status.suspended = !suspended_.empty() || NodesUnclear();
-  if (!suspended_.empty()) status.warnings.push_back(suspended_);
-  if (NodesUnclear()) status.warnings.push_back(several_nodes_);
-  if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&
-      setup_->config.epoch_advance == Advance::kAuto) {
-    status.warnings.push_back(
-        "this mount does not see opens, so the epoch advances by the control "
-        "file only; mount with -o open=seen for epoch.advance = auto");
-  }
-  return status;
 }
 
 }  // namespace shufflefs

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a view writes to its ledger, and how it goes on from there.
+// What a view writes to its ledger, and how it goes on from there and from one
+// epoch to the next.
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,6 +89,18 @@ LedgerEpoch View::LedgerRecord() const {
   if (record.repeats) record.served = binding_->supply()->Served();
   record.carried = binding_->carried().pairs();
   return record;
+}
+
+CarriedNames View::Carry(std::vector<CarriedPair>& pairs, bool repeats) {
+  // What showed a sample twice was another policy's.
+  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
+  absl::StatusOr<CarriedNames> carried =
+      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
+  if (carried.ok()) return *std::move(carried);
+  // Cannot be: each name once is carried.
+  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
+  pairs.clear();
+  return CarriedNames();
 }
 
 void View::KeepServed(const ViewSetup& before) {

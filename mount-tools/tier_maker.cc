@@ -55,17 +55,16 @@ uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view) {
 absl::Status CheckMiniEpochs(const PolicyOptions& options,
                              const BinderInput& input) {
   const uint64_t count = MetProgress::MiniEpochsFor(options, input);
-  const uint64_t bytes = std::accumulate(input.bytes.begin(),
-                                         input.bytes.end(), uint64_t{0});
+  const uint64_t bytes =
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
   const uint64_t room = count == 1 ? input.tier_bytes : input.tier_bytes / 2;
   if (bytes / count <= room) return absl::OkStatus();
   const uint64_t half = std::max<uint64_t>(input.tier_bytes / 2, 1);
   return absl::InvalidArgumentError(absl::StrCat(
       "met.mini_epochs = ", count, ": a mini-epoch of ",
-      HumanBytes(bytes / count), " is more than ",
-      count == 1 ? "" : "half of ", "tier.capacity, ",
-      HumanBytes(input.tier_bytes), "; at least ", bytes / half + 1,
-      " are needed"));
+      HumanBytes(bytes / count), " is more than ", count == 1 ? "" : "half of ",
+      "tier.capacity, ", HumanBytes(input.tier_bytes), "; at least ",
+      bytes / half + 1, " are needed"));
 }
 
 void TellOfRepeats(const ViewConfig& config) {
@@ -142,9 +141,8 @@ absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
     return absl::InvalidArgumentError(
         "policy = met needs tier.path, a directory on a faster device");
   }
-  const uint64_t copies =
-      std::clamp(parts.memory_bytes / kCopyMemoryPart, kLeastCopyMemory,
-                 kMostCopyMemory);
+  const uint64_t copies = std::clamp(parts.memory_bytes / kCopyMemoryPart,
+                                     kLeastCopyMemory, kMostCopyMemory);
   if (parts.memory_bytes < copies + Supply::kLeastMemory) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory: policy = met needs at least ",

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/status.h"
 #include "core/served_counts.h"
+#include "core/status.h"
 
 namespace shufflefs {
 namespace {
@@ -44,7 +44,8 @@ void MetBinder::ForEachUnopened(Visit&& visit) const {
 
 std::string MetBinder::ServedNow() const {
   std::vector<uint32_t> counts = progress_.served();
-  ForEachUnopened([&](uint32_t sample) { counts[sample] -= counts[sample] > 0; });
+  ForEachUnopened(
+      [&](uint32_t sample) { counts[sample] -= counts[sample] > 0; });
   return PackCounts(counts);
 }
 

@@ -62,7 +62,9 @@ class MetBinder : public Binder, public MiniEpochs {
 
  private:
   static constexpr uint32_t kNone = 0xFFFFFFFF;
-  static uint32_t IdOf(SampleId id) { return static_cast<uint32_t>(id.value()); }
+  static uint32_t IdOf(SampleId id) {
+    return static_cast<uint32_t>(id.value());
+  }
   void Note(uint32_t name, uint32_t sample, bool opened);
   // Calls visit for each name that was bound and never opened: its sample was
   // not shown.
@@ -75,11 +77,11 @@ class MetBinder : public Binder, public MiniEpochs {
 
   MetProgress progress_;
   Seed seed_{0};
-  uint64_t begun_ = 0;  // epochs
-  std::vector<uint32_t> resumed_;     // counts of a former run, or empty
-  std::string served_then_;           // when this epoch began
-  std::vector<uint32_t> sample_of_;   // by name, or kNone
-  std::vector<uint32_t> last_name_;   // by sample, or kNone
+  uint64_t begun_ = 0;               // epochs
+  std::vector<uint32_t> resumed_;    // counts of a former run, or empty
+  std::string served_then_;          // when this epoch began
+  std::vector<uint32_t> sample_of_;  // by name, or kNone
+  std::vector<uint32_t> last_name_;  // by sample, or kNone
   // The names of a sample that were bound and not opened yet, first bound
   // first: by sample the first of them, by name the next.
   std::vector<uint32_t> unopened_;

@@ -32,7 +32,8 @@ void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
   const MetEpoch of = MetEpochOf(options_, epoch);
   if (!begun_ || of.pass != epoch_.pass || seed != seed_) {
     pass_.emplace(MakeMetPass(options_, PlanOf(input_, seed), of.pass));
-    next_pass_.emplace(MakeMetPass(options_, PlanOf(input_, seed), of.pass + 1));
+    next_pass_.emplace(
+        MakeMetPass(options_, PlanOf(input_, seed), of.pass + 1));
     mini_of_.assign(input_.grouping->sample_count(), 0);
     for (uint32_t m = 0; m < count_; ++m) {
       for (uint32_t g = 0; g < input_.grouping->group_count(); ++g) {

@@ -74,11 +74,12 @@ class MetRankBinder : public Binder, public MiniEpochs {
   Seed seed_{0};
   bool begun_ = false;
   MetEpoch epoch_;
-  absl::optional<MetPass> pass_;        // the epoch's
-  absl::optional<MetPass> next_pass_;   // the one that follows it
-  std::vector<uint32_t> mini_of_;       // by sample, in pass_
-  uint32_t current_ = 0;                // mini-epoch
-  // Reads that were of another mini-epoch than the current, since one was of it.
+  absl::optional<MetPass> pass_;       // the epoch's
+  absl::optional<MetPass> next_pass_;  // the one that follows it
+  std::vector<uint32_t> mini_of_;      // by sample, in pass_
+  uint32_t current_ = 0;               // mini-epoch
+  // Reads that were of another mini-epoch than the current, since one was of
+  // it.
   uint32_t elsewhere_ = 0;
   std::set<uint64_t> ready_;
   uint64_t wishes_ = 0;

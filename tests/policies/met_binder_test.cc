@@ -93,8 +93,12 @@ class Job {
 
 TEST(MetBinderTest, EverySampleComesAsOftenAsTheJobHasEpochs) {
   for (const auto& [minis, repeat, epochs] :
-       std::vector<std::array<uint64_t, 3>>{
-           {8, 4, 12}, {8, 4, 14}, {5, 3, 7}, {1, 4, 8}, {16, 8, 8}, {3, 2, 9}}) {
+       std::vector<std::array<uint64_t, 3>>{{8, 4, 12},
+                                            {8, 4, 14},
+                                            {5, 3, 7},
+                                            {1, 4, 8},
+                                            {16, 8, 8},
+                                            {3, 2, 9}}) {
     Job job(Fixed(minis, repeat, epochs), {100, 37, 3, 64}, minis);
     for (uint64_t e = 0; e < epochs; ++e) job.Epoch(e);
     EXPECT_EQ(job.Least(), epochs) << minis << " " << repeat;
@@ -111,7 +115,8 @@ TEST(MetBinderTest, WithoutTheNumberOfEpochsEachEpochShowsAll) {
   }
 }
 
-TEST(MetBinderTest, AMiniEpochIsRepeatedBeforeTheNextAndEachTimeInAnotherOrder) {
+TEST(MetBinderTest,
+     AMiniEpochIsRepeatedBeforeTheNextAndEachTimeInAnotherOrder) {
   Job job(Fixed(4, 3, 12), {400}, 5);
   std::vector<uint32_t> drawn;
   for (uint64_t e = 0; e < 3; ++e) {
@@ -175,7 +180,8 @@ TEST(MetBinderTest, RandomJobs) {
   Rng rng{RandomKey(seed)};
   for (int round = 0; round < 60; ++round) {
     std::vector<uint32_t> sizes(1 + rng.Bounded(6));
-    for (uint32_t& size : sizes) size = static_cast<uint32_t>(1 + rng.Bounded(90));
+    for (uint32_t& size : sizes)
+      size = static_cast<uint32_t>(1 + rng.Bounded(90));
     PolicyOptions options;
     options.met_mini_epochs = 1 + rng.Bounded(9);
     options.met_repeat = rng.Bounded(6);

@@ -117,9 +117,9 @@ TEST(MetPlanTest, GoldenVectors) {
       samples.push_back(order.SampleAt(p));
     }
   }
-  EXPECT_THAT(samples, testing::ElementsAre(3, 5, 1, 7, 9, 5, 7, 1, 3, 9,
-                                            6, 4, 2, 8, 0, 4, 8, 6, 0, 2,
-                                            3, 1, 5, 6, 9, 5, 1, 6, 3, 9));
+  EXPECT_THAT(samples, testing::ElementsAre(3, 5, 1, 7, 9, 5, 7, 1, 3, 9, 6, 4,
+                                            2, 8, 0, 4, 8, 6, 0, 2, 3, 1, 5, 6,
+                                            9, 5, 1, 6, 3, 9));
 }
 
 // A reader in the order of the epochs, with some disorder of its workers.
