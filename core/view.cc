@@ -210,8 +210,8 @@ void View::Begin(Boundary boundary) {
   const bool first = binding_ == nullptr;
   if (!first) waiting_ = false;
   const bool identity = waiting_ || !suspended_.empty() || NodesUnclear();
-  const bool repeats = setup_->binds_on_demand() && setup_->supply->repeats() &&
-                       !identity;
+  const bool repeats =
+      setup_->binds_on_demand() && setup_->supply->repeats() && !identity;
   CarriedNames carried = Carry(boundary.carried, repeats);
   if (before != nullptr) KeepServed(*before);
   if (repeats) GiveServed();

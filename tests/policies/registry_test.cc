@@ -34,9 +34,8 @@ TEST(RegistryTest, MakesEveryPolicyByItsName) {
 }
 
 TEST(RegistryTest, NamesInTheOrderOfTheHelp) {
-  EXPECT_THAT(PolicyNames(),
-              ElementsAre("native", "lirs", "brand", "met", "reimu", "window",
-                                         "static"));
+  EXPECT_THAT(PolicyNames(), ElementsAre("native", "lirs", "brand", "met",
+                                         "reimu", "window", "static"));
 }
 
 TEST(RegistryTest, MatchesTheFactoryOfTheView) {
@@ -45,9 +44,10 @@ TEST(RegistryTest, MatchesTheFactoryOfTheView) {
 }
 
 TEST(RegistryTest, AnUnknownNameListsTheKnownOnes) {
-  EXPECT_THAT(Refusal("lrs", PolicyOptions()),
-              AllOf(HasSubstr("\"lrs\""),
-                    HasSubstr("native, lirs, brand, met, reimu, window, static")));
+  EXPECT_THAT(
+      Refusal("lrs", PolicyOptions()),
+      AllOf(HasSubstr("\"lrs\""),
+            HasSubstr("native, lirs, brand, met, reimu, window, static")));
   EXPECT_THAT(Refusal("", PolicyOptions()), HasSubstr("\"\""));
   EXPECT_THAT(Refusal("auto", PolicyOptions()), HasSubstr("\"auto\""));
   EXPECT_EQ(PolicyHelp("auto"), "");
