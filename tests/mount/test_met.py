@@ -210,6 +210,21 @@ def test_a_tier_that_is_missing_comes_back(mounts, source, tier):
     assert mount.view()["tier"]["trouble"] == ""
 
 
+@pytest.mark.skipif(harness.NOBODY == harness.SELF, reason="needs root")
+def test_a_tier_that_may_not_be_written(mounts, source, tier):
+    trees.give_to(source, harness.NOBODY)
+    os.chmod(tier, 0o755)
+    mount = mounts(source, options(tier), user=harness.NOBODY)
+    names = names_of(source)
+    shown = [mount.run(["sha256sum", *(mount.path / name for name in names)])
+             .stdout.splitlines()]
+    assert len(shown[0]) == len(names)
+    assert (sorted(line[:16] for line in shown[0]) ==
+            sorted(content for _, content in whole(source).elements()))
+    assert "Permission denied" in mount.log()
+    assert mount.log().count("the source is read") == 1
+
+
 def test_a_tier_that_vanishes_under_way(mounts, source, tier):
     mount = mounts(source, options(tier, met__epochs=8, met__repeat=4))
     names = names_of(source)
