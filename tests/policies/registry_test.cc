@@ -110,10 +110,12 @@ TEST(RegistryTest, WhoDecidesTheOrder) {
     EXPECT_EQ(made->consumption(), name == "native" || name == "static" ||
                                            name == "reimu"
                                        ? Consumption::kSource
-                                   : name == "brand" ? Consumption::kReactive
-                                                     : Consumption::kPlanned)
+                                   : name == "brand" || name == "met"
+                                       ? Consumption::kReactive
+                                       : Consumption::kPlanned)
         << name;
     EXPECT_EQ(made->keeps_first(), name == "static") << name;
+    EXPECT_EQ(made->stages(), name == "met") << name;
     EXPECT_EQ(made->shuffles_records(),
               name == "lirs" || name == "reimu" || name == "window")
         << name;
