@@ -12,12 +12,14 @@
 //   read N       answers with the next N samples, 4 bytes each, little-endian;
 //                samples are numbered class by class
 //   feedback X   a loss of the job; no answer
-//   status       a line: pass, mini-epoch of it, repetition, factor
+//   status       a line: pass, mini-epoch of it, repetition, factor, samples
+//                that were copied to the tier
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -60,6 +62,7 @@ class Job {
     return static_cast<uint32_t>(sample.value());
   }
   MetBinder& binder() { return binder_; }
+  uint64_t copied() const { return copied_; }
 
  private:
   static BinderInput MakeInput(const Grouping& grouping) {
@@ -87,6 +90,7 @@ class Job {
     for (const uint64_t set : binder_.WantedSets()) {
       const uint64_t since = wanted_.try_emplace(set, drawn_).first->second;
       if (drawn_ >= since + arguments_.ready_after) {
+        if (ready_.insert(set).second) copied_ += binder_.SamplesOf(set).size();
         binder_.SetReady(set);
       } else {
         settled_ = false;
@@ -104,6 +108,8 @@ class Job {
   uint64_t epoch_ = 0;
   uint64_t drawn_ = 0;
   std::map<uint64_t, uint64_t> wanted_;  // set: draws before that
+  std::set<uint64_t> ready_;
+  uint64_t copied_ = 0;  // samples
   bool settled_ = false;
   uint64_t wishes_ = 0;
 };
@@ -135,7 +141,8 @@ int Serve(Job& job) {
     } else if (command == "status") {
       const MiniEpochStatus status = job.binder().status();
       std::cout << status.pass << ' ' << status.mini_epoch << ' '
-                << status.repetition << ' ' << status.factor << std::endl;
+                << status.repetition << ' ' << status.factor << ' '
+                << job.copied() << std::endl;
     } else {
       std::cerr << "met_order_bench: not a command: " << line << '\n';
       return 2;
