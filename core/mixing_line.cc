@@ -9,6 +9,7 @@ namespace shufflefs {
 std::string MixingLine(const Binding& binding) {
   const Plan& plan = binding.plan();
   if (plan.policy().consumption() == Consumption::kSource) return "";
+  if (plan.policy().stages()) return "";  // no order of each sample once
   const Grouping& grouping = plan.dataset().grouping();
   MixingInput input;
   input.order = &plan.view_order();

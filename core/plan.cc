@@ -49,6 +49,7 @@ const Order& Plan::view_order() const {
     if (policy_->wants_blocks()) {
       stratum.blocks = &dataset_->view_blocks(policy_->block_bytes());
     }
+    stratum.grouping = &dataset_->grouping();
     view_ = policy_->MakeOrder(stratum, seed_, epoch_);
   }
   return *view_;

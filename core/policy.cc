@@ -5,6 +5,10 @@
 
 namespace shufflefs {
 
+std::unique_ptr<Binder> Policy::MakeRankBinder(const BinderInput&) const {
+  return nullptr;
+}
+
 std::unique_ptr<Binder> Policy::MakeBinder(const BinderInput&) const {
   return nullptr;
 }

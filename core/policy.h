@@ -19,6 +19,7 @@
 namespace shufflefs {
 
 class BlockMap;  // core/block_map.h: samples that lie together on the device
+class Grouping;  // core/grouping.h: the groups of a view's samples
 class Binder;    // core/supply/binder.h: binds names as they are asked for
 struct BinderInput;
 
@@ -31,6 +32,8 @@ struct Stratum {
   uint64_t size = 0;
   // Null unless the policy wants_blocks(). Outlives the order.
   const BlockMap* blocks = nullptr;
+  // Of a whole view: its groups. Outlives the order.
+  const Grouping* grouping = nullptr;
 };
 
 // A bijection between positions and samples of a stratum, both [0, size()).
@@ -113,8 +116,13 @@ class Policy {
   virtual RecordBlocks record_blocks() const { return {}; }
   // Whether memory is filled once, with what is read first, and keeps it.
   virtual bool keeps_first() const { return false; }
-  // Whether its binder wants sets of samples in the performance tier.
+  // Whether its binders want sets of samples in the performance tier. Then
+  // its order of a whole view may hold a sample several times, or not at all
+  // (PositionOf gives the first position, or size()).
   virtual bool stages() const { return false; }
+  // Of a policy that stages, where names show their own samples and the order
+  // of the view says what is read next (ranked names). `input` as above.
+  virtual std::unique_ptr<Binder> MakeRankBinder(const BinderInput& input) const;
 };
 
 // How fast a device reads; 0 = not measured.

@@ -92,7 +92,9 @@ std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
   MutexLock lock(mu_);
   std::shared_ptr<SampleMemory> memory = setup_->ahead;
   if (live && binding_->supply() != nullptr) memory = binding_->supply();
-  if (live && setup_->policy->keeps_first()) memory = setup_->supply;
+  if ((live && setup_->policy->keeps_first()) || setup_->stages_ranks()) {
+    memory = setup_->supply;
+  }
   if (memory == nullptr || !setup_->dataset->grouping().place(file)) {
     return nullptr;
   }
@@ -246,6 +248,9 @@ void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
     binding_ = std::make_shared<const Binding>(std::move(plan),
                                                std::move(carried), identity);
     if (setup_->ahead != nullptr) FollowLive();
+    if (setup_->stages_ranks() && setup_->supply != nullptr) {
+      setup_->supply->BeginEpoch(setup_->config.seed, epoch, {});
+    }
     return;
   }
   setup_->supply->BeginEpoch(setup_->config.seed, epoch, bound);

@@ -102,6 +102,10 @@ struct ViewSetup {
     return ahead;
   }
   bool binds_on_demand() const { return supply != nullptr && rebinds(); }
+  // Whether samples of ranked names come from a faster tier.
+  bool stages_ranks() const {
+    return config.layout == Layout::kRanked && policy->stages();
+  }
   // Whether what a name shows depends on the epoch.
   bool rebinds() const {
     return dataset->moves() && config.layout == Layout::kTree &&

@@ -63,8 +63,9 @@ bool View::StopBinding() {
     if (bound.size() == kMostCarried) return false;
     bound.push_back(CarriedPair{name, sample->value()});
   }
-  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(std::move(bound));
-  if (!carried.ok()) return false;  // cannot be: the binder's are one to one
+  absl::StatusOr<CarriedNames> carried =
+      CarriedNames::Make(CarriedNames::FirstOfEach(std::move(bound)));
+  if (!carried.ok()) return false;  // cannot be: each name was asked once
   Bind(binding_->epoch(), *std::move(carried), /*identity=*/true, {});
   ++begun_;
   watch_->ForgetLookups();

@@ -124,6 +124,62 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
   return warnings;
 }
 
+// What readers take, in bytes a second, against what each tier can give: they
+// get the least of these. Null where it is not known.
+nlohmann::ordered_json Roofline(const MiniEpochStatus& mini,
+                                const TierStatus& tier,
+                                const nlohmann::ordered_json& view) {
+  nlohmann::ordered_json roofline = {{"reader", nullptr},
+                                     {"reader_without_waiting", nullptr},
+                                     {"tier", nullptr},
+                                     {"source", nullptr},
+                                     {"source_repeated", nullptr}};
+  const double served = static_cast<double>(tier.tier_bytes + tier.source_bytes);
+  if (view["stall_seconds"].is_number() && served > 0) {
+    const double reads = view["consumer_seconds"].get<double>();
+    const double waits = view["stall_seconds"].get<double>();
+    if (reads + waits > 0) roofline["reader"] = served / (reads + waits);
+    if (reads > 0) roofline["reader_without_waiting"] = served / reads;
+  }
+  if (tier.read_bytes_per_second > 0) {
+    roofline["tier"] = tier.read_bytes_per_second;
+  }
+  if (tier.copy_bytes_per_second > 0) {
+    roofline["source"] = tier.copy_bytes_per_second;
+    roofline["source_repeated"] =
+        tier.copy_bytes_per_second * static_cast<double>(mini.factor);
+  }
+  return roofline;
+}
+
+// Where samples are shown in mini-epochs.
+void AddMiniEpoch(const Supply& supply, nlohmann::ordered_json& json) {
+  const absl::optional<MiniEpochStatus> mini = supply.mini_epoch();
+  if (!mini) return;
+  json["mini_epoch"] = {{"pass", mini->pass},
+                        {"number", mini->mini_epoch},
+                        {"of", mini->mini_epochs},
+                        {"repetition", mini->repetition},
+                        {"factor", mini->factor},
+                        {"why", mini->why},
+                        {"ready", mini->ready},
+                        {"shown_fewest", mini->fewest},
+                        {"shown_most", mini->most}};
+  const TierStatus tier = supply.tier();
+  const uint64_t served = tier.tier_bytes + tier.source_bytes;
+  const uint64_t read = tier.copied_bytes + tier.source_bytes;
+  json["tier"] = {{"capacity", tier.capacity},
+                  {"staged_bytes", tier.staged_bytes},
+                  {"copied_bytes", tier.copied_bytes},
+                  {"captured_bytes", tier.captured_bytes},
+                  {"copy_bytes_per_second", tier.copy_bytes_per_second},
+                  {"tier_bytes", tier.tier_bytes},
+                  {"source_bytes", tier.source_bytes},
+                  {"saved_bytes", served > read ? served - read : 0},
+                  {"trouble", Utf8(tier.trouble)}};
+  json["roofline"] = Roofline(*mini, tier, json);
+}
+
 // What names do in effect, in the words of the key.
 std::string Substitution(const ViewSetup& setup, bool suspended) {
   if (!setup.dataset->moves() || suspended) return "never";
@@ -166,6 +222,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   if (setup->records.pool != nullptr) {
     AddSupply(setup->records.pool->status(), json);
   }
+  if (setup->supply != nullptr) AddMiniEpoch(*setup->supply, json);
   const std::vector<std::string> unmixed =
       AddRecords(setup->records, setup->config, json);
   json["reproducible"] = !setup->binds_on_demand();

@@ -31,11 +31,13 @@
 #include "mount-tools/control_text.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/indexer.h"
+#include "mount-tools/learnt_factors.h"
 #include "mount-tools/place_finder.h"
 #include "mount-tools/ready_pipe.h"
 #include "mount-tools/records_maker.h"
 #include "mount-tools/state_dir.h"
 #include "mount-tools/supply_maker.h"
+#include "mount-tools/tier_maker.h"
 
 namespace shufflefs {
 namespace {
@@ -53,6 +55,8 @@ class Mount {
         ledger_(std::move(ledger)),
         devices_(std::make_shared<DeviceFinder>(source_)),
         places_(source_, state_.places()),
+        learnt_(state_.learnt()),
+        tiers_(TierParts()),
         supplies_(SupplyParts()),
         records_(RecordParts()),
         control_(ControlParts()),
@@ -66,6 +70,7 @@ class Mount {
  private:
   ControlFiles::Parts ControlParts();
   Filesystem::Parts FilesystemParts();
+  TierMaker::Parts TierParts();
   SupplyFactory::Parts SupplyParts();
   RecordsFactory::Parts RecordParts();
   IndexerParts Indexer();
@@ -82,6 +87,8 @@ class Mount {
   const std::shared_ptr<DeviceFinder> devices_;
   PlaceFinder places_;
   JobNodes nodes_;
+  LearntFactors learnt_;
+  TierMaker tiers_;
   SupplyFactory supplies_;
   RecordsFactory records_;
   ControlFiles control_;
@@ -100,6 +107,7 @@ ControlFiles::Parts Mount::ControlParts() {
   parts.text.render = EffectiveToml;
   parts.written = [this](const std::vector<ViewKeys>& views) {
     memory_.Keep(views);
+    tiers_.KeepLearnt();
   };
   return parts;
 }
@@ -114,6 +122,17 @@ Filesystem::Parts Mount::FilesystemParts() {
   return parts;
 }
 
+TierMaker::Parts Mount::TierParts() {
+  TierMaker::Parts parts;
+  parts.config = &config_;
+  parts.learnt = &learnt_;
+  parts.foreground_reads = [this]() -> uint64_t {
+    const Space* space = filesystem_.space();
+    return space == nullptr ? 0 : space->files().reads();
+  };
+  return parts;
+}
+
 SupplyFactory::Parts Mount::SupplyParts() {
   SupplyFactory::Parts parts;
   parts.config = &config_;
@@ -121,6 +140,7 @@ SupplyFactory::Parts Mount::SupplyParts() {
   parts.devices = devices_.get();
   parts.places = &places_;
   parts.stall = &metrics_.stall();
+  parts.tiers = &tiers_;
   return parts;
 }
 
@@ -225,6 +245,8 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   patience.request_stop();
   indexer.join();
   patience.join();
+  tiers_.KeepLearnt();
+  tiers_.Stop();  // before what it reads the source with goes
   records_.Stop();
   supplies_.Stop();  // nobody is answered once the session is gone
   if (served.ok() && indexed.ok()) memory_.Forget();

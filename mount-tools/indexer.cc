@@ -14,10 +14,13 @@
 #include "core/machine_memory.h"
 #include "core/scan.h"
 #include "core/status.h"
+#include "core/supply/arena.h"
 #include "mount-tools/dataset_facts.h"
 #include "mount-tools/records_maker.h"
 #include "mount-tools/supply_maker.h"
+#include "mount-tools/tier_maker.h"
 #include "policies/auto_choice.h"
+#include "policies/met_progress.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
@@ -186,6 +189,30 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
   return ChooseAuto(FactsOf(input));
 }
 
+// Ranks of met are the same in every mount, so what they need of the tier's
+// size is taken from the key, not from what is free.
+PolicyOptions WithMiniEpochs(const ResolverParts& parts,
+                             const ViewConfig& config, const Dataset& dataset) {
+  PolicyOptions options = config.policy_options;
+  if (config.policy != "met" || config.layout != Layout::kRanked ||
+      options.met_mini_epochs != 0 || parts.config == nullptr) {
+    return options;
+  }
+  const Grouping& grouping = dataset.grouping();
+  uint64_t bytes = 0;
+  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
+    const SampleId sample(s);
+    for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
+      bytes += Arena::Footprint(
+          dataset.catalogue().attributes(grouping.member(sample, c)).size);
+    }
+  }
+  options.met_mini_epochs =
+      MetProgress::MiniEpochsFor(grouping.sample_count(), bytes,
+                                 TierMaker::CapacityOf(*parts.config, config));
+  return options;
+}
+
 }  // namespace
 
 PolicyResolver MakeResolver(const ResolverParts& parts) {
@@ -206,7 +233,8 @@ PolicyResolver MakeResolver(const ResolverParts& parts) {
       resolved.why = absl::StrCat("asked for; names keep their own samples (",
                                   dataset.substitute_reason(), ")");
     }
-    ASSIGN_OR_RETURN(resolved.policy, MakePolicy(name, config.policy_options));
+    ASSIGN_OR_RETURN(resolved.policy,
+                     MakePolicy(name, WithMiniEpochs(parts, config, dataset)));
     return resolved;
   };
 }

@@ -188,6 +188,24 @@ absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
   return absl::OkStatus();
 }
 
+// Samples come from the tier, one at a time; of a source that seeks they are
+// copied there in the order in which they lie.
+absl::Status SupplyFactory::TakeTier(const ViewConfig& config,
+                                     const Dataset& dataset,
+                                     Supply::Parts& parts, BinderInput& input) {
+  if (parts_.tiers == nullptr) {
+    return absl::FailedPreconditionError("policy = met needs a mount");
+  }
+  const DeviceProbe probe =
+      parts_.devices->Find(dataset.catalogue(), dataset.root());
+  RETURN_IF_ERROR(parts_.tiers->Fill(
+      config, dataset, Reader(ReaderOptionsFor(probe)), parts, input));
+  if (!Seeks(probe)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(dataset));
+  parts.addresses = std::move(layout.addresses);
+  return absl::OkStatus();
+}
+
 absl::Status SupplyFactory::TakePack(const ViewConfig& config,
                                      const Dataset& dataset,
                                      Supply::Parts& parts, BinderInput& input) {
@@ -234,7 +252,9 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   input->bytes = Footprints(*dataset);
   input->dataset_key = dataset->key();
   input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
-  if (policy.keeps_first()) {
+  if (policy.stages()) {
+    RETURN_IF_ERROR(TakeTier(config, *dataset, parts, *input));
+  } else if (policy.keeps_first()) {
     parts.how = "what is read first stays";
     parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
                                                 Reader(FileReaderOptions{}));
@@ -243,11 +263,16 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   } else {
     RETURN_IF_ERROR(TakePack(config, *dataset, parts, *input));
   }
-  parts.binder = policy.MakeBinder(*input);
+  parts.binder = policy.stages() && config.layout == Layout::kRanked
+                     ? policy.MakeRankBinder(*input)
+                     : policy.MakeBinder(*input);
   parts.stall = parts_.stall;
   parts.input = std::move(input);
   parts.dataset = std::move(dataset);
-  return Supply::Make(std::move(parts));
+  ASSIGN_OR_RETURN(std::shared_ptr<Supply> supply,
+                   Supply::Make(std::move(parts)));
+  if (policy.stages()) parts_.tiers->Follow(config, supply);
+  return supply;
 }
 
 }  // namespace shufflefs

@@ -18,6 +18,7 @@
 #include "core/view_setup.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/place_finder.h"
+#include "mount-tools/tier_maker.h"
 
 namespace shufflefs {
 
@@ -38,6 +39,7 @@ class SupplyFactory {
     DeviceFinder* devices = nullptr;
     PlaceFinder* places = nullptr;
     StallClock* stall = nullptr;
+    TierMaker* tiers = nullptr;
   };
   explicit SupplyFactory(const Parts& parts);
   ~SupplyFactory();
@@ -58,6 +60,8 @@ class SupplyFactory {
   // Fill in where samples come from, and in which chunks.
   absl::Status TakeFiles(const ViewConfig& config, const Dataset& dataset,
                          Supply::Parts& parts, BinderInput& input);
+  absl::Status TakeTier(const ViewConfig& config, const Dataset& dataset,
+                        Supply::Parts& parts, BinderInput& input);
   absl::Status TakePack(const ViewConfig& config, const Dataset& dataset,
                         Supply::Parts& parts, BinderInput& input);
   // Null where there is nothing to gain: memory holds the dataset, the device

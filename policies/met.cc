@@ -3,12 +3,18 @@
 
 #include "policies/basic_orders.h"
 #include "policies/met_binder.h"
+#include "policies/met_plan.h"
+#include "policies/met_rank_binder.h"
 
 namespace shufflefs {
 
 std::unique_ptr<const Order> MetPolicy::MakeOrder(const Stratum& stratum,
                                                   Seed seed,
                                                   Epoch epoch) const {
+  if (stratum.grouping != nullptr) {
+    return std::make_unique<MetOrder>(
+        options_, MetPlanInput{stratum.grouping, stratum.key, seed}, epoch);
+  }
   return std::make_unique<PermutationOrder>(
       stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kOrder));
 }
@@ -22,6 +28,11 @@ std::unique_ptr<const Order> MetPolicy::MakeListing(const Stratum& stratum,
 
 std::unique_ptr<Binder> MetPolicy::MakeBinder(const BinderInput& input) const {
   return std::make_unique<MetBinder>(options_, input);
+}
+
+std::unique_ptr<Binder> MetPolicy::MakeRankBinder(
+    const BinderInput& input) const {
+  return std::make_unique<MetRankBinder>(options_, input);
 }
 
 }  // namespace shufflefs

@@ -10,8 +10,9 @@
 //   Which sample a name shows depends on the order in which names are asked
 //   for, so an epoch is not reproducible; the ledger is its record.
 // Read pattern: mini-epochs from the source, once a pass, ahead of readers.
-// Where the order must be known in advance (ranked names, epochs by path): an
-//   independent permutation each epoch, as lirs by instance, and no tier.
+// Where the order must be known in advance: ranked names come mini-epoch by
+//   mini-epoch (policies/met_plan.h), from the tier too. What names show in an
+//   epoch by path is an independent permutation each epoch, as lirs by instance.
 #ifndef SHUFFLEFS_POLICIES_MET_H_
 #define SHUFFLEFS_POLICIES_MET_H_
 
@@ -33,6 +34,8 @@ class MetPolicy : public Policy {
   std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
                                            Epoch epoch) const override;
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
+  std::unique_ptr<Binder> MakeRankBinder(
+      const BinderInput& input) const override;
   bool stages() const override { return true; }
 
  private:

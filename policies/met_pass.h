@@ -36,6 +36,7 @@ class MetPass {
   absl::Span<uint32_t> share(uint32_t group, uint32_t mini);
   absl::Span<const uint32_t> share(uint32_t group, uint32_t mini) const;
   uint64_t size(uint32_t mini) const { return sizes_[mini]; }
+  uint32_t mini_epochs() const { return mini_epochs_; }
   bool raises(uint32_t group) const { return raises_[group]; }
   // A key for what is drawn inside this pass.
   RandomKey key() const { return key_; }

@@ -39,6 +39,10 @@ class MetProgress {
   // that a part of the tier holds one while another is copied.
   static uint32_t MiniEpochsFor(const PolicyOptions& options,
                                 const BinderInput& input);
+  // The same for `samples` of `bytes` bytes in all, as many as they take on a
+  // device, and a tier of `tier_bytes`.
+  static uint32_t MiniEpochsFor(uint64_t samples, uint64_t bytes,
+                                uint64_t tier_bytes);
 
   // Before any draw, or anew: with random bits of `seed`, as often as `served` says each
   // sample having been shown.

@@ -5,6 +5,7 @@
 #ifndef SHUFFLEFS_CORE_TIERS_TIER_H_
 #define SHUFFLEFS_CORE_TIERS_TIER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,24 +14,41 @@
 #include "absl/status/statusor.h"
 #include "core/catalogue.h"
 #include "core/io/file_reader.h"
+#include "core/io/reader_options.h"
 #include "core/supply/sample_source.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_status.h"
 
 namespace shufflefs {
 
-// Thread-safe. Only Open and Stop block.
+// Thread-safe. Only Open and Stop block, and the destructor, which stops. A
+// device may be slow, but one that never answers is waited for.
+//
+// A file takes whole pages of 4 KiB, as most file systems count it, and a part
+// of some files (2 to 4 MiB together, by memory_bytes) less than 1 % more for
+// its table: sets that are to be there together should leave that of
+// `capacity`. What is left over of sets that are wanted no more goes before
+// others come. A whole file that a reader brings from the source, and that is
+// wanted, is kept, so that it is read once; and what is on its way is not read
+// a second time.
+//
+// What is in the tier has the bytes that the source had when it was copied: the
+// file of the catalogue, by size and mtime, even if the source changed since.
 class Tier {
  public:
   struct Options {
     std::string path;       // the user's directory: ours is made below it
     std::string view;       // name of the view: each has a directory of its own
     uint64_t capacity = 0;  // bytes of the device, at most
-    uint64_t bandwidth = 0;      // bytes a second copied, at most; 0 = all
+    uint64_t bandwidth = 0;           // bytes a second copied, at most; 0 = all
     uint64_t memory_bytes = 8 << 20;  // for what is being copied; >= 2 MiB
     // Reads of the source for readers, counted up, by anybody in the process:
     // copying ahead gives way to them. May be empty.
     std::function<uint64_t()> foreground_reads;
+    // How the parts are read.
+    FileReaderOptions reader;
+    // What fails is tried again after this long.
+    std::chrono::milliseconds retry{5000};
   };
 
   // Locks the directory below `path`, takes up what an earlier run left of the
@@ -46,6 +64,8 @@ class Tier {
   // Reads what is in the tier from there and all else from the source. Goes on
   // after the tier is gone, from the source.
   virtual std::unique_ptr<SampleSource> Source() = 0;
+  // Whether a file is in the tier now.
+  virtual bool Has(EntryId file) const = 0;
   // Copies what the plan wants from now on. The last one that is still there
   // and wants something counts.
   virtual void Follow(std::weak_ptr<StagingPlan> plan) = 0;

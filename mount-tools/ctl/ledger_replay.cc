@@ -105,7 +105,9 @@ absl::StatusOr<LedgerReplay::Replayed> LedgerReplay::Replay(
   }
   Replayed replayed;
   ASSIGN_OR_RETURN(replayed.setup, SetupOf(config));
-  ASSIGN_OR_RETURN(CarriedNames carried, CarriedNames::Make(epoch.carried));
+  ASSIGN_OR_RETURN(CarriedNames carried,
+                   epoch.repeats ? CarriedNames::MakeRepeating(epoch.carried)
+                                 : CarriedNames::Make(epoch.carried));
   replayed.binding = std::make_shared<const Binding>(
       std::make_shared<const Plan>(replayed.setup->dataset,
                                    replayed.setup->policy, epoch.seed,

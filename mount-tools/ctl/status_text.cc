@@ -103,6 +103,53 @@ std::string Pool(const Json& view) {
                       " read alone");
 }
 
+// Where a view with mini-epochs stands; "" without.
+std::string MiniEpoch(const Json& view) {
+  const auto mini = view.find("mini_epoch");
+  if (mini == view.end() || !mini->is_object()) return "";
+  const auto number = Count(*mini, "number");
+  const auto of = Count(*mini, "of");
+  const auto pass = Count(*mini, "pass");
+  const auto repetition = Count(*mini, "repetition");
+  if (!number || !of || !pass || !repetition) return "";
+  const std::string why = TextOf(*mini, "why");
+  return absl::StrCat(*number + 1, " of ", *of, " in pass ", *pass + 1,
+                      ", repetition ", *repetition,
+                      why.empty() ? "" : absl::StrCat(" (", why, ")"));
+}
+
+// What the faster tier of a view holds and does; "" without one.
+std::string Tier(const Json& view) {
+  const auto tier = view.find("tier");
+  if (tier == view.end() || !tier->is_object()) return "";
+  const auto bytes = [&](const char* key) {
+    return HumanBytes(Count(*tier, key).value_or(0));
+  };
+  std::string text = absl::StrCat(bytes("staged_bytes"), " of ",
+                                  bytes("capacity"), " in use, ",
+                                  bytes("copied_bytes"), " copied, ",
+                                  bytes("saved_bytes"),
+                                  " not read from the source");
+  const std::string trouble = TextOf(*tier, "trouble");
+  if (!trouble.empty()) absl::StrAppend(&text, "; ", trouble);
+  return text;
+}
+
+// What readers take against what each tier gives; "" where nothing is known.
+std::string Roofline(const Json& view) {
+  const auto roofline = view.find("roofline");
+  if (roofline == view.end() || !roofline->is_object()) return "";
+  const auto rate = [&](const char* key) {
+    const auto value = Number(*roofline, key);
+    return value ? absl::StrCat(HumanBytes(static_cast<uint64_t>(*value)), "/s")
+                 : std::string("not known yet");
+  };
+  return absl::StrCat("readers take ", rate("reader"), ", and would take ",
+                      rate("reader_without_waiting"), "; the tier gives ",
+                      rate("tier"), ", the source ", rate("source"),
+                      ", with what is repeated ", rate("source_repeated"));
+}
+
 // What the names of the view show.
 std::string Substitution(const Json& view) {
   const std::string substitute = TextOf(view, "substitute");
@@ -152,7 +199,15 @@ std::string ViewText(const Json& view) {
     absl::StrAppend(&text, "  ", detail.title, ": ", value, "\n");
   }
   const std::string pool = Pool(view);
-  if (!pool.empty()) absl::StrAppend(&text, "  pool: ", pool, "\n");
+  const std::pair<const char*, std::string> more[] = {
+      {"pool", pool},
+      {"mini-epoch", MiniEpoch(view)},
+      {"tier", Tier(view)},
+      {"roofline", Roofline(view)}};
+  for (const auto& [title, value] : more) {
+    if (value.empty()) continue;
+    absl::StrAppend(&text, "  ", title, ": ", value, "\n");
+  }
   for (const std::string& warning : warnings) {
     absl::StrAppend(&text, "  warning: ", warning, "\n");
   }

@@ -35,7 +35,7 @@ TEST(RegistryTest, MakesEveryPolicyByItsName) {
 
 TEST(RegistryTest, NamesInTheOrderOfTheHelp) {
   EXPECT_THAT(PolicyNames(),
-              ElementsAre("native", "lirs", "brand", "reimu", "window",
+              ElementsAre("native", "lirs", "brand", "met", "reimu", "window",
                                          "static"));
 }
 
@@ -47,7 +47,7 @@ TEST(RegistryTest, MatchesTheFactoryOfTheView) {
 TEST(RegistryTest, AnUnknownNameListsTheKnownOnes) {
   EXPECT_THAT(Refusal("lrs", PolicyOptions()),
               AllOf(HasSubstr("\"lrs\""),
-                    HasSubstr("native, lirs, brand, reimu, window, static")));
+                    HasSubstr("native, lirs, brand, met, reimu, window, static")));
   EXPECT_THAT(Refusal("", PolicyOptions()), HasSubstr("\"\""));
   EXPECT_THAT(Refusal("auto", PolicyOptions()), HasSubstr("\"auto\""));
   EXPECT_EQ(PolicyHelp("auto"), "");

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tiers/tier_copy.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "core/status.h"
+#include "core/tiers/tier_writer.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+// Looks again whether readers are quiet after this long.
+constexpr std::chrono::milliseconds kLook(50);
+// Of a batch, for what readers bring meanwhile.
+constexpr uint64_t kSpareShare = 4;
+
+absl::string_view View(absl::Span<const char> bytes) {
+  return absl::string_view(bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+// A piece of a file that is larger than a batch, on its way.
+struct TierCopy::LargeRead {
+  std::atomic<int> ended{0};
+  absl::Status status;  // constant once ended
+};
+
+absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(
+    TierDir& dir, const std::vector<EntryId>& files, bool ahead) {
+  Run run{.dir = dir, .files = files, .ahead = ahead, .pending = {}};
+  counted_ = Clock::now();
+  int batch = 0;
+  bool cut = false;
+  absl::Status status;
+  while (status.ok() && !Cut()) {
+    const bool more = run.at < files.size() && !run.full && !cut;
+    if (!more && !run.pending) break;
+    const bool large =
+        more &&
+        TierRoundUp(reads_->catalogue().attributes(files[run.at]).size) >
+            reads_->batches().batch_bytes();
+    absl::Status filled;
+    if (more && !large) filled = Fill(run, batch);
+    status = WritePending(run);
+    if (status.ok()) status = std::move(filled);
+    if (status.ok() && large) {
+      status = CopyLarge(run, files[run.at]);
+    } else if (status.ok() && more) {
+      if (!Drain(batch)) break;
+      if (const uint64_t used = reads_->batches().Shut(batch); used > 0) {
+        run.pending = batch;
+        run.pending_bytes =
+            used + TierTailBytes(used / kTierPage, used / kTierPage);
+        batch = 1 - batch;
+      }
+    }
+    cut = cut || options_.interrupted();
+  }
+  if (Cut()) {
+    // Reads may be under way into the batches; who waits for them gets them.
+    for (int i = 0; i < TierBatches::kBatches; ++i) reads_->batches().Shut(i);
+    return Outcome::kCut;
+  }
+  for (int i = 0; i < TierBatches::kBatches; ++i) {
+    if (!Drain(i)) return Outcome::kCut;
+    (void)reads_->batches().Close(i);
+    reads_->batches().Release(i);
+  }
+  if (!status.ok()) return status;
+  if (run.full) return Outcome::kFull;
+  return run.at < files.size() ? Outcome::kCut : Outcome::kDone;
+}
+
+absl::StatusOr<uint64_t> TierCopy::Room(Run& run) const {
+  const uint64_t used =
+      reads_->store().bytes() + (run.pending ? run.pending_bytes : 0);
+  const uint64_t room = options_.capacity - std::min(used, options_.capacity);
+  ASSIGN_OR_RETURN(uint64_t free, run.dir.FreeBytes());
+  free -= std::min(free, run.pending ? run.pending_bytes : 0);
+  run.device_is_short = free < room;
+  const uint64_t left = std::min(room, free);
+  // Less what a table takes: 32 bytes a page at most, and its ends.
+  return left - std::min(left / 64 + 2 * kTierPage, left);
+}
+
+absl::Status TierCopy::NoRoom(Run& run) const {
+  run.full = true;
+  return run.device_is_short ? ErrnoStatus(ENOSPC, "what fits is used")
+                             : absl::OkStatus();
+}
+
+absl::Status TierCopy::Fill(Run& run, int batch) {
+  TierBatches& batches = reads_->batches();
+  ASSIGN_OR_RETURN(const uint64_t room, Room(run));
+  batches.Open(batch, room);
+  const uint64_t spare =
+      batches.TakeCaptureWish() ? batches.batch_bytes() / kSpareShare : 0;
+  bool any = false;
+  for (bool more = true; more && run.at < run.files.size();) {
+    Rest(run.ahead);
+    if (Cut()) return absl::OkStatus();
+    const Clock::time_point begun = Clock::now();
+    const uint64_t step = pace_.StepBytes(begun, run.ahead);
+    std::vector<EntryId> files;
+    std::vector<TierBatches::Place> places;
+    uint64_t bytes = 0;
+    while (run.at < run.files.size() && (bytes == 0 || bytes < step)) {
+      const EntryId file = run.files[run.at];
+      const uint64_t length = reads_->catalogue().attributes(file).size;
+      if (reads_->store().Has(file)) {  // in a part that was just written
+        ++run.at;
+        continue;
+      }
+      TierBatches::Place place;
+      const auto reserved = batches.Reserve(batch, file, length, spare, place);
+      if (reserved == TierBatches::Reserved::kFull) {
+        // With what is written meanwhile there may be less than was thought.
+        if (!any && !run.pending) return NoRoom(run);
+        more = false;
+        break;
+      }
+      ++run.at;
+      if (reserved == TierBatches::Reserved::kElsewhere) continue;
+      any = true;
+      files.push_back(file);
+      places.push_back(place);
+      bytes += length;
+    }
+    Begin(batch, files, places);
+    if (step == kNoLimit) return absl::OkStatus();
+    if (!Drain(batch)) return absl::OkStatus();
+    pace_.Stepped(begun, Clock::now(), bytes);
+  }
+  return absl::OkStatus();
+}
+
+void TierCopy::Begin(int batch, const std::vector<EntryId>& files,
+                     const std::vector<TierBatches::Place>& places) {
+  std::vector<FilePiece> pieces;
+  for (size_t i = 0; i < files.size(); ++i) {
+    FilePiece piece;
+    piece.file = files[i];
+    piece.length = reads_->catalogue().attributes(files[i]).size;
+    piece.into = {iovec{places[i].memory, TierRoundUp(piece.length)}};
+    piece.done = [reads = reads_, batch,
+                  slot = places[i].slot](const absl::Status& status) {
+      reads->batches().Arrived(batch, slot, status);
+    };
+    pieces.push_back(std::move(piece));
+  }
+  if (!pieces.empty()) reads_->source().Fetch(std::move(pieces));
+}
+
+bool TierCopy::Drain(int batch) {
+  return reads_->batches().Drained(
+      batch, [&signal = reads_->signal()] { return signal.stopped(); });
+}
+
+absl::Status TierCopy::WritePending(Run& run) {
+  if (!run.pending) return absl::OkStatus();
+  const int batch = *run.pending;
+  run.pending.reset();
+  const absl::Status status = WriteBatch(run, batch);
+  reads_->batches().Release(batch);
+  return status;
+}
+
+absl::Status TierCopy::WriteBatch(Run& run, int batch) {
+  TierBatches& batches = reads_->batches();
+  const absl::Span<char> memory = batches.memory(batch);
+  TierTable table;
+  table.fingerprint = reads_->catalogue().fingerprint();
+  uint64_t end = 0;
+  uint64_t copied = 0;
+  uint64_t captured = 0;
+  for (const TierBatches::Content& file : batches.Close(batch)) {
+    if (!file.here) {
+      unreadable_.insert(file.file);
+      continue;
+    }
+    const uint64_t behind = file.offset + file.length;
+    AppendTierChecks(View(memory.subspan(file.offset, file.length)),
+                     table.checks);
+    std::memset(memory.data() + behind, 0, TierRoundUp(behind) - behind);
+    table.files.push_back({file.file, file.offset, file.length});
+    end = TierRoundUp(behind);
+    (file.captured ? captured : copied) += file.length;
+  }
+  if (table.files.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(TierWriter writer,
+                   TierWriter::Create(&run.dir, {end, table.files.size(),
+                                                 table.checks.size()}));
+  RETURN_IF_ERROR(Write(run.dir, writer, memory.subspan(0, end), run.ahead));
+  RETURN_IF_ERROR(
+      Publish(writer, table,
+              end + TierTailBytes(table.files.size(), table.checks.size())));
+  Count(copied, captured);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<TierCopy::LargeRead> TierCopy::BeginLarge(EntryId file,
+                                                          int batch,
+                                                          uint64_t offset,
+                                                          uint64_t length) {
+  auto read = std::make_shared<LargeRead>();
+  FilePiece piece;
+  piece.file = file;
+  piece.offset = offset;
+  piece.length = length;
+  piece.into = {
+      iovec{reads_->batches().memory(batch).data(), TierRoundUp(length)}};
+  piece.done = [reads = reads_, read](absl::Status status) {
+    read->status = std::move(status);
+    read->ended.store(1);
+    reads->signal().Notify();
+  };
+  std::vector<FilePiece> pieces;
+  pieces.push_back(std::move(piece));
+  reads_->source().Fetch(std::move(pieces));
+  return read;
+}
+
+// Through the memory of both batches, which are empty and closed.
+absl::Status TierCopy::CopyLarge(Run& run, EntryId file) {
+  const uint64_t size = reads_->catalogue().attributes(file).size;
+  // As gentle as with small files; both are multiples of kTierCheckBytes.
+  const uint64_t batch = reads_->batches().batch_bytes();
+  const uint64_t step =
+      run.ahead ? std::min(batch, TierPace::kGentleBytes) : batch;
+  ++run.at;
+  if (reads_->store().Has(file)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const uint64_t room, Room(run));
+  if (TierRoundUp(size) > room) return NoRoom(run);
+  const TierWriter::Size space{TierRoundUp(size), 1, TierChecksOf(size)};
+  ASSIGN_OR_RETURN(TierWriter writer, TierWriter::Create(&run.dir, space));
+  TierTable table;
+  table.fingerprint = reads_->catalogue().fingerprint();
+  table.files.push_back({file, 0, size});
+  const auto begin = [&](uint64_t at) {
+    Rest(run.ahead);
+    return BeginLarge(file, static_cast<int>(at / step % 2), at,
+                      std::min(step, size - at));
+  };
+  Clock::time_point begun = Clock::now();
+  std::shared_ptr<LargeRead> read = begin(0);
+  for (uint64_t at = 0; at < size; at += step) {
+    reads_->signal().WaitFor(read->ended);
+    if (Cut()) return absl::OkStatus();
+    if (!read->status.ok()) {
+      unreadable_.insert(file);
+      return absl::OkStatus();
+    }
+    const uint64_t length = std::min(step, size - at);
+    pace_.Stepped(begun, Clock::now(), length);
+    begun = Clock::now();
+    std::shared_ptr<LargeRead> next;
+    if (at + step < size) next = begin(at + step);
+    const absl::Span<char> bytes =
+        reads_->batches().memory(static_cast<int>(at / step % 2));
+    AppendTierChecks(View(bytes.subspan(0, length)), table.checks);
+    std::memset(bytes.data() + length, 0, TierRoundUp(length) - length);
+    const absl::Status written = Write(
+        run.dir, writer, bytes.subspan(0, TierRoundUp(length)), run.ahead);
+    // Not while it fills that memory.
+    if (!written.ok() && next != nullptr) {
+      reads_->signal().WaitFor(next->ended);
+    }
+    RETURN_IF_ERROR(written);
+    read = std::move(next);
+  }
+  RETURN_IF_ERROR(Publish(writer, table, space.total()));
+  Count(size, 0);
+  return absl::OkStatus();
+}
+
+absl::Status TierCopy::Write(TierDir&, TierWriter& writer,
+                             absl::Span<const char> bytes, bool ahead) {
+  while (!bytes.empty()) {
+    Rest(ahead);
+    const Clock::time_point begun = Clock::now();
+    const uint64_t gentle =
+        pace_.GivesWay(begun, ahead) ? TierPace::kGentleBytes : bytes.size();
+    const auto now = bytes.subspan(0, gentle);
+    RETURN_IF_ERROR(writer.Append(now));
+    bytes.remove_prefix(now.size());
+    pace_.Stepped(begun, Clock::now(), 0);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TierCopy::Publish(TierWriter& writer, const TierTable& table,
+                               uint64_t bytes) {
+  ASSIGN_OR_RETURN(const uint64_t id, writer.Finish(table));
+  auto part = StagedPart::Of(id, bytes, table, reads_->catalogue());
+  if (part == nullptr) return absl::InternalError("a part of no catalogue");
+  reads_->store().Add(std::move(part));
+  return absl::OkStatus();
+}
+
+void TierCopy::Rest(bool ahead) {
+  while (!Cut()) {
+    const Clock::time_point now = Clock::now();
+    if (options_.foreground_reads != nullptr) {
+      pace_.Foreground(now, options_.foreground_reads());
+    }
+    const auto wait =
+        std::chrono::ceil<std::chrono::milliseconds>(pace_.Wait(now, ahead));
+    if (wait.count() <= 0) return;
+    reads_->signal().Sleep(std::min(wait, kLook));
+  }
+}
+
+void TierCopy::Count(uint64_t copied, uint64_t captured) {
+  copied_.fetch_add(copied);
+  captured_.fetch_add(captured);
+  const Clock::time_point now = Clock::now();
+  const std::chrono::duration<double> took = now - counted_;
+  counted_ = now;
+  if (took.count() <= 0) return;
+  const double rate = static_cast<double>(copied) / took.count();
+  const double before = rate_.load();
+  rate_.store(before == 0 ? rate : 0.7 * before + 0.3 * rate);
+}
+
+}  // namespace shufflefs

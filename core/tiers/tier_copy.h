@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies a list of files from the source into parts: a batch is filled by reads
+// while the one before it is written.
+#ifndef SHUFFLEFS_CORE_TIERS_TIER_COPY_H_
+#define SHUFFLEFS_CORE_TIERS_TIER_COPY_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "core/tiers/tier_dir.h"
+#include "core/tiers/tier_pace.h"
+#include "core/tiers/tier_reads.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// For one thread, but for the counters; blocks for both devices.
+class TierCopy {
+ public:
+  struct Options {
+    uint64_t capacity = 0;
+    uint64_t bandwidth = 0;
+    std::function<uint64_t()> foreground_reads;  // may be empty
+    // Asked between batches: there is something better to do.
+    std::function<bool()> interrupted;
+  };
+  TierCopy(std::shared_ptr<TierReads> reads, Options options)
+      : reads_(std::move(reads)),
+        options_(std::move(options)),
+        pace_(options_.bandwidth) {}
+
+  enum class Outcome {
+    kDone,  // whatever could be read is there, or a reader brings it
+    kCut,   // interrupted, or stopped
+    kFull,  // `capacity` is reached
+  };
+  // Errors: those of the tier. What the source refuses is left out, and added
+  // to unreadable().
+  absl::StatusOr<Outcome> Copy(TierDir& dir, const std::vector<EntryId>& files,
+                               bool ahead);
+
+  absl::flat_hash_set<EntryId>& unreadable() { return unreadable_; }
+  bool is_unreadable(EntryId file) const { return unreadable_.contains(file); }
+  // Any thread:
+  uint64_t copied_bytes() const { return copied_.load(); }
+  uint64_t captured_bytes() const { return captured_.load(); }
+  double bytes_per_second() const { return rate_.load(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Run {
+    TierDir& dir;
+    const std::vector<EntryId>& files;
+    bool ahead;
+    size_t at = 0;  // the next file
+    bool full = false;
+    bool device_is_short = false;  // has less than `capacity` leaves
+    absl::optional<int> pending;   // a batch that is to be written
+    uint64_t pending_bytes = 0;    // that it may take
+  };
+
+  bool Cut() const { return reads_->signal().stopped(); }
+  // How much is left for files, in `capacity` and on the device.
+  absl::StatusOr<uint64_t> Room(Run& run) const;
+  // A file does not fit: ENOSPC where it is the device that has no more.
+  absl::Status NoRoom(Run& run) const;
+  // Begins reads into an empty batch; they may be under way after it.
+  absl::Status Fill(Run& run, int batch);
+  void Begin(int batch, const std::vector<EntryId>& files,
+             const std::vector<TierBatches::Place>& places);
+  bool Drain(int batch);
+  absl::Status WritePending(Run& run);
+  absl::Status WriteBatch(Run& run, int batch);
+  absl::Status CopyLarge(Run& run, EntryId file);
+  struct LargeRead;
+  std::shared_ptr<LargeRead> BeginLarge(EntryId file, int batch,
+                                        uint64_t offset, uint64_t length);
+  absl::Status Write(TierDir& dir, class TierWriter& writer,
+                     absl::Span<const char> bytes, bool ahead);
+  absl::Status Publish(class TierWriter& writer, const TierTable& table,
+                       uint64_t bytes);
+  // Rests as the pace says.
+  void Rest(bool ahead);
+  void Count(uint64_t copied, uint64_t captured);
+
+  const std::shared_ptr<TierReads> reads_;
+  const Options options_;
+  TierPace pace_;
+  absl::flat_hash_set<EntryId> unreadable_;
+  Clock::time_point counted_{};
+  std::atomic<uint64_t> copied_{0};
+  std::atomic<uint64_t> captured_{0};
+  std::atomic<double> rate_{0};
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_TIERS_TIER_COPY_H_

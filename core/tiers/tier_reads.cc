@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tiers/tier_reads.h"
+
+#include <errno.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/pack/scatter.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr char kInstead[] = "files are read from the source instead";
+
+struct Free {
+  void operator()(char* memory) const { std::free(memory); }
+};
+
+}  // namespace
+
+// What is wanted of a staged file, widened to whole checks.
+struct TierReads::Want {
+  Want(FilePiece wanted, TierPlace at, uint64_t size)
+      : piece(std::move(wanted)),
+        place(std::move(at)),
+        from(piece.offset / kTierCheckBytes * kTierCheckBytes),
+        to(std::min((piece.offset + piece.length + kTierCheckBytes - 1) /
+                        kTierCheckBytes * kTierCheckBytes,
+                    size)) {
+    if (from == piece.offset && to == piece.offset + piece.length) {
+      into = piece.into;
+      return;
+    }
+    const uint64_t room = TierRoundUp(to - from);
+    wider.reset(static_cast<char*>(std::aligned_alloc(kTierPage, room)));
+    into = {iovec{wider.get(), room}};
+  }
+
+  // The first byte that is not what was copied; nothing if all are.
+  absl::optional<uint64_t> Damage() const {
+    const Scatter bytes(into);
+    for (uint64_t at = from; at < to; at += kTierCheckBytes) {
+      const uint64_t length = std::min(kTierCheckBytes, to - at);
+      if (PackCheckOf(bytes, at - from, length) !=
+          place.checks[at / kTierCheckBytes]) {
+        return at;
+      }
+    }
+    return absl::nullopt;
+  }
+
+  FilePiece piece;
+  const TierPlace place;
+  const uint64_t from;  // of the file
+  const uint64_t to;
+  std::unique_ptr<char, Free> wider;
+  std::vector<iovec> into;
+  bool urgent = false;
+};
+
+std::shared_ptr<TierReads> TierReads::Make(
+    std::shared_ptr<const Catalogue> catalogue, FileReader* source,
+    std::unique_ptr<Arena> memory, const std::string& path) {
+  std::shared_ptr<TierReads> reads(
+      new TierReads(std::move(catalogue), source, path));
+  reads->batches_ = std::make_unique<TierBatches>(
+      std::move(memory), [self = reads.get()](FilePiece piece) {
+        std::vector<FilePiece> pieces;
+        pieces.push_back(std::move(piece));
+        self->ReadSource(std::move(pieces), /*urgent=*/true);
+      });
+  return reads;
+}
+
+void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
+  std::vector<FilePiece> others;
+  std::vector<std::shared_ptr<Want>> wants;
+  std::vector<FileRead> reads;
+  for (FilePiece& piece : pieces) {
+    // Batches first: what leaves them is in the store by then.
+    if (batches_->Join(piece)) continue;
+    absl::optional<TierPlace> place = store_.Find(piece.file);
+    if (!place) {
+      others.push_back(std::move(piece));
+      continue;
+    }
+    const uint64_t size = catalogue_->attributes(piece.file).size;
+    auto want =
+        std::make_shared<Want>(std::move(piece), *std::move(place), size);
+    want->urgent = urgent;
+    reads.push_back(ReadOf(want));
+    wants.push_back(std::move(want));
+  }
+  if (!reads.empty() && !Submit(reads, urgent)) {
+    reads.clear();
+    for (auto& want : wants) others.push_back(std::move(want->piece));
+  }
+  if (!others.empty()) ReadSource(std::move(others), urgent);
+}
+
+FileRead TierReads::ReadOf(std::shared_ptr<Want> want) {
+  FileRead read;
+  read.path = TierPartName(want->place.part->id);
+  read.offset = want->place.offset + want->from;
+  read.length = want->to - want->from;
+  read.into = want->into;
+  read.done = [self = shared_from_this(), want](absl::Status status) {
+    self->Finish(want, std::move(status));
+  };
+  return read;
+}
+
+bool TierReads::Submit(std::vector<FileRead>& reads, bool urgent) {
+  FileReader* reader = nullptr;
+  {
+    MutexLock lock(mu_);
+    if (reader_ == nullptr) return false;
+    reader = reader_;
+    ++users_;
+  }
+  for (size_t i = 0; i < reads.size(); ++i) busy_.Enter();
+  if (urgent) {
+    for (FileRead& read : reads) reader->SubmitUrgent(std::move(read));
+  } else {
+    reader->Submit(std::move(reads));
+  }
+  {
+    // Signalled under the lock: who waits may end the reader at once.
+    MutexLock lock(mu_);
+    if (--users_ == 0) idle_.SignalAll();
+  }
+  return true;
+}
+
+double TierReads::bytes_per_second() const {
+  const double seconds = busy_.Read().stalled_seconds;
+  if (seconds <= 0) return 0;
+  return static_cast<double>(read_bytes_.load()) / seconds;
+}
+
+void TierReads::Attach(FileReader* reader) {
+  MutexLock lock(mu_);
+  reader_ = reader;
+}
+
+void TierReads::Detach() {
+  MutexLock lock(mu_);
+  reader_ = nullptr;
+  while (users_ > 0) idle_.Wait(mu_);
+}
+
+void TierReads::SetWishes(std::shared_ptr<const TierWishes> wishes) {
+  MutexLock lock(mu_);
+  wishes_.swap(wishes);
+}
+
+void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
+  FilePiece& piece = want->piece;
+  busy_.Leave();
+  if (status.ok()) {
+    read_bytes_.fetch_add(want->to - want->from, std::memory_order_relaxed);
+    if (const auto damage = want->Damage()) {
+      status = ErrnoStatus(
+          EIO,
+          absl::StrCat(TierPartName(want->place.part->id), " at byte ",
+                       want->place.offset + *damage, ": the checksum differs"));
+    }
+  }
+  if (status.ok()) {
+    if (want->wider != nullptr) {
+      Copy(Scatter(want->into), piece.offset - want->from, Scatter(piece.into),
+           0, piece.length);
+    }
+    tier_bytes_.fetch_add(piece.length, std::memory_order_relaxed);
+    piece.done(absl::OkStatus());
+    return;
+  }
+  if (!absl::IsCancelled(status)) Failed(*want, status);
+  std::vector<FilePiece> pieces;
+  pieces.push_back(std::move(piece));
+  ReadSource(std::move(pieces), want->urgent);
+}
+
+void TierReads::Failed(const Want& want, const absl::Status& status) {
+  const uint64_t part = want.place.part->id;
+  const bool gone = ErrnoOf(status) == ESTALE || ErrnoOf(status) == ENOENT;
+  // A part that was removed since the read was asked for is no trouble.
+  const bool news =
+      gone ? store_.Remove(part) : store_.Forget(want.piece.file, part);
+  if (!news) return;
+  trouble_.Begin(gone ? ErrnoStatus(ENOENT, TierPartName(part)) : status,
+                 kInstead);
+  signal_.Raise();
+}
+
+void TierReads::ReadSource(std::vector<FilePiece> pieces, bool urgent) {
+  for (FilePiece& piece : pieces) Follow(piece);
+  if (!urgent) {
+    source_.Fetch(std::move(pieces));
+    return;
+  }
+  for (FilePiece& piece : pieces) source_.FetchNow(std::move(piece));
+}
+
+void TierReads::Follow(FilePiece& piece) {
+  const uint64_t size = catalogue_->attributes(piece.file).size;
+  std::shared_ptr<const TierWishes> wishes;
+  {
+    MutexLock lock(mu_);
+    wishes = wishes_;
+  }
+  const bool captured = piece.offset == 0 && piece.length == size &&
+                        wishes != nullptr && wishes->wants(piece.file) &&
+                        !store_.Has(piece.file) &&
+                        batches_->BeginCapture(piece.file, size);
+  struct Ending {
+    EntryId file;
+    uint64_t length;
+    std::vector<iovec> into;
+    std::function<void(absl::Status)> done;
+  };
+  auto ending = std::make_shared<Ending>();
+  ending->file = piece.file;
+  ending->length = piece.length;
+  if (captured) ending->into = piece.into;
+  ending->done = std::move(piece.done);
+  piece.done = [self = shared_from_this(), ending,
+                captured](absl::Status status) {
+    if (status.ok()) {
+      self->source_bytes_.fetch_add(ending->length, std::memory_order_relaxed);
+    }
+    if (captured) {
+      // Before the reader is told: its memory is its own again then.
+      self->batches_->EndCapture(ending->file, ending->length,
+                                 status.ok() ? &ending->into : nullptr);
+      self->signal_.Raise();
+    }
+    ending->done(std::move(status));
+  };
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readers' side of the performance tier: answers a piece of a file from a part,
+// from what is on its way there, or from the source. Whatever fails in the
+// tier, the source answers, so a reader never gets an error that is not the
+// source's own.
+#ifndef SHUFFLEFS_CORE_TIERS_TIER_READS_H_
+#define SHUFFLEFS_CORE_TIERS_TIER_READS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "core/catalogue.h"
+#include "core/io/file_reader.h"
+#include "core/mutex.h"
+#include "core/supply/arena.h"
+#include "core/metrics.h"
+#include "core/supply/file_source.h"
+#include "core/supply/sample_source.h"
+#include "core/tiers/tier_batches.h"
+#include "core/tiers/tier_signal.h"
+#include "core/tiers/tier_store.h"
+#include "core/tiers/tier_trouble.h"
+#include "core/tiers/tier_wishes.h"
+
+namespace shufflefs {
+
+// Thread-safe. Shared by the tier, its sources and the reads under way, and so
+// there for as long as any of these. Only Detach waits.
+class TierReads : public std::enable_shared_from_this<TierReads> {
+ public:
+  // `source` reads the catalogue's source and outlives this.
+  static std::shared_ptr<TierReads> Make(
+      std::shared_ptr<const Catalogue> catalogue, FileReader* source,
+      std::unique_ptr<Arena> memory, const std::string& path);
+
+  // As SampleSource::Fetch; or FetchNow, if `urgent`.
+  void Fetch(std::vector<FilePiece> pieces, bool urgent);
+
+  // Parts are read by `reader` from now on.
+  void Attach(FileReader* reader);
+  // And no longer: all is read from the source. When it returns, nobody uses
+  // the reader any more but reads that it has.
+  void Detach();
+  // What is worth to be kept of what readers bring; null: nothing.
+  void SetWishes(std::shared_ptr<const TierWishes> wishes);
+
+  const Catalogue& catalogue() const { return *catalogue_; }
+  FileSource& source() { return source_; }
+  TierStore& store() { return store_; }
+  TierBatches& batches() { return *batches_; }
+  TierTrouble& trouble() { return trouble_; }
+  TierSignal& signal() { return signal_; }
+  uint64_t tier_bytes() const { return tier_bytes_.load(); }
+  uint64_t source_bytes() const { return source_bytes_.load(); }
+  // Bytes of parts a second, while some are being read; 0: none were.
+  double bytes_per_second() const;
+
+ private:
+  struct Want;
+
+  TierReads(std::shared_ptr<const Catalogue> catalogue, FileReader* source,
+            const std::string& path)
+      : catalogue_(std::move(catalogue)),
+        source_(catalogue_, source),
+        store_(catalogue_),
+        trouble_(path) {}
+
+  FileRead ReadOf(std::shared_ptr<Want> want);
+  // False where there is no reader; then `reads` is as it was.
+  bool Submit(std::vector<FileRead>& reads, bool urgent);
+  void Finish(const std::shared_ptr<Want>& want, absl::Status status);
+  // Of a read of the tier.
+  void Failed(const Want& want, const absl::Status& status);
+  void ReadSource(std::vector<FilePiece> pieces, bool urgent);
+  // Counts the piece, and keeps it if it is a whole file that is wanted.
+  void Follow(FilePiece& piece);
+
+  // Constant after construction, or self-synchronised.
+  const std::shared_ptr<const Catalogue> catalogue_;
+  FileSource source_;
+  TierStore store_;
+  TierTrouble trouble_;
+  TierSignal signal_;
+  std::unique_ptr<TierBatches> batches_;
+  CondVar idle_;
+  std::atomic<uint64_t> tier_bytes_{0};
+  std::atomic<uint64_t> source_bytes_{0};
+  std::atomic<uint64_t> read_bytes_{0};  // of parts
+  StallClock busy_;                      // with reads of parts
+
+  Mutex mu_;
+  FileReader* reader_ ABSL_GUARDED_BY(mu_) = nullptr;
+  // Threads that are in a call of the reader. Not a shared_ptr: the last owner
+  // might be one of the reader's own threads, which it would then join.
+  int users_ ABSL_GUARDED_BY(mu_) = 0;
+  std::shared_ptr<const TierWishes> wishes_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_TIERS_TIER_READS_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples from the performance tier where they are there, and from the source.
+#ifndef SHUFFLEFS_CORE_TIERS_TIER_SOURCE_H_
+#define SHUFFLEFS_CORE_TIERS_TIER_SOURCE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/supply/sample_source.h"
+#include "core/tiers/tier_reads.h"
+
+namespace shufflefs {
+
+// As SampleSource. Goes on after the Tier is gone, from the source. A piece
+// that is not made of whole checks takes memory of its own while it is read.
+class TierSource : public SampleSource {
+ public:
+  explicit TierSource(std::shared_ptr<TierReads> reads)
+      : reads_(std::move(reads)) {}
+
+  void Fetch(std::vector<FilePiece> files) override {
+    reads_->Fetch(std::move(files), /*urgent=*/false);
+  }
+  void FetchNow(FilePiece piece) override {
+    std::vector<FilePiece> pieces;
+    pieces.push_back(std::move(piece));
+    reads_->Fetch(std::move(pieces), /*urgent=*/true);
+  }
+  // Of the source, those for the tier with them.
+  uint64_t bytes_read() const override { return reads_->source().bytes_read(); }
+  uint64_t reads() const override { return reads_->source().reads(); }
+  std::string how() const override {
+    return "performance tier, else " + reads_->source().how();
+  }
+
+ private:
+  // Self-synchronised.
+  const std::shared_ptr<TierReads> reads_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_TIERS_TIER_SOURCE_H_

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tail of a part of the performance tier, with any bytes at all: it is
+// refused, or what it says is safe to use. It gets a checksum that fits, as an
+// attacker would give it one; what passes comes back the same when it is
+// written, but for bytes that mean nothing.
+#include <stdint.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include <cstring>
+#include <string>
+
+#include "core/tiers/tier_part.h"
+
+namespace shufflefs {
+namespace {
+
+void Require(bool holds) {
+  if (!holds) abort();
+}
+
+void Try(std::string tail, uint64_t data_bytes) {
+  if (tail.size() >= sizeof(uint64_t)) {
+    const uint64_t sum =
+        XXH3_64bits(tail.data(), tail.size() - sizeof(uint64_t));
+    std::memcpy(tail.data() + tail.size() - sizeof sum, &sum, sizeof sum);
+  }
+  const auto table = ParseTierTail(tail, data_bytes + tail.size());
+  if (!table.ok()) return;
+  uint64_t end = 0;
+  uint64_t checks = 0;
+  for (const TierTable::File& file : table->files) {
+    Require(file.offset >= end && file.offset < data_bytes);
+    Require(file.length > 0 && file.length <= data_bytes - file.offset);
+    end = file.offset + file.length;
+    checks += TierChecksOf(file.length);
+  }
+  Require(checks == table->checks.size());
+  const std::string again = SerializeTierTail(*table, data_bytes);
+  const auto same = ParseTierTail(again, data_bytes + again.size());
+  Require(same.ok() && same->checks == table->checks &&
+          same->files.size() == table->files.size());
+}
+
+}  // namespace
+}  // namespace shufflefs
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace shufflefs;
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  // As if the files took what the footer says, or a few pages.
+  if (size >= kTierFooterBytes) {
+    uint64_t claimed = 0;
+    std::memcpy(&claimed, data + size - kTierFooterBytes, sizeof claimed);
+    if (claimed < (uint64_t{1} << 62)) Try(bytes, claimed);
+  }
+  Try(bytes, 4 * kTierPage);
+  (void)ParseTierName(bytes);
+  return 0;
+}

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""policy = met: mini-epochs from a faster tier, every sample as often as every
+other over met.epochs, and the source wherever the tier cannot be used."""
+import collections
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+import trees
+
+CLASSES, PER_CLASS = 4, 60
+
+
+@pytest.fixture
+def source(folder):
+    return trees.blobs(folder / "source", CLASSES, PER_CLASS, largest=60_000)
+
+
+@pytest.fixture
+def tier(folder):
+    (folder / "tier").mkdir()
+    return folder / "tier"
+
+
+def options(tier, **more):
+    """A tier that holds half of the dataset, and an epoch moved by hand."""
+    keys = {"policy": "met", "substitute": "directory", "memory": "16MiB",
+            "tier.path": tier, "tier.capacity": "6MiB",
+            "epoch.advance": "manual"}
+    return {**keys, **{key.replace("__", "."): value
+                       for key, value in more.items()}}
+
+
+def names_of(root):
+    return sorted(path.relative_to(root) for path in root.rglob("*.png"))
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def read_all(mount, names, seed=0):
+    """(class, content) of each name, read in a random order."""
+    names = list(names)
+    random.Random(seed).shuffle(names)
+    return collections.Counter((name.parts[0], digest(mount.path / name))
+                               for name in names)
+
+
+def whole(source, times=1):
+    return collections.Counter({(name.parts[0], digest(source / name)): times
+                                for name in names_of(source)})
+
+
+def staged(mount):
+    return mount.view()["mini_epoch"]["ready"]
+
+
+def wait_staged(mount):
+    harness.eventually(lambda: staged(mount), what="a mini-epoch in the tier")
+
+
+def refusal(mounts, source, keys):
+    """What a mount says that must not come to be."""
+    mount = mounts(source, keys, start=False).start(ready=False)
+    assert mount.process.wait(30 * harness.SLOWDOWN) == 1
+    mount.process = None
+    return mount.log()
+
+
+def verify(mount):
+    out = harness.run([harness.shufflectl(), "verify", "--json", mount.path])
+    return json.loads(out.stdout)["epochs"]
+
+
+# [S-7.1e] Over met.epochs epochs each sample is shown as often as every other,
+# one more or less.
+def test_every_sample_comes_as_often_as_the_job_has_epochs(
+        mounts, source, tier):
+    mount = mounts(source, options(tier, met__epochs=6, met__repeat=3))
+    names = names_of(source)
+    shown = collections.Counter()
+    for epoch in range(6):
+        if epoch:
+            mount.next_epoch()
+        once = read_all(mount, names, epoch)
+        assert set(once) <= set(whole(source)), "a wrong byte or label"
+        shown += once
+    assert shown == whole(source, 6)
+    last = verify(mount)[-1]
+    assert last["repeats"] and last["bijection"] is True
+    assert (last["shown_fewest"], last["shown_most"]) == (6, 6)
+    view = mount.view()
+    assert view["mini_epoch"]["of"] > 1
+    assert view["tier"]["tier_bytes"] > 0
+    assert view["reproducible"] is False
+
+
+# [S-7.1a] Nothing is repeated where met.epochs is not known, or is one.
+def test_nothing_is_repeated_unless_the_epochs_are_known(mounts, source, tier):
+    mount = mounts(source, options(tier, met__repeat=4))
+    names = names_of(source)
+    for epoch in range(3):
+        if epoch:
+            mount.next_epoch()
+        assert read_all(mount, names, epoch) == whole(source)
+    assert "because met.epochs" in mount.log()
+    assert "met.epochs is not known" in mount.view()["mini_epoch"]["why"]
+
+
+# [S-7.1f] A name keeps its sample for the epoch, in its own group, and outside
+# of splits.
+def test_a_name_keeps_its_sample_for_the_epoch(mounts, source, tier):
+    mount = mounts(source, options(tier, met__epochs=4, met__repeat=4))
+    names = names_of(source)
+    first = {name: digest(mount.path / name) for name in names}
+    for name in reversed(names):
+        path = mount.path / name
+        assert digest(path) == first[name]
+        assert path.stat().st_size == len(path.read_bytes())
+    order = [line.split("\t") for line in
+             (mount.control_dir / "order").read_text().splitlines()]
+    assert len(order) == len(names)
+    for _, name, sample in order:
+        assert first[type(names[0])(name)] == digest(source / sample)
+
+
+def test_a_stock_loader_trains_over_epochs_that_end_by_themselves(
+        mounts, folder, tier):
+    source = trees.train_and_val(folder / "source", 4, 60)
+    mount = mounts(source, {**options(tier, met__epochs=4, met__repeat=2),
+                            "epoch.advance": "auto"})
+    epochs = mount.client("imagefolder.py", mount.path / "train", "--epochs", 4,
+                          "--workers", 2, timeout=120)
+    assert [len(epoch) for epoch in epochs] == [240] * 4
+    shown = collections.Counter(content for epoch in epochs
+                                for _, content, _ in epoch)
+    assert len(shown) == 240
+    # What is opened twice around a boundary is shown once more.
+    assert 2 <= min(shown.values()) and max(shown.values()) <= 6
+    assert mount.view()["epoch"] == 3
+    assert mount.view()["warnings"] == []
+
+
+# [S-7.1g] What was copied is taken up by the next mount, after kill -9 too,
+# and the epoch and the counts go on.
+def test_kill_and_go_on(mounts, source, tier):
+    mount = mounts(source, options(tier, met__epochs=4, met__repeat=2))
+    names = names_of(source)
+    random.Random(5).shuffle(names)
+    shown = collections.Counter()
+    bound = {}
+    for name in names[:100]:
+        bound[name] = digest(mount.path / name)
+        shown[(name.parts[0], bound[name])] += 1
+    wait_staged(mount)
+    mount.kill()
+    mount.start()
+    assert mount.view()["tier"]["staged_bytes"] > 0
+    for name in names[:100]:
+        assert digest(mount.path / name) == bound[name]
+    for name in names[100:]:
+        shown[(name.parts[0], digest(mount.path / name))] += 1
+    for epoch in range(1, 4):
+        mount.next_epoch()
+        shown += read_all(mount, names, epoch)
+    assert set(shown) == set(whole(source))
+    assert min(shown.values()) >= 3 and max(shown.values()) <= 5
+
+
+def test_a_second_mount_at_the_same_tier_is_refused(
+        mounts, source, tier, folder):
+    mounts(source, options(tier))
+    other = trees.blobs(folder / "other", 3, 10)
+    assert "tier.path" in refusal(mounts, other, options(tier))
+
+
+def test_the_tier_is_needed(mounts, source):
+    keys = options("")
+    del keys["tier.path"], keys["tier.capacity"]
+    assert "policy = met needs tier.path" in refusal(mounts, source, keys)
+
+
+def test_a_mini_epoch_that_does_not_fit_is_refused(mounts, source, tier):
+    keys = options(tier, met__mini_epochs=2)
+    assert "half of tier.capacity" in refusal(mounts, source, keys)
+
+
+# [S-7.1h] Where the tier is missing, full or fails, the source is read, one
+# line says so in the log and in `status`, and it is used again as soon as it
+# can be.
+def test_a_tier_that_is_missing_comes_back(mounts, source, tier):
+    tier.rmdir()
+    mount = mounts(source, options(tier))
+    names = names_of(source)
+    assert read_all(mount, names) == whole(source)
+    assert str(tier) in mount.view()["tier"]["trouble"]
+    assert mount.log().count("the source is read") == 1
+    tier.mkdir()
+    wait_staged(mount)
+    mount.next_epoch()
+    assert read_all(mount, names, 1) == whole(source)
+    assert mount.view()["tier"]["tier_bytes"] > 0
+    assert mount.view()["tier"]["trouble"] == ""
+
+
+def test_a_tier_that_vanishes_under_way(mounts, source, tier):
+    mount = mounts(source, options(tier, met__epochs=8, met__repeat=4))
+    names = names_of(source)
+    wait_staged(mount)
+    shown = read_all(mount, names)
+    shutil.rmtree(tier)
+    mount.next_epoch()
+    shown += read_all(mount, names, 1)
+    assert set(shown) <= set(whole(source))
+    assert sum(shown.values()) == 2 * len(names)
+
+
+def test_damaged_copies_are_read_from_the_source(mounts, source, tier):
+    mount = mounts(source, options(tier))
+    wait_staged(mount)
+    for part in tier.rglob("part-*"):
+        data = bytearray(part.read_bytes())
+        for at in range(0, len(data), 512):
+            data[at] ^= 0x40
+        part.write_bytes(data)
+    assert read_all(mount, names_of(source)) == whole(source)
+    assert read_all(mount, names_of(source), 1) == whole(source)
+
+
+# [S-7.1i] A source file that changes after it was copied shows what was
+# copied, until the next mount.
+def test_a_source_file_that_changes_after_it_was_copied(mounts, source, tier):
+    mount = mounts(source, options(tier, tier__capacity="64MiB"))
+    known = whole(source)
+    wait_staged(mount)
+    for name in names_of(source)[::7]:
+        (source / name).write_bytes(b"changed")
+    assert read_all(mount, names_of(source)) == known
+
+
+# [S-7.1j] Nothing in the tier's directory is touched but what the mount made.
+def test_what_is_not_ours_stays(mounts, source, tier):
+    mine = {tier / "mine": b"1", tier / "shufflefs-tier" / "notes.txt": b"2"}
+    (tier / "shufflefs-tier").mkdir()
+    for path, data in mine.items():
+        path.write_bytes(data)
+    mount = mounts(source, options(tier, met__epochs=4, met__repeat=2))
+    for epoch in range(3):
+        if epoch:
+            mount.next_epoch()
+        read_all(mount, names_of(source), epoch)
+    for path, data in mine.items():
+        assert path.read_bytes() == data
+    mode = os.stat(tier / "shufflefs-tier").st_mode & 0o777
+    for part in tier.rglob("part-*"):
+        assert os.stat(part).st_mode & 0o077 == 0, (part, oct(mode))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a loop device")
+def test_a_full_tier(mounts, source, folder):
+    """A file system of 3 MiB where 6 MiB may be used."""
+    image, small = folder / "image", folder / "small"
+    small.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(3 << 20)
+    harness.run(["mkfs.ext4", "-q", "-F", image])
+    harness.run(["mount", "-o", "loop", image, small])
+    try:
+        mount = mounts(source, options(small, met__epochs=4, met__repeat=2))
+        names = names_of(source)
+        shown = collections.Counter()
+        for epoch in range(4):
+            if epoch:
+                mount.next_epoch()
+            shown += read_all(mount, names, epoch)
+        assert shown == whole(source, 4)
+        assert str(small) in mount.view()["tier"]["trouble"]
+        # Unmounted under way: lazily, for the daemon has files open there.
+        harness.run(["umount", "-l", small])
+        mount.next_epoch()
+        assert set(read_all(mount, names, 4)) <= set(whole(source))
+        mount.unmount()
+    finally:
+        subprocess.run(["umount", "-l", small], stderr=subprocess.DEVNULL,
+                       check=False)
+
+
+def test_feedback_ends_repeating(mounts, source, tier):
+    mount = mounts(source, options(tier, met__epochs=16, met__adapt="score",
+                                   met__repeat=8, met__patience=1))
+    names = names_of(source)
+    wait_staged(mount)
+    for epoch in range(3):
+        if epoch:
+            mount.next_epoch()
+        read_all(mount, names, epoch)
+        harness.run([harness.shufflectl(), "feedback", mount.path, "1.5"])
+    factors = json.loads((mount.state / "learnt").read_text())
+    assert any(factor > 0 for entry in factors["learnt"]
+               for factor in entry["factors"])
+
+
+def test_feedback_is_refused_where_no_policy_takes_it(mounts, source):
+    mount = mounts(source, {"policy": "lirs", "substitute": "directory"})
+    done = harness.run([harness.shufflectl(), "feedback", mount.path, "1"],
+                       check=False)
+    assert done.returncode != 0
+    assert "met" in (mount.control_dir / "error").read_text()
+
+
+def test_status_says_where_it_stands(mounts, source, tier):
+    mount = mounts(source, options(tier, met__epochs=4, met__repeat=2))
+    wait_staged(mount)
+    read_all(mount, names_of(source))
+    out = harness.run([harness.shufflectl(), "status", mount.path]).stdout
+    assert "mini-epoch" in out and "tier" in out
+    metrics = (mount.control_dir / "metrics").read_text()
+    assert "shufflefs_tier_bytes_total" in metrics
