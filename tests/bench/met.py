@@ -32,13 +32,12 @@ LEAST_EPOCHS = 3
 def measure_job(runs, factor, repeat, raw, seed):
     rate = factor * raw
     epochs = max(LEAST_EPOCHS, PASSES * repeat)
-    job = runs.job(repeat, epochs, rate, seed)
-    speeds = [epoch.bytes / epoch.seconds / 1e6 for epoch in job.epochs]
+    measured = runs.job(repeat, epochs, rate, seed)
+    speeds = [epoch.bytes / epoch.seconds / 1e6 for epoch in measured]
     measure.say(f"  repeated {repeat}, {rate / 1e6:.1f} MB/s wanted: " +
                 ", ".join(f"{speed:.1f}" for speed in speeds) + " MB/s")
     return {"factor": factor, "repeat": repeat, "rate": rate,
-            "first_ready": job.first_ready,
-            "epochs": [epoch._asdict() for epoch in job.epochs]}
+            "epochs": [epoch._asdict() for epoch in measured]}
 
 
 def measure_jobs(runs, entry, arguments):
@@ -58,7 +57,7 @@ def measure_profile(runs, profile, arguments):
     entry = {"profile": profile, "files": arguments.files,
              "bytes": runs.bytes, "paged": runs.paged,
              "readers": arguments.readers, "limit": arguments.limit,
-             "memory": arguments.memory, "raw": [], "jobs": [],
+             "memory": arguments.memory, "advance": arguments.advance, "raw": [], "jobs": [],
              "foreground": [], "first": []}
     parts = arguments.part or PARTS
     for number in range(max(3, arguments.rounds)):
@@ -88,11 +87,14 @@ def parse():
                         help="consumption, times raw; 1.5, 2 and 3")
     parser.add_argument("--repeat", type=int, action="append",
                         help="1, 2, 4 and 8")
+    parser.add_argument("--advance", choices=("auto", "manual"),
+                        default="manual", help="epoch.advance of the mounts")
     parser.add_argument("--limit", default="256MiB", help="of the group")
     parser.add_argument("--memory", default="64MiB", help="of the mount")
     parser.add_argument("--save", type=pathlib.Path, metavar="FILE.json")
     parser.add_argument("--from", dest="saved", type=pathlib.Path,
-                        metavar="FILE.json", help="measure nothing")
+                        metavar="FILE.json", action="append",
+                        help="measure nothing; files of parts are joined")
     parser.add_argument("--discard", action="store_true",
                         help="remove the dataset at the end")
     arguments = parser.parse_args()
@@ -127,8 +129,9 @@ def measure_all(arguments):
 
 def main():
     arguments = parse()
-    met_table.print_all(json.loads(arguments.saved.read_text())
-                        if arguments.saved else measure_all(arguments))
+    met_table.print_all(
+        sum((json.loads(path.read_text()) for path in arguments.saved), [])
+        if arguments.saved else measure_all(arguments))
 
 
 if __name__ == "__main__":

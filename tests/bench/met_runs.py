@@ -20,7 +20,6 @@ PARTS = 4   # the tier holds a quarter of the dataset
 # One framework epoch. `source`: bytes from the device; `copied`: to the tier,
 # and `told`: from the source, as status counts them.
 Epoch = collections.namedtuple("Epoch", "seconds bytes source copied told")
-Job = collections.namedtuple("Job", "first_ready epochs tier")
 # A reader of the validation split: MB/s, and MB that were copied meanwhile.
 Foreground = collections.namedtuple("Foreground", "speed copied")
 
@@ -31,6 +30,7 @@ class Runs(brand_runs.Runs):
     def __init__(self, dataset, arguments):
         super().__init__(dataset, arguments.limit, arguments.memory)
         self.workers = arguments.readers
+        self.advance = arguments.advance
         self.bytes, self.paged = dataset.bytes()
         self.tier = measure.trees() / f"met-tier-{os.getpid()}"
 
@@ -42,7 +42,7 @@ class Runs(brand_runs.Runs):
         """`policy`: what differs, as a dictionary."""
         return {"policy": "met", "tier.path": self.tier,
                 "tier.capacity": self.paged // PARTS, "memory": self.memory,
-                "epoch.advance": "auto", "seed": seed, **policy}
+                "epoch.advance": self.advance, "seed": seed, **policy}
 
     @contextlib.contextmanager
     def mount(self, policy, seed):
@@ -70,26 +70,31 @@ class Runs(brand_runs.Runs):
         own."""
         policy = {"met.repeat": repeat, "met.epochs": epochs}
         with self.mount(policy, seed) as (mount, group):
-            start = time.monotonic()
+            measured = []
             with EpochReader(group) as reader:
                 reader.list(mount.path / "train")
-                measured, ready = [], None
                 for number in range(epochs):
+                    if number and self.advance == "manual":
+                        mount.next_epoch()
                     measured.append(self._epoch(mount, reader, rate,
                                                 f"{seed}{number:03d}"))
-                    if ready is None and mount.view()["mini_epoch"]["ready"]:
-                        ready = time.monotonic() - start
             view = mount.view()
-        if view["tier"]["trouble"]:
-            raise RuntimeError(f"tier: {view['tier']['trouble']}")
         self._check(view, epochs)
-        return Job(ready, measured, view["tier"])
+        return measured
 
     @staticmethod
     def _check(view, epochs):
-        if view["epoch"] != epochs - 1:
-            raise RuntimeError(f"{epochs} epochs were read, the mount counts "
-                               f"{view['epoch'] + 1}")
+        if view["tier"]["trouble"]:
+            raise RuntimeError(f"tier: {view['tier']['trouble']}")
+        shown = [view["mini_epoch"][key] for key in ("shown_fewest",
+                                                     "shown_most")]
+        if (view["epoch"] != epochs - 1 or view["epoch_held"] or
+                shown[0] < epochs - 1 or shown[1] > epochs + 1):
+            raise RuntimeError(
+                f"{epochs} epochs were read, the mount counts "
+                f"{view['epoch'] + 1}, held: "
+                f"{view['epoch_hold_reason'] or 'no'}; samples were shown "
+                f"{shown[0]} to {shown[1]} times")
 
     def _epoch(self, mount, reader, rate, seed):
         before, device = mount.view()["tier"], self.device_bytes()
