@@ -11,7 +11,7 @@ FIRST_TARGET = 1.0   # seconds
 JOBS = ("device", "consumption", "repeated", "raw", "first epoch",
         "later epochs", "of the consumption", "target",
         "from the source an epoch: first", "later epochs",
-        "later, against dataset / factor", "target")
+        "later, against dataset / factor", "the whole job", "target")
 
 
 def verdict(met):
@@ -27,9 +27,8 @@ def later(job):
     return job["epochs"][1:] or job["epochs"]
 
 
-def source_share(job, paged):
-    """Bytes of the device after the first epoch, against dataset / factor."""
-    epochs = later(job)
+def source_share(job, epochs, paged):
+    """Bytes of the device in some epochs, against dataset / factor."""
     return (statistics.mean(epoch["source"] for epoch in epochs) /
             (paged / job["repeat"]))
 
@@ -43,39 +42,25 @@ def print_jobs(entry):
     for (factor, repeat), jobs in cells.items():
         speeds = [epoch["bytes"] / epoch["seconds"] / 1e6 for job in jobs
                   for epoch in later(job)]
-        share = statistics.median(speeds) / (jobs[0]["rate"] / 1e6)
-        source = [source_share(job, entry["paged"]) for job in jobs]
-        apart = abs(statistics.median(source) - 1)
+        reached = statistics.median(speeds) / (jobs[0]["rate"] / 1e6)
+        source, whole = (statistics.median(
+            source_share(job, epochs(job), entry["paged"]) for job in jobs)
+            for epochs in (later, lambda job: job["epochs"]))
         measure.row(
             entry["profile"],
             f"{jobs[0]['rate'] / 1e6:.1f} MB/s, {factor:g} x raw", str(repeat),
             f"{raw / 1e6:.1f} MB/s",
             spread([job["epochs"][0]["bytes"] / job["epochs"][0]["seconds"] /
                     1e6 for job in jobs]) + " MB/s",
-            spread(speeds) + " MB/s", f"**{share:.2f}**",
+            spread(speeds) + " MB/s", f"**{reached:.2f}**",
             "-" if repeat <= factor else
-            f"≥ {SPEED_TARGET:g} " + verdict(share >= SPEED_TARGET),
+            f"≥ {SPEED_TARGET:g} " + verdict(reached >= SPEED_TARGET),
             *(spread([value / 1e6 for value in values]) + " MB"
               for values in ([job["epochs"][0]["source"] for job in jobs],
                              [epoch["source"] for job in jobs
                               for epoch in later(job)])),
-            f"**{statistics.median(source):.2f}**",
-            f"within {SOURCE_TARGET:.0%} " + verdict(apart <= SOURCE_TARGET))
-
-
-def print_all_epochs(entry):
-    """The sum over a job, as device and status count it."""
-    print(f"\n{entry['profile']}, over whole jobs, times the dataset: bytes of "
-          "the device / copied / of the source by status; epochs over factor")
-    for job in entry["jobs"]:
-        device, copied, told = (
-            sum(epoch[key] for epoch in job["epochs"])
-            for key in ("source", "copied", "told"))
-        print(f"  {job['factor']:g} x, repeated {job['repeat']}: "
-              f"{device / entry['paged']:.3f} / "
-              f"{copied / entry['bytes']:.3f} / "
-              f"{told / entry['bytes']:.3f}; "
-              f"{len(job['epochs']) / job['repeat']:g}")
+            *(f"**{share:.3f}** {verdict(abs(share - 1) <= SOURCE_TARGET)}"
+              for share in (source, whole)), f"within {SOURCE_TARGET:.0%}")
 
 
 def print_foreground(entry):
@@ -117,8 +102,6 @@ def print_all(measured):
         header(*JOBS)
         for entry in with_jobs:
             print_jobs(entry)
-        for entry in with_jobs:
-            print_all_epochs(entry)
     if any(entry["foreground"] for entry in measured):
         print()
         header("device", "a reader of the source, nothing copied",
