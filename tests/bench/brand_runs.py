@@ -89,8 +89,9 @@ class EpochReader:
     def list(self, root):
         return self._do(f"list {root}")[0]
 
-    def epoch(self, seed, workers):
-        seconds, totals = self._do(f"epoch {seed} {workers} {BATCH}")
+    def epoch(self, seed, workers, batch=BATCH, rate=0):
+        """`rate`: bytes a second that are consumed at most; 0: any."""
+        seconds, totals = self._do(f"epoch {seed} {workers} {batch} {rate:.0f}")
         return seconds, Totals(*totals)
 
     def names_in_order(self, workers):

@@ -5,8 +5,11 @@
 //
 //   list ROOT                  remember the files below ROOT/<class>/
 //     -> <seconds> <files>
-//   epoch SEED WORKERS BATCH   open, fstat, read to the end and close each of
-//                              them once, in an order that SEED shuffles
+//   epoch SEED WORKERS BATCH [RATE]
+//                              open, fstat, read to the end and close each of
+//                              them once, in an order that SEED shuffles; who
+//                              consumes them takes RATE bytes a second, and
+//                              does not make up for what it waited
 //     -> <seconds> <files> <bytes> <checksum>
 //   pass WORKERS BATCH         the same in the order of the names
 //   sequential PATH DEPTH      read one file in pieces of 1 MiB with O_DIRECT,
@@ -193,9 +196,10 @@ class Workers {
     return absl::OkStatus();
   }
 
-  // Deals all batches; returns the sums.
-  absl::StatusOr<BatchDone> Run(size_t batches) {
+  // Deals all batches; returns the sums. `rate`: bytes a second, 0: any.
+  absl::StatusOr<BatchDone> Run(size_t batches, double rate) {
     std::vector<bool> done(batches, false);
+    std::vector<uint64_t> bytes(batches, 0);
     BatchDone sum;
     const size_t ahead = kAhead * orders_.size();
     size_t dealt = 0;
@@ -206,18 +210,30 @@ class Workers {
           return ErrnoStatus(errno, "a worker ended");
         }
       }
+      if (done[consumed]) {
+        Consume(bytes[consumed++], rate);
+        continue;  // another one is dealt
+      }
       ASSIGN_OR_RETURN(const BatchDone batch, NextReport());
       if (batch.error[0] != 0) return absl::DataLossError(batch.error.data());
       sum.files += batch.files;
       sum.bytes += batch.bytes;
       sum.checksum += batch.checksum;
       done[batch.batch] = true;
-      while (consumed < batches && done[consumed]) ++consumed;
+      bytes[batch.batch] = batch.bytes;
     }
     return sum;
   }
 
  private:
+  void Consume(uint64_t bytes, double rate) {
+    if (rate == 0) return;
+    const std::chrono::duration<double> time(static_cast<double>(bytes) / rate);
+    free_ = std::max(free_, Clock::now()) +
+            std::chrono::duration_cast<Clock::duration>(time);
+    std::this_thread::sleep_until(free_);
+  }
+
   // Notices a worker that was killed, for want of memory say.
   absl::StatusOr<BatchDone> NextReport() const {
     pollfd reports = {
@@ -236,6 +252,7 @@ class Workers {
     return batch;
   }
 
+  Clock::time_point free_;  // when the consumer is done with what it has
   std::vector<pid_t> pids_;
   std::vector<UniqueFd> orders_;  // one for each worker
   Pipe reports_;
@@ -259,7 +276,7 @@ class Reader {
   absl::StatusOr<std::string> OneEpoch(std::istringstream& words);
   absl::StatusOr<std::string> OnePass(std::istringstream& words);
   absl::StatusOr<std::string> Read(std::vector<std::string> order,
-                                   size_t workers, size_t batch);
+                                   size_t workers, size_t batch, double rate);
   absl::StatusOr<std::string> Sequential(std::istringstream& words);
 
   std::string root_;
@@ -290,14 +307,16 @@ absl::StatusOr<std::string> Reader::OneEpoch(std::istringstream& words) {
   size_t workers = 0;
   size_t batch = 0;
   if (!(words >> seed >> workers >> batch) || workers == 0 || batch == 0) {
-    return absl::InvalidArgumentError("epoch SEED WORKERS BATCH");
+    return absl::InvalidArgumentError("epoch SEED WORKERS BATCH [RATE]");
   }
+  double rate = 0;
+  if (!(words >> rate)) rate = 0;
   std::vector<std::string> order = names_;
   Rng rng(DeriveKey(Seed(seed), Epoch(0), 0, Purpose::kTest));
   for (size_t left = order.size(); left > 1; --left) {
     std::swap(order[left - 1], order[rng.Bounded(left)]);
   }
-  return Read(std::move(order), workers, batch);
+  return Read(std::move(order), workers, batch, rate);
 }
 
 absl::StatusOr<std::string> Reader::OnePass(std::istringstream& words) {
@@ -306,16 +325,17 @@ absl::StatusOr<std::string> Reader::OnePass(std::istringstream& words) {
   if (!(words >> workers >> batch) || workers == 0 || batch == 0) {
     return absl::InvalidArgumentError("pass WORKERS BATCH");
   }
-  return Read(names_, workers, batch);
+  return Read(names_, workers, batch, 0);
 }
 
 absl::StatusOr<std::string> Reader::Read(std::vector<std::string> order,
-                                         size_t workers, size_t batch) {
+                                         size_t workers, size_t batch,
+                                         double rate) {
   EpochFiles epoch(root_, std::move(order), batch);
   const Clock::time_point start = Clock::now();
   Workers processes;
   RETURN_IF_ERROR(processes.Start(workers, &epoch));
-  ASSIGN_OR_RETURN(const BatchDone sum, processes.Run(epoch.batches()));
+  ASSIGN_OR_RETURN(const BatchDone sum, processes.Run(epoch.batches(), rate));
   return absl::StrCat(SecondsSince(start), " ", sum.files, " ", sum.bytes, " ",
                       sum.checksum);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines as SVG: panels in two columns, a line with its spread for each series,
-no library. Each panel has scales of its own."""
+no library. Each panel has scales of its own. Points follow each other at equal
+distances, from 1 on: epochs, unless a panel names its axis."""
 import math
 from xml.sax.saxutils import escape
 
@@ -55,7 +56,8 @@ class Scale:
         return [place * step for place in range(first, last + 1)]
 
 
-def _axes(x, y, down, right):
+def _axes(x, y, axis):
+    name, labels = axis
     lines = []
     for tick in y.ticks():
         at = y.at(tick)
@@ -63,18 +65,18 @@ def _axes(x, y, down, right):
                      f'y2="{at:.1f}" stroke="#ddd"/>')
         lines.append(_text(x.start - 6, at + 4, f"{tick:g}",
                            'text-anchor="end" font-size="11"'))
-    for tick in range(down, right + 1):
-        lines.append(_text(x.at(tick), y.start + 16, str(tick),
+    for place, label in enumerate(labels):
+        lines.append(_text(x.at(1 + place), y.start + 16, str(label),
                            'text-anchor="middle" font-size="11"'))
-    lines.append(_text((x.start + x.end) / 2, y.start + 31, "epoch",
+    lines.append(_text((x.start + x.end) / 2, y.start + 31, name,
                        'text-anchor="middle" font-size="11"'))
     return lines
 
 
 def _series(x, y, colour, dash, points):
-    """`points`: (least, middle, most), from 1 on."""
+    """`points`: (least, middle, most), from 1 on; None where there is none."""
     places = [(x.at(1 + i), *map(y.at, values))
-              for i, values in enumerate(points)]
+              for i, values in enumerate(points) if values]
     outline = ([f"{px:.1f},{least:.1f}" for px, least, _, _ in places] +
                [f"{px:.1f},{most:.1f}" for px, _, _, most in places[::-1]])
     middle = [f"{px:.1f},{mid:.1f}" for px, _, mid, _ in places]
@@ -85,15 +87,16 @@ def _series(x, y, colour, dash, points):
             f'stroke="{colour}" stroke-width="2"{more}/>']
 
 
-def _panel(left, top, title, series, log):
-    """`series`: (colour, dash, points as of _series)."""
-    values = [value for _, _, points in series for each in points
+def _panel(left, top, title, series, log, axis=None):
+    """`series`: (colour, dash, points as of _series); `axis`: (its name, the
+    label of each place)."""
+    values = [value for _, _, points in series for each in points if each
               for value in each]
     count = max(len(points) for _, _, points in series)
     x = Scale([1, count], left + LEFT, left + WIDTH - MARGIN)
     y = Scale(values, top + HEIGHT - FOOT, top + TITLE, log)
     lines = [_text(left + LEFT, top + 16, title, 'font-weight="bold"')]
-    lines += _axes(x, y, 1, count)
+    lines += _axes(x, y, axis or ("epoch", range(1, count + 1)))
     for each in series:
         lines += _series(x, y, *each)
     return lines
@@ -112,7 +115,8 @@ def _legend(entries, top):
 
 
 def write(path, title, entries, panels):
-    """`entries` as of _legend; `panels`: (title, series, log) as of _panel."""
+    """`entries` as of _legend; `panels`: (title, series, log) as of _panel, and
+    its axis if it is not that of epochs."""
     body = [_text(MARGIN, MARGIN + 14, title, 'font-size="16"')]
     body += _legend(entries, MARGIN + 38)
     top = MARGIN + 38 + LEGEND

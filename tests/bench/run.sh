@@ -18,6 +18,8 @@
 #   record_scale *  index, memory and epoch switch of files of very many records
 #   mixing          how far from uniform brand mixes
 #   convergence     SGD over shuffled records, by policy; one set is from PyPI
+#   met *           a job over a slow device and a tier: speed, bytes, waiting
+#   met_training    accuracy against met's mini-epochs and repeats
 # tests/bench/run.sh NAME -- --help has their options.
 #
 # The trees (about 12 GB; brand: 4.6 GB a dataset) stay in $BENCH_DIR, by default
@@ -34,10 +36,10 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,28s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,30s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing) names+=("$1") ;;
-    records | record_scale | convergence) names+=("$1") ;;
+    records | record_scale | convergence | met | met_training) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -46,7 +48,8 @@ done
 
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
-    brand | read_ahead | first_sample | dataloader | training | records | record_scale)
+    brand | read_ahead | first_sample | dataloader | training | records | \
+      record_scale | met)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -66,7 +69,7 @@ if [[ -z ${SHUFFLEFS_BIN:-} ]]; then
   mkdir -p build/logs
   { cmake --preset release &&
     cmake --build --preset release --target shufflefs shufflectl \
-      reader_bench epoch_reader_bench mixing_bench slowdev; } \
+      reader_bench epoch_reader_bench mixing_bench met_order_bench slowdev; } \
     >build/logs/bench.build 2>&1 || { tail -n 40 build/logs/bench.build; exit 1; }
 fi
 export SHUFFLEFS_BIN=${SHUFFLEFS_BIN:-$build/mount-tools/shufflefs}
@@ -74,6 +77,7 @@ export SHUFFLECTL_BIN=${SHUFFLECTL_BIN:-$build/mount-tools/shufflectl}
 export READER_BIN=${READER_BIN:-$build/tests/reader_bench}
 export EPOCH_READER_BIN=${EPOCH_READER_BIN:-$build/tests/epoch_reader_bench}
 export MIXING_BIN=${MIXING_BIN:-$build/tests/mixing_bench}
+export MET_ORDER_BIN=${MET_ORDER_BIN:-$build/tests/met_order_bench}
 export SLOWDEV_BIN=${SLOWDEV_BIN:-$build/tests/bench/testbed/slowdev}
 
 python=/usr/bin/python3
@@ -83,7 +87,8 @@ measure 'print(measure.machine()); print()'
 header=no
 for name in "${names[@]}"; do
   case $name in
-    brand | first_sample | dataloader | training | mixing | record_scale | convergence)
+    brand | first_sample | dataloader | training | mixing | record_scale | \
+      convergence | met | met_training)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
