@@ -110,11 +110,14 @@ class View {
     EntryId shown;       // the file that the name shows in this epoch
     bool rebinds;        // it may show another one in the next
     bool listed = true;  // a listing may bind it too
+    uint32_t ordinal = 0;  // of the name, among those that show it
   };
   // A LOOKUP by thread `pid` (0 = hidden) binds the name.
   Found Lookup(EntryId name, int32_t pid = 0);
-  // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`.
-  OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now);
+  // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`, as the
+  // name with that ordinal.
+  OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now,
+                   uint32_t ordinal = 0);
   // What answers reads of `file`, unless it leaves that to the source; null:
   // the source does. `live`: it was found by a name of the live epoch.
   std::shared_ptr<SampleMemory> MemoryOf(EntryId file, bool live) const;
@@ -174,7 +177,7 @@ class View {
   bool Resume(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts an open; true when names were bound anew.
-  bool Count(SampleId sample, uint32_t reader, std::chrono::milliseconds now)
+  bool Count(SampleId name, uint32_t reader, std::chrono::milliseconds now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What these names show; each once, whatever the order and number given.
   // What is carried into an epoch of the setup, as it may be there.

@@ -50,7 +50,12 @@ class MetBinder : public Binder, public MiniEpochs {
   }
   void SetReady(uint64_t set) override { progress_.SetReady(set); }
   uint64_t wishes() const override { return progress_.wishes() + begun_; }
-  SampleId Opened(SampleId sample) override;
+  uint32_t OrdinalOf(SampleId name) const override {
+    return ordinal_[IdOf(name)];
+  }
+  absl::optional<SampleId> NameAt(SampleId sample,
+                                  uint32_t ordinal) const override;
+  void Opened(SampleId name) override { opened_.Set(name.value()); }
   void Feedback(double loss) override { progress_.Feedback(loss); }
   const std::vector<uint32_t>& learnt() const override {
     return progress_.learnt();
@@ -82,10 +87,11 @@ class MetBinder : public Binder, public MiniEpochs {
   std::string served_then_;          // when this epoch began
   std::vector<uint32_t> sample_of_;  // by name, or kNone
   std::vector<uint32_t> last_name_;  // by sample, or kNone
-  // The names of a sample that were bound and not opened yet, first bound
-  // first: by sample the first of them, by name the next.
-  std::vector<uint32_t> unopened_;
-  std::vector<uint32_t> next_;
+  // The names of a sample, last bound first: by name the one before it, and how
+  // many there are before it.
+  std::vector<uint32_t> before_;
+  std::vector<uint32_t> ordinal_;
+  NameBits opened_;
   uint64_t bound_ = 0;
   BinderCounts counts_;
 };

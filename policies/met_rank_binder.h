@@ -47,7 +47,11 @@ class MetRankBinder : public Binder, public MiniEpochs {
   std::vector<SampleId> SamplesOf(uint64_t set) const override;
   void SetReady(uint64_t set) override { ready_.insert(set); }
   uint64_t wishes() const override { return wishes_; }
-  SampleId Opened(SampleId sample) override { return sample; }
+  uint32_t OrdinalOf(SampleId) const override { return 0; }
+  absl::optional<SampleId> NameAt(SampleId sample, uint32_t) const override {
+    return sample;
+  }
+  void Opened(SampleId) override {}
   void Feedback(double) override {}
   const std::vector<uint32_t>& learnt() const override { return learnt_; }
   std::string Served() const override { return ""; }

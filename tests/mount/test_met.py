@@ -131,6 +131,33 @@ def test_a_name_keeps_its_sample_for_the_epoch(mounts, source, tier):
         assert first[type(names[0])(name)] == digest(source / sample)
 
 
+# Several names of an epoch show one sample, and every open is counted as that
+# of its own name: else epochs would be held, and the same samples shown for
+# ever.
+def test_epochs_end_by_themselves_however_many_read(mounts, source, tier):
+    mount = mounts(source, {**options(tier, met__epochs=8, met__repeat=4),
+                            "epoch.advance": "auto"})
+    names = names_of(source)
+    shown = collections.Counter()
+    for epoch in range(8):
+        order = list(names)
+        random.Random(epoch).shuffle(order)
+        # A process each, as a framework's workers are.
+        readers = [subprocess.Popen(
+            ["sha256sum", *(mount.path / name for name in order[worker::4])],
+            stdout=subprocess.PIPE, text=True) for worker in range(4)]
+        for reader in readers:
+            out, _ = reader.communicate(timeout=60 * harness.SLOWDOWN)
+            shown.update(line[:16] for line in out.splitlines())
+        view = mount.view()
+        assert (view["epoch"], view["epoch_state"]) == (epoch, "running")
+    assert sum(shown.values()) == 8 * len(names)
+    assert len(shown) == len(names)
+    # Of what is opened on both sides of a boundary one more or less.
+    assert all(abs(times - 8) <= 2 for times in shown.values())
+    assert sum(times != 8 for times in shown.values()) < len(names) / 5
+
+
 def test_a_stock_loader_trains_over_epochs_that_end_by_themselves(
         mounts, folder, tier):
     source = trees.train_and_val(folder / "source", 4, 60)

@@ -107,12 +107,11 @@ TEST(RegistryTest, OnlyLirsByPageWantsBlocks) {
 TEST(RegistryTest, WhoDecidesTheOrder) {
   for (absl::string_view name : PolicyNames()) {
     const auto made = *MakePolicy(name, PolicyOptions());
-    EXPECT_EQ(made->consumption(), name == "native" || name == "static" ||
-                                           name == "reimu"
-                                       ? Consumption::kSource
-                                   : name == "brand" || name == "met"
-                                       ? Consumption::kReactive
-                                       : Consumption::kPlanned)
+    EXPECT_EQ(made->consumption(),
+              name == "native" || name == "static" || name == "reimu"
+                  ? Consumption::kSource
+              : name == "brand" || name == "met" ? Consumption::kReactive
+                                                 : Consumption::kPlanned)
         << name;
     EXPECT_EQ(made->keeps_first(), name == "static") << name;
     EXPECT_EQ(made->stages(), name == "met") << name;
