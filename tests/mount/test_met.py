@@ -264,13 +264,19 @@ def test_a_tier_that_vanishes_under_way(mounts, source, tier):
 
 
 def test_damaged_copies_are_read_from_the_source(mounts, source, tier):
-    mount = mounts(source, options(tier))
+    mount = mounts(source, options(tier, tier__capacity="64MiB"))
     wait_staged(mount)
-    for part in tier.rglob("part-*"):
+    # All of what is to be there: nothing comes or goes meanwhile.
+    harness.eventually(lambda: not list(tier.rglob("*.new")) and staged(mount),
+                       what="the copies")
+    damaged = 0
+    for part in list(tier.rglob("*.tier")):
         data = bytearray(part.read_bytes())
         for at in range(0, len(data), 512):
             data[at] ^= 0x40
         part.write_bytes(data)
+        damaged += 1
+    assert damaged
     assert read_all(mount, names_of(source)) == whole(source)
     assert read_all(mount, names_of(source), 1) == whole(source)
 
@@ -300,7 +306,7 @@ def test_what_is_not_ours_stays(mounts, source, tier):
     for path, data in mine.items():
         assert path.read_bytes() == data
     mode = os.stat(tier / "shufflefs-tier").st_mode & 0o777
-    for part in tier.rglob("part-*"):
+    for part in tier.rglob("*.tier"):
         assert os.stat(part).st_mode & 0o077 == 0, (part, oct(mode))
 
 
