@@ -8,7 +8,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kLargestOfMemory = 4;
+constexpr uint64_t kLargestRanked = 4;
 // So many more reads of others than of the current mini-epoch, and it is left:
 // readers of a batch come in any order.
 constexpr uint32_t kElsewhere = 64;
@@ -25,7 +25,7 @@ MetRankBinder::MetRankBinder(const PolicyOptions& options,
       input_(input),
       count_(static_cast<uint32_t>(
           std::max<uint64_t>(options_.met_mini_epochs, 1))),
-      largest_(input.memory_bytes / kLargestOfMemory) {}
+      largest_(input.memory_bytes / kLargestRanked) {}
 
 void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
                                absl::Span<const CarriedPair>) {
