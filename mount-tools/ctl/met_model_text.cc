@@ -28,7 +28,7 @@ std::string Count(double count) {
   return HumanCount(static_cast<uint64_t>(std::llround(count)));
 }
 
-std::string Seconds(double seconds) {
+std::string SecondsText(double seconds) {
   return seconds < 100 ? absl::StrFormat("%.1f s", seconds)
                        : Count(seconds) + " s";
 }
@@ -79,9 +79,9 @@ std::string TraceText(const MetQuestion& question) {
       Counted(parts, "mini-epoch", "mini-epochs"), " of ",
       Bytes(question.dataset_bytes / static_cast<double>(parts)), ", shown ",
       FactorList(question.repeats), " times", parts == 1 ? ":\n" : " each:\n",
-      row("the first copy takes", Seconds(trace.first_copy)),
-      row("all are shown in", Seconds(trace.shown)),
-      row("readers wait between them", Seconds(trace.waited)),
+      row("the first copy takes", SecondsText(trace.first_copy)),
+      row("all are shown in", SecondsText(trace.shown)),
+      row("readers wait between them", SecondsText(trace.waited)),
       row("read from the capacity tier", Bytes(trace.copied_bytes)),
       row("samples shown", Count(trace.samples)),
       row("samples/s, the first copy included",
