@@ -50,8 +50,15 @@ SampleId Binding::NameOfSample(SampleId sample) const {
   }));
 }
 
-SampleId Binding::OpenedName(SampleId sample) const {
-  return repeats() ? supply_->Opened(sample) : NameOfSample(sample);
+uint32_t Binding::OrdinalOf(SampleId name) const {
+  return repeats() ? supply_->OrdinalOf(name) : 0;
+}
+
+absl::optional<SampleId> Binding::NameAt(SampleId sample,
+                                         uint32_t ordinal) const {
+  if (repeats()) return supply_->NameAt(sample, ordinal);
+  if (supply_ != nullptr) return supply_->NameOf(sample);
+  return NameOfSample(sample);
 }
 
 bool Binding::repeats() const {

@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "absl/types/optional.h"
 #include "core/carried.h"
 #include "core/plan.h"
 #include "core/supply/supply.h"
@@ -43,8 +44,10 @@ class Binding {
   // The same bijection on sample ids: a name is numbered by its own sample.
   SampleId ShownSample(SampleId name) const;
   SampleId NameOfSample(SampleId sample) const;
-  // The name that an open of `sample` is of: its name, or one of several.
-  SampleId OpenedName(SampleId sample) const;
+  // Of the names that show a sample, which is `name`, from 0; and back: nothing
+  // where there is no such name, or none yet.
+  uint32_t OrdinalOf(SampleId name) const;
+  absl::optional<SampleId> NameAt(SampleId sample, uint32_t ordinal) const;
 
   bool identity() const { return identity_; }
   // Null unless names are bound as they are asked for.

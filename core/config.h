@@ -59,9 +59,10 @@ struct MountConfig {
   absl::optional<uint32_t> control_gid;
   uint64_t memory = 0;       // bytes, of all pools; 0 = chosen at mount
   std::string tier_path;     // absolute, of the performance tier; "" = none
-  uint64_t tier_capacity = 0;   // bytes of it to use; 0 = nine tenths of what
-                                // is free when it is mounted
-  uint64_t tier_bandwidth = 0;  // bytes a second, at most, copied there; 0 = all
+  uint64_t tier_capacity = 0;  // bytes of it to use; 0 = nine tenths of what
+                               // is free when it is mounted
+  uint64_t tier_bandwidth =
+      0;                     // bytes a second, at most, copied there; 0 = all
   bool read_only = false;    // -o ro
   bool allow_other = false;  // -o allow_other
   std::vector<ViewConfig> views;  // at least one

@@ -41,7 +41,7 @@ std::vector<SampleId> EpochWatch::TakeUnderWay() {
 
 bool EpochWatch::TakeLookup(const Walk& walk) {
   const uint32_t reader = walk.reader;
-  const bool looked_up = !looked_up_.Set(walk.sample.value());
+  const bool looked_up = walk.is_shown && !looked_up_.Set(walk.sample.value());
   hidden_readers_ = hidden_readers_ || reader == 0;
   if (reader == 0) return looked_up;
   const bool second_try = sent_back_.erase(reader) != 0;

@@ -51,6 +51,7 @@ class EpochWatch {
     uint32_t reader = 0;
     std::chrono::milliseconds now{0};
     bool told = true;
+    bool is_shown = true;  // in this epoch; else it is of one before
   };
   bool TakeLookup(const Walk& walk);
   // What threads that were sent back have looked up since and will open: the

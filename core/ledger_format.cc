@@ -122,10 +122,9 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
   writer.Put(record.policy);
   writer.Put(record.options_hash);
   writer.Put(static_cast<uint64_t>(record.substitute));
-  writer.Put((record.identity ? kIdentity : 0) |
-             (record.reactive ? kReactive : 0) |
-             (record.continues ? kContinues : 0) |
-             (record.repeats ? kRepeats : 0));
+  writer.Put(
+      (record.identity ? kIdentity : 0) | (record.reactive ? kReactive : 0) |
+      (record.continues ? kContinues : 0) | (record.repeats ? kRepeats : 0));
   if (record.repeats) writer.Put(record.served);
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);

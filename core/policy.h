@@ -122,7 +122,8 @@ class Policy {
   virtual bool stages() const { return false; }
   // Of a policy that stages, where names show their own samples and the order
   // of the view says what is read next (ranked names). `input` as above.
-  virtual std::unique_ptr<Binder> MakeRankBinder(const BinderInput& input) const;
+  virtual std::unique_ptr<Binder> MakeRankBinder(
+      const BinderInput& input) const;
 };
 
 // How fast a device reads; 0 = not measured.

@@ -83,8 +83,13 @@ View::Found View::Lookup(EntryId name, int32_t pid) {
     MutexLock lock(mu_);
     // A thread that was sent back opens what it is told: not of an epoch ago.
     if (binding != binding_) continue;
-    if (watch_ != nullptr) watch_->NoteLookup(grouping.sample(shown), reader);
-    return Found{shown, true, supply == nullptr};
+    // Lookups are remembered by what is looked up: nodes of one sample differ.
+    const SampleId own = grouping.sample(name);
+    const bool repeats = binding->repeats();
+    if (watch_ != nullptr) {
+      watch_->NoteLookup(repeats ? own : grouping.sample(shown), reader);
+    }
+    return Found{shown, true, supply == nullptr, binding->OrdinalOf(own)};
   }
 }
 
@@ -102,7 +107,7 @@ std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
 }
 
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
-                             std::chrono::milliseconds now) {
+                             std::chrono::milliseconds now, uint32_t ordinal) {
   uint64_t begun = 0;
   {
     MutexLock lock(mu_);
@@ -114,24 +119,27 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     // Looked up in an older epoch, opened in this one: the kernel is to look
     // again, once; who has no name to look up is served the second time.
     const uint32_t reader = ReaderOf(pid);
-    if (!watch_->TakeLookup({sample, reader, now, told_ == begun_})) {
-      return OpenVerdict::kStale;
+    const absl::optional<SampleId> name = binding_->NameAt(sample, ordinal);
+    EpochWatch::Walk walk{sample, reader, now, told_ == begun_};
+    if (binding_->repeats()) {
+      walk.is_shown = name.has_value();
+      walk.sample = name.value_or(sample);
     }
+    if (!watch_->TakeLookup(walk)) return OpenVerdict::kStale;
     // Of an epoch before, and has no name in this one yet.
-    if (binding_->supply() && !binding_->supply()->NameOf(sample)) {
-      return OpenVerdict::kServe;
-    }
+    if (!name) return OpenVerdict::kServe;
     const bool stopped = LearnNodes(reader, now);
-    if (Count(sample, reader, now) || stopped) begun = begun_;
+    if (Count(*name, reader, now) || stopped) begun = begun_;
   }
   if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
   return OpenVerdict::kServe;
 }
 
-bool View::Count(SampleId sample, uint32_t reader,
+bool View::Count(SampleId name, uint32_t reader,
                  std::chrono::milliseconds now) {
   EpochWatch::Open open;
-  open.name = binding_->OpenedName(sample);
+  open.name = name;
+  if (binding_->repeats()) binding_->supply()->Opened(name);
   open.group = setup_->dataset->grouping().group_of(open.name);
   open.reader = reader;
   open.now = now;
@@ -154,7 +162,10 @@ bool View::Count(SampleId sample, uint32_t reader,
     keep = watch_->OpenedBefore();
   }
   for (const SampleId walked_to : watch_->TakeUnderWay()) {
-    keep.push_back(binding_->NameOfSample(walked_to).value());
+    // Of mini-epochs these are names already.
+    keep.push_back(binding_->repeats()
+                       ? walked_to.value()
+                       : binding_->NameOfSample(walked_to).value());
   }
   Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
                  VerdictName(outcome.rule)});
@@ -210,10 +221,11 @@ void View::Begin(Boundary boundary) {
   const bool first = binding_ == nullptr;
   if (!first) waiting_ = false;
   const bool identity = waiting_ || !suspended_.empty() || NodesUnclear();
-  const bool repeats = setup_->binds_on_demand() && setup_->supply->repeats() &&
-                       !identity;
+  const bool repeats =
+      setup_->binds_on_demand() && setup_->supply->repeats() && !identity;
   CarriedNames carried = Carry(boundary.carried, repeats);
-  if (repeats && before != nullptr) KeepServed(*before);
+  if (before != nullptr) KeepServed(*before);
+  if (repeats) GiveServed();
   Bind(epoch_, std::move(carried), identity, boundary.carried);
   ++begun_;
   if (first) told_ = begun_;  // nobody was given a name yet
@@ -225,18 +237,6 @@ void View::Begin(Boundary boundary) {
   if (watch_ != nullptr && !first) watch_->BeginEpoch();
   NoteBegun(before.get());
   NoteSeen();
-}
-
-CarriedNames View::Carry(std::vector<CarriedPair>& pairs, bool repeats) {
-  // What showed a sample twice was another policy's.
-  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
-  absl::StatusOr<CarriedNames> carried =
-      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
-  if (carried.ok()) return *std::move(carried);
-  // Cannot be: each name once is carried.
-  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
-  pairs.clear();
-  return CarriedNames();
 }
 
 void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
@@ -374,33 +374,6 @@ bool View::watches_opens() const {
   MutexLock lock(mu_);
   return (setup_->rebinds() || records_ != nullptr) &&
          setup_->config.epoch_advance == Advance::kAuto;
-}
-
-ViewEpochStatus View::EpochStatus() const {
-  MutexLock lock(mu_);
-  ViewEpochStatus status;
-  status.epoch = epoch_;
-  status.state = is_held_ ? "held" : "running";
-  if (waiting_ || pending_ != nullptr) status.state = "waiting";
-  status.verdict = verdict_;
-  status.held = held_;
-  status.hold_reason = hold_reason_;
-  status.carried = binding_->carried().size();
-  status.samples = setup_->dataset->grouping().sample_count();
-  if (watch_ != nullptr) {
-    status.consumed = watch_->consumed();
-    status.rereads = watch_->rereads();
-  }
-  status.suspended = !suspended_.empty() || NodesUnclear();
-  if (!suspended_.empty()) status.warnings.push_back(suspended_);
-  if (NodesUnclear()) status.warnings.push_back(several_nodes_);
-  if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&
-      setup_->config.epoch_advance == Advance::kAuto) {
-    status.warnings.push_back(
-        "this mount does not see opens, so the epoch advances by the control "
-        "file only; mount with -o open=seen for epoch.advance = auto");
-  }
-  return status;
 }
 
 }  // namespace shufflefs

@@ -110,11 +110,14 @@ class View {
     EntryId shown;       // the file that the name shows in this epoch
     bool rebinds;        // it may show another one in the next
     bool listed = true;  // a listing may bind it too
+    uint32_t ordinal = 0;  // of the name, among those that show it
   };
   // A LOOKUP by thread `pid` (0 = hidden) binds the name.
   Found Lookup(EntryId name, int32_t pid = 0);
-  // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`.
-  OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now);
+  // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`, as the
+  // name with that ordinal.
+  OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now,
+                   uint32_t ordinal = 0);
   // What answers reads of `file`, unless it leaves that to the source; null:
   // the source does. `live`: it was found by a name of the live epoch.
   std::shared_ptr<SampleMemory> MemoryOf(EntryId file, bool live) const;
@@ -174,15 +177,16 @@ class View {
   bool Resume(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts an open; true when names were bound anew.
-  bool Count(SampleId sample, uint32_t reader, std::chrono::milliseconds now)
+  bool Count(SampleId name, uint32_t reader, std::chrono::milliseconds now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What these names show; each once, whatever the order and number given.
   // What is carried into an epoch of the setup, as it may be there.
   CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The counts of what was shown go over from the setup before, or from what
-  // the ledger has of an earlier run.
+  // The counts of what was shown go over to a supply that begins: from the
+  // last one that had some, or from what the ledger has of an earlier run.
   void KeepServed(const ViewSetup& before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void GiveServed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TakeServed(const LedgerEpoch& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::vector<CarriedPair> PairsOf(std::vector<uint64_t> names) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -236,6 +240,7 @@ class View {
   bool is_held_ ABSL_GUARDED_BY(mu_) = false;
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;
   std::string suspended_ ABSL_GUARDED_BY(mu_);      // why, "" if it is not
+  std::string served_ ABSL_GUARDED_BY(mu_);  // of a setup that ended, or ""
   std::string several_nodes_ ABSL_GUARDED_BY(mu_);  // a warning, or ""
   bool looked_ ABSL_GUARDED_BY(mu_) = false;        // a LOOKUP in this epoch
   bool read_ ABSL_GUARDED_BY(mu_) = false;  // OPEN or READ in this epoch

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a view writes to its ledger, and how it goes on from there.
+// What a view writes to its ledger, and how it goes on from there and from one
+// epoch to the next.
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,12 +91,29 @@ LedgerEpoch View::LedgerRecord() const {
   return record;
 }
 
+CarriedNames View::Carry(std::vector<CarriedPair>& pairs, bool repeats) {
+  // What showed a sample twice was another policy's.
+  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
+  absl::StatusOr<CarriedNames> carried =
+      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
+  if (carried.ok()) return *std::move(carried);
+  // Cannot be: each name once is carried.
+  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
+  pairs.clear();
+  return CarriedNames();
+}
+
 void View::KeepServed(const ViewSetup& before) {
-  if (before.supply == setup_->supply || before.supply == nullptr ||
+  if (before.supply == setup_->supply || !before.binds_on_demand() ||
       !before.supply->repeats()) {
     return;
   }
-  Note(setup_->supply->TakeServed(before.supply->Served()));
+  served_ = before.supply->ServedNow();
+}
+
+void View::GiveServed() {
+  if (served_.empty()) return;
+  Note(setup_->supply->TakeServed(std::exchange(served_, "")));
 }
 
 void View::TakeServed(const LedgerEpoch& last) {

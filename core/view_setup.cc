@@ -47,8 +47,8 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
   const bool reactive =
       setup.policy->consumption() == Consumption::kReactive && setup.rebinds();
-  if (!tools.supply || !(reactive || setup.policy->keeps_first() ||
-                         setup.stages_ranks())) {
+  if (!tools.supply ||
+      !(reactive || setup.policy->keeps_first() || setup.stages_ranks())) {
     return absl::OkStatus();
   }
   const absl::optional<NodeShare>& nodes = setup.config.nodes;

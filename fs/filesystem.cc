@@ -179,7 +179,7 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
     const EntryId file(node.id);
     View* view = known->view_of(known->catalogue().parent(file));
     if (view != nullptr &&
-        view->Open(file, pid, Now()) == View::OpenVerdict::kStale) {
+        view->Open(file, pid, Now(), node.slot) == View::OpenVerdict::kStale) {
       parts_.metrics->Add(Counter::kStaleOpens);
       return OpenReply{.stale = true};
     }

@@ -12,7 +12,8 @@ namespace shufflefs {
 
 enum class NodeKind : uint8_t {
   kLiveDir = 0,      // id = DirId
-  kLiveFile = 1,     // id = EntryId; opens are counted
+  kLiveFile = 1,     // slot = ordinal of the name, id = EntryId; opens are
+                     // counted
   kFixedDir = 2,     // view, slot = epoch, id = DirId
   kFixedFile = 3,    // id = EntryId; under a name that never rebinds
   kFixedRanked = 4,  // view, slot = epoch

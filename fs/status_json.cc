@@ -134,7 +134,8 @@ nlohmann::ordered_json Roofline(const MiniEpochStatus& mini,
                                      {"tier", nullptr},
                                      {"source", nullptr},
                                      {"source_repeated", nullptr}};
-  const double served = static_cast<double>(tier.tier_bytes + tier.source_bytes);
+  const double served =
+      static_cast<double>(tier.tier_bytes + tier.source_bytes);
   if (view["stall_seconds"].is_number() && served > 0) {
     const double reads = view["consumer_seconds"].get<double>();
     const double waits = view["stall_seconds"].get<double>();
@@ -156,15 +157,12 @@ nlohmann::ordered_json Roofline(const MiniEpochStatus& mini,
 void AddMiniEpoch(const Supply& supply, nlohmann::ordered_json& json) {
   const absl::optional<MiniEpochStatus> mini = supply.mini_epoch();
   if (!mini) return;
-  json["mini_epoch"] = {{"pass", mini->pass},
-                        {"number", mini->mini_epoch},
-                        {"of", mini->mini_epochs},
-                        {"repetition", mini->repetition},
-                        {"factor", mini->factor},
-                        {"why", mini->why},
-                        {"ready", mini->ready},
-                        {"shown_fewest", mini->fewest},
-                        {"shown_most", mini->most}};
+  json["mini_epoch"] = {
+      {"pass", mini->pass},      {"number", mini->mini_epoch},
+      {"of", mini->mini_epochs}, {"repetition", mini->repetition},
+      {"factor", mini->factor},  {"why", mini->why},
+      {"ready", mini->ready},    {"shown_fewest", mini->fewest},
+      {"shown_most", mini->most}};
   const TierStatus tier = supply.tier();
   const uint64_t served = tier.tier_bytes + tier.source_bytes;
   const uint64_t read = tier.copied_bytes + tier.source_bytes;

@@ -74,6 +74,7 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name,
   }
   const View::Found found = view->Lookup(*entry, pid);
   node.id = found.shown.value();
+  node.slot = found.ordinal;
   if (found.rebinds && found.listed && primer_ != nullptr) {
     primer_->NoteLookup(dir);
   }

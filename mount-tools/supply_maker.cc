@@ -198,8 +198,9 @@ absl::Status SupplyFactory::TakeTier(const ViewConfig& config,
   }
   const DeviceProbe probe =
       parts_.devices->Find(dataset.catalogue(), dataset.root());
-  RETURN_IF_ERROR(parts_.tiers->Fill(
-      config, dataset, Reader(ReaderOptionsFor(probe)), parts, input));
+  const TierMaker::SourceReader source{Reader(ReaderOptionsFor(probe)),
+                                       Seeks(probe)};
+  RETURN_IF_ERROR(parts_.tiers->Fill(config, dataset, source, parts, input));
   if (!Seeks(probe)) return absl::OkStatus();
   ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(dataset));
   parts.addresses = std::move(layout.addresses);

@@ -25,6 +25,8 @@ namespace {
 constexpr uint64_t kCopyMemoryPart = 8;
 constexpr uint64_t kLeastCopyMemory = uint64_t{2} << 20;
 constexpr uint64_t kMostCopyMemory = uint64_t{64} << 20;
+// What a disk that seeks is asked for at a time: some tens of milliseconds.
+constexpr uint64_t kSeekingStep = uint64_t{1} << 20;
 
 // Bytes of our own files below a tier's path, which are free for us.
 uint64_t OwnBytes(const std::string& path) {
@@ -55,17 +57,16 @@ uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view) {
 absl::Status CheckMiniEpochs(const PolicyOptions& options,
                              const BinderInput& input) {
   const uint64_t count = MetProgress::MiniEpochsFor(options, input);
-  const uint64_t bytes = std::accumulate(input.bytes.begin(),
-                                         input.bytes.end(), uint64_t{0});
+  const uint64_t bytes =
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
   const uint64_t room = count == 1 ? input.tier_bytes : input.tier_bytes / 2;
   if (bytes / count <= room) return absl::OkStatus();
   const uint64_t half = std::max<uint64_t>(input.tier_bytes / 2, 1);
   return absl::InvalidArgumentError(absl::StrCat(
       "met.mini_epochs = ", count, ": a mini-epoch of ",
-      HumanBytes(bytes / count), " is more than ",
-      count == 1 ? "" : "half of ", "tier.capacity, ",
-      HumanBytes(input.tier_bytes), "; at least ", bytes / half + 1,
-      " are needed"));
+      HumanBytes(bytes / count), " is more than ", count == 1 ? "" : "half of ",
+      "tier.capacity, ", HumanBytes(input.tier_bytes), "; at least ",
+      bytes / half + 1, " are needed"));
 }
 
 void TellOfRepeats(const ViewConfig& config) {
@@ -116,7 +117,7 @@ uint64_t TierMaker::CapacityOf(const MountConfig& mount,
 
 absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,
                                         const Dataset& dataset,
-                                        FileReader* reader,
+                                        const SourceReader& source,
                                         uint64_t memory_bytes) {
   MutexLock lock(mu_);
   ViewTier& view = tiers_[config.path];
@@ -129,22 +130,23 @@ absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,
   ASSIGN_OR_RETURN(options.capacity, Capacity(config));
   options.bandwidth = parts_.config->tier_bandwidth;
   options.memory_bytes = memory_bytes;
+  if (source.seeks) options.step_ahead = kSeekingStep;
   options.foreground_reads = parts_.foreground_reads;
-  ASSIGN_OR_RETURN(view.tier, Tier::Open(std::move(options),
-                                         dataset.shared_catalogue(), reader));
+  ASSIGN_OR_RETURN(view.tier,
+                   Tier::Open(std::move(options), dataset.shared_catalogue(),
+                              source.reader));
   return view.tier.get();
 }
 
 absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
-                             FileReader* reader, Supply::Parts& parts,
+                             const SourceReader& source, Supply::Parts& parts,
                              BinderInput& input) {
   if (parts_.config->tier_path.empty()) {
     return absl::InvalidArgumentError(
         "policy = met needs tier.path, a directory on a faster device");
   }
-  const uint64_t copies =
-      std::clamp(parts.memory_bytes / kCopyMemoryPart, kLeastCopyMemory,
-                 kMostCopyMemory);
+  const uint64_t copies = std::clamp(parts.memory_bytes / kCopyMemoryPart,
+                                     kLeastCopyMemory, kMostCopyMemory);
   if (parts.memory_bytes < copies + Supply::kLeastMemory) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory: policy = met needs at least ",
@@ -153,7 +155,7 @@ absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
   }
   parts.memory_bytes -= copies;
   input.memory_bytes = Supply::PoolBytes(parts.memory_bytes);
-  ASSIGN_OR_RETURN(Tier* const tier, TierOf(config, dataset, reader, copies));
+  ASSIGN_OR_RETURN(Tier* const tier, TierOf(config, dataset, source, copies));
   input.tier_bytes = tier->status().capacity;
   RETURN_IF_ERROR(CheckMiniEpochs(config.policy_options, input));
   TellOfRepeats(config);

@@ -37,15 +37,20 @@ class TierMaker {
   // The bytes of tier.capacity that a view has; 0 where that is not given.
   static uint64_t CapacityOf(const MountConfig& mount, const ViewConfig& view);
 
+  struct SourceReader {
+    FileReader* reader = nullptr;  // outlives the tiers
+    bool seeks = false;            // its device
+  };
+
   explicit TierMaker(Parts parts) : parts_(std::move(parts)) {}
 
   // Fills in what a supply and its binder need of the tier: the source, which
-  // reads by `reader`, the tier's bytes, what is there, what was learnt; takes
+  // reads by `source`, the tier's bytes, what is there, what was learnt; takes
   // the copies' memory from what the supply has. Blocks. Errors:
   // InvalidArgument naming the key; FailedPrecondition where the tier is in
   // use.
   absl::Status Fill(const ViewConfig& config, const Dataset& dataset,
-                    FileReader* reader, Supply::Parts& parts,
+                    const SourceReader& source, Supply::Parts& parts,
                     BinderInput& input);
   // `supply`, made of these parts, says from now on what is copied.
   void Follow(const ViewConfig& config, const std::shared_ptr<Supply>& supply);
@@ -61,7 +66,8 @@ class TierMaker {
     LearntFactors::Key key;
   };
   absl::StatusOr<Tier*> TierOf(const ViewConfig& config, const Dataset& dataset,
-                               FileReader* reader, uint64_t memory_bytes);
+                               const SourceReader& source,
+                               uint64_t memory_bytes);
   absl::StatusOr<uint64_t> Capacity(const ViewConfig& config) const;
 
   // Constant after construction.

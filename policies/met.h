@@ -12,7 +12,8 @@
 // Read pattern: mini-epochs from the source, once a pass, ahead of readers.
 // Where the order must be known in advance: ranked names come mini-epoch by
 //   mini-epoch (policies/met_plan.h), from the tier too. What names show in an
-//   epoch by path is an independent permutation each epoch, as lirs by instance.
+//   epoch by path is an independent permutation each epoch, as lirs by
+//   instance.
 #ifndef SHUFFLEFS_POLICIES_MET_H_
 #define SHUFFLEFS_POLICIES_MET_H_
 

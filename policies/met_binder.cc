@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/status.h"
 #include "core/served_counts.h"
+#include "core/status.h"
 
 namespace shufflefs {
 namespace {
@@ -21,8 +21,9 @@ MetBinder::MetBinder(const PolicyOptions& options, const BinderInput& input)
       progress_(options, input),
       sample_of_(input.grouping->sample_count(), kNone),
       last_name_(sample_of_.size(), kNone),
-      unopened_(sample_of_.size(), kNone),
-      next_(sample_of_.size(), kNone) {}
+      before_(sample_of_.size(), kNone),
+      ordinal_(sample_of_.size()),
+      opened_(sample_of_.size()) {}
 
 absl::Status MetBinder::TakeServed(absl::string_view served) {
   ASSIGN_OR_RETURN(std::vector<uint32_t> counts, UnpackCounts(served));
@@ -33,17 +34,25 @@ absl::Status MetBinder::TakeServed(absl::string_view served) {
   return absl::OkStatus();
 }
 
-void MetBinder::TakeBack() {
-  for (uint32_t sample = 0; sample < unopened_.size(); ++sample) {
-    for (uint32_t name = unopened_[sample]; name != kNone; name = next_[name]) {
-      progress_.TakeBack(sample);
+template <typename Visit>
+void MetBinder::ForEachUnopened(Visit&& visit) const {
+  for (uint32_t name = 0; name < sample_of_.size(); ++name) {
+    if (sample_of_[name] != kNone && !opened_.Get(name)) {
+      visit(sample_of_[name]);
     }
   }
 }
 
+std::string MetBinder::ServedNow() const {
+  std::vector<uint32_t> counts = progress_.served();
+  ForEachUnopened(
+      [&](uint32_t sample) { counts[sample] -= counts[sample] > 0; });
+  return PackCounts(counts);
+}
+
 void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
                            absl::Span<const CarriedPair> bound) {
-  TakeBack();
+  ForEachUnopened([this](uint32_t sample) { progress_.TakeBack(sample); });
   if (begun_++ == 0 || seed != seed_) {
     if (resumed_.empty()) resumed_ = progress_.served();
     progress_.Restart(seed, epoch, std::exchange(resumed_, {}));
@@ -52,7 +61,7 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
   served_then_ = PackCounts(progress_.served());
   std::fill(sample_of_.begin(), sample_of_.end(), kNone);
   std::fill(last_name_.begin(), last_name_.end(), kNone);
-  std::fill(unopened_.begin(), unopened_.end(), kNone);
+  opened_.ClearAll();
   bound_ = 0;
   for (const CarriedPair& pair : bound) {
     const auto sample = static_cast<uint32_t>(pair.sample);
@@ -77,21 +86,21 @@ SampleId MetBinder::Bind(SampleId name) {
 }
 
 void MetBinder::Note(uint32_t name, uint32_t sample, bool opened) {
-  sample_of_[name] = sample;
+  const uint32_t before = last_name_[sample];
+  before_[name] = before;
+  ordinal_[name] = before == kNone ? 0 : ordinal_[before] + 1;
   last_name_[sample] = name;
+  sample_of_[name] = sample;
   ++bound_;
-  if (opened) return;
-  next_[name] = kNone;
-  uint32_t* end = &unopened_[sample];
-  while (*end != kNone) end = &next_[*end];
-  *end = name;
+  if (opened) opened_.Set(name);
 }
 
-SampleId MetBinder::Opened(SampleId sample) {
-  uint32_t& first = unopened_[IdOf(sample)];
-  if (first == kNone) return SampleId(last_name_[IdOf(sample)]);
-  const uint32_t name = first;
-  first = next_[name];
+absl::optional<SampleId> MetBinder::NameAt(SampleId sample,
+                                           uint32_t ordinal) const {
+  // As many as the sample was repeated in this epoch: few.
+  uint32_t name = last_name_[IdOf(sample)];
+  while (name != kNone && ordinal_[name] > ordinal) name = before_[name];
+  if (name == kNone || ordinal_[name] != ordinal) return absl::nullopt;
   return SampleId(name);
 }
 

@@ -50,21 +50,31 @@ class MetBinder : public Binder, public MiniEpochs {
   }
   void SetReady(uint64_t set) override { progress_.SetReady(set); }
   uint64_t wishes() const override { return progress_.wishes() + begun_; }
-  SampleId Opened(SampleId sample) override;
+  uint32_t OrdinalOf(SampleId name) const override {
+    return ordinal_[IdOf(name)];
+  }
+  absl::optional<SampleId> NameAt(SampleId sample,
+                                  uint32_t ordinal) const override;
+  void Opened(SampleId name) override { opened_.Set(name.value()); }
   void Feedback(double loss) override { progress_.Feedback(loss); }
   const std::vector<uint32_t>& learnt() const override {
     return progress_.learnt();
   }
   std::string Served() const override { return served_then_; }
+  std::string ServedNow() const override;
   absl::Status TakeServed(absl::string_view served) override;
   MiniEpochStatus status() const override;
 
  private:
   static constexpr uint32_t kNone = 0xFFFFFFFF;
-  static uint32_t IdOf(SampleId id) { return static_cast<uint32_t>(id.value()); }
+  static uint32_t IdOf(SampleId id) {
+    return static_cast<uint32_t>(id.value());
+  }
   void Note(uint32_t name, uint32_t sample, bool opened);
-  // What was bound in the epoch that ends and never opened was not shown.
-  void TakeBack();
+  // Calls visit for each name that was bound and never opened: its sample was
+  // not shown.
+  template <typename Visit>
+  void ForEachUnopened(Visit&& visit) const;
 
   // Constant after construction.
   const BinderInput& input_;
@@ -72,15 +82,16 @@ class MetBinder : public Binder, public MiniEpochs {
 
   MetProgress progress_;
   Seed seed_{0};
-  uint64_t begun_ = 0;  // epochs
-  std::vector<uint32_t> resumed_;     // counts of a former run, or empty
-  std::string served_then_;           // when this epoch began
-  std::vector<uint32_t> sample_of_;   // by name, or kNone
-  std::vector<uint32_t> last_name_;   // by sample, or kNone
-  // The names of a sample that were bound and not opened yet, first bound
-  // first: by sample the first of them, by name the next.
-  std::vector<uint32_t> unopened_;
-  std::vector<uint32_t> next_;
+  uint64_t begun_ = 0;               // epochs
+  std::vector<uint32_t> resumed_;    // counts of a former run, or empty
+  std::string served_then_;          // when this epoch began
+  std::vector<uint32_t> sample_of_;  // by name, or kNone
+  std::vector<uint32_t> last_name_;  // by sample, or kNone
+  // The names of a sample, last bound first: by name the one before it, and how
+  // many there are before it.
+  std::vector<uint32_t> before_;
+  std::vector<uint32_t> ordinal_;
+  NameBits opened_;
   uint64_t bound_ = 0;
   BinderCounts counts_;
 };

@@ -58,8 +58,7 @@ MetPass::Range MetPass::RangeOf(uint32_t group, uint32_t mini) const {
 
 absl::Span<uint32_t> MetPass::share(uint32_t group, uint32_t mini) {
   const Range range = RangeOf(group, mini);
-  return absl::MakeSpan(samples_).subspan(range.begin,
-                                          range.end - range.begin);
+  return absl::MakeSpan(samples_).subspan(range.begin, range.end - range.begin);
 }
 
 absl::Span<const uint32_t> MetPass::share(uint32_t group, uint32_t mini) const {

@@ -29,10 +29,10 @@ uint32_t MetProgress::MiniEpochsFor(const PolicyOptions& options,
   if (options.met_mini_epochs > 0) {
     return static_cast<uint32_t>(options.met_mini_epochs);
   }
-  return MiniEpochsFor(input.bytes.size(),
-                       std::accumulate(input.bytes.begin(), input.bytes.end(),
-                                       uint64_t{0}),
-                       input.tier_bytes);
+  return MiniEpochsFor(
+      input.bytes.size(),
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0}),
+      input.tier_bytes);
 }
 
 uint32_t MetProgress::MiniEpochsFor(uint64_t samples, uint64_t bytes,
@@ -68,7 +68,8 @@ std::vector<uint32_t> MetProgress::Expected(uint64_t pass) const {
       for (uint32_t i = 0; i < share.size(); ++i) {
         uint64_t coming = factor;
         if (here) {
-          coming = factor - std::min(factor, place.repetition) + (i >= place.at);
+          coming =
+              factor - std::min(factor, place.repetition) + (i >= place.at);
         }
         left[share[i]] -=
             static_cast<uint32_t>(std::min<uint64_t>(left[share[i]], coming));
@@ -89,7 +90,8 @@ void MetProgress::Compose(uint64_t pass) {
   input.raises.resize(grouping.group_count());
   for (uint32_t g = 0; g < grouping.group_count(); ++g) {
     const Grouping::Group& group = grouping.group(GroupId(g));
-    const auto begin = input.left.begin() + static_cast<long>(group.first_sample);
+    const auto begin =
+        input.left.begin() + static_cast<long>(group.first_sample);
     const auto end = begin + group.samples;
     const uint64_t sum = std::accumulate(begin, end, uint64_t{0});
     const bool few = sum * 8 < group.samples &&

@@ -27,8 +27,7 @@ std::vector<uint32_t> Repetition(const MetPass& pass, uint32_t groups,
 
 MetEpoch MetEpochOf(const PolicyOptions& options, Epoch epoch) {
   const uint64_t cycle = std::max<uint64_t>(options.met_epochs, 1);
-  const uint64_t repeat =
-      std::clamp<uint64_t>(options.met_repeat, 1, cycle);
+  const uint64_t repeat = std::clamp<uint64_t>(options.met_repeat, 1, cycle);
   const uint64_t passes = (cycle + repeat - 1) / repeat;
   const uint64_t in_cycle = epoch.value() % cycle;
   MetEpoch of;
@@ -44,9 +43,9 @@ MetPass MakeMetPass(const PolicyOptions& options, const MetPlanInput& input,
   made.grouping = input.grouping;
   made.mini_epochs =
       static_cast<uint32_t>(std::max<uint64_t>(options.met_mini_epochs, 1));
-  made.key = SubKey(DeriveKey(input.seed, Epoch(0), input.dataset_key,
-                              Purpose::kMiniEpoch),
-                    pass);
+  made.key = SubKey(
+      DeriveKey(input.seed, Epoch(0), input.dataset_key, Purpose::kMiniEpoch),
+      pass);
   made.left.assign(input.grouping->sample_count(), 1);
   return MetPass(std::move(made));
 }

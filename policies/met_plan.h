@@ -44,8 +44,7 @@ MetPass MakeMetPass(const PolicyOptions& options, const MetPlanInput& input,
 // sample, some 40 ns a sample.
 class MetOrder : public Order {
  public:
-  MetOrder(const PolicyOptions& options, const MetPlanInput& input,
-           Epoch epoch)
+  MetOrder(const PolicyOptions& options, const MetPlanInput& input, Epoch epoch)
       : options_(options), input_(input), epoch_(epoch) {}
 
   uint64_t size() const override { return input_.grouping->sample_count(); }

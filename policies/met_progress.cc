@@ -39,7 +39,8 @@ void MetProgress::Restart(Seed seed, Epoch epoch,
     const Grouping::Group& group = grouping.group(GroupId(g));
     const auto begin = served_.begin() + static_cast<long>(group.first_sample);
     const uint32_t least =
-        group.samples == 0 ? 0 : *std::min_element(begin, begin + group.samples);
+        group.samples == 0 ? 0
+                           : *std::min_element(begin, begin + group.samples);
     target_[g] = (least / cycle_ + 1) * cycle_;
   }
   // Numbers go on, so that a set that is asked for later is no older one.
@@ -55,7 +56,8 @@ void MetProgress::Restart(Seed seed, Epoch epoch,
   }
   furthest_ = 1;
   control_.BeginMiniEpoch();
-  if (count_ > 1 && IndexOf(current_) + 1 == count_) Compose(PassOf(current_) + 1);
+  if (count_ > 1 && IndexOf(current_) + 1 == count_)
+    Compose(PassOf(current_) + 1);
   ++wishes_;
 }
 
@@ -217,11 +219,13 @@ void MetProgress::Forget() {
     if (oldest->first + 1 >= current_ || oldest->second.inside > 0) break;
     mini_epochs_.erase(oldest);
   }
-  const uint64_t kept = mini_epochs_.empty() ? PassOf(current_)
-                                             : PassOf(mini_epochs_.begin()->first);
+  const uint64_t kept = mini_epochs_.empty()
+                            ? PassOf(current_)
+                            : PassOf(mini_epochs_.begin()->first);
   passes_.erase(passes_.begin(), passes_.lower_bound(kept));
-  if (count_ > 1) ready_.erase(ready_.begin(), ready_.lower_bound(
-                                   current_ > 0 ? current_ - 1 : 0));
+  if (count_ > 1)
+    ready_.erase(ready_.begin(),
+                 ready_.lower_bound(current_ > 0 ? current_ - 1 : 0));
 }
 
 }  // namespace shufflefs

@@ -44,8 +44,8 @@ class MetProgress {
   static uint32_t MiniEpochsFor(uint64_t samples, uint64_t bytes,
                                 uint64_t tier_bytes);
 
-  // Before any draw, or anew: with random bits of `seed`, as often as `served` says each
-  // sample having been shown.
+  // Before any draw, or anew: with random bits of `seed`, as often as `served`
+  // says each sample having been shown.
   void Restart(Seed seed, Epoch epoch, std::vector<uint32_t> served);
 
   // The sample of `group`, which has some, that is shown next. Counts it.
@@ -69,11 +69,11 @@ class MetProgress {
  private:
   // A mini-epoch is numbered by its pass and its place there, over a run.
   struct MiniEpoch {
-    uint64_t size = 0;      // samples
-    uint64_t inside = 0;    // groups that draw from it
-    uint64_t left = 0;      // samples of the groups that are through with it
-    uint64_t allowed = 1;   // repetitions that it has for certain
-    bool closed = false;    // and not one more
+    uint64_t size = 0;     // samples
+    uint64_t inside = 0;   // groups that draw from it
+    uint64_t left = 0;     // samples of the groups that are through with it
+    uint64_t allowed = 1;  // repetitions that it has for certain
+    bool closed = false;   // and not one more
     std::vector<uint64_t> ended;  // by repetition: samples of groups at its end
   };
   struct Place {
@@ -118,17 +118,17 @@ class MetProgress {
   const uint64_t fixed_;  // the factor, or 0 where it is found
 
   RandomKey key_{0};
-  std::vector<bool> staged_;       // for the first pass alone
-  std::vector<uint32_t> served_;   // by sample
-  std::vector<uint64_t> target_;   // by group: what they are to come to
-  std::vector<Place> places_;      // by group
+  std::vector<bool> staged_;      // for the first pass alone
+  std::vector<uint32_t> served_;  // by sample
+  std::vector<uint64_t> target_;  // by group: what they are to come to
+  std::vector<Place> places_;     // by group
   // By group, drawn before all else: what was passed over before.
   std::vector<std::vector<uint32_t>> owed_;
-  std::map<uint64_t, MetPass> passes_;          // by number
-  std::map<uint64_t, MiniEpoch> mini_epochs_;   // by number
-  uint64_t first_ = 0;    // mini-epoch of this run of Restart
-  uint64_t current_ = 0;  // that most of the samples' groups are in
-  uint64_t furthest_ = 1;  // repetition of it
+  std::map<uint64_t, MetPass> passes_;         // by number
+  std::map<uint64_t, MiniEpoch> mini_epochs_;  // by number
+  uint64_t first_ = 0;        // mini-epoch of this run of Restart
+  uint64_t current_ = 0;      // that most of the samples' groups are in
+  uint64_t furthest_ = 1;     // repetition of it
   std::set<uint64_t> ready_;  // sets
   uint64_t wishes_ = 0;
 };

@@ -8,7 +8,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kLargestOfMemory = 4;
+constexpr uint64_t kLargestRanked = 4;
 // So many more reads of others than of the current mini-epoch, and it is left:
 // readers of a batch come in any order.
 constexpr uint32_t kElsewhere = 64;
@@ -25,14 +25,15 @@ MetRankBinder::MetRankBinder(const PolicyOptions& options,
       input_(input),
       count_(static_cast<uint32_t>(
           std::max<uint64_t>(options_.met_mini_epochs, 1))),
-      largest_(input.memory_bytes / kLargestOfMemory) {}
+      largest_(input.memory_bytes / kLargestRanked) {}
 
 void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
                                absl::Span<const CarriedPair>) {
   const MetEpoch of = MetEpochOf(options_, epoch);
   if (!begun_ || of.pass != epoch_.pass || seed != seed_) {
     pass_.emplace(MakeMetPass(options_, PlanOf(input_, seed), of.pass));
-    next_pass_.emplace(MakeMetPass(options_, PlanOf(input_, seed), of.pass + 1));
+    next_pass_.emplace(
+        MakeMetPass(options_, PlanOf(input_, seed), of.pass + 1));
     mini_of_.assign(input_.grouping->sample_count(), 0);
     for (uint32_t m = 0; m < count_; ++m) {
       for (uint32_t g = 0; g < input_.grouping->group_count(); ++g) {

@@ -47,10 +47,15 @@ class MetRankBinder : public Binder, public MiniEpochs {
   std::vector<SampleId> SamplesOf(uint64_t set) const override;
   void SetReady(uint64_t set) override { ready_.insert(set); }
   uint64_t wishes() const override { return wishes_; }
-  SampleId Opened(SampleId sample) override { return sample; }
+  uint32_t OrdinalOf(SampleId) const override { return 0; }
+  absl::optional<SampleId> NameAt(SampleId sample, uint32_t) const override {
+    return sample;
+  }
+  void Opened(SampleId) override {}
   void Feedback(double) override {}
   const std::vector<uint32_t>& learnt() const override { return learnt_; }
   std::string Served() const override { return ""; }
+  std::string ServedNow() const override { return ""; }
   absl::Status TakeServed(absl::string_view) override {
     return absl::OkStatus();
   }
@@ -73,11 +78,12 @@ class MetRankBinder : public Binder, public MiniEpochs {
   Seed seed_{0};
   bool begun_ = false;
   MetEpoch epoch_;
-  absl::optional<MetPass> pass_;        // the epoch's
-  absl::optional<MetPass> next_pass_;   // the one that follows it
-  std::vector<uint32_t> mini_of_;       // by sample, in pass_
-  uint32_t current_ = 0;                // mini-epoch
-  // Reads that were of another mini-epoch than the current, since one was of it.
+  absl::optional<MetPass> pass_;       // the epoch's
+  absl::optional<MetPass> next_pass_;  // the one that follows it
+  std::vector<uint32_t> mini_of_;      // by sample, in pass_
+  uint32_t current_ = 0;               // mini-epoch
+  // Reads that were of another mini-epoch than the current, since one was of
+  // it.
   uint32_t elsewhere_ = 0;
   std::set<uint64_t> ready_;
   uint64_t wishes_ = 0;

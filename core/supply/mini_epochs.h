@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -40,10 +41,15 @@ class MiniEpochs {
   // Another number whenever WantedSets gives something else.
   virtual uint64_t wishes() const = 0;
 
-  // An open of `sample`: the name that it is of. Of several names that show it
-  // that which was bound first and not opened yet; else the last one.
-  // REQUIRES: some name of this epoch shows it.
-  virtual SampleId Opened(SampleId sample) = 0;
+  // Names that show one sample are told apart by their ordinal: 0 for that
+  // which was bound first in this epoch. REQUIRES: `name` is bound.
+  virtual uint32_t OrdinalOf(SampleId name) const = 0;
+  // Nothing where so many names of this epoch do not show the sample.
+  virtual absl::optional<SampleId> NameAt(SampleId sample,
+                                          uint32_t ordinal) const = 0;
+  // What `name` shows was opened. What is bound and not opened by the end of
+  // the epoch was not shown.
+  virtual void Opened(SampleId name) = 0;
 
   // A loss that the job tells; less is better.
   virtual void Feedback(double loss) = 0;
@@ -54,6 +60,8 @@ class MiniEpochs {
   // last: a later run is given it before its first BeginEpoch. Errors:
   // DataLoss where it is not of as many samples.
   virtual std::string Served() const = 0;
+  // The same with what this epoch has shown so far.
+  virtual std::string ServedNow() const = 0;
   virtual absl::Status TakeServed(absl::string_view served) = 0;
 
   virtual MiniEpochStatus status() const = 0;

@@ -75,8 +75,11 @@ class Supply : public SampleMemory,
   // Whether the binder has mini-epochs; what follows is then of these.
   bool repeats() const { return repeats_; }
   // As MiniEpochs'.
-  SampleId Opened(SampleId sample);
+  uint32_t OrdinalOf(SampleId name) const;
+  absl::optional<SampleId> NameAt(SampleId sample, uint32_t ordinal) const;
+  void Opened(SampleId name);
   std::string Served() const;
+  std::string ServedNow() const;
   absl::Status TakeServed(absl::string_view served);
   void Feedback(double loss);
   std::vector<uint32_t> learnt() const;

@@ -7,14 +7,30 @@
 
 namespace shufflefs {
 
-SampleId Supply::Opened(SampleId sample) {
+uint32_t Supply::OrdinalOf(SampleId name) const {
   MutexLock lock(mu_);
-  return binder_->mini_epochs()->Opened(sample);
+  return repeats_ ? binder_->mini_epochs()->OrdinalOf(name) : 0;
+}
+
+absl::optional<SampleId> Supply::NameAt(SampleId sample,
+                                        uint32_t ordinal) const {
+  MutexLock lock(mu_);
+  return binder_->mini_epochs()->NameAt(sample, ordinal);
+}
+
+void Supply::Opened(SampleId name) {
+  MutexLock lock(mu_);
+  if (repeats_) binder_->mini_epochs()->Opened(name);
 }
 
 std::string Supply::Served() const {
   MutexLock lock(mu_);
   return repeats_ ? binder_->mini_epochs()->Served() : "";
+}
+
+std::string Supply::ServedNow() const {
+  MutexLock lock(mu_);
+  return repeats_ ? binder_->mini_epochs()->ServedNow() : "";
 }
 
 absl::Status Supply::TakeServed(absl::string_view served) {

@@ -25,7 +25,7 @@ namespace shufflefs {
 // device may be slow, but one that never answers is waited for.
 //
 // A file takes whole pages of 4 KiB, as most file systems count it, and a part
-// of some files (2 to 4 MiB together, by memory_bytes) less than 1 % more for
+// of some files (2 to 4 MiB together, by memory_bytes) some 2 % more for
 // its table: sets that are to be there together should leave that of
 // `capacity`. What is left over of sets that are wanted no more goes before
 // others come. A whole file that a reader brings from the source, and that is
@@ -42,6 +42,9 @@ class Tier {
     uint64_t capacity = 0;  // bytes of the device, at most
     uint64_t bandwidth = 0;           // bytes a second copied, at most; 0 = all
     uint64_t memory_bytes = 8 << 20;  // for what is being copied; >= 2 MiB
+    // Bytes asked of the source at a time while copying ahead; 0: a batch. A
+    // disk that seeks is then busy for a short while only when a reader comes.
+    uint64_t step_ahead = 0;
     // Reads of the source for readers, counted up, by anybody in the process:
     // copying ahead gives way to them. May be empty.
     std::function<uint64_t()> foreground_reads;

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLook(50);
 // Of a batch, for what readers bring meanwhile.
 constexpr uint64_t kSpareShare = 4;
 
-absl::string_view View(absl::Span<const char> bytes) {
+absl::string_view BytesOf(absl::Span<const char> bytes) {
   return absl::string_view(bytes.data(), bytes.size());
 }
 
@@ -186,7 +186,7 @@ absl::Status TierCopy::WriteBatch(Run& run, int batch) {
       continue;
     }
     const uint64_t behind = file.offset + file.length;
-    AppendTierChecks(View(memory.subspan(file.offset, file.length)),
+    AppendTierChecks(BytesOf(memory.subspan(file.offset, file.length)),
                      table.checks);
     std::memset(memory.data() + behind, 0, TierRoundUp(behind) - behind);
     table.files.push_back({file.file, file.offset, file.length});
@@ -264,7 +264,7 @@ absl::Status TierCopy::CopyLarge(Run& run, EntryId file) {
     if (at + step < size) next = begin(at + step);
     const absl::Span<char> bytes =
         reads_->batches().memory(static_cast<int>(at / step % 2));
-    AppendTierChecks(View(bytes.subspan(0, length)), table.checks);
+    AppendTierChecks(BytesOf(bytes.subspan(0, length)), table.checks);
     std::memset(bytes.data() + length, 0, TierRoundUp(length) - length);
     const absl::Status written = Write(
         run.dir, writer, bytes.subspan(0, TierRoundUp(length)), run.ahead);

@@ -27,6 +27,7 @@ class TierCopy {
   struct Options {
     uint64_t capacity = 0;
     uint64_t bandwidth = 0;
+    uint64_t step_ahead = 0;                     // as Tier::Options'
     std::function<uint64_t()> foreground_reads;  // may be empty
     // Asked between batches: there is something better to do.
     std::function<bool()> interrupted;
@@ -34,7 +35,7 @@ class TierCopy {
   TierCopy(std::shared_ptr<TierReads> reads, Options options)
       : reads_(std::move(reads)),
         options_(std::move(options)),
-        pace_(options_.bandwidth) {}
+        pace_(options_.bandwidth, options_.step_ahead) {}
 
   enum class Outcome {
     kDone,  // whatever could be read is there, or a reader brings it

@@ -29,6 +29,7 @@ TierPace::Duration TierPace::Wait(Time now, bool ahead) const {
 
 uint64_t TierPace::StepBytes(Time now, bool ahead) const {
   uint64_t bytes = std::numeric_limits<uint64_t>::max();
+  if (ahead && step_ahead_ > 0) bytes = step_ahead_;
   if (GivesWay(now, ahead)) bytes = kGentleBytes;
   if (bandwidth_ > 0) {
     bytes = std::min(bytes, std::max(bandwidth_ / kStepsASecond, kLeastStep));

@@ -22,8 +22,10 @@ class TierPace {
   static constexpr uint64_t kGentleBytes = uint64_t{1} << 20;
   static constexpr int kRest = 24;
 
-  // Bytes a second; 0: as many as can be.
-  explicit TierPace(uint64_t bandwidth) : bandwidth_(bandwidth) {}
+  // `bandwidth`: bytes a second; 0: as many as can be. `step_ahead`: of a step
+  // of copying ahead at most, for who may begin to read meanwhile; 0: any.
+  explicit TierPace(uint64_t bandwidth, uint64_t step_ahead = 0)
+      : bandwidth_(bandwidth), step_ahead_(step_ahead) {}
 
   // Reads of the source for readers so far. Of the first call nothing is known
   // to compare it with: quiet.
@@ -41,7 +43,10 @@ class TierPace {
   void Stepped(Time begun, Time ended, uint64_t bytes);
 
  private:
-  const uint64_t bandwidth_;  // constant
+  // Constant.
+  const uint64_t bandwidth_;
+  const uint64_t step_ahead_;
+
   bool known_ = false;
   uint64_t reads_ = 0;
   bool moved_ = false;

@@ -15,7 +15,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr char kInstead[] = "files are read from the source instead";
+constexpr char kReadInstead[] = "files are read from the source instead";
 
 struct Free {
   void operator()(char* memory) const { std::free(memory); }
@@ -194,7 +194,7 @@ void TierReads::Failed(const Want& want, const absl::Status& status) {
       gone ? store_.Remove(part) : store_.Forget(want.piece.file, part);
   if (!news) return;
   trouble_.Begin(gone ? ErrnoStatus(ENOENT, TierPartName(part)) : status,
-                 kInstead);
+                 kReadInstead);
   signal_.Raise();
 }
 

@@ -11,7 +11,8 @@ void TierTrouble::Begin(const absl::Status& status, absl::string_view what) {
   {
     MutexLock lock(mu_);
     if (!text_.empty()) return;
-    text_ = absl::StrCat("tier.path ", path_, ": ", status.message(), "; ", what);
+    text_ =
+        absl::StrCat("tier.path ", path_, ": ", status.message(), "; ", what);
     any_.store(true, std::memory_order_relaxed);
     line = text_;
   }

@@ -123,6 +123,11 @@ class SimulateCommand : public Command {
       }
       return met_model_.Run({words_.begin() + 1, words_.end()}, json_, context);
     }
+    if (!words_.empty() && words_.front() == "met") {
+      return absl::InvalidArgumentError(
+          "met: what it shows depends on the tiers: give --capacity-tier, "
+          "--consume or --repeats for its model");
+    }
     ASSIGN_OR_RETURN(const Request request, ParseWords(words_));
     ASSIGN_OR_RETURN(const uint64_t batch,
                      InRange("--batch", ParseNumber(batch_), 2, 1 << 20));

@@ -125,11 +125,10 @@ std::string Tier(const Json& view) {
   const auto bytes = [&](const char* key) {
     return HumanBytes(Count(*tier, key).value_or(0));
   };
-  std::string text = absl::StrCat(bytes("staged_bytes"), " of ",
-                                  bytes("capacity"), " in use, ",
-                                  bytes("copied_bytes"), " copied, ",
-                                  bytes("saved_bytes"),
-                                  " not read from the source");
+  std::string text =
+      absl::StrCat(bytes("staged_bytes"), " of ", bytes("capacity"),
+                   " in use, ", bytes("copied_bytes"), " copied, ",
+                   bytes("saved_bytes"), " not read from the source");
   const std::string trouble = TextOf(*tier, "trouble");
   if (!trouble.empty()) absl::StrAppend(&text, "; ", trouble);
   return text;

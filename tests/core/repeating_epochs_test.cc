@@ -35,13 +35,13 @@ TEST(RepeatingCarriedTest, TheFirstOfEachSampleIsOneToOne) {
 }
 
 TEST(ServedCountsTest, ComeBackAsTheyWere) {
-  for (const std::vector<uint32_t>& counts : std::vector<std::vector<uint32_t>>{
-           {},
-           {0},
-           {5, 5, 5},
-           {3, 4, 3, 7, 5},
-           {0, UINT32_MAX, 17},
-           {UINT32_MAX, UINT32_MAX}}) {
+  for (const std::vector<uint32_t>& counts :
+       std::vector<std::vector<uint32_t>>{{},
+                                          {0},
+                                          {5, 5, 5},
+                                          {3, 4, 3, 7, 5},
+                                          {0, UINT32_MAX, 17},
+                                          {UINT32_MAX, UINT32_MAX}}) {
     const auto unpacked = UnpackCounts(PackCounts(counts));
     ASSERT_TRUE(unpacked.ok());
     EXPECT_EQ(*unpacked, counts);
@@ -105,9 +105,8 @@ TEST_F(RepeatingEpochsTest, TheLedgerGivesThemBack) {
     EXPECT_TRUE(last->begin.repeats);
     EXPECT_EQ(last->begin.served, begin.served);
     EXPECT_EQ(last->begin.carried, begin.carried);
-    EXPECT_THAT(last->bound,
-                ElementsAre(CarriedPair{5, 1}, CarriedPair{4, 1},
-                            CarriedPair{0, 1}, CarriedPair{7, 8}));
+    EXPECT_THAT(last->bound, ElementsAre(CarriedPair{5, 1}, CarriedPair{4, 1},
+                                         CarriedPair{0, 1}, CarriedPair{7, 8}));
     EXPECT_EQ(last->bound_consumed, 3u);
   }
 }

@@ -101,5 +101,12 @@ TEST(TierPaceTest, WhatWasNotUsedIsNotSavedUp) {
   EXPECT_EQ(pace.Wait(now, false), seconds(1));
 }
 
+TEST(TierPaceTest, CopyingAheadGoesInStepsWhereThatIsAsked) {
+  const TierPace pace(0, 1 << 20);
+  const TierPace::Time now{};
+  EXPECT_EQ(pace.StepBytes(now, /*ahead=*/true), 1u << 20);
+  EXPECT_GT(pace.StepBytes(now, /*ahead=*/false), 1u << 30);
+}
+
 }  // namespace
 }  // namespace shufflefs

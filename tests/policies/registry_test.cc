@@ -34,9 +34,8 @@ TEST(RegistryTest, MakesEveryPolicyByItsName) {
 }
 
 TEST(RegistryTest, NamesInTheOrderOfTheHelp) {
-  EXPECT_THAT(PolicyNames(),
-              ElementsAre("native", "lirs", "brand", "met", "reimu", "window",
-                                         "static"));
+  EXPECT_THAT(PolicyNames(), ElementsAre("native", "lirs", "brand", "met",
+                                         "reimu", "window", "static"));
 }
 
 TEST(RegistryTest, MatchesTheFactoryOfTheView) {
@@ -45,9 +44,10 @@ TEST(RegistryTest, MatchesTheFactoryOfTheView) {
 }
 
 TEST(RegistryTest, AnUnknownNameListsTheKnownOnes) {
-  EXPECT_THAT(Refusal("lrs", PolicyOptions()),
-              AllOf(HasSubstr("\"lrs\""),
-                    HasSubstr("native, lirs, brand, met, reimu, window, static")));
+  EXPECT_THAT(
+      Refusal("lrs", PolicyOptions()),
+      AllOf(HasSubstr("\"lrs\""),
+            HasSubstr("native, lirs, brand, met, reimu, window, static")));
   EXPECT_THAT(Refusal("", PolicyOptions()), HasSubstr("\"\""));
   EXPECT_THAT(Refusal("auto", PolicyOptions()), HasSubstr("\"auto\""));
   EXPECT_EQ(PolicyHelp("auto"), "");
@@ -107,13 +107,14 @@ TEST(RegistryTest, OnlyLirsByPageWantsBlocks) {
 TEST(RegistryTest, WhoDecidesTheOrder) {
   for (absl::string_view name : PolicyNames()) {
     const auto made = *MakePolicy(name, PolicyOptions());
-    EXPECT_EQ(made->consumption(), name == "native" || name == "static" ||
-                                           name == "reimu"
-                                       ? Consumption::kSource
-                                   : name == "brand" ? Consumption::kReactive
-                                                     : Consumption::kPlanned)
+    EXPECT_EQ(made->consumption(),
+              name == "native" || name == "static" || name == "reimu"
+                  ? Consumption::kSource
+              : name == "brand" || name == "met" ? Consumption::kReactive
+                                                 : Consumption::kPlanned)
         << name;
     EXPECT_EQ(made->keeps_first(), name == "static") << name;
+    EXPECT_EQ(made->stages(), name == "met") << name;
     EXPECT_EQ(made->shuffles_records(),
               name == "lirs" || name == "reimu" || name == "window")
         << name;
