@@ -64,15 +64,18 @@ def print_jobs(entry):
 
 
 def print_foreground(entry):
-    losses = [1 - pair[0]["speed"] / pair[1]["speed"]
-              for pair in entry["foreground"]]
-    middle, mad = measure.median_mad(losses)
+    middle, mad = measure.median_mad(
+        [1 - each[0]["speed"] / each[1]["speed"]
+         for each in entry["foreground"]])
+    control = [100 * (1 - each[1]["speed"] / each[2]["speed"])
+               for each in entry["foreground"]]
     measure.row(
         entry["profile"],
         *(spread([pair[i]["speed"] / 1e6 for pair in entry["foreground"]]) +
           " MB/s" for i in (1, 0)),
         spread([pair[0]["copied"] / 1e6 for pair in entry["foreground"]]) +
-        " MB", f"**{middle:.1%}** ± {mad:.1%}",
+        " MB", spread([pair[0]["left"] / 1e6 for pair in entry["foreground"]]) +
+        " MB", spread(control) + " %", f"**{middle:.1%}** ± {mad:.1%}",
         f"≤ {LOSS_TARGET:.0%} {verdict(middle <= LOSS_TARGET)}")
 
 
@@ -106,7 +109,8 @@ def print_all(measured):
         print()
         header("device", "a reader of the source, nothing copied",
                "while the next mini-epoch is copied", "copied meanwhile",
-               "loss", "target")
+               "copied after that",
+               "control: nothing copied, twice", "loss", "target")
         for entry in measured:
             print_foreground(entry)
     if any(entry["first"] for entry in measured):

@@ -11,7 +11,8 @@ KINDS = {("off", None): "", ("score", "held out"): "score, held-out loss",
          ("bollinger", "training"): "bollinger, training loss"}
 COLOURS = {4: "#2f9e8f", 16: "#1f5fa8", 64: "#c02020"}  # by mini-epochs
 DASHES = {"": "", "score, held-out loss": "9 4",
-          "bollinger, held-out loss": "3 3", "bollinger, training loss": "12 4 3 4"}
+          "bollinger, held-out loss": "3 3",
+          "bollinger, training loss": "12 4 3 4"}
 PLAIN = ("#6b6b6b", "2 4")
 REPEATS = (2, 4, 8, 16)
 BY_REPEAT = {2: "#86bf40", 4: "#2f9e8f", 8: "#e08a1e", 16: "#c02020"}
@@ -103,7 +104,7 @@ def plot(measured, path):
     panels = [("Accuracy after the last epoch, fixed factors", fixed, False,
                axis),
               ("… with the factor found by the loss", adapted, False, axis)]
-    panels.append((f"{most} mini-epochs, fixed factors 2, 4, 8, 16", epochs + [
+    panels.append((f"{most}: 2 (green), 4 (teal), 8 (orange), 16 times (red)", epochs + [
         (BY_REPEAT[repeat], "", by_epoch(rows[most, repeat, ""]))
         for repeat in REPEATS if (most, repeat, "") in rows], False))
     panels.append((f"{most} mini-epochs, at most 16 times", epochs + [
@@ -112,7 +113,8 @@ def plot(measured, path):
     entries = [("plain", *PLAIN)]
     entries += [(f"{minis} mini-epochs", colour, "")
                 for minis, colour in COLOURS.items()]
-    entries += [(what, "#000", dash) for what, dash in DASHES.items() if what]
+    entries += [(what.removesuffix(" loss"), "#000", dash)
+                for what, dash in DASHES.items() if what]
     seeds = len(measured["rows"][0]["runs"])
     line_chart.write(path, "MET: share right on the test set (median; shaded: "
                      f"least to most of {seeds} seeds)", entries, panels)
