@@ -43,7 +43,7 @@ bool EpochWatch::TakeLookup(const Walk& walk) {
   const uint32_t reader = walk.reader;
   const bool looked_up = walk.is_shown && !looked_up_.Set(walk.sample.value());
   hidden_readers_ = hidden_readers_ || reader == 0;
-  if (reader == 0) return looked_up;
+  if (reader == 0) return looked_up || !walk.is_shown;
   const bool second_try = sent_back_.erase(reader) != 0;
   const bool believed = WalkedHere(walk) ? looked_up || ListedTo(reader)
                                          : looked_up && !bound_anew_;

@@ -139,7 +139,6 @@ bool View::Count(SampleId name, uint32_t reader,
                  std::chrono::milliseconds now) {
   EpochWatch::Open open;
   open.name = name;
-  if (binding_->repeats()) binding_->supply()->Opened(name);
   open.group = setup_->dataset->grouping().group_of(open.name);
   open.reader = reader;
   open.now = now;
@@ -154,8 +153,10 @@ bool View::Count(SampleId name, uint32_t reader,
   std::vector<uint64_t> keep = outcome.carried;
   if (outcome.verdict == Verdict::kHold) {
     // The pass did end; only somebody else still reads. That is reason not to
-    // rebind unasked, but a switch was asked for.
-    if (pending_ == nullptr || outcome.reason != HoldReason::kGuest) {
+    // rebind unasked, but a switch was asked for. And what shows a part of the
+    // samples would show that part for ever.
+    if ((pending_ == nullptr || outcome.reason != HoldReason::kGuest) &&
+        !binding_->repeats()) {
       Hold(outcome);
       return false;
     }

@@ -175,6 +175,7 @@ class View {
   EpochWatch::Options WatchOptions() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Resume(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool GoOn(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts an open; true when names were bound anew.
   bool Count(SampleId name, uint32_t reader, std::chrono::milliseconds now)
@@ -187,7 +188,9 @@ class View {
   // last one that had some, or from what the ledger has of an earlier run.
   void KeepServed(const ViewSetup& before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void GiveServed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TakeServed(const LedgerEpoch& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // `ended`: what the epoch had shown counts, too.
+  void TakeServed(const LedgerState& last, bool ended)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::vector<CarriedPair> PairsOf(std::vector<uint64_t> names) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Suspend(Suspicion suspicion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

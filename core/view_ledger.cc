@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/log.h"
+#include "core/served_counts.h"
 #include "core/view.h"
 
 namespace shufflefs {
@@ -45,6 +46,7 @@ void View::NoteBegun(const ViewSetup* before) {
 }
 
 void View::NoteConsumed(SampleId name) {
+  if (binding_->repeats()) binding_->supply()->Opened(name);
   if (ledger_ == nullptr) return;
   const SampleId sample = binding_->ShownSample(name);
   const uint8_t view = static_cast<uint8_t>(id_);
@@ -116,17 +118,32 @@ void View::GiveServed() {
   Note(setup_->supply->TakeServed(std::exchange(served_, "")));
 }
 
-void View::TakeServed(const LedgerEpoch& last) {
-  if (!last.repeats || last.served.empty() || setup_->supply == nullptr ||
+void View::TakeServed(const LedgerState& last, bool ended) {
+  const LedgerEpoch& then = last.begin;
+  if (!then.repeats || then.served.empty() || setup_->supply == nullptr ||
       !setup_->supply->repeats() ||
-      last.fingerprint != setup_->dataset->catalogue().fingerprint()) {
+      then.fingerprint != setup_->dataset->catalogue().fingerprint()) {
     return;
   }
-  Note(setup_->supply->TakeServed(last.served));
+  absl::StatusOr<std::vector<uint32_t>> counts = UnpackCounts(then.served);
+  if (!counts.ok() || counts->size() != then.names) return;
+  if (ended) {
+    const uint64_t unread = last.bound.size() - last.bound_consumed;
+    for (uint64_t i = unread; i < last.bound.size(); ++i) {
+      ++(*counts)[last.bound[i].sample];
+    }
+  }
+  Note(setup_->supply->TakeServed(PackCounts(*counts)));
 }
 
 bool View::Resume(LedgerState& last) {
-  TakeServed(last.begin);
+  TakeServed(last, /*ended=*/false);
+  if (GoOn(last)) return true;
+  TakeServed(last, /*ended=*/true);
+  return false;
+}
+
+bool View::GoOn(LedgerState& last) {
   // What the configuration asks for now, in the shape of a record; the epoch
   // goes on only if it would bind the same names to the same samples.
   const LedgerEpoch& then = last.begin;

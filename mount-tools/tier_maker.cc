@@ -53,10 +53,21 @@ uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view) {
   return std::max<uint64_t>(views, 1);
 }
 
+// Of a pass. Ranks go by the key alone, as indexer.cc gives it to the policy.
+uint64_t MiniEpochsOf(const MountConfig& mount, const ViewConfig& view,
+                      const BinderInput& input) {
+  if (view.layout != Layout::kRanked ||
+      view.policy_options.met_mini_epochs != 0) {
+    return MetProgress::MiniEpochsFor(view.policy_options, input);
+  }
+  return MetProgress::MiniEpochsFor(
+      input.bytes.size(),
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0}),
+      TierMaker::CapacityOf(mount, view));
+}
+
 // Whether the largest mini-epoch leaves room for another.
-absl::Status CheckMiniEpochs(const PolicyOptions& options,
-                             const BinderInput& input) {
-  const uint64_t count = MetProgress::MiniEpochsFor(options, input);
+absl::Status CheckMiniEpochs(uint64_t count, const BinderInput& input) {
   const uint64_t bytes =
       std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
   const uint64_t room = count == 1 ? input.tier_bytes : input.tier_bytes / 2;
@@ -157,7 +168,8 @@ absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
   input.memory_bytes = Supply::PoolBytes(parts.memory_bytes);
   ASSIGN_OR_RETURN(Tier* const tier, TierOf(config, dataset, source, copies));
   input.tier_bytes = tier->status().capacity;
-  RETURN_IF_ERROR(CheckMiniEpochs(config.policy_options, input));
+  const uint64_t count = MiniEpochsOf(*parts_.config, config, input);
+  RETURN_IF_ERROR(CheckMiniEpochs(count, input));
   TellOfRepeats(config);
   input.staged = Staged(*tier, dataset.grouping());
   LearntFactors::Key key{dataset.catalogue().fingerprint(), config.path,
@@ -166,9 +178,8 @@ absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
   parts.source = tier->Source();
   parts.tier = [tier] { return tier->status(); };
   parts.wishes_changed = [tier] { tier->Changed(); };
-  parts.how = absl::StrCat(
-      "mini-epochs in ", parts_.config->tier_path, ", ",
-      MetProgress::MiniEpochsFor(config.policy_options, input), " a pass");
+  parts.how = absl::StrCat("mini-epochs in ", parts_.config->tier_path, ", ",
+                           count, " a pass");
   MutexLock lock(mu_);
   tiers_[config.path].key = std::move(key);
   return absl::OkStatus();

@@ -118,23 +118,29 @@ std::vector<uint64_t> MetProgress::WantedSets() const {
   return wanted;
 }
 
-// Of the groups in turn, as readers come to them.
+// Of the groups in turn, as readers come to them. Where one mini-epoch holds
+// all, all samples are its, also those that have had their share of a pass.
 std::vector<SampleId> MetProgress::SamplesOf(uint64_t set) const {
-  const uint64_t number = count_ == 1 ? current_ : set;
   std::vector<SampleId> samples;
-  const auto pass = passes_.find(PassOf(number));
+  if (count_ == 1) {
+    for (uint32_t s = 0; s < served_.size(); ++s) samples.emplace_back(s);
+    return samples;
+  }
+  const auto pass = passes_.find(PassOf(set));
   if (pass == passes_.end()) return samples;
-  const uint32_t mini = IndexOf(number);
+  const uint32_t mini = IndexOf(set);
   samples.reserve(pass->second.size(mini));
-  bool more = true;
-  for (uint32_t i = 0; more; ++i) {
-    more = false;
-    for (uint32_t g = 0; g < places_.size(); ++g) {
+  std::vector<uint32_t> groups(places_.size());
+  std::iota(groups.begin(), groups.end(), 0);
+  for (uint32_t i = 0; !groups.empty(); ++i) {
+    std::erase_if(groups, [&](uint32_t g) {
+      return i >= pass->second.share(g, mini).size();
+    });
+    for (const uint32_t g : groups) {
       const absl::Span<const uint32_t> share = pass->second.share(g, mini);
-      if (i >= share.size()) continue;
-      more = true;
       // What was drawn in this repetition comes last.
-      const uint32_t from = places_[g].number == number ? places_[g].at : 0;
+      const bool here = places_[g].begun && places_[g].number == set;
+      const uint32_t from = here ? places_[g].at : 0;
       samples.emplace_back(share[(i + from) % share.size()]);
     }
   }

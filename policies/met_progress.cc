@@ -47,13 +47,10 @@ void MetProgress::Restart(Seed seed, Epoch epoch,
   first_ = current_ = (PassOf(current_) + (passes_.empty() ? 0 : 2)) * count_;
   passes_.clear();
   mini_epochs_.clear();
-  ready_.clear();
+  if (count_ > 1) ready_.clear();  // the one that holds all stays where it is
   places_.assign(grouping.group_count(), Place());
   owed_.assign(grouping.group_count(), {});
   Compose(PassOf(first_));
-  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
-    if (grouping.group(GroupId(g)).samples > 0) Enter(g, first_);
-  }
   furthest_ = 1;
   control_.BeginMiniEpoch();
   if (count_ > 1 && IndexOf(current_) + 1 == count_)
@@ -78,6 +75,7 @@ bool MetProgress::DrawsReady(uint32_t group) const {
 uint32_t MetProgress::Draw(uint32_t group) {
   for (;;) {
     Place& place = places_[group];
+    if (!place.begun) Join(group);
     if (MustLeave(place)) {
       Next(group);
       continue;
@@ -100,13 +98,46 @@ uint32_t MetProgress::Draw(uint32_t group) {
   }
 }
 
-void MetProgress::Enter(uint32_t group, uint64_t number) {
+uint64_t MetProgress::SizeOf(uint64_t number) const {
   const MetPass& pass = passes_.at(PassOf(number));
-  if (IndexOf(number) == 0 && pass.raises(group)) Raise(group);
+  uint64_t size = 0;
+  for (uint32_t g = 0; g < places_.size(); ++g) {
+    if (places_[g].begun) size += pass.share(g, IndexOf(number)).size();
+  }
+  return size;
+}
+
+void MetProgress::Join(uint32_t group) {
+  for (auto& [number, mini] : mini_epochs_) {
+    if (number < current_) continue;
+    mini.size +=
+        passes_.at(PassOf(number)).share(group, IndexOf(number)).size();
+  }
+  places_[group].begun = true;
+  Enter(group, current_, How::kJoins);
+}
+
+void MetProgress::DropStragglers() {
+  for (uint32_t g = 0; g < places_.size(); ++g) {
+    Place& place = places_[g];
+    if (!place.begun || place.number + count_ >= current_) continue;
+    --mini_epochs_.at(place.number).inside;
+    place = Place();
+    for (auto& [number, mini] : mini_epochs_) {
+      if (number < current_) continue;
+      mini.size -= passes_.at(PassOf(number)).share(g, IndexOf(number)).size();
+    }
+  }
+}
+
+void MetProgress::Enter(uint32_t group, uint64_t number, How how) {
+  const MetPass& pass = passes_.at(PassOf(number));
+  const bool begins_pass = IndexOf(number) == 0 || how == How::kJoins;
+  if (begins_pass && pass.raises(group)) Raise(group);
   const auto [it, fresh] = mini_epochs_.try_emplace(number);
   MiniEpoch& mini = it->second;
   if (fresh) {
-    mini.size = pass.size(IndexOf(number));
+    mini.size = SizeOf(number);
     mini.closed = fixed_ > 0;
     mini.allowed = std::max<uint64_t>(fixed_, 1);
   }
@@ -200,6 +231,7 @@ void MetProgress::MoveOn(uint64_t number) {
     Compose(PassOf(current_) + 1);  // its first is copied meanwhile
   }
   control_.BeginMiniEpoch();
+  DropStragglers();
   Forget();
   ++wishes_;
 }
@@ -208,7 +240,8 @@ void MetProgress::Next(uint32_t group) {
   const uint64_t next = places_[group].number + 1;
   if (!passes_.contains(PassOf(next))) Compose(PassOf(next));
   const uint64_t share = ShareOf(group).size();
-  Enter(group, next);  // first: what nobody is in is forgotten
+  // First: what nobody is in is forgotten.
+  Enter(group, next, How::kInTurn);
   Leave(next - 1, share);
 }
 

@@ -69,7 +69,7 @@ class MetProgress {
  private:
   // A mini-epoch is numbered by its pass and its place there, over a run.
   struct MiniEpoch {
-    uint64_t size = 0;     // samples
+    uint64_t size = 0;     // samples of groups that are read
     uint64_t inside = 0;   // groups that draw from it
     uint64_t left = 0;     // samples of the groups that are through with it
     uint64_t allowed = 1;  // repetitions that it has for certain
@@ -81,7 +81,7 @@ class MetProgress {
     uint64_t repetition = 1;
     uint32_t at = 0;     // of its share, what is drawn next
     bool drew = false;   // something, in this repetition
-    bool begun = false;  // `number` is one of mini_epochs_
+    bool begun = false;  // is read: `number` is one of mini_epochs_
   };
 
   uint64_t PassOf(uint64_t number) const { return number / count_; }
@@ -94,7 +94,15 @@ class MetProgress {
   absl::Span<uint32_t> ShareOf(uint32_t group);
   uint64_t Left(uint32_t group, uint32_t sample) const;
 
-  void Enter(uint32_t group, uint64_t number);
+  // A group that is read for the first time, or for the first time in long,
+  // begins where most are.
+  void Join(uint32_t group);
+  // One that is not read any more holds nothing up.
+  void DropStragglers();
+  // Samples of a mini-epoch in groups that are read.
+  uint64_t SizeOf(uint64_t number) const;
+  enum class How { kInTurn, kJoins };
+  void Enter(uint32_t group, uint64_t number, How how);
   void Raise(uint32_t group);
   // A group with so many samples of it is through with it.
   void Leave(uint64_t number, uint64_t share);

@@ -53,6 +53,7 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
   }
   Send(std::move(pieces), file);
   Refill();
+  TellWishes();  // where what is read shows what comes next
 }
 
 void Supply::Send(Pieces pieces, EntryId wanted) {

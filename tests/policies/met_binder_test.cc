@@ -327,6 +327,51 @@ TEST(MetBinderTest, MiniEpochsFitTheTier) {
   EXPECT_EQ(MetProgress::MiniEpochsFor(options, data->input), 4u);
 }
 
+// A job that reads some of the directories alone.
+TEST(MetBinderTest, GroupsThatNobodyReadsHoldNothingUp) {
+  Job job(Fixed(6, 2, 8), {60, 2000, 60}, 23);
+  std::set<uint64_t> wanted;
+  for (uint64_t e = 0; e < 8; ++e) {
+    job.binder().BeginEpoch(Seed(1), Epoch(e), {});
+    for (const uint32_t name : job.Names()) {
+      if (name < 60 || name >= 2060) job.Read(name);
+      wanted.insert(job.binder().WantedSets().front());
+    }
+  }
+  // Four passes of six mini-epochs: each was the one that is read.
+  EXPECT_GE(wanted.size(), 23u);
+  for (uint32_t s = 0; s < 60; ++s) {
+    EXPECT_EQ(job.shown()[s], 8u);
+    EXPECT_EQ(job.shown()[2060 + s], 8u);
+  }
+}
+
+// Who comes late begins where the others are, and has what is due to it.
+TEST(MetBinderTest, AGroupThatIsReadLaterGetsItsShare) {
+  Job job(Fixed(5, 3, 6), {50, 80}, 29);
+  for (uint64_t e = 0; e < 6; ++e) {
+    job.binder().BeginEpoch(Seed(1), Epoch(e), {});
+    for (uint32_t name = 0; name < 50; ++name) job.Read(name);
+  }
+  for (uint64_t e = 6; e < 12; ++e) {
+    job.binder().BeginEpoch(Seed(1), Epoch(e), {});
+    for (uint32_t name = 50; name < 130; ++name) job.Read(name);
+  }
+  EXPECT_EQ(job.Least(), 6u);
+  EXPECT_EQ(job.Most(), 6u);
+}
+
+TEST(MetBinderTest, OneMiniEpochIsAllSamplesWhateverWasShown) {
+  Job job(Fixed(1, 2, 4), {40}, 31);
+  job.Epoch(0, 25);
+  EXPECT_EQ(job.binder().SamplesOf(0).size(), 40u);
+  const std::string served = job.binder().ServedNow();
+  Job later(Fixed(1, 2, 4), {40}, 33);
+  ASSERT_TRUE(later.binder().TakeServed(served).ok());
+  later.binder().BeginEpoch(Seed(1), Epoch(1), {});
+  EXPECT_EQ(later.binder().SamplesOf(0).size(), 40u);
+}
+
 // A factor that is found: the next mini-epoch is there at once, or never.
 TEST(MetBinderTest, RepeatsWhileTheNextIsNotThere) {
   for (const bool ready : {true, false}) {
