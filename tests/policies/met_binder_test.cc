@@ -4,92 +4,23 @@
 #include "policies/met_binder.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/policies/binder_fixture.h"
+#include "tests/policies/met_fixture.h"
 
 namespace shufflefs {
 namespace {
 
-using testing_support::BinderData;
+using testing_support::Fixed;
+using testing_support::Job;
 using testing_support::MakeBinderData;
-
-PolicyOptions Fixed(uint64_t mini_epochs, uint64_t repeat, uint64_t epochs) {
-  PolicyOptions options;
-  options.met_mini_epochs = mini_epochs;
-  options.met_repeat = repeat;
-  options.met_epochs = epochs;
-  return options;
-}
-
-// Reads all names of an epoch in a random order, each looked up and opened.
-class Job {
- public:
-  Job(const PolicyOptions& options, const std::vector<uint32_t>& sizes,
-      uint64_t seed)
-      : data_(MakeBinderData(sizes, 1000, 64, true)),
-        binder_(options, data_->input),
-        rng_(RandomKey(seed)),
-        shown_(data_->grouping.sample_count()) {}
-
-  MetBinder& binder() { return binder_; }
-  BinderData& data() { return *data_; }
-  Rng& rng() { return rng_; }
-  uint64_t size() const { return shown_.size(); }
-  const std::vector<uint32_t>& shown() const { return shown_; }
-  const std::vector<uint32_t>& order() const { return order_; }
-
-  std::vector<uint32_t> Names() {
-    std::vector<uint32_t> names(size());
-    std::iota(names.begin(), names.end(), 0);
-    for (uint64_t i = names.size(); i > 1; --i) {
-      std::swap(names[i - 1], names[rng_.Bounded(i)]);
-    }
-    return names;
-  }
-
-  // `read` of the names; all that is wanted is staged at once.
-  void Epoch(uint64_t epoch, uint64_t read) {
-    binder_.BeginEpoch(Seed(1), shufflefs::Epoch(epoch), {});
-    order_.clear();
-    const std::vector<uint32_t> names = Names();
-    for (uint64_t i = 0; i < read; ++i) Read(names[i]);
-  }
-  void Epoch(uint64_t epoch) { Epoch(epoch, size()); }
-
-  void Read(uint32_t name) {
-    for (const uint64_t set : binder_.WantedSets()) binder_.SetReady(set);
-    const SampleId sample = binder_.Bind(SampleId(name));
-    ASSERT_EQ(data_->grouping.group_of(sample),
-              data_->grouping.group_of(SampleId(name)));
-    ASSERT_EQ(binder_.Bind(SampleId(name)), sample) << "a name that moved";
-    binder_.Opened(SampleId(name));
-    ++shown_[sample.value()];
-    order_.push_back(static_cast<uint32_t>(sample.value()));
-  }
-
-  uint32_t Least() const {
-    return *std::min_element(shown_.begin(), shown_.end());
-  }
-  uint32_t Most() const {
-    return *std::max_element(shown_.begin(), shown_.end());
-  }
-
- private:
-  std::unique_ptr<BinderData> data_;
-  MetBinder binder_;
-  Rng rng_;
-  std::vector<uint32_t> shown_;
-  std::vector<uint32_t> order_;  // of the epoch
-};
 
 TEST(MetBinderTest, EverySampleComesAsOftenAsTheJobHasEpochs) {
   for (const auto& [minis, repeat, epochs] :
@@ -244,89 +175,6 @@ TEST(MetBinderTest, WhatIsShownOutOfTurnIsMadeUpFor) {
   EXPECT_LE(*most, 13u);
 }
 
-TEST(MetBinderTest, WhatWasBoundAndNeverOpenedWasNotShown) {
-  Job job(Fixed(4, 2, 4), {100}, 13);
-  job.binder().BeginEpoch(Seed(1), Epoch(0), {});
-  for (uint32_t name = 0; name < 100; ++name) {
-    job.binder().Bind(SampleId(name));  // a walk over the tree
-  }
-  for (uint64_t e = 1; e <= 4; ++e) job.Epoch(e);
-  EXPECT_EQ(job.Least(), 4u);
-  EXPECT_EQ(job.Most(), 4u);
-}
-
-TEST(MetBinderTest, TheNamesOfASampleAreToldApart) {
-  Job job(Fixed(1, 4, 4), {1, 8}, 1);
-  MetBinder& binder = job.binder();
-  // One name shows sample 0 in each epoch; half of the group's names some.
-  for (uint64_t e = 0; e < 3; ++e) {
-    binder.BeginEpoch(Seed(1), Epoch(e), {});
-    EXPECT_EQ(binder.NameAt(SampleId(1), 0), absl::nullopt);
-    std::map<uint64_t, uint32_t> names;
-    for (const uint32_t name : job.Names()) {
-      const SampleId sample = binder.Bind(SampleId(name));
-      const uint32_t ordinal = binder.OrdinalOf(SampleId(name));
-      EXPECT_EQ(ordinal, names[sample.value()]++);
-      EXPECT_EQ(binder.NameAt(sample, ordinal), SampleId(name));
-      EXPECT_EQ(binder.NameAt(sample, ordinal + 1), absl::nullopt);
-      binder.Opened(SampleId(name));
-    }
-    for (uint32_t name = 0; name < 9; ++name) {
-      EXPECT_EQ(binder.NameAt(*binder.Bound(SampleId(name)),
-                              binder.OrdinalOf(SampleId(name))),
-                SampleId(name));
-    }
-  }
-}
-
-TEST(MetBinderTest, ALaterRunGoesOnWithTheCounts) {
-  std::string served;
-  std::vector<uint32_t> shown(300);
-  {
-    Job job(Fixed(6, 4, 8), {120, 180}, 17);
-    for (uint64_t e = 0; e < 3; ++e) job.Epoch(e);
-    shown = job.shown();
-    job.binder().BeginEpoch(Seed(1), Epoch(3), {});
-    served = job.binder().Served();
-  }
-  Job job(Fixed(6, 4, 8), {120, 180}, 18);
-  ASSERT_TRUE(job.binder().TakeServed(served).ok());
-  for (uint64_t e = 3; e < 8; ++e) job.Epoch(e);
-  for (uint64_t s = 0; s < shown.size(); ++s) {
-    EXPECT_EQ(shown[s] + job.shown()[s], 8u) << s;
-  }
-  Job other(Fixed(6, 4, 8), {120}, 18);
-  EXPECT_TRUE(absl::IsDataLoss(other.binder().TakeServed(served)));
-  EXPECT_TRUE(absl::IsDataLoss(other.binder().TakeServed("x")));
-}
-
-TEST(MetBinderTest, WhatAnEarlierRunStagedComesFirst) {
-  auto data = MakeBinderData({200, 100}, 1000, 64, true);
-  data->input.staged.assign(300, false);
-  for (uint32_t s = 0; s < 300; s += 3) data->input.staged[s] = true;
-  MetBinder binder(Fixed(3, 2, 6), data->input);
-  EXPECT_TRUE(binder.WantedSets().empty()) << "before any epoch";
-  binder.BeginEpoch(Seed(1), Epoch(0), {});
-  uint64_t staged = 0;
-  const std::vector<SampleId> first =
-      binder.SamplesOf(binder.WantedSets().front());
-  for (const SampleId s : first) staged += data->input.staged[s.value()];
-  EXPECT_GE(staged, first.size() - 2);
-}
-
-TEST(MetBinderTest, MiniEpochsFitTheTier) {
-  auto data = MakeBinderData({1000}, 1000, 64, true, 1 << 20);
-  PolicyOptions options;
-  data->input.tier_bytes = uint64_t{2000} << 20;
-  EXPECT_EQ(MetProgress::MiniEpochsFor(options, data->input), 1u);
-  data->input.tier_bytes = uint64_t{250} << 20;
-  const uint32_t count = MetProgress::MiniEpochsFor(options, data->input);
-  EXPECT_GE(count, 10u);
-  EXPECT_LE(count, 12u);
-  options.met_mini_epochs = 4;
-  EXPECT_EQ(MetProgress::MiniEpochsFor(options, data->input), 4u);
-}
-
 // A job that reads some of the directories alone.
 TEST(MetBinderTest, GroupsThatNobodyReadsHoldNothingUp) {
   Job job(Fixed(6, 2, 8), {60, 2000, 60}, 23);
@@ -359,17 +207,6 @@ TEST(MetBinderTest, AGroupThatIsReadLaterGetsItsShare) {
   }
   EXPECT_EQ(job.Least(), 6u);
   EXPECT_EQ(job.Most(), 6u);
-}
-
-TEST(MetBinderTest, OneMiniEpochIsAllSamplesWhateverWasShown) {
-  Job job(Fixed(1, 2, 4), {40}, 31);
-  job.Epoch(0, 25);
-  EXPECT_EQ(job.binder().SamplesOf(0).size(), 40u);
-  const std::string served = job.binder().ServedNow();
-  Job later(Fixed(1, 2, 4), {40}, 33);
-  ASSERT_TRUE(later.binder().TakeServed(served).ok());
-  later.binder().BeginEpoch(Seed(1), Epoch(1), {});
-  EXPECT_EQ(later.binder().SamplesOf(0).size(), 40u);
 }
 
 // A factor that is found: the next mini-epoch is there at once, or never.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job that reads a view of met, without files.
+#ifndef SHUFFLEFS_TESTS_POLICIES_MET_FIXTURE_H_
+#define SHUFFLEFS_TESTS_POLICIES_MET_FIXTURE_H_
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "gtest/gtest.h"
+#include "policies/met_binder.h"
+#include "tests/policies/binder_fixture.h"
+
+namespace shufflefs::testing_support {
+
+inline PolicyOptions Fixed(uint64_t mini_epochs, uint64_t repeat,
+                           uint64_t epochs) {
+  PolicyOptions options;
+  options.met_mini_epochs = mini_epochs;
+  options.met_repeat = repeat;
+  options.met_epochs = epochs;
+  return options;
+}
+
+// Reads all names of an epoch in a random order, each looked up and opened.
+class Job {
+ public:
+  Job(const PolicyOptions& options, const std::vector<uint32_t>& sizes,
+      uint64_t seed)
+      : data_(MakeBinderData(sizes, 1000, 64, true)),
+        binder_(options, data_->input),
+        rng_(RandomKey(seed)),
+        shown_(data_->grouping.sample_count()) {}
+
+  MetBinder& binder() { return binder_; }
+  BinderData& data() { return *data_; }
+  Rng& rng() { return rng_; }
+  uint64_t size() const { return shown_.size(); }
+  const std::vector<uint32_t>& shown() const { return shown_; }
+  const std::vector<uint32_t>& order() const { return order_; }
+
+  std::vector<uint32_t> Names() {
+    std::vector<uint32_t> names(size());
+    std::iota(names.begin(), names.end(), 0);
+    for (uint64_t i = names.size(); i > 1; --i) {
+      std::swap(names[i - 1], names[rng_.Bounded(i)]);
+    }
+    return names;
+  }
+
+  // `read` of the names; all that is wanted is staged at once.
+  void Epoch(uint64_t epoch, uint64_t read) {
+    binder_.BeginEpoch(Seed(1), shufflefs::Epoch(epoch), {});
+    order_.clear();
+    const std::vector<uint32_t> names = Names();
+    for (uint64_t i = 0; i < read; ++i) Read(names[i]);
+  }
+  void Epoch(uint64_t epoch) { Epoch(epoch, size()); }
+
+  void Read(uint32_t name) {
+    for (const uint64_t set : binder_.WantedSets()) binder_.SetReady(set);
+    const SampleId sample = binder_.Bind(SampleId(name));
+    ASSERT_EQ(data_->grouping.group_of(sample),
+              data_->grouping.group_of(SampleId(name)));
+    ASSERT_EQ(binder_.Bind(SampleId(name)), sample) << "a name that moved";
+    binder_.Opened(SampleId(name));
+    ++shown_[sample.value()];
+    order_.push_back(static_cast<uint32_t>(sample.value()));
+  }
+
+  uint32_t Least() const {
+    return *std::min_element(shown_.begin(), shown_.end());
+  }
+  uint32_t Most() const {
+    return *std::max_element(shown_.begin(), shown_.end());
+  }
+
+ private:
+  std::unique_ptr<BinderData> data_;
+  MetBinder binder_;
+  Rng rng_;
+  std::vector<uint32_t> shown_;
+  std::vector<uint32_t> order_;  // of the epoch
+};
+
+}  // namespace shufflefs::testing_support
+
+#endif  // SHUFFLEFS_TESTS_POLICIES_MET_FIXTURE_H_
