@@ -122,11 +122,4 @@ std::vector<SampleId> MetBinder::FetchChunkOf(SampleId sample, uint64_t room) {
   return {sample};
 }
 
-MiniEpochStatus MetBinder::status() const {
-  MiniEpochStatus status = progress_.status();
-  status.bound_ready = counts_.hits;
-  status.bound = counts_.hits + counts_.misses;
-  return status;
-}
-
 }  // namespace shufflefs

@@ -63,7 +63,7 @@ class MetBinder : public Binder, public MiniEpochs {
   std::string Served() const override { return served_then_; }
   std::string ServedNow() const override;
   absl::Status TakeServed(absl::string_view served) override;
-  MiniEpochStatus status() const override;
+  MiniEpochStatus status() const override { return progress_.status(); }
 
  private:
   static constexpr uint32_t kNone = 0xFFFFFFFF;

@@ -127,8 +127,6 @@ MiniEpochStatus MetRankBinder::status() const {
                    ? "1: an order that is known beforehand has no auto"
                    : absl::StrCat(epoch_.factor, ", as met.repeat says");
   status.ready = ready_.contains(SetOf(epoch_.pass, current_));
-  status.bound_ready = counts_.hits;
-  status.bound = counts_.hits + counts_.misses;
   return status;
 }
 

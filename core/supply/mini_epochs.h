@@ -23,8 +23,6 @@ struct MiniEpochStatus {
   uint64_t factor = 1;       // repetitions that it has at least, as known now
   std::string why;           // of the factor
   bool ready = false;        // it is in the tier
-  uint64_t bound_ready = 0;  // names bound to what was in the tier, since then
-  uint64_t bound = 0;        // all names that were bound
   uint64_t fewest = 0;       // times that a sample was shown in its life
   uint64_t most = 0;
 };
