@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/mutex.h"
 #include "core/records/container_set.h"
 #include "core/records/record_epoch.h"
 #include "gmock/gmock.h"
@@ -337,10 +338,13 @@ TEST_F(RecordScopeTest, SizesAreToldWhenTheyAreKnown) {
   EXPECT_FALSE(set_->IsMixed(Entry("v.tfrecord")));
   EXPECT_EQ(epoch->KnownBytes(Entry("v.tfrecord"))->bytes,
             contents.at("v.tfrecord").size());
+  // Told by the threads that index, of two sets at once.
+  Mutex mu;
   std::map<std::string, uint64_t> told;
   for (const char* path : {"t-0-of-2", "t-1-of-2", "u-0-of-2"}) {
     epoch->WhenSized(Entry(path), [&, path](absl::StatusOr<uint64_t> bytes) {
       ASSERT_TRUE(bytes.ok()) << bytes.status();
+      MutexLock lock(mu);
       told[path] = *bytes;
     });
   }
