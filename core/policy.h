@@ -90,6 +90,17 @@ struct RecordBlocks {
   uint64_t window = 1;  // blocks, >= 1
 };
 
+// Which mini-epochs an epoch shows, where the blocks of a container come in
+// such parts, each several times before the next (MET). A pass shows each of
+// `mini_epochs` `factor` times, one after the other, and is `factor` epochs
+// long, of which this is number `part`, from 0.
+struct RecordRepeats {
+  uint64_t pass = 0;  // its number; each composes mini-epochs of its own
+  uint64_t mini_epochs = 1;
+  uint64_t factor = 1;
+  uint64_t part = 0;
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -114,6 +125,8 @@ class Policy {
   // Whether the records inside container files are shuffled, and how.
   virtual bool shuffles_records() const { return false; }
   virtual RecordBlocks record_blocks() const { return {}; }
+  // Of a policy with blocks of records.
+  virtual RecordRepeats record_repeats(Epoch /*epoch*/) const { return {}; }
   // Whether memory is filled once, with what is read first, and keeps it.
   virtual bool keeps_first() const { return false; }
   // Whether its binders want sets of samples in the performance tier. Then

@@ -18,6 +18,7 @@ std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
   RecordEpoch::Parts parts;
   parts.containers = setup.records.containers;
   parts.pool = setup.records.pool;
+  parts.staging = setup.records.staging;
   parts.policy = setup.policy;
   parts.seed = setup.config.seed;
   parts.epoch = epoch;

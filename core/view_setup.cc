@@ -90,6 +90,7 @@ absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
   if (!tools.records || setup.supply != nullptr) return absl::OkStatus();
   if (reuse != nullptr && reuse->records.containers != nullptr &&
       reuse->policy->shuffles_records() == setup.policy->shuffles_records() &&
+      reuse->policy->stages() == setup.policy->stages() &&
       reuse->config.record == setup.config.record) {  // of the same dataset
     setup.records = reuse->records;
     return absl::OkStatus();

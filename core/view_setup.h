@@ -18,8 +18,10 @@
 #include "core/ranked_names.h"
 #include "core/records/container_set.h"
 #include "core/records/record_pool.h"
+#include "core/records/record_staging.h"
 #include "core/supply/read_ahead.h"
 #include "core/supply/supply.h"
+#include "core/tiers/tier_status.h"
 
 namespace shufflefs {
 
@@ -49,6 +51,10 @@ using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
 struct ViewRecords {
   std::shared_ptr<ContainerSet> containers;
   std::shared_ptr<RecordPool> pool;
+  // Of a policy that stages: what is to be in the faster tier, and that tier;
+  // null and empty without.
+  std::shared_ptr<RecordStaging> staging;
+  std::function<TierStatus()> tier;
 };
 
 // Makes them; null pointers where nothing of the view looks like a container;

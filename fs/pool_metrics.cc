@@ -91,6 +91,9 @@ std::string PoolMetrics(const std::vector<View*>& views) {
   std::vector<std::pair<std::string, TierStatus>> tiers;
   for (const View* view : views) {
     const std::shared_ptr<const ViewSetup> setup = view->setup();
+    if (setup->records.staging != nullptr) {
+      tiers.emplace_back(Label(*view), setup->records.tier());
+    }
     if (setup->memory() == nullptr) continue;
     pools.emplace_back(Label(*view), setup->memory()->status());
     if (setup->supply == nullptr || !setup->supply->repeats()) continue;

@@ -154,8 +154,8 @@ nlohmann::ordered_json Roofline(const MiniEpochStatus& mini,
 }
 
 // Where samples are shown in mini-epochs.
-void AddMiniEpoch(const Supply& supply, nlohmann::ordered_json& json) {
-  const absl::optional<MiniEpochStatus> mini = supply.mini_epoch();
+void AddMiniEpoch(const absl::optional<MiniEpochStatus>& mini,
+                  const TierStatus& tier, nlohmann::ordered_json& json) {
   if (!mini) return;
   json["mini_epoch"] = {
       {"pass", mini->pass},      {"number", mini->mini_epoch},
@@ -163,7 +163,6 @@ void AddMiniEpoch(const Supply& supply, nlohmann::ordered_json& json) {
       {"factor", mini->factor},  {"why", mini->why},
       {"ready", mini->ready},    {"shown_fewest", mini->fewest},
       {"shown_most", mini->most}};
-  const TierStatus tier = supply.tier();
   const uint64_t served = tier.tier_bytes + tier.source_bytes;
   const uint64_t read = tier.copied_bytes + tier.source_bytes;
   json["tier"] = {{"capacity", tier.capacity},
@@ -220,7 +219,12 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   if (setup->records.pool != nullptr) {
     AddSupply(setup->records.pool->status(), json);
   }
-  if (setup->supply != nullptr) AddMiniEpoch(*setup->supply, json);
+  if (setup->supply != nullptr) {
+    AddMiniEpoch(setup->supply->mini_epoch(), setup->supply->tier(), json);
+  }
+  if (setup->records.staging != nullptr) {
+    AddMiniEpoch(setup->records.staging->status(), setup->records.tier(), json);
+  }
   const std::vector<std::string> unmixed =
       AddRecords(setup->records, setup->config, json);
   json["reproducible"] = !setup->binds_on_demand();

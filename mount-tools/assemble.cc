@@ -150,6 +150,7 @@ RecordsFactory::Parts Mount::RecordParts() {
   parts.source = &source_;
   parts.devices = devices_.get();
   parts.supplies = &supplies_;
+  parts.tiers = &tiers_;
   parts.saved = state_.records();
   parts.stall = &metrics_.stall();
   return parts;

@@ -189,15 +189,8 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
   return ChooseAuto(FactsOf(input));
 }
 
-// Ranks of met are the same in every mount, so what they need of the tier's
-// size is taken from the key, not from what is free.
-PolicyOptions WithMiniEpochs(const ResolverParts& parts,
-                             const ViewConfig& config, const Dataset& dataset) {
-  PolicyOptions options = config.policy_options;
-  if (config.policy != "met" || config.layout != Layout::kRanked ||
-      options.met_mini_epochs != 0 || parts.config == nullptr) {
-    return options;
-  }
+// Bytes of a view's samples as memory holds them.
+uint64_t SampleBytes(const Dataset& dataset) {
   const Grouping& grouping = dataset.grouping();
   uint64_t bytes = 0;
   for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
@@ -207,9 +200,40 @@ PolicyOptions WithMiniEpochs(const ResolverParts& parts,
           dataset.catalogue().attributes(grouping.member(sample, c)).size);
     }
   }
-  options.met_mini_epochs =
-      MetProgress::MiniEpochsFor(grouping.sample_count(), bytes,
-                                 TierMaker::CapacityOf(*parts.config, config));
+  return bytes;
+}
+
+uint64_t FileBytes(const Dataset& dataset) {
+  const Catalogue& catalogue = dataset.catalogue();
+  const uint32_t end = catalogue.entries_end(dataset.root()).value();
+  uint64_t bytes = 0;
+  for (uint32_t e = catalogue.first_entry(dataset.root()).value(); e < end;
+       ++e) {
+    const EntryId entry(e);
+    if (catalogue.kind(entry) == EntryKind::kFile) {
+      bytes += catalogue.attributes(entry).size;
+    }
+  }
+  return bytes;
+}
+
+// Ranks of met, and records, come alike in every mount, so what they need of
+// the tier's size is taken from the key, not from what is free.
+PolicyOptions WithMiniEpochs(const ResolverParts& parts,
+                             const ViewConfig& config, const Dataset& dataset) {
+  PolicyOptions options = config.policy_options;
+  if (config.policy != "met" || options.met_mini_epochs != 0 ||
+      parts.config == nullptr) {
+    return options;
+  }
+  if (config.layout == Layout::kRanked) {
+    options.met_mini_epochs = MetProgress::MiniEpochsFor(
+        dataset.grouping().sample_count(), SampleBytes(dataset),
+        TierMaker::CapacityOf(*parts.config, config));
+  } else if (!dataset.moves()) {
+    options.met_mini_epochs = TierMaker::MiniEpochsOfRecords(
+        *parts.config, config, FileBytes(dataset));
+  }
   return options;
 }
 

@@ -96,6 +96,48 @@ RecordsMaker RecordsFactory::maker() {
   };
 }
 
+absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
+                                        const Dataset& dataset,
+                                        const Policy& policy,
+                                        RecordPool::Parts& pool,
+                                        ViewRecords& records) {
+  const std::shared_ptr<const Catalogue> catalogue = dataset.shared_catalogue();
+  const DeviceProbe probe =
+      parts_.devices->Find(dataset.catalogue(), dataset.root());
+  pool.how = absl::StrCat("records of containers, on ", probe.line);
+  FileReader* const reader = parts_.supplies->SourceReader(probe);
+  std::unique_ptr<SampleSource> source;
+  if (!policy.stages()) {
+    source = std::make_unique<FileSource>(catalogue, reader,
+                                          /*many_pieces=*/true);
+  } else if (parts_.tiers == nullptr) {
+    return absl::FailedPreconditionError("policy = met needs a mount");
+  } else {
+    TierMaker::SourceReader from;
+    from.reader = reader;
+    from.seeks = Seeks(probe);
+    from.many_pieces = true;
+    ASSIGN_OR_RETURN(
+        Tier* const tier,
+        parts_.tiers->OfRecords(config, dataset, from, pool.memory_bytes));
+    RecordStaging::Options options;
+    options.changed = [tier] { tier->Changed(); };
+    if (TierMaker::HoldsAll(tier->status().capacity,
+                            records.containers->total_bytes())) {
+      options.whole = records.containers->files();
+    }
+    records.staging =
+        std::make_shared<RecordStaging>(catalogue, std::move(options));
+    records.tier = [tier] { return tier->status(); };
+    tier->Follow(records.staging);
+    source = tier->Source();
+    absl::StrAppend(&pool.how, "; mini-epochs in ", parts_.config->tier_path);
+  }
+  pool.source = std::make_unique<CachedSource>(std::move(source),
+                                               *parts_.source, catalogue);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ViewRecords> RecordsFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy) {
@@ -114,23 +156,16 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
     records.containers = std::move(containers);
     return records;
   }
-  const DeviceProbe probe =
-      parts_.devices->Find(dataset->catalogue(), dataset->root());
+  records.containers = containers;
   RecordPool::Parts pool;
   pool.memory_bytes = MemoryOfAView(*parts_.config);
   pool.stall = parts_.stall;
-  pool.how = absl::StrCat("records of containers, on ", probe.line);
   pool.worker = &worker_;
-  pool.source = std::make_unique<CachedSource>(
-      std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                   parts_.supplies->SourceReader(probe),
-                                   /*many_pieces=*/true),
-      *parts_.source, dataset->shared_catalogue());
+  RETURN_IF_ERROR(TakeSource(config, *dataset, policy, pool, records));
   ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
   if (policy.shuffles_records()) {
     WarnOfWindow(policy, *containers, *records.pool);
   }
-  records.containers = containers;
   // Without it indexes are made anew at each mount, which the log says.
   if (!parts_.saved.empty()) mkdir(parts_.saved.c_str(), 0700);
   MutexLock lock(mu_);

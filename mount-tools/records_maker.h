@@ -18,6 +18,7 @@
 #include "core/view_setup.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/supply_maker.h"
+#include "mount-tools/tier_maker.h"
 
 namespace shufflefs {
 
@@ -41,6 +42,7 @@ class RecordsFactory {
     const SourceDir* source = nullptr;
     DeviceFinder* devices = nullptr;
     SupplyFactory* supplies = nullptr;  // whose reader of the source is used
+    TierMaker* tiers = nullptr;         // null: no policy that stages can run
     StallClock* stall = nullptr;
     std::string saved;  // the directory of saved indexes; "" = none is
   };
@@ -56,6 +58,11 @@ class RecordsFactory {
   absl::StatusOr<ViewRecords> Make(const ViewConfig& config,
                                    std::shared_ptr<const Dataset> dataset,
                                    const Policy& policy);
+  // What reads the containers, and the tier of a policy that stages. Takes the
+  // memory of copies from the pool's.
+  absl::Status TakeSource(const ViewConfig& config, const Dataset& dataset,
+                          const Policy& policy, RecordPool::Parts& pool,
+                          ViewRecords& records);
 
   // Constant after construction.
   const Parts parts_;

@@ -42,10 +42,6 @@ std::vector<uint64_t> Footprints(const Dataset& dataset) {
   return bytes;
 }
 
-bool Seeks(const DeviceProbe& probe) {
-  return probe.device == DatasetFacts::Device::kSeekBound;
-}
-
 FileReaderOptions ReaderOptionsFor(const DeviceProbe& probe) {
   FileReaderOptions options;
   options.batch_by_batch = Seeks(probe);
@@ -88,6 +84,10 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
 }
 
 }  // namespace
+
+bool Seeks(const DeviceProbe& probe) {
+  return probe.device == DatasetFacts::Device::kSeekBound;
+}
 
 // A pack that pools read from.
 struct SupplyFactory::Pack {

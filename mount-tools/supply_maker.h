@@ -27,6 +27,8 @@ namespace shufflefs {
 uint64_t DefaultMemory();
 // The bytes of one view: all have the same.
 uint64_t MemoryOfAView(const MountConfig& config);
+// Whether reads in the order in which bytes lie are worth waiting for.
+bool Seeks(const DeviceProbe& probe);
 
 // Thread-safe. Owns the readers: one of the source that all pools share, and
 // one of each pack; it is made when the first

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/log.h"
+#include "core/records/record_pool.h"
 #include "core/status.h"
 #include "core/tiers/tier_dir.h"
 #include "mount-tools/value_text.h"
@@ -88,6 +89,25 @@ void TellOfRepeats(const ViewConfig& config) {
       "number of epochs that the job runs, is not given");
 }
 
+// Takes what copies need from a view's memory, which keeps `least`. Errors:
+// InvalidArgument.
+absl::StatusOr<uint64_t> TakeCopyMemory(const MountConfig& mount,
+                                        uint64_t least, uint64_t& memory) {
+  if (mount.tier_path.empty()) {
+    return absl::InvalidArgumentError(
+        "policy = met needs tier.path, a directory on a faster device");
+  }
+  const uint64_t copies =
+      std::clamp(memory / kCopyMemoryPart, kLeastCopyMemory, kMostCopyMemory);
+  if (memory < copies + least) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: policy = met needs at least ",
+                     HumanBytes((copies + least) * mount.views.size())));
+  }
+  memory -= copies;
+  return copies;
+}
+
 std::vector<bool> Staged(const Tier& tier, const Grouping& grouping) {
   std::vector<bool> staged(grouping.sample_count());
   bool any = false;
@@ -152,19 +172,9 @@ absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,
 absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
                              const SourceReader& source, Supply::Parts& parts,
                              BinderInput& input) {
-  if (parts_.config->tier_path.empty()) {
-    return absl::InvalidArgumentError(
-        "policy = met needs tier.path, a directory on a faster device");
-  }
-  const uint64_t copies = std::clamp(parts.memory_bytes / kCopyMemoryPart,
-                                     kLeastCopyMemory, kMostCopyMemory);
-  if (parts.memory_bytes < copies + Supply::kLeastMemory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory: policy = met needs at least ",
-                     HumanBytes((copies + Supply::kLeastMemory) *
-                                parts_.config->views.size())));
-  }
-  parts.memory_bytes -= copies;
+  ASSIGN_OR_RETURN(
+      const uint64_t copies,
+      TakeCopyMemory(*parts_.config, Supply::kLeastMemory, parts.memory_bytes));
   input.memory_bytes = Supply::PoolBytes(parts.memory_bytes);
   ASSIGN_OR_RETURN(Tier* const tier, TierOf(config, dataset, source, copies));
   input.tier_bytes = tier->status().capacity;
@@ -183,6 +193,36 @@ absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
   MutexLock lock(mu_);
   tiers_[config.path].key = std::move(key);
   return absl::OkStatus();
+}
+
+absl::StatusOr<Tier*> TierMaker::OfRecords(const ViewConfig& config,
+                                           const Dataset& dataset,
+                                           const SourceReader& source,
+                                           uint64_t& memory_bytes) {
+  ASSIGN_OR_RETURN(
+      const uint64_t copies,
+      TakeCopyMemory(*parts_.config, RecordPool::kLeastMemory, memory_bytes));
+  TellOfRepeats(config);
+  if (config.policy_options.met_epochs != 0 &&
+      config.policy_options.met_repeat == 0) {
+    Log(LogLevel::kInfo,
+        "policy = met: every mini-epoch of records is shown once, because the "
+        "order of records is known beforehand and nothing of it is measured: "
+        "give met.repeat");
+  }
+  return TierOf(config, dataset, source, copies);
+}
+
+uint64_t TierMaker::MiniEpochsOfRecords(const MountConfig& mount,
+                                        const ViewConfig& view,
+                                        uint64_t bytes) {
+  // As many samples as one likes: blocks are few only in small containers.
+  return MetProgress::MiniEpochsFor(~uint32_t{0}, bytes,
+                                    CapacityOf(mount, view));
+}
+
+bool TierMaker::HoldsAll(uint64_t capacity, uint64_t bytes) {
+  return MetProgress::MiniEpochsFor(2, bytes, capacity) == 1;
 }
 
 void TierMaker::Follow(const ViewConfig& config,

@@ -40,6 +40,7 @@ class TierMaker {
   struct SourceReader {
     FileReader* reader = nullptr;  // outlives the tiers
     bool seeks = false;            // its device
+    bool many_pieces = false;      // of each file are read
   };
 
   explicit TierMaker(Parts parts) : parts_(std::move(parts)) {}
@@ -54,6 +55,20 @@ class TierMaker {
                     BinderInput& input);
   // `supply`, made of these parts, says from now on what is copied.
   void Follow(const ViewConfig& config, const std::shared_ptr<Supply>& supply);
+  // The tier of a view whose policy shows mini-epochs of records, of `bytes`
+  // bytes of containers: as Fill. Takes its memory from `memory_bytes`. The
+  // tier lives as long as this.
+  absl::StatusOr<Tier*> OfRecords(const ViewConfig& config,
+                                  const Dataset& dataset,
+                                  const SourceReader& source,
+                                  uint64_t& memory_bytes);
+  // How many mini-epochs a pass over `bytes` bytes of containers has, where
+  // met.mini_epochs does not say: a function of the configuration alone, so
+  // that epochs are the same in every mount.
+  static uint64_t MiniEpochsOfRecords(const MountConfig& mount,
+                                      const ViewConfig& view, uint64_t bytes);
+  // Whether a tier of `capacity` bytes holds all of so many bytes of files.
+  static bool HoldsAll(uint64_t capacity, uint64_t bytes);
   // Writes down what the supplies have learnt.
   void KeepLearnt();
   // Ends the copying. What is in the tiers stays for the next mount.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policies/met.h"
 
+#include <algorithm>
+
 #include "policies/basic_orders.h"
 #include "policies/met_binder.h"
 #include "policies/met_plan.h"
@@ -28,6 +30,12 @@ std::unique_ptr<const Order> MetPolicy::MakeListing(const Stratum& stratum,
 
 std::unique_ptr<Binder> MetPolicy::MakeBinder(const BinderInput& input) const {
   return std::make_unique<MetBinder>(options_, input);
+}
+
+RecordRepeats MetPolicy::record_repeats(Epoch epoch) const {
+  const MetEpoch of = MetEpochOf(options_, epoch);
+  return {of.pass, std::max<uint64_t>(options_.met_mini_epochs, 1), of.factor,
+          of.part};
 }
 
 std::unique_ptr<Binder> MetPolicy::MakeRankBinder(

@@ -11,7 +11,9 @@
 //   for, so an epoch is not reproducible; the ledger is its record.
 // Read pattern: mini-epochs from the source, once a pass, ahead of readers.
 // Where the order must be known in advance: ranked names come mini-epoch by
-//   mini-epoch (policies/met_plan.h), from the tier too. What names show in an
+//   mini-epoch (policies/met_plan.h), from the tier too, and so do the records
+//   of containers (core/records/repeat_order.h), of which an epoch shows as
+//   many as there are, some several times and others not. What names show in an
 //   epoch by path is an independent permutation each epoch, as lirs by
 //   instance.
 #ifndef SHUFFLEFS_POLICIES_MET_H_
@@ -38,6 +40,11 @@ class MetPolicy : public Policy {
   std::unique_ptr<Binder> MakeRankBinder(
       const BinderInput& input) const override;
   bool stages() const override { return true; }
+  bool shuffles_records() const override { return true; }
+  RecordBlocks record_blocks() const override {
+    return {options_.reimu_block, options_.reimu_window};
+  }
+  RecordRepeats record_repeats(Epoch epoch) const override;
 
  private:
   const PolicyOptions options_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/records/record_math.h"
+#include "core/records/window_mix.h"
 
 namespace shufflefs {
 namespace {
@@ -19,12 +20,6 @@ RecordBlocks Bounded(RecordBlocks blocks, const RecordTable& by) {
     blocks.window = std::clamp<uint64_t>(most, 1, blocks.window);
   }
   return blocks;
-}
-
-// Appends record `r` to runs that end before it.
-void AppendRecord(uint64_t r, std::vector<PartRecords::Run>& runs) {
-  if (runs.empty() || runs.back().last != r) runs.push_back({r, r});
-  ++runs.back().last;
 }
 
 }  // namespace
@@ -88,10 +83,10 @@ BlockOrder::Run BlockOrder::RunOf(uint64_t block) const {
   return run;
 }
 
-std::vector<BlockOrder::Slot> BlockOrder::SlotsOf(uint64_t first,
-                                                  uint64_t last) const {
+std::vector<BlockSlot> BlockOrder::SlotsOf(uint64_t first,
+                                           uint64_t last) const {
   const uint64_t end = std::min(last * blocks_.window, order_.size());
-  std::vector<Slot> slots;
+  std::vector<BlockSlot> slots;
   slots.reserve(end - first * blocks_.window);
   uint64_t records = 0;
   for (uint64_t at = first * blocks_.window; at < end; ++at) {
@@ -101,39 +96,18 @@ std::vector<BlockOrder::Slot> BlockOrder::SlotsOf(uint64_t first,
   return slots;
 }
 
-void BlockOrder::Mix(uint64_t window, uint64_t from,
-                     std::vector<uint32_t>& positions, uint64_t records) const {
-  const Permutation mix(records, SubKey(inside_, window));
-  for (uint64_t t = 0; t < records; ++t) {
-    positions[from + mix(t)] = static_cast<uint32_t>(from + t);
-  }
-}
-
 PartRecords BlockOrder::WindowsOf(uint64_t first, uint64_t last) const {
   last = std::min(last, windows());
-  std::vector<Slot> slots = SlotsOf(first, last);
+  std::vector<BlockSlot> slots = SlotsOf(first, last);
   const uint64_t all =
       slots.empty() ? 0 : slots.back().begin + slots.back().run.size();
   std::vector<uint32_t> mixed(all);  // by record, as the blocks come
   for (uint64_t w = first, s = 0; w < last; ++w, s += blocks_.window) {
     const uint64_t next = s + blocks_.window;
     const uint64_t end = next < slots.size() ? slots[next].begin : all;
-    Mix(w, slots[s].begin, mixed, end - slots[s].begin);
+    MixWindow(SubKey(inside_, w), slots[s].begin, end - slots[s].begin, mixed);
   }
-  std::sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) {
-    return a.run.first < b.run.first;
-  });
-  PartRecords records;
-  records.runs.reserve(slots.size());
-  records.positions.reserve(all);
-  for (const Slot& slot : slots) {
-    if (slot.run.size() == 0) continue;  // so all its bytes are of one record
-    records.runs.push_back(slot.run);
-    const auto begin = mixed.begin() + static_cast<int64_t>(slot.begin);
-    records.positions.insert(records.positions.end(), begin,
-                             begin + static_cast<int64_t>(slot.run.size()));
-  }
-  return records;
+  return PartOfSlots(std::move(slots), mixed);
 }
 
 PartRecords BlockOrder::ShareOf(uint64_t part) const {
@@ -141,20 +115,7 @@ PartRecords BlockOrder::ShareOf(uint64_t part) const {
   const uint64_t share = part % shares_;
   const PartRecords whole = WindowsOf(window, window + 1);
   const uint64_t all = whole.positions.size();
-  const uint64_t begin = all * share / shares_;
-  const uint64_t end = all * (share + 1) / shares_;
-  PartRecords records;
-  records.positions.reserve(end - begin);
-  size_t at = 0;
-  for (const Run& run : whole.runs) {
-    for (uint64_t r = run.first; r < run.last; ++r, ++at) {
-      const uint64_t position = whole.positions[at];
-      if (position < begin || position >= end) continue;
-      AppendRecord(r, records.runs);
-      records.positions.push_back(static_cast<uint32_t>(position - begin));
-    }
-  }
-  return records;
+  return ShareOfPart(whole, all * share / shares_, all * (share + 1) / shares_);
 }
 
 PartRecords BlockOrder::RecordsOf(uint64_t part) const {

@@ -28,6 +28,7 @@
 #include "core/random.h"
 #include "core/records/record_order.h"
 #include "core/records/record_table.h"
+#include "core/records/window_mix.h"
 
 namespace shufflefs {
 
@@ -48,11 +49,6 @@ class BlockOrder : public RecordOrder {
 
  private:
   using Run = PartRecords::Run;  // may be empty here
-  // A block where it comes, in a window or several.
-  struct Slot {
-    Run run;
-    uint64_t begin = 0;  // records of the blocks that come before it
-  };
 
   uint64_t windows() const;
   // Bytes of a block of `table_`.
@@ -66,11 +62,7 @@ class BlockOrder : public RecordOrder {
     return offset / blocks_.bytes - first_block_;
   }
   // The blocks of windows [first, last), in the order in which they come.
-  std::vector<Slot> SlotsOf(uint64_t first, uint64_t last) const;
-  // Into positions[from, …): as which the records of a window come, if it holds
-  // as many, block by block as these come.
-  void Mix(uint64_t window, uint64_t from, std::vector<uint32_t>& positions,
-           uint64_t records) const;
+  std::vector<BlockSlot> SlotsOf(uint64_t first, uint64_t last) const;
   PartRecords WindowsOf(uint64_t first, uint64_t last) const;
   // Of a part that is a share of a window.
   PartRecords ShareOf(uint64_t part) const;

@@ -95,6 +95,7 @@ void ContainerSet::MatchUp(Alignment& alignment) const {
                                  alignment.found.at(b)->file_bytes;
                         });
   for (auto& [member, found] : alignment.found) {
+    found->aligned = true;
     if (member != by) found->order_by = alignment.found.at(by)->records;
   }
 }

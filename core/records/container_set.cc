@@ -161,6 +161,13 @@ uint64_t ContainerSet::key(EntryId file) const {
   return containers_[places_.at(file)].key;
 }
 
+std::vector<EntryId> ContainerSet::files() const {
+  std::vector<EntryId> files;
+  for (const auto& [file, place] : places_) files.push_back(file);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 bool ContainerSet::IsMixed(EntryId file) const {
   MutexLock lock(mu_);
   const auto found = places_.find(file);

@@ -88,6 +88,8 @@ class ContainerSet {
   uint64_t largest_bytes() const;
   // Of all of them.
   uint64_t total_bytes() const;
+  // All of them, by entry.
+  std::vector<EntryId> files() const;
   // Of the file.
   uint64_t bytes(EntryId file) const {
     return dataset_->catalogue().attributes(file).size;

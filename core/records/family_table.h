@@ -53,11 +53,20 @@ struct ContainerShape {
   // The records of the container by whose blocks the order is made; it has as
   // many. Null: its own.
   std::shared_ptr<const RecordTable> order_by;
+  // The order is that of other containers, too.
+  bool aligned = false;
   // Of the bytes before the first record, where that was asked for.
   uint64_t head_hash = 0;
   // Null: it shows its own records. Else it is this member.
   std::shared_ptr<const ContainerFamily> family;
   size_t member = 0;
+
+  // Whether an epoch may show some of its records several times and others not
+  // at all: nothing else in the view speaks of them by their places.
+  bool may_repeat() const {
+    return records != nullptr && records->count() > 0 && columnar == nullptr &&
+           !keeps_order && !aligned && !index && order_by == nullptr;
+  }
 };
 
 // Immutable; any thread may call; no call blocks. Its offsets are no offsets of

@@ -12,6 +12,7 @@
 
 namespace shufflefs {
 
+class ShuffledFile;
 struct PartPlan;  // core/records/shuffled_file.h
 
 // A piece of a record, [from, from + bytes) of the source, that was kept when
@@ -41,6 +42,8 @@ class PartedFile {
   // How far it is worth to fetch ahead of one who read `run` bytes one behind
   // the other, up to byte `offset` of the file. REQUIRES: offset > 0.
   virtual uint64_t AheadEnd(uint64_t offset, uint64_t run) const = 0;
+  // Not null: this file, which shows mini-epochs of records.
+  virtual const ShuffledFile* repeating() const { return nullptr; }
 };
 
 }  // namespace shufflefs

@@ -10,6 +10,12 @@
 
 namespace shufflefs {
 
+RecordEpoch::RecordEpoch(Parts parts)
+    : parts_(std::move(parts)), repeats_([this] {
+        const RecordRepeats of = parts_.policy->record_repeats(parts_.epoch);
+        return of.factor > 1 && of.mini_epochs > 1;
+      }()) {}
+
 void RecordEpoch::Rest() {
   absl::flat_hash_map<EntryId, std::shared_ptr<const RecordFile>> files;
   {
@@ -47,6 +53,11 @@ std::shared_ptr<const PartedFile> RecordEpoch::ContentOf(EntryId file) {
     if (order == nullptr) {
       auto made = std::make_shared<FamilyOrder>();
       made->table = shape.family->table;
+      options.may_repeat = true;
+      for (size_t m = 0; m < made->table->members(); ++m) {
+        options.strata.push_back(made->table->first(m));
+        options.may_repeat &= made->table->member(m).columnar == nullptr;
+      }
       made->order = MakeRecordOrder(*parts_.policy, *made->table, options);
       order = std::move(made);
     }
@@ -57,6 +68,7 @@ std::shared_ptr<const PartedFile> RecordEpoch::ContentOf(EntryId file) {
     options.order_by = shape.order_by.get();
     options.records_are_blocks = shape.columnar != nullptr;
     options.of_a_file = true;
+    options.may_repeat = shape.may_repeat();
     order = shape.keeps_order
                 ? MakeSourceOrder(*shape.records)
                 : MakeRecordOrder(*parts_.policy, *shape.records, options);
@@ -85,19 +97,24 @@ uint64_t RecordEpoch::bytes(EntryId file) {
   const absl::optional<ContainerShape> shape =
       parts_.containers->Shape(ContainerOf(file));
   // Of most the order need not be made.
-  if (!shape || shape->family == nullptr) {
+  if (!shape || !SizeFollowsOrder(*shape)) {
     return parts_.containers->ShownBytes(file).bytes;
   }
   return FileOf(file)->content->bytes();
 }
 
+bool RecordEpoch::SizeFollowsOrder(const ContainerShape& shape) const {
+  return shape.family != nullptr || (repeats_ && shape.may_repeat());
+}
+
 absl::optional<ContainerSet::Shown> RecordEpoch::KnownBytes(EntryId file) {
-  if (!parts_.containers->IsMixed(file)) {
+  const bool is_container = parts_.containers->Has(file);
+  if (!is_container || !(repeats_ || parts_.containers->IsMixed(file))) {
     return parts_.containers->ShownBytes(file);
   }
   const absl::optional<ContainerShape> shape = parts_.containers->Shape(file);
   if (!shape) return absl::nullopt;
-  if (shape->family == nullptr) return parts_.containers->ShownBytes(file);
+  if (!SizeFollowsOrder(*shape)) return parts_.containers->ShownBytes(file);
   const std::shared_ptr<const RecordFile> shown = FileOf(file);
   if (!shown->content->is_quick()) return absl::nullopt;
   return ContainerSet::Shown{shown->content->bytes(), /*is_final=*/true};
@@ -144,6 +161,7 @@ bool RecordEpoch::BeginsByLookup(EntryId file) {
 }
 
 void RecordEpoch::Close(EntryId file) {
+  if (parts_.staging != nullptr) parts_.staging->NoteClosed(file);
   MutexLock lock(mu_);
   watch_.Close(file);
 }
@@ -181,16 +199,25 @@ void RecordEpoch::Read(EntryId file, uint64_t offset, uint64_t length,
   const EntryId container = ContainerOf(file);
   if (container != file && parts_.live) parts_.containers->NoteIndexRead();
   if (parts_.containers->Shape(container)) {
-    parts_.pool->Read(FileOf(file), offset, length, std::move(done));
+    ReadShown(file, offset, length, std::move(done));
     return;
   }
   parts_.containers->WhenReady(
       container, [self = shared_from_this(), file, offset, length,
                   done = std::move(done)](const absl::Status& indexed) mutable {
         if (!indexed.ok()) return done(indexed);
-        self->parts_.pool->Read(self->FileOf(file), offset, length,
-                                std::move(done));
+        self->ReadShown(file, offset, length, std::move(done));
       });
+}
+
+void RecordEpoch::ReadShown(EntryId file, uint64_t offset, uint64_t length,
+                            ReadDone done) {
+  const std::shared_ptr<const RecordFile> shown = FileOf(file);
+  // Before it is read, so that what it brings is kept.
+  if (parts_.staging != nullptr && length > 0) {
+    parts_.staging->NoteRead(shown, offset);
+  }
+  parts_.pool->Read(shown, offset, length, std::move(done));
 }
 
 }  // namespace shufflefs

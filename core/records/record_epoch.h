@@ -18,6 +18,7 @@
 #include "core/records/container_set.h"
 #include "core/records/pass_watch.h"
 #include "core/records/record_pool.h"
+#include "core/records/record_staging.h"
 #include "core/supply/sample_memory.h"
 #include "core/types.h"
 
@@ -31,12 +32,14 @@ class RecordEpoch : public SampleMemory,
   struct Parts {
     std::shared_ptr<ContainerSet> containers;
     std::shared_ptr<RecordPool> pool;
+    // Told what is read of mini-epochs; may be null.
+    std::shared_ptr<RecordStaging> staging;
     std::shared_ptr<const Policy> policy;
     Seed seed;
     Epoch epoch;
     bool live = false;  // names of the view lead here, while it lasts
   };
-  explicit RecordEpoch(Parts parts) : parts_(std::move(parts)) {}
+  explicit RecordEpoch(Parts parts);
 
   // Whether it is a container, or an index of one.
   bool Has(EntryId file) const {
@@ -80,6 +83,8 @@ class RecordEpoch : public SampleMemory,
   // `done` that takes note of what is delivered from `offset` on.
   void NoteDelivered(EntryId file, uint64_t begin, uint64_t end);
   ReadDone Noting(EntryId file, uint64_t offset, ReadDone done);
+  // Of a file whose shape is known.
+  void ReadShown(EntryId file, uint64_t offset, uint64_t length, ReadDone done);
   // The file as this epoch shows it. REQUIRES: its shape is known.
   std::shared_ptr<const RecordFile> FileOf(EntryId file);
   std::shared_ptr<const PartedFile> ContentOf(EntryId file)
@@ -90,8 +95,12 @@ class RecordEpoch : public SampleMemory,
     return parts_.containers->IndexedBy(file).value_or(file);
   }
   bool CountsAsRead(EntryId file) const;
+  // Whether how large it is shown is another question in each epoch.
+  bool SizeFollowsOrder(const ContainerShape& shape) const;
 
-  const Parts parts_;  // constant after construction
+  // Constant after construction.
+  const Parts parts_;
+  const bool repeats_;  // the policy shows mini-epochs in this epoch
 
   mutable Mutex mu_;
   PassWatch watch_ ABSL_GUARDED_BY(mu_);

@@ -7,6 +7,7 @@
 #include "core/records/block_order.h"
 #include "core/records/free_order.h"
 #include "core/records/record_math.h"
+#include "core/records/repeat_order.h"
 
 namespace shufflefs {
 namespace {
@@ -147,6 +148,10 @@ std::unique_ptr<const RecordOrder> MakeRecordOrder(
   if (!policy.shuffles_records()) return nullptr;
   const uint64_t part_bytes = PartBytes(table, options.whole_bytes);
   RecordBlocks blocks = policy.record_blocks();
+  const RecordRepeats repeats = policy.record_repeats(options.epoch);
+  if (options.may_repeat && repeats.factor > 1 && repeats.mini_epochs > 1) {
+    return std::make_unique<RepeatOrder>(table, blocks, repeats, options);
+  }
   if (blocks.bytes != 0) {
     if (options.records_are_blocks) blocks.bytes = 1;
     return std::make_unique<BlockOrder>(table, blocks, options, part_bytes);

@@ -41,6 +41,8 @@ struct PartRecords {
   std::vector<uint32_t> positions;
 };
 
+class RepeatOrder;  // core/records/repeat_order.h
+
 // Thread-safe. No call waits for a device; who asks for a part far ahead waits
 // for the sum, but not who asks for one that is known meanwhile.
 class RecordOrder {
@@ -64,7 +66,9 @@ class RecordOrder {
   // it is less than part_first(part_count()).
   uint64_t PartOf(uint64_t position) const;
   // Whether what is still to be summed up takes some milliseconds at most.
-  bool is_quick() const;
+  virtual bool is_quick() const;
+  // Not null: records come several times, or not at all. Else each comes once.
+  virtual const RepeatOrder* repeats() const { return nullptr; }
   uint64_t memory_bytes() const;
 
  protected:
@@ -117,6 +121,12 @@ struct RecordOrderOptions {
   bool of_a_file = false;
   // Each record is a block, whatever its bytes: a group of rows.
   bool records_are_blocks = false;
+  // Where a policy shows parts of the records several times: false, and each
+  // comes once in the epoch all the same.
+  bool may_repeat = false;
+  // Where the records of each file of several begin, the first at 0; empty:
+  // they are of one.
+  std::vector<uint64_t> strata;
 };
 
 // What `policy` makes of the records of a container in an epoch. Null where the

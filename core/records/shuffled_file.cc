@@ -83,7 +83,7 @@ ShuffledFile::Stretch ShuffledFile::FindStretch() const {
   Stretch found;
   const FamilyTable& table = *family_->table;
   if (order() == nullptr || shape().records->count() == 0) return found;
-  if (table.members() == 1) {
+  if (table.members() == 1 && repeats() == nullptr) {
     found.end = tail_begin_ - head_bytes_;
     found.last_part = order()->part_count();
     if (columnar() != nullptr) found.last_part = found.end > 0 ? 1 : 0;
@@ -104,7 +104,9 @@ ShuffledFile::Stretch ShuffledFile::FindStretch() const {
 ShuffledFile::Position ShuffledFile::PositionOf(uint64_t position) const {
   const FamilyTable& table = *family_->table;
   if (position == table.count()) {
-    return {order()->part_count(), table.begin(position)};
+    const uint64_t parts = order()->part_count();
+    return {parts, repeats() == nullptr ? table.begin(position)
+                                        : order()->part_begin(parts)};
   }
   const uint64_t part = order()->PartOf(position);
   Position found{part, order()->part_begin(part)};
@@ -184,6 +186,42 @@ PartPlan ShuffledFile::PlanPart(uint64_t part, const TakeSeam* take) const {
   const uint64_t from = (part - stretch.parts()) * plain_part_;
   return PlanPlain(tail_begin_ + from,
                    std::min(plain_part_, TailBytes() - from));
+}
+
+ShuffledFile::OrderParts ShuffledFile::ShownParts() const {
+  const Stretch shown = stretch();
+  return {shown.first_part, shown.last_part};
+}
+
+absl::optional<uint64_t> ShuffledFile::OrderPartAt(uint64_t offset) const {
+  const Stretch shown = stretch();
+  if (offset < head_bytes_ || offset - head_bytes_ >= shown.bytes()) {
+    return absl::nullopt;
+  }
+  return order()->PartAt(shown.begin + offset - head_bytes_);
+}
+
+std::vector<PartCopy> ShuffledFile::PlacesOf(
+    const PartRecords::Run& run) const {
+  const FamilyTable& family = *family_->table;
+  std::vector<PartCopy> places;
+  for (uint64_t at = run.first; at < run.last;) {
+    const size_t member = family.MemberOf(at);
+    const ContainerShape& shape = family.member(member);
+    const RecordTable& table =
+        shape.placed != nullptr ? *shape.placed : *shape.records;
+    const uint64_t first = at - family.first(member);
+    const uint64_t last =
+        std::min(run.last - family.first(member), shape.records->count());
+    const uint64_t begin = table.begin(first);
+    // A line's end that it lacks is not there.
+    const uint64_t end =
+        std::min(table.begin(last - 1) + shape.records->bytes(last - 1),
+                 shape.file_bytes);
+    if (end > begin) places.push_back({begin, end - begin, 0, member});
+    at = family.first(member) + last;
+  }
+  return places;
 }
 
 bool ShuffledFile::is_quick() const {

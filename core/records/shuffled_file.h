@@ -6,7 +6,8 @@
 //
 // Or one container of a family, whose records come from all of them: it shows
 // as many records as it has, those whose turn it is, between its own head and
-// tail. Its size is what these add up to.
+// tail. Its size is what these add up to; and so it is where records come
+// several times, or not at all (repeat_order.h).
 //
 // The file is cut into parts, each read and held as a whole: head and tail
 // into equal ones, the records as their order says. What the footer of a
@@ -26,6 +27,7 @@
 #include "core/records/family_table.h"
 #include "core/records/parted_file.h"
 #include "core/records/record_order.h"
+#include "core/records/repeat_order.h"
 
 namespace shufflefs {
 
@@ -76,6 +78,26 @@ class ShuffledFile : public PartedFile {
   bool is_quick() const override;
   uint64_t mean_copy_bytes() const override;
   uint64_t AheadEnd(uint64_t offset, uint64_t run) const override;
+  const ShuffledFile* repeating() const override {
+    return repeats() == nullptr ? nullptr : this;
+  }
+
+  // Not null: it shows these mini-epochs, or its stretch of its family's.
+  const RepeatOrder* repeats() const {
+    return order() == nullptr ? nullptr : order()->repeats();
+  }
+  // The parts of the order of which it shows something, [first, last).
+  struct OrderParts {
+    uint64_t first = 0;
+    uint64_t last = 0;
+  };
+  OrderParts ShownParts() const;
+  // That of byte `offset`; nothing in head and tail. REQUIRES: an order.
+  absl::optional<uint64_t> OrderPartAt(uint64_t offset) const;
+  // Where the records of a run lie: stretches of the files of the family; what
+  // they have of PartCopy::to has no meaning. Padding between records is part
+  // of them. REQUIRES: an order.
+  std::vector<PartCopy> PlacesOf(const PartRecords::Run& run) const;
 
  private:
   // The parts of the order [first_part, last_part), of which the file shows

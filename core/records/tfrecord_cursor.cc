@@ -86,8 +86,10 @@ void TfrecordCursor::Start(Epoch epoch) {
   part_count_ = 0;
   const OffsetTable& table = file_->table();
   if (table.count() == 0) return;
-  const RecordOrderOptions options = {
-      .key = order_.key, .seed = order_.seed, .epoch = epoch};
+  RecordOrderOptions options;
+  options.key = order_.key;
+  options.seed = order_.seed;
+  options.epoch = epoch;
   records_ = MakeRecordOrder(*policy_, table, options);
   if (records_ != nullptr) {
     part_count_ = records_->part_count();

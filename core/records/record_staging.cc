@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/record_staging.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/io/file_reader.h"
+#include "core/records/repeat_order.h"
+#include "core/records/shuffled_file.h"
+
+namespace shufflefs {
+namespace {
+
+// Files that are read at a time. Of more the tier holds little of each.
+constexpr size_t kMostPlaces = 64;
+
+// Of a file that is wanted as a whole: as much as a read of it brings.
+constexpr uint64_t kWholeRange = uint64_t{1} << 20;
+// The set of all of these.
+constexpr uint64_t kWholeSet = 0;
+
+uint64_t RoundDown(uint64_t bytes) {
+  return bytes / kReadAlignment * kReadAlignment;
+}
+
+}  // namespace
+
+void RecordStaging::NoteRead(const std::shared_ptr<const RecordFile>& file,
+                             uint64_t offset) {
+  const ShuffledFile* const content = file->content->repeating();
+  if (content == nullptr) return;
+  // Who asks for the head reads the first mini-epoch next.
+  const ShuffledFile::OrderParts shown = content->ShownParts();
+  if (shown.first == shown.last) return;
+  const uint64_t part = content->OrderPartAt(offset).value_or(
+      offset == 0 ? shown.first : shown.last - 1);
+  const RepeatOrder& order = *content->repeats();
+  // Of few blocks: it comes once in an epoch.
+  if (order.mini_epochs() == 1) return;
+  Place now{file, content, order.MiniEpochOf(part), order.RepetitionOf(part)};
+  {
+    MutexLock lock(mu_);
+    const auto known = std::find_if(
+        places_.begin(), places_.end(),
+        [&file](const Place& place) { return place.file->id == file->id; });
+    const bool news = known == places_.end() || known->mini != now.mini ||
+                      (known->closed && offset == 0);
+    if (known != places_.end()) {
+      known->repetition = now.repetition;
+      std::rotate(places_.begin(), known, known + 1);
+      if (!news) return;
+      places_.front() = std::move(now);
+    } else {
+      // Who reads another file has done with those that were closed.
+      std::erase_if(places_, [](const Place& place) { return place.closed; });
+      if (places_.size() == kMostPlaces) places_.pop_back();
+      places_.insert(places_.begin(), std::move(now));
+    }
+    if (!Renew()) return;
+  }
+  if (options_.changed) options_.changed();
+}
+
+void RecordStaging::NoteClosed(EntryId file) {
+  MutexLock lock(mu_);
+  for (Place& place : places_) place.closed |= place.file->file == file;
+}
+
+uint64_t RecordStaging::SetOf(const Place& place, uint64_t mini) {
+  const RepeatOrder* const order = place.content->repeats();
+  for (const Set& set : sets_) {
+    if (set.order == order && set.mini == mini) return set.number;
+  }
+  sets_.push_back({++last_set_, place.file, order, mini});
+  return last_set_;
+}
+
+bool RecordStaging::Renew() {
+  std::vector<uint64_t> wanted;
+  const auto add = [&wanted](uint64_t set) {
+    if (std::find(wanted.begin(), wanted.end(), set) == wanted.end()) {
+      wanted.push_back(set);
+    }
+  };
+  for (const Place& place : places_) add(SetOf(place, place.mini));
+  for (const Place& place : places_) {
+    const uint64_t last = place.content->repeats()->MiniEpochOf(
+        place.content->ShownParts().last - 1);
+    if (place.mini < last) add(SetOf(place, place.mini + 1));
+  }
+  const auto unwanted = [&wanted](uint64_t set) {
+    return std::find(wanted.begin(), wanted.end(), set) == wanted.end();
+  };
+  std::erase_if(sets_, [&](const Set& set) { return unwanted(set.number); });
+  std::erase_if(ready_, unwanted);
+  if (wanted == wanted_) return false;
+  wanted_ = std::move(wanted);
+  return true;
+}
+
+std::vector<uint64_t> RecordStaging::WantedSets() const {
+  if (!options_.whole.empty()) return {kWholeSet};
+  MutexLock lock(mu_);
+  return wanted_;
+}
+
+std::vector<StagedRange> RecordStaging::WholeFiles() const {
+  std::vector<StagedRange> ranges;
+  for (const EntryId file : options_.whole) {
+    const uint64_t size = catalogue_->attributes(file).size;
+    for (uint64_t at = 0; at < size; at += kWholeRange) {
+      ranges.push_back({file, at, std::min(kWholeRange, size - at)});
+    }
+  }
+  return ranges;
+}
+
+std::vector<StagedRange> RecordStaging::RangesOf(uint64_t number) const {
+  if (number == kWholeSet) return WholeFiles();
+  Set set;
+  {
+    MutexLock lock(mu_);
+    const auto found = std::find_if(
+        sets_.begin(), sets_.end(),
+        [number](const Set& each) { return each.number == number; });
+    if (found == sets_.end()) return {};
+    set = *found;
+  }
+  const ShuffledFile& content = *set.file->content->repeating();
+  std::vector<StagedRange> ranges;
+  for (const PartRecords::Run& run : set.order->RunsOf(set.mini)) {
+    for (const PartCopy& place : content.PlacesOf(run)) {
+      const EntryId file = set.file->source(place.file);
+      const uint64_t size = catalogue_->attributes(file).size;
+      const uint64_t from = RoundDown(place.from);
+      const uint64_t end = std::min(
+          RoundDown(place.from + place.bytes + kReadAlignment - 1), size);
+      if (end > from) ranges.push_back({file, from, end - from});
+    }
+  }
+  return ranges;
+}
+
+void RecordStaging::SetReady(uint64_t set) {
+  MutexLock lock(mu_);
+  if (std::find(wanted_.begin(), wanted_.end(), set) != wanted_.end()) {
+    ready_.insert(set);
+  }
+}
+
+MiniEpochStatus RecordStaging::status() const {
+  MiniEpochStatus status;
+  MutexLock lock(mu_);
+  if (places_.empty()) {
+    status.why = options_.whole.empty() ? "1: nothing is read that repeats"
+                                        : "1: all containers fit into the tier";
+    return status;
+  }
+  const Place& place = places_.front();
+  const RepeatOrder& order = *place.content->repeats();
+  status.pass = order.options().pass;
+  status.mini_epoch = place.mini;
+  status.mini_epochs = order.mini_epochs();
+  status.repetition = place.repetition + 1;
+  status.factor = order.options().factor;
+  status.why = absl::StrCat(status.factor, ", as met.repeat says");
+  for (const Set& set : sets_) {
+    if (set.order == &order && set.mini == place.mini) {
+      status.ready = ready_.contains(set.number);
+    }
+  }
+  return status;
+}
+
+}  // namespace shufflefs

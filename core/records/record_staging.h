@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which blocks of containers are to be in the performance tier: those of the
+// mini-epochs that readers are in, and of the ones that follow. What comes next
+// in a container is known; which container is opened next is not. Where all
+// containers fit, they are to be there for good.
+#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_STAGING_H_
+#define SHUFFLEFS_CORE_RECORDS_RECORD_STAGING_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "core/catalogue.h"
+#include "core/mutex.h"
+#include "core/policy.h"
+#include "core/records/record_pool.h"
+#include "core/supply/mini_epochs.h"
+#include "core/tiers/staging_plan.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Thread-safe. Nothing waits for a device. Of the containers of a view, for all
+// of its epochs.
+class RecordStaging : public StagingPlan {
+ public:
+  struct Options {
+    // Told without a lock when other sets are wanted; may be empty.
+    std::function<void()> changed;
+    // These are wanted as a whole; empty: what readers are in is.
+    std::vector<EntryId> whole;
+  };
+  RecordStaging(std::shared_ptr<const Catalogue> catalogue, Options options)
+      : catalogue_(std::move(catalogue)), options_(std::move(options)) {}
+
+  // A reader wants byte `offset` of a file, which shows mini-epochs. May take
+  // seconds to find its place, as a read of it.
+  void NoteRead(const std::shared_ptr<const RecordFile>& file, uint64_t offset);
+  // It was closed; somebody else may have it open.
+  void NoteClosed(EntryId file);
+
+  std::vector<uint64_t> WantedSets() const override;
+  std::vector<StagedRange> RangesOf(uint64_t set) const override;
+  void SetReady(uint64_t set) override;
+
+  // Of the container that was read last.
+  MiniEpochStatus status() const;
+
+ private:
+  // A mini-epoch of an order, and how it is called.
+  struct Set {
+    uint64_t number = 0;
+    std::shared_ptr<const RecordFile> file;  // whose order it is
+    const RepeatOrder* order = nullptr;
+    uint64_t mini = 0;
+  };
+  // Where the readers of a file are.
+  struct Place {
+    std::shared_ptr<const RecordFile> file;
+    const ShuffledFile* content = nullptr;
+    uint64_t mini = 0;
+    uint64_t repetition = 0;
+    bool closed = false;
+  };
+
+  uint64_t SetOf(const Place& place, uint64_t mini)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Says anew what is wanted; whether that is something else.
+  bool Renew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  std::vector<StagedRange> WholeFiles() const;
+
+  // Constant after construction.
+  const std::shared_ptr<const Catalogue> catalogue_;
+  const Options options_;
+
+  mutable Mutex mu_;
+  std::vector<Place> places_ ABSL_GUARDED_BY(mu_);  // the last read first
+  std::vector<Set> sets_ ABSL_GUARDED_BY(mu_);      // that are wanted
+  std::vector<uint64_t> wanted_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> ready_ ABSL_GUARDED_BY(mu_);
+  uint64_t last_set_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_STAGING_H_

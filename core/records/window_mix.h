@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of windows of blocks, mixed: what orders by blocks have in
+// common.
+#ifndef SHUFFLEFS_CORE_RECORDS_WINDOW_MIX_H_
+#define SHUFFLEFS_CORE_RECORDS_WINDOW_MIX_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/random.h"
+#include "core/records/record_order.h"
+
+namespace shufflefs {
+
+// A block where it comes, in a window or several.
+struct BlockSlot {
+  PartRecords::Run run;  // may be empty here
+  uint64_t begin = 0;    // records of the blocks that come before it
+};
+
+// Into positions[from, from + records): as which the records of a window of so
+// many come, which lie block by block as these come: the t-th that comes is the
+// Q(t)-th, Q = Permutation(records, key).
+void MixWindow(RandomKey key, uint64_t from, uint64_t records,
+               std::vector<uint32_t>& positions);
+
+// `positions`: of each record of the slots, in their order.
+PartRecords PartOfSlots(std::vector<BlockSlot> slots,
+                        const std::vector<uint32_t>& positions);
+
+// Those of its records that come as number [begin, end).
+PartRecords ShareOfPart(const PartRecords& part, uint64_t begin, uint64_t end);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_WINDOW_MIX_H_

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/repeat_order.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/records/block_pass.h"
+#include "core/records/record_order.h"
+#include "core/records/shuffled_file.h"
+#include "gtest/gtest.h"
+#include "tests/core/record_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::Apply;
+using testing_support::Container;
+using testing_support::MakeContainer;
+using testing_support::MakeLines;
+using testing_support::PlainTable;
+using testing_support::PolicyOf;
+using testing_support::RandomSizes;
+
+PolicyOptions Options(uint64_t minis, uint64_t repeat, uint64_t epochs) {
+  PolicyOptions options;
+  options.reimu_block = 4096;
+  options.reimu_window = 3;
+  options.met_mini_epochs = minis;
+  options.met_repeat = repeat;
+  options.met_epochs = epochs;
+  return options;
+}
+
+RecordOrderOptions OrderOptions(uint64_t epoch) {
+  RecordOrderOptions options;
+  options.key = 5;
+  options.seed = Seed(3);
+  options.epoch = Epoch(epoch);
+  options.may_repeat = true;
+  return options;
+}
+
+std::vector<uint64_t> All(const RecordOrder& order) {
+  std::vector<uint64_t> records;
+  for (uint64_t p = 0; p < order.part_count(); ++p) {
+    EXPECT_EQ(order.part_first(p), records.size());
+    for (const uint64_t r : order.Records(p)) records.push_back(r);
+  }
+  return records;
+}
+
+PlainTable RandomTable(uint64_t count, uint64_t most, Rng& rng) {
+  std::vector<uint64_t> begins = {rng.Bounded(10000)};
+  for (const uint64_t size : RandomSizes(count, most, rng)) {
+    begins.push_back(begins.back() + size);
+  }
+  return PlainTable(std::move(begins));
+}
+
+// Over met.epochs every record comes as often as every other, in each epoch as
+// many come as there are, and none follows itself.
+TEST(RepeatOrderTest, EveryRecordComesAsOftenAsEveryOther) {
+  Rng rng{RandomKey(1)};
+  for (int round = 0; round < 60; ++round) {
+    const uint64_t count = 1 + rng.Bounded(4000);
+    const uint64_t most = rng.Bounded(8) == 0 ? 20000 : 1 + rng.Bounded(900);
+    const PlainTable table = RandomTable(count, most, rng);
+    const uint64_t epochs = 2 + rng.Bounded(9);
+    const auto policy = PolicyOf(
+        "met", Options(1 + rng.Bounded(12), 1 + rng.Bounded(9), epochs));
+    SCOPED_TRACE(testing::Message() << "round " << round << ", records "
+                                    << count << ", epochs " << epochs);
+    const uint64_t cycle = rng.Bounded(3) * epochs;
+    std::vector<uint64_t> shown(count);
+    for (uint64_t e = 0; e < epochs; ++e) {
+      const auto order =
+          MakeRecordOrder(*policy, table, OrderOptions(cycle + e));
+      const std::vector<uint64_t> records = All(*order);
+      ASSERT_EQ(records.size(), count);
+      for (const uint64_t r : records) ++shown[r];
+      if (count > 1) {
+        EXPECT_EQ(std::adjacent_find(records.begin(), records.end()),
+                  records.end());
+      }
+    }
+    EXPECT_EQ(shown, std::vector<uint64_t>(count, epochs));
+  }
+}
+
+// One mini-epoch after the other, each as often as the factor says, and every
+// repetition in an order of its own.
+TEST(RepeatOrderTest, AMiniEpochComesSeveralTimesBeforeTheNext) {
+  Rng rng{RandomKey(2)};
+  const PlainTable table = RandomTable(2000, 2000, rng);
+  const auto policy = PolicyOf("met", Options(8, 4, 4));
+  std::vector<uint64_t> pass;
+  for (uint64_t e = 0; e < 4; ++e) {
+    const auto order = MakeRecordOrder(*policy, table, OrderOptions(e));
+    ASSERT_NE(order->repeats(), nullptr);
+    EXPECT_EQ(order->repeats()->mini_epochs(), 8u);
+    for (const uint64_t r : All(*order)) pass.push_back(r);
+  }
+  std::set<uint64_t> seen;
+  size_t at = 0;
+  while (at < pass.size()) {
+    std::set<uint64_t> mini;
+    while (at + mini.size() < pass.size() &&
+           mini.insert(pass[at + mini.size()]).second) {
+    }
+    std::set<std::vector<uint64_t>> orders;
+    for (int r = 0; r < 4; ++r, at += mini.size()) {
+      ASSERT_LE(at + mini.size(), pass.size());
+      const auto begin = pass.begin() + static_cast<int64_t>(at);
+      const auto end = begin + static_cast<int64_t>(mini.size());
+      EXPECT_EQ(std::set<uint64_t>(begin, end), mini);
+      orders.insert(std::vector<uint64_t>(begin, end));
+    }
+    EXPECT_EQ(orders.size(), 4u);
+    for (const uint64_t r : mini) EXPECT_TRUE(seen.insert(r).second);
+  }
+  EXPECT_EQ(seen.size(), 2000u);
+}
+
+// However small the parts are that memory holds.
+TEST(RepeatOrderTest, TheOrderDoesNotDependOnTheParts) {
+  Rng rng{RandomKey(4)};
+  const PlainTable table = RandomTable(9000, 900, rng);
+  const auto policy = PolicyOf("met", Options(3, 2, 4));
+  for (uint64_t e = 0; e < 4; ++e) {
+    const auto whole = MakeRecordOrder(*policy, table, OrderOptions(e));
+    RecordOrderOptions options = OrderOptions(e);
+    options.most_part_bytes = 50000;
+    const auto cut = MakeRecordOrder(*policy, table, options);
+    EXPECT_GT(cut->part_count(), 3 * whole->part_count());
+    EXPECT_EQ(All(*cut), All(*whole));
+    uint64_t bytes = 0;
+    for (const uint64_t r : All(*cut)) bytes += table.bytes(r);
+    EXPECT_EQ(cut->part_begin(cut->part_count()), bytes);
+    EXPECT_EQ(whole->part_begin(whole->part_count()), bytes);
+  }
+}
+
+TEST(RepeatOrderTest, AnEpochIsAFunctionOfItsNumber) {
+  Rng rng{RandomKey(5)};
+  const PlainTable table = RandomTable(3000, 700, rng);
+  const auto policy = PolicyOf("met", Options(4, 3, 7));
+  const auto make = [&](uint64_t e) {
+    return All(*MakeRecordOrder(*policy, table, OrderOptions(e)));
+  };
+  std::set<std::vector<uint64_t>> all;
+  for (uint64_t e = 0; e < 14; ++e) {
+    EXPECT_EQ(make(e), make(e));
+    all.insert(make(e));
+  }
+  EXPECT_EQ(all.size(), 14u);
+}
+
+// Bits that other versions have to give, too.
+TEST(RepeatOrderTest, TheOrderIsThatOfItsDefinition) {
+  std::vector<uint64_t> begins;
+  for (uint64_t r = 0; r <= 24; ++r) begins.push_back(100 + r * 2048);
+  const PlainTable table(begins);
+  const auto policy = PolicyOf("met", Options(3, 2, 2));
+  EXPECT_EQ(
+      All(*MakeRecordOrder(*policy, table, OrderOptions(0))),
+      (std::vector<uint64_t>{11, 5, 0, 10, 4, 1,  20, 21, 11, 10, 20, 4,
+                             1,  5, 0, 21, 3, 23, 19, 15, 2,  18, 22, 14}));
+}
+
+TEST(RepeatOrderTest, NothingRepeatsThatMayNot) {
+  Rng rng{RandomKey(6)};
+  const PlainTable table = RandomTable(3000, 700, rng);
+  const auto policy = PolicyOf("met", Options(4, 3, 7));
+  RecordOrderOptions options = OrderOptions(0);
+  options.may_repeat = false;
+  const auto order = MakeRecordOrder(*policy, table, options);
+  EXPECT_EQ(order->repeats(), nullptr);
+  std::vector<uint64_t> records = All(*order);
+  std::sort(records.begin(), records.end());
+  for (uint64_t r = 0; r < 3000; ++r) ASSERT_EQ(records[r], r);
+  // The last epoch of seven, by threes, is one of a pass of its own.
+  EXPECT_EQ(MakeRecordOrder(*policy, table, OrderOptions(6))->repeats(),
+            nullptr);
+  // Nothing is said of how many epochs there are.
+  const auto unknown = PolicyOf("met", Options(4, 3, 0));
+  EXPECT_EQ(MakeRecordOrder(*unknown, table, OrderOptions(0))->repeats(),
+            nullptr);
+}
+
+// Each file gives each mini-epoch floor or ceil of its blocks over the number
+// of mini-epochs.
+TEST(BlockPassTest, MiniEpochsHaveTheirShareOfEachFile) {
+  Rng rng{RandomKey(7)};
+  for (int round = 0; round < 40; ++round) {
+    const PlainTable table = RandomTable(3000, 900, rng);
+    BlockPass::Input input;
+    input.table = &table;
+    input.block_bytes = 4096;
+    input.mini_epochs = 1 + rng.Bounded(20);
+    input.key = RandomKey(rng.Next());
+    const std::vector<uint64_t> strata = {0, 100 + rng.Bounded(900), 1500, 1500,
+                                          2990};
+    input.strata = strata;
+    const BlockPass pass(input);
+    ASSERT_EQ(pass.mini_epochs(), input.mini_epochs);
+    std::map<size_t, std::map<uint64_t, uint64_t>> blocks;  // stratum, mini
+    uint64_t records = 0;
+    for (uint64_t m = 0; m < pass.mini_epochs(); ++m) {
+      uint64_t own = 0;
+      for (const uint32_t block : pass.blocks(m)) {
+        const PartRecords::Run run = pass.RunOf(block);
+        own += run.size();
+        const auto behind =
+            std::upper_bound(strata.begin(), strata.end(), run.first);
+        ++blocks[static_cast<size_t>(behind - strata.begin())][m];
+      }
+      EXPECT_EQ(pass.records(m), own);
+      EXPECT_TRUE(std::is_sorted(pass.blocks(m).begin(), pass.blocks(m).end()));
+      records += own;
+    }
+    EXPECT_EQ(records, 3000u);
+    for (const auto& [stratum, by_mini] : blocks) {
+      uint64_t all = 0;
+      for (const auto& [mini, count] : by_mini) all += count;
+      for (uint64_t m = 0; m < pass.mini_epochs(); ++m) {
+        const auto found = by_mini.find(m);
+        const uint64_t count = found == by_mini.end() ? 0 : found->second;
+        EXPECT_GE(count, all / input.mini_epochs) << stratum;
+        EXPECT_LE(count, all / input.mini_epochs + 1) << stratum;
+      }
+    }
+  }
+}
+
+TEST(BlockPassTest, OfFewBlocksThereAreFewMiniEpochs) {
+  Rng rng{RandomKey(8)};
+  BlockPass::Input input;
+  input.block_bytes = 4096;
+  input.mini_epochs = 10;
+  const PlainTable one = RandomTable(3, 100, rng);
+  input.table = &one;
+  EXPECT_EQ(BlockPass(input).mini_epochs(), 1u);
+  // Records of several blocks: those in which none begins do not count.
+  const PlainTable seven(
+      {0, 30000, 60000, 90000, 120000, 150000, 180000, 210000});
+  input.table = &seven;
+  const BlockPass pass(input);
+  EXPECT_EQ(pass.mini_epochs(), 3u);
+  for (uint64_t m = 0; m < 3; ++m) EXPECT_GE(pass.records(m), 2u);
+}
+
+std::string Shown(const ShuffledFile& file, const std::string& content) {
+  std::string shown;
+  for (uint64_t p = 0; p < file.part_count(); ++p) {
+    EXPECT_EQ(file.part_begin(p), shown.size());
+    shown += Apply(file.Plan(p), content);
+  }
+  EXPECT_EQ(file.bytes(), shown.size());
+  return shown;
+}
+
+// Head and tail stay, and the size is that of the records that come.
+TEST(RepeatOrderTest, AFileShowsTheRecordsOfItsEpoch) {
+  Rng rng{RandomKey(9)};
+  const auto policy = PolicyOf("met", Options(5, 4, 9));
+  const Container made =
+      MakeContainer(RandomSizes(700, 1500, rng), 77, 33, rng);
+  const RecordTable& table = *made.shape.records;
+  std::set<uint64_t> sizes;
+  for (uint64_t e = 0; e < 8; ++e) {
+    const auto order = [&] {
+      return MakeRecordOrder(*policy, table, OrderOptions(e));
+    };
+    std::string expected = made.content.substr(0, 77);
+    for (const uint64_t r : All(*order())) {
+      expected += made.content.substr(table.begin(r), table.bytes(r));
+    }
+    expected += made.content.substr(table.begin(table.count()));
+    const ShuffledFile file(made.shape, order());
+    ASSERT_EQ(Shown(file, made.content), expected) << e;
+    sizes.insert(expected.size());
+    EXPECT_FALSE(file.OrderPartAt(76));
+    EXPECT_FALSE(file.OrderPartAt(expected.size() - 33));
+    ASSERT_TRUE(file.OrderPartAt(77));
+    EXPECT_EQ(*file.OrderPartAt(77), 0u);
+    EXPECT_EQ(*file.OrderPartAt(expected.size() - 34),
+              file.ShownParts().last - 1);
+  }
+  EXPECT_GT(sizes.size(), 4u);
+}
+
+// The line without an end gets one wherever it comes, and the last gives its
+// own up.
+TEST(RepeatOrderTest, LinesStayLines) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 4000; ++i) lines.push_back("line " + std::to_string(i));
+  const Container made = MakeLines(lines, 20);
+  const auto policy = PolicyOf("met", Options(2, 3, 3));
+  for (uint64_t e = 0; e < 3; ++e) {
+    const auto order = [&] {
+      return MakeRecordOrder(*policy, *made.shape.records, OrderOptions(e));
+    };
+    std::string expected(20, '#');
+    for (const uint64_t r : All(*order())) expected += lines[r] + "\n";
+    expected.pop_back();
+    EXPECT_EQ(Shown(ShuffledFile(made.shape, order()), made.content), expected);
+  }
+}
+
+// Of a mini-epoch's records.
+TEST(RepeatOrderTest, WhatIsStagedIsWhereTheRecordsLie) {
+  Rng rng{RandomKey(10)};
+  const auto policy = PolicyOf("met", Options(4, 4, 4));
+  const Container made =
+      MakeContainer(RandomSizes(700, 1500, rng), 77, 33, rng);
+  const RecordTable& table = *made.shape.records;
+  const ShuffledFile file(made.shape,
+                          MakeRecordOrder(*policy, table, OrderOptions(0)));
+  const RepeatOrder& order = *file.repeats();
+  uint64_t bytes = 0;
+  for (uint64_t m = 0; m < order.mini_epochs(); ++m) {
+    std::set<uint64_t> records;
+    for (const PartRecords::Run& run : order.RunsOf(m)) {
+      const std::vector<PartCopy> places = file.PlacesOf(run);
+      ASSERT_EQ(places.size(), 1u);
+      EXPECT_EQ(places[0].from, table.begin(run.first));
+      EXPECT_EQ(places[0].from + places[0].bytes, table.begin(run.last));
+      bytes += places[0].bytes;
+      for (uint64_t r = run.first; r < run.last; ++r) records.insert(r);
+    }
+    for (uint64_t p = 0; p < order.part_count(); ++p) {
+      if (order.MiniEpochOf(p) != m) continue;
+      for (const uint64_t r : order.Records(p))
+        EXPECT_TRUE(records.contains(r));
+    }
+  }
+  EXPECT_EQ(bytes, table.begin(table.count()) - table.begin(0));
+}
+
+}  // namespace
+}  // namespace shufflefs
