@@ -16,6 +16,7 @@ struct StagedRange {
   EntryId file;
   uint64_t from = 0;
   uint64_t length = 0;
+  uint64_t end() const { return from + length; }
 };
 
 // Thread-safe. Nothing blocks.
