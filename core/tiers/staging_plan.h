@@ -12,13 +12,6 @@
 
 namespace shufflefs {
 
-struct StagedRange {
-  EntryId file;
-  uint64_t from = 0;
-  uint64_t length = 0;
-  uint64_t end() const { return from + length; }
-};
-
 // Thread-safe. Nothing blocks.
 class StagingPlan {
  public:
@@ -30,8 +23,7 @@ class StagingPlan {
   virtual std::vector<uint64_t> WantedSets() const = 0;
   // The files of a set, in the order in which they had best be read from the
   // source; empty if it is not wanted any more. Linear in the dataset.
-  virtual std::vector<EntryId> FilesOf(uint64_t) const { return {}; }
-  virtual std::vector<StagedRange> RangesOf(uint64_t) const { return {}; }
+  virtual std::vector<EntryId> FilesOf(uint64_t set) const = 0;
   // Whatever of a set can be read is in the tier now. Told once a set, or
   // again after it was not so for a while.
   virtual void SetReady(uint64_t set) = 0;
