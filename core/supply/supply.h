@@ -87,7 +87,7 @@ class Supply : public SampleMemory,
   TierStatus tier() const;
 
   std::vector<uint64_t> WantedSets() const override;
-  std::vector<EntryId> FilesOf(uint64_t set) const override;
+  std::vector<StagedRange> RangesOf(uint64_t set) const override;
   void SetReady(uint64_t set) override;
 
   bool Answers(EntryId) override { return true; }

@@ -66,7 +66,7 @@ std::vector<uint64_t> Supply::WantedSets() const {
   return binder_->mini_epochs()->WantedSets();
 }
 
-std::vector<EntryId> Supply::FilesOf(uint64_t set) const {
+std::vector<StagedRange> Supply::RangesOf(uint64_t set) const {
   std::vector<SampleId> samples;
   {
     MutexLock lock(mu_);
@@ -77,14 +77,15 @@ std::vector<EntryId> Supply::FilesOf(uint64_t set) const {
       return addresses_[a.value()] < addresses_[b.value()];
     });
   }
-  std::vector<EntryId> files;
-  files.reserve(samples.size());
+  std::vector<StagedRange> ranges;
+  ranges.reserve(samples.size());
   for (const SampleId sample : samples) {
     for (uint32_t c = 0; c < Columns(sample); ++c) {
-      files.push_back(Member(sample, c));
+      const EntryId file = Member(sample, c);
+      ranges.push_back({file, 0, dataset_->catalogue().attributes(file).size});
     }
   }
-  return files;
+  return ranges;
 }
 
 void Supply::SetReady(uint64_t set) {

@@ -35,7 +35,12 @@ class OpenTier : public Tier {
   void Follow(std::weak_ptr<StagingPlan> plan) override {
     stager_.Follow(std::move(plan));
   }
-  bool Has(EntryId file) const override { return reads_->store().Has(file); }
+  bool Has(const StagedRange& range) const override {
+    return reads_->store().Has(range);
+  }
+  bool Has(EntryId file) const override {
+    return Has(WholeFile(reads_->catalogue(), file));
+  }
   void Changed() override { stager_.Changed(); }
   void Stop() override { stager_.Stop(); }
 

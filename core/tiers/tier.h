@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The performance tier of one view: a directory on a faster device into which
-// a thread copies the files that are read next, and from which they are then
-// read. Whatever fails there, the source answers.
+// a thread copies what is read next, whole files or ranges of them, and from
+// which it is then read. Whatever fails there, the source answers.
 #ifndef SHUFFLEFS_CORE_TIERS_TIER_H_
 #define SHUFFLEFS_CORE_TIERS_TIER_H_
 
@@ -24,13 +24,13 @@ namespace shufflefs {
 // Thread-safe. Only Open and Stop block, and the destructor, which stops. A
 // device may be slow, but one that never answers is waited for.
 //
-// A file takes whole pages of 4 KiB, as most file systems count it, and a part
-// of some files (2 to 4 MiB together, by memory_bytes) some 2 % more for
+// A range takes whole pages of 4 KiB, as most file systems count it, and a part
+// of some ranges (2 to 4 MiB together, by memory_bytes) some 2 % more for
 // its table: sets that are to be there together should leave that of
 // `capacity`. What is left over of sets that are wanted no more goes before
-// others come. A whole file that a reader brings from the source, and that is
-// wanted, is kept, so that it is read once; and what is on its way is not read
-// a second time.
+// others come. A range that a reader brings from the source as a whole, alone
+// or with what is around it, and that is wanted, is kept, so that it is read
+// once; and what is on its way is not read a second time.
 //
 // What is in the tier has the bytes that the source had when it was copied: the
 // file of the catalogue, by size and mtime, even if the source changed since.
@@ -67,7 +67,9 @@ class Tier {
   // Reads what is in the tier from there and all else from the source. Goes on
   // after the tier is gone, from the source.
   virtual std::unique_ptr<SampleSource> Source() = 0;
-  // Whether a file is in the tier now.
+  // Whether one copy in the tier holds all of a range now; or of a file, that
+  // is not empty.
+  virtual bool Has(const StagedRange& range) const = 0;
   virtual bool Has(EntryId file) const = 0;
   // Copies what the plan wants from now on. The last one that is still there
   // and wants something counts.

@@ -25,9 +25,11 @@ char* TierBatches::AddressOf(int batch, uint64_t offset) const {
   return memory(batch).data() + offset;
 }
 
-// REQUIRES: the caller is counted in `busy`, so that the memory stays.
-void TierBatches::CopyOut(Where from, uint64_t offset, FilePiece piece) {
-  const char* at = AddressOf(from.batch, offset + piece.offset);
+// `offset`: in the batch, of the range's first byte, which is at `from` in the
+// file. REQUIRES: the caller is counted in `busy`, so that the memory stays.
+void TierBatches::CopyOut(int batch, uint64_t offset, uint64_t from,
+                          FilePiece piece) {
+  const char* at = AddressOf(batch, offset + (piece.offset - from));
   uint64_t left = piece.length;
   for (const iovec& run : piece.into) {
     const size_t take = std::min<uint64_t>(run.iov_len, left);
@@ -46,50 +48,75 @@ void TierBatches::Leave(int batch) {
   changed_.SignalAll();
 }
 
+const TierBatches::Where* TierBatches::Holder(EntryId file, uint64_t at) const {
+  auto found = where_.upper_bound(TierKeyOf(file, at));
+  if (found == where_.begin()) return nullptr;
+  --found;
+  const Slot& slot = SlotAt(found->second);
+  const bool holds = slot.range.file == file && slot.range.end() > at &&
+                     slot.state != State::kFailed;
+  return holds ? &found->second : nullptr;
+}
+
+TierCover TierBatches::Around(EntryId file, uint64_t at) const {
+  TierCover cover;
+  MutexLock lock(mu_);
+  const Where* const holder = Holder(file, at);
+  if (holder != nullptr) cover.to = SlotAt(*holder).range.end();
+  const auto next = where_.upper_bound(TierKeyOf(file, at));
+  if (next != where_.end() && FileOf(next->first) == file) {
+    cover.next = FromOf(next->first);
+  }
+  return cover;
+}
+
 bool TierBatches::Join(FilePiece& piece) {
-  Where where;
+  int number = 0;
   uint64_t offset = 0;
+  uint64_t from = 0;
   {
     MutexLock lock(mu_);
-    const auto found = where_.find(piece.file);
-    if (found == where_.end()) return false;
-    where = found->second;
-    Batch& batch = batches_[where.batch];
-    Slot& slot = batch.slots[where.slot];
-    if (slot.state == State::kFailed) return false;
+    const Where* const holder = Holder(piece.file, piece.offset);
+    if (holder == nullptr) return false;
+    number = holder->batch;
+    Batch& batch = batches_[number];
+    Slot& slot = batch.slots[holder->slot];
+    if (slot.range.end() < piece.offset + piece.length) return false;
     if (slot.state == State::kComing) {
       slot.waiting.push_back(std::move(piece));
       return true;
     }
     offset = slot.offset;
+    from = slot.range.from;
     ++batch.busy;
   }
-  CopyOut(where, offset, std::move(piece));
-  Leave(where.batch);
+  CopyOut(number, offset, from, std::move(piece));
+  Leave(number);
   return true;
 }
 
-bool TierBatches::BeginCapture(EntryId file, uint64_t length) {
-  if (length > batch_bytes_) return false;
+bool TierBatches::BeginCapture(const StagedRange& range) {
+  if (range.length > batch_bytes_) return false;
+  const TierKey key = TierKeyOf(range.file, range.from);
   MutexLock lock(mu_);
   capture_wish_ = true;
   const bool open = batches_[0].open || batches_[1].open;
-  return open && !where_.contains(file) && captures_.insert(file).second;
+  return open && !where_.contains(key) && captures_.insert(key).second;
 }
 
-void TierBatches::EndCapture(EntryId file, uint64_t length,
-                             const std::vector<iovec>* bytes) {
+void TierBatches::EndCapture(const StagedRange& range,
+                             const std::vector<iovec>* bytes, uint64_t skip) {
   Where where{-1, 0};
   uint64_t offset = 0;
   {
     MutexLock lock(mu_);
-    captures_.erase(file);
+    captures_.erase(TierKeyOf(range.file, range.from));
     for (int i = 0; bytes != nullptr && where.batch < 0 && i < kBatches; ++i) {
       if (!batches_[i].open ||
-          TierRoundUp(length) > batches_[i].limit - batches_[i].used) {
+          TierRoundUp(range.length) > batches_[i].limit - batches_[i].used) {
         continue;
       }
-      where = Take(i, file, length);
+      where = Take(i, range);
       Slot& slot = batches_[i].slots[where.slot];
       slot.captured = true;
       offset = slot.offset;
@@ -100,27 +127,30 @@ void TierBatches::EndCapture(EntryId file, uint64_t length,
     return;
   }
   char* at = AddressOf(where.batch, offset);
-  uint64_t left = length;
+  uint64_t left = range.length;
   for (const iovec& run : *bytes) {
-    const size_t take = std::min<uint64_t>(run.iov_len, left);
-    if (take > 0) std::memcpy(at, run.iov_base, take);
+    const size_t over = std::min<uint64_t>(run.iov_len, skip);
+    const size_t take = std::min<uint64_t>(run.iov_len - over, left);
+    if (take > 0) {
+      std::memcpy(at, static_cast<const char*>(run.iov_base) + over, take);
+    }
     at += take;
     left -= take;
+    skip -= over;
   }
   Arrived(where.batch, where.slot, absl::OkStatus());
 }
 
-TierBatches::Where TierBatches::Take(int batch, EntryId file, uint64_t length) {
+TierBatches::Where TierBatches::Take(int batch, const StagedRange& range) {
   Batch& into = batches_[batch];
   Slot slot;
-  slot.file = file;
+  slot.range = range;
   slot.offset = into.used;
-  slot.length = length;
-  into.used += TierRoundUp(length);
+  into.used += TierRoundUp(range.length);
   ++into.busy;
   into.slots.push_back(std::move(slot));
   const Where where{batch, into.slots.size() - 1};
-  where_[file] = where;
+  where_[TierKeyOf(range.file, range.from)] = where;
   return where;
 }
 
@@ -128,17 +158,19 @@ void TierBatches::Arrived(int batch, size_t number,
                           const absl::Status& status) {
   std::vector<FilePiece> waiting;
   uint64_t offset = 0;
+  uint64_t from = 0;
   {
     MutexLock lock(mu_);
     Slot& slot = batches_[batch].slots[number];
     slot.state = status.ok() ? State::kHere : State::kFailed;
     waiting.swap(slot.waiting);
     offset = slot.offset;
+    from = slot.range.from;
   }
   // It is busy still: the memory stays.
   for (FilePiece& piece : waiting) {
     if (status.ok()) {
-      CopyOut({batch, number}, offset, std::move(piece));
+      CopyOut(batch, offset, from, std::move(piece));
     } else {
       again_(std::move(piece));
     }
@@ -152,20 +184,20 @@ void TierBatches::Open(int batch, uint64_t limit) {
   batches_[batch].limit = std::min(limit, batch_bytes_) / kTierPage * kTierPage;
 }
 
-TierBatches::Reserved TierBatches::Reserve(int batch, EntryId file,
-                                           uint64_t length, uint64_t spare,
-                                           Place& place) {
+TierBatches::Reserved TierBatches::Reserve(int batch, const StagedRange& range,
+                                           uint64_t spare, Place& place) {
+  const TierKey key = TierKeyOf(range.file, range.from);
   MutexLock lock(mu_);
-  if (where_.contains(file) || captures_.contains(file)) {
+  if (where_.contains(key) || captures_.contains(key)) {
     return Reserved::kElsewhere;
   }
-  const uint64_t needs = TierRoundUp(length);
+  const uint64_t needs = TierRoundUp(range.length);
   const uint64_t room = batches_[batch].limit - batches_[batch].used;
-  // The first file of a batch takes what it needs, or it would never fit.
+  // The first range of a batch takes what it needs, or it would never fit.
   if (needs > room || (batches_[batch].used > 0 && needs + spare > room)) {
     return Reserved::kFull;
   }
-  const Where where = Take(batch, file, length);
+  const Where where = Take(batch, range);
   place.slot = where.slot;
   place.memory = AddressOf(batch, batches_[batch].slots[where.slot].offset);
   return Reserved::kYes;
@@ -192,8 +224,8 @@ std::vector<TierBatches::Content> TierBatches::Close(int batch) {
   closed.open = false;
   while (closed.busy > 0) changed_.Wait(mu_);
   for (const Slot& slot : closed.slots) {
-    contents.push_back({slot.file, slot.offset, slot.length, slot.captured,
-                        slot.state == State::kHere});
+    contents.push_back(
+        {slot.range, slot.offset, slot.captured, slot.state == State::kHere});
   }
   return contents;
 }
@@ -201,7 +233,9 @@ std::vector<TierBatches::Content> TierBatches::Close(int batch) {
 void TierBatches::Release(int batch) {
   MutexLock lock(mu_);
   Batch& released = batches_[batch];
-  for (const Slot& slot : released.slots) where_.erase(slot.file);
+  for (const Slot& slot : released.slots) {
+    where_.erase(TierKeyOf(slot.range.file, slot.range.from));
+  }
   while (released.busy > 0) changed_.Wait(mu_);
   released.slots.clear();
   released.used = 0;
@@ -213,9 +247,9 @@ uint64_t TierBatches::Shut(int batch) {
   return batches_[batch].used;
 }
 
-bool TierBatches::IsCaptured(EntryId file) const {
+bool TierBatches::IsCaptured(const StagedRange& range) const {
   MutexLock lock(mu_);
-  return captures_.contains(file);
+  return captures_.contains(TierKeyOf(range.file, range.from));
 }
 
 bool TierBatches::TakeCaptureWish() {

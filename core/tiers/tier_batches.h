@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files on their way into the tier, in memory: two batches, of which one is
-// filled by reads while the other is written. What a reader wants and is on its
-// way is not read a second time, and a whole file that a reader brings from
-// the source goes in here too.
+// Ranges of files on their way into the tier, in memory: two batches, of which
+// one is filled by reads while the other is written. What a reader wants and is
+// on its way is not read a second time, and a whole range that a reader brings
+// from the source goes in here too.
 //
-// A batch is laid out as the part that it becomes: file after file, each from
+// A batch is laid out as the part that it becomes: range after range, each from
 // a page on.
 #ifndef SHUFFLEFS_CORE_TIERS_TIER_BATCHES_H_
 #define SHUFFLEFS_CORE_TIERS_TIER_BATCHES_H_
@@ -18,13 +18,15 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "core/mutex.h"
 #include "core/supply/arena.h"
 #include "core/supply/sample_source.h"
+#include "core/tiers/staging_plan.h"
+#include "core/tiers/tier_ranges.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -36,22 +38,24 @@ class TierBatches {
  public:
   static constexpr int kBatches = 2;
 
-  // `again` reads a piece from the source, whose file could not be brought.
+  // `again` reads a piece from the source, whose range could not be brought.
   TierBatches(std::unique_ptr<Arena> memory,
               std::function<void(FilePiece)> again);
 
-  // If the file is here or on its way: answers the piece, now or when it is
-  // there, and takes it.
+  // If all of it is here or on its way in one range: answers the piece, now or
+  // when it is there, and takes it.
   bool Join(FilePiece& piece);
-  // Whether a whole file that is read from the source for a reader is to be
-  // kept. If so EndCapture must follow, where the bytes are (null: none came).
-  bool BeginCapture(EntryId file, uint64_t length);
-  void EndCapture(EntryId file, uint64_t length,
-                  const std::vector<iovec>* bytes);
+  TierCover Around(EntryId file, uint64_t at) const;
+  // Whether a range that is read from the source for a reader is to be kept. If
+  // so EndCapture must follow; its first byte is then `skip` bytes behind the
+  // first of `bytes` (null: none came).
+  bool BeginCapture(const StagedRange& range);
+  void EndCapture(const StagedRange& range, const std::vector<iovec>* bytes,
+                  uint64_t skip);
   // The reads of the copying thread give this.
   void Arrived(int batch, size_t slot, const absl::Status& status);
 
-  // REQUIRES: it is empty. It takes `limit` bytes at most. From now on files
+  // REQUIRES: it is empty. It takes `limit` bytes at most. From now on ranges
   // may be captured into it, too.
   void Open(int batch, uint64_t limit);
   // Nothing more is captured. What it takes of a part: bytes.
@@ -61,28 +65,27 @@ class TierBatches {
     size_t slot = 0;
     char* memory = nullptr;
   };
-  // Room for a file, that is on its way from now on; kElsewhere if it is
-  // already. `spare` bytes are left for captures.
-  Reserved Reserve(int batch, EntryId file, uint64_t length, uint64_t spare,
+  // Room for a range, that is on its way from now on; kElsewhere if it, or one
+  // that begins there, is already. `spare` bytes are left for captures.
+  Reserved Reserve(int batch, const StagedRange& range, uint64_t spare,
                    Place& place);
   // Waits until all that was reserved arrived; false once `stopped` says so,
   // which is asked again after Wake and must be quick. Stays open.
   bool Drained(int batch, const std::function<bool()>& stopped);
   void Wake();
   struct Content {
-    EntryId file;
+    StagedRange range;
     uint64_t offset = 0;
-    uint64_t length = 0;
     bool captured = false;
     bool here = false;  // false: it could not be read
   };
   // By offset. Nothing more is taken in.
   std::vector<Content> Close(int batch);
-  // REQUIRES: closed. The files are in the tier now, or nowhere.
+  // REQUIRES: closed. The ranges are in the tier now, or nowhere.
   void Release(int batch);
   // Whether a reader brings it just now.
-  bool IsCaptured(EntryId file) const;
-  // Whether readers wanted files that were missing since the last call.
+  bool IsCaptured(const StagedRange& range) const;
+  // Whether readers wanted ranges that were missing since the last call.
   bool TakeCaptureWish();
 
   absl::Span<char> memory(int batch) const;
@@ -91,9 +94,8 @@ class TierBatches {
  private:
   enum class State { kComing, kHere, kFailed };
   struct Slot {
-    EntryId file;
+    StagedRange range;
     uint64_t offset = 0;
-    uint64_t length = 0;
     State state = State::kComing;
     bool captured = false;
     std::vector<FilePiece> waiting;
@@ -110,10 +112,17 @@ class TierBatches {
     size_t slot = 0;
   };
 
-  Where Take(int batch, EntryId file, uint64_t length)
+  Where Take(int batch, const StagedRange& range)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The slot of the last range that begins at `at` or before, and did not fail;
+  // null if it does not hold it.
+  const Where* Holder(EntryId file, uint64_t at) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  const Slot& SlotAt(Where where) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return batches_[where.batch].slots[where.slot];
+  }
   char* AddressOf(int batch, uint64_t offset) const;
-  void CopyOut(Where from, uint64_t offset, FilePiece piece);
+  void CopyOut(int batch, uint64_t offset, uint64_t from, FilePiece piece);
   void Leave(int batch);
 
   // Constant after construction.
@@ -125,8 +134,8 @@ class TierBatches {
 
   mutable Mutex mu_;
   std::array<Batch, kBatches> batches_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_map<EntryId, Where> where_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_set<EntryId> captures_ ABSL_GUARDED_BY(mu_);
+  absl::btree_map<TierKey, Where> where_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_set<TierKey> captures_ ABSL_GUARDED_BY(mu_);
   bool capture_wish_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -26,32 +26,31 @@ absl::string_view BytesOf(absl::Span<const char> bytes) {
 
 }  // namespace
 
-// A piece of a file that is larger than a batch, on its way.
+// A piece of a range that is larger than a batch, on its way.
 struct TierCopy::LargeRead {
   std::atomic<int> ended{0};
   absl::Status status;  // constant once ended
 };
 
-absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(
-    TierDir& dir, const std::vector<EntryId>& files, bool ahead) {
-  Run run{.dir = dir, .files = files, .ahead = ahead, .pending = {}};
+absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
+                                                 const TierRanges& ranges,
+                                                 bool ahead) {
+  Run run{.dir = dir, .ranges = ranges, .ahead = ahead, .pending = {}};
   counted_ = Clock::now();
   int batch = 0;
   bool cut = false;
   absl::Status status;
   while (status.ok() && !Cut()) {
-    const bool more = run.at < files.size() && !run.full && !cut;
+    const bool more = run.at < ranges.size() && !run.full && !cut;
     if (!more && !run.pending) break;
-    const bool large =
-        more &&
-        TierRoundUp(reads_->catalogue().attributes(files[run.at]).size) >
-            reads_->batches().batch_bytes();
+    const bool large = more && TierRoundUp(ranges[run.at].length) >
+                                   reads_->batches().batch_bytes();
     absl::Status filled;
     if (more && !large) filled = Fill(run, batch);
     status = WritePending(run);
     if (status.ok()) status = std::move(filled);
     if (status.ok() && large) {
-      status = CopyLarge(run, files[run.at]);
+      status = CopyLarge(run, ranges[run.at]);
     } else if (status.ok() && more) {
       if (!Drain(batch)) break;
       if (const uint64_t used = reads_->batches().Shut(batch); used > 0) {
@@ -75,7 +74,7 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(
   }
   if (!status.ok()) return status;
   if (run.full) return Outcome::kFull;
-  return run.at < files.size() ? Outcome::kCut : Outcome::kDone;
+  return run.at < ranges.size() ? Outcome::kCut : Outcome::kDone;
 }
 
 absl::StatusOr<uint64_t> TierCopy::Room(Run& run) const {
@@ -86,7 +85,7 @@ absl::StatusOr<uint64_t> TierCopy::Room(Run& run) const {
   free -= std::min(free, run.pending ? run.pending_bytes : 0);
   run.device_is_short = free < room;
   const uint64_t left = std::min(room, free);
-  // Less what a table takes: 32 bytes a page at most, and its ends.
+  // Less what a table takes: 40 bytes a page at most, and its ends.
   return left - std::min(left / 64 + 2 * kTierPage, left);
 }
 
@@ -103,23 +102,22 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
   const uint64_t spare =
       batches.TakeCaptureWish() ? batches.batch_bytes() / kSpareShare : 0;
   bool any = false;
-  for (bool more = true; more && run.at < run.files.size();) {
+  for (bool more = true; more && run.at < run.ranges.size();) {
     Rest(run.ahead);
     if (Cut()) return absl::OkStatus();
     const Clock::time_point begun = Clock::now();
     const uint64_t step = pace_.StepBytes(begun, run.ahead);
-    std::vector<EntryId> files;
+    std::vector<StagedRange> ranges;
     std::vector<TierBatches::Place> places;
     uint64_t bytes = 0;
-    while (run.at < run.files.size() && (bytes == 0 || bytes < step)) {
-      const EntryId file = run.files[run.at];
-      const uint64_t length = reads_->catalogue().attributes(file).size;
-      if (reads_->store().Has(file)) {  // in a part that was just written
+    while (run.at < run.ranges.size() && (bytes == 0 || bytes < step)) {
+      const StagedRange range = run.ranges[run.at];
+      if (reads_->store().Has(range)) {  // in a part that was just written
         ++run.at;
         continue;
       }
       TierBatches::Place place;
-      const auto reserved = batches.Reserve(batch, file, length, spare, place);
+      const auto reserved = batches.Reserve(batch, range, spare, place);
       if (reserved == TierBatches::Reserved::kFull) {
         // With what is written meanwhile there may be less than was thought.
         if (!any && !run.pending) return NoRoom(run);
@@ -129,11 +127,11 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
       ++run.at;
       if (reserved == TierBatches::Reserved::kElsewhere) continue;
       any = true;
-      files.push_back(file);
+      ranges.push_back(range);
       places.push_back(place);
-      bytes += length;
+      bytes += range.length;
     }
-    Begin(batch, files, places);
+    Begin(batch, ranges, places);
     if (step == kNoLimit) return absl::OkStatus();
     if (!Drain(batch)) return absl::OkStatus();
     pace_.Stepped(begun, Clock::now(), bytes);
@@ -141,13 +139,14 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
   return absl::OkStatus();
 }
 
-void TierCopy::Begin(int batch, const std::vector<EntryId>& files,
+void TierCopy::Begin(int batch, const std::vector<StagedRange>& ranges,
                      const std::vector<TierBatches::Place>& places) {
   std::vector<FilePiece> pieces;
-  for (size_t i = 0; i < files.size(); ++i) {
+  for (size_t i = 0; i < ranges.size(); ++i) {
     FilePiece piece;
-    piece.file = files[i];
-    piece.length = reads_->catalogue().attributes(files[i]).size;
+    piece.file = ranges[i].file;
+    piece.offset = ranges[i].from;
+    piece.length = ranges[i].length;
     piece.into = {iovec{places[i].memory, TierRoundUp(piece.length)}};
     piece.done = [reads = reads_, batch,
                   slot = places[i].slot](const absl::Status& status) {
@@ -180,27 +179,28 @@ absl::Status TierCopy::WriteBatch(Run& run, int batch) {
   uint64_t end = 0;
   uint64_t copied = 0;
   uint64_t captured = 0;
-  for (const TierBatches::Content& file : batches.Close(batch)) {
-    if (!file.here) {
-      unreadable_.insert(file.file);
+  for (const TierBatches::Content& content : batches.Close(batch)) {
+    const StagedRange& range = content.range;
+    if (!content.here) {
+      unreadable_.insert(range);
       continue;
     }
-    const uint64_t behind = file.offset + file.length;
-    AppendTierChecks(BytesOf(memory.subspan(file.offset, file.length)),
+    const uint64_t behind = content.offset + range.length;
+    AppendTierChecks(BytesOf(memory.subspan(content.offset, range.length)),
                      table.checks);
     std::memset(memory.data() + behind, 0, TierRoundUp(behind) - behind);
-    table.files.push_back({file.file, file.offset, file.length});
+    table.ranges.push_back({range, content.offset});
     end = TierRoundUp(behind);
-    (file.captured ? captured : copied) += file.length;
+    (content.captured ? captured : copied) += range.length;
   }
-  if (table.files.empty()) return absl::OkStatus();
+  if (table.ranges.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(TierWriter writer,
-                   TierWriter::Create(&run.dir, {end, table.files.size(),
+                   TierWriter::Create(&run.dir, {end, table.ranges.size(),
                                                  table.checks.size()}));
   RETURN_IF_ERROR(Write(run.dir, writer, memory.subspan(0, end), run.ahead));
   RETURN_IF_ERROR(
       Publish(writer, table,
-              end + TierTailBytes(table.files.size(), table.checks.size())));
+              end + TierTailBytes(table.ranges.size(), table.checks.size())));
   Count(copied, captured);
   return absl::OkStatus();
 }
@@ -228,25 +228,25 @@ std::shared_ptr<TierCopy::LargeRead> TierCopy::BeginLarge(EntryId file,
 }
 
 // Through the memory of both batches, which are empty and closed.
-absl::Status TierCopy::CopyLarge(Run& run, EntryId file) {
-  const uint64_t size = reads_->catalogue().attributes(file).size;
-  // As gentle as with small files; both are multiples of kTierCheckBytes.
+absl::Status TierCopy::CopyLarge(Run& run, const StagedRange& range) {
+  const uint64_t size = range.length;
+  // As gentle as with small ones; both are multiples of kTierCheckBytes.
   const uint64_t batch = reads_->batches().batch_bytes();
   const uint64_t step =
       run.ahead ? std::min(batch, TierPace::kGentleBytes) : batch;
   ++run.at;
-  if (reads_->store().Has(file)) return absl::OkStatus();
+  if (reads_->store().Has(range)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const uint64_t room, Room(run));
   if (TierRoundUp(size) > room) return NoRoom(run);
   const TierWriter::Size space{TierRoundUp(size), 1, TierChecksOf(size)};
   ASSIGN_OR_RETURN(TierWriter writer, TierWriter::Create(&run.dir, space));
   TierTable table;
   table.fingerprint = reads_->catalogue().fingerprint();
-  table.files.push_back({file, 0, size});
+  table.ranges.push_back({range, 0});
   const auto begin = [&](uint64_t at) {
     Rest(run.ahead);
-    return BeginLarge(file, static_cast<int>(at / step % 2), at,
-                      std::min(step, size - at));
+    return BeginLarge(range.file, static_cast<int>(at / step % 2),
+                      range.from + at, std::min(step, size - at));
   };
   Clock::time_point begun = Clock::now();
   std::shared_ptr<LargeRead> read = begin(0);
@@ -254,7 +254,7 @@ absl::Status TierCopy::CopyLarge(Run& run, EntryId file) {
     reads_->signal().WaitFor(read->ended);
     if (Cut()) return absl::OkStatus();
     if (!read->status.ok()) {
-      unreadable_.insert(file);
+      unreadable_.insert(range);
       return absl::OkStatus();
     }
     const uint64_t length = std::min(step, size - at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies a list of files from the source into parts: a batch is filled by reads
-// while the one before it is written.
+// Copies a list of ranges from the source into parts: a batch is filled by
+// reads while the one before it is written.
 #ifndef SHUFFLEFS_CORE_TIERS_TIER_COPY_H_
 #define SHUFFLEFS_CORE_TIERS_TIER_COPY_H_
 
@@ -11,11 +11,13 @@
 #include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/btree_set.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_dir.h"
 #include "core/tiers/tier_pace.h"
+#include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_reads.h"
 #include "core/types.h"
 
@@ -44,11 +46,13 @@ class TierCopy {
   };
   // Errors: those of the tier. What the source refuses is left out, and added
   // to unreadable().
-  absl::StatusOr<Outcome> Copy(TierDir& dir, const std::vector<EntryId>& files,
+  absl::StatusOr<Outcome> Copy(TierDir& dir, const TierRanges& ranges,
                                bool ahead);
 
-  absl::flat_hash_set<EntryId>& unreadable() { return unreadable_; }
-  bool is_unreadable(EntryId file) const { return unreadable_.contains(file); }
+  absl::btree_set<StagedRange>& unreadable() { return unreadable_; }
+  bool is_unreadable(const StagedRange& range) const {
+    return unreadable_.contains(range);
+  }
   // Any thread:
   uint64_t copied_bytes() const { return copied_.load(); }
   uint64_t captured_bytes() const { return captured_.load(); }
@@ -58,9 +62,9 @@ class TierCopy {
   using Clock = std::chrono::steady_clock;
   struct Run {
     TierDir& dir;
-    const std::vector<EntryId>& files;
+    const TierRanges& ranges;
     bool ahead;
-    size_t at = 0;  // the next file
+    size_t at = 0;  // the next range
     bool full = false;
     bool device_is_short = false;  // has less than `capacity` leaves
     absl::optional<int> pending;   // a batch that is to be written
@@ -68,18 +72,18 @@ class TierCopy {
   };
 
   bool Cut() const { return reads_->signal().stopped(); }
-  // How much is left for files, in `capacity` and on the device.
+  // How much is left for ranges, in `capacity` and on the device.
   absl::StatusOr<uint64_t> Room(Run& run) const;
-  // A file does not fit: ENOSPC where it is the device that has no more.
+  // A range does not fit: ENOSPC where it is the device that has no more.
   absl::Status NoRoom(Run& run) const;
   // Begins reads into an empty batch; they may be under way after it.
   absl::Status Fill(Run& run, int batch);
-  void Begin(int batch, const std::vector<EntryId>& files,
+  void Begin(int batch, const std::vector<StagedRange>& ranges,
              const std::vector<TierBatches::Place>& places);
   bool Drain(int batch);
   absl::Status WritePending(Run& run);
   absl::Status WriteBatch(Run& run, int batch);
-  absl::Status CopyLarge(Run& run, EntryId file);
+  absl::Status CopyLarge(Run& run, const StagedRange& range);
   struct LargeRead;
   std::shared_ptr<LargeRead> BeginLarge(EntryId file, int batch,
                                         uint64_t offset, uint64_t length);
@@ -94,7 +98,7 @@ class TierCopy {
   const std::shared_ptr<TierReads> reads_;
   const Options options_;
   TierPace pace_;
-  absl::flat_hash_set<EntryId> unreadable_;
+  absl::btree_set<StagedRange> unreadable_;
   Clock::time_point counted_{};
   std::atomic<uint64_t> copied_{0};
   std::atomic<uint64_t> captured_{0};

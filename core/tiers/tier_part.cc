@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -25,21 +26,22 @@ static_assert(std::endian::native == std::endian::little,
 static_assert(kTierPage == kReadAlignment);
 
 constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'T', 'I', 'E', 'R'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr char kPrefix[] = "part-";
 constexpr char kFinished[] = ".tier";
 constexpr char kUnfinished[] = ".new";
 constexpr size_t kDigits = 16;
 
-struct FiledFile {
+struct FiledRange {
   uint64_t entry;
+  uint64_t from;
   uint64_t offset;
   uint64_t length;
 };
 
 struct Footer {
   uint64_t tail_at;
-  uint64_t files;
+  uint64_t ranges;
   uint64_t checks;
   uint64_t fingerprint;
   uint64_t nothing;  // 0
@@ -56,7 +58,7 @@ uint64_t Sum(absl::string_view tail) {
 }
 
 absl::Status Senseless(uint64_t number, absl::string_view why) {
-  return absl::DataLossError(absl::StrCat("file ", number, ": ", why));
+  return absl::DataLossError(absl::StrCat("range ", number, ": ", why));
 }
 
 absl::StatusOr<Footer> ReadFooter(absl::string_view bytes) {
@@ -76,38 +78,43 @@ absl::StatusOr<Footer> ReadFooter(absl::string_view bytes) {
   return footer;
 }
 
-// Files one behind the other, before the table, each with its checks.
+// Ranges one behind the other, before the table, each with its checks.
 absl::Status CheckPlaces(const TierTable& table, uint64_t data_bytes) {
   uint64_t end = 0;
   uint64_t checks = 0;
-  std::vector<EntryId> entries;
-  for (size_t i = 0; i < table.files.size(); ++i) {
-    const TierTable::File& file = table.files[i];
-    if (file.offset % kTierPage != 0 || file.offset < end) {
+  std::vector<std::pair<EntryId, uint64_t>> beginnings;
+  for (size_t i = 0; i < table.ranges.size(); ++i) {
+    const auto& [range, offset] = table.ranges[i];
+    if (offset % kTierPage != 0 || offset < end) {
       return Senseless(i, "begins where it cannot");
     }
-    if (file.length == 0 || file.offset >= data_bytes ||
-        file.length > data_bytes - file.offset) {
+    if (range.length == 0 || offset >= data_bytes ||
+        range.length > data_bytes - offset) {
       return Senseless(i, "is longer than the part");
     }
-    end = file.offset + file.length;
-    checks += TierChecksOf(file.length);
-    entries.push_back(file.entry);
+    if (range.from % kTierPage != 0 ||
+        range.from > std::numeric_limits<uint64_t>::max() - range.length) {
+      return Senseless(i, "is where no file has one");
+    }
+    end = offset + range.length;
+    checks += TierChecksOf(range.length);
+    beginnings.emplace_back(range.file, range.from);
   }
   if (checks != table.checks.size()) {
     return absl::DataLossError("there are checksums too many, or too few");
   }
-  std::sort(entries.begin(), entries.end());
-  if (std::adjacent_find(entries.begin(), entries.end()) != entries.end()) {
-    return absl::DataLossError("holds a file twice");
+  std::sort(beginnings.begin(), beginnings.end());
+  if (std::adjacent_find(beginnings.begin(), beginnings.end()) !=
+      beginnings.end()) {
+    return absl::DataLossError("holds a range twice");
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-uint64_t TierTailBytes(uint64_t files, uint64_t checks) {
-  return TierRoundUp(files * sizeof(FiledFile) + checks * sizeof(uint64_t) +
+uint64_t TierTailBytes(uint64_t ranges, uint64_t checks) {
+  return TierRoundUp(ranges * sizeof(FiledRange) + checks * sizeof(uint64_t) +
                      sizeof(Footer));
 }
 
@@ -119,11 +126,12 @@ void AppendTierChecks(absl::string_view bytes, std::vector<uint64_t>& checks) {
 }
 
 std::string SerializeTierTail(const TierTable& table, uint64_t data_bytes) {
-  std::string tail(TierTailBytes(table.files.size(), table.checks.size()),
+  std::string tail(TierTailBytes(table.ranges.size(), table.checks.size()),
                    '\0');
   char* at = tail.data();
-  for (const TierTable::File& file : table.files) {
-    const FiledFile filed = {file.entry.value(), file.offset, file.length};
+  for (const auto& [range, offset] : table.ranges) {
+    const FiledRange filed = {range.file.value(), range.from, offset,
+                              range.length};
     std::memcpy(at, &filed, sizeof filed);
     at += sizeof filed;
   }
@@ -133,7 +141,7 @@ std::string SerializeTierTail(const TierTable& table, uint64_t data_bytes) {
   }
   Footer footer = {};
   footer.tail_at = data_bytes;
-  footer.files = table.files.size();
+  footer.ranges = table.ranges.size();
   footer.checks = table.checks.size();
   footer.fingerprint = table.fingerprint;
   footer.version = kVersion;
@@ -152,10 +160,10 @@ absl::StatusOr<uint64_t> TierTailAt(absl::string_view bytes,
   ASSIGN_OR_RETURN(const Footer footer, ReadFooter(bytes));
   // Nothing is allocated before these numbers are known to fit.
   if (footer.tail_at > part_bytes || footer.tail_at % kTierPage != 0 ||
-      footer.files == 0 || footer.files > part_bytes / sizeof(FiledFile) ||
+      footer.ranges == 0 || footer.ranges > part_bytes / sizeof(FiledRange) ||
       footer.checks > part_bytes / sizeof(uint64_t) ||
       part_bytes - footer.tail_at !=
-          TierTailBytes(footer.files, footer.checks)) {
+          TierTailBytes(footer.ranges, footer.checks)) {
     return absl::DataLossError("not as long as its footer says");
   }
   return footer.tail_at;
@@ -174,15 +182,16 @@ absl::StatusOr<TierTable> ParseTierTail(absl::string_view tail,
   TierTable table;
   table.fingerprint = footer.fingerprint;
   const char* at = tail.data();
-  for (uint64_t i = 0; i < footer.files; ++i) {
-    FiledFile filed;
+  for (uint64_t i = 0; i < footer.ranges; ++i) {
+    FiledRange filed;
     std::memcpy(&filed, at, sizeof filed);
     at += sizeof filed;
     if (filed.entry > std::numeric_limits<uint32_t>::max()) {
       return Senseless(i, "is no entry");
     }
-    table.files.push_back({EntryId(static_cast<uint32_t>(filed.entry)),
-                           filed.offset, filed.length});
+    table.ranges.push_back({{EntryId(static_cast<uint32_t>(filed.entry)),
+                             filed.from, filed.length},
+                            filed.offset});
   }
   table.checks.resize(footer.checks);
   if (footer.checks > 0) {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a part file of the performance tier: some whole files of the
-// source, and behind them a table of what lies where, with checksums.
+// The bytes of a part file of the performance tier: some ranges of files of
+// the source, whole files as a rule, and behind them a table of what lies
+// where, with checksums.
 //
-//   files      each from a multiple of kReadAlignment on; what is between two
+//   ranges     each from a multiple of kReadAlignment on; what is between two
 //              has no meaning
-//   table      FiledFile, then checksums, file by file; zeros up to a multiple
+//   table      FiledRange, then checksums, range by range; zeros up to a
+//              multiple
 //   footer     at the very end: what the table is, and a checksum over both
 //
 // A part is input like any other: cut off by a power cut, damaged, or made by
 // somebody else. Parsing checks every count, offset and length, and what passes
-// is safe to use. The files' bytes are checked when they are read: no part is
+// is safe to use. The ranges' bytes are checked when they are read: no part is
 // ever synced, because these checks find what a power cut lost.
 #ifndef SHUFFLEFS_CORE_TIERS_TIER_PART_H_
 #define SHUFFLEFS_CORE_TIERS_TIER_PART_H_
@@ -22,11 +24,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "core/types.h"
+#include "core/tiers/staging_plan.h"
 
 namespace shufflefs {
 
-// A file has one checksum (XXH3, 64 bits) for each piece of this many bytes
+// A range has one checksum (XXH3, 64 bits) for each piece of this many bytes
 // from its start, the last of them shorter.
 inline constexpr uint64_t kTierCheckBytes = 128 * 1024;
 inline constexpr uint64_t kTierPage = 4096;  // kReadAlignment
@@ -35,30 +37,29 @@ inline constexpr uint64_t kTierFooterBytes = 64;
 constexpr uint64_t TierChecksOf(uint64_t length) {
   return length / kTierCheckBytes + (length % kTierCheckBytes != 0 ? 1 : 0);
 }
-// What a file's bytes take of a part.
+// What a range's bytes take of a part.
 constexpr uint64_t TierRoundUp(uint64_t bytes) {
   return (bytes + kTierPage - 1) / kTierPage * kTierPage;
 }
 // What the table and the footer of a part take.
-uint64_t TierTailBytes(uint64_t files, uint64_t checks);
-// Appends the checks of a file whose next bytes are `bytes`, which begin at a
+uint64_t TierTailBytes(uint64_t ranges, uint64_t checks);
+// Appends the checks of a range whose next bytes are `bytes`, which begin at a
 // multiple of kTierCheckBytes of it.
 void AppendTierChecks(absl::string_view bytes, std::vector<uint64_t>& checks);
 
 struct TierTable {
-  struct File {
-    EntryId entry;
+  struct Placed {
+    StagedRange range;    // of any catalogue: only its page and sum are checked
     uint64_t offset = 0;  // in the part; a multiple of kTierPage
-    uint64_t length = 0;  // bytes, > 0
   };
   uint64_t fingerprint = 0;      // Catalogue::fingerprint()
-  std::vector<File> files;       // by offset; at least one; no entry twice
-  std::vector<uint64_t> checks;  // file by file
+  std::vector<Placed> ranges;    // by offset; at least one; no beginning twice
+  std::vector<uint64_t> checks;  // range by range
 };
 
-// Table and footer for a part whose files' bytes end at `data_bytes`, a
+// Table and footer for a part whose ranges' bytes end at `data_bytes`, a
 // multiple of kTierPage; as long as TierTailBytes says. REQUIRES: `table` is
-// as ParseTierTail gives them, its files within.
+// as ParseTierTail gives them, its ranges within.
 std::string SerializeTierTail(const TierTable& table, uint64_t data_bytes);
 
 // Where the tail of a part of `part_bytes` bytes begins, by its last

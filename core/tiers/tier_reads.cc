@@ -8,14 +8,19 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "core/pack/scatter.h"
 #include "core/status.h"
+#include "core/tiers/tier_cuts.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr char kReadInstead[] = "files are read from the source instead";
+
+// Of one piece that is read from the source: one, as a rule.
+using Captured = absl::InlinedVector<StagedRange, 1>;
 
 struct Free {
   void operator()(char* memory) const { std::free(memory); }
@@ -23,16 +28,17 @@ struct Free {
 
 }  // namespace
 
-// What is wanted of a staged file, widened to whole checks.
+// What is wanted of a staged range, widened to whole checks.
 struct TierReads::Want {
-  Want(FilePiece wanted, TierPlace at, uint64_t size)
+  Want(FilePiece wanted, TierPlace at)
       : piece(std::move(wanted)),
         place(std::move(at)),
-        from(piece.offset / kTierCheckBytes * kTierCheckBytes),
-        to(std::min((piece.offset + piece.length + kTierCheckBytes - 1) /
+        begin(piece.offset - place.range.from),
+        from(begin / kTierCheckBytes * kTierCheckBytes),
+        to(std::min((begin + piece.length + kTierCheckBytes - 1) /
                         kTierCheckBytes * kTierCheckBytes,
-                    size)) {
-    if (from == piece.offset && to == piece.offset + piece.length) {
+                    place.range.length)) {
+    if (from == begin && to == begin + piece.length) {
       into = piece.into;
       return;
     }
@@ -56,7 +62,9 @@ struct TierReads::Want {
 
   FilePiece piece;
   const TierPlace place;
-  const uint64_t from;  // of the file
+  // Of the range:
+  const uint64_t begin;  // of the piece
+  const uint64_t from;
   const uint64_t to;
   std::unique_ptr<char, Free> wider;
   std::vector<iovec> into;
@@ -78,29 +86,40 @@ std::shared_ptr<TierReads> TierReads::Make(
 }
 
 void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
-  std::vector<FilePiece> others;
-  std::vector<std::shared_ptr<Want>> wants;
-  std::vector<FileRead> reads;
+  Asked asked;
+  asked.urgent = urgent;
+  std::shared_ptr<const TierWishes> wishes;
   for (FilePiece& piece : pieces) {
-    // Batches first: what leaves them is in the store by then.
-    if (batches_->Join(piece)) continue;
-    absl::optional<TierPlace> place = store_.Find(piece.file);
-    if (!place) {
-      others.push_back(std::move(piece));
+    if (AskTier(piece, asked)) continue;
+    if (wishes == nullptr) wishes = Wishes();
+    const TierCuts cuts = CutsOf(piece, *batches_, store_, wishes.get());
+    if (cuts.empty()) {
+      asked.source.push_back(std::move(piece));
       continue;
     }
-    const uint64_t size = catalogue_->attributes(piece.file).size;
-    auto want =
-        std::make_shared<Want>(std::move(piece), *std::move(place), size);
-    want->urgent = urgent;
-    reads.push_back(ReadOf(want));
-    wants.push_back(std::move(want));
+    for (FilePiece& part : CutPiece(std::move(piece), cuts)) {
+      if (!AskTier(part, asked)) asked.source.push_back(std::move(part));
+    }
   }
-  if (!reads.empty() && !Submit(reads, urgent)) {
-    reads.clear();
-    for (auto& want : wants) others.push_back(std::move(want->piece));
+  if (!asked.reads.empty() && !Submit(asked.reads, urgent)) {
+    asked.reads.clear();
+    for (auto& want : asked.wants) {
+      asked.source.push_back(std::move(want->piece));
+    }
   }
-  if (!others.empty()) ReadSource(std::move(others), urgent);
+  if (!asked.source.empty()) ReadSource(std::move(asked.source), urgent);
+}
+
+bool TierReads::AskTier(FilePiece& piece, Asked& asked) {
+  // Batches first: what leaves them is in the store by then.
+  if (batches_->Join(piece)) return true;
+  absl::optional<TierPlace> place = store_.Find(piece.file, piece.offset);
+  if (!place || place->range.end() < piece.offset + piece.length) return false;
+  auto want = std::make_shared<Want>(std::move(piece), *std::move(place));
+  want->urgent = asked.urgent;
+  asked.reads.push_back(ReadOf(want));
+  asked.wants.push_back(std::move(want));
+  return true;
 }
 
 FileRead TierReads::ReadOf(std::shared_ptr<Want> want) {
@@ -173,7 +192,7 @@ void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
   }
   if (status.ok()) {
     if (want->wider != nullptr) {
-      Copy(Scatter(want->into), piece.offset - want->from, Scatter(piece.into),
+      Copy(Scatter(want->into), want->begin - want->from, Scatter(piece.into),
            0, piece.length);
     }
     tier_bytes_.fetch_add(piece.length, std::memory_order_relaxed);
@@ -191,7 +210,7 @@ void TierReads::Failed(const Want& want, const absl::Status& status) {
   const bool gone = ErrnoOf(status) == ESTALE || ErrnoOf(status) == ENOENT;
   // A part that was removed since the read was asked for is no trouble.
   const bool news =
-      gone ? store_.Remove(part) : store_.Forget(want.piece.file, part);
+      gone ? store_.Remove(part) : store_.Forget(want.place.range, part);
   if (!news) return;
   trouble_.Begin(gone ? ErrnoStatus(ENOENT, TierPartName(part)) : status,
                  kReadInstead);
@@ -199,7 +218,8 @@ void TierReads::Failed(const Want& want, const absl::Status& status) {
 }
 
 void TierReads::ReadSource(std::vector<FilePiece> pieces, bool urgent) {
-  for (FilePiece& piece : pieces) Follow(piece);
+  const std::shared_ptr<const TierWishes> wishes = Wishes();
+  for (FilePiece& piece : pieces) Follow(piece, wishes.get());
   if (!urgent) {
     source_.Fetch(std::move(pieces));
     return;
@@ -207,39 +227,42 @@ void TierReads::ReadSource(std::vector<FilePiece> pieces, bool urgent) {
   for (FilePiece& piece : pieces) source_.FetchNow(std::move(piece));
 }
 
-void TierReads::Follow(FilePiece& piece) {
-  const uint64_t size = catalogue_->attributes(piece.file).size;
-  std::shared_ptr<const TierWishes> wishes;
-  {
-    MutexLock lock(mu_);
-    wishes = wishes_;
-  }
-  const bool captured = piece.offset == 0 && piece.length == size &&
-                        wishes != nullptr && wishes->wants(piece.file) &&
-                        !store_.Has(piece.file) &&
-                        batches_->BeginCapture(piece.file, size);
+std::shared_ptr<const TierWishes> TierReads::Wishes() {
+  MutexLock lock(mu_);
+  return wishes_;
+}
+
+void TierReads::Follow(FilePiece& piece, const TierWishes* wishes) {
   struct Ending {
-    EntryId file;
+    uint64_t from;
     uint64_t length;
+    Captured captured;
     std::vector<iovec> into;
     std::function<void(absl::Status)> done;
   };
   auto ending = std::make_shared<Ending>();
-  ending->file = piece.file;
+  ending->from = piece.offset;
   ending->length = piece.length;
-  if (captured) ending->into = piece.into;
+  absl::optional<StagedRange> wish;
+  if (wishes != nullptr) wish = wishes->Next(piece.file, piece.offset);
+  while (wish && wish->end() <= piece.offset + piece.length) {
+    if (!store_.Has(*wish) && batches_->BeginCapture(*wish)) {
+      ending->captured.push_back(*wish);
+    }
+    wish = wishes->Next(piece.file, wish->from + kTierPage);
+  }
+  if (!ending->captured.empty()) ending->into = piece.into;
   ending->done = std::move(piece.done);
-  piece.done = [self = shared_from_this(), ending,
-                captured](absl::Status status) {
+  piece.done = [self = shared_from_this(), ending](absl::Status status) {
     if (status.ok()) {
       self->source_bytes_.fetch_add(ending->length, std::memory_order_relaxed);
     }
-    if (captured) {
-      // Before the reader is told: its memory is its own again then.
-      self->batches_->EndCapture(ending->file, ending->length,
-                                 status.ok() ? &ending->into : nullptr);
-      self->signal_.Raise();
+    // Before the reader is told: its memory is its own again then.
+    for (const StagedRange& range : ending->captured) {
+      self->batches_->EndCapture(range, status.ok() ? &ending->into : nullptr,
+                                 range.from - ending->from);
     }
+    if (!ending->captured.empty()) self->signal_.Raise();
     ending->done(std::move(status));
   };
 }

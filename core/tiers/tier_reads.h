@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers' side of the performance tier: answers a piece of a file from a part,
-// from what is on its way there, or from the source. Whatever fails in the
+// Readers' side of the performance tier: answers a piece of a file from parts,
+// from what is on its way there, or from the source, as one piece as a rule,
+// else cut where another one has the bytes. Whatever fails in the
 // tier, the source answers, so a reader never gets an error that is not the
 // source's own.
 #ifndef SHUFFLEFS_CORE_TIERS_TIER_READS_H_
@@ -61,6 +62,13 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
 
  private:
   struct Want;
+  // What one call asks for.
+  struct Asked {
+    std::vector<FilePiece> source;
+    std::vector<std::shared_ptr<Want>> wants;
+    std::vector<FileRead> reads;  // one of each of these
+    bool urgent = false;
+  };
 
   TierReads(std::shared_ptr<const Catalogue> catalogue, FileReader* source,
             const std::string& path)
@@ -69,6 +77,8 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
         store_(catalogue_),
         trouble_(path) {}
 
+  // If one range holds all of the piece: takes it.
+  bool AskTier(FilePiece& piece, Asked& asked);
   FileRead ReadOf(std::shared_ptr<Want> want);
   // False where there is no reader; then `reads` is as it was.
   bool Submit(std::vector<FileRead>& reads, bool urgent);
@@ -76,8 +86,9 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   // Of a read of the tier.
   void Failed(const Want& want, const absl::Status& status);
   void ReadSource(std::vector<FilePiece> pieces, bool urgent);
-  // Counts the piece, and keeps it if it is a whole file that is wanted.
-  void Follow(FilePiece& piece);
+  std::shared_ptr<const TierWishes> Wishes();
+  // Counts the piece, and keeps the wanted ranges that lie in it.
+  void Follow(FilePiece& piece, const TierWishes* wishes);
 
   // Constant after construction, or self-synchronised.
   const std::shared_ptr<const Catalogue> catalogue_;

@@ -104,16 +104,13 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
   RETURN_IF_ERROR(FreeUnwanted());
   for (size_t i = 0; i < wishes_->sets().size(); ++i) {
     const TierWishes::Set& set = wishes_->sets()[i];
-    std::vector<EntryId> missing = Missing(set);
+    const TierRanges missing = Missing(set);
     if (missing.empty()) {
       if (told_.insert(set.number).second) plan->SetReady(set.number);
       continue;
     }
     told_.erase(set.number);
-    const bool brought = std::all_of(
-        missing.begin(), missing.end(),
-        [this](EntryId file) { return reads_->batches().IsCaptured(file); });
-    if (brought) return Next::kIdle;  // until these arrived
+    if (Brought(missing)) return Next::kIdle;  // until these arrived
     ASSIGN_OR_RETURN(const TierCopy::Outcome outcome,
                      copy_.Copy(place_->dir, missing, i > 0));
     // Nothing changes by itself where there is no room.
@@ -200,9 +197,10 @@ std::shared_ptr<StagingPlan> TierStager::Refresh() {
   std::erase_if(told_, [&](uint64_t set) {
     return !same || std::find(sets.begin(), sets.end(), set) == sets.end();
   });
-  // A file that could not be read is tried again when it is wanted anew.
-  absl::erase_if(copy_.unreadable(),
-                 [this](EntryId file) { return !wishes_->wants(file); });
+  // What could not be read is tried again when it is wanted anew.
+  absl::erase_if(copy_.unreadable(), [this](const StagedRange& range) {
+    return !wishes_->wants(range);
+  });
   reads_->SetWishes(wishes_);
   return plan;
 }
@@ -223,16 +221,16 @@ absl::Status TierStager::FreeUnwanted() {
   RoomWanted room;
   room.capacity = options_.capacity;
   for (size_t i = 0; i < wishes_->sets().size(); ++i) {
-    for (const EntryId file : Missing(wishes_->sets()[i])) {
-      const uint64_t bytes =
-          TierRoundUp(reads_->catalogue().attributes(file).size);
+    const TierRanges missing = Missing(wishes_->sets()[i]);
+    for (size_t k = 0; k < missing.size(); ++k) {
+      const uint64_t bytes = TierRoundUp(missing[k].length);
       room.missing += bytes;
       if (i == 0) room.missing_first += bytes;
     }
   }
   TierStore& store = reads_->store();
-  const auto uses =
-      store.Uses([this](EntryId file) { return wishes_->RankOf(file); });
+  const auto uses = store.Uses(
+      [this](const StagedRange& range) { return wishes_->WantedIn(range); });
   for (const uint64_t part : PartsToRemove(uses, room)) {
     store.Remove(part);
     const absl::Status removed = place_->dir.Remove({part, true});
@@ -244,14 +242,22 @@ absl::Status TierStager::FreeUnwanted() {
   return absl::OkStatus();
 }
 
-std::vector<EntryId> TierStager::Missing(const TierWishes::Set& set) const {
-  std::vector<EntryId> missing;
-  for (const EntryId file : *set.files) {
-    if (!reads_->store().Has(file) && !copy_.is_unreadable(file)) {
-      missing.push_back(file);
+TierRanges TierStager::Missing(const TierWishes::Set& set) const {
+  TierRanges missing(reads_->catalogue());
+  for (size_t i = 0; i < set.ranges->size(); ++i) {
+    const StagedRange range = (*set.ranges)[i];
+    if (!reads_->store().Has(range) && !copy_.is_unreadable(range)) {
+      missing.Append(range);
     }
   }
   return missing;
+}
+
+bool TierStager::Brought(const TierRanges& missing) const {
+  for (size_t i = 0; i < missing.size(); ++i) {
+    if (!reads_->batches().IsCaptured(missing[i])) return false;
+  }
+  return true;
 }
 
 }  // namespace shufflefs

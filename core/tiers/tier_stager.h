@@ -21,6 +21,7 @@
 #include "core/tiers/tier.h"
 #include "core/tiers/tier_copy.h"
 #include "core/tiers/tier_dir.h"
+#include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_reads.h"
 #include "core/tiers/tier_wishes.h"
 
@@ -58,7 +59,9 @@ class TierStager {
   std::shared_ptr<StagingPlan> Refresh();
   bool WishesChanged();
   absl::Status FreeUnwanted();
-  std::vector<EntryId> Missing(const TierWishes::Set& set) const;
+  TierRanges Missing(const TierWishes::Set& set) const;
+  // Whether readers bring all of these just now.
+  bool Brought(const TierRanges& missing) const;
 
   // Constant after construction.
   const Tier::Options options_;

@@ -19,28 +19,26 @@ std::shared_ptr<const StagedPart> StagedPart::Of(uint64_t id, uint64_t bytes,
   part->id = id;
   part->bytes = bytes;
   part->checks = table.checks;
-  part->files.reserve(table.files.size());
+  part->ranges.reserve(table.ranges.size());
   uint32_t check = 0;
-  for (const TierTable::File& file : table.files) {
-    if (file.entry.value() >= catalogue.entry_count() ||
-        catalogue.kind(file.entry) != EntryKind::kFile ||
-        catalogue.attributes(file.entry).size != file.length) {
-      return nullptr;
-    }
-    part->files.push_back(
-        {file.entry, static_cast<uint32_t>(file.offset / kTierPage), check});
-    check += static_cast<uint32_t>(TierChecksOf(file.length));
+  for (const auto& [range, offset] : table.ranges) {
+    if (!IsRangeOf(catalogue, range)) return nullptr;
+    part->ranges.push_back(
+        {TierKeyOf(range.file, range.from),
+         static_cast<uint32_t>(TierRoundUp(range.length) / kTierPage),
+         static_cast<uint32_t>(offset / kTierPage), check});
+    check += static_cast<uint32_t>(TierChecksOf(range.length));
   }
-  std::sort(part->files.begin(), part->files.end(),
-            [](const File& a, const File& b) { return a.entry < b.entry; });
+  std::sort(part->ranges.begin(), part->ranges.end(),
+            [](const Placed& a, const Placed& b) { return a.key < b.key; });
   return part;
 }
 
-const StagedPart::File* StagedPart::Find(EntryId entry) const {
+const StagedPart::Placed* StagedPart::Find(TierKey key) const {
   const auto found = std::lower_bound(
-      files.begin(), files.end(), entry,
-      [](const File& file, EntryId wanted) { return file.entry < wanted; });
-  return found != files.end() && found->entry == entry ? &*found : nullptr;
+      ranges.begin(), ranges.end(), key,
+      [](const Placed& placed, TierKey wanted) { return placed.key < wanted; });
+  return found != ranges.end() && found->key == key ? &*found : nullptr;
 }
 
 std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
@@ -87,25 +85,56 @@ std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
   return removed;
 }
 
-absl::optional<TierPlace> TierStore::Find(EntryId file) const {
+StagedRange TierStore::At(Where::const_iterator at) const {
+  return RangeOf(*catalogue_, at->first, at->second->Find(at->first)->pages);
+}
+
+TierStore::Where::const_iterator TierStore::Holder(EntryId file,
+                                                   uint64_t at) const {
+  auto found = where_.upper_bound(TierKeyOf(file, at));
+  if (found == where_.begin()) return where_.end();
+  --found;
+  if (FileOf(found->first) != file || At(found).end() <= at) {
+    return where_.end();
+  }
+  return found;
+}
+
+absl::optional<TierPlace> TierStore::Find(EntryId file, uint64_t at) const {
   TierPlace place;
+  TierKey key = 0;
   {
     MutexLock lock(mu_);
-    const auto found = where_.find(file);
-    if (found == where_.end()) return absl::nullopt;
-    place.part = parts_.at(found->second->id);
+    const auto holder = Holder(file, at);
+    if (holder == where_.end()) return absl::nullopt;
+    key = holder->first;
+    place.part = parts_.at(holder->second->id);
   }
-  const StagedPart::File& found = *place.part->Find(file);
-  place.offset = uint64_t{found.page} * kTierPage;
-  place.checks = absl::MakeSpan(place.part->checks)
-                     .subspan(found.first_check,
-                              TierChecksOf(catalogue_->attributes(file).size));
+  const StagedPart::Placed& placed = *place.part->Find(key);
+  place.range = RangeOf(*catalogue_, key, placed.pages);
+  place.offset = uint64_t{placed.page} * kTierPage;
+  place.checks =
+      absl::MakeSpan(place.part->checks)
+          .subspan(placed.first_check, TierChecksOf(place.range.length));
   return place;
 }
 
-bool TierStore::Has(EntryId file) const {
+TierCover TierStore::Around(EntryId file, uint64_t at) const {
+  TierCover cover;
   MutexLock lock(mu_);
-  return where_.contains(file);
+  const auto holder = Holder(file, at);
+  if (holder != where_.end()) cover.to = At(holder).end();
+  const auto next = where_.upper_bound(TierKeyOf(file, at));
+  if (next != where_.end() && FileOf(next->first) == file) {
+    cover.next = FromOf(next->first);
+  }
+  return cover;
+}
+
+bool TierStore::Has(const StagedRange& range) const {
+  MutexLock lock(mu_);
+  const auto holder = Holder(range.file, range.from);
+  return holder != where_.end() && At(holder).end() >= range.end();
 }
 
 uint64_t TierStore::bytes() const {
@@ -116,16 +145,27 @@ uint64_t TierStore::bytes() const {
 void TierStore::Add(std::shared_ptr<const StagedPart> part) {
   MutexLock lock(mu_);
   bytes_ += part->bytes;
-  for (const StagedPart::File& file : part->files) {
-    where_.try_emplace(file.entry, part.get());
-  }
+  for (const StagedPart::Placed& placed : part->ranges) AddOne(*part, placed);
   const uint64_t id = part->id;
   parts_.emplace(id, std::move(part));
 }
 
-bool TierStore::Forget(EntryId file, uint64_t part) {
+void TierStore::AddOne(const StagedPart& part,
+                       const StagedPart::Placed& placed) {
+  const StagedRange range = RangeOf(*catalogue_, placed.key, placed.pages);
+  const auto holder = Holder(range.file, range.from);
+  if (holder != where_.end() && At(holder).end() >= range.end()) return;
+  auto inner = where_.lower_bound(placed.key);
+  while (inner != where_.end() && FileOf(inner->first) == range.file &&
+         At(inner).end() <= range.end()) {
+    inner = where_.erase(inner);
+  }
+  where_.emplace(placed.key, &part);
+}
+
+bool TierStore::Forget(const StagedRange& range, uint64_t part) {
   MutexLock lock(mu_);
-  const auto found = where_.find(file);
+  const auto found = where_.find(TierKeyOf(range.file, range.from));
   if (found == where_.end() || found->second->id != part) return false;
   where_.erase(found);
   return true;
@@ -135,8 +175,8 @@ bool TierStore::Remove(uint64_t part) {
   MutexLock lock(mu_);
   const auto found = parts_.find(part);
   if (found == parts_.end()) return false;
-  for (const StagedPart::File& file : found->second->files) {
-    const auto place = where_.find(file.entry);
+  for (const StagedPart::Placed& placed : found->second->ranges) {
+    const auto place = where_.find(placed.key);
     if (place != where_.end() && place->second == found->second.get()) {
       where_.erase(place);
     }
@@ -161,22 +201,19 @@ std::vector<std::shared_ptr<const StagedPart>> TierStore::Parts() const {
 }
 
 std::vector<PartUse> TierStore::Uses(
-    const std::function<Rank(EntryId)>& rank) const {
+    const std::function<Wanted(const StagedRange&)>& wanted) const {
   std::vector<PartUse> uses;
   for (const auto& part : Parts()) {
     PartUse use;
     use.id = part->id;
     use.bytes = part->bytes;
     MutexLock lock(mu_);  // a part at a time: readers ask for places meanwhile
-    for (const StagedPart::File& file : part->files) {
-      const auto place = where_.find(file.entry);
+    for (const StagedPart::Placed& placed : part->ranges) {
+      const auto place = where_.find(placed.key);
       if (place == where_.end() || place->second != part.get()) continue;
-      const Rank wanted = rank(file.entry);
-      if (wanted == Rank::kNone) continue;
-      const uint64_t bytes =
-          TierRoundUp(catalogue_->attributes(file.entry).size);
-      use.wanted += bytes;
-      if (wanted == Rank::kFirst) use.first += bytes;
+      const Wanted of = wanted(RangeOf(*catalogue_, placed.key, placed.pages));
+      use.wanted += of.any;
+      use.first += of.first;
     }
     uses.push_back(use);
   }

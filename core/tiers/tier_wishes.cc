@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tiers/tier_wishes.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace shufflefs {
 namespace {
 
-std::shared_ptr<const std::vector<EntryId>> FilesOf(const Catalogue& catalogue,
-                                                    const StagingPlan& plan,
-                                                    uint64_t set) {
-  std::vector<EntryId> files = plan.FilesOf(set);
-  std::erase_if(files, [&catalogue](EntryId file) {
-    return file.value() >= catalogue.entry_count() ||
-           catalogue.kind(file) != EntryKind::kFile ||
-           catalogue.attributes(file).size == 0;
-  });
-  return std::make_shared<const std::vector<EntryId>>(std::move(files));
+std::shared_ptr<const TierRanges> RangesOf(const Catalogue& catalogue,
+                                           const StagingPlan& plan,
+                                           uint64_t set) {
+  auto ranges = std::make_shared<TierRanges>(catalogue);
+  for (const StagedRange& range : plan.RangesOf(set)) {
+    if (IsRangeOf(catalogue, range)) ranges->Append(range);
+  }
+  return ranges;
 }
 
 }  // namespace
@@ -23,28 +22,101 @@ std::shared_ptr<const std::vector<EntryId>> FilesOf(const Catalogue& catalogue,
 TierWishes::TierWishes(const Catalogue& catalogue, const StagingPlan& plan,
                        const std::vector<uint64_t>& sets,
                        const TierWishes* before)
-    : wanted_(catalogue.entry_count()), first_(catalogue.entry_count()) {
+    : catalogue_(&catalogue),
+      wanted_(catalogue.entry_count()),
+      first_(catalogue.entry_count()) {
   for (const uint64_t number : sets) {
     Set set;
     set.number = number;
     if (before != nullptr) {
       for (const Set& known : before->sets_) {
-        if (known.number == number) set.files = known.files;
+        if (known.number == number) set.ranges = known.ranges;
       }
     }
-    if (set.files == nullptr) set.files = FilesOf(catalogue, plan, number);
-    for (const EntryId file : *set.files) {
-      wanted_[file.value()] = true;
-      if (sets_.empty()) first_[file.value()] = true;
+    if (set.ranges == nullptr) set.ranges = RangesOf(catalogue, plan, number);
+    for (size_t i = 0; i < set.ranges->size(); ++i) {
+      Add((*set.ranges)[i], sets_.empty());
     }
     sets_.push_back(std::move(set));
   }
+  Sort();
+}
+
+void TierWishes::Add(const StagedRange& range, bool first) {
+  if (IsWholeFile(*catalogue_, range)) {
+    wanted_[range.file.value()] = true;
+    if (first) first_[range.file.value()] = true;
+    return;
+  }
+  pieces_.push_back(
+      {TierKeyOf(range.file, range.from),
+       static_cast<uint32_t>(TierRoundUp(range.length) / kTierPage), first});
+}
+
+// What is in two sets is one wish, and of the first set if it is in that.
+void TierWishes::Sort() {
+  std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
+    if (a.key != b.key) return a.key < b.key;
+    return a.pages != b.pages ? a.pages < b.pages : a.first > b.first;
+  });
+  const auto end = std::unique(pieces_.begin(), pieces_.end(),
+                               [](const Piece& a, const Piece& b) {
+                                 return a.key == b.key && a.pages == b.pages;
+                               });
+  pieces_.erase(end, pieces_.end());
+  pieces_.shrink_to_fit();
 }
 
 std::vector<uint64_t> TierWishes::numbers() const {
   std::vector<uint64_t> numbers;
   for (const Set& set : sets_) numbers.push_back(set.number);
   return numbers;
+}
+
+std::vector<TierWishes::Piece>::const_iterator TierWishes::FirstFrom(
+    EntryId file, uint64_t from) const {
+  return std::lower_bound(
+      pieces_.begin(), pieces_.end(), TierKeyOf(file, TierRoundUp(from)),
+      [](const Piece& piece, TierKey key) { return piece.key < key; });
+}
+
+bool TierWishes::wants(const StagedRange& range) const {
+  if (IsWholeFile(*catalogue_, range)) return wanted_[range.file.value()];
+  const TierKey key = TierKeyOf(range.file, range.from);
+  const uint64_t pages = TierRoundUp(range.length) / kTierPage;
+  for (auto at = FirstFrom(range.file, range.from);
+       at != pieces_.end() && at->key == key; ++at) {
+    if (at->pages == pages) return true;
+  }
+  return false;
+}
+
+TierStore::Wanted TierWishes::WantedIn(const StagedRange& range) const {
+  const uint64_t most = TierRoundUp(range.length);
+  if (IsWholeFile(*catalogue_, range) && wanted_[range.file.value()]) {
+    return {first_[range.file.value()] ? most : 0, most};
+  }
+  TierStore::Wanted wanted;
+  for (auto at = FirstFrom(range.file, range.from);
+       at != pieces_.end() && FileOf(at->key) == range.file &&
+       FromOf(at->key) < range.end();
+       ++at) {
+    const uint64_t bytes = at->pages * kTierPage;
+    if (FromOf(at->key) + bytes > TierRoundUp(range.end())) continue;
+    wanted.any += bytes;
+    if (at->first) wanted.first += bytes;
+  }
+  // Pages that two of them share lie there once.
+  return {std::min(wanted.first, most), std::min(wanted.any, most)};
+}
+
+absl::optional<StagedRange> TierWishes::Next(EntryId file,
+                                             uint64_t from) const {
+  if (file.value() >= wanted_.size()) return absl::nullopt;
+  if (from == 0 && wanted_[file.value()]) return WholeFile(*catalogue_, file);
+  const auto at = FirstFrom(file, from);
+  if (at == pieces_.end() || FileOf(at->key) != file) return absl::nullopt;
+  return RangeOf(*catalogue_, at->key, at->pages);
 }
 
 }  // namespace shufflefs

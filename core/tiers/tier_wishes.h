@@ -7,43 +7,58 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "core/catalogue.h"
 #include "core/tiers/staging_plan.h"
+#include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_store.h"
 #include "core/types.h"
 
 namespace shufflefs {
 
-// Immutable. A bit or two an entry of the catalogue, and four bytes a file that
-// is wanted.
+// Immutable. For whole files, of which there may be millions, a bit or two an
+// entry of the catalogue and four bytes a file that is wanted; for any other
+// range, which is a block of many records, some thirty bytes, sorted. The
+// catalogue outlives it.
 class TierWishes {
  public:
   struct Set {
     uint64_t number = 0;
-    // Files that have bytes, in the order of the plan.
-    std::shared_ptr<const std::vector<EntryId>> files;
+    // Those that have bytes, in the order of the plan.
+    std::shared_ptr<const TierRanges> ranges;
   };
 
-  // Asks `plan` for the files of `sets`, but for those that `before`, of the
+  // Asks `plan` for the ranges of `sets`, but for those that `before`, of the
   // same plan, or null, has already.
   TierWishes(const Catalogue& catalogue, const StagingPlan& plan,
              const std::vector<uint64_t>& sets, const TierWishes* before);
 
   const std::vector<Set>& sets() const { return sets_; }
   std::vector<uint64_t> numbers() const;
-  TierStore::Rank RankOf(EntryId file) const {
-    const uint32_t at = file.value();
-    if (at >= wanted_.size() || !wanted_[at]) return TierStore::Rank::kNone;
-    return first_[at] ? TierStore::Rank::kFirst : TierStore::Rank::kNext;
-  }
-  bool wants(EntryId file) const {
-    return RankOf(file) != TierStore::Rank::kNone;
-  }
+  // Whether just this range is wanted.
+  bool wants(const StagedRange& range) const;
+  // How much of `range`, which lies in a part, is wanted ranges.
+  TierStore::Wanted WantedIn(const StagedRange& range) const;
+  // The first wanted range of `file` that begins at `from` or behind it.
+  absl::optional<StagedRange> Next(EntryId file, uint64_t from) const;
 
  private:
+  // A wanted range that is no whole file.
+  struct Piece {
+    TierKey key = 0;
+    uint32_t pages = 0;
+    bool first = false;
+  };
+  void Add(const StagedRange& range, bool first);
+  void Sort();
+  std::vector<Piece>::const_iterator FirstFrom(EntryId file,
+                                               uint64_t from) const;
+
+  const Catalogue* catalogue_;
   std::vector<Set> sets_;
-  std::vector<bool> wanted_;  // by entry
-  std::vector<bool> first_;   // by entry
+  std::vector<bool> wanted_;   // whole files, by entry
+  std::vector<bool> first_;    // by entry
+  std::vector<Piece> pieces_;  // by key
 };
 
 }  // namespace shufflefs

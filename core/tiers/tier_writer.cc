@@ -71,7 +71,7 @@ absl::StatusOr<uint64_t> TierWriter::Finish(const TierTable& table) {
       std::free);
   std::memcpy(memory.get(), tail.data(), tail.size());
   RETURN_IF_ERROR(Append({memory.get(), tail.size()}));
-  // More was planned than came, where a file could not be read.
+  // More was planned than came, where a range could not be read.
   if (ftruncate(fd_.get(), static_cast<off_t>(at_)) != 0) {
     return ErrnoStatus(errno, TierUnfinishedName(id_));
   }

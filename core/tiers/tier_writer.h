@@ -19,13 +19,15 @@ namespace shufflefs {
 // finished. Errors carry the errno and name the part.
 class TierWriter {
  public:
-  // A part of `data_bytes` bytes of files with `checks` checks together. `dir`
+  // A part of `data_bytes` bytes of ranges with `checks` checks together. `dir`
   // outlives this.
   struct Size {
     uint64_t data_bytes = 0;  // a multiple of kTierPage
-    uint64_t files = 0;
+    uint64_t ranges = 0;
     uint64_t checks = 0;
-    uint64_t total() const { return data_bytes + TierTailBytes(files, checks); }
+    uint64_t total() const {
+      return data_bytes + TierTailBytes(ranges, checks);
+    }
   };
   static absl::StatusOr<TierWriter> Create(TierDir* dir, const Size& size);
   ~TierWriter();
@@ -36,7 +38,7 @@ class TierWriter {
         at_(other.at_) {}
   TierWriter& operator=(TierWriter&&) = delete;
 
-  // The next bytes of files. REQUIRES: aligned memory, whole pages.
+  // The next bytes of ranges. REQUIRES: aligned memory, whole pages.
   absl::Status Append(absl::Span<const char> bytes);
   // The part's number. REQUIRES: all bytes were appended.
   absl::StatusOr<uint64_t> Finish(const TierTable& table);

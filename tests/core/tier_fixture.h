@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "core/io/make_reader.h"
+#include "core/tiers/staging_plan.h"
 #include "core/tiers/tier.h"
 #include "core/tiers/tier_part.h"
 #include "gtest/gtest.h"
@@ -26,9 +27,9 @@ namespace shufflefs::testing_support {
 // Thread-safe.
 class SetPlan : public StagingPlan {
  public:
-  void Put(uint64_t set, std::vector<EntryId> files) {
+  void Put(uint64_t set, std::vector<StagedRange> ranges) {
     MutexLock lock(mu_);
-    files_[set] = std::move(files);
+    ranges_[set] = std::move(ranges);
   }
   void Want(std::vector<uint64_t> sets) {
     MutexLock lock(mu_);
@@ -38,10 +39,10 @@ class SetPlan : public StagingPlan {
     MutexLock lock(mu_);
     return wanted_;
   }
-  std::vector<EntryId> FilesOf(uint64_t set) const override {
+  std::vector<StagedRange> RangesOf(uint64_t set) const override {
     MutexLock lock(mu_);
-    const auto found = files_.find(set);
-    return found == files_.end() ? std::vector<EntryId>() : found->second;
+    const auto found = ranges_.find(set);
+    return found == ranges_.end() ? std::vector<StagedRange>() : found->second;
   }
   void SetReady(uint64_t set) override {
     MutexLock lock(mu_);
@@ -63,7 +64,7 @@ class SetPlan : public StagingPlan {
  private:
   CondVar changed_;
   mutable Mutex mu_;
-  std::map<uint64_t, std::vector<EntryId>> files_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, std::vector<StagedRange>> ranges_ ABSL_GUARDED_BY(mu_);
   std::vector<uint64_t> wanted_ ABSL_GUARDED_BY(mu_);
   std::vector<uint64_t> ready_ ABSL_GUARDED_BY(mu_);
 };
@@ -118,8 +119,18 @@ class TierFixture : public ::testing::Test {
     source_ = tier_->Source();
     tier_->Follow(plan_);
   }
+  std::vector<StagedRange> Whole(const std::vector<EntryId>& files) const {
+    std::vector<StagedRange> ranges;
+    for (const EntryId file : files) {
+      ranges.push_back({file, 0, contents_.at(file).size()});
+    }
+    return ranges;
+  }
   void Stage(uint64_t set, const std::vector<EntryId>& files) {
-    plan_->Put(set, files);
+    Stage(set, Whole(files));
+  }
+  void Stage(uint64_t set, const std::vector<StagedRange>& ranges) {
+    plan_->Put(set, ranges);
     plan_->Want({set});
     tier_->Changed();
     plan_->WaitReady(set);

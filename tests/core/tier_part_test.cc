@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes behind the files of a part: what is written comes back, and what
+// The bytes behind the ranges of a part: what is written comes back, and what
 // was damaged, cut off or made up is refused.
 #include "core/tiers/tier_part.h"
 
@@ -20,14 +20,17 @@ struct Made {
   uint64_t part_bytes() const { return data_bytes + tail.size(); }
 };
 
-Made Make(uint64_t seed, int files) {
+// Ranges of which some are of one file.
+Made Make(uint64_t seed, int ranges) {
   Rng rng{RandomKey(seed)};
   Made made;
   made.table.fingerprint = rng.Next();
-  for (int i = 0; i < files; ++i) {
+  for (int i = 0; i < ranges; ++i) {
     const uint64_t length = 1 + rng.Bounded(3 * kTierCheckBytes);
-    made.table.files.push_back(
-        {EntryId(static_cast<uint32_t>(i * 7 + 3)), made.data_bytes, length});
+    const EntryId file(static_cast<uint32_t>(i / 2 * 7 + 3));
+    const uint64_t from =
+        i % 2 == 0 ? 0 : rng.Bounded(1000) * kTierPage + kTierPage;
+    made.table.ranges.push_back({{file, from, length}, made.data_bytes});
     for (uint64_t c = 0; c < TierChecksOf(length); ++c) {
       made.table.checks.push_back(rng.Next());
     }
@@ -49,9 +52,10 @@ void SetWord(std::string& tail, size_t at, uint64_t word) {
 }
 
 TEST(TierPartTest, WhatIsWrittenComesBack) {
-  for (const int files : {1, 2, 17, 300}) {
-    const Made made = Make(files, files);
-    ASSERT_EQ(made.tail.size(), TierTailBytes(files, made.table.checks.size()));
+  for (const int ranges : {1, 2, 17, 300}) {
+    const Made made = Make(ranges, ranges);
+    ASSERT_EQ(made.tail.size(),
+              TierTailBytes(ranges, made.table.checks.size()));
     EXPECT_EQ(made.tail.size() % kTierPage, 0u);
     const auto at = TierTailAt(absl::string_view(made.tail).substr(
                                    made.tail.size() - kTierFooterBytes),
@@ -62,11 +66,10 @@ TEST(TierPartTest, WhatIsWrittenComesBack) {
     ASSERT_TRUE(table.ok()) << table.status();
     EXPECT_EQ(table->fingerprint, made.table.fingerprint);
     EXPECT_EQ(table->checks, made.table.checks);
-    ASSERT_EQ(table->files.size(), made.table.files.size());
-    for (size_t i = 0; i < table->files.size(); ++i) {
-      EXPECT_EQ(table->files[i].entry, made.table.files[i].entry);
-      EXPECT_EQ(table->files[i].offset, made.table.files[i].offset);
-      EXPECT_EQ(table->files[i].length, made.table.files[i].length);
+    ASSERT_EQ(table->ranges.size(), made.table.ranges.size());
+    for (size_t i = 0; i < table->ranges.size(); ++i) {
+      EXPECT_EQ(table->ranges[i].range, made.table.ranges[i].range);
+      EXPECT_EQ(table->ranges[i].offset, made.table.ranges[i].offset);
     }
   }
 }
@@ -106,9 +109,9 @@ TEST(TierPartTest, TablesThatMakeNoSenseAreRefused) {
                              uint64_t{1} << 32,
                              uint64_t{1} << 63,
                              ~uint64_t{0}};
-  // The entries, offsets and lengths, then the footer's numbers.
+  // The entries, beginnings, offsets and lengths, then the footer's numbers.
   std::vector<size_t> places;
-  for (size_t at = 0; at < 3 * 24; at += 8) places.push_back(at);
+  for (size_t at = 0; at < 3 * 32; at += 8) places.push_back(at);
   for (size_t at = 0; at < 24; at += 8) places.push_back(footer + at);
   for (const size_t at : places) {
     for (const uint64_t value : values) {
@@ -117,17 +120,30 @@ TEST(TierPartTest, TablesThatMakeNoSenseAreRefused) {
       const auto table = ParseTierTail(tail, made.part_bytes());
       if (!table.ok()) continue;
       uint64_t end = 0;
-      for (const TierTable::File& file : table->files) {
-        EXPECT_GE(file.offset, end);
-        EXPECT_GT(file.length, 0u);
-        EXPECT_LE(file.length, made.data_bytes - file.offset);
-        end = file.offset + file.length;
+      for (const auto& [range, offset] : table->ranges) {
+        EXPECT_GE(offset, end);
+        EXPECT_GT(range.length, 0u);
+        EXPECT_EQ(range.from % kTierPage, 0u);
+        EXPECT_GT(range.end(), range.from);
+        EXPECT_LE(range.length, made.data_bytes - offset);
+        end = offset + range.length;
       }
     }
   }
   std::string twice = made.tail;
-  SetWord(twice, 24, made.table.files[0].entry.value());
+  SetWord(twice, 32 + 8, made.table.ranges[0].range.from);
   EXPECT_FALSE(ParseTierTail(twice, made.part_bytes()).ok());
+}
+
+// Parts of version 1 held whole files: nothing of them is read.
+TEST(TierPartTest, AnotherVersionIsRefused) {
+  Made made = Make(8, 3);
+  made.tail[made.tail.size() - kTierFooterBytes + 40] = 1;
+  Seal(made.tail);
+  const auto table = ParseTierTail(made.tail, made.part_bytes());
+  EXPECT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(table.status().message().find("version 1"),
+            absl::string_view::npos);
 }
 
 TEST(TierPartTest, OnlyExactNamesAreOurs) {

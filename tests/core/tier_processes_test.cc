@@ -48,9 +48,9 @@ class TierProcessesTest : public TierFixture {
       ASSERT_TRUE(at.ok()) << at.status();
       const auto table = ParseTierTail(view.substr(*at), bytes.size());
       ASSERT_TRUE(table.ok()) << table.status();
-      for (const TierTable::File& file : table->files) {
-        ASSERT_EQ(bytes.substr(file.offset, file.length),
-                  contents_.at(file.entry));
+      for (const auto& [range, offset] : table->ranges) {
+        ASSERT_EQ(bytes.substr(offset, range.length),
+                  contents_.at(range.file).substr(range.from, range.length));
       }
     }
   }
@@ -126,7 +126,7 @@ TEST_F(TierProcessesTest, KilledAtAnyMomentItLeavesWholeSamples) {
         for (const EntryId file : files_) {
           if (mine.Bounded(3) == 0) files.push_back(file);
         }
-        plan_->Put(set, files);
+        plan_->Put(set, Whole(files));
         plan_->Want({set});
         tier_->Changed();
         plan_->WaitReady(set);

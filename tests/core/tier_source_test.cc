@@ -43,10 +43,12 @@ class TierSourceTest : public TierFixture {
       const auto table = ParseTierTail(
           absl::string_view(bytes).substr(*tail_at), bytes.size());
       ASSERT_TRUE(table.ok());
-      for (const TierTable::File& there : table->files) {
-        if (there.entry != file) continue;
-        bytes[there.offset + at] =
-            static_cast<char>(bytes[there.offset + at] ^ 1);
+      for (const auto& [range, offset] : table->ranges) {
+        if (range.file != file || range.from > at || range.end() <= at) {
+          continue;
+        }
+        char& byte = bytes[offset + at - range.from];
+        byte = static_cast<char>(byte ^ 1);
         Spill(TierPath(name), bytes);
         return;
       }
@@ -168,7 +170,7 @@ TEST_F(TierSourceTest, WhatIsOnItsWayIsNotReadTwice) {
   const std::string held = catalogue_->path(files_[2]);
   reader_->Hold(held);
   Open();
-  plan_->Put(1, files_);
+  plan_->Put(1, Whole(files_));
   plan_->Want({1});
   tier_->Changed();
   Until([&] { return reader_->waiting(held) == 1; });
@@ -191,7 +193,7 @@ TEST_F(TierSourceTest, WhoWaitsForAReadThatFailsReadsAgain) {
   reader_->Fail(held, EIO, 1);
   reader_->Hold(held);
   Open();
-  plan_->Put(1, files_);
+  plan_->Put(1, Whole(files_));
   plan_->Want({1});
   tier_->Changed();
   Until([&] { return reader_->waiting(held) == 1; });
@@ -208,7 +210,7 @@ TEST_F(TierSourceTest, WhatReadersBringIsKept) {
   Tier::Options options = Options();
   options.bandwidth = 1 << 16;  // steps of one file
   Open(options);
-  plan_->Put(1, files_);
+  plan_->Put(1, Whole(files_));
   plan_->Want({1});
   tier_->Changed();
   Until([&] { return reader_->waiting(held) == 1; });

@@ -34,7 +34,7 @@ class TierStagerTest : public TierFixture {
     for (const EntryId file : files_) {
       sets[rng.Bounded(count)].push_back(file);
     }
-    for (size_t i = 0; i < count; ++i) plan_->Put(i, sets[i]);
+    for (size_t i = 0; i < count; ++i) plan_->Put(i, Whole(sets[i]));
     return sets;
   }
   uint64_t Footprint(const std::vector<EntryId>& files) const {
@@ -98,7 +98,7 @@ TEST_F(TierStagerTest, TheSetsOfTheNextEpochFitToo) {
   sets.insert(sets.end(), second.begin(), second.end());
   uint64_t most = 0;
   for (size_t i = 0; i < sets.size(); ++i) {
-    plan_->Put(i, sets[i]);
+    plan_->Put(i, Whole(sets[i]));
     const uint64_t next = i + 1 < sets.size() ? Footprint(sets[i + 1]) : 0;
     most = std::max(most, Footprint(sets[i]) + next);
   }
@@ -117,9 +117,9 @@ TEST_F(TierStagerTest, TheSetsOfTheNextEpochFitToo) {
 
 TEST_F(TierStagerTest, WhatDoesNotFitIsReadFromTheSource) {
   Source(4, 60);
-  Sets(4, 2);
+  const auto sets = Sets(4, 2);
   Tier::Options options = Options();
-  options.capacity = Footprint(plan_->FilesOf(0)) * 17 / 16 + 65536;
+  options.capacity = Footprint(sets[0]) * 17 / 16 + 65536;
   Open(options);
   plan_->Want({0, 1});
   tier_->Changed();
@@ -129,7 +129,7 @@ TEST_F(TierStagerTest, WhatDoesNotFitIsReadFromTheSource) {
   EXPECT_THAT(plan_->ready(), ElementsAre(0));
   // The other one gets the room.
   plan_->Want({1});
-  options.capacity = Footprint(plan_->FilesOf(1)) * 17 / 16 + 65536;
+  options.capacity = Footprint(sets[1]) * 17 / 16 + 65536;
   Open(options);
   plan_->WaitReady(1);
   EXPECT_LE(OnDevice(), options.capacity);
@@ -178,7 +178,7 @@ TEST_F(TierStagerTest, ANewRunReadsNothingAgain) {
   tier_->Stop();
   const uint64_t reads = reader_->stats().reads;
   plan_ = std::make_shared<SetPlan>();
-  plan_->Put(9, files_);
+  plan_->Put(9, Whole(files_));
   plan_->Want({9});
   Open();
   plan_->WaitReady(9);
@@ -238,7 +238,7 @@ TEST_F(TierStagerTest, WishesThatChangeUnderWayAreFollowed) {
     tier_->Changed();
     if (rng.Bounded(3) == 0) ReadAll(sets[set]);
   }
-  plan_->Put(77, files_);
+  plan_->Put(77, Whole(files_));
   plan_->Want({77});
   tier_->Changed();
   plan_->WaitReady(77);
@@ -249,22 +249,22 @@ TEST_F(TierStagerTest, WishesThatChangeUnderWayAreFollowed) {
 
 TEST_F(TierStagerTest, TheLastPlanThatWantsSomethingCounts) {
   Source(10, 30);
-  Sets(10, 2);
+  const auto sets = Sets(10, 2);
   plan_->Want({0});
   Open();
   plan_->WaitReady(0);
   auto second = std::make_shared<SetPlan>();
-  second->Put(0, plan_->FilesOf(1));  // the same number, other files
+  second->Put(0, Whole(sets[1]));  // the same number, other files
   tier_->Follow(second);
   second->Want({0});
   tier_->Changed();
   second->WaitReady(0);
-  ReadAll(second->FilesOf(0));
+  ReadAll(sets[1]);
   EXPECT_EQ(tier_->status().source_bytes, 0u);
   second = nullptr;
   tier_->Changed();
   plan_->WaitReady(0, 2);
-  ReadAll(plan_->FilesOf(0));
+  ReadAll(sets[0]);
   EXPECT_EQ(tier_->status().source_bytes, 0u);
 }
 
@@ -273,7 +273,7 @@ TEST_F(TierStagerTest, StopsWhileAReadHangs) {
   const std::string held = catalogue_->path(files_[2]);
   reader_->Hold(held);
   Open();
-  plan_->Put(1, files_);
+  plan_->Put(1, Whole(files_));
   plan_->Want({1});
   tier_->Changed();
   Until([&] { return reader_->waiting(held) == 1; });

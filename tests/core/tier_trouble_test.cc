@@ -47,7 +47,7 @@ TEST_F(TierTroubleTest, ADirectoryThatIsMissingIsTriedAgain) {
   testing::internal::CaptureStderr();
   Open(options);
   EXPECT_THAT(tier_->status().trouble, HasSubstr("No such file"));
-  plan_->Put(1, files_);
+  plan_->Put(1, Whole(files_));
   plan_->Want({1});
   tier_->Changed();
   ReadAll(files_);
@@ -130,7 +130,7 @@ TEST_F(TierTroubleTest, WritesThatFailLeaveNothingAndAreTriedAgain) {
   testing::internal::CaptureStderr();
   Open();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
-  plan_->Put(1, files_);
+  plan_->Put(1, Whole(files_));
   plan_->Want({1});
   tier_->Changed();
   WaitTrouble();
@@ -178,7 +178,7 @@ class TierModelTest : public TierTroubleTest {
     for (const EntryId file : files_) {
       if (rng_.Bounded(3) == 0) files.push_back(file);
     }
-    plan_->Put(set, files);
+    plan_->Put(set, Whole(files));
     std::vector<uint64_t> wanted = plan_->WantedSets();
     if (wanted.size() > 1) wanted.erase(wanted.begin());
     wanted.push_back(set);

@@ -8,7 +8,9 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "core/tiers/tier_part.h"
 
@@ -29,17 +31,24 @@ void Try(std::string tail, uint64_t data_bytes) {
   if (!table.ok()) return;
   uint64_t end = 0;
   uint64_t checks = 0;
-  for (const TierTable::File& file : table->files) {
-    Require(file.offset >= end && file.offset < data_bytes);
-    Require(file.length > 0 && file.length <= data_bytes - file.offset);
-    end = file.offset + file.length;
-    checks += TierChecksOf(file.length);
+  std::set<std::pair<EntryId, uint64_t>> beginnings;
+  for (const auto& [range, offset] : table->ranges) {
+    Require(offset >= end && offset < data_bytes);
+    Require(range.length > 0 && range.length <= data_bytes - offset);
+    Require(range.from % kTierPage == 0 && range.end() > range.from);
+    Require(beginnings.emplace(range.file, range.from).second);
+    end = offset + range.length;
+    checks += TierChecksOf(range.length);
   }
   Require(checks == table->checks.size());
   const std::string again = SerializeTierTail(*table, data_bytes);
   const auto same = ParseTierTail(again, data_bytes + again.size());
   Require(same.ok() && same->checks == table->checks &&
-          same->files.size() == table->files.size());
+          same->ranges.size() == table->ranges.size());
+  for (size_t i = 0; i < same->ranges.size(); ++i) {
+    Require(same->ranges[i].range == table->ranges[i].range &&
+            same->ranges[i].offset == table->ranges[i].offset);
+  }
 }
 
 }  // namespace
@@ -48,7 +57,7 @@ void Try(std::string tail, uint64_t data_bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace shufflefs;
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  // As if the files took what the footer says, or a few pages.
+  // As if the ranges took what the footer says, or a few pages.
   if (size >= kTierFooterBytes) {
     uint64_t claimed = 0;
     std::memcpy(&claimed, data + size - kTierFooterBytes, sizeof claimed);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranges of files as the tier keeps them: in an order, and in little memory
+// where they are whole files.
+#ifndef SHUFFLEFS_CORE_TIERS_TIER_RANGES_H_
+#define SHUFFLEFS_CORE_TIERS_TIER_RANGES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/catalogue.h"
+#include "core/tiers/staging_plan.h"
+#include "core/tiers/tier_part.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Where a range begins, as one number: by file, then by page.
+using TierKey = uint64_t;
+
+constexpr uint64_t kTierMostPages = std::numeric_limits<uint32_t>::max();
+
+// No range begins behind kTierMostPages: there the answer is that page's.
+inline TierKey TierKeyOf(EntryId file, uint64_t at) {
+  return uint64_t{file.value()} << 32 |
+         std::min(at / kTierPage, kTierMostPages);
+}
+inline EntryId FileOf(TierKey key) {
+  return EntryId(static_cast<uint32_t>(key >> 32));
+}
+inline uint64_t FromOf(TierKey key) {
+  return (key & kTierMostPages) * kTierPage;
+}
+
+// Whether `range` is one of a file of `catalogue`, of whole pages but for the
+// file's end. Of files beyond 16 TiB only what begins before that is.
+bool IsRangeOf(const Catalogue& catalogue, const StagedRange& range);
+// REQUIRES: IsRangeOf, of these numbers.
+StagedRange RangeOf(const Catalogue& catalogue, TierKey key, uint32_t pages);
+
+inline StagedRange WholeFile(const Catalogue& catalogue, EntryId file) {
+  return {file, 0, catalogue.attributes(file).size};
+}
+inline bool IsWholeFile(const Catalogue& catalogue, const StagedRange& range) {
+  return range.from == 0 &&
+         range.length == catalogue.attributes(range.file).size;
+}
+
+// What somebody has of a file at one position.
+struct TierCover {
+  uint64_t to = 0;  // what holds the position reaches up to here; 0: nothing
+  // Where the next range behind the position begins.
+  uint64_t next = std::numeric_limits<uint64_t>::max();
+};
+
+// A list of ranges: four bytes for each while all are whole files, as in most
+// datasets, of which a list may have millions; else twelve. Not thread-safe.
+// The catalogue outlives it.
+class TierRanges {
+ public:
+  explicit TierRanges(const Catalogue& catalogue) : catalogue_(&catalogue) {}
+
+  // REQUIRES: IsRangeOf.
+  void Append(const StagedRange& range);
+  size_t size() const { return files_.size(); }
+  bool empty() const { return files_.empty(); }
+  StagedRange operator[](size_t at) const;
+
+ private:
+  struct Pages {
+    uint32_t from = 0;
+    uint32_t count = 0;
+  };
+  const Catalogue* catalogue_;
+  std::vector<EntryId> files_;
+  std::vector<Pages> pages_;  // by range; empty: all are whole files
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_TIERS_TIER_RANGES_H_
