@@ -163,6 +163,7 @@ absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,
   options.memory_bytes = memory_bytes;
   if (source.seeks) options.step_ahead = kSeekingStep;
   options.foreground_reads = parts_.foreground_reads;
+  options.many_pieces = source.many_pieces;
   ASSIGN_OR_RETURN(view.tier,
                    Tier::Open(std::move(options), dataset.shared_catalogue(),
                               source.reader));

@@ -72,8 +72,9 @@ absl::StatusOr<std::unique_ptr<Tier>> Tier::Open(
     FileReader* source) {
   ASSIGN_OR_RETURN(std::unique_ptr<Arena> memory,
                    Arena::Make(std::max(options.memory_bytes, kLeastMemory)));
-  auto reads = TierReads::Make(std::move(catalogue), source, std::move(memory),
-                               options.path);
+  auto reads = TierReads::Make(
+      std::make_unique<FileSource>(catalogue, source, options.many_pieces),
+      catalogue, std::move(memory), options.path);
   auto tier = std::make_unique<OpenTier>(std::move(options), std::move(reads));
   RETURN_IF_ERROR(Annotate(tier->Start(), "tier.path"));
   return std::unique_ptr<Tier>(std::move(tier));

@@ -72,10 +72,11 @@ struct TierReads::Want {
 };
 
 std::shared_ptr<TierReads> TierReads::Make(
-    std::shared_ptr<const Catalogue> catalogue, FileReader* source,
-    std::unique_ptr<Arena> memory, const std::string& path) {
+    std::unique_ptr<FileSource> source,
+    std::shared_ptr<const Catalogue> catalogue, std::unique_ptr<Arena> memory,
+    const std::string& path) {
   std::shared_ptr<TierReads> reads(
-      new TierReads(std::move(catalogue), source, path));
+      new TierReads(std::move(source), std::move(catalogue), path));
   reads->batches_ = std::make_unique<TierBatches>(
       std::move(memory), [self = reads.get()](FilePiece piece) {
         std::vector<FilePiece> pieces;
@@ -221,10 +222,10 @@ void TierReads::ReadSource(std::vector<FilePiece> pieces, bool urgent) {
   const std::shared_ptr<const TierWishes> wishes = Wishes();
   for (FilePiece& piece : pieces) Follow(piece, wishes.get());
   if (!urgent) {
-    source_.Fetch(std::move(pieces));
+    source_->Fetch(std::move(pieces));
     return;
   }
-  for (FilePiece& piece : pieces) source_.FetchNow(std::move(piece));
+  for (FilePiece& piece : pieces) source_->FetchNow(std::move(piece));
 }
 
 std::shared_ptr<const TierWishes> TierReads::Wishes() {

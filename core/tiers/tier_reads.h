@@ -33,10 +33,11 @@ namespace shufflefs {
 // there for as long as any of these. Only Detach waits.
 class TierReads : public std::enable_shared_from_this<TierReads> {
  public:
-  // `source` reads the catalogue's source and outlives this.
+  // `source` reads the catalogue's files.
   static std::shared_ptr<TierReads> Make(
-      std::shared_ptr<const Catalogue> catalogue, FileReader* source,
-      std::unique_ptr<Arena> memory, const std::string& path);
+      std::unique_ptr<FileSource> source,
+      std::shared_ptr<const Catalogue> catalogue, std::unique_ptr<Arena> memory,
+      const std::string& path);
 
   // As SampleSource::Fetch; or FetchNow, if `urgent`.
   void Fetch(std::vector<FilePiece> pieces, bool urgent);
@@ -50,7 +51,7 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   void SetWishes(std::shared_ptr<const TierWishes> wishes);
 
   const Catalogue& catalogue() const { return *catalogue_; }
-  FileSource& source() { return source_; }
+  FileSource& source() { return *source_; }
   TierStore& store() { return store_; }
   TierBatches& batches() { return *batches_; }
   TierTrouble& trouble() { return trouble_; }
@@ -70,10 +71,10 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
     bool urgent = false;
   };
 
-  TierReads(std::shared_ptr<const Catalogue> catalogue, FileReader* source,
-            const std::string& path)
+  TierReads(std::unique_ptr<FileSource> source,
+            std::shared_ptr<const Catalogue> catalogue, const std::string& path)
       : catalogue_(std::move(catalogue)),
-        source_(catalogue_, source),
+        source_(std::move(source)),
         store_(catalogue_),
         trouble_(path) {}
 
@@ -92,7 +93,7 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
 
   // Constant after construction, or self-synchronised.
   const std::shared_ptr<const Catalogue> catalogue_;
-  FileSource source_;
+  const std::unique_ptr<FileSource> source_;
   TierStore store_;
   TierTrouble trouble_;
   TierSignal signal_;
