@@ -82,7 +82,7 @@ std::vector<StagedRange> Supply::RangesOf(uint64_t set) const {
   for (const SampleId sample : samples) {
     for (uint32_t c = 0; c < Columns(sample); ++c) {
       const EntryId file = Member(sample, c);
-      ranges.push_back({file, 0, dataset_->catalogue().attributes(file).size});
+      ranges.push_back({file, 0, dataset_->catalogue().file_size(file)});
     }
   }
   return ranges;

@@ -8,7 +8,7 @@ bool IsRangeOf(const Catalogue& catalogue, const StagedRange& range) {
       catalogue.kind(range.file) != EntryKind::kFile) {
     return false;
   }
-  const uint64_t size = catalogue.attributes(range.file).size;
+  const uint64_t size = catalogue.file_size(range.file);
   if (range.length == 0 || range.from >= size ||
       range.length > size - range.from) {
     return false;
@@ -21,8 +21,8 @@ bool IsRangeOf(const Catalogue& catalogue, const StagedRange& range) {
 
 StagedRange RangeOf(const Catalogue& catalogue, TierKey key, uint32_t pages) {
   StagedRange range{FileOf(key), FromOf(key), 0};
-  range.length = std::min(pages * kTierPage,
-                          catalogue.attributes(range.file).size - range.from);
+  range.length =
+      std::min(pages * kTierPage, catalogue.file_size(range.file) - range.from);
   return range;
 }
 

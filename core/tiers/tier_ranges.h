@@ -41,16 +41,17 @@ bool IsRangeOf(const Catalogue& catalogue, const StagedRange& range);
 StagedRange RangeOf(const Catalogue& catalogue, TierKey key, uint32_t pages);
 
 inline StagedRange WholeFile(const Catalogue& catalogue, EntryId file) {
-  return {file, 0, catalogue.attributes(file).size};
+  return {file, 0, catalogue.file_size(file)};
 }
 inline bool IsWholeFile(const Catalogue& catalogue, const StagedRange& range) {
-  return range.from == 0 &&
-         range.length == catalogue.attributes(range.file).size;
+  return range.from == 0 && range.length == catalogue.file_size(range.file);
 }
 
 // What somebody has of a file at one position.
 struct TierCover {
-  uint64_t to = 0;  // what holds the position reaches up to here; 0: nothing
+  // What holds the position reaches up to here, or to the end of its page; 0:
+  // nothing does.
+  uint64_t to = 0;
   // Where the next range behind the position begins.
   uint64_t next = std::numeric_limits<uint64_t>::max();
 };

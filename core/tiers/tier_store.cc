@@ -85,8 +85,8 @@ std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
   return removed;
 }
 
-StagedRange TierStore::At(Where::const_iterator at) const {
-  return RangeOf(*catalogue_, at->first, at->second->Find(at->first)->pages);
+uint64_t TierStore::PagesEnd(Where::const_iterator at) {
+  return FromOf(at->first) + at->second->Find(at->first)->pages * kTierPage;
 }
 
 TierStore::Where::const_iterator TierStore::Holder(EntryId file,
@@ -94,7 +94,7 @@ TierStore::Where::const_iterator TierStore::Holder(EntryId file,
   auto found = where_.upper_bound(TierKeyOf(file, at));
   if (found == where_.begin()) return where_.end();
   --found;
-  if (FileOf(found->first) != file || At(found).end() <= at) {
+  if (FileOf(found->first) != file || PagesEnd(found) <= at) {
     return where_.end();
   }
   return found;
@@ -123,7 +123,7 @@ TierCover TierStore::Around(EntryId file, uint64_t at) const {
   TierCover cover;
   MutexLock lock(mu_);
   const auto holder = Holder(file, at);
-  if (holder != where_.end()) cover.to = At(holder).end();
+  if (holder != where_.end()) cover.to = PagesEnd(holder);
   const auto next = where_.upper_bound(TierKeyOf(file, at));
   if (next != where_.end() && FileOf(next->first) == file) {
     cover.next = FromOf(next->first);
@@ -134,7 +134,7 @@ TierCover TierStore::Around(EntryId file, uint64_t at) const {
 bool TierStore::Has(const StagedRange& range) const {
   MutexLock lock(mu_);
   const auto holder = Holder(range.file, range.from);
-  return holder != where_.end() && At(holder).end() >= range.end();
+  return holder != where_.end() && PagesEnd(holder) >= range.end();
 }
 
 uint64_t TierStore::bytes() const {
@@ -154,10 +154,10 @@ void TierStore::AddOne(const StagedPart& part,
                        const StagedPart::Placed& placed) {
   const StagedRange range = RangeOf(*catalogue_, placed.key, placed.pages);
   const auto holder = Holder(range.file, range.from);
-  if (holder != where_.end() && At(holder).end() >= range.end()) return;
+  if (holder != where_.end() && PagesEnd(holder) >= range.end()) return;
   auto inner = where_.lower_bound(placed.key);
   while (inner != where_.end() && FileOf(inner->first) == range.file &&
-         At(inner).end() <= range.end()) {
+         PagesEnd(inner) <= TierRoundUp(range.end())) {
     inner = where_.erase(inner);
   }
   where_.emplace(placed.key, &part);

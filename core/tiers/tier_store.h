@@ -108,8 +108,8 @@ class TierStore {
   using Where = absl::btree_map<TierKey, const StagedPart*>;
 
   std::vector<std::shared_ptr<const StagedPart>> Parts() const;
-  StagedRange At(Where::const_iterator at) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Where its last page ends: the file's size is not asked for.
+  static uint64_t PagesEnd(Where::const_iterator at);
   // The last range that begins at `at` or before; end() if it does not hold it.
   Where::const_iterator Holder(EntryId file, uint64_t at) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -189,6 +189,29 @@ class TierFixture : public ::testing::Test {
     for (const EntryId file : files) Ask(file);
     ExpectAllRight();
   }
+  // Changes the byte `at` of a file in a part that has it.
+  void Damage(EntryId file, uint64_t at) {
+    for (const std::string& name : Parts()) {
+      std::string bytes = Slurp(TierPath(name));
+      const auto tail_at = TierTailAt(
+          absl::string_view(bytes).substr(bytes.size() - kTierFooterBytes),
+          bytes.size());
+      ASSERT_TRUE(tail_at.ok());
+      const auto table = ParseTierTail(
+          absl::string_view(bytes).substr(*tail_at), bytes.size());
+      ASSERT_TRUE(table.ok());
+      for (const auto& [range, offset] : table->ranges) {
+        if (range.file != file || range.from > at || range.end() <= at) {
+          continue;
+        }
+        char& byte = bytes[offset + at - range.from];
+        byte = static_cast<char>(byte ^ 1);
+        Spill(TierPath(name), bytes);
+        return;
+      }
+    }
+    FAIL() << "is in no part";
+  }
   // Waits for what another thread does; the test's time limit ends it.
   void Until(const std::function<bool()>& holds) {
     while (!holds()) std::this_thread::sleep_for(std::chrono::milliseconds(1));

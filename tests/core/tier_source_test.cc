@@ -32,29 +32,6 @@ class TierSourceTest : public TierFixture {
     }
     Scan();
   }
-  // One byte of the bytes of `file` in its part.
-  void Damage(EntryId file, uint64_t at) {
-    for (const std::string& name : Parts()) {
-      std::string bytes = Slurp(TierPath(name));
-      const auto tail_at = TierTailAt(
-          absl::string_view(bytes).substr(bytes.size() - kTierFooterBytes),
-          bytes.size());
-      ASSERT_TRUE(tail_at.ok());
-      const auto table = ParseTierTail(
-          absl::string_view(bytes).substr(*tail_at), bytes.size());
-      ASSERT_TRUE(table.ok());
-      for (const auto& [range, offset] : table->ranges) {
-        if (range.file != file || range.from > at || range.end() <= at) {
-          continue;
-        }
-        char& byte = bytes[offset + at - range.from];
-        byte = static_cast<char>(byte ^ 1);
-        Spill(TierPath(name), bytes);
-        return;
-      }
-    }
-    FAIL() << "is in no part";
-  }
 };
 
 TEST_F(TierSourceTest, StagedFilesAreReadFromTheTierByteForByte) {

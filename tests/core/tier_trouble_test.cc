@@ -16,6 +16,8 @@ namespace shufflefs {
 namespace {
 
 using ::testing::HasSubstr;
+using testing_support::MakeRandomTree;
+using testing_support::RandomBytes;
 using testing_support::SetPlan;
 using testing_support::Spill;
 using testing_support::TierFixture;
@@ -148,12 +150,23 @@ TEST_F(TierTroubleTest, WritesThatFailLeaveNothingAndAreTriedAgain) {
   }
 }
 
-// Random wishes, reads and faults of the tier; every read must be right.
+// Random wishes, reads and faults of the tier; every read must be right. What
+// is wanted are small files and ranges of containers, which share pages, and
+// overlap those of other sets as they like.
 class TierModelTest : public TierTroubleTest {
  protected:
   void Prepare(uint64_t seed) {
     rng_ = Rng{RandomKey(seed)};
-    Source(seed, 120);
+    MakeRandomTree(rng_, 120, tree_);
+    for (int i = 0; i < 3; ++i) {
+      tree_.File("container" + std::to_string(i),
+                 RandomBytes(rng_, 1 + rng_.Bounded(uint64_t{3} << 20)));
+    }
+    Scan();
+    for (int i = 0; i < 3; ++i) {
+      containers_.push_back(
+          *catalogue_->FindPath("container" + std::to_string(i)));
+    }
     place_.Dir("disk");
     options_ = Options();
     options_.path = place_.At("disk");
@@ -172,13 +185,28 @@ class TierModelTest : public TierTroubleTest {
     }
     return paths.empty() ? "" : paths[rng_.Bounded(paths.size())];
   }
+  // A container, cut at random: some of what comes of it.
+  void WishBlocks(EntryId file, std::vector<StagedRange>& ranges) {
+    const uint64_t size = contents_.at(file).size();
+    const uint64_t most = 1 + rng_.Bounded(200);
+    for (uint64_t at = 0; at < size;) {
+      StagedRange range{file, at, (1 + rng_.Bounded(most)) * kTierPage};
+      range.length = std::min(range.length, size - at);
+      at = range.end();
+      if (rng_.Bounded(2) == 0) ranges.push_back(range);
+      const bool share = at < size && range.length > kTierPage;
+      if (share && rng_.Bounded(2) == 0) at -= kTierPage;
+    }
+  }
   void WishAnew() {
     const uint64_t set = rng_.Next();
     std::vector<EntryId> files;
     for (const EntryId file : files_) {
       if (rng_.Bounded(3) == 0) files.push_back(file);
     }
-    plan_->Put(set, Whole(files));
+    std::vector<StagedRange> ranges = Whole(files);
+    for (const EntryId file : containers_) WishBlocks(file, ranges);
+    plan_->Put(set, std::move(ranges));
     std::vector<uint64_t> wanted = plan_->WantedSets();
     if (wanted.size() > 1) wanted.erase(wanted.begin());
     wanted.push_back(set);
@@ -197,7 +225,9 @@ class TierModelTest : public TierTroubleTest {
     }
   }
   void ReadSomething() {
-    const EntryId file = files_[rng_.Bounded(files_.size())];
+    const EntryId file = rng_.Bounded(2) == 0
+                             ? containers_[rng_.Bounded(containers_.size())]
+                             : files_[rng_.Bounded(files_.size())];
     const uint64_t size = contents_.at(file).size();
     const uint64_t offset =
         rng_.Bounded(2) * rng_.Bounded(size) / kReadAlignment * kReadAlignment;
@@ -233,6 +263,7 @@ class TierModelTest : public TierTroubleTest {
 
   Rng rng_{RandomKey(0)};
   Tier::Options options_;
+  std::vector<EntryId> containers_;
 };
 
 TEST_F(TierModelTest, NoByteIsEverWrong) {
