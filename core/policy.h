@@ -73,6 +73,8 @@ struct PolicyOptions {
   Chunks brand_chunks = Chunks::kAuto;
   std::string brand_packed;   // directory of packed chunks; "" = none
   uint64_t met_mini_epochs = 0;  // of a pass; 0 = as the tier's capacity allows
+  // Where that is 0, of the records of one container; 0 = any. No key.
+  uint64_t met_record_bytes = 0;
   uint64_t met_repeat = 0;  // times a mini-epoch comes in a row; 0 = as needed
   uint64_t met_epochs = 0;  // that the job runs; 0 = not known, nothing repeats
   enum class Adapt { kOff, kScore, kBollinger };
@@ -92,13 +94,16 @@ struct RecordBlocks {
 
 // Which mini-epochs an epoch shows, where the blocks of a container come in
 // such parts, each several times before the next (MET). A pass shows each of
-// `mini_epochs` `factor` times, one after the other, and is `factor` epochs
-// long, of which this is number `part`, from 0.
+// them `factor` times, one after the other, and is `factor` epochs long, of
+// which this is number `part`, from 0.
 struct RecordRepeats {
-  uint64_t pass = 0;  // its number; each composes mini-epochs of its own
-  uint64_t mini_epochs = 1;
+  uint64_t pass = 0;         // its number; each composes mini-epochs of its own
+  uint64_t mini_epochs = 1;  // 0: as many as most_bytes asks for
   uint64_t factor = 1;
   uint64_t part = 0;
+  uint64_t most_bytes = 0;  // of a mini-epoch; 0: any
+
+  bool repeats() const { return factor > 1 && mini_epochs != 1; }
 };
 
 class Policy {

@@ -231,8 +231,11 @@ PolicyOptions WithMiniEpochs(const ResolverParts& parts,
         dataset.grouping().sample_count(), SampleBytes(dataset),
         TierMaker::CapacityOf(*parts.config, config));
   } else if (!dataset.moves()) {
-    options.met_mini_epochs = TierMaker::MiniEpochsOfRecords(
-        *parts.config, config, FileBytes(dataset));
+    options.met_record_bytes = TierMaker::BytesOfRecords(*parts.config, config);
+    if (TierMaker::HoldsAll(TierMaker::CapacityOf(*parts.config, config),
+                            FileBytes(dataset))) {
+      options.met_mini_epochs = 1;  // nothing need be repeated
+    }
   }
   return options;
 }

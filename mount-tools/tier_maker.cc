@@ -29,6 +29,9 @@ constexpr uint64_t kMostCopyMemory = uint64_t{64} << 20;
 // What a disk that seeks is asked for at a time: some tens of milliseconds.
 constexpr uint64_t kSeekingStep = uint64_t{1} << 20;
 
+// Containers that are read at a time: as many as loaders usually interleave.
+constexpr uint64_t kContainersAtOnce = 16;
+
 // Bytes of our own files below a tier's path, which are free for us.
 uint64_t OwnBytes(const std::string& path) {
   uint64_t bytes = 0;
@@ -214,16 +217,13 @@ absl::StatusOr<Tier*> TierMaker::OfRecords(const ViewConfig& config,
   return TierOf(config, dataset, source, copies);
 }
 
-uint64_t TierMaker::MiniEpochsOfRecords(const MountConfig& mount,
-                                        const ViewConfig& view,
-                                        uint64_t bytes) {
-  // As many samples as one likes: blocks are few only in small containers.
-  return MetProgress::MiniEpochsFor(~uint32_t{0}, bytes,
-                                    CapacityOf(mount, view));
+uint64_t TierMaker::BytesOfRecords(const MountConfig& mount,
+                                   const ViewConfig& view) {
+  return CapacityOf(mount, view) / (2 * kContainersAtOnce);
 }
 
 bool TierMaker::HoldsAll(uint64_t capacity, uint64_t bytes) {
-  return MetProgress::MiniEpochsFor(2, bytes, capacity) == 1;
+  return capacity > 0 && MetProgress::MiniEpochsFor(2, bytes, capacity) == 1;
 }
 
 void TierMaker::Follow(const ViewConfig& config,

@@ -62,11 +62,12 @@ class TierMaker {
                                   const Dataset& dataset,
                                   const SourceReader& source,
                                   uint64_t& memory_bytes);
-  // How many mini-epochs a pass over `bytes` bytes of containers has, where
-  // met.mini_epochs does not say: a function of the configuration alone, so
-  // that epochs are the same in every mount.
-  static uint64_t MiniEpochsOfRecords(const MountConfig& mount,
-                                      const ViewConfig& view, uint64_t bytes);
+  // How large a mini-epoch of a container's records is at most, where
+  // met.mini_epochs does not say how many there are: what some readers are in,
+  // and what comes next in each, fits into the tier. 0: any. A function of the
+  // configuration alone, so that epochs are the same in every mount.
+  static uint64_t BytesOfRecords(const MountConfig& mount,
+                                 const ViewConfig& view);
   // Whether a tier of `capacity` bytes holds all of so many bytes of files.
   static bool HoldsAll(uint64_t capacity, uint64_t bytes);
   // Writes down what the supplies have learnt.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policies/met.h"
 
-#include <algorithm>
-
 #include "policies/basic_orders.h"
 #include "policies/met_binder.h"
 #include "policies/met_plan.h"
@@ -34,8 +32,13 @@ std::unique_ptr<Binder> MetPolicy::MakeBinder(const BinderInput& input) const {
 
 RecordRepeats MetPolicy::record_repeats(Epoch epoch) const {
   const MetEpoch of = MetEpochOf(options_, epoch);
-  return {of.pass, std::max<uint64_t>(options_.met_mini_epochs, 1), of.factor,
-          of.part};
+  RecordRepeats repeats;
+  repeats.pass = of.pass;
+  repeats.mini_epochs = options_.met_mini_epochs;
+  repeats.factor = of.factor;
+  repeats.part = of.part;
+  repeats.most_bytes = options_.met_record_bytes;
+  return repeats;
 }
 
 std::unique_ptr<Binder> MetPolicy::MakeRankBinder(

@@ -33,8 +33,9 @@ BlockPass::BlockPass(const Input& input)
     if (RunOf(b).size() > 0) blocks.push_back(b);
   }
   // A record never follows itself when its mini-epoch has another: two blocks.
-  const uint64_t minis = std::clamp<uint64_t>(
-      input.mini_epochs, 1, std::max<size_t>(blocks.size() / 2, 1));
+  uint64_t minis = std::clamp<uint64_t>(input.mini_epochs, 1,
+                                        std::max<size_t>(blocks.size() / 2, 1));
+  if (minis >= input.multiple_of) minis -= minis % input.multiple_of;
   begins_.resize(minis + 1);
   records_.resize(minis);
   Deal(input, blocks);

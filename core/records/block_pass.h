@@ -26,6 +26,7 @@ class BlockPass {
     const RecordTable* table = nullptr;  // outlives the pass; not empty
     uint64_t block_bytes = 0;
     uint64_t mini_epochs = 1;  // wished; each has two blocks at least
+    uint64_t multiple_of = 1;  // of which their number is one, if it can be
     RandomKey key{0};
     // As RecordOrderOptions::strata.
     absl::Span<const uint64_t> strata;

@@ -11,10 +11,8 @@
 namespace shufflefs {
 
 RecordEpoch::RecordEpoch(Parts parts)
-    : parts_(std::move(parts)), repeats_([this] {
-        const RecordRepeats of = parts_.policy->record_repeats(parts_.epoch);
-        return of.factor > 1 && of.mini_epochs > 1;
-      }()) {}
+    : parts_(std::move(parts)),
+      repeats_(parts_.policy->record_repeats(parts_.epoch).repeats()) {}
 
 void RecordEpoch::Rest() {
   absl::flat_hash_map<EntryId, std::shared_ptr<const RecordFile>> files;

@@ -149,7 +149,7 @@ std::unique_ptr<const RecordOrder> MakeRecordOrder(
   const uint64_t part_bytes = PartBytes(table, options.whole_bytes);
   RecordBlocks blocks = policy.record_blocks();
   const RecordRepeats repeats = policy.record_repeats(options.epoch);
-  if (options.may_repeat && repeats.factor > 1 && repeats.mini_epochs > 1) {
+  if (options.may_repeat && repeats.repeats()) {
     return std::make_unique<RepeatOrder>(table, blocks, repeats, options);
   }
   if (blocks.bytes != 0) {

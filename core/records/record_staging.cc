@@ -20,6 +20,10 @@ constexpr uint64_t kWholeRange = uint64_t{1} << 20;
 // The set of all of these.
 constexpr uint64_t kWholeSet = 0;
 
+// Of a mini-epoch that comes less often in an epoch, as where the epoch begins
+// or ends in the middle of it, copies are not worth their writing.
+constexpr double kTimesWorthIt = 1.5;
+
 uint64_t RoundDown(uint64_t bytes) {
   return bytes / kReadAlignment * kReadAlignment;
 }
@@ -76,6 +80,18 @@ uint64_t RecordStaging::SetOf(const Place& place, uint64_t mini) {
   return last_set_;
 }
 
+bool RecordStaging::IsWorthIt(const Place& place, uint64_t mini) const {
+  const RepeatOrder& order = *place.content->repeats();
+  if (mini >= order.mini_epochs()) return false;
+  const ShuffledFile::OrderParts shown = place.content->ShownParts();
+  // Of a family, as all its files together show it.
+  if (place.file->family != nullptr) {
+    return order.TimesShown(mini, 0, order.part_count()) >= kTimesWorthIt &&
+           order.MiniEpochOf(shown.last - 1) >= mini;
+  }
+  return order.TimesShown(mini, shown.first, shown.last) >= kTimesWorthIt;
+}
+
 bool RecordStaging::Renew() {
   std::vector<uint64_t> wanted;
   const auto add = [&wanted](uint64_t set) {
@@ -83,11 +99,12 @@ bool RecordStaging::Renew() {
       wanted.push_back(set);
     }
   };
-  for (const Place& place : places_) add(SetOf(place, place.mini));
-  for (const Place& place : places_) {
-    const uint64_t last = place.content->repeats()->MiniEpochOf(
-        place.content->ShownParts().last - 1);
-    if (place.mini < last) add(SetOf(place, place.mini + 1));
+  for (const uint64_t next : {0, 1}) {
+    for (const Place& place : places_) {
+      if (IsWorthIt(place, place.mini + next)) {
+        add(SetOf(place, place.mini + next));
+      }
+    }
   }
   const auto unwanted = [&wanted](uint64_t set) {
     return std::find(wanted.begin(), wanted.end(), set) == wanted.end();

@@ -68,6 +68,8 @@ class RecordStaging : public StagingPlan {
 
   uint64_t SetOf(const Place& place, uint64_t mini)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether a mini-epoch of the file is to be copied.
+  bool IsWorthIt(const Place& place, uint64_t mini) const;
   // Says anew what is wanted; whether that is something else.
   bool Renew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

@@ -30,6 +30,17 @@ uint64_t WindowOf(const RecordBlocks& blocks, const RecordTable& table) {
   return std::clamp<uint64_t>(kMostRecords / blocks.bytes, 1, wished);
 }
 
+// A multiple of the factor, so that an epoch begins where a mini-epoch does and
+// few are read in two epochs.
+uint64_t WishedMiniEpochs(const RecordRepeats& repeats, uint64_t bytes) {
+  uint64_t wished = repeats.mini_epochs;
+  if (wished == 0 && repeats.most_bytes > 0) {
+    wished = DivideUp(bytes, repeats.most_bytes);
+  }
+  wished = std::max<uint64_t>(wished, 1);
+  return DivideUp(wished, repeats.factor) * repeats.factor;
+}
+
 }  // namespace
 
 RepeatOrder::RepeatOrder(const RecordTable& table, RecordBlocks blocks,
@@ -57,7 +68,8 @@ const RepeatOrder::Table& RepeatOrder::Made() const {
     BlockPass::Input input;
     input.table = &table_;
     input.block_bytes = block_bytes_;
-    input.mini_epochs = repeats_.mini_epochs;
+    input.mini_epochs = WishedMiniEpochs(repeats_, BytesOfAll(table_));
+    input.multiple_of = repeats_.factor;
     input.key = pass_key_;
     input.strata = strata_;
     table.pass = std::make_unique<const BlockPass>(input);
@@ -198,6 +210,28 @@ RecordOrder::Sums RepeatOrder::SumsOf(uint64_t part) const {
     sums.bytes += table_.begin(run.last) - table_.begin(run.first);
   }
   return sums;
+}
+
+uint64_t RepeatOrder::EndOfMiniEpoch(uint64_t mini) const {
+  const std::vector<Part>& parts = Made().parts;
+  const auto behind = std::upper_bound(
+      parts.begin(), parts.end(), mini,
+      [](uint64_t wanted, const Part& part) { return wanted < part.mini; });
+  return static_cast<uint64_t>(behind - parts.begin());
+}
+
+double RepeatOrder::TimesShown(uint64_t mini, uint64_t first,
+                               uint64_t last) const {
+  const Table& made = Made();
+  const uint64_t begin =
+      std::max(mini == 0 ? 0 : EndOfMiniEpoch(mini - 1), first);
+  const uint64_t end = std::min(EndOfMiniEpoch(mini), last);
+  uint64_t records = 0;
+  for (uint64_t p = begin; p < end; ++p) {
+    records += made.parts[p].to - made.parts[p].from;
+  }
+  return static_cast<double>(records) /
+         static_cast<double>(made.pass->records(mini));
 }
 
 std::vector<PartRecords::Run> RepeatOrder::RunsOf(uint64_t mini) const {

@@ -46,7 +46,8 @@ class RepeatOrder : public RecordOrder {
   bool is_quick() const override;
   const RepeatOrder* repeats() const override { return this; }
 
-  // Of the pass; of few blocks there are fewer than were asked for.
+  // Of the pass: a multiple of the factor; of few blocks there are fewer than
+  // were asked for.
   uint64_t mini_epochs() const { return Made().pass->mini_epochs(); }
   const RecordRepeats& options() const { return repeats_; }
   // REQUIRES: part < part_count().
@@ -54,6 +55,12 @@ class RepeatOrder : public RecordOrder {
   uint64_t RepetitionOf(uint64_t part) const {
     return Made().parts[part].repetition;
   }
+  // Of the parts of this epoch, the first behind those of mini-epochs up to
+  // `mini`.
+  uint64_t EndOfMiniEpoch(uint64_t mini) const;
+  // How often a mini-epoch comes in the parts [first, last) of this epoch: not
+  // a whole number where the epoch begins or ends in the middle of it.
+  double TimesShown(uint64_t mini, uint64_t first, uint64_t last) const;
   // Its records, ascending.
   std::vector<PartRecords::Run> RunsOf(uint64_t mini) const;
 

@@ -104,6 +104,25 @@ bool TierBatches::BeginCapture(const StagedRange& range) {
   return open && !where_.contains(key) && captures_.insert(key).second;
 }
 
+absl::optional<TierBatches::Demanded> TierBatches::Demand(
+    const StagedRange& range) {
+  const TierKey key = TierKeyOf(range.file, range.from);
+  const uint64_t needs = TierRoundUp(range.length);
+  MutexLock lock(mu_);
+  capture_wish_ = true;
+  if (where_.contains(key) || captures_.contains(key)) return absl::nullopt;
+  for (int i = 0; i < kBatches; ++i) {
+    if (!batches_[i].open || needs > batches_[i].limit - batches_[i].used) {
+      continue;
+    }
+    const Where where = Take(i, range);
+    Slot& slot = batches_[i].slots[where.slot];
+    slot.captured = true;
+    return Demanded{i, {where.slot, AddressOf(i, slot.offset)}};
+  }
+  return absl::nullopt;
+}
+
 void TierBatches::EndCapture(const StagedRange& range,
                              const std::vector<iovec>* bytes, uint64_t skip) {
   Where where{-1, 0};

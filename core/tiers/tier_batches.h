@@ -21,6 +21,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/mutex.h"
 #include "core/supply/arena.h"
@@ -52,7 +53,19 @@ class TierBatches {
   bool BeginCapture(const StagedRange& range);
   void EndCapture(const StagedRange& range, const std::vector<iovec>* bytes,
                   uint64_t skip);
-  // The reads of the copying thread give this.
+  // Room for a range that a reader wants a piece of, which is to be read from
+  // the source as a whole, into `place`, and is on its way from now on; nothing
+  // where it is on its way already, or no batch has room. Arrived must follow.
+  struct Place {
+    size_t slot = 0;
+    char* memory = nullptr;
+  };
+  struct Demanded {
+    int batch = 0;
+    Place place;
+  };
+  absl::optional<Demanded> Demand(const StagedRange& range);
+  // The reads of ranges that have room give this.
   void Arrived(int batch, size_t slot, const absl::Status& status);
 
   // REQUIRES: it is empty. It takes `limit` bytes at most. From now on ranges
@@ -61,10 +74,6 @@ class TierBatches {
   // Nothing more is captured. What it takes of a part: bytes.
   uint64_t Shut(int batch);
   enum class Reserved { kYes, kFull, kElsewhere };
-  struct Place {
-    size_t slot = 0;
-    char* memory = nullptr;
-  };
   // Room for a range, that is on its way from now on; kElsewhere if it, or one
   // that begins there, is already. `spare` bytes are left for captures.
   Reserved Reserve(int batch, const StagedRange& range, uint64_t spare,

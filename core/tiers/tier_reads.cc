@@ -93,6 +93,8 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
   for (FilePiece& piece : pieces) {
     if (AskTier(piece, asked)) continue;
     if (wishes == nullptr) wishes = Wishes();
+    if (wishes != nullptr) Demand(piece, *wishes, urgent);
+    if (AskTier(piece, asked)) continue;
     const TierCuts cuts = CutsOf(piece, *batches_, store_, wishes.get());
     if (cuts.empty()) {
       asked.source.push_back(std::move(piece));
@@ -109,6 +111,33 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
     }
   }
   if (!asked.source.empty()) ReadSource(std::move(asked.source), urgent);
+}
+
+void TierReads::Demand(const FilePiece& piece, const TierWishes& wishes,
+                       bool urgent) {
+  std::vector<FilePiece> reads;
+  for (const StagedRange& range : wishes.PiecesOver(
+           piece.file, piece.offset, piece.offset + piece.length)) {
+    if (store_.Has(range)) continue;
+    const auto demanded = batches_->Demand(range);
+    if (!demanded) continue;
+    FilePiece read;
+    read.file = range.file;
+    read.offset = range.from;
+    read.length = range.length;
+    read.into = {iovec{demanded->place.memory, TierRoundUp(range.length)}};
+    read.done = [self = shared_from_this(), demanded = *demanded,
+                 length = range.length](const absl::Status& status) {
+      if (status.ok()) {
+        self->source_bytes_.fetch_add(length, std::memory_order_relaxed);
+      }
+      self->batches_->Arrived(demanded.batch, demanded.place.slot, status);
+    };
+    reads.push_back(std::move(read));
+  }
+  if (reads.empty()) return;
+  if (!urgent) return source_->Fetch(std::move(reads));
+  for (FilePiece& read : reads) source_->FetchNow(std::move(read));
 }
 
 bool TierReads::AskTier(FilePiece& piece, Asked& asked) {

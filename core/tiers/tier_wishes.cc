@@ -119,4 +119,19 @@ absl::optional<StagedRange> TierWishes::Next(EntryId file,
   return RangeOf(*catalogue_, at->key, at->pages);
 }
 
+std::vector<StagedRange> TierWishes::PiecesOver(EntryId file, uint64_t from,
+                                                uint64_t to) const {
+  std::vector<StagedRange> over;
+  auto at = FirstFrom(file, from);
+  // Of those that begin before it, two may share its page.
+  for (int back = 0; back < 2 && at != pieces_.begin(); ++back) --at;
+  for (; at != pieces_.end() && at->key < TierKeyOf(file, TierRoundUp(to));
+       ++at) {
+    if (FileOf(at->key) != file) continue;
+    const StagedRange range = RangeOf(*catalogue_, at->key, at->pages);
+    if (range.end() > from && range.from < to) over.push_back(range);
+  }
+  return over;
+}
+
 }  // namespace shufflefs

@@ -41,6 +41,10 @@ class TierWishes {
   TierStore::Wanted WantedIn(const StagedRange& range) const;
   // The first wanted range of `file` that begins at `from` or behind it.
   absl::optional<StagedRange> Next(EntryId file, uint64_t from) const;
+  // The wanted ranges that are no whole files and hold some of the file's bytes
+  // [from, to).
+  std::vector<StagedRange> PiecesOver(EntryId file, uint64_t from,
+                                      uint64_t to) const;
 
  private:
   // A wanted range that is no whole file.

@@ -19,6 +19,7 @@
 #   mixing          how far from uniform brand mixes
 #   convergence     SGD over shuffled records, by policy; one set is from PyPI
 #   met *           a job over a slow device and a tier: speed, bytes, waiting
+#   met_records *   the same over the records of containers
 #   met_training    accuracy against met's mini-epochs and repeats
 # tests/bench/run.sh NAME -- --help has their options.
 #
@@ -36,10 +37,11 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,30s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,31s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing) names+=("$1") ;;
-    records | record_scale | convergence | met | met_training) names+=("$1") ;;
+    records | record_scale | convergence) names+=("$1") ;;
+    met | met_records | met_training) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -49,7 +51,7 @@ done
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
     brand | read_ahead | first_sample | dataloader | training | records | \
-      record_scale | met)
+      record_scale | met | met_records)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -88,7 +90,7 @@ header=no
 for name in "${names[@]}"; do
   case $name in
     brand | first_sample | dataloader | training | mixing | record_scale | \
-      convergence | met | met_training)
+      convergence | met | met_records | met_training)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
