@@ -24,6 +24,8 @@ namespace {
 
 // What is being copied takes this part of the view's memory.
 constexpr uint64_t kCopyMemoryPart = 8;
+// Of records: what readers fetch ahead goes through it, too.
+constexpr uint64_t kRecordCopyPart = 4;
 constexpr uint64_t kLeastCopyMemory = uint64_t{2} << 20;
 constexpr uint64_t kMostCopyMemory = uint64_t{64} << 20;
 // What a disk that seeks is asked for at a time: some tens of milliseconds.
@@ -95,13 +97,14 @@ void TellOfRepeats(const ViewConfig& config) {
 // Takes what copies need from a view's memory, which keeps `least`. Errors:
 // InvalidArgument.
 absl::StatusOr<uint64_t> TakeCopyMemory(const MountConfig& mount,
-                                        uint64_t least, uint64_t& memory) {
+                                        uint64_t least, uint64_t part,
+                                        uint64_t& memory) {
   if (mount.tier_path.empty()) {
     return absl::InvalidArgumentError(
         "policy = met needs tier.path, a directory on a faster device");
   }
   const uint64_t copies =
-      std::clamp(memory / kCopyMemoryPart, kLeastCopyMemory, kMostCopyMemory);
+      std::clamp(memory / part, kLeastCopyMemory, kMostCopyMemory);
   if (memory < copies + least) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory: policy = met needs at least ",
@@ -176,9 +179,9 @@ absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,
 absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
                              const SourceReader& source, Supply::Parts& parts,
                              BinderInput& input) {
-  ASSIGN_OR_RETURN(
-      const uint64_t copies,
-      TakeCopyMemory(*parts_.config, Supply::kLeastMemory, parts.memory_bytes));
+  ASSIGN_OR_RETURN(const uint64_t copies,
+                   TakeCopyMemory(*parts_.config, Supply::kLeastMemory,
+                                  kCopyMemoryPart, parts.memory_bytes));
   input.memory_bytes = Supply::PoolBytes(parts.memory_bytes);
   ASSIGN_OR_RETURN(Tier* const tier, TierOf(config, dataset, source, copies));
   input.tier_bytes = tier->status().capacity;
@@ -203,9 +206,9 @@ absl::StatusOr<Tier*> TierMaker::OfRecords(const ViewConfig& config,
                                            const Dataset& dataset,
                                            const SourceReader& source,
                                            uint64_t& memory_bytes) {
-  ASSIGN_OR_RETURN(
-      const uint64_t copies,
-      TakeCopyMemory(*parts_.config, RecordPool::kLeastMemory, memory_bytes));
+  ASSIGN_OR_RETURN(const uint64_t copies,
+                   TakeCopyMemory(*parts_.config, RecordPool::kLeastMemory,
+                                  kRecordCopyPart, memory_bytes));
   TellOfRepeats(config);
   if (config.policy_options.met_epochs != 0 &&
       config.policy_options.met_repeat == 0) {

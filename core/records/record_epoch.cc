@@ -213,7 +213,7 @@ void RecordEpoch::ReadShown(EntryId file, uint64_t offset, uint64_t length,
   const std::shared_ptr<const RecordFile> shown = FileOf(file);
   // Before it is read, so that what it brings is kept.
   if (parts_.staging != nullptr && length > 0) {
-    parts_.staging->NoteRead(shown, offset);
+    parts_.staging->NoteRead(shown, offset, offset + length);
   }
   parts_.pool->Read(shown, offset, length, std::move(done));
 }

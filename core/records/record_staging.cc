@@ -15,6 +15,9 @@ namespace {
 // Files that are read at a time. Of more the tier holds little of each.
 constexpr size_t kMostPlaces = 64;
 
+// So many reads of other files, each of some 100 KiB.
+constexpr uint64_t kLongUnread = 1 << 14;
+
 // Of a file that is wanted as a whole: as much as a read of it brings.
 constexpr uint64_t kWholeRange = uint64_t{1} << 20;
 // The set of all of these.
@@ -31,36 +34,35 @@ uint64_t RoundDown(uint64_t bytes) {
 }  // namespace
 
 void RecordStaging::NoteRead(const std::shared_ptr<const RecordFile>& file,
-                             uint64_t offset) {
+                             uint64_t begin, uint64_t end) {
   const ShuffledFile* const content = file->content->repeating();
   if (content == nullptr) return;
   // Who asks for the head reads the first mini-epoch next.
   const ShuffledFile::OrderParts shown = content->ShownParts();
   if (shown.first == shown.last) return;
-  const uint64_t part = content->OrderPartAt(offset).value_or(
-      offset == 0 ? shown.first : shown.last - 1);
+  const uint64_t part = content->OrderPartAt(begin).value_or(
+      begin == 0 ? shown.first : shown.last - 1);
   const RepeatOrder& order = *content->repeats();
   // Of few blocks: it comes once in an epoch.
   if (order.mini_epochs() == 1) return;
   Place now{file, content, order.MiniEpochOf(part), order.RepetitionOf(part)};
+  now.done = end >= content->bytes();
   {
     MutexLock lock(mu_);
     const auto known = std::find_if(
         places_.begin(), places_.end(),
         [&file](const Place& place) { return place.file->id == file->id; });
-    const bool news = known == places_.end() || known->mini != now.mini ||
-                      (known->closed && offset == 0);
-    if (known != places_.end()) {
-      known->repetition = now.repetition;
-      std::rotate(places_.begin(), known, known + 1);
-      if (!news) return;
-      places_.front() = std::move(now);
-    } else {
-      // Who reads another file has done with those that were closed.
-      std::erase_if(places_, [](const Place& place) { return place.closed; });
-      if (places_.size() == kMostPlaces) places_.pop_back();
-      places_.insert(places_.begin(), std::move(now));
+    now.seen = ++reads_;
+    const bool is_new = known == places_.end();
+    const bool news = is_new || known->mini != now.mini;
+    if (!is_new) {
+      // Reads may come out of their order.
+      now.done |= known->done && begin > 0;
+      places_.erase(known);
     }
+    if (is_new) ForgetDone();
+    places_.insert(places_.begin(), std::move(now));
+    if (!news) return;
     if (!Renew()) return;
   }
   if (options_.changed) options_.changed();
@@ -68,7 +70,14 @@ void RecordStaging::NoteRead(const std::shared_ptr<const RecordFile>& file,
 
 void RecordStaging::NoteClosed(EntryId file) {
   MutexLock lock(mu_);
-  for (Place& place : places_) place.closed |= place.file->file == file;
+  for (Place& place : places_) place.done |= place.file->file == file;
+}
+
+void RecordStaging::ForgetDone() {
+  std::erase_if(places_, [this](const Place& place) {
+    return place.done || reads_ - place.seen > kLongUnread;
+  });
+  if (places_.size() == kMostPlaces) places_.pop_back();
 }
 
 uint64_t RecordStaging::SetOf(const Place& place, uint64_t mini) {

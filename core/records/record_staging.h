@@ -36,9 +36,12 @@ class RecordStaging : public StagingPlan {
   RecordStaging(std::shared_ptr<const Catalogue> catalogue, Options options)
       : catalogue_(std::move(catalogue)), options_(std::move(options)) {}
 
-  // A reader wants byte `offset` of a file, which shows mini-epochs. May take
-  // seconds to find its place, as a read of it.
-  void NoteRead(const std::shared_ptr<const RecordFile>& file, uint64_t offset);
+  // A reader wants the bytes [begin, end) of a file, which shows mini-epochs.
+  // Who came to its end, or was not seen for long, has done with it: not every
+  // mount is told what is closed. May take seconds to find its place, as a read
+  // of it.
+  void NoteRead(const std::shared_ptr<const RecordFile>& file, uint64_t begin,
+                uint64_t end);
   // It was closed; somebody else may have it open.
   void NoteClosed(EntryId file);
 
@@ -63,9 +66,12 @@ class RecordStaging : public StagingPlan {
     const ShuffledFile* content = nullptr;
     uint64_t mini = 0;
     uint64_t repetition = 0;
-    bool closed = false;
+    bool done = false;
+    uint64_t seen = 0;  // reads_ when it was read last
   };
 
+  // For one more.
+  void ForgetDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t SetOf(const Place& place, uint64_t mini)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Whether a mini-epoch of the file is to be copied.
@@ -80,6 +86,7 @@ class RecordStaging : public StagingPlan {
   const Options options_;
 
   mutable Mutex mu_;
+  uint64_t reads_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<Place> places_ ABSL_GUARDED_BY(mu_);  // the last read first
   std::vector<Set> sets_ ABSL_GUARDED_BY(mu_);      // that are wanted
   std::vector<uint64_t> wanted_ ABSL_GUARDED_BY(mu_);

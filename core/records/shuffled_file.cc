@@ -224,14 +224,17 @@ std::vector<PartCopy> ShuffledFile::PlacesOf(
   return places;
 }
 
-// What is behind it is not copied to the faster tier yet.
-uint64_t ShuffledFile::EndOfNextMiniEpoch(uint64_t offset) const {
+// Of a mini-epoch, its repetitions; in the last of them those of the next, too,
+// which had that long to be copied to the faster tier.
+uint64_t ShuffledFile::EndOfMiniEpochs(uint64_t offset) const {
   const OrderParts shown = ShownParts();
   if (shown.first == shown.last) return bytes();
   const uint64_t part = OrderPartAt(offset).value_or(
       offset < head_bytes_ ? shown.first : shown.last - 1);
+  const RepeatOrder& order = *repeats();
+  const bool is_last = order.RepetitionOf(part) + 1 == order.options().factor;
   const uint64_t end =
-      repeats()->EndOfMiniEpoch(repeats()->MiniEpochOf(part) + 1);
+      order.EndOfMiniEpoch(order.MiniEpochOf(part) + (is_last ? 1 : 0));
   if (end >= shown.last) return bytes();
   return head_bytes_ + MiddleBegin(stretch(), end - shown.first);
 }
@@ -243,7 +246,7 @@ bool ShuffledFile::is_quick() const {
 }
 
 uint64_t ShuffledFile::AheadEnd(uint64_t offset, uint64_t run) const {
-  if (repeats() != nullptr) return EndOfNextMiniEpoch(offset - 1);
+  if (repeats() != nullptr) return EndOfMiniEpochs(offset - 1);
   if (columnar() == nullptr) return bytes();
   // Not at once, and never over the end of a group: what comes next lies
   // somewhere else.

@@ -126,7 +126,7 @@ class ShuffledFile : public PartedFile {
   // Where the record that comes as number `position` begins.
   Position PositionOf(uint64_t position) const;
   uint64_t TailBytes() const { return file_bytes_ - tail_begin_; }
-  uint64_t EndOfNextMiniEpoch(uint64_t offset) const;
+  uint64_t EndOfMiniEpochs(uint64_t offset) const;
   // Of the records' part, where it begins in them.
   uint64_t MiddleBegin(const Stretch& stretch, uint64_t part) const;
   PartPlan PlanRecords(const Stretch& stretch, uint64_t part,

@@ -27,7 +27,7 @@ import met_runs  # noqa: E402
 import met_table  # noqa: E402
 from brand_data import testbed  # noqa: E402
 
-SHARDS = 16
+SHARDS = 4
 MEAN = 20_000  # bytes of a record
 FRAMES = 100   # that differ
 PASSES, LEAST_EPOCHS = 2, 3
@@ -39,7 +39,7 @@ class Dataset:
 
     def __init__(self, megabytes):
         self.shard_bytes = (megabytes << 20) // SHARDS
-        self.device = testbed.Device(f"met-records-{megabytes}")
+        self.device = testbed.Device(f"met-records-{megabytes}-{SHARDS}")
         self.root = self.device.path / "data"
 
     def open(self):
@@ -116,10 +116,15 @@ class Runs(met_runs.Runs):
             for number in range(epochs):
                 if number:
                     mount.next_epoch()
-                device = self.device_bytes()
+                device, before = self.device_bytes(), mount.view()["tier"]
                 speed, size = self.read(mount.path, group, f"{seed} {number}", rate)
-                measured.append({"bytes": size, "seconds": size / speed,
-                                 "source": self.device_bytes() - device})
+                after = mount.view()["tier"]
+                measured.append({
+                    "bytes": size, "seconds": size / speed,
+                    "source": self.device_bytes() - device,
+                    **{key: after[key] - before[key] for key in (
+                        "copied_bytes", "captured_bytes", "source_bytes",
+                        "tier_bytes")}})
             trouble = mount.view()["tier"]["trouble"]
         if trouble:
             raise RuntimeError(f"tier: {trouble}")
