@@ -107,8 +107,10 @@ class Runs(met_runs.Runs):
             return self.read(self.dataset.root, group, seed, rate)[0]
 
     def job(self, repeat, epochs, rate, seed):
-        with self.mount({"met.repeat": repeat, "met.epochs": epochs},
-                        seed) as (mount, group):
+        # A window of blocks is to fit into the memory of this small mount.
+        policy = {"met.repeat": repeat, "met.epochs": epochs,
+                  "reimu.window": 16}
+        with self.mount(policy, seed) as (mount, group):
             measure.harness.eventually(
                 lambda: mount.view()["records"]["indexed"] == SHARDS,
                 timeout=600, what="the index")
