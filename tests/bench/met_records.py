@@ -164,14 +164,14 @@ def parse():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--profile", action="append", choices=testbed.PROFILES,
                         help="default: nas and hdd")
-    parser.add_argument("--megabytes", type=int, default=768)
+    parser.add_argument("--megabytes", type=int, default=3072)
     parser.add_argument("--readers", type=int, default=2)
     parser.add_argument("--rate", type=float, action="append",
                         help="consumption, times raw; 1.5, 2 and 3")
     parser.add_argument("--repeat", type=int, action="append",
                         help="1, 2, 4 and 8")
-    parser.add_argument("--limit", default="256MiB", help="of the group")
-    parser.add_argument("--memory", default="96MiB", help="of the mount")
+    parser.add_argument("--limit", default="384MiB", help="of the group")
+    parser.add_argument("--memory", default="160MiB", help="of the mount")
     parser.add_argument("--save", type=pathlib.Path, metavar="FILE.json")
     parser.add_argument("--discard", action="store_true",
                         help="remove the dataset at the end")

@@ -17,10 +17,13 @@ def main():
         with open(path, "rb", buffering=0) as file:
             while piece := file.read(PIECE):
                 done += len(piece)
+                # The next piece is fetched while this one is computed on; what
+                # was waited for is not made up for.
+                due += len(piece) / rate if rate else 0
                 now = time.monotonic()
-                # What is computed takes its time, however late the bytes came.
-                due = max(due, now) + (len(piece) / rate if rate else 0)
-                time.sleep(max(0, due - now))
+                if now < due:
+                    time.sleep(due - now)
+                due = max(due, now)
     print(time.monotonic() - begin, done)
 
 

@@ -12,7 +12,7 @@ import harness
 from met import tier
 
 EPOCHS, REPEAT = 6, 3
-RECORDS = 3000
+RECORDS = 1200
 
 
 def fields(number):
@@ -31,7 +31,7 @@ def source(folder):
     containers.write_tar(root / "w.tar", (
         (f"{i:06}", {"bin": fields(i), "cls": b"%d" % (i % 7)})
         for i in range(RECORDS)))
-    containers.write_lines(root / "l.svm", containers.lines(60_000), end="")
+    containers.write_lines(root / "l.svm", containers.lines(30_000), end="")
     (root / "README").write_text("what this is\n" * 9)
     return root
 
