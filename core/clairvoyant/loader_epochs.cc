@@ -10,8 +10,8 @@ namespace {
 
 // Whether the seeds behind the second follow `generator` at this distance;
 // `generator` stands behind the second.
-bool GoesOn(TorchGenerator generator, const std::vector<uint32_t>& seeds,
-            uint64_t distance) {
+bool SeedsGoOn(TorchGenerator generator, const std::vector<uint32_t>& seeds,
+               uint64_t distance) {
   for (size_t i = 2; i < seeds.size(); ++i) {
     generator.Discard(distance - 1);
     if (generator.Random() != seeds[i]) return false;
@@ -96,7 +96,7 @@ std::optional<GeneratorTrace> TraceGenerator(
     if (output == epoch_seeds[1]) {
       for (const uint64_t first : firsts) {
         const uint64_t distance = at - first;
-        if (!GoesOn(generator, epoch_seeds, distance)) continue;
+        if (!SeedsGoOn(generator, epoch_seeds, distance)) continue;
         const uint64_t later = (epoch_seeds.size() - 2) * distance;
         return GeneratorTrace{generator_seed, at + later, distance};
       }

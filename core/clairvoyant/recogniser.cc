@@ -24,11 +24,13 @@ constexpr uint32_t kMostSeconds = 8192;
 constexpr Reach kAttempts[] = {{64, 1024}, {64, 1024}, {1024, kMostSeconds}};
 constexpr uint32_t kLeastReach = 64;
 constexpr uint64_t kAttemptGrowth = 4;  // in steps, from one to the next
-constexpr size_t kEvidence = 64;        // opens of a thread that are kept
+constexpr size_t kKeptOpens = 64;       // opens of a thread that are kept
 constexpr size_t kCandidatesAtOnce = 512;
 constexpr uint32_t kFilterBits = 1 << 16;
 constexpr int kDropBelow = 16;  // expected opens of the last 64
 constexpr uint32_t kNewThreads = 256;
+constexpr size_t kMostThreads = 4096;
+constexpr uint64_t kWaitForSlow = 8;        // times what a search needs
 constexpr uint64_t kWorthRemembering = 64;  // steps
 
 std::vector<uint32_t> InverseOf(const std::vector<uint32_t>& permutation) {
@@ -89,6 +91,11 @@ void Recogniser::BeginEpoch(const std::vector<CandidateOrder>& likely) {
 }
 
 void Recogniser::Opened(uint32_t index, uint64_t thread) {
+  // A thread for each file has no steps that tell an order.
+  if (streams_.size() == kMostThreads && !streams_.contains(thread)) {
+    ++opens_;
+    return;
+  }
   const auto [at, is_new] = streams_.try_emplace(thread);
   Stream& stream = at->second;
   if (!is_new && stream.last == index) return;  // opened twice
@@ -99,7 +106,7 @@ void Recogniser::Opened(uint32_t index, uint64_t thread) {
     if (memory_.opened.size() < options_.n) memory_.opened.push_back(index);
   }
   if (state_ == State::kClaimed) Track(stream, !is_new, index);
-  if (stream.indices.size() < kEvidence) stream.indices.push_back(index);
+  if (stream.indices.size() < kKeptOpens) stream.indices.push_back(index);
   stream.last = index;
 }
 
@@ -282,12 +289,20 @@ std::optional<SeedQuery> Recogniser::Query() const {
     return std::nullopt;
   }
   SeedQuery query = {.n = options_.n, .streams = Streams()};
-  const uint32_t needed =
-      SeedSearch::OpensNeeded(options_.n, query.streams.size());
-  if (needed == 0 || query.streams.size() > SeedFilter::kMaxRemainders) {
+  auto& streams = query.streams;
+  const uint32_t needed = SeedSearch::OpensNeeded(options_.n, streams.size());
+  if (opens_ >= kWaitForSlow * needed * streams.size()) {
+    // Who is that far behind the others is no worker.
+    streams.erase(
+        std::remove_if(streams.begin(), streams.end(),
+                       [&](const auto& s) { return s.size() < needed; }),
+        streams.end());
+  }
+  if (needed == 0 || streams.empty() ||
+      streams.size() > SeedFilter::kMaxRemainders) {
     return std::nullopt;
   }
-  for (const auto& stream : query.streams) {
+  for (const auto& stream : streams) {
     if (stream.size() < needed) return std::nullopt;
   }
   return query;

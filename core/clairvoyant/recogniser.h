@@ -46,7 +46,7 @@ struct OrderClaim {
 class Recogniser {
  public:
   struct Options {
-    uint32_t n = 0;  // samples; indices are below it
+    uint32_t n = 0;  // samples, fewer than kLargeRandperm; indices are below it
     CandidateOptions candidates = {};
     // Orders that the owner knows beside 0, 1, … n - 1, all of them of n.
     std::vector<std::vector<uint32_t>> known_orders = {};
@@ -74,7 +74,8 @@ class Recogniser {
   bool Work();
 
   // What a search of seeds should look for, once the candidates are used up and
-  // each thread has opened enough.
+  // each thread has opened enough. A search that finds nothing will find
+  // nothing later in the epoch either.
   std::optional<SeedQuery> Query() const;
 
   // An order that a search or the owner found; true if the opens prove it.

@@ -8,9 +8,6 @@
 namespace shufflefs {
 namespace {
 
-using mt19937::kShift;
-using mt19937::kWords;
-
 uint32_t Twist(uint32_t upper, uint32_t lower, uint32_t far) {
   const uint32_t mixed =
       (upper & mt19937::kUpperMask) | (lower & mt19937::kLowerMask);
@@ -40,27 +37,30 @@ std::vector<uint32_t> InsideOut(uint32_t n, TorchGenerator& generator) {
 
 TorchGenerator::TorchGenerator(uint64_t seed) {
   words_[0] = static_cast<uint32_t>(seed);
-  for (uint32_t i = 1; i < kWords; ++i) {
+  for (uint32_t i = 1; i < mt19937::kWords; ++i) {
     const uint32_t last = words_[i - 1];
     words_[i] = mt19937::kFill * (last ^ (last >> 30)) + i;
   }
 }
 
 void TorchGenerator::NextState() {
-  for (uint32_t i = 0; i < kWords - kShift; ++i) {
-    words_[i] = Twist(words_[i], words_[i + 1], words_[i + kShift]);
+  for (uint32_t i = 0; i < mt19937::kWords - mt19937::kShift; ++i) {
+    words_[i] = Twist(words_[i], words_[i + 1], words_[i + mt19937::kShift]);
   }
-  for (uint32_t i = kWords - kShift; i + 1 < kWords; ++i) {
-    words_[i] = Twist(words_[i], words_[i + 1], words_[i + kShift - kWords]);
+  for (uint32_t i = mt19937::kWords - mt19937::kShift; i + 1 < mt19937::kWords;
+       ++i) {
+    words_[i] = Twist(words_[i], words_[i + 1],
+                      words_[i + mt19937::kShift - mt19937::kWords]);
   }
-  words_[kWords - 1] = Twist(words_[kWords - 1], words_[0], words_[kShift - 1]);
+  words_[mt19937::kWords - 1] = Twist(words_[mt19937::kWords - 1], words_[0],
+                                      words_[mt19937::kShift - 1]);
   used_ = 0;
 }
 
 void TorchGenerator::Discard(uint64_t outputs) {
   while (outputs > 0) {
-    if (used_ == kWords) NextState();
-    const uint64_t step = std::min<uint64_t>(outputs, kWords - used_);
+    if (used_ == mt19937::kWords) NextState();
+    const uint64_t step = std::min<uint64_t>(outputs, mt19937::kWords - used_);
     used_ += static_cast<uint32_t>(step);
     outputs -= step;
   }

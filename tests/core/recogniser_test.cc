@@ -106,6 +106,26 @@ TEST_F(RecogniserTest, FindsARandomSamplerBySearch) {
   EXPECT_FALSE(recogniser_.Query().has_value());
 }
 
+TEST_F(RecogniserTest, SearchesPastAForeignReader) {
+  recogniser_.Opened(17, 99);
+  Feed({TorchRandperm(kFiles, 3000000000)}, kTwoWorkers, 60);
+  EXPECT_FALSE(recogniser_.Query().has_value());
+  recogniser_.BeginEpoch();
+  recogniser_.Opened(17, 99);
+  Feed({TorchRandperm(kFiles, 3000000000)}, kTwoWorkers, 300);
+  ASSERT_TRUE(recogniser_.Query().has_value());
+  EXPECT_THAT(recogniser_.Query()->streams, SizeIs(2));
+}
+
+TEST_F(RecogniserTest, ClaimsNothingOfAThreadForEachFile) {
+  uint64_t thread = 0;
+  for (const uint32_t index : TorchRandperm(kFiles, 0)) {
+    recogniser_.Opened(index, ++thread);
+    EXPECT_FALSE(recogniser_.Work());
+  }
+  EXPECT_EQ(recogniser_.opens(), kFiles);
+}
+
 TEST_F(RecogniserTest, KnowsALoaderThatNothingDrewBefore) {
   LoaderEpochs epochs({.seed = 1234});
   epochs.NextOrder(kFiles);
