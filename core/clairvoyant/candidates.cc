@@ -29,13 +29,20 @@ std::vector<CandidateOrder> DistributedCandidates(
     spans.push_back({seed, small ? options.epochs : kEpochsOfLargeSeeds});
   }
   std::vector<CandidateOrder> out;
+  // Most sums are small, and most of those have been seen.
+  std::vector<bool> seen_small(kSmallSeed + options.epochs + 1);
   absl::flat_hash_set<uint64_t> seen;
   for (uint64_t epoch = 0; epoch <= options.epochs; ++epoch) {
     for (const Span& span : spans) {
+      if (epoch > span.epochs) continue;
       const uint64_t sum = span.seed + epoch;
-      if (epoch <= span.epochs && seen.insert(sum).second) {
-        out.push_back({SamplerKind::kDistributed, sum, 0});
+      if (sum >= seen_small.size()) {
+        if (!seen.insert(sum).second) continue;
+      } else {
+        if (seen_small[sum]) continue;
+        seen_small[sum] = true;
       }
+      out.push_back({SamplerKind::kDistributed, sum, 0});
     }
   }
   return out;
