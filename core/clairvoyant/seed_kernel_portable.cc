@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every processor of the architecture knows.
+#include "core/clairvoyant/seed_kernel_vector.h"
+
+namespace shufflefs {
+namespace {
+
+typedef uint32_t Words __attribute__((vector_size(16)));
+
+}  // namespace
+
+uint32_t FilterSeedsPortable(const SeedFilter& filter, uint32_t begin,
+                             SeedHit* hits) {
+  return FilterSeeds<Words, 8>(filter, begin, hits);
+}
+
+}  // namespace shufflefs
