@@ -188,57 +188,6 @@ PartPlan ShuffledFile::PlanPart(uint64_t part, const TakeSeam* take) const {
                    std::min(plain_part_, TailBytes() - from));
 }
 
-ShuffledFile::OrderParts ShuffledFile::ShownParts() const {
-  const Stretch shown = stretch();
-  return {shown.first_part, shown.last_part};
-}
-
-absl::optional<uint64_t> ShuffledFile::OrderPartAt(uint64_t offset) const {
-  const Stretch shown = stretch();
-  if (offset < head_bytes_ || offset - head_bytes_ >= shown.bytes()) {
-    return absl::nullopt;
-  }
-  return order()->PartAt(shown.begin + offset - head_bytes_);
-}
-
-std::vector<PartCopy> ShuffledFile::PlacesOf(
-    const PartRecords::Run& run) const {
-  const FamilyTable& family = *family_->table;
-  std::vector<PartCopy> places;
-  for (uint64_t at = run.first; at < run.last;) {
-    const size_t member = family.MemberOf(at);
-    const ContainerShape& shape = family.member(member);
-    const RecordTable& table =
-        shape.placed != nullptr ? *shape.placed : *shape.records;
-    const uint64_t first = at - family.first(member);
-    const uint64_t last =
-        std::min(run.last - family.first(member), shape.records->count());
-    const uint64_t begin = table.begin(first);
-    // A line's end that it lacks is not there.
-    const uint64_t end =
-        std::min(table.begin(last - 1) + shape.records->bytes(last - 1),
-                 shape.file_bytes);
-    if (end > begin) places.push_back({begin, end - begin, 0, member});
-    at = family.first(member) + last;
-  }
-  return places;
-}
-
-// Of a mini-epoch, its repetitions; in the last of them those of the next, too,
-// which had that long to be copied to the faster tier.
-uint64_t ShuffledFile::EndOfMiniEpochs(uint64_t offset) const {
-  const OrderParts shown = ShownParts();
-  if (shown.first == shown.last) return bytes();
-  const uint64_t part = OrderPartAt(offset).value_or(
-      offset < head_bytes_ ? shown.first : shown.last - 1);
-  const RepeatOrder& order = *repeats();
-  const bool is_last = order.RepetitionOf(part) + 1 == order.options().factor;
-  const uint64_t end =
-      order.EndOfMiniEpoch(order.MiniEpochOf(part) + (is_last ? 1 : 0));
-  if (end >= shown.last) return bytes();
-  return head_bytes_ + MiddleBegin(stretch(), end - shown.first);
-}
-
 bool ShuffledFile::is_quick() const {
   if (order() == nullptr) return true;
   if (columnar() == nullptr) return order()->is_quick();

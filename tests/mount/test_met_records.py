@@ -87,7 +87,7 @@ def read_epochs(mount, count):
 
 
 # [S-7.1k] Of containers an epoch shows as many records as there are, of which
-# some come several times and others not at all; over `met.epochs` epochs every
+# some come several times and others not at all; over met.epochs epochs every
 # record comes as often as every other.
 def test_every_record_comes_as_often_as_every_other(mounts, source, tier):
     raw = records(source)
