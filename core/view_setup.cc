@@ -91,6 +91,9 @@ absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
   if (reuse != nullptr && reuse->records.containers != nullptr &&
       reuse->policy->shuffles_records() == setup.policy->shuffles_records() &&
       reuse->policy->stages() == setup.policy->stages() &&
+      // What is staged is blocks of one size.
+      (!setup.policy->stages() || reuse->policy->record_blocks().bytes ==
+                                      setup.policy->record_blocks().bytes) &&
       reuse->config.record == setup.config.record) {  // of the same dataset
     setup.records = reuse->records;
     return absl::OkStatus();

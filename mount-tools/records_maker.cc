@@ -122,7 +122,8 @@ absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
         parts_.tiers->OfRecords(config, dataset, from, pool.memory_bytes));
     RecordStaging::Options options;
     options.changed = [tier] { tier->Changed(); };
-    if (TierMaker::HoldsAll(tier->status().capacity,
+    if (!policy.record_repeats(Epoch(0)).repeats() &&
+        TierMaker::HoldsAll(tier->status().capacity,
                             records.containers->total_bytes())) {
       options.whole = records.containers->files();
     }

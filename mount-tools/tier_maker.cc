@@ -217,6 +217,14 @@ absl::StatusOr<Tier*> TierMaker::OfRecords(const ViewConfig& config,
         "order of records is known beforehand and nothing of it is measured: "
         "give met.repeat");
   }
+  if (config.policy_options.met_repeat > 1 &&
+      config.policy_options.met_mini_epochs == 0 &&
+      CapacityOf(*parts_.config, config) == 0) {
+    Log(LogLevel::kWarning,
+        "policy = met: a mini-epoch of records is as large as a container over "
+        "met.repeat, whatever the tier holds: give tier.capacity, or "
+        "met.mini_epochs");
+  }
   return TierOf(config, dataset, source, copies);
 }
 

@@ -55,9 +55,8 @@ class TierMaker {
                     BinderInput& input);
   // `supply`, made of these parts, says from now on what is copied.
   void Follow(const ViewConfig& config, const std::shared_ptr<Supply>& supply);
-  // The tier of a view whose policy shows mini-epochs of records, of `bytes`
-  // bytes of containers: as Fill. Takes its memory from `memory_bytes`. The
-  // tier lives as long as this.
+  // The tier of a view whose policy shows mini-epochs of records: as Fill.
+  // Takes its memory from `memory_bytes`. The tier lives as long as this.
   absl::StatusOr<Tier*> OfRecords(const ViewConfig& config,
                                   const Dataset& dataset,
                                   const SourceReader& source,

@@ -18,6 +18,9 @@ constexpr size_t kMostPlaces = 64;
 // So many reads of other files, each of some 100 KiB.
 constexpr uint64_t kLongUnread = 1 << 14;
 
+// After so many reads in a row of an earlier mini-epoch readers are back there.
+constexpr uint32_t kBehind = 16;
+
 // Of a file that is wanted as a whole: as much as a read of it brings.
 constexpr uint64_t kWholeRange = uint64_t{1} << 20;
 // The set of all of these.
@@ -46,36 +49,46 @@ void RecordStaging::NoteRead(const std::shared_ptr<const RecordFile>& file,
   // Of few blocks: it comes once in an epoch.
   if (order.mini_epochs() == 1) return;
   Place now{file, content, order.MiniEpochOf(part), order.RepetitionOf(part)};
-  now.done = end >= content->bytes();
+  now.ended = end >= content->bytes();
   {
     MutexLock lock(mu_);
-    const auto known = std::find_if(
-        places_.begin(), places_.end(),
-        [&file](const Place& place) { return place.file->id == file->id; });
-    now.seen = ++reads_;
-    const bool is_new = known == places_.end();
-    const bool news = is_new || known->mini != now.mini;
-    if (!is_new) {
-      // Reads may come out of their order.
-      now.done |= known->done && begin > 0;
-      places_.erase(known);
-    }
-    if (is_new) ForgetDone();
-    places_.insert(places_.begin(), std::move(now));
-    if (!news) return;
-    if (!Renew()) return;
+    if (!Note(std::move(now), begin) || !Renew()) return;
   }
   if (options_.changed) options_.changed();
 }
 
+bool RecordStaging::Note(Place now, uint64_t begin) {
+  const auto known = std::find_if(
+      places_.begin(), places_.end(),
+      [&now](const Place& place) { return place.file->id == now.file->id; });
+  now.seen = ++reads_;
+  if (known == places_.end()) {
+    ForgetDone();
+    places_.insert(places_.begin(), std::move(now));
+    return true;
+  }
+  // Reads may come out of their order, or of a reader that is behind another.
+  if (begin > 0 && now.mini < known->mini && known->behind < kBehind) {
+    now.behind = known->behind + 1;
+    now.mini = known->mini;
+    now.repetition = known->repetition;
+  }
+  now.ended |= known->ended && begin > 0;
+  const bool news = known->mini != now.mini;
+  places_.erase(known);
+  places_.insert(places_.begin(), std::move(now));
+  return news;
+}
+
 void RecordStaging::NoteClosed(EntryId file) {
   MutexLock lock(mu_);
-  for (Place& place : places_) place.done |= place.file->file == file;
+  for (Place& place : places_) place.closed |= place.file->file == file;
 }
 
 void RecordStaging::ForgetDone() {
-  std::erase_if(places_, [this](const Place& place) {
-    return place.done || reads_ - place.seen > kLongUnread;
+  const uint64_t reads = reads_;
+  std::erase_if(places_, [reads](const Place& place) {
+    return place.ended || place.closed || reads - place.seen > kLongUnread;
   });
   if (places_.size() == kMostPlaces) places_.pop_back();
 }
@@ -108,7 +121,9 @@ bool RecordStaging::Renew() {
       wanted.push_back(set);
     }
   };
+  read_now_ = 1;
   for (const uint64_t next : {0, 1}) {
+    if (next == 1) read_now_ = std::max<size_t>(wanted.size(), 1);
     for (const Place& place : places_) {
       if (IsWorthIt(place, place.mini + next)) {
         add(SetOf(place, place.mini + next));
@@ -129,6 +144,11 @@ std::vector<uint64_t> RecordStaging::WantedSets() const {
   if (!options_.whole.empty()) return {kWholeSet};
   MutexLock lock(mu_);
   return wanted_;
+}
+
+size_t RecordStaging::ReadNow() const {
+  MutexLock lock(mu_);
+  return read_now_;
 }
 
 std::vector<StagedRange> RecordStaging::WholeFiles() const {
@@ -170,7 +190,8 @@ std::vector<StagedRange> RecordStaging::RangesOf(uint64_t number) const {
 
 void RecordStaging::SetReady(uint64_t set) {
   MutexLock lock(mu_);
-  if (std::find(wanted_.begin(), wanted_.end(), set) != wanted_.end()) {
+  if (set == kWholeSet ||
+      std::find(wanted_.begin(), wanted_.end(), set) != wanted_.end()) {
     ready_.insert(set);
   }
 }
@@ -181,6 +202,7 @@ MiniEpochStatus RecordStaging::status() const {
   if (places_.empty()) {
     status.why = options_.whole.empty() ? "1: nothing is read that repeats"
                                         : "1: all containers fit into the tier";
+    status.ready = ready_.contains(kWholeSet);
     return status;
   }
   const Place& place = places_.front();

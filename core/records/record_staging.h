@@ -36,16 +36,18 @@ class RecordStaging : public StagingPlan {
   RecordStaging(std::shared_ptr<const Catalogue> catalogue, Options options)
       : catalogue_(std::move(catalogue)), options_(std::move(options)) {}
 
-  // A reader wants the bytes [begin, end) of a file, which shows mini-epochs.
-  // Who came to its end, or was not seen for long, has done with it: not every
-  // mount is told what is closed. May take seconds to find its place, as a read
-  // of it.
+  // A reader wants the bytes [begin, end) of a file, which shows mini-epochs. A
+  // file whose end was read, or that was not read for long, is done with when
+  // another is begun: not every mount is told what is closed. Of several
+  // readers of one file the one ahead counts. May take seconds to find its
+  // place, as a read of it.
   void NoteRead(const std::shared_ptr<const RecordFile>& file, uint64_t begin,
                 uint64_t end);
   // It was closed; somebody else may have it open.
   void NoteClosed(EntryId file);
 
   std::vector<uint64_t> WantedSets() const override;
+  size_t ReadNow() const override;
   std::vector<StagedRange> RangesOf(uint64_t set) const override;
   void SetReady(uint64_t set) override;
 
@@ -66,10 +68,14 @@ class RecordStaging : public StagingPlan {
     const ShuffledFile* content = nullptr;
     uint64_t mini = 0;
     uint64_t repetition = 0;
-    bool done = false;
+    bool ended = false;   // somebody came to the end
+    bool closed = false;  // and was not read since
+    uint32_t behind = 0;  // reads in a row of an earlier mini-epoch
     uint64_t seen = 0;  // reads_ when it was read last
   };
 
+  // Takes note of a read; whether it is of another mini-epoch than before.
+  bool Note(Place now, uint64_t begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // For one more.
   void ForgetDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t SetOf(const Place& place, uint64_t mini)
@@ -90,6 +96,7 @@ class RecordStaging : public StagingPlan {
   std::vector<Place> places_ ABSL_GUARDED_BY(mu_);  // the last read first
   std::vector<Set> sets_ ABSL_GUARDED_BY(mu_);      // that are wanted
   std::vector<uint64_t> wanted_ ABSL_GUARDED_BY(mu_);
+  size_t read_now_ ABSL_GUARDED_BY(mu_) = 1;  // of wanted_
   std::set<uint64_t> ready_ ABSL_GUARDED_BY(mu_);
   uint64_t last_set_ ABSL_GUARDED_BY(mu_) = 0;
 };

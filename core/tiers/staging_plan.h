@@ -6,6 +6,7 @@
 #define SHUFFLEFS_CORE_TIERS_STAGING_PLAN_H_
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +34,8 @@ class StagingPlan {
   // that come next. A set's number means the same ranges for as long as it is
   // wanted. Empty: nothing is known yet, or nothing is to be copied.
   virtual std::vector<uint64_t> WantedSets() const = 0;
+  // How many of these are read now: 1, or as many as there are readers.
+  virtual size_t ReadNow() const { return 1; }
   // What a set is made of, in the order in which it had best be read from the
   // source; empty if it is not wanted any more. Linear in the dataset. Ranges
   // of one file, in this set and in others, are the same or have a page in

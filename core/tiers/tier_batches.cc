@@ -260,6 +260,11 @@ void TierBatches::Release(int batch) {
   released.used = 0;
 }
 
+bool TierBatches::IsEmpty(int batch) const {
+  MutexLock lock(mu_);
+  return batches_[batch].used == 0;
+}
+
 uint64_t TierBatches::Shut(int batch) {
   MutexLock lock(mu_);
   batches_[batch].open = false;

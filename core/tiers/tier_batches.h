@@ -71,6 +71,7 @@ class TierBatches {
   // REQUIRES: it is empty. It takes `limit` bytes at most. From now on ranges
   // may be captured into it, too.
   void Open(int batch, uint64_t limit);
+  bool IsEmpty(int batch) const;
   // Nothing more is captured. What it takes of a part: bytes.
   uint64_t Shut(int batch);
   enum class Reserved { kYes, kFull, kElsewhere };

@@ -119,8 +119,9 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
       TierBatches::Place place;
       const auto reserved = batches.Reserve(batch, range, spare, place);
       if (reserved == TierBatches::Reserved::kFull) {
-        // With what is written meanwhile there may be less than was thought.
-        if (!any && !run.pending) return NoRoom(run);
+        // With what is written meanwhile there may be less than was thought;
+        // and what readers brought is written first.
+        if (!any && !run.pending && batches.IsEmpty(batch)) return NoRoom(run);
         more = false;
         break;
       }

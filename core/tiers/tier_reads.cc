@@ -89,11 +89,12 @@ std::shared_ptr<TierReads> TierReads::Make(
 void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
   Asked asked;
   asked.urgent = urgent;
+  std::vector<FilePiece> demanded;
   std::shared_ptr<const TierWishes> wishes;
   for (FilePiece& piece : pieces) {
     if (AskTier(piece, asked)) continue;
     if (wishes == nullptr) wishes = Wishes();
-    if (wishes != nullptr) Demand(piece, *wishes, urgent);
+    if (wishes != nullptr) Demand(piece, *wishes, demanded);
     if (AskTier(piece, asked)) continue;
     const TierCuts cuts = CutsOf(piece, *batches_, store_, wishes.get());
     if (cuts.empty()) {
@@ -110,12 +111,13 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
       asked.source.push_back(std::move(want->piece));
     }
   }
+  // Together: a disk that seeks reads them in the order in which they lie.
+  if (!demanded.empty()) Send(std::move(demanded), urgent);
   if (!asked.source.empty()) ReadSource(std::move(asked.source), urgent);
 }
 
 void TierReads::Demand(const FilePiece& piece, const TierWishes& wishes,
-                       bool urgent) {
-  std::vector<FilePiece> reads;
+                       std::vector<FilePiece>& reads) {
   for (const StagedRange& range : wishes.PiecesOver(
            piece.file, piece.offset, piece.offset + piece.length)) {
     if (store_.Has(range)) continue;
@@ -135,7 +137,9 @@ void TierReads::Demand(const FilePiece& piece, const TierWishes& wishes,
     };
     reads.push_back(std::move(read));
   }
-  if (reads.empty()) return;
+}
+
+void TierReads::Send(std::vector<FilePiece> reads, bool urgent) {
   if (!urgent) return source_->Fetch(std::move(reads));
   for (FilePiece& read : reads) source_->FetchNow(std::move(read));
 }
@@ -250,11 +254,7 @@ void TierReads::Failed(const Want& want, const absl::Status& status) {
 void TierReads::ReadSource(std::vector<FilePiece> pieces, bool urgent) {
   const std::shared_ptr<const TierWishes> wishes = Wishes();
   for (FilePiece& piece : pieces) Follow(piece, wishes.get());
-  if (!urgent) {
-    source_->Fetch(std::move(pieces));
-    return;
-  }
-  for (FilePiece& piece : pieces) source_->FetchNow(std::move(piece));
+  Send(std::move(pieces), urgent);
 }
 
 std::shared_ptr<const TierWishes> TierReads::Wishes() {

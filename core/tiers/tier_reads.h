@@ -80,7 +80,11 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
 
   // Has wanted ranges that a piece is of, and that are nowhere yet, come as a
   // whole: whoever wants another piece of them waits for the same read.
-  void Demand(const FilePiece& piece, const TierWishes& wishes, bool urgent);
+  // Appends these reads.
+  void Demand(const FilePiece& piece, const TierWishes& wishes,
+              std::vector<FilePiece>& reads);
+  // Has the source read.
+  void Send(std::vector<FilePiece> reads, bool urgent);
   // If one range holds all of the piece: takes it.
   bool AskTier(FilePiece& piece, Asked& asked);
   FileRead ReadOf(std::shared_ptr<Want> want);

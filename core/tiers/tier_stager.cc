@@ -111,8 +111,9 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
     }
     told_.erase(set.number);
     if (Brought(missing)) return Next::kIdle;  // until these arrived
-    ASSIGN_OR_RETURN(const TierCopy::Outcome outcome,
-                     copy_.Copy(place_->dir, missing, i > 0));
+    ASSIGN_OR_RETURN(
+        const TierCopy::Outcome outcome,
+        copy_.Copy(place_->dir, missing, i >= wishes_->read_now()));
     // Nothing changes by itself where there is no room.
     return outcome == TierCopy::Outcome::kFull ? Next::kIdle : Next::kAgain;
   }
@@ -225,7 +226,7 @@ absl::Status TierStager::FreeUnwanted() {
     for (size_t k = 0; k < missing.size(); ++k) {
       const uint64_t bytes = TierRoundUp(missing[k].length);
       room.missing += bytes;
-      if (i == 0) room.missing_first += bytes;
+      if (i < wishes_->read_now()) room.missing_first += bytes;
     }
   }
   TierStore& store = reads_->store();

@@ -23,6 +23,7 @@ TierWishes::TierWishes(const Catalogue& catalogue, const StagingPlan& plan,
                        const std::vector<uint64_t>& sets,
                        const TierWishes* before)
     : catalogue_(&catalogue),
+      read_now_(plan.ReadNow()),
       wanted_(catalogue.entry_count()),
       first_(catalogue.entry_count()) {
   for (const uint64_t number : sets) {
@@ -35,7 +36,7 @@ TierWishes::TierWishes(const Catalogue& catalogue, const StagingPlan& plan,
     }
     if (set.ranges == nullptr) set.ranges = RangesOf(catalogue, plan, number);
     for (size_t i = 0; i < set.ranges->size(); ++i) {
-      Add((*set.ranges)[i], sets_.empty());
+      Add((*set.ranges)[i], sets_.size() < read_now_);
     }
     sets_.push_back(std::move(set));
   }
@@ -53,7 +54,7 @@ void TierWishes::Add(const StagedRange& range, bool first) {
        static_cast<uint32_t>(TierRoundUp(range.length) / kTierPage), first});
 }
 
-// What is in two sets is one wish, and of the first set if it is in that.
+// What is in two sets is one wish, and read now if it is so in one of them.
 void TierWishes::Sort() {
   std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
     if (a.key != b.key) return a.key < b.key;

@@ -34,6 +34,8 @@ class TierWishes {
              const std::vector<uint64_t>& sets, const TierWishes* before);
 
   const std::vector<Set>& sets() const { return sets_; }
+  // So many of them, from the first on, are read now.
+  size_t read_now() const { return read_now_; }
   std::vector<uint64_t> numbers() const;
   // Whether just this range is wanted.
   bool wants(const StagedRange& range) const;
@@ -59,6 +61,7 @@ class TierWishes {
                                                uint64_t from) const;
 
   const Catalogue* catalogue_;
+  size_t read_now_;
   std::vector<Set> sets_;
   std::vector<bool> wanted_;   // whole files, by entry
   std::vector<bool> first_;    // by entry
