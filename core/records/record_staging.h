@@ -10,12 +10,12 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "core/catalogue.h"
 #include "core/mutex.h"
-#include "core/policy.h"
 #include "core/records/record_pool.h"
 #include "core/supply/mini_epochs.h"
 #include "core/tiers/staging_plan.h"
@@ -71,7 +71,7 @@ class RecordStaging : public StagingPlan {
     bool ended = false;   // somebody came to the end
     bool closed = false;  // and was not read since
     uint32_t behind = 0;  // reads in a row of an earlier mini-epoch
-    uint64_t seen = 0;  // reads_ when it was read last
+    uint64_t seen = 0;    // reads_ when it was read last
   };
 
   // Takes note of a read; whether it is of another mini-epoch than before.

@@ -93,7 +93,7 @@ const RepeatOrder::Table& RepeatOrder::Made() const {
         part.from = begin - std::min(begin, at);
         part.to = std::min(end - at, records);
         part.key = keys[r];
-        AppendRepetition(table, part, 0);
+        AppendRepetition(table, part);
       }
     }
     return table;
@@ -103,9 +103,9 @@ const RepeatOrder::Table& RepeatOrder::Made() const {
 }
 
 // `of`: its records [of.from, of.to), of all windows.
-void RepeatOrder::AppendRepetition(Table& table, Part of,
-                                   uint64_t position) const {
+void RepeatOrder::AppendRepetition(Table& table, const Part& of) const {
   const BlockPass& pass = *table.pass;
+  uint64_t position = 0;  // of its records, where a window begins
   const uint64_t windows = WindowsOf(pass, of.mini);
   for (uint64_t w = 0; w < windows && position < of.to; ++w) {
     uint64_t records = 0;

@@ -24,7 +24,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "core/lazy.h"
 #include "core/policy.h"
 #include "core/random.h"
@@ -91,7 +90,7 @@ class RepeatOrder : public RecordOrder {
   };
 
   const Table& Made() const;
-  void AppendRepetition(Table& table, Part of, uint64_t position) const;
+  void AppendRepetition(Table& table, const Part& of) const;
   // The keys of all repetitions of a mini-epoch.
   std::vector<RandomKey> KeysOf(const BlockPass& pass, uint64_t mini) const;
   std::vector<PartRecords::Run> BlocksOf(const BlockPass& pass,

@@ -192,6 +192,29 @@ TEST(RepeatOrderTest, NothingRepeatsThatMayNot) {
             nullptr);
 }
 
+// What somebody speaks of by its place comes once.
+TEST(RepeatOrderTest, WhatIsSpokenOfByItsPlaceMayNotRepeat) {
+  ContainerShape plain;
+  plain.file_bytes = 1000;
+  plain.records = std::make_shared<FixedTable>(0, 10, 100);
+  EXPECT_TRUE(plain.may_repeat());
+  ContainerShape shape = plain;
+  shape.aligned = true;
+  EXPECT_FALSE(shape.may_repeat());
+  shape = plain;
+  shape.order_by = plain.records;
+  EXPECT_FALSE(shape.may_repeat());
+  shape = plain;
+  shape.index = IndexLines();
+  EXPECT_FALSE(shape.may_repeat());
+  shape = plain;
+  shape.keeps_order = true;
+  EXPECT_FALSE(shape.may_repeat());
+  shape = plain;
+  shape.records = nullptr;
+  EXPECT_FALSE(shape.may_repeat());
+}
+
 // Each file gives each mini-epoch floor or ceil of its blocks over the number
 // of mini-epochs.
 TEST(BlockPassTest, MiniEpochsHaveTheirShareOfEachFile) {
