@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -82,6 +83,8 @@ struct PolicyOptions {
   uint64_t met_patience = 2;      // repetitions without a better score, >= 1
   uint64_t met_scores = 8;        // that make the band, >= 2
   std::string met_model;          // whose learnt factors are used; "" = any
+  // Of the job's samplers, besides those that are commonly used.
+  std::vector<uint64_t> clairvoyant_seeds;
 };
 
 // Records of a container that are read together: those that begin in `bytes`
@@ -134,6 +137,9 @@ class Policy {
   virtual RecordRepeats record_repeats(Epoch /*epoch*/) const { return {}; }
   // Whether memory is filled once, with what is read first, and keeps it.
   virtual bool keeps_first() const { return false; }
+  // Whether names and bytes stay the source's while what readers are going to
+  // open is found out and read ahead of them.
+  virtual bool foresees() const { return false; }
   // Whether its binders want sets of samples in the performance tier. Then
   // its order of a whole view may hold a sample several times, or not at all
   // (PositionOf gives the first position, or size()).

@@ -53,6 +53,25 @@ absl::StatusOr<std::string> AlignText(const toml::array& list) {
   return absl::StrJoin(words, is_of_lists ? ";" : ":");
 }
 
+// A list of whole numbers, as the key takes it in one text. Those that TOML's
+// integers cannot hold are written as text.
+absl::StatusOr<std::string> SeedsText(const toml::array& list) {
+  std::vector<std::string> words;
+  for (const toml::node& node : list) {
+    const auto* text = node.as_string();
+    const auto* number = node.as_integer();
+    if (number != nullptr) {
+      words.push_back(absl::StrCat(number->get()));
+    } else if (text != nullptr && ParseNumber(text->get())) {
+      words.push_back(text->get());
+    } else {
+      return ErrorAt(node.source(),
+                     "clairvoyant.seeds: must be a list of whole numbers");
+    }
+  }
+  return absl::StrJoin(words, ";");
+}
+
 // As few digits as give the same number back.
 std::string ShortestText(double number) {
   char text[32];
@@ -74,6 +93,8 @@ absl::StatusOr<std::string> ValueText(const toml::node& node,
   }
   if (const auto* list = node.as_array(); list && key == "record.align") {
     return AlignText(*list);
+  } else if (list && key == "clairvoyant.seeds") {
+    return SeedsText(*list);
   }
   return ErrorAt(node.source(),
                  absl::StrCat(key, ": the value must be text or a number"));

@@ -64,7 +64,7 @@ std::string BytesOr(const char* word, uint64_t bytes) {
 // set, get}.
 constexpr Option kOptions[] = {
     {"policy", "auto",
-     "auto, native, lirs, brand, met, reimu, window or static",
+     "auto, native, lirs, brand, met, reimu, clairvoyant, window or static",
      "how the samples are ordered", kView, ValueKind::kWord, true,
      [](Text t, M&, V& v) { return SetPolicy(t, v); },
      [](const M&, const V& v) { return v.policy; }},
@@ -239,6 +239,23 @@ constexpr Option kOptions[] = {
        return !t.empty();
      },
      [](const M&, const V& v) { return v.policy_options.met_model; }},
+    {"clairvoyant.seeds", "none",
+     "at most 64 whole numbers from 0 to 18446744073709551615, separated by ;",
+     "seeds of the job's samplers, besides those that are commonly used", kView,
+     ValueKind::kText, true,
+     [](Text t, M&, V& v) {
+       return SetTo(ParseSeeds(t), v.policy_options.clairvoyant_seeds);
+     },
+     [](const M&, const V& v) {
+       return FormatSeeds(v.policy_options.clairvoyant_seeds);
+     }},
+    {"clairvoyant.cores", "1", "a whole number from 0 to 1024",
+     "cores that a search of all seeds takes when they are idle; 0: no search",
+     kMount, ValueKind::kNumber, false,
+     [](Text t, M& m, V&) {
+       return SetNumber(t, 0, kMaxCores, m.clairvoyant_cores);
+     },
+     [](const M& m, const V&) { return absl::StrCat(m.clairvoyant_cores); }},
     {"tier.path", "none", "the path of a directory",
      "performance tier: a directory on a faster device, for copies of samples",
      kMount, ValueKind::kPath, false,

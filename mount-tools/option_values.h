@@ -74,6 +74,7 @@ inline constexpr uint64_t kMaxWindow = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxMiniEpochs = uint64_t{1} << 16;
 inline constexpr uint64_t kMaxRepeat = 1024;
 inline constexpr uint64_t kMaxEpochs = 60000;
+inline constexpr uint64_t kMaxCores = 1024;
 inline constexpr uint64_t kMaxRecord = uint64_t{1} << 40;
 inline constexpr uint64_t kMaxTier = uint64_t{1024} << 40;
 inline constexpr uint64_t kMinBandwidth = uint64_t{64} << 10;

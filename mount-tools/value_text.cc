@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
@@ -18,6 +19,7 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kMaxNodes = 65536;
+constexpr size_t kMaxSeeds = 64;
 
 struct Unit {
   absl::string_view suffix;
@@ -119,6 +121,21 @@ absl::optional<NodeShare> ParseNodes(absl::string_view text) {
 
 std::string FormatNodes(const absl::optional<NodeShare>& nodes) {
   return nodes ? absl::StrCat(nodes->number, "/", nodes->count) : "";
+}
+
+absl::optional<std::vector<uint64_t>> ParseSeeds(absl::string_view text) {
+  std::vector<uint64_t> seeds;
+  if (text.empty()) return seeds;
+  for (const absl::string_view word : absl::StrSplit(text, ';')) {
+    const absl::optional<uint64_t> seed = ParseNumber(word);
+    if (!seed || seeds.size() == kMaxSeeds) return absl::nullopt;
+    seeds.push_back(*seed);
+  }
+  return seeds;
+}
+
+std::string FormatSeeds(const std::vector<uint64_t>& seeds) {
+  return absl::StrJoin(seeds, ";");
 }
 
 absl::optional<std::string> ParseViewPath(absl::string_view text) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -36,6 +37,10 @@ std::string FormatDuration(std::chrono::milliseconds duration);
 // "k/n", this node being the k-th of n, at most 65536; "" when nothing is set.
 absl::optional<NodeShare> ParseNodes(absl::string_view text);
 std::string FormatNodes(const absl::optional<NodeShare>& nodes);
+
+// "7;99": at most 64 whole numbers. Empty text is none.
+absl::optional<std::vector<uint64_t>> ParseSeeds(absl::string_view text);
+std::string FormatSeeds(const std::vector<uint64_t>& seeds);
 
 // A directory below the source, without slashes at the ends: "" for ".".
 // Nothing if it is absolute, has . or .. in it, or is a control directory.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "policies/brand.h"
+#include "policies/clairvoyant.h"
 #include "policies/lirs.h"
 #include "policies/met.h"
 #include "policies/native.h"
@@ -28,7 +29,7 @@ struct Entry {
   std::unique_ptr<const Policy> (*make)(const PolicyOptions& options);
 };
 
-constexpr std::array<Entry, 7> kEntries = {{
+constexpr std::array<Entry, 8> kEntries = {{
     {"native", "names, bytes and listing order as in the source",
      [](const PolicyOptions&) -> std::unique_ptr<const Policy> {
        return std::make_unique<NativePolicy>();
@@ -56,6 +57,12 @@ constexpr std::array<Entry, 7> kEntries = {{
      "reimu.window of them",
      [](const PolicyOptions& options) -> std::unique_ptr<const Policy> {
        return std::make_unique<ReimuPolicy>(options);
+     }},
+    {"clairvoyant",
+     "names and bytes as in the source; the order that a stock PyTorch sampler "
+     "draws is found out from its opens, and read ahead",
+     [](const PolicyOptions&) -> std::unique_ptr<const Policy> {
+       return std::make_unique<ClairvoyantPolicy>();
      }},
     {"window",
      "baseline: a shuffle queue of window.samples over the source's order",

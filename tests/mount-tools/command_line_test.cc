@@ -176,10 +176,10 @@ TEST(CommandLine, WrongUsageSaysWhat) {
   EXPECT_THAT(Error({"a", "b", "-o"}), HasSubstr("-o"));
   EXPECT_EQ(Error({"a", "b", "-o", "policy"}),
             "-o: policy: needs a value: must be auto, native, lirs, brand, "
-            "met, reimu, window or static");
+            "met, reimu, clairvoyant, window or static");
   EXPECT_EQ(Error({"a", "b", "-o", "policy=mte"}),
             "-o: policy = mte: must be auto, native, lirs, brand, "
-            "met, reimu, window or static");
+            "met, reimu, clairvoyant, window or static");
   EXPECT_EQ(Error({"a", "b", "-o", "seeds=1"}),
             "-o: no such key: seeds; did you mean seed?");
   EXPECT_EQ(Error({"a", "b", "-o", "allow_othr"}),

@@ -68,6 +68,27 @@ TEST(ConfigFile, AlignedFilesAreAListOrListsOrText) {
               ::testing::HasSubstr("must be text or a number"));
 }
 
+TEST(ConfigFile, SeedsAreAListOrTextOrOneNumber) {
+  const auto seeds = [](absl::string_view value) {
+    return Parsed(absl::StrCat("clairvoyant.seeds = ", value))
+        .views[0]
+        .policy_options.clairvoyant_seeds;
+  };
+  EXPECT_THAT(seeds("[7, 99]"), ::testing::ElementsAre(7, 99));
+  EXPECT_THAT(seeds("[7, '18446744073709551615']"),
+              ::testing::ElementsAre(7, UINT64_MAX));
+  EXPECT_THAT(seeds("'7;99'"), ::testing::ElementsAre(7, 99));
+  EXPECT_THAT(seeds("7"), ::testing::ElementsAre(7));
+  EXPECT_THAT(seeds("[]"), ::testing::IsEmpty());
+  for (const char* wrong : {"[7.5]", "['a']", "['7;8']", "[[7]]", "[true]"}) {
+    EXPECT_THAT(Error(absl::StrCat("clairvoyant.seeds = ", wrong)),
+                ::testing::HasSubstr("must be a list of whole numbers"))
+        << wrong;
+  }
+  EXPECT_THAT(Error("clairvoyant.seeds = [-1]"),
+              ::testing::HasSubstr("must be at most 64 whole numbers"));
+}
+
 TEST(ConfigFile, DottedKeysAndTablesAreTheSame) {
   const MountConfig dotted = Parsed("lirs.unit = \"page\"\nlirs.page = 8192\n");
   const MountConfig table =

@@ -145,7 +145,7 @@ TEST(ControlText, ErrorsNameLineAndKey) {
   EXPECT_EQ(
       Error("policy = \"mte\"\n"),
       "line 1: policy = mte: must be auto, native, lirs, brand, met, reimu, "
-      "window or static");
+      "clairvoyant, window or static");
   EXPECT_EQ(Error("seed = 1\n\nseed = 2\n"), "line 3: seed: is given twice");
   EXPECT_EQ(Error("epoch = 1\nepoch = \"next\"\n"),
             "line 2: epoch: is given twice");

@@ -51,12 +51,14 @@ TEST(OptionTable, RowsAreComplete) {
 TEST(OptionTable, DefaultTextIsTheDefault) {
   const MountConfig mount;
   const ViewConfig view;
-  const std::set<std::string> unset = {
-      "groups",          "state",         "memory",
-      "brand.packed",    "control.gid",   "path",
-      "nodes",           "record.as",     "record.align",
-      "met.mini_epochs", "met.epochs",    "met.model",
-      "tier.path",       "tier.capacity", "tier.bandwidth"};
+  const std::set<std::string> unset = {"groups",          "state",
+                                       "memory",          "brand.packed",
+                                       "control.gid",     "path",
+                                       "nodes",           "record.as",
+                                       "record.align",    "clairvoyant.seeds",
+                                       "met.mini_epochs", "met.epochs",
+                                       "met.model",       "tier.path",
+                                       "tier.capacity",   "tier.bandwidth"};
   for (const Option& option : Options()) {
     const std::string value = option.get(mount, view);
     if (unset.count(std::string(option.key)) != 0) {
@@ -111,6 +113,8 @@ TEST(OptionTable, ValuesRoundTrip) {
       {"met.patience", "1"},
       {"met.scores", "20"},
       {"met.model", "a b"},
+      {"clairvoyant.seeds", "7;99;18446744073709551615"},
+      {"clairvoyant.cores", "0"},
       {"tier.path", "/nvme"},
       {"tier.capacity", "1024TiB"},
       {"tier.bandwidth", "64KiB"}};
@@ -195,7 +199,7 @@ TEST(OptionTable, SetsTypedFields) {
 TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
   EXPECT_EQ(Set("policy", "mte"),
             "policy = mte: must be auto, native, lirs, brand, met, reimu, "
-            "window or static");
+            "clairvoyant, window or static");
   EXPECT_EQ(Set("seed", "-1"),
             "seed = -1: must be a whole number from 0 to "
             "18446744073709551615");
@@ -246,6 +250,44 @@ TEST(OptionTable, RefusesValuesOutOfRange) {
   }
 }
 
+TEST(OptionTable, SeedsOfSamplers) {
+  ViewConfig view;
+  const auto set = [&](const std::string& text) {
+    return Set("clairvoyant.seeds", text, nullptr, &view);
+  };
+  EXPECT_EQ(set("7;99"), "ok");
+  EXPECT_THAT(view.policy_options.clairvoyant_seeds,
+              ::testing::ElementsAre(7, 99));
+  for (const char* wrong :
+       {"7;", ";", "7,99", "7; 99", "-1", "a", "0x7", "18446744073709551616"}) {
+    EXPECT_EQ(set(wrong),
+              absl::StrCat("clairvoyant.seeds = ", wrong,
+                           ": must be at most 64 whole numbers from 0 to "
+                           "18446744073709551615, separated by ;"));
+  }
+  std::string many = "0";
+  for (int i = 1; i < 64; ++i) absl::StrAppend(&many, ";", i);
+  EXPECT_EQ(set(many), "ok");
+  EXPECT_EQ(view.policy_options.clairvoyant_seeds.size(), 64u);
+  EXPECT_THAT(set(many + ";64"), HasSubstr("must be at most 64 whole numbers"));
+  EXPECT_EQ(view.policy_options.clairvoyant_seeds.size(), 64u);
+  EXPECT_EQ(set(""), "ok") << "takes them back while mounted";
+  EXPECT_TRUE(view.policy_options.clairvoyant_seeds.empty());
+}
+
+TEST(OptionTable, CoresOfTheSearch) {
+  MountConfig mount;
+  EXPECT_EQ(mount.clairvoyant_cores, 1u);
+  EXPECT_EQ(Set("clairvoyant.cores", "1024", &mount), "ok");
+  EXPECT_EQ(mount.clairvoyant_cores, 1024u);
+  for (const char* wrong : {"1025", "-1", "", "all"}) {
+    EXPECT_EQ(Set("clairvoyant.cores", wrong, &mount),
+              absl::StrCat("clairvoyant.cores = ", wrong,
+                           ": must be a whole number from 0 to 1024"));
+  }
+  EXPECT_EQ(mount.clairvoyant_cores, 1024u);
+}
+
 TEST(OptionTable, AWrongValueChangesNothing) {
   MountConfig mount;
   ViewConfig view;
@@ -262,7 +304,7 @@ TEST(OptionTable, AnUnknownKeySuggestsTheNearest) {
   EXPECT_EQ(Set("epoch_start", "1"),
             "no such key: epoch_start; did you mean epoch.start?");
   EXPECT_EQ(Set("Seed", "1"), "no such key: Seed; did you mean seed?");
-  EXPECT_EQ(Set("clairvoyant.depth", "64"), "no such key: clairvoyant.depth");
+  EXPECT_EQ(Set("prefetch.distance", "64"), "no such key: prefetch.distance");
   EXPECT_EQ(Set("", "1"), "no such key: ");
 }
 

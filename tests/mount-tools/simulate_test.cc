@@ -211,7 +211,8 @@ TEST(Simulate, WrongUsage) {
       {{"brand", "memory=1MiB"},
        "memory = 1MiB: must be a size such as 320MiB, from 4MiB to 64TiB"},
       {{"mte"},
-       "policy = mte: must be auto, native, lirs, brand, met, reimu, window or "
+       "policy = mte: must be auto, native, lirs, brand, met, reimu, "
+       "clairvoyant, window or "
        "static"},
       {{"auto"},
        "auto chooses by what a source is; name a policy, or a SOURCE"},

@@ -34,8 +34,9 @@ TEST(RegistryTest, MakesEveryPolicyByItsName) {
 }
 
 TEST(RegistryTest, NamesInTheOrderOfTheHelp) {
-  EXPECT_THAT(PolicyNames(), ElementsAre("native", "lirs", "brand", "met",
-                                         "reimu", "window", "static"));
+  EXPECT_THAT(PolicyNames(),
+              ElementsAre("native", "lirs", "brand", "met", "reimu",
+                          "clairvoyant", "window", "static"));
 }
 
 TEST(RegistryTest, MatchesTheFactoryOfTheView) {
@@ -46,8 +47,10 @@ TEST(RegistryTest, MatchesTheFactoryOfTheView) {
 TEST(RegistryTest, AnUnknownNameListsTheKnownOnes) {
   EXPECT_THAT(
       Refusal("lrs", PolicyOptions()),
-      AllOf(HasSubstr("\"lrs\""),
-            HasSubstr("native, lirs, brand, met, reimu, window, static")));
+      AllOf(
+          HasSubstr("\"lrs\""),
+          HasSubstr(
+              "native, lirs, brand, met, reimu, clairvoyant, window, static")));
   EXPECT_THAT(Refusal("", PolicyOptions()), HasSubstr("\"\""));
   EXPECT_THAT(Refusal("auto", PolicyOptions()), HasSubstr("\"auto\""));
   EXPECT_EQ(PolicyHelp("auto"), "");
@@ -108,13 +111,15 @@ TEST(RegistryTest, WhoDecidesTheOrder) {
   for (absl::string_view name : PolicyNames()) {
     const auto made = *MakePolicy(name, PolicyOptions());
     EXPECT_EQ(made->consumption(),
-              name == "native" || name == "static" || name == "reimu"
+              name == "native" || name == "static" || name == "reimu" ||
+                      name == "clairvoyant"
                   ? Consumption::kSource
               : name == "brand" || name == "met" ? Consumption::kReactive
                                                  : Consumption::kPlanned)
         << name;
     EXPECT_EQ(made->keeps_first(), name == "static") << name;
     EXPECT_EQ(made->stages(), name == "met") << name;
+    EXPECT_EQ(made->foresees(), name == "clairvoyant") << name;
     EXPECT_EQ(made->shuffles_records(), name == "lirs" || name == "reimu" ||
                                             name == "window" || name == "met")
         << name;
