@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/clairvoyant/foresight.h"
 #include "core/log.h"
 
 namespace shufflefs {
@@ -95,6 +96,7 @@ View::Found View::Lookup(EntryId name, int32_t pid) {
 
 std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
   MutexLock lock(mu_);
+  if (live && setup_->foresight != nullptr) return setup_->foresight;
   std::shared_ptr<SampleMemory> memory = setup_->ahead;
   if (live && binding_->supply() != nullptr) memory = binding_->supply();
   if ((live && setup_->policy->keeps_first()) || setup_->stages_ranks()) {
@@ -106,12 +108,20 @@ std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
   return memory;
 }
 
+bool View::KeepsPages(EntryId file) const {
+  MutexLock lock(mu_);
+  return setup_->foresight == nullptr || setup_->foresight->keeps_pages(file);
+}
+
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
                              std::chrono::milliseconds now, uint32_t ordinal) {
   uint64_t begun = 0;
   {
     MutexLock lock(mu_);
     read_ = true;
+    if (setup_->foresight != nullptr) {
+      setup_->foresight->Opened(file, ReaderOf(pid), now);
+    }
     if (watch_ == nullptr) return OpenVerdict::kServe;
     const Grouping& grouping = setup_->dataset->grouping();
     if (!grouping.place(file)) return OpenVerdict::kServe;
@@ -332,7 +342,7 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
       prepared.setup,
       MakeViewSetup(request.config, now->dataset->shared_catalogue(), tools_,
                     now.get()));
-  if (prepared.setup->binds_on_demand() && !sees_opens_) {
+  if (prepared.setup->needs_opens() && !sees_opens_) {
     return absl::InvalidArgumentError(
         absl::StrCat("policy = ", prepared.setup->policy->name(),
                      " needs to see opens: mount with -o open=seen"));

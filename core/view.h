@@ -107,9 +107,9 @@ class View {
   std::shared_ptr<const Binding> FixedRanks(Epoch epoch) const;
 
   struct Found {
-    EntryId shown;       // the file that the name shows in this epoch
-    bool rebinds;        // it may show another one in the next
-    bool listed = true;  // a listing may bind it too
+    EntryId shown;         // the file that the name shows in this epoch
+    bool rebinds;          // it may show another one in the next
+    bool listed = true;    // a listing may bind it too
     uint32_t ordinal = 0;  // of the name, among those that show it
   };
   // A LOOKUP by thread `pid` (0 = hidden) binds the name.
@@ -121,6 +121,9 @@ class View {
   // What answers reads of `file`, unless it leaves that to the source; null:
   // the source does. `live`: it was found by a name of the live epoch.
   std::shared_ptr<SampleMemory> MemoryOf(EntryId file, bool live) const;
+  // An OPEN of `file` was served: whether pages that the kernel has of it may
+  // answer reads.
+  bool KeepsPages(EntryId file) const;
   // A READ of one of its files reached the daemon.
   void NoteRead();
   // A listing is about to bind names, without a Lookup of each. False where
@@ -242,8 +245,8 @@ class View {
   bool ledger_failed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_held_ ABSL_GUARDED_BY(mu_) = false;
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;
-  std::string suspended_ ABSL_GUARDED_BY(mu_);      // why, "" if it is not
-  std::string served_ ABSL_GUARDED_BY(mu_);  // of a setup that ended, or ""
+  std::string suspended_ ABSL_GUARDED_BY(mu_);  // why, "" if it is not
+  std::string served_ ABSL_GUARDED_BY(mu_);     // of a setup that ended, or ""
   std::string several_nodes_ ABSL_GUARDED_BY(mu_);  // a warning, or ""
   bool looked_ ABSL_GUARDED_BY(mu_) = false;        // a LOOKUP in this epoch
   bool read_ ABSL_GUARDED_BY(mu_) = false;  // OPEN or READ in this epoch

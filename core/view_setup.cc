@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/clairvoyant/foresight.h"
 #include "xxhash.h"
 
 namespace shufflefs {
@@ -84,6 +85,25 @@ absl::Status MakeReadAhead(const SetupTools& tools, const ViewSetup* reuse,
   return absl::OkStatus();
 }
 
+absl::Status MakeForesight(const SetupTools& tools, const ViewSetup* reuse,
+                           ViewSetup& setup) {
+  if (!tools.foresight || !setup.policy->foresees()) return absl::OkStatus();
+  if (reuse != nullptr && reuse->foresight != nullptr &&
+      reuse->config.policy_options.clairvoyant_seeds ==
+          setup.config.policy_options.clairvoyant_seeds) {
+    setup.foresight = reuse->foresight;  // of the same dataset
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(setup.foresight,
+                   tools.foresight(setup.config, setup.dataset));
+  if (setup.foresight == nullptr) {
+    absl::StrAppend(&setup.why,
+                    "; nothing is read ahead: the source is fast, or `memory` "
+                    "too small");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
                          ViewSetup& setup) {
   // Whose memory is another's shuffles no records.
@@ -109,6 +129,7 @@ absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
   RETURN_IF_ERROR(MakeRecords(tools, reuse, setup));
   // The memory of the view is theirs.
   if (setup.records.pool != nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(MakeForesight(tools, reuse, setup));
   return MakeReadAhead(tools, reuse, setup);
 }
 
@@ -124,6 +145,12 @@ absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
     files.push_back(grouping.first_member(SampleId(s)));
   }
   return DeviceAddresses(source, dataset.catalogue(), files, options);
+}
+
+std::shared_ptr<SampleMemory> ViewSetup::memory() const {
+  if (supply != nullptr) return supply;
+  if (foresight != nullptr) return foresight;
+  return ahead;
 }
 
 uint64_t OptionsHash(const ViewConfig& config) {

@@ -25,6 +25,8 @@
 
 namespace shufflefs {
 
+class Foresight;  // core/clairvoyant/foresight.h
+
 struct ResolvedPolicy {
   std::shared_ptr<const Policy> policy;  // never "auto"
   std::string why;                       // one line for `status`
@@ -47,6 +49,11 @@ using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
 using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
     std::shared_ptr<const Dataset> dataset)>;
 
+// Makes what finds out what readers are going to open; null where reading ahead
+// would gain nothing. May measure the device and ask where samples lie on it.
+using ForesightMaker = std::function<absl::StatusOr<std::shared_ptr<Foresight>>(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset)>;
+
 // The containers of a view, and the memory in which their files are made.
 struct ViewRecords {
   std::shared_ptr<ContainerSet> containers;
@@ -59,8 +66,9 @@ struct ViewRecords {
 
 // Makes them; null pointers where nothing of the view looks like a container;
 // no pool where all that do are left untouched. Where the policy leaves records
-// where they are, the containers are those alone that are padded. Begins to index behind the call. May measure the device.
-// Errors: InvalidArgument naming the key.
+// where they are, the containers are those alone that are padded. Begins to
+// index behind the call. May measure the device. Errors: InvalidArgument naming
+// the key.
 using RecordsMaker = std::function<absl::StatusOr<ViewRecords>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy)>;
@@ -82,6 +90,7 @@ struct SetupTools {
   // Empty: nothing is mounted, and names show what the plan says.
   SupplyMaker supply;
   ReadAheadMaker ahead;
+  ForesightMaker foresight;
   RecordsMaker records;
 };
 
@@ -97,17 +106,19 @@ struct ViewSetup {
   std::shared_ptr<Supply> supply;
   // Not null where orders that are known in advance are read ahead.
   std::shared_ptr<ReadAhead> ahead;
+  // Not null where orders are found out and read ahead; then names are the
+  // source's.
+  std::shared_ptr<Foresight> foresight;
 
   // Not null where records inside of containers are shuffled, or padding
   // between them is not shown.
   ViewRecords records;
 
   // What answers reads of samples; null: the source does.
-  std::shared_ptr<SampleMemory> memory() const {
-    if (supply != nullptr) return supply;
-    return ahead;
-  }
+  std::shared_ptr<SampleMemory> memory() const;
   bool binds_on_demand() const { return supply != nullptr && rebinds(); }
+  // Whether it is of no use without seeing opens.
+  bool needs_opens() const { return binds_on_demand() || foresight != nullptr; }
   // Whether samples of ranked names come from a faster tier.
   bool stages_ranks() const {
     return config.layout == Layout::kRanked && policy->stages();

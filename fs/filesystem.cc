@@ -178,10 +178,13 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
   if (node.kind == NodeKind::kLiveFile && known != nullptr) {
     const EntryId file(node.id);
     View* view = known->view_of(known->catalogue().parent(file));
-    if (view != nullptr &&
-        view->Open(file, pid, Now(), node.slot) == View::OpenVerdict::kStale) {
-      parts_.metrics->Add(Counter::kStaleOpens);
-      return OpenReply{.stale = true};
+    if (view != nullptr) {
+      if (view->Open(file, pid, Now(), node.slot) ==
+          View::OpenVerdict::kStale) {
+        parts_.metrics->Add(Counter::kStaleOpens);
+        return OpenReply{.stale = true};
+      }
+      return OpenReply{.keep_cache = view->KeepsPages(file)};
     }
   }
   return OpenReply{.keep_cache = node.kind != NodeKind::kPassThrough};

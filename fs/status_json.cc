@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/clairvoyant/foresight.h"
 #include "core/records/record_epoch.h"
 #include "core/records/record_mixing.h"
 #include "nlohmann/json.hpp"
@@ -177,6 +178,35 @@ void AddMiniEpoch(const absl::optional<MiniEpochStatus>& mini,
   json["roofline"] = Roofline(*mini, tier, json);
 }
 
+// What was found out of jobs that draw in an order of their own.
+void AddForesight(const ForesightStatus& foresight,
+                  nlohmann::ordered_json& json) {
+  nlohmann::ordered_json& out = json["clairvoyant"];
+  out["jobs"] = nlohmann::ordered_json::array();
+  for (const ForesightStatus::Job& each : foresight.jobs) {
+    const FollowedJobStatus& job = each.job;
+    out["jobs"].push_back({{"path", Utf8(job.path)},
+                           {"files", job.files},
+                           {"state", job.state},
+                           {"order", job.order},
+                           {"after_opens", job.after_opens},
+                           {"evidence", job.evidence},
+                           {"searched", OrNull(each.searched)},
+                           {"search_seconds", each.search_seconds},
+                           {"epochs", job.epochs},
+                           {"recognised_epochs", job.recognised_epochs}});
+  }
+  out["opens"] = foresight.opens;
+  out["ready"] = foresight.ready;
+  out["ready_share"] = nullptr;
+  if (foresight.opens > 0) {
+    out["ready_share"] = static_cast<double>(foresight.ready) /
+                         static_cast<double>(foresight.opens);
+  }
+  out["prefetched_bytes"] = foresight.prefetched_bytes;
+  out["wasted_bytes"] = foresight.wasted_bytes;
+}
+
 // What names do in effect, in the words of the key.
 std::string Substitution(const ViewSetup& setup, bool suspended) {
   if (!setup.dataset->moves() || suspended) return "never";
@@ -225,8 +255,14 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   if (setup->records.staging != nullptr) {
     AddMiniEpoch(setup->records.staging->status(), setup->records.tier(), json);
   }
-  const std::vector<std::string> unmixed =
+  std::vector<std::string> warnings =
       AddRecords(setup->records, setup->config, json);
+  if (setup->foresight != nullptr) {
+    const ForesightStatus foresight = setup->foresight->foresight();
+    AddForesight(foresight, json);
+    warnings.insert(warnings.end(), foresight.warnings.begin(),
+                    foresight.warnings.end());
+  }
   json["reproducible"] = !setup->binds_on_demand();
   const std::string mixing = MixingOf(view, *setup);
   json["mixing"] = nullptr;
@@ -236,7 +272,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   for (const std::string& warning : epoch.warnings) {
     json["warnings"].push_back(Utf8(warning));
   }
-  for (const std::string& warning : unmixed) {
+  for (const std::string& warning : warnings) {
     json["warnings"].push_back(Utf8(warning));
   }
   return json;

@@ -141,6 +141,7 @@ SupplyFactory::Parts Mount::SupplyParts() {
   parts.places = &places_;
   parts.stall = &metrics_.stall();
   parts.tiers = &tiers_;
+  parts.families = &families_;
   return parts;
 }
 
@@ -187,6 +188,7 @@ IndexerParts Mount::Indexer() {
   parts.nodes = &nodes_;
   parts.supply = supplies_.maker();
   parts.ahead = supplies_.ahead_maker();
+  parts.foresight = supplies_.foresight_maker();
   parts.records = records_.maker();
   parts.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);

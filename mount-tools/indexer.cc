@@ -69,6 +69,7 @@ SetupTools ToolsOf(const IndexerParts& parts) {
   tools.resolver = MakeResolver(resolver);
   tools.supply = parts.supply;
   tools.ahead = parts.ahead;
+  tools.foresight = parts.foresight;
   tools.records = parts.records;
   return tools;
 }
@@ -111,9 +112,9 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     const bool wants_opens =
         (((*setup)->rebinds() || (*setup)->records.pool != nullptr) &&
          config.epoch_advance == Advance::kAuto) ||
-        (*setup)->binds_on_demand();
+        (*setup)->needs_opens();
     sees_opens |= wants_opens && parts.config->open == OpenMode::kAuto;
-    if ((*setup)->binds_on_demand() && !sees_opens) {
+    if ((*setup)->needs_opens() && !sees_opens) {
       return absl::InvalidArgumentError(
           absl::StrCat("policy = ", (*setup)->policy->name(),
                        " needs to see opens: leave out -o open=unseen"));

@@ -36,6 +36,7 @@ struct IndexerParts {
   JobNodes* nodes = nullptr;
   SupplyMaker supply;
   ReadAheadMaker ahead;
+  ForesightMaker foresight;
   RecordsMaker records;
   std::function<void(bool were_fixed)> rebound;
   std::function<void()> settled;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "core/clairvoyant/foresight.h"
 #include "core/io/device_probe.h"
 #include "core/io/make_reader.h"
 #include "core/machine_memory.h"
@@ -122,26 +123,65 @@ ReadAheadMaker SupplyFactory::ahead_maker() {
   };
 }
 
-absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
-    std::shared_ptr<const Dataset> dataset) {
-  ReadAhead::Parts parts;
-  parts.memory_bytes = MemoryOfAView(*parts_.config);
-  // What was read once is then the kernel's to keep.
-  const bool fits = dataset->catalogue().total_bytes() <= MachineMemoryBytes();
-  if (fits || parts.memory_bytes < ReadAhead::kLeastMemory) return nullptr;
+ForesightMaker SupplyFactory::foresight_maker() {
+  return
+      [this](const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
+        return MakeForesight(config, std::move(dataset));
+      };
+}
+
+absl::StatusOr<absl::optional<SupplyFactory::SlowSource>>
+SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset) {
+  SlowSource slow;
+  slow.memory_bytes = MemoryOfAView(*parts_.config);
+  if (slow.memory_bytes < HeldFiles::kLeastMemory) return absl::nullopt;
   const DeviceProbe probe =
       parts_.devices->Find(dataset->catalogue(), dataset->root());
   if (!Seeks(probe) && probe.device != DatasetFacts::Device::kLatencyBound) {
-    return nullptr;
+    return absl::nullopt;
   }
   if (Seeks(probe)) {
     ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(*dataset));
-    parts.addresses = std::move(layout.addresses);
+    slow.addresses = std::move(layout.addresses);
   }
+  slow.line = probe.line;
+  slow.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
+                                             Reader(ReaderOptionsFor(probe)));
+  return slow;
+}
+
+absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
+  ASSIGN_OR_RETURN(absl::optional<SlowSource> slow, SlowSourceOf(dataset));
+  if (!slow) return nullptr;
+  Foresight::Parts parts;
+  parts.memory_bytes = slow->memory_bytes;
+  parts.addresses = std::move(slow->addresses);
+  parts.how = absl::StrCat(
+      "what readers are going to open is read ahead, because ", slow->line);
+  parts.source = std::move(slow->source);
+  parts.dataset = std::move(dataset);
+  parts.seeds = config.policy_options.clairvoyant_seeds;
+  parts.search_cores = parts_.config->clairvoyant_cores;
+  parts.families = parts_.families;
+  parts.stall = parts_.stall;
+  return Foresight::Make(std::move(parts));
+}
+
+absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
+    std::shared_ptr<const Dataset> dataset) {
+  // What was read once is then the kernel's to keep.
+  if (dataset->catalogue().total_bytes() <= MachineMemoryBytes()) {
+    return nullptr;
+  }
+  ASSIGN_OR_RETURN(absl::optional<SlowSource> slow, SlowSourceOf(dataset));
+  if (!slow) return nullptr;
+  ReadAhead::Parts parts;
+  parts.memory_bytes = slow->memory_bytes;
+  parts.addresses = std::move(slow->addresses);
   parts.how = absl::StrCat("orders that are known are read ahead, because ",
-                           probe.line);
-  parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                              Reader(ReaderOptionsFor(probe)));
+                           slow->line);
+  parts.source = std::move(slow->source);
   parts.dataset = std::move(dataset);
   parts.stall = parts_.stall;
   return ReadAhead::Make(std::move(parts));

@@ -15,6 +15,7 @@
 #include "core/io/source_dir.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
+#include "core/reader_family.h"
 #include "core/view_setup.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/place_finder.h"
@@ -42,6 +43,7 @@ class SupplyFactory {
     PlaceFinder* places = nullptr;
     StallClock* stall = nullptr;
     TierMaker* tiers = nullptr;
+    ReaderFamilies* families = nullptr;
   };
   explicit SupplyFactory(const Parts& parts);
   ~SupplyFactory();
@@ -49,6 +51,7 @@ class SupplyFactory {
   // Outlived by the factory.
   SupplyMaker maker();
   ReadAheadMaker ahead_maker();
+  ForesightMaker foresight_maker();
   // Of the source, as its device wants to be read. Owned by the factory.
   FileReader* SourceReader(const DeviceProbe& probe);
   // Answers everybody who waits for a read; from then on nothing is read. Call
@@ -66,10 +69,22 @@ class SupplyFactory {
                         Supply::Parts& parts, BinderInput& input);
   absl::Status TakePack(const ViewConfig& config, const Dataset& dataset,
                         Supply::Parts& parts, BinderInput& input);
-  // Null where there is nothing to gain: memory holds the dataset, the device
-  // answers at once, or `memory` is too small.
+  // A source from which it pays to read ahead; nothing where the device answers
+  // at once, or `memory` is too small.
+  struct SlowSource {
+    uint64_t memory_bytes = 0;
+    std::vector<uint64_t> addresses;  // by SampleId; empty: it does not seek
+    std::string line;                 // what was measured
+    std::unique_ptr<SampleSource> source;
+  };
+  absl::StatusOr<absl::optional<SlowSource>> SlowSourceOf(
+      const std::shared_ptr<const Dataset>& dataset);
+  // Null where there is nothing to gain: memory holds the dataset, or as above.
   absl::StatusOr<std::shared_ptr<ReadAhead>> MakeAhead(
       std::shared_ptr<const Dataset> dataset);
+  // Null as above.
+  absl::StatusOr<std::shared_ptr<Foresight>> MakeForesight(
+      const ViewConfig& config, std::shared_ptr<const Dataset> dataset);
   FileReader* Reader(const FileReaderOptions& options);
 
   // Constant after construction.

@@ -90,28 +90,38 @@ void Recogniser::BeginEpoch(const std::vector<CandidateOrder>& likely) {
   tracking_ = {};
 }
 
-void Recogniser::Opened(uint32_t index, uint64_t thread) {
+bool Recogniser::Opened(uint32_t index, uint64_t thread) {
   // A thread for each file has no steps that tell an order.
   if (streams_.size() == kMostThreads && !streams_.contains(thread)) {
     ++opens_;
-    return;
+    return false;
   }
   const auto [at, is_new] = streams_.try_emplace(thread);
   Stream& stream = at->second;
-  if (!is_new && stream.last == index) return;  // opened twice
+  if (!is_new && stream.last == index) return false;  // opened twice
   ++opens_;
   steps_ += is_new ? 0 : 1;
   if (!memory_.followers.empty()) {
     if (!is_new) memory_.followers[stream.last] = index;
     if (memory_.opened.size() < options_.n) memory_.opened.push_back(index);
   }
-  if (state_ == State::kClaimed) Track(stream, !is_new, index);
+  const bool expected =
+      state_ == State::kClaimed && Track(stream, !is_new, index);
   if (stream.indices.size() < kKeptOpens) stream.indices.push_back(index);
   stream.last = index;
+  return expected;
 }
 
-void Recogniser::Track(Stream& stream, bool known, uint32_t index) {
-  if (!known && ++tracking_.new_threads <= kNewThreads) return;
+std::vector<std::pair<uint64_t, uint32_t>> Recogniser::LastOpened() const {
+  std::vector<std::pair<uint64_t, uint32_t>> last;
+  for (const auto& [thread, stream] : streams_) {
+    last.push_back({thread, stream.last});
+  }
+  return last;
+}
+
+bool Recogniser::Track(Stream& stream, bool known, uint32_t index) {
+  if (!known && ++tracking_.new_threads <= kNewThreads) return false;
   bool expected = false;
   if (known && claim_->order.kind == SamplerKind::kRepeated) {
     expected = last_memory_.followers[stream.last] == index;
@@ -121,10 +131,11 @@ void Recogniser::Track(Stream& stream, bool known, uint32_t index) {
     if (expected) claim_->lanes.Learn(place);
   }
   tracking_.recent = tracking_.recent << 1 | (expected ? 1 : 0);
-  if (std::popcount(tracking_.recent) >= kDropBelow) return;
+  if (std::popcount(tracking_.recent) >= kDropBelow) return expected;
   state_ = State::kUnknown;
   claim_.reset();
   tracking_ = {};
+  return false;
 }
 
 std::vector<std::vector<uint32_t>> Recogniser::Streams() const {

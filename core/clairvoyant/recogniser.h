@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -66,8 +67,11 @@ class Recogniser {
   // generator (GeneratorTrace).
   void BeginEpoch(const std::vector<CandidateOrder>& likely = {});
 
-  // REQUIRES: index < n.
-  void Opened(uint32_t index, uint64_t thread);
+  // Whether that is what the claim made expected of the thread. REQUIRES: index
+  // < n.
+  bool Opened(uint32_t index, uint64_t thread);
+  // What each thread of the epoch opened last: (thread, index).
+  std::vector<std::pair<uint64_t, uint32_t>> LastOpened() const;
 
   // Looks at a few candidates (some ms), if opens came that make it worth
   // while; false if there is nothing to look at now.
@@ -84,6 +88,8 @@ class Recogniser {
   State state() const { return state_; }
   const OrderClaim* claim() const { return claim_.get(); }
   uint64_t opens() const { return opens_; }  // in this epoch
+  // Whether something may yet be found out in this epoch.
+  bool is_looking() const { return state_ == State::kUndecided; }
 
  private:
   struct Stream {
@@ -106,7 +112,7 @@ class Recogniser {
   bool TryRepeated();
   bool TryAt(size_t candidate);
   void Claim(OrderClaim claim, std::vector<uint32_t> places);
-  void Track(Stream& stream, bool known, uint32_t index);
+  bool Track(Stream& stream, bool known, uint32_t index);
   std::vector<std::vector<uint32_t>> Streams() const;
 
   const Options options_;

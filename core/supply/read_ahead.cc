@@ -14,10 +14,6 @@ namespace {
 constexpr size_t kMostFollowed = 12;
 constexpr uint64_t kLeastAhead = 8;  // samples
 
-uint64_t OthersBytes(uint64_t memory_bytes) {
-  return std::clamp<uint64_t>(memory_bytes / 16, 2 << 20, 16 << 20);
-}
-
 uint64_t MeanBytes(const Dataset& dataset) {
   const Grouping& grouping = dataset.grouping();
   uint64_t bytes = 0;
@@ -37,33 +33,23 @@ uint64_t MeanBytes(const Dataset& dataset) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<ReadAhead>> ReadAhead::Make(Parts parts) {
-  if (parts.memory_bytes < kLeastMemory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory: ", parts.memory_bytes, " bytes; at least ",
-                     kLeastMemory, " are needed"));
-  }
-  const uint64_t others_bytes = OthersBytes(parts.memory_bytes);
-  ASSIGN_OR_RETURN(std::unique_ptr<Arena> pool,
-                   Arena::Make(parts.memory_bytes - others_bytes));
-  std::shared_ptr<SampleSource> source = std::move(parts.source);
-  ASSIGN_OR_RETURN(std::shared_ptr<LoneReads> others,
-                   LoneReads::Make(others_bytes, source, parts.stall));
-  return std::shared_ptr<ReadAhead>(new ReadAhead(
-      std::move(parts), std::move(source), std::move(pool), std::move(others)));
+  HeldFiles::Parts files;
+  files.catalogue = parts.dataset->shared_catalogue();
+  files.source = std::move(parts.source);
+  files.memory_bytes = parts.memory_bytes;
+  files.stall = parts.stall;
+  ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
+                   HeldFiles::Make(std::move(files)));
+  return std::shared_ptr<ReadAhead>(
+      new ReadAhead(std::move(parts), std::move(held)));
 }
 
-ReadAhead::ReadAhead(Parts parts, std::shared_ptr<SampleSource> source,
-                     std::unique_ptr<Arena> pool,
-                     std::shared_ptr<LoneReads> others)
+ReadAhead::ReadAhead(Parts parts, std::shared_ptr<HeldFiles> files)
     : dataset_(std::move(parts.dataset)),
       addresses_(std::move(parts.addresses)),
       how_(std::move(parts.how)),
-      memory_bytes_(parts.memory_bytes),
       mean_bytes_(MeanBytes(*dataset_)),
-      stall_(parts.stall),
-      source_(std::move(source)),
-      pool_(std::move(pool)),
-      others_(std::move(others)) {}
+      files_(std::move(files)) {}
 
 void ReadAhead::Add(const Binding* binding, bool ranks,
                     std::unique_ptr<const Sequence> sequence) {
@@ -102,12 +88,8 @@ void ReadAhead::FollowFixed(const std::shared_ptr<const Binding>& binding,
 }
 
 SupplyStatus ReadAhead::status() const {
-  SupplyStatus status;
-  status.memory_limit = memory_bytes_;
-  status.pool_bytes = pool_->used() + others_->used();
-  status.source_bytes = source_->bytes_read();
-  status.source_reads = source_->reads();
-  status.how = absl::StrCat(how_, "; ", source_->how());
+  SupplyStatus status = files_->status();
+  status.how = absl::StrCat(how_, "; ", status.how);
   MutexLock lock(mu_);
   status.hits = hits_;
   status.misses = misses_;
@@ -132,12 +114,12 @@ uint64_t ReadAhead::MostAhead() const {
   for (const Followed& followed : followed_) {
     cursors += followed.cursors.count();
   }
-  const uint64_t samples = pool_->capacity() / 4 * 3 / mean_bytes_;
+  const uint64_t samples = files_->capacity() / 4 * 3 / mean_bytes_;
   return std::max(samples / std::max<uint64_t>(cursors, 1), kLeastAhead);
 }
 
 void ReadAhead::Plan(Pieces& pieces) {
-  for (bool more = !stopped_; more;) {
+  for (bool more = !files_->stopped(); more;) {
     more = false;
     for (Followed& followed : followed_) {
       const absl::optional<Cursors::Range> range =
@@ -175,41 +157,23 @@ bool ReadAhead::StartSample(const Followed& followed, uint64_t position,
                             Pieces& pieces) {
   const Grouping& grouping = dataset_->grouping();
   const SampleId sample = followed.sequence->At(position);
+  const HeldFiles::Owner owner{followed.id, position};
   for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
     const EntryId file = grouping.member(sample, c);
-    const uint64_t length = dataset_->catalogue().attributes(file).size;
-    // A file so large is read ahead by the kernel.
-    if (held_.contains(file) || length > pool_->capacity() / 8) continue;
-    std::unique_ptr<MemoryBlock> memory = pool_->Allocate(length);
-    if (memory == nullptr && noted_ >= reclaimed_at_ + kLeastAhead) {
-      Reclaim();
-      memory = pool_->Allocate(length);
-    }
-    if (memory == nullptr) return false;
-    auto held = std::make_shared<Held>();
-    held->memory = std::move(memory);
-    held->length = length;
-    held->owner = followed.id;
-    held->position = position;
-    held_[file] = held;
-    FilePiece piece;
-    piece.file = file;
-    piece.length = length;
-    piece.into = held->memory->pieces();
-    piece.done = [self = shared_from_this(), file,
-                  held](const absl::Status& status) {
-      self->Arrived(file, held, status);
-    };
-    pieces.push_back(std::move(piece));
+    if (files_->Holds(file) || !files_->MayHold(file)) continue;
+    if (files_->Start(file, owner, pieces)) continue;
+    if (noted_ < reclaimed_at_ + kLeastAhead) return false;
+    Reclaim();
+    if (!files_->Start(file, owner, pieces)) return false;
   }
   return true;
 }
 
-bool ReadAhead::Awaited(const Held& held) {
+bool ReadAhead::Awaited(const HeldFiles::Owner& owner) {
   for (Followed& followed : followed_) {
-    if (followed.id != held.owner) continue;
-    if (followed.cursors.Awaits(held.position)) return true;
-    followed.cursors.Unread(held.position);
+    if (followed.id != owner.id) continue;
+    if (followed.cursors.Awaits(owner.place)) return true;
+    followed.cursors.Unread(owner.place);
     return false;
   }
   return false;
@@ -217,14 +181,9 @@ bool ReadAhead::Awaited(const Held& held) {
 
 void ReadAhead::Reclaim() {
   reclaimed_at_ = noted_;
-  for (auto it = held_.begin(); it != held_.end();) {
-    // What is on its way cannot be called back.
-    if (it->second->here && !Awaited(*it->second)) {
-      held_.erase(it++);
-    } else {
-      ++it;
-    }
-  }
+  files_->Reclaim(
+      [this](const HeldFiles::Owner& owner)
+          ABSL_NO_THREAD_SAFETY_ANALYSIS { return Awaited(owner); });
 }
 
 }  // namespace shufflefs

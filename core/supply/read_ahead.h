@@ -18,9 +18,8 @@
 #include "core/dataset.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
-#include "core/supply/arena.h"
 #include "core/supply/cursors.h"
-#include "core/supply/lone_reads.h"
+#include "core/supply/held_files.h"
 #include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
 #include "core/supply/sequence.h"
@@ -33,7 +32,7 @@ namespace shufflefs {
 class ReadAhead : public SampleMemory,
                   public std::enable_shared_from_this<ReadAhead> {
  public:
-  static constexpr uint64_t kLeastMemory = 8 << 20;
+  static constexpr uint64_t kLeastMemory = HeldFiles::kLeastMemory;
 
   struct Parts {
     std::shared_ptr<const Dataset> dataset;
@@ -65,26 +64,15 @@ class ReadAhead : public SampleMemory,
  private:
   // A sequence and who reads along it.
   struct Followed {
-    uint64_t id = 0;
+    uint64_t id = 0;                   // of the owner of what is fetched for it
     const Binding* binding = nullptr;  // null: the live epoch's
     bool ranks = false;
     std::unique_ptr<const Sequence> sequence;  // keeps the binding
     Cursors cursors;
   };
-  // A file in memory or on its way, fetched for a cursor of a sequence.
-  struct Held {
-    std::shared_ptr<MemoryBlock> memory;
-    uint64_t length = 0;
-    uint64_t delivered = 0;  // bytes
-    bool here = false;
-    uint64_t owner = 0;  // id of a Followed, which may be gone
-    uint64_t position = 0;
-    std::vector<ReadWaiter> waiters;
-  };
-  using Pieces = std::vector<FilePiece>;
+  using Pieces = HeldFiles::Pieces;
 
-  ReadAhead(Parts parts, std::shared_ptr<SampleSource> source,
-            std::unique_ptr<Arena> pool, std::shared_ptr<LoneReads> others);
+  ReadAhead(Parts parts, std::shared_ptr<HeldFiles> files);
 
   void Add(const Binding* binding, bool ranks,
            std::unique_ptr<const Sequence> sequence)
@@ -99,38 +87,28 @@ class ReadAhead : public SampleMemory,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Drops what nobody will come for any more.
   void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Awaited(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Awaited(const HeldFiles::Owner& owner)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t MostAhead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void Fill();
-  void Arrived(EntryId file, const std::shared_ptr<Held>& held,
-               const absl::Status& status);
-  void Deliver(EntryId file, const std::shared_ptr<Held>& held,
-               const ReadWaiter& waiter);
 
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
   const std::vector<uint64_t> addresses_;
   const std::string how_;
-  const uint64_t memory_bytes_;
   const uint64_t mean_bytes_;  // of a sample
-  StallClock* const stall_;
-  // Self-synchronised.
-  const std::shared_ptr<SampleSource> source_;
-  const std::unique_ptr<Arena> pool_;
-  const std::shared_ptr<LoneReads> others_;
+  // Self-synchronised. Asked with mu_ held; never the other way round.
+  const std::shared_ptr<HeldFiles> files_;
 
   mutable Mutex mu_;
   std::list<Followed> followed_ ABSL_GUARDED_BY(mu_);  // last read first
-  absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_
-      ABSL_GUARDED_BY(mu_);
   absl::optional<SampleId> last_noted_ ABSL_GUARDED_BY(mu_);
   uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t noted_ ABSL_GUARDED_BY(mu_) = 0;         // samples
   uint64_t reclaimed_at_ ABSL_GUARDED_BY(mu_) = 0;  // noted_ then
   uint64_t hits_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t misses_ ABSL_GUARDED_BY(mu_) = 0;
-  bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // the source reads no more
 };
 
 }  // namespace shufflefs

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/clairvoyant/epoch_opens.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shufflefs {
+
+bool EpochOpens::IsRecent(uint32_t index) const {
+  return std::find(recent_.begin(), recent_.end(), index + 1) != recent_.end();
+}
+
+void EpochOpens::Add(uint32_t index) {
+  if (!opened_[index]) ++count_;
+  opened_[index] = true;
+}
+
+std::vector<EpochOpens::Open> EpochOpens::Note(const Open& open) {
+  const bool again = opened_[open.index] && !IsRecent(open.index);
+  recent_[next_recent_++ % kRecent] = open.index + 1;
+  Add(open.index);
+  if (!again && score_ == 0) return {};
+  suspects_.push_back(open);
+  again_ += again ? 1 : 0;
+  score_ += again ? kWeight : -1;
+  if (score_ <= 0 || suspects_.size() == kMostSuspects) {
+    suspects_.clear();
+    again_ = 0;
+    score_ = 0;
+    return {};
+  }
+  if (again_ < std::min<uint64_t>(kEnough, opened_.size())) return {};
+  const std::vector<Open> first = std::exchange(suspects_, {});
+  Begin(first);
+  return first;
+}
+
+void EpochOpens::Begin(const std::vector<Open>& first) {
+  opened_.assign(opened_.size(), false);
+  count_ = 0;
+  suspects_.clear();
+  again_ = 0;
+  score_ = 0;
+  for (const Open& open : first) Add(open.index);
+}
+
+}  // namespace shufflefs

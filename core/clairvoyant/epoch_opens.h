@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files of a job were opened in its epoch, and when the next one begins:
+// when files are opened again. A few opens more or less (a file that is opened
+// twice, a sampler's padding) begin none, and an epoch that was broken off
+// early is seen to have ended when enough of what was opened comes again.
+//
+// Pure; belongs to one thread. Memory: a bit a file.
+#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_EPOCH_OPENS_H_
+#define SHUFFLEFS_CORE_CLAIRVOYANT_EPOCH_OPENS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace shufflefs {
+
+class EpochOpens {
+ public:
+  struct Open {
+    uint32_t index = 0;
+    uint64_t thread = 0;
+  };
+
+  explicit EpochOpens(uint32_t files) : opened_(files) {}
+
+  // Takes note. Not empty: with these opens, of which this is the last, another
+  // epoch began; they are noted in it.
+  std::vector<Open> Note(const Open& open);
+  // The epoch is over, whatever was opened; these are the first of the next.
+  void Begin(const std::vector<Open>& first);
+
+  // By index.
+  const std::vector<bool>& opened() const { return opened_; }
+  uint64_t count() const { return count_; }
+
+ private:
+  static constexpr uint64_t kEnough = 8;  // that come again
+  static constexpr int64_t kWeight = 3;   // of one, against new ones
+  static constexpr size_t kMostSuspects = 512;
+  static constexpr size_t kRecent = 64;  // opens that may be opened twice
+
+  bool IsRecent(uint32_t index) const;
+  void Add(uint32_t index);
+
+  std::vector<bool> opened_;
+  uint64_t count_ = 0;
+  std::array<uint32_t, kRecent> recent_{};  // index + 1; 0: none
+  size_t next_recent_ = 0;
+  // Since something came again.
+  std::vector<Open> suspects_;
+  uint64_t again_ = 0;
+  int64_t score_ = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_EPOCH_OPENS_H_

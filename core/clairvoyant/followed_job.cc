@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/clairvoyant/followed_job.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace shufflefs {
+namespace {
+
+// Opens that may be the first of another order when one is given up: a claim
+// is dropped when about so many were not of it.
+constexpr size_t kLastOpens = 48;
+constexpr uint32_t kEpochsAhead = 8;  // that a trace may have been wrong by
+constexpr uint64_t kPatience = 3;     // epochs, or searches, without a success
+constexpr uint64_t kMostPause = 64;   // epochs
+// Opens of a broken epoch: so small a share less than all is drop_last.
+constexpr uint64_t kWholeShare = 20;
+
+Recogniser::Options OptionsFor(uint32_t files,
+                               const std::vector<uint64_t>& seeds) {
+  Recogniser::Options options;
+  options.n = files;
+  options.candidates.seeds = seeds;
+  return options;
+}
+
+// So that what was barren for long is tried again, but seldom.
+bool IsWorthATry(uint64_t barren) {
+  return barren < kPatience || (barren & (barren - 1)) == 0;
+}
+
+std::string RanksOf(const Lanes& lanes) {
+  if (lanes.stride() <= 1) return "";
+  return absl::StrCat(", ", lanes.residues().size() == 1 ? "rank " : "ranks ",
+                      absl::StrJoin(lanes.residues(), ", "), " of ",
+                      lanes.stride());
+}
+
+}  // namespace
+
+std::string OrderInWords(const OrderClaim& claim) {
+  const CandidateOrder& order = claim.order;
+  switch (order.kind) {
+    case SamplerKind::kListed:
+      return absl::StrCat("sorted names", RanksOf(claim.lanes));
+    case SamplerKind::kDistributed:
+      return absl::StrCat("DistributedSampler, seed + epoch = ", order.seed,
+                          RanksOf(claim.lanes));
+    case SamplerKind::kRandom:
+      return absl::StrCat("RandomSampler, seed ", order.seed,
+                          RanksOf(claim.lanes));
+    case SamplerKind::kOwnGenerator:
+      return absl::StrCat("RandomSampler, generator seeded with ", order.seed);
+    case SamplerKind::kRepeated:
+      return "the same order as in the last epoch";
+  }
+  return "";
+}
+
+FollowedJob::FollowedJob(FileIndex index, std::vector<uint64_t> seeds)
+    : index_(std::move(index)),
+      seeds_(std::move(seeds)),
+      recogniser_(OptionsFor(index_.size(), seeds_)),
+      opens_(index_.size()) {}
+
+void FollowedJob::Opened(uint32_t index, uint64_t thread) {
+  last_.push_back({index, thread});
+  if (last_.size() > kLastOpens) last_.pop_front();
+  const uint64_t count = opens_.count();
+  const std::vector<EpochOpens::Open> first = opens_.Note(last_.back());
+  if (first.empty()) {
+    Feed({index, thread});
+    return;
+  }
+  const uint64_t files = index_.size();
+  last_count_ = count < files - files / kWholeShare ? count : 0;
+  looked_again_ = false;
+  BeginEpoch();
+  for (const EpochOpens::Open& open : first) Feed(open);
+}
+
+void FollowedJob::BeginEpoch() {
+  barren_ = was_claimed_ ? 0 : barren_ + 1;
+  was_claimed_ = false;
+  ++epoch_;
+  plan_.reset();
+  recogniser_.BeginEpoch(Likely());
+}
+
+// What the generator that was traced draws about now.
+std::vector<CandidateOrder> FollowedJob::Likely() const {
+  std::vector<CandidateOrder> likely;
+  if (!trace_ || epoch_ <= traced_epoch_) return likely;
+  const uint64_t later = epoch_ - traced_epoch_;
+  const std::vector<uint32_t> seeds =
+      trace_->NextSeeds(static_cast<uint32_t>(later) + kEpochsAhead);
+  const uint64_t first = later > kEpochsAhead ? later - kEpochsAhead : 0;
+  likely.push_back({SamplerKind::kRandom, seeds[later - 1], 0});
+  for (uint64_t i = first; i < seeds.size(); ++i) {
+    likely.push_back({SamplerKind::kRandom, seeds[i], 0});
+  }
+  return likely;
+}
+
+void FollowedJob::Feed(const EpochOpens::Open& open) {
+  const bool expected = recogniser_.Opened(open.index, open.thread);
+  if (plan_ == nullptr) return;
+  if (expected) {
+    plan_->Came(open.thread, open.index);
+  } else {
+    plan_->Opened(open.index);
+  }
+  if (recogniser_.state() != Recogniser::State::kClaimed) LookAgain();
+}
+
+void FollowedJob::LookAgain() {
+  plan_.reset();
+  if (looked_again_) return;
+  looked_again_ = true;
+  const std::vector<EpochOpens::Open> first(last_.begin(), last_.end());
+  opens_.Begin(first);
+  BeginEpoch();
+  for (const EpochOpens::Open& open : first) {
+    recogniser_.Opened(open.index, open.thread);
+  }
+}
+
+bool FollowedJob::Work() {
+  if (plan_ != nullptr || !IsWorthATry(barren_)) return false;
+  const bool worked = recogniser_.Work();
+  if (recogniser_.state() == Recogniser::State::kClaimed) TakeClaim();
+  return worked;
+}
+
+void FollowedJob::TakeClaim() {
+  const OrderClaim& claim = *recogniser_.claim();
+  plan_ = std::make_unique<ReadPlan>(claim.Predicted(), opens_.opened());
+  for (const auto& [thread, index] : recogniser_.LastOpened()) {
+    plan_->Came(thread, index);
+  }
+  if (!was_claimed_) ++epochs_claimed_;
+  was_claimed_ = true;
+  order_ = OrderInWords(claim);
+  after_opens_ = claim.opens;
+  const uint64_t expected = claim.lanes.expected();
+  evidence_ =
+      claim.order.kind == SamplerKind::kRepeated
+          ? "each thread goes on as it did then"
+          : absl::StrCat(expected, " of ", expected + claim.lanes.unexpected(),
+                         " steps as expected");
+  warning_.clear();
+  if (claim.again && claim.order.kind != SamplerKind::kListed &&
+      last_was_shuffled_) {
+    warning_ = absl::StrCat(
+        index_.path().empty() ? "" : absl::StrCat(index_.path(), ": "),
+        "every epoch comes in the same order: does the job call "
+        "sampler.set_epoch(epoch)?");
+  }
+  if (claim.order.kind != SamplerKind::kRepeated) {
+    last_was_shuffled_ = claim.order.kind != SamplerKind::kListed;
+  }
+}
+
+std::optional<FollowedJob::Search> FollowedJob::WantsSearch() const {
+  if (plan_ != nullptr || epoch_ < search_from_ || epoch_ == searched_epoch_) {
+    return std::nullopt;
+  }
+  std::optional<SeedQuery> query = recogniser_.Query();
+  if (!query) return std::nullopt;
+  return Search{epoch_, *std::move(query)};
+}
+
+void FollowedJob::Searched(uint64_t epoch, std::optional<uint32_t> seed) {
+  searched_epoch_ = epoch;
+  if (seed && epoch == epoch_ && plan_ == nullptr &&
+      recogniser_.Propose({SamplerKind::kRandom, *seed, 0})) {
+    TakeClaim();
+  }
+  const bool of_use = epoch == epoch_ && plan_ != nullptr;
+  if (seed) {
+    found_.push_back({epoch, *seed});
+    if (found_.size() > 2) found_.erase(found_.begin());
+    pair_is_new_ = found_.size() == 2;
+  }
+  useless_searches_ = of_use ? 0 : useless_searches_ + 1;
+  if (useless_searches_ >= kPatience) {
+    const uint64_t pause = std::min(
+        kMostPause, uint64_t{1} << std::min<uint64_t>(useless_searches_, 6));
+    search_from_ = epoch_ + pause;
+  }
+}
+
+std::optional<FollowedJob::Pair> FollowedJob::WantsTrace() {
+  if (!pair_is_new_) return std::nullopt;
+  pair_is_new_ = false;
+  const auto& [first_epoch, first] = found_[0];
+  const auto& [second_epoch, second] = found_[1];
+  return Pair{{first, second}, second_epoch, second_epoch - first_epoch};
+}
+
+void FollowedJob::Traced(const Pair& pair, const GeneratorTrace& trace) {
+  if (pair.apart == 0 || trace.distance % pair.apart != 0) return;
+  trace_ = trace;
+  trace_->distance /= pair.apart;
+  traced_epoch_ = pair.epoch;
+  if (plan_ != nullptr) return;
+  for (const CandidateOrder& order : Likely()) {
+    if (!recogniser_.Propose(order)) continue;
+    TakeClaim();
+    return;
+  }
+}
+
+uint64_t FollowedJob::FilesToCome() const {
+  const uint64_t all = index_.size();
+  const uint64_t end =
+      last_count_ == 0 || opens_.count() > last_count_ ? all : last_count_;
+  return end - std::min(end, opens_.count());
+}
+
+FollowedJobStatus FollowedJob::status() const {
+  FollowedJobStatus status;
+  status.path = index_.path();
+  status.files = index_.size();
+  status.state = plan_ != nullptr ? "recognised"
+                 : recogniser_.is_looking() && IsWorthATry(barren_) ? "watching"
+                                                                    : "unknown";
+  if (plan_ != nullptr) {
+    status.order = order_;
+    status.after_opens = after_opens_;
+    status.evidence = evidence_;
+  }
+  status.epochs = epoch_ + 1;
+  status.recognised_epochs = epochs_claimed_;
+  status.warning = warning_;
+  return status;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job that reads the files of one index, epoch after epoch: in which order
+// it reads them, as far as it was found out, and what of them to read ahead.
+//
+// A search of all seeds takes longer than a short epoch, so what one finds may
+// be the seed of an epoch that is over. Two of these tell where a generator
+// that was seeded in a usual way stands, and so the orders of all epochs to
+// come (loader_epochs.h).
+//
+// Pure: no I/O, no threads, no clock. Belongs to one thread, or to a lock of
+// the owner's.
+#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
+#define SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clairvoyant/epoch_opens.h"
+#include "core/clairvoyant/file_index.h"
+#include "core/clairvoyant/loader_epochs.h"
+#include "core/clairvoyant/read_plan.h"
+#include "core/clairvoyant/recogniser.h"
+
+namespace shufflefs {
+
+// For `status`.
+struct FollowedJobStatus {
+  std::string path;  // of the directory
+  uint64_t files = 0;
+  std::string state;  // watching, recognised, unknown
+  std::string order;  // in words; "" if it is not known
+  uint64_t after_opens = 0;
+  std::string evidence;
+  uint64_t epochs = 0;             // that began
+  uint64_t recognised_epochs = 0;  // of these
+  std::string warning;             // "" if there is none
+};
+
+class FollowedJob {
+ public:
+  // Bytes a file of what is kept of a job.
+  static constexpr uint64_t kBytesPerFile = FileIndex::kBytesPerFile + 40;
+
+  // `seeds`: of the user, beside those commonly used.
+  FollowedJob(FileIndex index, std::vector<uint64_t> seeds);
+
+  const FileIndex& index() const { return index_; }
+
+  // REQUIRES: index < index().size().
+  void Opened(uint32_t index, uint64_t thread);
+  // Looks at a few orders (some ms at most); false if there is nothing to do.
+  bool Work();
+
+  // What to search all seeds for now, and for which epoch. Nothing where that
+  // was of no use for so long that it is not worth the time.
+  struct Search {
+    uint64_t epoch = 0;
+    SeedQuery query;
+  };
+  std::optional<Search> WantsSearch() const;
+  // The search for that epoch ended: with the one seed that it found, or none.
+  void Searched(uint64_t epoch, std::optional<uint32_t> seed);
+
+  // Seeds of two epochs that are so many epochs apart, to look for in the
+  // streams of generators (TraceGenerator); once for each pair.
+  struct Pair {
+    std::vector<uint32_t> seeds;
+    uint64_t epoch = 0;  // of the second
+    uint64_t apart = 1;
+  };
+  std::optional<Pair> WantsTrace();
+  void Traced(const Pair& pair, const GeneratorTrace& trace);
+
+  // Null where the epoch's order is not known.
+  ReadPlan* plan() { return plan_.get(); }
+  bool is_foreseen() const { return plan_ != nullptr; }
+  // How many more files may be opened in the epoch, if it ends as early as the
+  // last one.
+  uint64_t FilesToCome() const;
+  FollowedJobStatus status() const;
+
+ private:
+  void BeginEpoch();
+  void Feed(const EpochOpens::Open& open);
+  void TakeClaim();
+  // The order was not borne out: the last opens may be the first of another.
+  void LookAgain();
+  std::vector<CandidateOrder> Likely() const;
+
+  // Constant after construction.
+  const FileIndex index_;
+  const std::vector<uint64_t> seeds_;
+
+  Recogniser recogniser_;
+  EpochOpens opens_;
+  std::deque<EpochOpens::Open> last_;
+  std::unique_ptr<ReadPlan> plan_;
+
+  uint64_t epoch_ = 0;  // counts from 0
+  bool looked_again_ = false;
+  bool was_claimed_ = false;  // in this epoch
+  uint64_t barren_ = 0;       // epochs in a row in which nothing was found
+  uint64_t last_count_ = 0;   // files of the last epoch; 0: all
+  uint64_t epochs_claimed_ = 0;
+  std::string order_;  // of the last claim
+  std::string evidence_;
+  uint64_t after_opens_ = 0;
+  std::string warning_;
+  bool last_was_shuffled_ = false;  // the last order that was claimed by name
+
+  // Searches.
+  uint64_t searched_epoch_ = ~uint64_t{0};  // the last one
+  uint64_t search_from_ = 0;                // no sooner than this epoch
+  uint64_t useless_searches_ = 0;           // in a row
+  std::vector<std::pair<uint64_t, uint32_t>>
+      found_;  // epoch, seed: two at most
+  bool pair_is_new_ = false;
+  std::optional<GeneratorTrace> trace_;
+  uint64_t traced_epoch_ = 0;  // whose seed the trace stands at
+};
+
+// "DistributedSampler, seed + epoch = 45, rank 1 of 4".
+std::string OrderInWords(const OrderClaim& claim);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/clairvoyant/foresight.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/clock_wait.h"
+#include "core/status.h"
+#include "core/thread.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kMostOpens = 1 << 16;  // that wait to be taken up
+// Opens are taken up together: a thread that is woken for each would cost more
+// than the open.
+constexpr std::chrono::milliseconds kTogether{4};
+constexpr uint64_t kFirstWindow = 32;  // files
+// So much ahead keeps any device busy whose reads need no order, and little is
+// lost when an epoch is broken off.
+constexpr uint64_t kWindow = 256;
+// Of a device that seeks: the more files, the less it seeks; but so much is
+// lost when an epoch is broken off.
+constexpr uint64_t kWindowShare = 16;  // of all files
+
+// What is kept of the jobs, beside the files in memory.
+uint64_t JobBytes(uint64_t memory_bytes) { return memory_bytes / 4; }
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Foresight>> Foresight::Make(Parts parts) {
+  HeldFiles::Parts files;
+  files.catalogue = parts.dataset->shared_catalogue();
+  files.source = std::move(parts.source);
+  files.memory_bytes =
+      std::max(kLeastMemory, parts.memory_bytes - JobBytes(parts.memory_bytes));
+  files.stall = parts.stall;
+  ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
+                   HeldFiles::Make(std::move(files)));
+  return std::shared_ptr<Foresight>(
+      new Foresight(std::move(parts), std::move(held)));
+}
+
+Foresight::Foresight(Parts parts, std::shared_ptr<HeldFiles> files)
+    : dataset_(parts.dataset),
+      addresses_(std::move(parts.addresses)),
+      how_(std::move(parts.how)),
+      seeds_(parts.seeds),
+      searches_(parts.search_cores > 0),
+      files_(std::move(files)),
+      jobs_(parts.dataset, *parts.families,
+            {parts.seeds, JobBytes(parts.memory_bytes)}),
+      idle_(parts.search_cores),
+      thread_(StartThread("sfs-foresee",
+                          [this](std::stop_token stop) { Run(stop); })) {}
+
+Foresight::~Foresight() {
+  thread_.request_stop();
+  thread_.join();
+  idle_.Stop();
+}
+
+void Foresight::Opened(EntryId file, uint32_t reader,
+                       std::chrono::milliseconds now) {
+  const bool ready = files_->IsHere(file);
+  MutexLock lock(mu_);
+  if (opens_.size() == kMostOpens) return;
+  opens_.push_back({file, reader, now, ready});
+  if (opens_.size() == 1) opened_.SignalOne();
+}
+
+bool Foresight::Answers(EntryId file) {
+  asked_.fetch_add(1, std::memory_order_relaxed);
+  const bool held = files_->Holds(file);
+  // A file comes in several reads; as a rule they follow each other.
+  if (last_asked_.exchange(file.value(), std::memory_order_relaxed) !=
+      file.value()) {
+    (held ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed);
+  }
+  return held;
+}
+
+void Foresight::Run(std::stop_token stop) {
+  bool more = false;
+  while (!stop.stop_requested()) {
+    if (!more && !WaitUnlessStopped(stop, kTogether)) return;
+    const std::vector<Open> opens = more ? TakeOpens() : WaitForOpens(stop);
+    {
+      MutexLock lock(jobs_mu_);
+      for (const Open& open : opens) Note(open);
+    }
+    more = Work();
+    Fill();
+  }
+}
+
+std::vector<Foresight::Open> Foresight::TakeOpens() {
+  MutexLock lock(mu_);
+  return std::exchange(opens_, {});
+}
+
+std::vector<Foresight::Open> Foresight::WaitForOpens(std::stop_token stop) {
+  std::stop_callback wake(stop, [this] {
+    MutexLock lock(mu_);
+    opened_.SignalAll();
+  });
+  MutexLock lock(mu_);
+  while (opens_.empty() && !stop.stop_requested()) opened_.Wait(mu_);
+  return std::exchange(opens_, {});
+}
+
+void Foresight::Note(const Open& open) {
+  JobFinder::Found* const found =
+      jobs_.Opened(open.file, open.reader, open.now);
+  if (found == nullptr || found->job.plan() == nullptr) return;
+  ++foreseen_opens_;
+  if (open.ready) ++ready_opens_;
+}
+
+bool Foresight::Work() {
+  MutexLock lock(jobs_mu_);
+  bool more = false;
+  for (JobFinder::Found& found : jobs_.jobs()) more |= found.job.Work();
+  SearchSeeds();
+  return more;
+}
+
+uint64_t Foresight::MostAhead(const FollowedJob& job) const {
+  uint64_t jobs = 0;
+  for (const JobFinder::Found& found : jobs_.jobs()) {
+    if (found.job.is_foreseen()) ++jobs;
+  }
+  const FileIndex& index = job.index();
+  const uint64_t mean =
+      Arena::Footprint(std::max<uint64_t>(1, index.bytes() / index.size()));
+  const uint64_t room = files_->capacity() / 4 * 3 / mean;
+  const uint64_t most =
+      addresses_.empty()
+          ? kWindow
+          : std::max<uint64_t>(kWindow, index.size() / kWindowShare);
+  return std::max<uint64_t>(std::min(room / std::max<uint64_t>(1, jobs), most),
+                            1);
+}
+
+// What the kernel has in its own memory needs no reading ahead: then no reads
+// reach the daemon.
+void Foresight::Fill() {
+  if (files_->stopped()) return;
+  HeldFiles::Pieces pieces;
+  {
+    MutexLock lock(jobs_mu_);
+    const uint64_t asked = asked_.load(std::memory_order_relaxed);
+    if (asked == asked_before_) return;
+    asked_before_ = asked;
+    for (JobFinder::Found& found : jobs_.jobs()) Ahead(found, pieces);
+  }
+  if (!pieces.empty()) files_->Fetch(std::move(pieces));
+}
+
+void Foresight::Ahead(JobFinder::Found& found, HeldFiles::Pieces& pieces) {
+  ReadPlan* const plan = found.job.plan();
+  if (plan == nullptr) {
+    if (std::exchange(found.window, 0) != 0) Reclaim();
+    return;
+  }
+  const uint64_t most = MostAhead(found.job);
+  found.window = std::min(std::max(found.window, kFirstWindow), most);
+  const uint64_t ahead = plan->ahead();
+  if (ahead > found.window / 2) return;
+  found.window = std::min(2 * found.window, most);
+  const uint64_t until = std::min(found.window, found.job.FilesToCome());
+  if (until <= ahead) return;
+  HeldFiles::Pieces started = Start(found, plan->Next(until - ahead));
+  if (!addresses_.empty()) {
+    std::sort(started.begin(), started.end(),
+              [this](const FilePiece& a, const FilePiece& b) {
+                return AddressOf(a.file) < AddressOf(b.file);
+              });
+  }
+  std::move(started.begin(), started.end(), std::back_inserter(pieces));
+}
+
+// Memory is taken in the order in which files are wanted, so that it is the
+// furthest that it does not suffice for.
+HeldFiles::Pieces Foresight::Start(JobFinder::Found& found,
+                                   const std::vector<uint32_t>& next) {
+  HeldFiles::Pieces started;
+  bool reclaimed = false;
+  for (size_t i = 0; i < next.size(); ++i) {
+    const EntryId file = found.job.index().file(next[i]);
+    if (files_->Holds(file) || !files_->MayHold(file)) continue;
+    const HeldFiles::Owner owner{found.id, next[i]};
+    bool fits = files_->Start(file, owner, started);
+    if (!fits && !std::exchange(reclaimed, true)) {
+      Reclaim();
+      fits = files_->Start(file, owner, started);
+    }
+    if (fits) continue;
+    for (; i < next.size(); ++i) found.job.plan()->TakeBack(next[i]);
+  }
+  return started;
+}
+
+// What is no sample (a split's files) has no place that is known.
+uint64_t Foresight::AddressOf(EntryId file) const {
+  const Grouping& grouping = dataset_->grouping();
+  if (!grouping.place(file)) return ~uint64_t{0};
+  return addresses_[grouping.sample(file).value()];
+}
+
+void Foresight::Reclaim() {
+  files_->Reclaim(
+      [this](const HeldFiles::Owner& owner) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        JobFinder::Found* const found = jobs_.Find(owner.id);
+        return found != nullptr && found->job.plan() != nullptr &&
+               found->job.plan()->Awaits(static_cast<uint32_t>(owner.place));
+      });
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads ahead of jobs that draw files in an order of their own, which is found
+// out from what they open (followed_job.h). Names and bytes are untouched: what
+// was foreseen wrongly was read in vain, and what was not foreseen is read from
+// the source as ever.
+//
+// Opens are put into a queue. A thread of its own takes them up, looks for the
+// orders and says what to fetch; long searches run on threads that only take
+// what processor time is left over.
+#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_FORESIGHT_H_
+#define SHUFFLEFS_CORE_CLAIRVOYANT_FORESIGHT_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "core/clairvoyant/followed_job.h"
+#include "core/clairvoyant/job_finder.h"
+#include "core/dataset.h"
+#include "core/idle_work.h"
+#include "core/metrics.h"
+#include "core/mutex.h"
+#include "core/reader_family.h"
+#include "core/supply/held_files.h"
+#include "core/supply/sample_memory.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+struct ForesightStatus {
+  struct Job {
+    FollowedJobStatus job;            // state may be "searching", too
+    absl::optional<double> searched;  // share of all seeds, in a search
+    double search_seconds = 0;        // of that, or of the last one
+  };
+  std::vector<Job> jobs;
+  // Opens in epochs whose order was known, and those of them whose file was in
+  // memory.
+  uint64_t opens = 0;
+  uint64_t ready = 0;
+  uint64_t prefetched_bytes = 0;
+  uint64_t wasted_bytes = 0;
+  std::vector<std::string> warnings;
+};
+
+// Thread-safe. Nothing waits for a device.
+class Foresight : public SampleMemory {
+ public:
+  static constexpr uint64_t kLeastMemory = HeldFiles::kLeastMemory;
+
+  struct Parts {
+    std::shared_ptr<const Dataset> dataset;
+    std::unique_ptr<SampleSource> source;
+    uint64_t memory_bytes = 0;  // >= kLeastMemory; a hard bound
+    // By SampleId: where it lies on a device that seeks, so that what is read
+    // ahead is read in that order. Empty: the order of reads does not matter.
+    std::vector<uint64_t> addresses;
+    std::string how;                     // for `status`
+    std::vector<uint64_t> seeds;         // of the user
+    uint32_t search_cores = 1;           // 0: no search
+    ReaderFamilies* families = nullptr;  // outlives this
+    StallClock* stall = nullptr;         // outlives this; may be null
+  };
+  static absl::StatusOr<std::shared_ptr<Foresight>> Make(Parts parts);
+  ~Foresight() override;
+
+  // Thread `reader` opens a file of the view.
+  void Opened(EntryId file, uint32_t reader, std::chrono::milliseconds now);
+  // Whether pages that the kernel has of it may be used: not if it was read
+  // ahead, which would then be in vain.
+  bool keeps_pages(EntryId file) const { return !files_->Holds(file); }
+
+  bool Answers(EntryId file) override;
+  bool Holds(EntryId file) const override { return files_->Holds(file); }
+  bool comes_again() const override { return true; }
+  void Read(EntryId file, uint64_t offset, uint64_t length,
+            ReadDone done) override {
+    files_->Read(file, offset, length, std::move(done));
+  }
+  void Close(EntryId file) override { files_->Close(file); }
+  SupplyStatus status() const override;
+
+  ForesightStatus foresight() const;
+
+ private:
+  struct Open {
+    EntryId file;
+    uint32_t reader = 0;
+    std::chrono::milliseconds now{0};
+    bool ready = false;
+  };
+
+  Foresight(Parts parts, std::shared_ptr<HeldFiles> files);
+  void Run(std::stop_token stop);
+  std::vector<Open> TakeOpens();
+  std::vector<Open> WaitForOpens(std::stop_token stop);
+  void Note(const Open& open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Whether there is more to do.
+  bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  void Fill() ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  void Ahead(JobFinder::Found& job, HeldFiles::Pieces& pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  uint64_t MostAhead(const FollowedJob& job) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Memory for what is to be read next; what there is none for is taken back.
+  HeldFiles::Pieces Start(JobFinder::Found& job,
+                          const std::vector<uint32_t>& next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  uint64_t AddressOf(EntryId file) const;
+  // Idle work, one thing at a time.
+  void SearchSeeds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  bool BeginSearch(uint64_t job, FollowedJob::Search search)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  bool BeginTrace(uint64_t job, FollowedJob::Pair pair)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+
+  // Constant after construction.
+  const std::shared_ptr<const Dataset> dataset_;
+  const std::vector<uint64_t> addresses_;
+  const std::string how_;
+  const std::vector<uint64_t> seeds_;
+  const bool searches_;
+  // Self-synchronised.
+  const std::shared_ptr<HeldFiles> files_;
+  std::atomic<uint64_t> asked_{0};  // reads that reached the daemon
+  std::atomic<uint32_t> last_asked_{~uint32_t{0}};  // entry
+  std::atomic<uint64_t> hits_{0};
+  std::atomic<uint64_t> misses_{0};
+
+  mutable Mutex mu_;
+  CondVar opened_;
+  std::vector<Open> opens_ ABSL_GUARDED_BY(mu_);
+
+  // Taken before the locks of others; held for some milliseconds at a time.
+  mutable Mutex jobs_mu_;
+  JobFinder jobs_ ABSL_GUARDED_BY(jobs_mu_);
+  uint64_t asked_before_ ABSL_GUARDED_BY(jobs_mu_) = 0;
+  uint64_t foreseen_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
+  uint64_t ready_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
+  uint64_t idle_for_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // id of a job; 0: none
+  bool idle_searches_ ABSL_GUARDED_BY(jobs_mu_) = false;  // all seeds
+
+  // Last: they use the others. The searches end first.
+  IdleWork idle_;
+  std::jthread thread_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_FORESIGHT_H_

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/clairvoyant/job_finder.h"
+
+#include <algorithm>
+
+namespace shufflefs {
+
+JobFinder::JobFinder(std::shared_ptr<const Dataset> dataset,
+                     ReaderFamilies& families, Options options)
+    : dataset_(std::move(dataset)),
+      families_(families),
+      options_(std::move(options)) {}
+
+JobFinder::Found* JobFinder::Find(uint64_t id) {
+  for (Found& found : jobs_) {
+    if (found.id == id) return &found;
+  }
+  return nullptr;
+}
+
+JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
+                                    std::chrono::milliseconds now) {
+  const FamilyId family = families_.Resolve(reader, now);
+  for (auto it = jobs_.begin(); it != jobs_.end(); ++it) {
+    if (it->family != family) continue;
+    const std::optional<uint32_t> index = it->job.index().IndexOf(file);
+    if (!index) continue;
+    it->job.Opened(*index, reader);
+    jobs_.splice(jobs_.begin(), jobs_, it);
+    return &jobs_.front();
+  }
+  // Only a few kinds are ever opened by whoever reads a dataset.
+  if (strays_.size() == kMostKinds) strays_.clear();
+  std::string kind = ListedKindOf(dataset_->catalogue().name(file));
+  std::vector<Stray>& strays = strays_[{family, std::move(kind)}];
+  strays.push_back({file, reader});
+  if (strays.size() < kEnoughStrays) return nullptr;
+  const std::vector<Stray> enough = std::exchange(strays, {});
+  return Begin(family, enough);
+}
+
+JobFinder::Found* JobFinder::Begin(FamilyId family,
+                                   const std::vector<Stray>& strays) {
+  std::vector<EntryId> files;
+  for (const Stray& stray : strays) files.push_back(stray.file);
+  FileIndex index =
+      FileIndex::Of(dataset_->shared_catalogue(), dataset_->root(), files);
+  const uint64_t bytes = index.size() * FollowedJob::kBytesPerFile;
+  if (index.size() < kFewestFiles || bytes > options_.memory_bytes) {
+    return nullptr;
+  }
+  // One that was taken for a smaller one by its first opens.
+  jobs_.remove_if([&](const Found& found) {
+    return found.family == family && index.Contains(found.job.index());
+  });
+  MakeRoom(bytes);
+  jobs_.push_front(Found{++last_id_, family, 0, 0,
+                         FollowedJob(std::move(index), options_.seeds)});
+  FollowedJob& job = jobs_.front().job;
+  for (const Stray& stray : strays) {
+    job.Opened(*job.index().IndexOf(stray.file), stray.reader);
+  }
+  return &jobs_.front();
+}
+
+void JobFinder::MakeRoom(uint64_t bytes) {
+  for (const Found& found : jobs_) {
+    bytes += found.job.index().size() * FollowedJob::kBytesPerFile;
+  }
+  while (!jobs_.empty() &&
+         (jobs_.size() >= kMostJobs || bytes > options_.memory_bytes)) {
+    bytes -= jobs_.back().job.index().size() * FollowedJob::kBytesPerFile;
+    jobs_.pop_back();
+  }
+}
+
+}  // namespace shufflefs
