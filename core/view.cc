@@ -108,20 +108,12 @@ std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
   return memory;
 }
 
-bool View::KeepsPages(EntryId file) const {
-  MutexLock lock(mu_);
-  return setup_->foresight == nullptr || setup_->foresight->keeps_pages(file);
-}
-
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
                              std::chrono::milliseconds now, uint32_t ordinal) {
   uint64_t begun = 0;
   {
     MutexLock lock(mu_);
     read_ = true;
-    if (setup_->foresight != nullptr) {
-      setup_->foresight->Opened(file, ReaderOf(pid), now);
-    }
     if (watch_ == nullptr) return OpenVerdict::kServe;
     const Grouping& grouping = setup_->dataset->grouping();
     if (!grouping.place(file)) return OpenVerdict::kServe;
@@ -295,6 +287,16 @@ void View::MakeWatch() {
   if (before != nullptr) watch_->TakeSentBack(*before);
 }
 
+void View::NoteBeginning(EntryId file, int32_t pid,
+                         std::chrono::milliseconds now) {
+  std::shared_ptr<Foresight> foresight;
+  {
+    MutexLock lock(mu_);
+    foresight = setup_->foresight;
+  }
+  if (foresight != nullptr) foresight->Begun(file, ReaderOf(pid), now);
+}
+
 void View::NoteRead() {
   MutexLock lock(mu_);
   read_ = true;
@@ -342,7 +344,7 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
       prepared.setup,
       MakeViewSetup(request.config, now->dataset->shared_catalogue(), tools_,
                     now.get()));
-  if (prepared.setup->needs_opens() && !sees_opens_) {
+  if (prepared.setup->binds_on_demand() && !sees_opens_) {
     return absl::InvalidArgumentError(
         absl::StrCat("policy = ", prepared.setup->policy->name(),
                      " needs to see opens: mount with -o open=seen"));

@@ -117,8 +117,6 @@ struct ViewSetup {
   // What answers reads of samples; null: the source does.
   std::shared_ptr<SampleMemory> memory() const;
   bool binds_on_demand() const { return supply != nullptr && rebinds(); }
-  // Whether it is of no use without seeing opens.
-  bool needs_opens() const { return binds_on_demand() || foresight != nullptr; }
   // Whether samples of ranked names come from a faster tier.
   bool stages_ranks() const {
     return config.layout == Layout::kRanked && policy->stages();

@@ -178,13 +178,10 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
   if (node.kind == NodeKind::kLiveFile && known != nullptr) {
     const EntryId file(node.id);
     View* view = known->view_of(known->catalogue().parent(file));
-    if (view != nullptr) {
-      if (view->Open(file, pid, Now(), node.slot) ==
-          View::OpenVerdict::kStale) {
-        parts_.metrics->Add(Counter::kStaleOpens);
-        return OpenReply{.stale = true};
-      }
-      return OpenReply{.keep_cache = view->KeepsPages(file)};
+    if (view != nullptr &&
+        view->Open(file, pid, Now(), node.slot) == View::OpenVerdict::kStale) {
+      parts_.metrics->Add(Counter::kStaleOpens);
+      return OpenReply{.stale = true};
     }
   }
   return OpenReply{.keep_cache = node.kind != NodeKind::kPassThrough};
@@ -238,8 +235,11 @@ std::shared_ptr<SampleMemory> Filesystem::MemoryOf(Node node) const {
   return view == nullptr ? nullptr : view->MemoryOf(file, live);
 }
 
-std::shared_ptr<SampleMemory> Filesystem::AnswerOf(uint64_t nodeid) {
+std::shared_ptr<SampleMemory> Filesystem::AnswerOf(uint64_t nodeid,
+                                                   uint64_t offset,
+                                                   int32_t pid) {
   const Node node = UnpackNode(nodeid);
+  if (offset == 0) NoteBeginning(node, pid);
   std::shared_ptr<SampleMemory> memory = MemoryOf(node);
   if (memory == nullptr || !memory->Answers(EntryId(node.id))) return nullptr;
   if (memory->comes_again()) NoteRead(node);
@@ -253,6 +253,14 @@ bool Filesystem::AnswersFromMemory(uint64_t nodeid) const {
   const Node node = UnpackNode(nodeid);
   const std::shared_ptr<SampleMemory> memory = MemoryOf(node);
   return memory != nullptr && memory->Holds(EntryId(node.id));
+}
+
+void Filesystem::NoteBeginning(Node node, int32_t pid) {
+  const Space* known = space();
+  if (node.kind != NodeKind::kLiveFile || known == nullptr) return;
+  const EntryId file(node.id);
+  View* view = known->view_of(known->catalogue().parent(file));
+  if (view != nullptr) view->NoteBeginning(file, pid, Now());
 }
 
 void Filesystem::NoteRead(Node node) {

@@ -67,9 +67,10 @@ class Filesystem {
   absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
   absl::StatusOr<size_t> Read(uint64_t nodeid, uint64_t offset,
                               absl::Span<char> out);
-  // A READ of a file comes: what answers it, which never waits for a device.
-  // Null: call Read.
-  std::shared_ptr<SampleMemory> AnswerOf(uint64_t nodeid);
+  // A READ of a file comes, from `offset` and by thread `pid` (0 if hidden):
+  // what answers it, which never waits for a device. Null: call Read.
+  std::shared_ptr<SampleMemory> AnswerOf(uint64_t nodeid, uint64_t offset,
+                                         int32_t pid);
   // Whether no READ of a file waits for a device.
   bool AnswersFromMemory(uint64_t nodeid) const;
   static EntryId FileOf(uint64_t nodeid) {
@@ -93,6 +94,7 @@ class Filesystem {
   // An OPEN of a container's node: whether its name shows another one now.
   bool IsStale(Node node, int32_t pid) const;
   std::shared_ptr<SampleMemory> MemoryOf(Node node) const;
+  void NoteBeginning(Node node, int32_t pid);
   void NoteRead(Node node);
 
   // Constant after construction.

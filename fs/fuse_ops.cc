@@ -97,7 +97,8 @@ void ReadNow(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset) {
 
 void Read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
           fuse_file_info*) {
-  const std::shared_ptr<SampleMemory> memory = Fs(req).AnswerOf(ino);
+  const std::shared_ptr<SampleMemory> memory =
+      Fs(req).AnswerOf(ino, offset, fuse_req_ctx(req)->pid);
   if (memory != nullptr) {
     memory->Read(Filesystem::FileOf(ino), offset, size, ReplyBytesLater(req));
     return;

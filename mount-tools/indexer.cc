@@ -112,9 +112,9 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     const bool wants_opens =
         (((*setup)->rebinds() || (*setup)->records.pool != nullptr) &&
          config.epoch_advance == Advance::kAuto) ||
-        (*setup)->needs_opens();
+        (*setup)->binds_on_demand();
     sees_opens |= wants_opens && parts.config->open == OpenMode::kAuto;
-    if ((*setup)->needs_opens() && !sees_opens) {
+    if ((*setup)->binds_on_demand() && !sees_opens) {
       return absl::InvalidArgumentError(
           absl::StrCat("policy = ", (*setup)->policy->name(),
                        " needs to see opens: leave out -o open=unseen"));

@@ -12,9 +12,9 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kMostOpens = 1 << 16;  // that wait to be taken up
-// Opens are taken up together: a thread that is woken for each would cost more
-// than the open.
+constexpr size_t kMostBegun = 1 << 16;  // that wait to be taken up
+// They are taken up together: a thread that is woken for each would cost more
+// than the read.
 constexpr std::chrono::milliseconds kTogether{4};
 constexpr uint64_t kFirstWindow = 32;  // files
 // So much ahead keeps any device busy whose reads need no order, and little is
@@ -61,17 +61,16 @@ Foresight::~Foresight() {
   idle_.Stop();
 }
 
-void Foresight::Opened(EntryId file, uint32_t reader,
-                       std::chrono::milliseconds now) {
+void Foresight::Begun(EntryId file, uint32_t reader,
+                      std::chrono::milliseconds now) {
   const bool ready = files_->IsHere(file);
   MutexLock lock(mu_);
-  if (opens_.size() == kMostOpens) return;
-  opens_.push_back({file, reader, now, ready});
-  if (opens_.size() == 1) opened_.SignalOne();
+  if (begun_.size() == kMostBegun) return;
+  begun_.push_back({file, reader, now, ready});
+  if (begun_.size() == 1) has_begun_.SignalOne();
 }
 
 bool Foresight::Answers(EntryId file) {
-  asked_.fetch_add(1, std::memory_order_relaxed);
   const bool held = files_->Holds(file);
   // A file comes in several reads; as a rule they follow each other.
   if (last_asked_.exchange(file.value(), std::memory_order_relaxed) !=
@@ -85,37 +84,38 @@ void Foresight::Run(std::stop_token stop) {
   bool more = false;
   while (!stop.stop_requested()) {
     if (!more && !WaitUnlessStopped(stop, kTogether)) return;
-    const std::vector<Open> opens = more ? TakeOpens() : WaitForOpens(stop);
+    const std::vector<Beginning> begun =
+        more ? TakeBegun() : WaitForBegun(stop);
     {
       MutexLock lock(jobs_mu_);
-      for (const Open& open : opens) Note(open);
+      for (const Beginning& each : begun) Note(each);
     }
     more = Work();
     Fill();
   }
 }
 
-std::vector<Foresight::Open> Foresight::TakeOpens() {
+std::vector<Foresight::Beginning> Foresight::TakeBegun() {
   MutexLock lock(mu_);
-  return std::exchange(opens_, {});
+  return std::exchange(begun_, {});
 }
 
-std::vector<Foresight::Open> Foresight::WaitForOpens(std::stop_token stop) {
+std::vector<Foresight::Beginning> Foresight::WaitForBegun(std::stop_token stop) {
   std::stop_callback wake(stop, [this] {
     MutexLock lock(mu_);
-    opened_.SignalAll();
+    has_begun_.SignalAll();
   });
   MutexLock lock(mu_);
-  while (opens_.empty() && !stop.stop_requested()) opened_.Wait(mu_);
-  return std::exchange(opens_, {});
+  while (begun_.empty() && !stop.stop_requested()) has_begun_.Wait(mu_);
+  return std::exchange(begun_, {});
 }
 
-void Foresight::Note(const Open& open) {
+void Foresight::Note(const Beginning& begun) {
   JobFinder::Found* const found =
-      jobs_.Opened(open.file, open.reader, open.now);
-  if (found == nullptr || found->job.plan() == nullptr) return;
+      jobs_.Opened(begun.file, begun.reader, begun.now);
+  if (found == nullptr || !found->job.is_foreseen()) return;
   ++foreseen_opens_;
-  if (open.ready) ++ready_opens_;
+  if (begun.ready) ++ready_opens_;
 }
 
 bool Foresight::Work() {
@@ -143,16 +143,11 @@ uint64_t Foresight::MostAhead(const FollowedJob& job) const {
                             1);
 }
 
-// What the kernel has in its own memory needs no reading ahead: then no reads
-// reach the daemon.
 void Foresight::Fill() {
   if (files_->stopped()) return;
   HeldFiles::Pieces pieces;
   {
     MutexLock lock(jobs_mu_);
-    const uint64_t asked = asked_.load(std::memory_order_relaxed);
-    if (asked == asked_before_) return;
-    asked_before_ = asked;
     for (JobFinder::Found& found : jobs_.jobs()) Ahead(found, pieces);
   }
   if (!pieces.empty()) files_->Fetch(std::move(pieces));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads ahead of jobs that draw files in an order of their own, which is found
-// out from what they open (followed_job.h). Names and bytes are untouched: what
-// was foreseen wrongly was read in vain, and what was not foreseen is read from
-// the source as ever.
+// out from what they begin to read (followed_job.h). Names and bytes are
+// untouched: what was foreseen wrongly was read in vain, and what was not
+// foreseen is read from the source as ever. Opens need not be seen, so that
+// what the kernel has in its own memory costs nothing: a file of which no read
+// reaches the daemon is not told of, nor need it be read ahead.
 //
-// Opens are put into a queue. A thread of its own takes them up, looks for the
-// orders and says what to fetch; long searches run on threads that only take
-// what processor time is left over.
+// Beginnings are put into a queue. A thread of its own takes them up, looks for
+// the orders and says what to fetch; long searches run on threads that only
+// take what processor time is left over.
 #ifndef SHUFFLEFS_CORE_CLAIRVOYANT_FORESIGHT_H_
 #define SHUFFLEFS_CORE_CLAIRVOYANT_FORESIGHT_H_
 
@@ -42,8 +44,8 @@ struct ForesightStatus {
     double search_seconds = 0;        // of that, or of the last one
   };
   std::vector<Job> jobs;
-  // Opens in epochs whose order was known, and those of them whose file was in
-  // memory.
+  // Files that were begun in epochs whose order was known, and those of them
+  // that were in memory then.
   uint64_t opens = 0;
   uint64_t ready = 0;
   uint64_t prefetched_bytes = 0;
@@ -72,11 +74,9 @@ class Foresight : public SampleMemory {
   static absl::StatusOr<std::shared_ptr<Foresight>> Make(Parts parts);
   ~Foresight() override;
 
-  // Thread `reader` opens a file of the view.
-  void Opened(EntryId file, uint32_t reader, std::chrono::milliseconds now);
-  // Whether pages that the kernel has of it may be used: not if it was read
-  // ahead, which would then be in vain.
-  bool keeps_pages(EntryId file) const { return !files_->Holds(file); }
+  // Thread `reader` (0 = hidden) reads the first bytes of a file of the view.
+  // Before Answers is asked.
+  void Begun(EntryId file, uint32_t reader, std::chrono::milliseconds now);
 
   bool Answers(EntryId file) override;
   bool Holds(EntryId file) const override { return files_->Holds(file); }
@@ -91,7 +91,7 @@ class Foresight : public SampleMemory {
   ForesightStatus foresight() const;
 
  private:
-  struct Open {
+  struct Beginning {
     EntryId file;
     uint32_t reader = 0;
     std::chrono::milliseconds now{0};
@@ -100,9 +100,9 @@ class Foresight : public SampleMemory {
 
   Foresight(Parts parts, std::shared_ptr<HeldFiles> files);
   void Run(std::stop_token stop);
-  std::vector<Open> TakeOpens();
-  std::vector<Open> WaitForOpens(std::stop_token stop);
-  void Note(const Open& open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  std::vector<Beginning> TakeBegun();
+  std::vector<Beginning> WaitForBegun(std::stop_token stop);
+  void Note(const Beginning& begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   // Whether there is more to do.
   bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
   void Fill() ABSL_LOCKS_EXCLUDED(jobs_mu_);
@@ -131,19 +131,18 @@ class Foresight : public SampleMemory {
   const bool searches_;
   // Self-synchronised.
   const std::shared_ptr<HeldFiles> files_;
-  std::atomic<uint64_t> asked_{0};  // reads that reached the daemon
   std::atomic<uint32_t> last_asked_{~uint32_t{0}};  // entry
+  // Files of which reads reached the daemon.
   std::atomic<uint64_t> hits_{0};
   std::atomic<uint64_t> misses_{0};
 
   mutable Mutex mu_;
-  CondVar opened_;
-  std::vector<Open> opens_ ABSL_GUARDED_BY(mu_);
+  CondVar has_begun_;
+  std::vector<Beginning> begun_ ABSL_GUARDED_BY(mu_);
 
   // Taken before the locks of others; held for some milliseconds at a time.
   mutable Mutex jobs_mu_;
   JobFinder jobs_ ABSL_GUARDED_BY(jobs_mu_);
-  uint64_t asked_before_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   uint64_t foreseen_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   uint64_t ready_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   uint64_t idle_for_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // id of a job; 0: none

@@ -48,6 +48,8 @@ void ReadPlan::Opened(uint32_t index) {
 }
 
 std::vector<uint32_t> ReadPlan::Next(size_t most) {
+  if (fronts_.empty()) return {};
+  PassBy();
   std::vector<uint32_t> next;
   std::vector<Front*> fronts;
   for (auto& [thread, front] : fronts_) fronts.push_back(&front);
@@ -76,17 +78,21 @@ void ReadPlan::TakeBack(uint32_t index) {
   states_[index] = State::kUnread;
   --ahead_;
   for (auto& [thread, front] : fronts_) {
-    if (places_[index] >= front.place) {
-      front.scan = std::min(front.scan, places_[index]);
-    }
+    if (places_[index] < front.place) continue;
+    front.scan = std::min(front.scan, places_[index]);
   }
 }
 
-bool ReadPlan::Awaits(uint32_t index) const {
-  if (states_[index] != State::kRead) return false;
-  return std::any_of(fronts_.begin(), fronts_.end(), [&](const auto& front) {
-    return places_[index] >= front.second.place;
-  });
+// The workers of a loader are never a whole batch behind each other's batches,
+// so what lies before all of them was opened, or never will be.
+void ReadPlan::PassBy() {
+  uint32_t first = static_cast<uint32_t>(order_.size());
+  for (const auto& [thread, front] : fronts_) {
+    first = std::min(first, front.place);
+  }
+  for (; passed_ < first; ++passed_) {
+    if (states_[order_[passed_]] == State::kRead) Opened(order_[passed_]);
+  }
 }
 
 }  // namespace shufflefs

@@ -33,14 +33,14 @@ class ReadPlan {
   // It was not read after all.
   void TakeBack(uint32_t index);
 
-  // Whether what was read at `index` may still be opened: no thread has passed
-  // it by.
-  bool Awaits(uint32_t index) const;
-  // Indices that Next() gave and that were not opened.
+  // Whether what was read at `index` may still be opened.
+  bool Awaits(uint32_t index) const { return states_[index] == State::kRead; }
+  // Indices that Next() gave, that were not opened, and that not all threads
+  // have passed by.
   uint64_t ahead() const { return ahead_; }
 
  private:
-  enum class State : uint8_t { kUnread, kRead, kOpened };
+  enum class State : uint8_t { kUnread, kRead, kOpened };  // or passed by
   struct Front {
     uint32_t place = 0;  // behind the last that was opened
     uint32_t scan = 0;   // what lies between has been given, or opened
@@ -48,6 +48,7 @@ class ReadPlan {
   };
 
   void DropIdle();
+  void PassBy();
 
   std::vector<uint32_t> order_;
   std::vector<uint32_t> places_;  // by index; order_.size(): none
@@ -55,6 +56,7 @@ class ReadPlan {
   absl::flat_hash_map<uint64_t, Front> fronts_;  // by thread
   uint64_t clock_ = 0;                           // Came()
   uint64_t ahead_ = 0;
+  uint32_t passed_ = 0;  // place: of what lies before nothing is awaited
 };
 
 }  // namespace shufflefs
