@@ -43,9 +43,9 @@ def group_sizes(layout, files):
     return sizes
 
 
-def write_file(path, index, rng, pool):
+def write_file(path, index, rng, pool, mean=MEAN):
     size = max(256, int(rng.lognormvariate(
-        math.log(MEAN) - SIGMA * SIGMA / 2, SIGMA)))
+        math.log(mean) - SIGMA * SIGMA / 2, SIGMA)))
     with open(path, "wb") as file:
         file.write(index.to_bytes(16, "little"))  # no two are alike
         size -= 16
@@ -56,7 +56,7 @@ def write_file(path, index, rng, pool):
             size -= len(piece)
 
 
-def write_tree(root, layout, files):
+def write_tree(root, layout, files, mean=MEAN):
     rng = random.Random(f"{layout} {files}")
     pool = rng.randbytes(POOL)
     index = 0
@@ -66,17 +66,21 @@ def write_tree(root, layout, files):
         for _ in range(count):
             # Not one consecutive sequence, as frames of a film have.
             name = f"{index * 7919 % 1000003:09d}.jpg"
-            write_file(folder / name, index, rng, pool)
+            write_file(folder / name, index, rng, pool, mean)
             index += 1
 
 
 class Dataset:
-    """A device with a tree of `files` files, built unless it is there."""
+    """A device with a tree of `files` files of `mean` bytes, built unless it is
+    there."""
 
-    def __init__(self, layout, files):
+    def __init__(self, layout, files, mean=MEAN):
         self.layout = layout
         self.files = files
-        self.device = testbed.Device(f"brand-{layout}-{files}")
+        self.mean = mean
+        name = f"brand-{layout}-{files}"
+        self.device = testbed.Device(
+            name if mean == MEAN else f"{name}-{mean}")
         self.root = self.device.path / "data"
         self.packed = self.device.path / "packed"
         self.sequential = self.device.path / "sequential"
@@ -95,7 +99,7 @@ class Dataset:
         self.device.create(IMAGE)
         self.device.attach("fast")
         self.root.mkdir()
-        write_tree(self.root, self.layout, self.files)
+        write_tree(self.root, self.layout, self.files, self.mean)
         with open(self.sequential, "wb") as file:
             for _ in range(SEQUENTIAL >> 20):
                 file.write(os.urandom(1 << 20))

@@ -21,6 +21,7 @@
 #   met *           a job over a slow device and a tier: speed, bytes, waiting
 #   met_records *   the same over the records of containers
 #   met_training    accuracy against met's mini-epochs and repeats
+#   clairvoyant *   a stock DataLoader whose order is found out, and the harm
 # tests/bench/run.sh NAME -- --help has their options.
 #
 # The trees (about 12 GB; brand: 4.6 GB a dataset) stay in $BENCH_DIR, by default
@@ -37,11 +38,11 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,31s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,32s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing) names+=("$1") ;;
     records | record_scale | convergence) names+=("$1") ;;
-    met | met_records | met_training) names+=("$1") ;;
+    met | met_records | met_training | clairvoyant) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -51,7 +52,7 @@ done
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
     brand | read_ahead | first_sample | dataloader | training | records | \
-      record_scale | met | met_records)
+      record_scale | met | met_records | clairvoyant)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -90,7 +91,7 @@ header=no
 for name in "${names[@]}"; do
   case $name in
     brand | first_sample | dataloader | training | mixing | record_scale | \
-      convergence | met | met_records | met_training)
+      convergence | met | met_records | met_training | clairvoyant)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
