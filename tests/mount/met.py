@@ -3,6 +3,7 @@
 import collections
 import hashlib
 import json
+import os
 import random
 
 import pytest
@@ -52,6 +53,14 @@ def read_all(mount, names, seed=0):
 def whole(source, times=1):
     return collections.Counter({(name.parts[0], digest(source / name)): times
                                 for name in names_of(source)})
+
+
+def not_cached(root):
+    """The machine's cache holds nothing of the files: they are really read."""
+    for path in root.iterdir():
+        with open(path, "rb") as file:
+            os.fdatasync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def staged(mount):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """policy = met over containers: mini-epochs of blocks of records."""
 import collections
-import os
 import random
 import shutil
 
@@ -9,7 +8,7 @@ import pytest
 
 import containers
 import harness
-from met import tier
+from met import not_cached, tier
 
 EPOCHS, REPEAT = 6, 3
 RECORDS = 1536  # of 1 KiB, framed: whole blocks
@@ -49,13 +48,6 @@ def options(tier, **more):
             "epoch.advance": "manual"}
     return {**keys, **{key.replace("__", "."): value
                        for key, value in more.items()}}
-
-
-def not_cached(root):
-    for path in root.iterdir():
-        with open(path, "rb") as file:
-            os.fdatasync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def read_slowly(mount, path):
