@@ -182,6 +182,9 @@ struct DatasetFacts {
   // A key that leaves no room for binding names as they are asked for, such
   // as "layout = ranked"; "" if there is none.
   std::string held_back;
+  // A key that leaves no room for finding out what will be opened, such as
+  // "open = unseen"; "" if there is none.
+  std::string not_foreseen;
   // The policy of an epoch that was begun and is not finished; "" if none is.
   std::string under_way;
   bool names_may_move = false;        // proven class folders (design 3.4)

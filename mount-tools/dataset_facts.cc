@@ -26,6 +26,21 @@ uint64_t MeanFileBytes(const Catalogue& catalogue, const Grouping& grouping) {
   return files == 0 ? 0 : bytes / files;
 }
 
+// Which key gives a view too little memory for a pool; "" if it has enough.
+std::string TooLittleMemory(const FactsInput& input) {
+  if (input.view_memory >= Supply::kLeastMemory) return "";
+  return absl::StrCat("memory, which gives a view ",
+                      FormatBytes(input.view_memory), " and must give ",
+                      FormatBytes(Supply::kLeastMemory));
+}
+
+// Which key keeps what names are opened from being found out in time.
+std::string NotForeseen(const FactsInput& input) {
+  if (input.config->layout == Layout::kRanked) return "layout = ranked";
+  if (input.open == OpenMode::kUnseen) return "open = unseen";
+  return TooLittleMemory(input);
+}
+
 // Which key keeps names from being bound as they are asked for.
 std::string HeldBack(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
@@ -40,12 +55,7 @@ std::string HeldBack(const FactsInput& input) {
   if (nodes && nodes->count > 1) {
     return absl::StrCat("nodes = ", FormatNodes(nodes));
   }
-  if (input.view_memory < Supply::kLeastMemory) {
-    return absl::StrCat("memory, which gives a view ",
-                        FormatBytes(input.view_memory), " and must give ",
-                        FormatBytes(Supply::kLeastMemory));
-  }
-  return "";
+  return TooLittleMemory(input);
 }
 
 }  // namespace
@@ -60,6 +70,7 @@ DatasetFacts FactsOf(const FactsInput& input) {
   facts.speed = input.device->speed();
   facts.file_bytes = MeanFileBytes(*input.catalogue, *input.grouping);
   facts.held_back = HeldBack(input);
+  facts.not_foreseen = NotForeseen(input);
   facts.under_way = input.under_way;
   if (facts.held_back.empty()) {
     facts.pool_bytes = Supply::PoolBytes(input.view_memory);

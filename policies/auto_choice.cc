@@ -13,6 +13,9 @@ namespace {
 
 using Device = DatasetFacts::Device;
 
+// Fewer files do not tell one order from another soon enough to gain by it.
+constexpr uint64_t kLeastForesight = 1000;
+
 std::string Bytes(uint64_t bytes) {
   constexpr std::array<const char*, 5> kUnits = {"KiB", "MiB", "GiB", "TiB",
                                                  "PiB"};
@@ -58,19 +61,23 @@ std::string DeviceClause(Device device) {
   return "device not recognised";
 }
 
-// What brand would give: "about 3x the files a second of 4 plain readers that
-// draw at random, no more than 16 get".
-std::string GainClause(const DatasetFacts& facts, double gain) {
+// "about 3x the files a second of 4 plain readers that draw at random, no more
+// than 16 get", by what the usual and by what many readers gain.
+std::string TimesClause(double gain, double many) {
   std::string clause =
       absl::StrCat(AboutTimes(gain), " the files a second of ", kUsualReaders,
                    " plain readers that draw at random");
-  const double many = EstimateGain(facts, kManyReaders)->gain();
   if (many < kWorthwhileGain) {
     absl::StrAppend(&clause, ", no more than ", kManyReaders, " get");
   } else if (many < 0.8 * gain) {
     absl::StrAppend(&clause, ", ", AboutTimes(many), " of ", kManyReaders);
   }
   return clause;
+}
+
+// What brand would give.
+std::string GainClause(const DatasetFacts& facts, double gain) {
+  return TimesClause(gain, EstimateGain(facts, kManyReaders)->gain());
 }
 
 // Of brand, as 4 readers see it; 0 where nothing can be said.
@@ -81,6 +88,41 @@ double UsualGain(const DatasetFacts& facts) {
 
 bool IsSlow(Device device) {
   return device == Device::kSeekBound || device == Device::kLatencyBound;
+}
+
+bool IsMostlyContainers(const DatasetFacts& facts) {
+  return facts.record_files > 0 && facts.record_bytes > facts.bytes / 2;
+}
+
+// What reading ahead would give; "" where that was not measured.
+std::string ForesightGain(const DatasetFacts& facts) {
+  const auto usual = EstimateForesight(facts, kUsualReaders);
+  const auto many = EstimateForesight(facts, kManyReaders);
+  return usual ? TimesClause(usual->gain(), many->gain()) : "";
+}
+
+// Why what readers will open is not found out, where names keep their samples
+// on a slow source that is larger than memory, as far as is known; "" where
+// nothing speaks against it.
+std::string AgainstForesight(const DatasetFacts& facts) {
+  if (!facts.not_foreseen.empty()) {
+    return absl::StrCat("not clairvoyant because of ", facts.not_foreseen);
+  }
+  if (IsMostlyContainers(facts)) return "clairvoyant is for files, not records";
+  if (facts.files < kLeastForesight) {
+    return absl::StrCat("clairvoyant needs at least ", kLeastForesight,
+                        " files");
+  }
+  if (facts.memory_bytes == 0) {
+    return "-o policy=clairvoyant reads ahead of a client that draws names at "
+           "random";
+  }
+  const auto estimate = EstimateForesight(facts, kUsualReaders);
+  if (estimate && estimate->gain() < kWorthwhileGain) {
+    return absl::StrCat("clairvoyant would gain too little: ",
+                        ForesightGain(facts));
+  }
+  return "";
 }
 
 // Why brand is not chosen on a slow source that is larger than memory, and
@@ -120,9 +162,7 @@ std::string Advice(const DatasetFacts& facts) {
       "readers in name order gain by "
       "-o policy=lirs,lirs.unit=page,layout=ranked";
   if (!facts.names_may_move) {
-    return absl::StrCat(ordered,
-                        ", a client that draws names at random by no policy "
-                        "while names keep their samples");
+    return absl::StrCat(ordered, "; ", AgainstForesight(facts));
   }
   return absl::StrCat(AgainstBrand(facts), "; ", ordered);
 }
@@ -138,6 +178,26 @@ std::string NamesClause(const DatasetFacts& facts) {
     absl::StrAppend(&clause,
                     ": no validation split beside them, so a client may split "
                     "by name");
+  }
+  return clause;
+}
+
+// Whether names are left alone though a policy may know what will be opened.
+bool ForesightPays(const DatasetFacts& facts) {
+  return !(facts.names_may_move && facts.has_validation_split) &&
+         facts.memory_bytes > 0 && !Fits(facts) && IsSlow(facts.device) &&
+         AgainstForesight(facts).empty();
+}
+
+std::string ForForesight(const DatasetFacts& facts) {
+  const std::string gain = ForesightGain(facts);
+  std::string clause = absl::StrCat(
+      "the order that a stock PyTorch sampler draws is found out from its "
+      "first opens and read ahead, ",
+      gain.empty() ? "no gain in speed can be promised"
+                   : absl::StrCat("expect ", gain));
+  if (facts.names_may_move) {
+    absl::StrAppend(&clause, "; ", AgainstBrand(facts));
   }
   return clause;
 }
@@ -162,8 +222,7 @@ std::string ForBrand(const DatasetFacts& facts) {
 
 // Whether it is mostly containers, of which records may be shuffled.
 bool RecordsMayMove(const DatasetFacts& facts) {
-  return facts.record_files > 0 && facts.record_bytes > facts.bytes / 2 &&
-         facts.passes_are_seen;
+  return IsMostlyContainers(facts) && facts.passes_are_seen;
 }
 
 // For the windows of two readers, each with the next one, and some besides.
@@ -244,6 +303,12 @@ AutoChoice ChooseAuto(const DatasetFacts& facts) {
     return {
         .policy = records,
         .why = absl::StrCat(found, records, ", ", ForRecords(facts, records))};
+  }
+  if (ForesightPays(facts)) {
+    return {
+        .policy = "clairvoyant",
+        .why = absl::StrCat(found, "clairvoyant, ", ForForesight(facts), "; ",
+                            NamesClause(facts), AgainstRecords(facts))};
   }
   return {.policy = "native",
           .why = absl::StrCat(found, "native, ", Advice(facts), "; ",

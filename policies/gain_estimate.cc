@@ -12,7 +12,7 @@ namespace {
 using Device = DatasetFacts::Device;
 
 constexpr double kMeasuredAtOnce = 8;  // DeviceSpeed::parallel_gain
-// Reads that brand has under way.
+// Reads that brand, or reading ahead, has under way.
 constexpr double kQueue = 32;
 constexpr double kLargestChunk = 8 << 20;  // bytes, PhysicalChunkOptions
 constexpr double kPage = 4096;             // a file in memory is whole pages
@@ -32,6 +32,9 @@ class Model {
   double Raw(double readers) const {
     return std::max((random_ + transfer_) / AtOnce(readers), transfer_);
   }
+
+  // Seconds a file, of as many reads at once as the device rewards.
+  double Ahead() const { return std::max(Raw(kQueue), kServed) / kOfTheModel; }
 
   // Seconds a file, in chunks.
   double Brand(double readers) const {
@@ -89,6 +92,16 @@ absl::optional<GainEstimate> EstimateGain(const DatasetFacts& facts,
   GainEstimate estimate;
   estimate.raw = 1 / model.Raw(readers);
   estimate.brand = 1 / model.Brand(readers);
+  return estimate;
+}
+
+absl::optional<ForesightEstimate> EstimateForesight(const DatasetFacts& facts,
+                                                    int readers) {
+  const absl::optional<GainEstimate> plain = EstimateGain(facts, readers);
+  if (!plain || facts.device != Device::kLatencyBound) return absl::nullopt;
+  ForesightEstimate estimate;
+  estimate.raw = plain->raw;
+  estimate.ahead = 1 / Model(facts).Ahead();
   return estimate;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What brand would gain over the plain directory, estimated from what was
-// measured of the device.
+// What brand, or reading ahead, would gain over the plain directory, estimated
+// from what was measured of the device.
 //
 // Pure functions; any thread may call.
 #ifndef SHUFFLEFS_POLICIES_GAIN_ESTIMATE_H_
@@ -48,7 +48,19 @@ inline constexpr uint64_t kUsualRecord = 131072;  // bytes
 absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
                                                int readers);
 
-// From here on brand is worth choosing.
+struct ForesightEstimate {
+  double raw = 0;    // files a second that plain readers get, at random
+  double ahead = 0;  // that the same readers get when theirs are read ahead
+  double gain() const { return ahead / raw; }
+};
+
+// Of `clairvoyant`, once the readers' order is recognised, as above: round
+// trips overlap. Nothing on a device that seeks: what sorting within the
+// look-ahead gives there depends on where the files lie.
+absl::optional<ForesightEstimate> EstimateForesight(const DatasetFacts& facts,
+                                                    int readers);
+
+// From here on brand is worth choosing, or reading ahead.
 inline constexpr double kWorthwhileGain = 1.3;
 // The readers that are reckoned with: a usual number of workers, and many.
 inline constexpr int kUsualReaders = 4;

@@ -122,6 +122,10 @@ absl::Status Choose(const CheckInput& input, const Grouping& grouping,
     report.usual_gain = EstimateGain(facts, kUsualReaders);
     report.many_gain = EstimateGain(facts, kManyReaders);
   }
+  if (report.choice.policy == "clairvoyant") {
+    report.usual_ahead = EstimateForesight(facts, kUsualReaders);
+    report.many_ahead = EstimateForesight(facts, kManyReaders);
+  }
   if (facts.record_files > 0) {
     report.record_gain = EstimateRecords(facts, kUsualReaders);
   }
@@ -141,6 +145,9 @@ std::string Quoted(const std::string& path) {
 absl::string_view UseOf(absl::string_view chosen) {
   if (chosen == "brand") return "for clients that draw files at random";
   if (chosen == "native") return "safe for every client";
+  if (chosen == "clairvoyant") {
+    return "safe for every client, reads ahead of stock PyTorch samplers";
+  }
   return "for clients that read containers from start to end";
 }
 

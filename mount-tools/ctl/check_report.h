@@ -66,6 +66,9 @@ struct CheckReport {
   absl::optional<GainEstimate> many_gain;
   // The same of reimu, for records of containers.
   absl::optional<RecordEstimate> record_gain;
+  // What reading ahead would be against as many, where that is chosen.
+  absl::optional<ForesightEstimate> usual_ahead;
+  absl::optional<ForesightEstimate> many_ahead;
   std::vector<Suggestion> suggestions;  // the first is the one to use
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -101,6 +102,16 @@ std::string GainLine(const CheckReport& report) {
       report.fits_in_memory ? ", in the first epoch only" : "");
 }
 
+std::string AheadLine(const CheckReport& report) {
+  if (!report.usual_ahead || !report.many_ahead) return "";
+  return absl::StrFormat(
+      "%sclairvoyant %s the files a second of %d plain readers at random, %s "
+      "of %d (%.0f and %.0f raw)\n",
+      Title("gain"), AboutTimes(report.usual_ahead->gain()), kUsualReaders,
+      AboutTimes(report.many_ahead->gain()), kManyReaders,
+      report.usual_ahead->raw, report.many_ahead->raw);
+}
+
 std::string RecordGainLine(const CheckReport& report) {
   if (!report.record_gain) return "";
   return absl::StrFormat(
@@ -123,16 +134,24 @@ std::string SuggestionLines(const CheckReport& report) {
 
 ReportJson GainJson(const CheckReport& report) {
   ReportJson gains = ReportJson::array();
-  const auto add = [&](int readers, const absl::optional<GainEstimate>& gain) {
-    if (!gain) return;
-    gains.push_back({{"policy", "brand"},
+  const auto add = [&](const char* policy, int readers, double raw,
+                       double policy_rate) {
+    gains.push_back({{"policy", policy},
                      {"readers", readers},
-                     {"raw_files_per_second", gain->raw},
-                     {"files_per_second", gain->brand},
-                     {"gain", gain->gain()}});
+                     {"raw_files_per_second", raw},
+                     {"files_per_second", policy_rate},
+                     {"gain", policy_rate / raw}});
   };
-  add(kUsualReaders, report.usual_gain);
-  add(kManyReaders, report.many_gain);
+  for (const auto& [readers, gain] :
+       {std::pair(kUsualReaders, report.usual_gain),
+        std::pair(kManyReaders, report.many_gain)}) {
+    if (gain) add("brand", readers, gain->raw, gain->brand);
+  }
+  for (const auto& [readers, gain] :
+       {std::pair(kUsualReaders, report.usual_ahead),
+        std::pair(kManyReaders, report.many_ahead)}) {
+    if (gain) add("clairvoyant", readers, gain->raw, gain->ahead);
+  }
   if (report.record_gain) {
     gains.push_back({{"policy", "reimu"},
                      {"readers", kUsualReaders},
@@ -168,7 +187,7 @@ std::string CheckText(const CheckReport& report) {
       ListLine("containers", report.containers), PairsLine(report),
       ListLine("unreadable", report.unreadable), MemoryLine(report),
       Title("device"), report.device.line, "\n", Title("auto"),
-      ShownPath(report.choice.why), "\n", GainLine(report),
+      ShownPath(report.choice.why), "\n", AheadLine(report), GainLine(report),
       RecordGainLine(report), SuggestionLines(report));
 }
 

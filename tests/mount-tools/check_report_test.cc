@@ -40,7 +40,7 @@ class CheckTest : public ::testing::Test {
   }
 
   CheckReport Report(DatasetFacts::Device device = DatasetFacts::Device::kFlash,
-                     uint64_t memory = kGiB) {
+                     uint64_t memory = kGiB, double parallel_gain = 1.1) {
     const absl::StatusOr<SourceDir> source = SourceDir::At(tree_.path());
     EXPECT_TRUE(source.ok()) << source.status();
     const absl::StatusOr<Catalogue> catalogue = Scan(*source, ScanOptions());
@@ -52,7 +52,7 @@ class CheckTest : public ::testing::Test {
     input.view_memory = kGiB;
     input.device.device = device;
     input.device.figures.median_us = 6300;
-    input.device.figures.parallel_gain = 1.1;
+    input.device.figures.parallel_gain = parallel_gain;
     input.device.figures.bytes_per_second = 144e6;
     input.device.line = "as the test says";
     const absl::StatusOr<CheckReport> report = MakeCheckReport(input);
@@ -167,6 +167,32 @@ TEST_F(CheckTest, TheGainIsEstimatedWhereThereIsOne) {
   const CheckReport flash = Report(DatasetFacts::Device::kFlash, 1000);
   EXPECT_FALSE(flash.usual_gain);
   EXPECT_THAT(CheckText(flash), Not(HasSubstr("gain:")));
+}
+
+TEST_F(CheckTest, ClairvoyantWhereNamesStayOnASlowSource) {
+  for (int i = 0; i < 1000; ++i) {
+    tree_.Write(absl::StrCat("images/", i * i, ".jpg"), "x");
+  }
+  tree_.Write("labels.csv", "a,b\n");
+  const auto network = DatasetFacts::Device::kLatencyBound;
+  const CheckReport report = Report(network, 1000, 8);
+  EXPECT_EQ(report.choice.policy, "clairvoyant") << report.choice.why;
+  EXPECT_EQ(report.suggestions[0].when,
+            "safe for every client, reads ahead of stock PyTorch samplers; "
+            "auto is clairvoyant here");
+  EXPECT_EQ(report.suggestions[0].command,
+            R"(shufflefs '/data/it'\''s here' MOUNTPOINT)");
+  ASSERT_TRUE(report.usual_ahead && report.many_ahead);
+  EXPECT_THAT(CheckText(report),
+              HasSubstr("gain:       clairvoyant about 6x the files a second "
+                        "of 4 plain readers at random, about "));
+  const auto json = nlohmann::json::parse(CheckJson(report));
+  ASSERT_EQ(json["gain"].size(), 2u);
+  EXPECT_EQ(json["gain"][0]["policy"], "clairvoyant");
+  EXPECT_DOUBLE_EQ(json["gain"][0]["gain"], report.usual_ahead->gain());
+  const CheckReport disk = Report(DatasetFacts::Device::kSeekBound, 1000);
+  EXPECT_EQ(disk.choice.policy, "clairvoyant");
+  EXPECT_THAT(CheckText(disk), Not(HasSubstr("gain:")));
 }
 
 TEST_F(CheckTest, LargeContainersAreShuffledAndTheGainIsEstimated) {

@@ -87,6 +87,53 @@ def test_otherwise_auto_is_native(mounts, source, monkeypatch, why):
 
 
 @pytest.fixture
+def table(folder):
+    """Files that a table lists, larger than any memory by a sparse one."""
+    root = folder / "table"
+    (root / "images").mkdir(parents=True)
+    for i in range(1200):
+        (root / "images" / f"{i * 7919 % 100000:05}.jpg").write_bytes(b"%d" % i)
+    (root / "labels.csv").write_text("file,label\n")
+    (root / "val").mkdir()
+    (root / "val" / "large.jpg").touch()
+    os.truncate(root / "val" / "large.jpg", LARGER_THAN_MEMORY)
+    return root
+
+
+@pytest.mark.parametrize("device, policy, words", [
+    ("hdd", "clairvoyant", "no gain in speed can be promised"),
+    ("nas", "clairvoyant", "expect about"),
+    ("flash", "native", "on flash")])
+def test_names_that_stay_are_read_ahead_of(mounts, table, monkeypatch, device,
+                                           policy, words):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", device)
+    mount = mounts(table)
+    view = mount.view()
+    assert view["policy"] == policy
+    for each in (words, "larger than memory", "names keep their own samples"):
+        assert each in view["why"]
+    names = sorted((table / "images").iterdir())
+    assert sorted(os.listdir(mount.path / "images")) == [n.name for n in names]
+    for name in names[::40]:
+        assert (mount.path / "images" / name.name).read_bytes() == name.read_bytes()
+    found = json.loads(harness.run([harness.shufflectl(), "check", "--json",
+                                    table]).stdout)
+    assert found["policy"] == policy
+    text = harness.run([harness.shufflectl(), "check", table]).stdout
+    assert f"auto is {policy} here" in text
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"open": "unseen"}, "not clairvoyant because of open = unseen"),
+    ({"layout": "ranked"}, "not clairvoyant because of layout = ranked")])
+def test_what_hides_the_opens_keeps_it_native(mounts, table, monkeypatch,
+                                              options, words):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "nas")
+    view = mounts(table, options).view()
+    assert view["policy"] == "native" and words in view["why"]
+
+
+@pytest.fixture
 def shards(folder):
     """Two shards, of which a sparse file beside them makes a set that is larger
     than any memory: it is a container by its name alone."""

@@ -80,6 +80,23 @@ TEST(GainEstimateTest, OfANetworkItVanishesWithManyReaders) {
   EXPECT_THAT(Gain(Network(), 16), AllOf(Ge(0.7), Le(1.1)));
 }
 
+// Reading ahead overlaps round trips that 2 and 4 readers wait for, and 16
+// overlap themselves.
+TEST(GainEstimateTest, OfReadingAheadOnANetwork) {
+  const auto gain = [](int readers) {
+    return EstimateForesight(Network(), readers)->gain();
+  };
+  EXPECT_THAT(gain(2), AllOf(Ge(5), Le(6.5)));
+  EXPECT_THAT(gain(4), AllOf(Ge(2.5), Le(3.5)));
+  EXPECT_THAT(gain(16), AllOf(Ge(0.7), Le(1.1)));
+  EXPECT_EQ(EstimateForesight(Network(), 4)->raw,
+            EstimateGain(Network(), 4)->raw);
+  EXPECT_FALSE(EstimateForesight(Disk(), 4));
+  DatasetFacts unknown = Network();
+  unknown.speed.random_us = 0;
+  EXPECT_FALSE(EstimateForesight(unknown, 4));
+}
+
 TEST(GainEstimateTest, NothingWithoutFiguresOrOnAQuickDevice) {
   DatasetFacts facts = Disk();
   facts.speed.bytes_per_second = 0;
