@@ -13,7 +13,8 @@ namespace {
 // is dropped when about so many were not of it.
 constexpr size_t kLastOpens = 48;
 constexpr uint32_t kEpochsAhead = 8;  // that a trace may have been wrong by
-constexpr uint64_t kPatience = 3;     // epochs, or searches, without a success
+constexpr uint64_t kPatience = 8;     // epochs without a success
+constexpr uint64_t kSearches = 3;     // the same
 constexpr uint64_t kMostPause = 64;   // epochs
 // Opens of a broken epoch: so small a share less than all is drop_last.
 constexpr uint64_t kWholeShare = 20;
@@ -78,7 +79,9 @@ void FollowedJob::Opened(uint32_t index, uint64_t thread) {
   last_count_ = count < files - files / kWholeShare ? count : 0;
   looked_again_ = false;
   BeginEpoch();
-  for (const EpochOpens::Open& open : first) Feed(open);
+  for (const EpochOpens::Open& open : first) {
+    recogniser_.OpenedEarly(open.index, open.thread);
+  }
 }
 
 void FollowedJob::BeginEpoch() {
@@ -123,7 +126,7 @@ void FollowedJob::LookAgain() {
   opens_.Begin(first);
   BeginEpoch();
   for (const EpochOpens::Open& open : first) {
-    recogniser_.Opened(open.index, open.thread);
+    recogniser_.OpenedEarly(open.index, open.thread);
   }
 }
 
@@ -180,12 +183,13 @@ void FollowedJob::Searched(uint64_t epoch, std::optional<uint32_t> seed) {
   }
   const bool of_use = epoch == epoch_ && plan_ != nullptr;
   if (seed) {
+    barren_ = 0;  // there is something to be found out
     found_.push_back({epoch, *seed});
     if (found_.size() > 2) found_.erase(found_.begin());
     pair_is_new_ = found_.size() == 2;
   }
   useless_searches_ = of_use ? 0 : useless_searches_ + 1;
-  if (useless_searches_ >= kPatience) {
+  if (useless_searches_ >= kSearches) {
     const uint64_t pause = std::min(
         kMostPause, uint64_t{1} << std::min<uint64_t>(useless_searches_, 6));
     search_from_ = epoch_ + pause;

@@ -83,8 +83,8 @@ void ReadPlan::TakeBack(uint32_t index) {
   }
 }
 
-// The workers of a loader are never a whole batch behind each other's batches,
-// so what lies before all of them was opened, or never will be.
+// Of a loader's workers the furthest behind reads the first batch that is not
+// complete: what lies before it was opened, or never will be.
 void ReadPlan::PassBy() {
   uint32_t first = static_cast<uint32_t>(order_.size());
   for (const auto& [thread, front] : fronts_) {

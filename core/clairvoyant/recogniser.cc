@@ -112,6 +112,12 @@ bool Recogniser::Opened(uint32_t index, uint64_t thread) {
   return expected;
 }
 
+void Recogniser::OpenedEarly(uint32_t index, uint64_t thread) {
+  Opened(index, thread);
+  const auto at = streams_.find(thread);
+  if (at != streams_.end()) at->second.early = at->second.indices.size();
+}
+
 std::vector<std::pair<uint64_t, uint32_t>> Recogniser::LastOpened() const {
   std::vector<std::pair<uint64_t, uint32_t>> last;
   for (const auto& [thread, stream] : streams_) {
@@ -269,9 +275,11 @@ bool Recogniser::TryRepeated() {
   if (last_memory_.followers.empty()) return false;
   uint64_t expected = 0;
   uint64_t unexpected = 0;
-  for (const auto& stream : evidence_) {
-    for (size_t i = 1; i < stream.size(); ++i) {
-      const bool same = last_memory_.followers[stream[i - 1]] == stream[i];
+  for (const auto& [thread, stream] : streams_) {
+    const std::vector<uint32_t>& indices = stream.indices;
+    for (size_t i = std::max<size_t>(1, stream.early); i < indices.size();
+         ++i) {
+      const bool same = last_memory_.followers[indices[i - 1]] == indices[i];
       ++(same ? expected : unexpected);
     }
   }

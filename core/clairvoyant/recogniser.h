@@ -70,6 +70,9 @@ class Recogniser {
   // Whether that is what the claim made expected of the thread. REQUIRES: index
   // < n.
   bool Opened(uint32_t index, uint64_t thread);
+  // The same of what was told of as one of the epoch before, and turned out to
+  // be of this one: it does not prove that the other comes again.
+  void OpenedEarly(uint32_t index, uint64_t thread);
   // What each thread of the epoch opened last: (thread, index).
   std::vector<std::pair<uint64_t, uint32_t>> LastOpened() const;
 
@@ -95,6 +98,7 @@ class Recogniser {
   struct Stream {
     std::vector<uint32_t> indices;  // the first that it opened
     uint32_t last = 0;              // opened
+    size_t early = 0;               // so many of them were told of before
   };
   // What of a claim changes with each open.
   struct Tracking {

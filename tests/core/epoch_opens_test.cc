@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/clairvoyant/epoch_opens.h"
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/clairvoyant/samplers.h"
+#include "core/random.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+// Opens that much of an order; how many were opened before another epoch was
+// seen to begin, or nothing.
+std::vector<uint64_t> BoundariesIn(EpochOpens& opens,
+                                   const std::vector<uint32_t>& indices) {
+  std::vector<uint64_t> boundaries;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const std::vector<EpochOpens::Open> first = opens.Note({indices[i], 1});
+    if (!first.empty()) boundaries.push_back(i + 1 - first.size());
+  }
+  return boundaries;
+}
+
+std::vector<uint32_t> Joined(const std::vector<uint32_t>& a,
+                             const std::vector<uint32_t>& b) {
+  std::vector<uint32_t> both = a;
+  both.insert(both.end(), b.begin(), b.end());
+  return both;
+}
+
+TEST(EpochOpensTest, AnEpochEndsWhereTheNextBegins) {
+  EpochOpens opens(1000);
+  const auto indices = Joined(TorchRandperm(1000, 1), TorchRandperm(1000, 2));
+  EXPECT_EQ(BoundariesIn(opens, indices), std::vector<uint64_t>{1000});
+  EXPECT_EQ(opens.count(), 1000u);
+}
+
+TEST(EpochOpensTest, TheFirstOpensAreThoseOfTheNewEpoch) {
+  EpochOpens opens(1000);
+  BoundariesIn(opens, TorchRandperm(1000, 1));
+  const std::vector<uint32_t> next = TorchRandperm(1000, 2);
+  for (size_t i = 0; i < 8; ++i) {
+    const std::vector<EpochOpens::Open> first = opens.Note({next[i], i});
+    ASSERT_EQ(first.size(), i < 7 ? 0u : 8u);
+    for (size_t k = 0; k < first.size(); ++k) {
+      EXPECT_EQ(first[k].index, next[k]);
+      EXPECT_EQ(first[k].thread, k);
+      EXPECT_TRUE(opens.opened()[next[k]]);
+    }
+  }
+  EXPECT_EQ(opens.count(), 8u);
+}
+
+TEST(EpochOpensTest, AFileThatIsOpenedTwiceBeginsNothing) {
+  EpochOpens opens(1000);
+  std::vector<uint32_t> indices;
+  for (const uint32_t index : TorchRandperm(1000, 1)) {
+    indices.insert(indices.end(), {index, index});
+  }
+  EXPECT_TRUE(BoundariesIn(opens, indices).empty());
+}
+
+TEST(EpochOpensTest, PaddingBeginsNothing) {
+  EpochOpens opens(1000);
+  std::vector<uint32_t> indices = TorchRandperm(1000, 1);
+  indices.insert(indices.end(), indices.begin(), indices.begin() + 7);
+  EXPECT_TRUE(BoundariesIn(opens, indices).empty());
+}
+
+TEST(EpochOpensTest, AnEpochThatWasBrokenOffEndsSoonAfter) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    EpochOpens opens(3000);
+    std::vector<uint32_t> part = TorchRandperm(3000, seed);
+    part.resize(1500);
+    const auto boundaries =
+        BoundariesIn(opens, Joined(part, TorchRandperm(3000, seed + 1000)));
+    ASSERT_FALSE(boundaries.empty());
+    EXPECT_GE(boundaries.front(), 1500u);
+    EXPECT_LE(boundaries.front(), 1550u);
+  }
+}
+
+TEST(EpochOpensTest, StragglersOfTheLastEpochDoNotEndTheNext) {
+  EpochOpens opens(1000);
+  std::vector<uint32_t> first = TorchRandperm(1000, 1);
+  std::vector<uint32_t> second = TorchRandperm(1000, 2);
+  // Another rank ends its pass when this one has long begun the next.
+  std::vector<uint32_t> mixed(first.begin(), first.begin() + 970);
+  for (size_t i = 0; i < 30; ++i) {
+    mixed.insert(mixed.end(), {second[i], first[970 + i]});
+  }
+  mixed.insert(mixed.end(), second.begin() + 30, second.end());
+  EXPECT_EQ(BoundariesIn(opens, mixed).size(), 1u);
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs over many epochs: what is recognised, what is read ahead, and what a
+// search and a generator's trace are good for.
+#include "core/clairvoyant/followed_job.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/clairvoyant/samplers.h"
+#include "core/clairvoyant/seed_search.h"
+#include "gtest/gtest.h"
+#include "tests/core/loader_simulation.h"
+#include "tests/core/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint32_t kFiles = 1200;
+
+class FollowedJobTest : public testing::Test {
+ protected:
+  FollowedJobTest() {
+    for (uint32_t i = 0; i < kFiles; ++i) {
+      tree_.File(absl::StrCat("c", i % 3, "/", 100000 + i, ".jpg"));
+    }
+    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+    const std::vector<EntryId> opened = {
+        *catalogue_->FindPath("c0/100000.jpg"),
+        *catalogue_->FindPath("c1/100001.jpg")};
+    job_.emplace(FileIndex::Of(catalogue_, DirId(0), opened),
+                 std::vector<uint64_t>{});
+  }
+
+  // Opens so many files of the order; how many of them had been read ahead.
+  uint64_t Read(const std::vector<uint32_t>& order, uint64_t most = kFiles) {
+    read_.assign(kFiles, false);
+    uint64_t ready = 0;
+    for (const SimulatedOpen& open : OpensOf({order}, dealing_, most, rng_)) {
+      if (read_[open.index]) ++ready;
+      job_->Opened(open.index, open.thread);
+      while (job_->Work()) {
+      }
+      ReadPlan* const plan = job_->plan();
+      if (plan == nullptr) continue;
+      for (const uint32_t index :
+           plan->Next(100 - std::min<uint64_t>(100, plan->ahead()))) {
+        read_[index] = true;
+      }
+    }
+    return ready;
+  }
+  std::vector<uint32_t> Distributed(uint64_t epoch) {
+    return TorchRandperm(kFiles, static_cast<uint32_t>(42 + epoch));
+  }
+  // What a search finds, without the search.
+  void Search(uint32_t seed) {
+    const auto search = job_->WantsSearch();
+    ASSERT_TRUE(search);
+    RandpermHead head(64);
+    ASSERT_TRUE(SeedSearch(search->query).Matches(seed, head));
+    job_->Searched(search->epoch, seed);
+  }
+
+  testing_support::TempTree tree_;
+  std::shared_ptr<const Catalogue> catalogue_;
+  std::optional<FollowedJob> job_;
+  Dealing dealing_ = {.batch = 16, .workers = 2};
+  Rng rng_ = Rng(RandomKey(1));
+  std::vector<bool> read_;
+};
+
+TEST_F(FollowedJobTest, EpochsOfADistributedSamplerAreReadAhead) {
+  for (uint64_t epoch = 0; epoch < 5; ++epoch) {
+    EXPECT_GT(Read(Distributed(epoch)), kFiles - 100u) << epoch;
+    const FollowedJobStatus status = job_->status();
+    EXPECT_EQ(status.state, "recognised");
+    EXPECT_EQ(status.order,
+              absl::StrCat("DistributedSampler, seed + epoch = ", 42 + epoch));
+    EXPECT_EQ(status.epochs, epoch + 1);
+    EXPECT_EQ(status.recognised_epochs, epoch + 1);
+    EXPECT_LT(status.after_opens, 100u);
+    EXPECT_EQ(status.warning, "");
+  }
+}
+
+TEST_F(FollowedJobTest, SetEpochForgottenIsToldOf) {
+  Read(Distributed(0));
+  EXPECT_EQ(job_->status().warning, "");
+  Read(Distributed(0));
+  EXPECT_NE(job_->status().warning.find("set_epoch"), std::string::npos);
+  Read(Distributed(3));
+  EXPECT_EQ(job_->status().warning, "");
+}
+
+TEST_F(FollowedJobTest, ANamedOrderThatIsNotShuffledMayComeAgain) {
+  Read(SequentialOrder(kFiles));
+  EXPECT_EQ(job_->status().order, "sorted names");
+  Read(SequentialOrder(kFiles));
+  EXPECT_EQ(job_->status().warning, "");
+}
+
+TEST_F(FollowedJobTest, AnUnknownOrderIsKnownWhenItComesAgain) {
+  std::vector<uint32_t> order = TorchRandperm(kFiles, 0x12345678);
+  std::swap(order[0], order[7]);
+  EXPECT_EQ(Read(order), 0u);
+  EXPECT_EQ(job_->status().state, "watching");
+  EXPECT_GT(Read(order), kFiles - 200u);
+  EXPECT_EQ(job_->status().order, "the same order as in the last epoch");
+}
+
+TEST_F(FollowedJobTest, AnEpochThatIsBrokenOffIsFollowedByAnother) {
+  Read(Distributed(0), kFiles / 3);
+  EXPECT_GT(Read(Distributed(1)), kFiles - 200u);
+  EXPECT_EQ(job_->status().order, "DistributedSampler, seed + epoch = 43");
+}
+
+TEST_F(FollowedJobTest, NoMoreIsReadThanTheLastEpochHad) {
+  Read(Distributed(0), kFiles / 3);
+  Read(Distributed(1), kFiles / 3);
+  EXPECT_LE(job_->FilesToCome(), 60u);
+  // Until that is more.
+  Read(Distributed(2), kFiles / 2);
+  EXPECT_NEAR(static_cast<double>(job_->FilesToCome()), kFiles / 2, 60);
+}
+
+TEST_F(FollowedJobTest, AJobThatGoesOnInTheMiddleIsFollowed) {
+  std::vector<uint32_t> order = Distributed(7);
+  order.erase(order.begin(), order.begin() + 128);
+  EXPECT_GT(Read(order), order.size() - 150u);
+  const std::vector<bool> read = read_;
+  for (const uint32_t index : order) read_[index] = false;
+  EXPECT_EQ(std::count(read_.begin(), read_.end(), true), 0)
+      << "what was skipped is read";
+}
+
+TEST_F(FollowedJobTest, WhatASearchFindsInTimeIsReadAhead) {
+  const std::vector<uint32_t> order = TorchRandperm(kFiles, 0x89abcdef);
+  Read(order, 600);
+  Search(0x89abcdef);
+  EXPECT_EQ(job_->status().order, "RandomSampler, seed 2309737967");
+  EXPECT_FALSE(job_->WantsSearch()) << "it is known";
+}
+
+TEST_F(FollowedJobTest, TwoSeedsOfLateSearchesTellAllThatFollow) {
+  LoaderEpochs epochs({.seed = 1234, .outputs_before = 100000});
+  std::vector<uint32_t> seeds;
+  for (int i = 0; i < 8; ++i) seeds.push_back(epochs.NextSeed());
+  // Each search ends when its epoch is over.
+  Read(TorchRandperm(kFiles, seeds[0]));
+  auto search = job_->WantsSearch();
+  ASSERT_TRUE(search);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    Read(TorchRandperm(kFiles, seeds[epoch]));
+  }
+  job_->Searched(search->epoch, seeds[0]);
+  EXPECT_FALSE(job_->WantsTrace());
+  search = job_->WantsSearch();
+  ASSERT_TRUE(search);
+  EXPECT_EQ(search->epoch, 3u);
+  Read(TorchRandperm(kFiles, seeds[4]));
+  job_->Searched(search->epoch, seeds[3]);
+  const auto pair = job_->WantsTrace();
+  ASSERT_TRUE(pair);
+  EXPECT_EQ(pair->apart, 3u);
+  EXPECT_FALSE(job_->WantsTrace());
+  const auto trace = TraceGenerator(1234, pair->seeds);
+  ASSERT_TRUE(trace);
+  job_->Traced(*pair, *trace);
+  EXPECT_EQ(job_->status().state, "recognised") << "the epoch that runs";
+  for (int epoch = 5; epoch < 8; ++epoch) {
+    EXPECT_GT(Read(TorchRandperm(kFiles, seeds[epoch])), kFiles - 100u);
+  }
+}
+
+TEST_F(FollowedJobTest, SearchesThatFindNothingBecomeSeldom) {
+  uint64_t searches = 0;
+  for (uint32_t epoch = 0; epoch < 20; ++epoch) {
+    Read(TorchRandperm(kFiles, 0x10000000 + epoch));
+    const auto search = job_->WantsSearch();
+    if (!search) continue;
+    ++searches;
+    job_->Searched(search->epoch, std::nullopt);
+  }
+  EXPECT_GE(searches, 3u);
+  EXPECT_LE(searches, 10u);
+}
+
+TEST_F(FollowedJobTest, DrawsWithReplacementAreUnknown) {
+  for (int epoch = 0; epoch < 10; ++epoch) {
+    std::vector<uint32_t> order;
+    for (uint32_t i = 0; i < kFiles; ++i) {
+      order.push_back(static_cast<uint32_t>(rng_.Bounded(kFiles)));
+    }
+    EXPECT_EQ(Read(order), 0u);
+  }
+  EXPECT_EQ(job_->status().recognised_epochs, 0u);
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read ahead of jobs, from a source that the test drives.
+#include "core/clairvoyant/foresight.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/clairvoyant/samplers.h"
+#include "gtest/gtest.h"
+#include "tests/core/held_source.h"
+#include "tests/core/view_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using std::chrono::milliseconds;
+using testing_support::ByteAt;
+using testing_support::HeldSource;
+using testing_support::TempTree;
+
+constexpr uint32_t kFiles = 900;
+constexpr uint64_t kFileBytes = 5000;
+
+class ForesightTest : public testing::Test {
+ protected:
+  ForesightTest() : families_(proc_.root()) {
+    for (uint32_t i = 0; i < kFiles; ++i) {
+      tree_.File(absl::StrCat("train/c", i % 3, "/", 100000 + i, ".jpg"),
+                 std::string(kFileBytes, 'x'));
+    }
+    for (uint32_t i = 0; i < 300; ++i) {
+      tree_.File(absl::StrCat("val/c", i % 3, "/", 100000 + i, ".jpg"),
+                 std::string(kFileBytes, 'x'));
+    }
+    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+    dataset_ = *Dataset::Make(catalogue_, ViewConfig(), "");
+  }
+  void TearDown() override {
+    for (int i = 0; i < 100000; ++i) {
+      if (!source_->Come(absl::CancelledError("over"))) break;
+    }
+  }
+
+  void Make(std::vector<uint64_t> addresses = {}) {
+    Foresight::Parts parts;
+    parts.dataset = dataset_;
+    parts.memory_bytes = 16 << 20;
+    parts.addresses = std::move(addresses);
+    auto source = std::make_unique<HeldSource>();
+    source_ = source.get();
+    parts.source = std::move(source);
+    parts.search_cores = 0;
+    parts.families = &families_;
+    foresight_ = *Foresight::Make(std::move(parts));
+  }
+  std::vector<EntryId> Listed(const std::string& dir) {
+    const DirId root = *catalogue_->FindDir(dir);
+    const std::vector<EntryId> first = {
+        *catalogue_->FindPath(dir + "/c0/100000.jpg")};
+    const FileIndex index = FileIndex::Of(catalogue_, root, first);
+    std::vector<EntryId> files;
+    for (uint32_t i = 0; i < index.size(); ++i) files.push_back(index.file(i));
+    return files;
+  }
+  // Reads it whole, as the filesystem does; whether that was from memory.
+  bool Read(EntryId file, uint32_t reader = 0) {
+    foresight_->Begun(file, reader, milliseconds(1000));
+    if (!foresight_->Answers(file)) return false;
+    bool there = false;
+    foresight_->Read(file, 0, kFileBytes, [&](auto bytes) {
+      there = true;
+      ASSERT_TRUE(bytes.ok()) << bytes.status();
+      uint64_t i = 0;
+      for (const iovec& run : *bytes) {
+        for (size_t k = 0; k < run.iov_len; ++k, ++i) {
+          ASSERT_EQ(static_cast<char*>(run.iov_base)[k], ByteAt(file, i));
+        }
+      }
+      EXPECT_EQ(i, kFileBytes);
+    });
+    while (!there && source_->Come()) {
+    }
+    EXPECT_TRUE(there);
+    return true;
+  }
+  // Until the thread behind has done what it can.
+  void WaitUntil(const std::function<bool()>& is_so) {
+    while (!is_so()) std::this_thread::sleep_for(milliseconds(1));
+  }
+  // Reads an order from `begin` on until it is known.
+  size_t ReadUntilKnown(const std::vector<EntryId>& order, size_t begin = 0) {
+    for (size_t i = begin; i < order.size(); ++i) {
+      Read(order[i]);
+      std::this_thread::sleep_for(milliseconds(1));
+      if (source_->waiting() > 0) return i + 1;
+    }
+    ADD_FAILURE() << "nothing is read ahead";
+    return order.size();
+  }
+  std::vector<EntryId> Shuffled(uint32_t seed) {
+    const std::vector<EntryId> files = Listed("train");
+    std::vector<EntryId> order;
+    for (const uint32_t index : TorchRandperm(kFiles, seed)) {
+      order.push_back(files[index]);
+    }
+    return order;
+  }
+
+  TempTree proc_;
+  TempTree tree_;
+  ReaderFamilies families_;
+  std::shared_ptr<const Catalogue> catalogue_;
+  std::shared_ptr<const Dataset> dataset_;
+  HeldSource* source_ = nullptr;
+  std::shared_ptr<Foresight> foresight_;
+};
+
+TEST_F(ForesightTest, AnOrderThatWasRecognisedIsReadFromMemory) {
+  Make();
+  const std::vector<EntryId> order = Shuffled(3);
+  size_t i = ReadUntilKnown(order);
+  EXPECT_LT(i, 200u);
+  uint64_t alone = 0;
+  for (; i < order.size(); ++i) {
+    source_->ComeAll();
+    if (!Read(order[i])) ++alone;
+    // The thread behind is given the time that a loader takes.
+    if (i % 8 == 0) std::this_thread::sleep_for(milliseconds(6));
+  }
+  EXPECT_LT(alone, order.size() / 2);
+  const ForesightStatus status = foresight_->foresight();
+  ASSERT_EQ(status.jobs.size(), 1u);
+  EXPECT_EQ(status.jobs[0].job.path, "train");
+  EXPECT_EQ(status.jobs[0].job.state, "recognised");
+  EXPECT_GT(status.ready, 0u);
+  EXPECT_GE(status.opens, status.ready);
+  EXPECT_GT(status.prefetched_bytes, 0u);
+  EXPECT_EQ(status.wasted_bytes, 0u);
+}
+
+TEST_F(ForesightTest, FilesOfASplitAreFollowedBesideIt) {
+  Make();
+  ReadUntilKnown(Shuffled(3));
+  source_->ComeAll();
+  ReadUntilKnown(Listed("val"));
+  const ForesightStatus status = foresight_->foresight();
+  ASSERT_EQ(status.jobs.size(), 2u);
+  EXPECT_EQ(status.jobs[0].job.path, "val");
+  EXPECT_EQ(status.jobs[0].job.order, "sorted names");
+  EXPECT_EQ(status.jobs[1].job.path, "train");
+}
+
+TEST_F(ForesightTest, OnADiskABatchComesInItsOrder) {
+  std::vector<uint64_t> addresses(dataset_->grouping().sample_count());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    addresses[i] = (i * 7919) % 10007;
+  }
+  Make(addresses);
+  const std::vector<EntryId> order = Shuffled(3);
+  ReadUntilKnown(order);
+  const std::vector<EntryId> asked = source_->asked();
+  ASSERT_GT(asked.size(), 8u);
+  const Grouping& grouping = dataset_->grouping();
+  uint64_t last = 0;
+  for (const EntryId file : asked) {
+    const uint64_t address = addresses[grouping.sample(file).value()];
+    EXPECT_GE(address, last);
+    last = address;
+  }
+}
+
+TEST_F(ForesightTest, WhatNobodyComesForIsDroppedAndCounted) {
+  Make();
+  const size_t known = ReadUntilKnown(Shuffled(3));
+  source_->ComeAll();
+  // Another order, of which nothing is known.
+  std::vector<EntryId> other = Shuffled(0x77777777);
+  for (size_t i = 0; i < 300 && foresight_->foresight().wasted_bytes == 0;
+       ++i) {
+    Read(other[i]);
+    source_->ComeAll();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  WaitUntil([&] { return foresight_->foresight().wasted_bytes > 0; });
+  EXPECT_LE(foresight_->foresight().wasted_bytes, 300 * kFileBytes);
+  EXPECT_LT(known, 200u);
+}
+
+TEST_F(ForesightTest, AReadThatFailedIsTheReadersToHear) {
+  Make();
+  const std::vector<EntryId> order = Shuffled(3);
+  ReadUntilKnown(order);
+  const EntryId file = source_->asked().front();
+  foresight_->Begun(file, 0, milliseconds(1000));
+  ASSERT_TRUE(foresight_->Answers(file));
+  absl::Status got;
+  foresight_->Read(file, 0, kFileBytes,
+                   [&](auto bytes) { got = bytes.status(); });
+  ASSERT_TRUE(source_->Come(absl::NotFoundError("gone")));
+  EXPECT_EQ(got.code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(foresight_->Answers(file)) << "the source is asked again";
+}
+
+TEST_F(ForesightTest, ItGoesWhileReadsAreUnderWay) {
+  Make();
+  ReadUntilKnown(Shuffled(3));
+  EXPECT_GT(source_->waiting(), 0u);
+  std::vector<EntryId> asked = source_->asked();
+  foresight_->Read(asked.back(), 0, 1, [](auto) {});
+  TearDown();
+  foresight_.reset();
+  source_ = nullptr;
+  Make();
+}
+
+}  // namespace
+}  // namespace shufflefs
