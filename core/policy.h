@@ -183,7 +183,7 @@ struct DatasetFacts {
   // as "layout = ranked"; "" if there is none.
   std::string held_back;
   // A key that leaves no room for finding out what will be opened, such as
-  // "open = unseen"; "" if there is none.
+  // "layout = ranked"; "" if there is none.
   std::string not_foreseen;
   // The policy of an epoch that was begun and is not finished; "" if none is.
   std::string under_way;

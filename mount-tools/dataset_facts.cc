@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/supply/read_ahead.h"
 #include "core/supply/supply.h"
 #include "mount-tools/value_text.h"
 
@@ -26,19 +27,19 @@ uint64_t MeanFileBytes(const Catalogue& catalogue, const Grouping& grouping) {
   return files == 0 ? 0 : bytes / files;
 }
 
-// Which key gives a view too little memory for a pool; "" if it has enough.
-std::string TooLittleMemory(const FactsInput& input) {
-  if (input.view_memory >= Supply::kLeastMemory) return "";
+// Which key gives a view less memory than that; "" if it has enough.
+std::string TooLittleMemory(const FactsInput& input, uint64_t least) {
+  if (input.view_memory >= least) return "";
   return absl::StrCat("memory, which gives a view ",
                       FormatBytes(input.view_memory), " and must give ",
-                      FormatBytes(Supply::kLeastMemory));
+                      FormatBytes(least));
 }
 
-// Which key keeps what names are opened from being found out in time.
+// Which key keeps what comes next from being found out in time. Opens need not
+// be seen: the first reads of files tell enough.
 std::string NotForeseen(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
-  if (input.open == OpenMode::kUnseen) return "open = unseen";
-  return TooLittleMemory(input);
+  return TooLittleMemory(input, ReadAhead::kLeastMemory);
 }
 
 // Which key keeps names from being bound as they are asked for.
@@ -55,7 +56,7 @@ std::string HeldBack(const FactsInput& input) {
   if (nodes && nodes->count > 1) {
     return absl::StrCat("nodes = ", FormatNodes(nodes));
   }
-  return TooLittleMemory(input);
+  return TooLittleMemory(input, Supply::kLeastMemory);
 }
 
 }  // namespace

@@ -162,4 +162,12 @@ std::string HumanCount(uint64_t count) {
   return digits;
 }
 
+std::string ShownPath(absl::string_view path) {
+  std::string shown(path);
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return shown;
+}
+
 }  // namespace shufflefs

@@ -53,6 +53,9 @@ inline std::string Counted(uint64_t count, absl::string_view one,
                            absl::string_view many) {
   return absl::StrCat(HumanCount(count), " ", count == 1 ? one : many);
 }
+// A path as a terminal may see it: names may hold anything, and it shall not
+// obey them.
+std::string ShownPath(absl::string_view path);
 // What a terminal needs to write a line of progress over the last.
 inline constexpr char kClearLine[] = "\r\x1b[K";
 

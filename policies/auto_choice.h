@@ -14,7 +14,7 @@
 // its own records, so neither labels by name nor a split by name come apart.
 // Else, where names keep their samples (they may not move, or a client may
 // split by name): `clairvoyant`, if it is at least 1000 files, larger than
-// memory, on such a source, no key hides what is opened, and the estimate does
+// memory, on such a source, no key leaves it no room, and the estimate does
 // not speak against it.
 // Everything else is `native`. The line says what was found, which gain is
 // (not) to be expected, and what can be asked for.

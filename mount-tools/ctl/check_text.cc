@@ -19,15 +19,6 @@ using ReportJson = nlohmann::ordered_json;
 
 constexpr size_t kShown = 5;  // of a list, on a terminal
 
-std::string ShownPath(const std::string& path) {
-  std::string shown = path;
-  for (char& c : shown) {
-    // Names may hold anything; a terminal shall not obey them.
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return shown;
-}
-
 std::string Title(absl::string_view title) {
   return absl::StrFormat("  %-12s", absl::StrCat(title, ":"));
 }

@@ -14,17 +14,8 @@ namespace {
 
 using ReportJson = nlohmann::ordered_json;
 
-// Names may hold anything; a terminal shall not obey them.
-std::string Shown(const std::string& path) {
-  std::string shown = path;
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return shown;
-}
-
 std::string NameOf(const IndexReport::View& view) {
-  return view.path.empty() ? "root" : Shown(view.path);
+  return view.path.empty() ? "root" : ShownPath(view.path);
 }
 
 void AddCounts(const ContainerReport& report, ReportJson& json) {
@@ -77,7 +68,7 @@ std::string IndexProgressText(const IndexProgress& progress) {
 std::string IndexText(const IndexReport& report) {
   const ContainerReport sum = report.Sum();
   std::string text =
-      absl::StrCat(Shown(report.source), ": ",
+      absl::StrCat(ShownPath(report.source), ": ",
                    Counted(sum.indexed, "container", "containers"), " of ",
                    Counted(sum.records, "record", "records"), ", ",
                    HumanBytes(report.bytes), "\n");
@@ -86,17 +77,17 @@ std::string IndexText(const IndexReport& report) {
                     " read in ", absl::StrFormat("%.1f s", report.seconds),
                     ", ", HumanCount(sum.indexed - sum.read_through),
                     " up to date; ", HumanBytes(sum.index_bytes),
-                    " of index, in ", Shown(report.saved), "\n");
+                    " of index, in ", ShownPath(report.saved), "\n");
   }
   for (const IndexReport::View& view : report.views) {
     if (view.shuffles_records) continue;
     absl::StrAppend(&text, NameOf(view), ": ", view.policy,
                     " leaves records where they are: nothing to index (",
-                    Shown(view.why), ")\n");
+                    ShownPath(view.why), ")\n");
   }
   for (const ContainerReport::Untouched& each : sum.untouched) {
-    absl::StrAppend(&text, "untouched: ", Shown(each.path), ": ",
-                    Shown(each.why), "\n");
+    absl::StrAppend(&text, "untouched: ", ShownPath(each.path), ": ",
+                    ShownPath(each.why), "\n");
   }
   return text;
 }

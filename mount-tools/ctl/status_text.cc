@@ -8,14 +8,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/types/optional.h"
 #include "core/status.h"
+#include "mount-tools/ctl/foresight_text.h"
+#include "mount-tools/ctl/status_fields.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using status_fields::Count;
+using status_fields::Json;
+using status_fields::Number;
+using status_fields::TextOf;
+using status_fields::Texts;
 
 absl::StatusOr<Json> ParseStatus(absl::string_view text) {
   Json json = Json::parse(text.begin(), text.end(), nullptr,
@@ -25,33 +30,6 @@ absl::StatusOr<Json> ParseStatus(absl::string_view text) {
     return absl::DataLossError("the mount's status is not what it should be");
   }
   return json;
-}
-
-absl::optional<double> Number(const Json& view, const char* key) {
-  const auto it = view.find(key);
-  if (it == view.end() || !it->is_number()) return absl::nullopt;
-  return it->get<double>();
-}
-
-absl::optional<uint64_t> Count(const Json& view, const char* key) {
-  const auto it = view.find(key);
-  if (it == view.end() || !it->is_number_unsigned()) return absl::nullopt;
-  return it->get<uint64_t>();
-}
-
-std::string TextOf(const Json& view, const char* key) {
-  const auto it = view.find(key);
-  return it != view.end() && it->is_string() ? it->get<std::string>() : "";
-}
-
-std::vector<std::string> Texts(const Json& object, const char* key) {
-  std::vector<std::string> texts;
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_array()) return texts;
-  for (const Json& item : *it) {
-    if (item.is_string()) texts.push_back(item.get<std::string>());
-  }
-  return texts;
 }
 
 std::string Progress(const Json& view) {
@@ -152,7 +130,8 @@ std::string Roofline(const Json& view) {
 // What the names of the view show.
 std::string Substitution(const Json& view) {
   const std::string substitute = TextOf(view, "substitute");
-  if (substitute == "never" || TextOf(view, "policy") == "native") {
+  const std::string policy = TextOf(view, "policy");
+  if (substitute == "never" || policy == "native" || policy == "clairvoyant") {
     return "every name shows its own file";
   }
   if (substitute == "tree") return "names move in the whole view";
@@ -206,6 +185,9 @@ std::string ViewText(const Json& view) {
   for (const auto& [title, value] : more) {
     if (value.empty()) continue;
     absl::StrAppend(&text, "  ", title, ": ", value, "\n");
+  }
+  for (const std::string& line : ForesightLines(view)) {
+    absl::StrAppend(&text, "  reads ahead: ", line, "\n");
   }
   for (const std::string& warning : warnings) {
     absl::StrAppend(&text, "  warning: ", warning, "\n");

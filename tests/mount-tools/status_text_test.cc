@@ -63,6 +63,42 @@ TEST(StatusText, TellsWhatAPoolHasDone) {
             "  pool: 0 chunk loads, 0 hits, 0 misses, 0 read alone\n");
 }
 
+TEST(StatusText, TellsWhatIsReadAhead) {
+  EXPECT_EQ(*StatusText(R"({"views": [{"name": "root", "policy": "clairvoyant",
+        "substitute": "directory", "clairvoyant": {"jobs": [{"path": "train",
+        "files": 20000, "state": "recognised",
+        "order": "DistributedSampler, seed 42, epoch 3", "after_opens": 38,
+        "evidence": "38 of 38 opens in 2 lanes", "searched": null,
+        "epochs": 4, "recognised_epochs": 4}], "opens": 60000, "ready": 58200,
+        "ready_share": 0.97, "prefetched_bytes": 5000000,
+        "wasted_bytes": 10000}}]})"),
+            "root  clairvoyant  every name shows its own file | 0 warnings\n"
+            "  reads ahead: train (20,000 files) DistributedSampler, seed 42, "
+            "epoch 3, found after 38 opens | 97 % of opens found their data | "
+            "0.2 % wasted\n");
+}
+
+TEST(StatusText, TellsOfEachJobWhatIsKnownOfIt) {
+  EXPECT_EQ(*StatusText(R"({"views": [{"name": "root", "policy": "clairvoyant",
+        "clairvoyant": {"jobs": [
+          {"path": "train", "files": 5000, "state": "searching",
+           "order": "", "searched": 0.256},
+          {"path": "", "files": 1, "state": "watching", "searched": null},
+          {"path": "b\u001b", "files": 7, "state": "unknown", "order": null}, 3],
+        "opens": 10, "ready": 5, "ready_share": 0.5,
+        "prefetched_bytes": 0, "wasted_bytes": 0}}]})"),
+            "root  clairvoyant  every name shows its own file | 0 warnings\n"
+            "  reads ahead: train (5,000 files) tries all seeds, 26 % done\n"
+            "  reads ahead: . (1 file) watches the opens\n"
+            "  reads ahead: b? (7 files) nothing, for its order is not known\n"
+            "  reads ahead: in all 50 % of opens found their data\n");
+  // Before anything was opened.
+  EXPECT_EQ(*StatusText(R"({"views": [{"name": "root", "policy": "clairvoyant",
+        "clairvoyant": {"jobs": [], "opens": 0, "ready": 0,
+        "ready_share": null, "prefetched_bytes": 0, "wasted_bytes": 0}}]})"),
+            "root  clairvoyant  every name shows its own file | 0 warnings\n");
+}
+
 TEST(StatusText, EpochOfAViewOrOfAll) {
   EXPECT_EQ(*EpochText(kStatus, "train"), "train  lirs  epoch 3, 62 %\n");
   EXPECT_EQ(*EpochText(kStatus, ""),

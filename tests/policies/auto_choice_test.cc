@@ -155,8 +155,8 @@ TEST(AutoChoiceTest, NativeUnlessAllSpeaksForClairvoyant) {
   facts.memory_bytes = 0;
   ExpectNative(facts, "-o policy=clairvoyant reads ahead");
   facts = table;
-  facts.not_foreseen = "open = unseen";
-  ExpectNative(facts, "not clairvoyant because of open = unseen");
+  facts.not_foreseen = "layout = ranked";
+  ExpectNative(facts, "not clairvoyant because of layout = ranked");
   for (Device device : {Device::kFlash, Device::kMemory, Device::kUnknown}) {
     facts = table;
     facts.device = device;

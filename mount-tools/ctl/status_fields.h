@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of a mount's status. A later daemon may write other kinds of values
+// than this program knows: they count as missing.
+//
+// Pure functions; any thread may call.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_FIELDS_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_FIELDS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+
+namespace shufflefs::status_fields {
+
+using Json = nlohmann::ordered_json;
+
+inline absl::optional<double> Number(const Json& view, const char* key) {
+  const auto it = view.find(key);
+  if (it == view.end() || !it->is_number()) return absl::nullopt;
+  return it->get<double>();
+}
+
+inline absl::optional<uint64_t> Count(const Json& view, const char* key) {
+  const auto it = view.find(key);
+  if (it == view.end() || !it->is_number_unsigned()) return absl::nullopt;
+  return it->get<uint64_t>();
+}
+
+inline std::string TextOf(const Json& view, const char* key) {
+  const auto it = view.find(key);
+  return it != view.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+inline std::vector<std::string> Texts(const Json& object, const char* key) {
+  std::vector<std::string> texts;
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_array()) return texts;
+  for (const Json& item : *it) {
+    if (item.is_string()) texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+}  // namespace shufflefs::status_fields
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_FIELDS_H_
