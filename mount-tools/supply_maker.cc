@@ -165,7 +165,12 @@ absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
   parts.search_cores = parts_.config->clairvoyant_cores;
   parts.families = parts_.families;
   parts.stall = parts_.stall;
-  return Foresight::Make(std::move(parts));
+  ASSIGN_OR_RETURN(std::shared_ptr<Foresight> foresight,
+                   Foresight::Make(std::move(parts)));
+  MutexLock lock(mu_);
+  std::erase_if(foresights_, [](const auto& made) { return made.expired(); });
+  foresights_.push_back(foresight);
+  return foresight;
 }
 
 absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
@@ -190,6 +195,17 @@ absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
 void SupplyFactory::Stop() {
   std::unique_ptr<FileReader> reader;
   std::vector<std::unique_ptr<Pack>> packs;
+  std::vector<std::weak_ptr<Foresight>> foresights;
+  {
+    MutexLock lock(mu_);
+    foresights.swap(foresights_);
+  }
+  // Each asks for reads on a thread of its own.
+  for (const std::weak_ptr<Foresight>& made : foresights) {
+    if (const std::shared_ptr<Foresight> foresight = made.lock()) {
+      foresight->Stop();
+    }
+  }
   {
     MutexLock lock(mu_);
     reader = std::move(reader_);

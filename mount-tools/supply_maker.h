@@ -94,6 +94,8 @@ class SupplyFactory {
   std::unique_ptr<FileReader> reader_ ABSL_GUARDED_BY(mu_);
   struct Pack;
   std::vector<std::unique_ptr<Pack>> packs_ ABSL_GUARDED_BY(mu_);
+  // Those that were made, some of which are gone.
+  std::vector<std::weak_ptr<Foresight>> foresights_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

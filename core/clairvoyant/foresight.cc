@@ -55,9 +55,9 @@ Foresight::Foresight(Parts parts, std::shared_ptr<HeldFiles> files)
       thread_(StartThread("sfs-foresee",
                           [this](std::stop_token stop) { Run(stop); })) {}
 
-Foresight::~Foresight() {
+void Foresight::Stop() {
   thread_.request_stop();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   idle_.Stop();
 }
 
@@ -100,7 +100,8 @@ std::vector<Foresight::Beginning> Foresight::TakeBegun() {
   return std::exchange(begun_, {});
 }
 
-std::vector<Foresight::Beginning> Foresight::WaitForBegun(std::stop_token stop) {
+std::vector<Foresight::Beginning> Foresight::WaitForBegun(
+    std::stop_token stop) {
   std::stop_callback wake(stop, [this] {
     MutexLock lock(mu_);
     has_begun_.SignalAll();

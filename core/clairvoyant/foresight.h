@@ -72,7 +72,10 @@ class Foresight : public SampleMemory {
     StallClock* stall = nullptr;         // outlives this; may be null
   };
   static absl::StatusOr<std::shared_ptr<Foresight>> Make(Parts parts);
-  ~Foresight() override;
+  ~Foresight() override { Stop(); }
+  // Nothing is read ahead any more: before that goes which the source reads
+  // with.
+  void Stop();
 
   // Thread `reader` (0 = hidden) reads the first bytes of a file of the view.
   // Before Answers is asked.

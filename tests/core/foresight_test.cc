@@ -216,5 +216,22 @@ TEST_F(ForesightTest, ItGoesWhileReadsAreUnderWay) {
   Make();
 }
 
+TEST_F(ForesightTest, OnceItIsStoppedItAsksForNothing) {
+  Make();
+  const std::vector<EntryId> order = Shuffled(3);
+  const size_t known = ReadUntilKnown(order);
+  source_->ComeAll();
+  for (size_t i = known; i < known + 100; ++i) {
+    foresight_->Begun(order[i], 0, milliseconds(1000));
+  }
+  foresight_->Stop();
+  const size_t asked = source_->asked().size();
+  for (size_t i = known + 100; i < known + 200; ++i) {
+    foresight_->Begun(order[i], 0, milliseconds(1000));
+  }
+  foresight_->Stop();
+  EXPECT_EQ(source_->asked().size(), asked);
+}
+
 }  // namespace
 }  // namespace shufflefs
