@@ -107,8 +107,17 @@ std::vector<Foresight::Beginning> Foresight::WaitForBegun(
     has_begun_.SignalAll();
   });
   MutexLock lock(mu_);
-  while (begun_.empty() && !stop.stop_requested()) has_begun_.Wait(mu_);
+  while (begun_.empty() && !is_woken_ && !stop.stop_requested()) {
+    has_begun_.Wait(mu_);
+  }
+  is_woken_ = false;
   return std::exchange(begun_, {});
+}
+
+void Foresight::Wake() {
+  MutexLock lock(mu_);
+  is_woken_ = true;
+  has_begun_.SignalOne();
 }
 
 void Foresight::Note(const Beginning& begun) {

@@ -114,6 +114,8 @@ class Foresight : public SampleMemory {
   uint64_t MostAhead(const FollowedJob& job) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Has the thread look for what to do, though nothing was begun.
+  void Wake() ABSL_LOCKS_EXCLUDED(mu_);
   // Memory for what is to be read next; what there is none for is taken back.
   HeldFiles::Pieces Start(JobFinder::Found& job,
                           const std::vector<uint32_t>& next)
@@ -142,6 +144,7 @@ class Foresight : public SampleMemory {
   mutable Mutex mu_;
   CondVar has_begun_;
   std::vector<Beginning> begun_ ABSL_GUARDED_BY(mu_);
+  bool is_woken_ ABSL_GUARDED_BY(mu_) = false;
 
   // Taken before the locks of others; held for some milliseconds at a time.
   mutable Mutex jobs_mu_;

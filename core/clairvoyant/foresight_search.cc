@@ -66,12 +66,15 @@ bool Foresight::BeginSearch(uint64_t job, FollowedJob::Search search) {
     }
     const std::chrono::duration<double> time =
         std::chrono::steady_clock::now() - shared->begun;
-    MutexLock lock(jobs_mu_);
-    idle_for_ = 0;
-    if (JobFinder::Found* const found = jobs_.Find(job)) {
-      found->search_seconds = time.count();
-      found->job.Searched(epoch, seed);
+    {
+      MutexLock lock(jobs_mu_);
+      idle_for_ = 0;
+      if (JobFinder::Found* const found = jobs_.Find(job)) {
+        found->search_seconds = time.count();
+        found->job.Searched(epoch, seed);
+      }
     }
+    Wake();  // readers may be busy with what they have read so far
   };
   if (!idle_.Begin(std::move(task))) return false;
   idle_for_ = job;
@@ -102,10 +105,13 @@ bool Foresight::BeginTrace(uint64_t job, FollowedJob::Pair pair) {
       MutexLock lock(shared->mu);
       trace = shared->found;
     }
-    MutexLock lock(jobs_mu_);
-    idle_for_ = 0;
-    JobFinder::Found* const found = jobs_.Find(job);
-    if (found != nullptr && trace) found->job.Traced(shared->pair, *trace);
+    {
+      MutexLock lock(jobs_mu_);
+      idle_for_ = 0;
+      JobFinder::Found* const found = jobs_.Find(job);
+      if (found != nullptr && trace) found->job.Traced(shared->pair, *trace);
+    }
+    Wake();
   };
   if (!idle_.Begin(std::move(task))) return false;
   idle_for_ = job;
