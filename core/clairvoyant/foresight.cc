@@ -22,10 +22,15 @@ constexpr uint64_t kFirstWindow = 32;  // files
 constexpr uint64_t kWindow = 256;
 // Of a device that seeks: the more files, the less it seeks; but so much is
 // lost when an epoch is broken off.
-constexpr uint64_t kWindowShare = 16;  // of all files
+constexpr uint64_t kWindowShare = 8;  // of all files
 
-// What is kept of the jobs, beside the files in memory.
-uint64_t JobBytes(uint64_t memory_bytes) { return memory_bytes / 4; }
+// What is kept of the jobs, beside the files in memory: room for one over all
+// files and a smaller one, a quarter at most.
+uint64_t JobBytes(const Foresight::Parts& parts) {
+  const uint64_t files = parts.dataset->catalogue().file_count();
+  return std::min(parts.memory_bytes / 4,
+                  3 * files * FollowedJob::kBytesPerFile / 2);
+}
 
 }  // namespace
 
@@ -34,7 +39,7 @@ absl::StatusOr<std::shared_ptr<Foresight>> Foresight::Make(Parts parts) {
   files.catalogue = parts.dataset->shared_catalogue();
   files.source = std::move(parts.source);
   files.memory_bytes =
-      std::max(kLeastMemory, parts.memory_bytes - JobBytes(parts.memory_bytes));
+      std::max(kLeastMemory, parts.memory_bytes - JobBytes(parts));
   files.stall = parts.stall;
   ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
                    HeldFiles::Make(std::move(files)));
@@ -49,8 +54,7 @@ Foresight::Foresight(Parts parts, std::shared_ptr<HeldFiles> files)
       seeds_(parts.seeds),
       searches_(parts.search_cores > 0),
       files_(std::move(files)),
-      jobs_(parts.dataset, *parts.families,
-            {parts.seeds, JobBytes(parts.memory_bytes)}),
+      jobs_(parts.dataset, *parts.families, {parts.seeds, JobBytes(parts)}),
       idle_(parts.search_cores),
       thread_(StartThread("sfs-foresee",
                           [this](std::stop_token stop) { Run(stop); })) {}
@@ -144,7 +148,7 @@ uint64_t Foresight::MostAhead(const FollowedJob& job) const {
   const FileIndex& index = job.index();
   const uint64_t mean =
       Arena::Footprint(std::max<uint64_t>(1, index.bytes() / index.size()));
-  const uint64_t room = files_->capacity() / 4 * 3 / mean;
+  const uint64_t room = files_->capacity() / 16 * 15 / mean;
   const uint64_t most =
       addresses_.empty()
           ? kWindow

@@ -48,6 +48,8 @@ class Tier {
     // Reads of the source for readers, counted up, by anybody in the process:
     // copying ahead gives way to them. May be empty.
     std::function<uint64_t()> foreground_reads;
+    // What the pace of copying goes by; empty: the clock.
+    std::function<std::chrono::steady_clock::time_point()> now;
     // Of each file of the source many pieces are read: files may stay open.
     bool many_pieces = false;
     // How the parts are read.

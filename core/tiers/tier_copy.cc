@@ -36,7 +36,7 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
                                                  const TierRanges& ranges,
                                                  bool ahead) {
   Run run{.dir = dir, .ranges = ranges, .ahead = ahead, .pending = {}};
-  counted_ = Clock::now();
+  counted_ = Now();
   int batch = 0;
   bool cut = false;
   absl::Status status;
@@ -105,7 +105,7 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
   for (bool more = true; more && run.at < run.ranges.size();) {
     Rest(run.ahead);
     if (Cut()) return absl::OkStatus();
-    const Clock::time_point begun = Clock::now();
+    const Clock::time_point begun = Now();
     const uint64_t step = pace_.StepBytes(begun, run.ahead);
     std::vector<StagedRange> ranges;
     std::vector<TierBatches::Place> places;
@@ -135,7 +135,7 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
     Begin(batch, ranges, places);
     if (step == kNoLimit) return absl::OkStatus();
     if (!Drain(batch)) return absl::OkStatus();
-    pace_.Stepped(begun, Clock::now(), bytes);
+    pace_.Stepped(begun, Now(), bytes);
   }
   return absl::OkStatus();
 }
@@ -249,7 +249,7 @@ absl::Status TierCopy::CopyLarge(Run& run, const StagedRange& range) {
     return BeginLarge(range.file, static_cast<int>(at / step % 2),
                       range.from + at, std::min(step, size - at));
   };
-  Clock::time_point begun = Clock::now();
+  Clock::time_point begun = Now();
   std::shared_ptr<LargeRead> read = begin(0);
   for (uint64_t at = 0; at < size; at += step) {
     reads_->signal().WaitFor(read->ended);
@@ -259,8 +259,8 @@ absl::Status TierCopy::CopyLarge(Run& run, const StagedRange& range) {
       return absl::OkStatus();
     }
     const uint64_t length = std::min(step, size - at);
-    pace_.Stepped(begun, Clock::now(), length);
-    begun = Clock::now();
+    pace_.Stepped(begun, Now(), length);
+    begun = Now();
     std::shared_ptr<LargeRead> next;
     if (at + step < size) next = begin(at + step);
     const absl::Span<char> bytes =
@@ -285,13 +285,13 @@ absl::Status TierCopy::Write(TierDir&, TierWriter& writer,
                              absl::Span<const char> bytes, bool ahead) {
   while (!bytes.empty()) {
     Rest(ahead);
-    const Clock::time_point begun = Clock::now();
+    const Clock::time_point begun = Now();
     const uint64_t gentle =
         pace_.GivesWay(begun, ahead) ? TierPace::kGentleBytes : bytes.size();
     const auto now = bytes.subspan(0, gentle);
     RETURN_IF_ERROR(writer.Append(now));
     bytes.remove_prefix(now.size());
-    pace_.Stepped(begun, Clock::now(), 0);
+    pace_.Stepped(begun, Now(), 0);
   }
   return absl::OkStatus();
 }
@@ -307,7 +307,7 @@ absl::Status TierCopy::Publish(TierWriter& writer, const TierTable& table,
 
 void TierCopy::Rest(bool ahead) {
   while (!Cut()) {
-    const Clock::time_point now = Clock::now();
+    const Clock::time_point now = Now();
     if (options_.foreground_reads != nullptr) {
       pace_.Foreground(now, options_.foreground_reads());
     }
@@ -321,7 +321,7 @@ void TierCopy::Rest(bool ahead) {
 void TierCopy::Count(uint64_t copied, uint64_t captured) {
   copied_.fetch_add(copied);
   captured_.fetch_add(captured);
-  const Clock::time_point now = Clock::now();
+  const Clock::time_point now = Now();
   const std::chrono::duration<double> took = now - counted_;
   counted_ = now;
   if (took.count() <= 0) return;

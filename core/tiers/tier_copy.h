@@ -33,6 +33,7 @@ class TierCopy {
     std::function<uint64_t()> foreground_reads;  // may be empty
     // Asked between batches: there is something better to do.
     std::function<bool()> interrupted;
+    std::function<TierPace::Time()> now;  // as Tier::Options'
   };
   TierCopy(std::shared_ptr<TierReads> reads, Options options)
       : reads_(std::move(reads)),
@@ -72,6 +73,9 @@ class TierCopy {
   };
 
   bool Cut() const { return reads_->signal().stopped(); }
+  Clock::time_point Now() const {
+    return options_.now ? options_.now() : Clock::now();
+  }
   // How much is left for ranges, in `capacity` and on the device.
   absl::StatusOr<uint64_t> Room(Run& run) const;
   // A range does not fit: ENOSPC where it is the device that has no more.

@@ -34,9 +34,9 @@ struct TierStager::Place {
 TierStager::TierStager(Tier::Options options, std::shared_ptr<TierReads> reads)
     : options_(std::move(options)),
       reads_(std::move(reads)),
-      copy_(reads_,
-            {options_.capacity, options_.bandwidth, options_.step_ahead,
-             options_.foreground_reads, [this] { return WishesChanged(); }}) {}
+      copy_(reads_, {options_.capacity, options_.bandwidth, options_.step_ahead,
+                     options_.foreground_reads,
+                     [this] { return WishesChanged(); }, options_.now}) {}
 
 TierStager::~TierStager() { Stop(); }
 

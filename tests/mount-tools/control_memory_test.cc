@@ -57,17 +57,18 @@ TEST_F(ControlMemoryTest, GivesBackEveryKeyThatCanChange) {
   MountConfig none;
   for (const auto& [key, value] :
        std::vector<std::pair<const char*, const char*>>{
-           {"policy", "window"},        {"seed", "18446744073709551615"},
-           {"epoch.advance", "manual"}, {"epoch.length", "77"},
-           {"epoch.pad", "3"},          {"epoch.double_open", "250ms"},
-           {"lirs.unit", "page"},       {"lirs.page", "64KiB"},
-           {"lirs.batch", "5"},         {"brand.chunk", "16"},
-           {"brand.chunks", "random"},  {"brand.binding", "location"},
-           {"reimu.block", "2MiB"},     {"reimu.window", "5"},
-           {"met.mini_epochs", "16"},   {"met.repeat", "4"},
-           {"met.epochs", "90"},        {"met.adapt", "score"},
-           {"met.patience", "3"},       {"met.scores", "5"},
-           {"window.samples", "9"},     {"nodes", "2/3"}}) {
+           {"policy", "window"},         {"seed", "18446744073709551615"},
+           {"epoch.advance", "manual"},  {"epoch.length", "77"},
+           {"epoch.pad", "3"},           {"epoch.double_open", "250ms"},
+           {"lirs.unit", "page"},        {"lirs.page", "64KiB"},
+           {"lirs.batch", "5"},          {"brand.chunk", "16"},
+           {"brand.chunks", "random"},   {"brand.binding", "location"},
+           {"reimu.block", "2MiB"},      {"reimu.window", "5"},
+           {"met.mini_epochs", "16"},    {"met.repeat", "4"},
+           {"met.epochs", "90"},         {"met.adapt", "score"},
+           {"met.patience", "3"},        {"met.scores", "5"},
+           {"window.samples", "9"},      {"nodes", "2/3"},
+           {"clairvoyant.seeds", "7;99"}}) {
     ASSERT_TRUE(SetOption(key, value, none, keys[1].wanted).ok()) << key;
   }
   keys[1].running = keys[1].wanted;
