@@ -24,12 +24,12 @@ constexpr uint64_t kWindow = 256;
 // lost when an epoch is broken off.
 constexpr uint64_t kWindowShare = 8;  // of all files
 
-// What is kept of the jobs, beside the files in memory: room for one over all
-// files and a smaller one, a quarter at most.
+// What is kept of the jobs, beside the files in memory: room for two over all
+// files and for smaller ones, a quarter at most.
 uint64_t JobBytes(const Foresight::Parts& parts) {
   const uint64_t files = parts.dataset->catalogue().file_count();
   return std::min(parts.memory_bytes / 4,
-                  3 * files * FollowedJob::kBytesPerFile / 2);
+                  3 * files * FollowedJob::kBytesPerFile);
 }
 
 }  // namespace
