@@ -81,9 +81,8 @@ class ForesightTest : public testing::Test {
       }
       EXPECT_EQ(i, kFileBytes);
     });
-    while (!there && source_->Come()) {
-    }
-    EXPECT_TRUE(there);
+    // The thread behind may not have asked the source for it yet.
+    WaitUntil([&] { return there || (source_->Come() && there); });
     return true;
   }
   // Until the thread behind has done what it can.
