@@ -131,7 +131,8 @@ ForesightMaker SupplyFactory::foresight_maker() {
 }
 
 absl::StatusOr<absl::optional<SupplyFactory::SlowSource>>
-SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset) {
+SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
+                            bool in_batches) {
   SlowSource slow;
   slow.memory_bytes = MemoryOfAView(*parts_.config);
   if (slow.memory_bytes < HeldFiles::kLeastMemory) return absl::nullopt;
@@ -145,14 +146,17 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset) {
     slow.addresses = std::move(layout.addresses);
   }
   slow.line = probe.line;
+  FileReaderOptions options = ReaderOptionsFor(probe);
+  options.batch_by_batch &= in_batches;
   slow.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                             Reader(ReaderOptionsFor(probe)));
+                                             Reader(options));
   return slow;
 }
 
 absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
-  ASSIGN_OR_RETURN(absl::optional<SlowSource> slow, SlowSourceOf(dataset));
+  ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
+                   SlowSourceOf(dataset, /*in_batches=*/false));
   if (!slow) return nullptr;
   Foresight::Parts parts;
   parts.memory_bytes = slow->memory_bytes;
@@ -179,7 +183,8 @@ absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
   if (dataset->catalogue().total_bytes() <= MachineMemoryBytes()) {
     return nullptr;
   }
-  ASSIGN_OR_RETURN(absl::optional<SlowSource> slow, SlowSourceOf(dataset));
+  ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
+                   SlowSourceOf(dataset, /*in_batches=*/true));
   if (!slow) return nullptr;
   ReadAhead::Parts parts;
   parts.memory_bytes = slow->memory_bytes;

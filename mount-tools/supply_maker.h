@@ -77,8 +77,9 @@ class SupplyFactory {
     std::string line;                 // what was measured
     std::unique_ptr<SampleSource> source;
   };
+  // `in_batches`: on a device that seeks, each Fetch after the one before.
   absl::StatusOr<absl::optional<SlowSource>> SlowSourceOf(
-      const std::shared_ptr<const Dataset>& dataset);
+      const std::shared_ptr<const Dataset>& dataset, bool in_batches);
   // Null where there is nothing to gain: memory holds the dataset, or as above.
   absl::StatusOr<std::shared_ptr<ReadAhead>> MakeAhead(
       std::shared_ptr<const Dataset> dataset);

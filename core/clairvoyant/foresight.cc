@@ -20,9 +20,13 @@ constexpr uint64_t kFirstWindow = 32;  // files
 // So much ahead keeps any device busy whose reads need no order, and little is
 // lost when an epoch is broken off.
 constexpr uint64_t kWindow = 256;
-// Of a device that seeks: the more files, the less it seeks; but so much is
-// lost when an epoch is broken off.
-constexpr uint64_t kWindowShare = 8;  // of all files
+// Of a device that seeks: the more files, the less it seeks; but a half of them
+// is lost when an epoch is broken off.
+constexpr uint64_t kWindowShare = 4;  // of all files
+// Reads that such a device is given at a time, of those that wait.
+constexpr uint64_t kQueued = 40;
+constexpr uint64_t kQuiet = 500;         // rounds; then nobody reads
+constexpr uint64_t kLookForMemory = 16;  // rounds
 
 // What is kept of the jobs, beside the files in memory: room for two over all
 // files and for smaller ones, a quarter at most.
@@ -86,16 +90,19 @@ bool Foresight::Answers(EntryId file) {
 
 void Foresight::Run(std::stop_token stop) {
   bool more = false;
+  bool some_wait = false;
+  uint64_t quiet = 0;  // rounds
   while (!stop.stop_requested()) {
     if (!more && !WaitUnlessStopped(stop, kTogether)) return;
     const std::vector<Beginning> begun =
-        more ? TakeBegun() : WaitForBegun(stop);
+        more ? TakeBegun() : WaitForBegun(stop, some_wait && quiet < kQuiet);
+    quiet = begun.empty() ? quiet + 1 : 0;
     {
       MutexLock lock(jobs_mu_);
       for (const Beginning& each : begun) Note(each);
     }
     more = Work();
-    Fill();
+    some_wait = Fill();
   }
 }
 
@@ -104,15 +111,19 @@ std::vector<Foresight::Beginning> Foresight::TakeBegun() {
   return std::exchange(begun_, {});
 }
 
-std::vector<Foresight::Beginning> Foresight::WaitForBegun(
-    std::stop_token stop) {
+std::vector<Foresight::Beginning> Foresight::WaitForBegun(std::stop_token stop,
+                                                          bool waits) {
   std::stop_callback wake(stop, [this] {
     MutexLock lock(mu_);
     has_begun_.SignalAll();
   });
   MutexLock lock(mu_);
   while (begun_.empty() && !is_woken_ && !stop.stop_requested()) {
-    has_begun_.Wait(mu_);
+    if (!waits) {
+      has_begun_.Wait(mu_);
+    } else if (!has_begun_.WaitFor(mu_, kTogether)) {
+      break;
+    }
   }
   is_woken_ = false;
   return std::exchange(begun_, {});
@@ -140,6 +151,8 @@ bool Foresight::Work() {
   return more;
 }
 
+// Memory holds what was read and was not opened yet; on a disk as much again
+// waits for the arm to come by.
 uint64_t Foresight::MostAhead(const FollowedJob& job) const {
   uint64_t jobs = 0;
   for (const JobFinder::Found& found : jobs_.jobs()) {
@@ -148,73 +161,74 @@ uint64_t Foresight::MostAhead(const FollowedJob& job) const {
   const FileIndex& index = job.index();
   const uint64_t mean =
       Arena::Footprint(std::max<uint64_t>(1, index.bytes() / index.size()));
-  const uint64_t room = files_->capacity() / 16 * 15 / mean;
+  const uint64_t room = files_->capacity() / mean / std::max<uint64_t>(1, jobs);
   const uint64_t most =
       addresses_.empty()
-          ? kWindow
-          : std::max<uint64_t>(kWindow, index.size() / kWindowShare);
-  return std::max<uint64_t>(std::min(room / std::max<uint64_t>(1, jobs), most),
-                            1);
+          ? std::min(room / 16 * 15, kWindow)
+          : std::min(room / 4 * 7,
+                     std::max(kWindow, index.size() / kWindowShare));
+  return std::max<uint64_t>(most, 1);
 }
 
-void Foresight::Fill() {
-  if (files_->stopped()) return;
+bool Foresight::Fill() {
+  if (files_->stopped()) return false;
   HeldFiles::Pieces pieces;
+  bool some_wait = false;
   {
     MutexLock lock(jobs_mu_);
-    for (JobFinder::Found& found : jobs_.jobs()) Ahead(found, pieces);
+    for (JobFinder::Found& found : jobs_.jobs()) Foresee(found);
+    Start(pieces);
+    some_wait = sweep_.size() > 0;
   }
   if (!pieces.empty()) files_->Fetch(std::move(pieces));
+  return some_wait;
 }
 
-void Foresight::Ahead(JobFinder::Found& found, HeldFiles::Pieces& pieces) {
+void Foresight::Foresee(JobFinder::Found& found) {
   ReadPlan* const plan = found.job.plan();
   if (plan == nullptr) {
     if (std::exchange(found.window, 0) != 0) Reclaim();
     return;
   }
   const uint64_t most = MostAhead(found.job);
-  found.window = std::min(std::max(found.window, kFirstWindow), most);
   const uint64_t ahead = plan->ahead();
-  if (ahead > found.window / 2) return;
-  found.window = std::min(2 * found.window, most);
+  // It grows by what was opened: twice as wide after each.
+  found.window = found.window == 0
+                     ? kFirstWindow
+                     : 2 * found.window - std::min(found.window, ahead);
+  found.window = std::min(found.window, most);
   const uint64_t until = std::min(found.window, found.job.FilesToCome());
   if (until <= ahead) return;
-  HeldFiles::Pieces started = Start(found, plan->Next(until - ahead));
-  if (!addresses_.empty()) {
-    std::sort(started.begin(), started.end(),
-              [this](const FilePiece& a, const FilePiece& b) {
-                return AddressOf(a.file) < AddressOf(b.file);
-              });
+  for (const uint32_t index : plan->Next(until - ahead)) {
+    sweep_.Add(AddressOf(found.job.index().file(index)), {found.id, index});
   }
-  std::move(started.begin(), started.end(), std::back_inserter(pieces));
 }
 
-// Memory is taken in the order in which files are wanted, so that it is the
-// furthest that it does not suffice for.
-HeldFiles::Pieces Foresight::Start(JobFinder::Found& found,
-                                   const std::vector<uint32_t>& next) {
-  HeldFiles::Pieces started;
-  bool reclaimed = false;
-  for (size_t i = 0; i < next.size(); ++i) {
-    const EntryId file = found.job.index().file(next[i]);
+void Foresight::Start(HeldFiles::Pieces& pieces) {
+  const uint64_t most = addresses_.empty() ? kWindow : kQueued;
+  while (files_->coming() < most) {
+    const std::optional<Sweep::Wish> wish = sweep_.Take();
+    if (!wish) return;
+    JobFinder::Found* const found = jobs_.Find(wish->job);
+    ReadPlan* const plan = found == nullptr ? nullptr : found->job.plan();
+    // Meanwhile somebody opened it, or another order is followed.
+    if (plan == nullptr || !plan->Awaits(wish->index)) continue;
+    const EntryId file = found->job.index().file(wish->index);
     if (files_->Holds(file) || !files_->MayHold(file)) continue;
-    const HeldFiles::Owner owner{found.id, next[i]};
-    bool fits = files_->Start(file, owner, started);
-    if (!fits && !std::exchange(reclaimed, true)) {
-      Reclaim();
-      fits = files_->Start(file, owner, started);
-    }
-    if (fits) continue;
-    for (; i < next.size(); ++i) found.job.plan()->TakeBack(next[i]);
+    const HeldFiles::Owner owner{wish->job, wish->index};
+    if (files_->Start(file, owner, pieces)) continue;
+    if (short_of_memory_++ % kLookForMemory == 0) Reclaim();
+    if (files_->Start(file, owner, pieces)) continue;
+    sweep_.Add(AddressOf(file), *wish);  // there will be memory for it
+    return;
   }
-  return started;
 }
 
-// What is no sample (a split's files) has no place that is known.
+// What is no sample (a split's files) has no place that is known: by name.
 uint64_t Foresight::AddressOf(EntryId file) const {
+  if (addresses_.empty()) return 0;
   const Grouping& grouping = dataset_->grouping();
-  if (!grouping.place(file)) return ~uint64_t{0};
+  if (!grouping.place(file)) return file.value();
   return addresses_[grouping.sample(file).value()];
 }
 

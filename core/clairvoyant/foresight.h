@@ -26,6 +26,7 @@
 #include "absl/types/optional.h"
 #include "core/clairvoyant/followed_job.h"
 #include "core/clairvoyant/job_finder.h"
+#include "core/clairvoyant/sweep.h"
 #include "core/dataset.h"
 #include "core/idle_work.h"
 #include "core/metrics.h"
@@ -104,22 +105,22 @@ class Foresight : public SampleMemory {
   Foresight(Parts parts, std::shared_ptr<HeldFiles> files);
   void Run(std::stop_token stop);
   std::vector<Beginning> TakeBegun();
-  std::vector<Beginning> WaitForBegun(std::stop_token stop);
+  // `waits`: something waits for the device to have read what it was given.
+  std::vector<Beginning> WaitForBegun(std::stop_token stop, bool waits);
   void Note(const Beginning& begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   // Whether there is more to do.
   bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
-  void Fill() ABSL_LOCKS_EXCLUDED(jobs_mu_);
-  void Ahead(JobFinder::Found& job, HeldFiles::Pieces& pieces)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Whether something waits for its turn.
+  bool Fill() ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  // What is to be read ahead of a job is to wait for its turn.
+  void Foresee(JobFinder::Found& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Whose turn it is gets memory, and is appended.
+  void Start(HeldFiles::Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   uint64_t MostAhead(const FollowedJob& job) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   // Has the thread look for what to do, though nothing was begun.
   void Wake() ABSL_LOCKS_EXCLUDED(mu_);
-  // Memory for what is to be read next; what there is none for is taken back.
-  HeldFiles::Pieces Start(JobFinder::Found& job,
-                          const std::vector<uint32_t>& next)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   uint64_t AddressOf(EntryId file) const;
   // Idle work, one thing at a time.
   void SearchSeeds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
@@ -149,6 +150,8 @@ class Foresight : public SampleMemory {
   // Taken before the locks of others; held for some milliseconds at a time.
   mutable Mutex jobs_mu_;
   JobFinder jobs_ ABSL_GUARDED_BY(jobs_mu_);
+  Sweep sweep_ ABSL_GUARDED_BY(jobs_mu_);
+  uint64_t short_of_memory_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // times
   uint64_t foreseen_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   uint64_t ready_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   uint64_t idle_for_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // id of a job; 0: none

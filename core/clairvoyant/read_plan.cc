@@ -73,16 +73,6 @@ std::vector<uint32_t> ReadPlan::Next(size_t most) {
   return next;
 }
 
-void ReadPlan::TakeBack(uint32_t index) {
-  if (states_[index] != State::kRead) return;
-  states_[index] = State::kUnread;
-  --ahead_;
-  for (auto& [thread, front] : fronts_) {
-    if (places_[index] < front.place) continue;
-    front.scan = std::min(front.scan, places_[index]);
-  }
-}
-
 // Of a loader's workers the furthest behind reads the first batch that is not
 // complete: what lies before it was opened, or never will be.
 void ReadPlan::PassBy() {

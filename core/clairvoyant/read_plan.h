@@ -30,8 +30,6 @@ class ReadPlan {
   // Up to `most` indices that are wanted next, those first that are wanted
   // first; taken as read from now on. Nothing before a thread has come.
   std::vector<uint32_t> Next(size_t most);
-  // It was not read after all.
-  void TakeBack(uint32_t index);
 
   // Whether what was read at `index` may still be opened.
   bool Awaits(uint32_t index) const { return states_[index] == State::kRead; }

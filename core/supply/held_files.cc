@@ -66,6 +66,7 @@ bool HeldFiles::Start(EntryId file, Owner owner, Pieces& pieces) {
   pieces.push_back(std::move(piece));
   MutexLock lock(mu_);
   held_[file] = std::move(held);
+  ++coming_;
   return true;
 }
 
@@ -153,6 +154,7 @@ void HeldFiles::Arrived(EntryId file, const std::shared_ptr<Held>& held,
   {
     MutexLock lock(mu_);
     held->here = true;
+    --coming_;
     waiters.swap(held->waiters);
     if (absl::IsCancelled(status)) stopped_ = true;
     if (status.ok()) fetched_ += held->length;
@@ -169,6 +171,11 @@ void HeldFiles::Arrived(EntryId file, const std::shared_ptr<Held>& held,
     }
     if (stall_ != nullptr) stall_->Leave();
   }
+}
+
+uint64_t HeldFiles::coming() const {
+  MutexLock lock(mu_);
+  return coming_;
 }
 
 bool HeldFiles::stopped() const {

@@ -66,6 +66,8 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   void Reclaim(const std::function<bool(const Owner&)>& is_awaited);
 
   uint64_t capacity() const { return pool_->capacity(); }
+  // Files on their way.
+  uint64_t coming() const;
   // Whether the source was stopped, and reads no more.
   bool stopped() const;
   // Bytes that were fetched, and of these what was dropped and never read.
@@ -104,6 +106,7 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   mutable Mutex mu_;
   absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_
       ABSL_GUARDED_BY(mu_);
+  uint64_t coming_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t fetched_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t wasted_ ABSL_GUARDED_BY(mu_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;

@@ -56,16 +56,6 @@ TEST(ReadPlanTest, WhatAllThreadsHavePassedByIsAwaitedNoMore) {
   EXPECT_EQ(plan.ahead(), 10u);
 }
 
-TEST(ReadPlanTest, WhatWasTakenBackIsWantedAgain) {
-  ReadPlan plan = PlanOf(10);
-  plan.Came(1, 0);
-  EXPECT_EQ(plan.Next(4), (Indices{1, 2, 3, 4}));
-  plan.TakeBack(3);
-  plan.TakeBack(4);
-  EXPECT_EQ(plan.ahead(), 2u);
-  EXPECT_EQ(plan.Next(3), (Indices{3, 4, 5}));
-}
-
 TEST(ReadPlanTest, PaddingIsReadOnce) {
   ReadPlan plan({3, 1, 0, 2, 3}, std::vector<bool>(4));
   plan.Came(1, 3);
