@@ -20,10 +20,10 @@ constexpr uint64_t kMostPause = 64;   // epochs
 constexpr uint64_t kWholeShare = 20;
 
 Recogniser::Options OptionsFor(uint32_t files,
-                               const std::vector<uint64_t>& seeds) {
+                               FollowedJob::Candidates candidates) {
   Recogniser::Options options;
   options.n = files;
-  options.candidates.seeds = seeds;
+  options.candidates = std::move(candidates);
   return options;
 }
 
@@ -60,10 +60,9 @@ std::string OrderInWords(const OrderClaim& claim) {
   return "";
 }
 
-FollowedJob::FollowedJob(FileIndex index, std::vector<uint64_t> seeds)
+FollowedJob::FollowedJob(FileIndex index, Candidates candidates)
     : index_(std::move(index)),
-      seeds_(std::move(seeds)),
-      recogniser_(OptionsFor(index_.size(), seeds_)),
+      recogniser_(OptionsFor(index_.size(), std::move(candidates))),
       opens_(index_.size()) {}
 
 void FollowedJob::Opened(uint32_t index, uint64_t thread) {

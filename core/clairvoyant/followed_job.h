@@ -46,8 +46,9 @@ class FollowedJob {
   // Bytes a file of what is kept of a job.
   static constexpr uint64_t kBytesPerFile = FileIndex::kBytesPerFile + 40;
 
-  // `seeds`: of the user, beside those commonly used.
-  FollowedJob(FileIndex index, std::vector<uint64_t> seeds);
+  using Candidates = std::shared_ptr<const std::vector<CandidateOrder>>;
+  // `candidates`: as Recogniser's.
+  FollowedJob(FileIndex index, Candidates candidates);
 
   const FileIndex& index() const { return index_; }
 
@@ -94,7 +95,6 @@ class FollowedJob {
 
   // Constant after construction.
   const FileIndex index_;
-  const std::vector<uint64_t> seeds_;
 
   Recogniser recogniser_;
   EpochOpens opens_;

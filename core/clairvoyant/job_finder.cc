@@ -6,10 +6,12 @@
 namespace shufflefs {
 
 JobFinder::JobFinder(std::shared_ptr<const Dataset> dataset,
-                     ReaderFamilies& families, Options options)
+                     ReaderFamilies& families, const Options& options)
     : dataset_(std::move(dataset)),
       families_(families),
-      options_(std::move(options)) {}
+      memory_bytes_(options.memory_bytes),
+      candidates_(std::make_shared<const std::vector<CandidateOrder>>(
+          UsualCandidates({.seeds = options.seeds}))) {}
 
 JobFinder::Found* JobFinder::Find(uint64_t id) {
   for (Found& found : jobs_) {
@@ -46,7 +48,7 @@ JobFinder::Found* JobFinder::Begin(FamilyId family,
   FileIndex index =
       FileIndex::Of(dataset_->shared_catalogue(), dataset_->root(), files);
   const uint64_t bytes = index.size() * FollowedJob::kBytesPerFile;
-  if (index.size() < kFewestFiles || bytes > options_.memory_bytes) {
+  if (index.size() < kFewestFiles || bytes > memory_bytes_) {
     return nullptr;
   }
   // One that was taken for a smaller one by its first opens.
@@ -55,7 +57,7 @@ JobFinder::Found* JobFinder::Begin(FamilyId family,
   });
   MakeRoom(bytes);
   jobs_.push_front(Found{++last_id_, family, 0, 0,
-                         FollowedJob(std::move(index), options_.seeds)});
+                         FollowedJob(std::move(index), candidates_)});
   FollowedJob& job = jobs_.front().job;
   for (const Stray& stray : strays) {
     job.Opened(*job.index().IndexOf(stray.file), stray.reader);
@@ -68,7 +70,7 @@ void JobFinder::MakeRoom(uint64_t bytes) {
     bytes += found.job.index().size() * FollowedJob::kBytesPerFile;
   }
   while (!jobs_.empty() &&
-         (jobs_.size() >= kMostJobs || bytes > options_.memory_bytes)) {
+         (jobs_.size() >= kMostJobs || bytes > memory_bytes_)) {
     bytes -= jobs_.back().job.index().size() * FollowedJob::kBytesPerFile;
     jobs_.pop_back();
   }

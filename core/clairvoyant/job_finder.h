@@ -34,7 +34,7 @@ class JobFinder {
   };
   // `families` outlives this.
   JobFinder(std::shared_ptr<const Dataset> dataset, ReaderFamilies& families,
-            Options options);
+            const Options& options);
 
   struct Found {
     uint64_t id = 0;  // from 1 on, never used again
@@ -68,7 +68,8 @@ class JobFinder {
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
   ReaderFamilies& families_;
-  const Options options_;
+  const uint64_t memory_bytes_;
+  const FollowedJob::Candidates candidates_;  // all jobs share them
 
   std::list<Found> jobs_;
   uint64_t last_id_ = 0;

@@ -58,7 +58,10 @@ std::vector<uint32_t> OrderClaim::Predicted() const {
 
 Recogniser::Recogniser(Options options)
     : options_(std::move(options)),
-      usual_(UsualCandidates(options_.candidates)),
+      usual_(options_.candidates != nullptr
+                 ? options_.candidates
+                 : std::make_shared<const std::vector<CandidateOrder>>(
+                       UsualCandidates({}))),
       opened_bits_(kFilterBits / 64),
       head_(kMostSeconds) {
   BeginEpoch();
@@ -157,12 +160,12 @@ std::vector<std::vector<uint32_t>> Recogniser::Streams() const {
 bool Recogniser::Work() {
   if (state_ != State::kUndecided) return false;
   if (!at_work_) {
-    uint64_t worth = StepsToProve(options_.n, usual_.size());
+    uint64_t worth = StepsToProve(options_.n, usual_->size());
     for (size_t i = 0; i < attempts_; ++i) worth *= kAttemptGrowth;
     if (attempts_ == std::size(kAttempts) || steps_ < worth) return false;
     BeginAttempt();
   }
-  const size_t count = likely_.size() + usual_.size();
+  const size_t count = likely_.size() + usual_->size();
   const size_t end = std::min(count, next_ + kCandidatesAtOnce);
   for (; next_ < end; ++next_) {
     if (TryAt(next_)) return true;
@@ -177,8 +180,8 @@ bool Recogniser::TryAt(size_t candidate) {
   if (candidate == likely_.size() && TryRepeated()) return true;
   const CandidateOrder& order = candidate < likely_.size()
                                     ? likely_[candidate]
-                                    : usual_[candidate - likely_.size()];
-  return MayFit(order) && Try(order, likely_.size() + usual_.size());
+                                    : (*usual_)[candidate - likely_.size()];
+  return MayFit(order) && Try(order, likely_.size() + usual_->size());
 }
 
 void Recogniser::BeginAttempt() {

@@ -48,7 +48,9 @@ class Recogniser {
  public:
   struct Options {
     uint32_t n = 0;  // samples, fewer than kLargeRandperm; indices are below it
-    CandidateOptions candidates = {};
+    // The orders to look through, of the usual options if null. Recognisers may
+    // share them: they take some megabytes.
+    std::shared_ptr<const std::vector<CandidateOrder>> candidates = nullptr;
     // Orders that the owner knows beside 0, 1, … n - 1, all of them of n.
     std::vector<std::vector<uint32_t>> known_orders = {};
     // Of more samples the last epoch is not kept, at 16 bytes each.
@@ -120,7 +122,7 @@ class Recogniser {
   std::vector<std::vector<uint32_t>> Streams() const;
 
   const Options options_;
-  const std::vector<CandidateOrder> usual_;
+  const std::shared_ptr<const std::vector<CandidateOrder>> usual_;
 
   // This epoch.
   State state_ = State::kUndecided;
