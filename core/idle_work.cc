@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/idle_work.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <utility>
@@ -10,10 +11,11 @@
 namespace shufflefs {
 namespace {
 
-// Of Linux: in effect for the calling thread. Anybody may ask for it.
-void RunOnlyWhenIdle() {
+// SCHED_IDLE: only when nobody else wants the processor; SCHED_OTHER: like
+// anybody. Both may be asked for by all.
+void RunAs(pthread_t thread, int schedule) {
   const sched_param none{};
-  sched_setscheduler(0, SCHED_IDLE, &none);
+  pthread_setschedparam(thread, schedule, &none);
 }
 
 }  // namespace
@@ -41,6 +43,10 @@ void IdleWork::Stop() {
     threads.swap(threads_);
     changed_.SignalAll();
   }
+  // Where the machine is busy they would not come to see it for long.
+  for (std::jthread& thread : threads) {
+    RunAs(thread.native_handle(), SCHED_OTHER);
+  }
   threads.clear();  // joins
 }
 
@@ -56,7 +62,7 @@ absl::optional<IdleWork::Progress> IdleWork::progress() const {
 }
 
 void IdleWork::Run() {
-  RunOnlyWhenIdle();
+  RunAs(pthread_self(), SCHED_IDLE);
   for (;;) {
     std::shared_ptr<Running> running;
     uint64_t slice = 0;

@@ -287,16 +287,6 @@ void View::MakeWatch() {
   if (before != nullptr) watch_->TakeSentBack(*before);
 }
 
-void View::NoteBeginning(EntryId file, int32_t pid,
-                         std::chrono::milliseconds now) {
-  std::shared_ptr<Foresight> foresight;
-  {
-    MutexLock lock(mu_);
-    foresight = setup_->foresight;
-  }
-  if (foresight != nullptr) foresight->Begun(file, ReaderOf(pid), now);
-}
-
 void View::NoteRead() {
   MutexLock lock(mu_);
   read_ = true;

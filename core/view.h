@@ -121,9 +121,6 @@ class View {
   // What answers reads of `file`, unless it leaves that to the source; null:
   // the source does. `live`: it was found by a name of the live epoch.
   std::shared_ptr<SampleMemory> MemoryOf(EntryId file, bool live) const;
-  // A READ of the beginning of `file`, by thread `pid` (0 = hidden), reached the
-  // daemon at monotonic time `now`.
-  void NoteBeginning(EntryId file, int32_t pid, std::chrono::milliseconds now);
   // A READ of one of its files reached the daemon.
   void NoteRead();
   // A listing is about to bind names, without a Lookup of each. False where

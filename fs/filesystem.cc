@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/reader_family.h"
 #include "core/status.h"
 
 namespace shufflefs {
@@ -239,9 +240,11 @@ std::shared_ptr<SampleMemory> Filesystem::AnswerOf(uint64_t nodeid,
                                                    uint64_t offset,
                                                    int32_t pid) {
   const Node node = UnpackNode(nodeid);
-  if (offset == 0) NoteBeginning(node, pid);
+  const EntryId file(node.id);
   std::shared_ptr<SampleMemory> memory = MemoryOf(node);
-  if (memory == nullptr || !memory->Answers(EntryId(node.id))) return nullptr;
+  if (memory == nullptr) return nullptr;
+  if (offset == 0) memory->Begun(file, ReaderOf(pid), Now());
+  if (!memory->Answers(file)) return nullptr;
   if (memory->comes_again()) NoteRead(node);
   if (node.kind == NodeKind::kContainer) {
     space()->views()[node.view]->NoteRead();
@@ -253,14 +256,6 @@ bool Filesystem::AnswersFromMemory(uint64_t nodeid) const {
   const Node node = UnpackNode(nodeid);
   const std::shared_ptr<SampleMemory> memory = MemoryOf(node);
   return memory != nullptr && memory->Holds(EntryId(node.id));
-}
-
-void Filesystem::NoteBeginning(Node node, int32_t pid) {
-  const Space* known = space();
-  if (node.kind != NodeKind::kLiveFile || known == nullptr) return;
-  const EntryId file(node.id);
-  View* view = known->view_of(known->catalogue().parent(file));
-  if (view != nullptr) view->NoteBeginning(file, pid, Now());
 }
 
 void Filesystem::NoteRead(Node node) {

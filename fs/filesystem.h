@@ -94,7 +94,6 @@ class Filesystem {
   // An OPEN of a container's node: whether its name shows another one now.
   bool IsStale(Node node, int32_t pid) const;
   std::shared_ptr<SampleMemory> MemoryOf(Node node) const;
-  void NoteBeginning(Node node, int32_t pid);
   void NoteRead(Node node);
 
   // Constant after construction.

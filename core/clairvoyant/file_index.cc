@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "core/file_kinds.h"
 #include "core/splits.h"
 
 namespace shufflefs {
@@ -52,9 +53,7 @@ bool IsOneOfClasses(const Catalogue& catalogue, DirId dir) {
 }  // namespace
 
 std::string ListedKindOf(absl::string_view name) {
-  const size_t dot = name.rfind('.');
-  if (dot == absl::string_view::npos) return "";
-  std::string extension = absl::AsciiStrToLower(name.substr(dot + 1));
+  std::string extension = absl::AsciiStrToLower(ExtensionOf(name));
   if (absl::c_linear_search(kImages, extension)) return "images";
   return extension;
 }

@@ -21,7 +21,8 @@
 namespace shufflefs {
 
 // What loaders list together: the images that ImageFolder knows are one kind,
-// all other files are told apart by their extension, in lower case.
+// all other files are told apart by their extension (file_kinds.h), in lower
+// case.
 std::string ListedKindOf(absl::string_view name);
 
 class FileIndex {
@@ -36,9 +37,7 @@ class FileIndex {
   static FileIndex Of(std::shared_ptr<const Catalogue> catalogue, DirId top,
                       absl::Span<const EntryId> opened);
 
-  DirId dir() const { return dir_; }
   std::string path() const { return catalogue_->path(dir_); }
-  const std::string& kind() const { return kind_; }
   uint32_t size() const { return static_cast<uint32_t>(files_.size()); }
   uint64_t bytes() const { return bytes_; }  // of all files together
   // REQUIRES: index < size().

@@ -2,7 +2,6 @@
 #include "core/clairvoyant/foresight.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

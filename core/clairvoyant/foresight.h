@@ -78,10 +78,8 @@ class Foresight : public SampleMemory {
   // with.
   void Stop();
 
-  // Thread `reader` (0 = hidden) reads the first bytes of a file of the view.
-  // Before Answers is asked.
-  void Begun(EntryId file, uint32_t reader, std::chrono::milliseconds now);
-
+  void Begun(EntryId file, uint32_t reader,
+             std::chrono::milliseconds now) override;
   bool Answers(EntryId file) override;
   bool Holds(EntryId file) const override { return files_->Holds(file); }
   bool comes_again() const override { return true; }

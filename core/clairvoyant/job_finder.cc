@@ -34,11 +34,19 @@ JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
   // Only a few kinds are ever opened by whoever reads a dataset.
   if (strays_.size() == kMostKinds) strays_.clear();
   std::string kind = ListedKindOf(dataset_->catalogue().name(file));
-  std::vector<Stray>& strays = strays_[{family, std::move(kind)}];
-  strays.push_back({file, reader});
-  if (strays.size() < kEnoughStrays) return nullptr;
-  const std::vector<Stray> enough = std::exchange(strays, {});
-  return Begin(family, enough);
+  Strays& strays = strays_[{family, std::move(kind)}];
+  if (strays.pause > 0) {
+    --strays.pause;
+    return nullptr;
+  }
+  strays.opens.push_back({file, reader});
+  if (strays.opens.size() < kEnoughStrays) return nullptr;
+  Found* const begun = Begin(family, std::exchange(strays.opens, {}));
+  if (begun == nullptr) {
+    strays.pause = strays.next_pause;
+    strays.next_pause *= kPauseGrowth;
+  }
+  return begun;
 }
 
 JobFinder::Found* JobFinder::Begin(FamilyId family,

@@ -53,12 +53,21 @@ class JobFinder {
   Found* Find(uint64_t id);
 
  private:
-  // Opens of files of a kind that are in no job yet.
   struct Stray {
     EntryId file;
     uint32_t reader = 0;
   };
+  // Opens of files of a kind that are in no job yet.
+  struct Strays {
+    std::vector<Stray> opens;
+    uint64_t pause = 0;  // opens that are not looked at: a job was not found
+    uint64_t next_pause = kFirstPause;
+  };
   static constexpr size_t kEnoughStrays = 8;
+  // Finding a job's files goes through all of a directory, so where that was in
+  // vain it is done ever more seldom.
+  static constexpr uint64_t kFirstPause = 32;
+  static constexpr uint64_t kPauseGrowth = 4;
   static constexpr size_t kMostKinds = 256;
   static constexpr size_t kMostJobs = 16;
 
@@ -73,8 +82,7 @@ class JobFinder {
 
   std::list<Found> jobs_;
   uint64_t last_id_ = 0;
-  absl::flat_hash_map<std::pair<FamilyId, std::string>, std::vector<Stray>>
-      strays_;
+  absl::flat_hash_map<std::pair<FamilyId, std::string>, Strays> strays_;
 };
 
 }  // namespace shufflefs

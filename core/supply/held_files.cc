@@ -83,14 +83,12 @@ bool HeldFiles::IsHere(EntryId file) const {
 
 void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
                      SampleMemory::ReadDone done) {
-  const uint64_t size = catalogue_->file_size(file);
-  if (offset >= size || length == 0) {
-    done(absl::Span<const iovec>());
+  ReadWaiter waiter = LoneReads::Clip(catalogue_->file_size(file),
+                                      {offset, length, std::move(done)});
+  if (waiter.length == 0) {
+    waiter.done(absl::Span<const iovec>());
     return;
   }
-  ReadWaiter waiter{offset,
-                    std::min({length, size - offset, LoneReads::kLongestRead}),
-                    std::move(done)};
   std::shared_ptr<Held> held;
   {
     MutexLock lock(mu_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/supply/lone_reads.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,12 @@ absl::StatusOr<std::shared_ptr<LoneReads>> LoneReads::Make(
 LoneReads::LoneReads(std::unique_ptr<Arena> memory,
                      std::shared_ptr<SampleSource> source, StallClock* stall)
     : stall_(stall), source_(std::move(source)), memory_(std::move(memory)) {}
+
+ReadWaiter LoneReads::Clip(uint64_t size, ReadWaiter read) {
+  read.offset = std::min(read.offset, size);
+  read.length = std::min({read.length, size - read.offset, kLongestRead});
+  return read;
+}
 
 void LoneReads::Read(EntryId file, ReadWaiter waiter) {
   if (stall_ != nullptr) stall_->Enter();

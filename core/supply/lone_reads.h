@@ -37,6 +37,10 @@ class LoneReads : public std::enable_shared_from_this<LoneReads> {
   static absl::StatusOr<std::shared_ptr<LoneReads>> Make(
       uint64_t bytes, std::shared_ptr<SampleSource> source, StallClock* stall);
 
+  // What of a read lies within a file of `size` bytes, as far as it is read at
+  // a time; of length 0 if nothing does.
+  static ReadWaiter Clip(uint64_t size, ReadWaiter read);
+
   // REQUIRES: waiter.length <= kLongestRead.
   void Read(EntryId file, ReadWaiter waiter);
   uint64_t used() const { return memory_->used(); }

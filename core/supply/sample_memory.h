@@ -5,6 +5,7 @@
 
 #include <sys/uio.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -43,6 +44,10 @@ class SampleMemory {
 
   virtual ~SampleMemory() = default;
 
+  // Thread `reader` (0 = hidden) reads the first bytes of `file`; before that
+  // Answers is asked. For who learns from it.
+  virtual void Begun(EntryId /*file*/, uint32_t /*reader*/,
+                     std::chrono::milliseconds /*now*/) {}
   // A read of `file`, which is part of a sample, comes. False: it is the
   // source's to answer.
   virtual bool Answers(EntryId file) = 0;

@@ -17,14 +17,12 @@ void Supply::Waited() const {
 
 void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
                   ReadDone done) {
-  const uint64_t size = dataset_->catalogue().attributes(file).size;
-  if (offset >= size || length == 0) {
-    done(absl::Span<const iovec>());
+  ReadWaiter waiter = LoneReads::Clip(dataset_->catalogue().file_size(file),
+                                      {offset, length, std::move(done)});
+  if (waiter.length == 0) {
+    waiter.done(absl::Span<const iovec>());
     return;
   }
-  ReadWaiter waiter{offset,
-                    std::min({length, size - offset, LoneReads::kLongestRead}),
-                    std::move(done)};
   Pieces pieces;
   std::shared_ptr<Held> held;
   bool waits = false;

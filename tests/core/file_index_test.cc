@@ -77,6 +77,7 @@ TEST_F(FileIndexTest, KindsOfOtherFilesAreTheirExtensions) {
   Scan();
   EXPECT_EQ(Of({"x/1.npy"}).size(), 2u);
   EXPECT_EQ(Of({"x/1"}).size(), 1u);
+  EXPECT_EQ(ListedKindOf("frame.0001"), ListedKindOf("frame.0002"));
   EXPECT_EQ(ListedKindOf("a.TIFF"), ListedKindOf("b.webp"));
   EXPECT_NE(ListedKindOf("a.npy"), ListedKindOf("a.npz"));
 }

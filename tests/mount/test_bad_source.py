@@ -19,25 +19,6 @@ def source(folder):
     return trees.blobs(folder / "source", classes=2, per_class=12)
 
 
-def vanish(path):
-    path.unlink()
-
-
-def shrink(path):
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def grow(path):
-    with open(path, "ab") as file:
-        file.write(b"more" * 1000)
-
-
-def replace(path):
-    new = path.with_suffix(".new")
-    new.write_bytes(b"another file of the same name" * 100)
-    new.rename(path)
-
-
 def become_folder(path):
     path.unlink()
     path.mkdir()
@@ -51,8 +32,7 @@ def read_all(mount):
 # [S-3.15a] Of a changed file only its reader is told, by an errno and one line
 # in the log.
 @pytest.mark.parametrize("options", [NATIVE, LIRS], ids=["native", "lirs"])
-@pytest.mark.parametrize("damage", [vanish, shrink, grow, replace,
-                                    become_folder])
+@pytest.mark.parametrize("damage", [*trees.DAMAGES, become_folder])
 def test_only_the_reader_of_the_changed_file_is_told(mounts, source, options,
                                                      damage):
     mount = mounts(source, options)

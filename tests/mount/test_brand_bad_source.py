@@ -3,7 +3,6 @@
 reader of what changed is told (design 3.15)."""
 import collections
 import errno
-import hashlib
 import os
 import random
 
@@ -30,39 +29,16 @@ def source(folder):
                        largest=140_000)
 
 
-def vanish(path):
-    path.unlink()
-
-
-def shrink(path):
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def grow(path):
-    with open(path, "ab") as file:
-        file.write(b"more" * 1000)
-
-
-def replace(path):
-    new = path.with_suffix(".new")
-    new.write_bytes(b"x" * path.stat().st_size)
-    new.rename(path)
-
-
 def shuffled_names(root):
     names = sorted(str(path.relative_to(root)) for path in root.rglob("*.png"))
     random.Random(5).shuffle(names)
     return names
 
 
-def digest(data):
-    return hashlib.sha256(data).hexdigest()[:16]
-
-
 def read(mount, name):
     """The digest of what the name shows, or an errno."""
     try:
-        return digest((mount.path / name).read_bytes())
+        return trees.digest((mount.path / name).read_bytes())
     except OSError as error:
         return error.errno
 
@@ -70,12 +46,12 @@ def read(mount, name):
 # [S-3.15h] Under brand and static a file that changes or fails in mid-epoch
 # costs its own reader only.
 @pytest.mark.parametrize("options", POLICIES.values(), ids=POLICIES)
-@pytest.mark.parametrize("damage", [vanish, shrink, grow, replace])
+@pytest.mark.parametrize("damage", trees.DAMAGES)
 def test_only_readers_of_changed_files_are_told(mounts, source, options,
                                                 damage):
     mount = mounts(source, options)
     names = shuffled_names(source)
-    digests = {name: digest((source / name).read_bytes()) for name in names}
+    digests = {name: trees.digest((source / name).read_bytes()) for name in names}
     half = len(names) // 2
     found = {name: read(mount, name) for name in names[:half]}
     assert set(found.values()) <= set(digests.values())
@@ -147,7 +123,7 @@ def test_a_file_that_gives_eio(mounts, source, folder, options):
         failed = [name for name, v in found.items() if isinstance(v, int)]
         assert [found[name] for name in failed] == [errno.EIO]
         assert set(served.values()) == {1}
-        contents = {digest((source / name).read_bytes()) for name in names}
+        contents = {trees.digest((source / name).read_bytes()) for name in names}
         assert served.keys() < contents and len(contents - served.keys()) == 1
         file = os.getxattr(mount.path / failed[0], "user.shufflefs.sample")
         assert mount.log().count(os.fsdecode(file)) == 1, mount.log()

@@ -134,25 +134,6 @@ def test_a_claim_that_is_not_borne_out_is_dropped(mounts, source, truth):
     assert_little_waste(mount, breaks=1)
 
 
-def vanish(path):
-    path.unlink()
-
-
-def shrink(path):
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def grow(path):
-    with open(path, "ab") as file:
-        file.write(b"more" * 1000)
-
-
-def replace(path):
-    new = path.with_suffix(".new")
-    new.write_bytes(b"x" * path.stat().st_size)
-    new.rename(path)
-
-
 def error_of(path):
     try:
         return trees.digest(path.read_bytes())
@@ -160,7 +141,7 @@ def error_of(path):
         return error.errno
 
 
-@pytest.mark.parametrize("damage", [vanish, shrink, grow, replace])
+@pytest.mark.parametrize("damage", trees.DAMAGES)
 def test_a_source_that_changes_below_it(mounts, source, truth, damage):
     native = mounts(source, {"policy": "native"})
     mount = mounts(source, CLAIRVOYANT)

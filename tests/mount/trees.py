@@ -58,6 +58,29 @@ def give_to(root, user):
         os.chown(path, user.uid, user.gid, follow_symlinks=False)
 
 
+def vanish(path):
+    path.unlink()
+
+
+def shrink(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def grow(path):
+    with open(path, "ab") as file:
+        file.write(b"more" * 1000)
+
+
+def replace(path):
+    """By another file of the same size."""
+    new = path.with_suffix(".new")
+    new.write_bytes(b"x" * path.stat().st_size)
+    new.rename(path)
+
+
+DAMAGES = (vanish, shrink, grow, replace)
+
+
 def digest(data):
     return hashlib.sha256(data).hexdigest()[:16]
 
