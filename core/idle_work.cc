@@ -34,6 +34,13 @@ bool IdleWork::Begin(Task task) {
   return true;
 }
 
+void IdleWork::GiveUp() {
+  MutexLock lock(mu_);
+  if (running_ == nullptr) return;
+  running_->over = true;
+  changed_.SignalAll();
+}
+
 void IdleWork::Stop() {
   std::vector<std::jthread> threads;
   {
@@ -61,6 +68,13 @@ absl::optional<IdleWork::Progress> IdleWork::progress() const {
   return progress;
 }
 
+// What is given up between two slices is ended by one that returns at once.
+bool IdleWork::HasWork() const {
+  if (running_ == nullptr) return false;
+  if (running_->over) return running_->at_work == 0;
+  return running_->next < running_->task.slices;
+}
+
 void IdleWork::Run() {
   RunAs(pthread_self(), SCHED_IDLE);
   for (;;) {
@@ -68,10 +82,7 @@ void IdleWork::Run() {
     uint64_t slice = 0;
     {
       MutexLock lock(mu_);
-      while (!stopped_ && (running_ == nullptr || running_->over ||
-                           running_->next == running_->task.slices)) {
-        changed_.Wait(mu_);
-      }
+      while (!stopped_ && !HasWork()) changed_.Wait(mu_);
       if (stopped_) return;
       running = running_;
       slice = running->next++;

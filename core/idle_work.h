@@ -26,8 +26,8 @@ class IdleWork {
     // Does one, by number; true: the task is done, and the rest is left. To
     // return soon once the flag is set. Called by several threads at once.
     std::function<bool(uint64_t, const std::atomic<bool>&)> slice;
-    // Called once, when all slices were done or one was the last; not if this
-    // object goes before.
+    // Called once, when all slices were done, one was the last or they were
+    // given up; not if this object goes before.
     std::function<void()> ended;
   };
 
@@ -37,7 +37,9 @@ class IdleWork {
 
   // False, and nothing is begun, while another task is under way.
   bool Begin(Task task);
-  // What is under way is given up, and nothing begins any more. REQUIRES: not
+  // What is under way is to end at once, though not all was done.
+  void GiveUp();
+  // What is under way is dropped, and nothing begins any more. REQUIRES: not
   // called by a task.
   void Stop();
 
@@ -56,6 +58,7 @@ class IdleWork {
     uint64_t at_work = 0;  // threads
     std::atomic<bool> over{false};
   };
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Run();
 
   // Constant after construction.

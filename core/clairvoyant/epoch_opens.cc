@@ -15,10 +15,20 @@ void EpochOpens::Add(uint32_t index) {
   opened_[index] = true;
 }
 
+void EpochOpens::NoteDraw(bool again) {
+  ++draws_;
+  drawn_again_ += again ? 1 : 0;
+  if (drawn_again_ == kDrawsAgain &&
+      draws_ * draws_ <= kDrawsFactor * opened_.size()) {
+    draws_again_ = true;
+  }
+}
+
 std::vector<EpochOpens::Open> EpochOpens::Note(const Open& open) {
   const bool again = opened_[open.index] && !IsRecent(open.index);
   recent_[next_recent_++ % kRecent] = open.index + 1;
   Add(open.index);
+  NoteDraw(again);
   if (!again && score_ == 0) return {};
   suspects_.push_back(open);
   again_ += again ? 1 : 0;
@@ -38,6 +48,9 @@ std::vector<EpochOpens::Open> EpochOpens::Note(const Open& open) {
 void EpochOpens::Begin(const std::vector<Open>& first) {
   opened_.assign(opened_.size(), false);
   count_ = 0;
+  draws_ = first.size();
+  drawn_again_ = 0;
+  draws_again_ = false;
   suspects_.clear();
   again_ = 0;
   score_ = 0;

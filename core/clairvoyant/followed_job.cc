@@ -15,6 +15,7 @@ constexpr size_t kLastOpens = 48;
 constexpr uint32_t kEpochsAhead = 8;  // that a trace may have been wrong by
 constexpr uint64_t kPatience = 8;     // epochs without a success
 constexpr uint64_t kSearches = 3;     // the same
+constexpr uint64_t kBarrenDraws = 3;  // epochs that one counts for as well
 constexpr uint64_t kMostPause = 64;   // epochs
 // Opens of a broken epoch: so small a share less than all is drop_last.
 constexpr uint64_t kWholeShare = 20;
@@ -66,29 +67,47 @@ FollowedJob::FollowedJob(FileIndex index, Candidates candidates)
       opens_(index_.size()) {}
 
 void FollowedJob::Opened(uint32_t index, uint64_t thread) {
-  last_.push_back({index, thread});
+  const EpochOpens::Open open = {index, thread};
+  last_.push_back(open);
   if (last_.size() > kLastOpens) last_.pop_front();
   const uint64_t count = opens_.count();
-  const std::vector<EpochOpens::Open> first = opens_.Note(last_.back());
+  const bool again = opens_.draws_again();
+  const std::vector<EpochOpens::Open> first = FirstOpens(open);
   if (first.empty()) {
-    Feed({index, thread});
+    Feed(open);
     return;
   }
   const uint64_t files = index_.size();
   last_count_ = count < files - files / kWholeShare ? count : 0;
   looked_again_ = false;
-  BeginEpoch();
-  for (const EpochOpens::Open& open : first) {
-    recogniser_.OpenedEarly(open.index, open.thread);
-  }
+  if (again) barren_ += kBarrenDraws;
+  BeginEpoch(first);
 }
 
-void FollowedJob::BeginEpoch() {
+std::vector<EpochOpens::Open> FollowedJob::FirstOpens(
+    const EpochOpens::Open& open) {
+  std::vector<EpochOpens::Open> taken_over = readers_.Note(open);
+  std::vector<EpochOpens::Open> first = opens_.Note(open);
+  if (!first.empty()) {
+    readers_.Begin(first);
+    return first;
+  }
+  // Where the order is known, opens that are not of it tell more: the workers
+  // of another rank may come later than the first ones.
+  if (plan_ != nullptr || taken_over.empty()) return {};
+  opens_.Begin(taken_over);
+  return taken_over;
+}
+
+void FollowedJob::BeginEpoch(const std::vector<EpochOpens::Open>& first) {
   barren_ = was_claimed_ ? 0 : barren_ + 1;
   was_claimed_ = false;
   ++epoch_;
   plan_.reset();
   recogniser_.BeginEpoch(Likely());
+  for (const EpochOpens::Open& open : first) {
+    recogniser_.OpenedEarly(open.index, open.thread);
+  }
 }
 
 // What the generator that was traced draws about now.
@@ -114,19 +133,25 @@ void FollowedJob::Feed(const EpochOpens::Open& open) {
   } else {
     plan_->Opened(open.index);
   }
-  if (recogniser_.state() != Recogniser::State::kClaimed) LookAgain();
+  if (recogniser_.state() != Recogniser::State::kClaimed) {
+    LookAgain();
+  } else if (recogniser_.claim()->lanes.residues().size() != planned_ranks_) {
+    MakePlan();  // those of another rank have begun
+  }
 }
 
 void FollowedJob::LookAgain() {
   plan_.reset();
-  if (looked_again_) return;
-  looked_again_ = true;
+  // All of the order came: that it ends now was to be expected.
+  const bool ended =
+      opens_.count() + kLastOpens + planned_files_ / kWholeShare >=
+      planned_files_;
+  if (looked_again_ && !ended) return;
+  looked_again_ = !ended;
   const std::vector<EpochOpens::Open> first(last_.begin(), last_.end());
   opens_.Begin(first);
-  BeginEpoch();
-  for (const EpochOpens::Open& open : first) {
-    recogniser_.OpenedEarly(open.index, open.thread);
-  }
+  readers_.Begin(first);
+  BeginEpoch(first);
 }
 
 bool FollowedJob::Work() {
@@ -137,11 +162,8 @@ bool FollowedJob::Work() {
 }
 
 void FollowedJob::TakeClaim() {
+  MakePlan();
   const OrderClaim& claim = *recogniser_.claim();
-  plan_ = std::make_unique<ReadPlan>(claim.Predicted(), opens_.opened());
-  for (const auto& [thread, index] : recogniser_.LastOpened()) {
-    plan_->Came(thread, index);
-  }
   if (!was_claimed_) ++epochs_claimed_;
   was_claimed_ = true;
   order_ = OrderInWords(claim);
@@ -165,8 +187,24 @@ void FollowedJob::TakeClaim() {
   }
 }
 
+void FollowedJob::MakePlan() {
+  const OrderClaim& claim = *recogniser_.claim();
+  std::vector<uint32_t> order = claim.Predicted();
+  planned_ranks_ = claim.lanes.residues().size();
+  planned_files_ = order.size();
+  plan_ = std::make_unique<ReadPlan>(std::move(order), opens_.opened());
+  for (const auto& [thread, index] : recogniser_.LastOpened()) {
+    plan_->Came(thread, index);
+  }
+}
+
+bool FollowedJob::AwaitsSearch(uint64_t epoch) const {
+  return epoch != epoch_ || !opens_.draws_again();
+}
+
 std::optional<FollowedJob::Search> FollowedJob::WantsSearch() const {
-  if (plan_ != nullptr || epoch_ < search_from_ || epoch_ == searched_epoch_) {
+  if (plan_ != nullptr || epoch_ < search_from_ || epoch_ == searched_epoch_ ||
+      opens_.draws_again()) {
     return std::nullopt;
   }
   std::optional<SeedQuery> query = recogniser_.Query();

@@ -12,6 +12,7 @@
 #ifndef SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
 #define SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "core/clairvoyant/epoch_opens.h"
 #include "core/clairvoyant/file_index.h"
 #include "core/clairvoyant/loader_epochs.h"
+#include "core/clairvoyant/new_readers.h"
 #include "core/clairvoyant/read_plan.h"
 #include "core/clairvoyant/recogniser.h"
 
@@ -64,6 +66,8 @@ class FollowedJob {
     SeedQuery query;
   };
   std::optional<Search> WantsSearch() const;
+  // Whether it is still of use to go on with a search for that epoch.
+  bool AwaitsSearch(uint64_t epoch) const;
   // The search for that epoch ended: with the one seed that it found, or none.
   void Searched(uint64_t epoch, std::optional<uint32_t> seed);
 
@@ -86,9 +90,12 @@ class FollowedJob {
   FollowedJobStatus status() const;
 
  private:
-  void BeginEpoch();
+  // The first opens of an epoch, where this open shows that one began.
+  std::vector<EpochOpens::Open> FirstOpens(const EpochOpens::Open& open);
+  void BeginEpoch(const std::vector<EpochOpens::Open>& first);
   void Feed(const EpochOpens::Open& open);
   void TakeClaim();
+  void MakePlan();
   // The order was not borne out: the last opens may be the first of another.
   void LookAgain();
   std::vector<CandidateOrder> Likely() const;
@@ -98,8 +105,11 @@ class FollowedJob {
 
   Recogniser recogniser_;
   EpochOpens opens_;
+  NewReaders readers_;
   std::deque<EpochOpens::Open> last_;
   std::unique_ptr<ReadPlan> plan_;
+  size_t planned_ranks_ = 0;
+  uint64_t planned_files_ = 0;
 
   uint64_t epoch_ = 0;  // counts from 0
   bool looked_again_ = false;

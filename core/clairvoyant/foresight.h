@@ -122,6 +122,7 @@ class Foresight : public SampleMemory {
   uint64_t AddressOf(EntryId file) const;
   // Idle work, one thing at a time.
   void SearchSeeds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  bool IsSearchOfUse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   bool BeginSearch(uint64_t job, FollowedJob::Search search)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   bool BeginTrace(uint64_t job, FollowedJob::Pair pair)
@@ -154,6 +155,7 @@ class Foresight : public SampleMemory {
   uint64_t ready_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   uint64_t idle_for_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // id of a job; 0: none
   bool idle_searches_ ABSL_GUARDED_BY(jobs_mu_) = false;  // all seeds
+  uint64_t idle_epoch_ ABSL_GUARDED_BY(jobs_mu_) = 0;     // of the search
 
   // Last: they use the others. The searches end first.
   IdleWork idle_;

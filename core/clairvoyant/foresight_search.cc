@@ -36,13 +36,23 @@ struct TraceUnderWay {
 }  // namespace
 
 void Foresight::SearchSeeds() {
-  if (!searches_ || idle_for_ != 0) return;
+  if (!searches_) return;
+  if (idle_for_ != 0) {
+    if (!IsSearchOfUse()) idle_.GiveUp();
+    return;
+  }
   for (JobFinder::Found& found : jobs_.jobs()) {
     std::optional<FollowedJob::Pair> pair = found.job.WantsTrace();
     if (pair && BeginTrace(found.id, *std::move(pair))) return;
     std::optional<FollowedJob::Search> search = found.job.WantsSearch();
     if (search && BeginSearch(found.id, *std::move(search))) return;
   }
+}
+
+bool Foresight::IsSearchOfUse() const {
+  const JobFinder::Found* const found = jobs_.Find(idle_for_);
+  return found != nullptr &&
+         (!idle_searches_ || found->job.AwaitsSearch(idle_epoch_));
 }
 
 bool Foresight::BeginSearch(uint64_t job, FollowedJob::Search search) {
@@ -79,6 +89,7 @@ bool Foresight::BeginSearch(uint64_t job, FollowedJob::Search search) {
   if (!idle_.Begin(std::move(task))) return false;
   idle_for_ = job;
   idle_searches_ = true;
+  idle_epoch_ = search.epoch;
   return true;
 }
 

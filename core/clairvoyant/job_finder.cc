@@ -2,6 +2,7 @@
 #include "core/clairvoyant/job_finder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shufflefs {
 
@@ -13,11 +14,15 @@ JobFinder::JobFinder(std::shared_ptr<const Dataset> dataset,
       candidates_(std::make_shared<const std::vector<CandidateOrder>>(
           UsualCandidates({.seeds = options.seeds}))) {}
 
-JobFinder::Found* JobFinder::Find(uint64_t id) {
-  for (Found& found : jobs_) {
+const JobFinder::Found* JobFinder::Find(uint64_t id) const {
+  for (const Found& found : jobs_) {
     if (found.id == id) return &found;
   }
   return nullptr;
+}
+
+JobFinder::Found* JobFinder::Find(uint64_t id) {
+  return const_cast<Found*>(std::as_const(*this).Find(id));
 }
 
 JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,

@@ -51,6 +51,7 @@ class JobFinder {
   std::list<Found>& jobs() { return jobs_; }
   const std::list<Found>& jobs() const { return jobs_; }
   Found* Find(uint64_t id);
+  const Found* Find(uint64_t id) const;
 
  private:
   struct Stray {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/clairvoyant/epoch_opens.h"
 
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -81,6 +82,36 @@ TEST(EpochOpensTest, AnEpochThatWasBrokenOffEndsSoonAfter) {
     ASSERT_FALSE(boundaries.empty());
     EXPECT_GE(boundaries.front(), 1500u);
     EXPECT_LE(boundaries.front(), 1550u);
+  }
+}
+
+TEST(EpochOpensTest, DrawsWithReplacementAreSeenSoon) {
+  for (const uint32_t n : {1000u, 20000u, 300000u}) {
+    SCOPED_TRACE("n " + std::to_string(n));
+    Rng rng = Rng(RandomKey(n));
+    EpochOpens opens(n);
+    uint64_t count = 0;
+    for (; count < n && !opens.draws_again(); ++count) {
+      opens.Note({static_cast<uint32_t>(rng.Bounded(n)), 1});
+    }
+    EXPECT_LE(count, 8 * std::sqrt(n));
+  }
+}
+
+TEST(EpochOpensTest, AnOrderIsNoDraw) {
+  for (const uint32_t n : {256u, 20000u}) {
+    for (const uint32_t share : {3, 5, 10}) {
+      SCOPED_TRACE("n " + std::to_string(n) + " / " + std::to_string(share));
+      EpochOpens opens(n);
+      std::vector<uint32_t> part = TorchRandperm(n, 1);
+      part.resize(n / share);
+      BoundariesIn(opens, part);
+      EXPECT_FALSE(opens.draws_again());
+      // Nor are two of which the first was broken off.
+      if (n < 1000) continue;
+      BoundariesIn(opens, TorchRandperm(n, 2));
+      EXPECT_FALSE(opens.draws_again());
+    }
   }
 }
 

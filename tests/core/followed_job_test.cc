@@ -33,11 +33,15 @@ class FollowedJobTest : public testing::Test {
 
   // Opens so many files of the order; how many of them had been read ahead.
   uint64_t Read(const std::vector<uint32_t>& order, uint64_t most = kFiles) {
+    return ReadSideBySide({order}, most);
+  }
+  uint64_t ReadSideBySide(const std::vector<std::vector<uint32_t>>& orders,
+                          uint64_t most = kFiles) {
     read_.assign(kFiles, false);
     uint64_t ready = 0;
-    for (const SimulatedOpen& open : OpensOf({order}, dealing_, most, rng_)) {
+    for (const SimulatedOpen& open : OpensOf(orders, dealing_, most, rng_)) {
       if (read_[open.index]) ++ready;
-      job_->Opened(open.index, open.thread);
+      job_->Opened(open.index, first_thread_ + open.thread);
       while (job_->Work()) {
       }
       ReadPlan* const plan = job_->plan();
@@ -67,6 +71,7 @@ class FollowedJobTest : public testing::Test {
   Dealing dealing_ = {.batch = 16, .workers = 2};
   Rng rng_ = Rng(RandomKey(1));
   std::vector<bool> read_;
+  uint64_t first_thread_ = 0;
 };
 
 TEST_F(FollowedJobTest, EpochsOfADistributedSamplerAreReadAhead) {
@@ -133,6 +138,36 @@ TEST_F(FollowedJobTest, AJobThatGoesOnInTheMiddleIsFollowed) {
       << "what was skipped is read";
 }
 
+TEST_F(FollowedJobTest, AfterTheRestOfAnEpochTheNextIsKnownByItsWorkers) {
+  std::vector<uint32_t> rest = Distributed(7);
+  rest.erase(rest.begin(), rest.begin() + 900);
+  EXPECT_EQ(Read(rest), 0u) << "nobody knows where in an order that is";
+  first_thread_ = 100;
+  EXPECT_GT(Read(Distributed(8)), kFiles - 150u);
+}
+
+// As on each of many hosts: what is opened in the next epoch is new as a rule.
+TEST_F(FollowedJobTest, EveryEpochOfOneRankOfManyIsKnown) {
+  DistributedSampler sampler = {.n = kFiles, .world = 8, .rank = 5, .seed = 42};
+  for (; sampler.epoch < 12; ++sampler.epoch) {
+    EXPECT_GT(Read(sampler.Order()), 0u) << sampler.epoch;
+    EXPECT_EQ(job_->status().order,
+              absl::StrCat("DistributedSampler, seed + epoch = ",
+                           42 + sampler.epoch, ", rank 5 of 8"));
+    first_thread_ += 10;
+  }
+}
+
+TEST_F(FollowedJobTest, ARankThatBeginsLaterIsReadAheadOf) {
+  DistributedSampler sampler = {.n = kFiles, .world = 2, .rank = 0, .seed = 42};
+  std::vector<uint32_t> one = sampler.Order();
+  Read({one.begin(), one.begin() + 64});
+  EXPECT_EQ(job_->status().state, "recognised");
+  one.erase(one.begin(), one.begin() + 64);
+  sampler.rank = 1;
+  EXPECT_GT(ReadSideBySide({one, sampler.Order()}), kFiles * 2 / 3);
+}
+
 TEST_F(FollowedJobTest, WhatASearchFindsInTimeIsReadAhead) {
   const std::vector<uint32_t> order = TorchRandperm(kFiles, 0x89abcdef);
   Read(order, 600);
@@ -183,6 +218,20 @@ TEST_F(FollowedJobTest, SearchesThatFindNothingBecomeSeldom) {
   }
   EXPECT_GE(searches, 3u);
   EXPECT_LE(searches, 10u);
+}
+
+TEST_F(FollowedJobTest, DrawsWithReplacementAreNotSearchedFor) {
+  std::optional<FollowedJob::Search> search;
+  for (uint32_t i = 0; i < kFiles / 3; ++i) {
+    Read({static_cast<uint32_t>(rng_.Bounded(kFiles))});
+    if (!search) search = job_->WantsSearch();
+    if (i == 100) {
+      ASSERT_TRUE(search) << "all may yet be well";
+      EXPECT_TRUE(job_->AwaitsSearch(search->epoch));
+    }
+  }
+  EXPECT_FALSE(job_->AwaitsSearch(search->epoch));
+  EXPECT_FALSE(job_->WantsSearch());
 }
 
 TEST_F(FollowedJobTest, DrawsWithReplacementAreUnknown) {

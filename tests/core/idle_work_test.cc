@@ -102,6 +102,25 @@ TEST(IdleWorkTest, ItStopsInTheMiddle) {
   EXPECT_EQ(ended, 0);
 }
 
+TEST(IdleWorkTest, WhatIsGivenUpEndsAndAnotherMayBegin) {
+  Done done;
+  IdleWork work(2);
+  for (int round = 1; round <= 50; ++round) {
+    ASSERT_TRUE(work.Begin(
+        {.slices = uint64_t{1} << 40,
+         .slice = [](uint64_t, const std::atomic<bool>&) { return false; },
+         .ended = [&] { done.End(); }}));
+    // Before a thread came, between two slices, or in one.
+    if (round % 2 == 0) std::this_thread::yield();
+    work.GiveUp();
+    work.GiveUp();
+    done.WaitFor(round);
+  }
+  EXPECT_EQ(done.ended, 50);
+  work.GiveUp();
+  EXPECT_FALSE(work.progress());
+}
+
 TEST(IdleWorkTest, WithoutThreadsNothingBegins) {
   IdleWork work(0);
   EXPECT_FALSE(work.Begin({.slices = 1, .slice = {}, .ended = {}}));
