@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/thread.h"
@@ -17,6 +19,48 @@ void RunAs(pthread_t thread, int schedule) {
   const sched_param none{};
   pthread_setschedparam(thread, schedule, &none);
 }
+
+using Clock = std::chrono::steady_clock;
+
+std::chrono::nanoseconds ProcessorTime() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) +
+         std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// The lowest priority is one among the tasks of a control group only; to those
+// of others, and to the kernel's, this thread is like any, and the processor
+// stays with it for milliseconds while a reader's answer waits. So it rests
+// after each slice; long, where others were seen to want the processor.
+class Rests {
+ public:
+  void Begin() {
+    begun_ = Clock::now();
+    processor_ = ProcessorTime();
+  }
+  void End() {
+    const Clock::time_point ended = Clock::now();
+    const auto took = ended - begun_;
+    const auto processor = ProcessorTime() - processor_;
+    const bool shared = was_late_ || took - processor > took / kSmall;
+    const auto rest = std::min<Clock::duration>(
+        shared ? took * kLongRest : took / kShortRest, kLongest);
+    std::this_thread::sleep_for(rest);
+    was_late_ = Clock::now() - ended - rest > kLate;
+  }
+
+ private:
+  static constexpr int kSmall = 16;
+  static constexpr int kShortRest = 8;
+  static constexpr int kLongRest = 1;
+  static constexpr std::chrono::milliseconds kLongest{5};
+  static constexpr std::chrono::microseconds kLate{250};  // timers: 50 or so
+
+  Clock::time_point begun_;
+  std::chrono::nanoseconds processor_{0};
+  bool was_late_ = false;
+};
 
 }  // namespace
 
@@ -77,6 +121,7 @@ bool IdleWork::HasWork() const {
 
 void IdleWork::Run() {
   RunAs(pthread_self(), SCHED_IDLE);
+  Rests rests;
   for (;;) {
     std::shared_ptr<Running> running;
     uint64_t slice = 0;
@@ -88,6 +133,7 @@ void IdleWork::Run() {
       slice = running->next++;
       ++running->at_work;
     }
+    rests.Begin();
     const bool done = running->task.slice(slice, running->over);
     bool last = false;
     {
@@ -97,7 +143,11 @@ void IdleWork::Run() {
       last = --running->at_work == 0 && all && !stopped_;
       if (last) running_.reset();
     }
-    if (last) running->task.ended();
+    if (last) {
+      running->task.ended();
+    } else {
+      rests.End();
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long work, cut into slices, for threads that run only while nobody else wants
-// the processor.
+// the processor, and rest between slices: one of about a millisecond delays
+// nobody by more.
 #ifndef SHUFFLEFS_CORE_IDLE_WORK_H_
 #define SHUFFLEFS_CORE_IDLE_WORK_H_
 

@@ -55,12 +55,35 @@ FamilyId ReaderFamilies::Resolve(uint32_t id, std::chrono::milliseconds now) {
   const bool same = known && known->start == reader.start &&
                     known->group == reader.group &&
                     known->executable == reader.executable;
+  reader.loader = same ? known->loader : StarterOf(id, reader.executable);
   reader.family =
       same ? known->family
            : Join(Climb(id, *stat, reader.executable), reader.executable);
   const FamilyId family = reader.family;
   Remember(id, std::move(reader));
   return family;
+}
+
+uint32_t ReaderFamilies::LoaderOf(uint32_t id, std::chrono::milliseconds now) {
+  Resolve(id, now);
+  MutexLock lock(cache_mu_);
+  const auto it = readers_.find(id);
+  return it == readers_.end() ? 0 : it->second.loader;
+}
+
+bool ReaderFamilies::IsGone(uint32_t id) const {
+  if (id == 0) return false;
+  const auto stat = processes_.Stat(id);
+  return !stat || stat->zombie;
+}
+
+uint32_t ReaderFamilies::StarterOf(uint32_t id,
+                                   const std::string& executable) const {
+  const uint32_t process = processes_.ProcessOf(id);
+  const auto stat = processes_.Stat(process);
+  if (!stat || executable.empty()) return process;
+  return processes_.Executable(stat->parent) == executable ? stat->parent
+                                                           : process;
 }
 
 absl::optional<FamilyId> ReaderFamilies::Cached(uint32_t id,

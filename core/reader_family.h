@@ -10,9 +10,10 @@
 // processes that brought its members in are gone: the topmost of the group
 // (a shell script, xargs), the launcher, the main process of the workers.
 //
-// Thread-safe. Resolve and Alive answer from memory and look at /proc at most
-// once a second for a reader and ten times for a family; that costs some tens
-// of microseconds and does not block on the reader. Bounded by Limits.
+// Thread-safe. Resolve, LoaderOf and Alive answer from memory and look at /proc
+// at most once a second for a reader and ten times for a family; that costs
+// some tens of microseconds and does not block on the reader. Bounded by
+// Limits.
 #ifndef SHUFFLEFS_CORE_READER_FAMILY_H_
 #define SHUFFLEFS_CORE_READER_FAMILY_H_
 
@@ -58,6 +59,14 @@ class ReaderFamilies {
   // looked at and is not remembered.
   FamilyId Resolve(uint32_t id, std::chrono::milliseconds now);
 
+  // The process whose workers read: the one that started the reader's, if that
+  // runs the same executable; the reader's own otherwise. 0: hidden. A family
+  // may hold several, ranks or jobs of one script.
+  uint32_t LoaderOf(uint32_t id, std::chrono::milliseconds now);
+
+  // Whether that process or thread has ended. False for 0, who is hidden.
+  bool IsGone(uint32_t id) const;
+
   // Whether a process of the family still exists. False for a family that was
   // never given out.
   bool Alive(FamilyId family, std::chrono::milliseconds now);
@@ -74,6 +83,7 @@ class ReaderFamilies {
     uint64_t start = 0;
     uint32_t group = 0;
     std::string executable;
+    uint32_t loader = 0;
     FamilyId family;
     std::chrono::milliseconds checked{0};
   };
@@ -93,6 +103,7 @@ class ReaderFamilies {
 
   absl::optional<FamilyId> Cached(uint32_t id, std::chrono::milliseconds now)
       ABSL_LOCKS_EXCLUDED(cache_mu_);
+  uint32_t StarterOf(uint32_t id, const std::string& executable) const;
   Root Climb(uint32_t id, const ProcessStat& stat,
              const std::string& executable) const;
   FamilyId Join(const Root& root, const std::string& executable)

@@ -61,27 +61,27 @@ std::string OrderInWords(const OrderClaim& claim) {
   return "";
 }
 
-FollowedJob::FollowedJob(FileIndex index, Candidates candidates)
+FollowedJob::FollowedJob(FileIndex index, Candidates candidates,
+                         NewReaders::IsGone is_gone)
     : index_(std::move(index)),
       recogniser_(OptionsFor(index_.size(), std::move(candidates))),
-      opens_(index_.size()) {}
+      opens_(index_.size()),
+      readers_(std::move(is_gone)) {}
 
-void FollowedJob::Opened(uint32_t index, uint64_t thread) {
+bool FollowedJob::Opened(uint32_t index, uint64_t thread) {
   const EpochOpens::Open open = {index, thread};
   last_.push_back(open);
   if (last_.size() > kLastOpens) last_.pop_front();
   const uint64_t count = opens_.count();
   const bool again = opens_.draws_again();
   const std::vector<EpochOpens::Open> first = FirstOpens(open);
-  if (first.empty()) {
-    Feed(open);
-    return;
-  }
+  if (first.empty()) return Feed(open);
   const uint64_t files = index_.size();
   last_count_ = count < files - files / kWholeShare ? count : 0;
   looked_again_ = false;
   if (again) barren_ += kBarrenDraws;
   BeginEpoch(first);
+  return false;
 }
 
 std::vector<EpochOpens::Open> FollowedJob::FirstOpens(
@@ -125,9 +125,9 @@ std::vector<CandidateOrder> FollowedJob::Likely() const {
   return likely;
 }
 
-void FollowedJob::Feed(const EpochOpens::Open& open) {
+bool FollowedJob::Feed(const EpochOpens::Open& open) {
   const bool expected = recogniser_.Opened(open.index, open.thread);
-  if (plan_ == nullptr) return;
+  if (plan_ == nullptr) return false;
   if (expected) {
     plan_->Came(open.thread, open.index);
   } else {
@@ -138,6 +138,7 @@ void FollowedJob::Feed(const EpochOpens::Open& open) {
   } else if (recogniser_.claim()->lanes.residues().size() != planned_ranks_) {
     MakePlan();  // those of another rank have begun
   }
+  return expected;
 }
 
 void FollowedJob::LookAgain() {

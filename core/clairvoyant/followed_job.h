@@ -7,8 +7,8 @@
 // that was seeded in a usual way stands, and so the orders of all epochs to
 // come (loader_epochs.h).
 //
-// Pure: no I/O, no threads, no clock. Belongs to one thread, or to a lock of
-// the owner's.
+// Pure but for what it is given: no I/O, no threads, no clock. Belongs to one
+// thread, or to a lock of the owner's.
 #ifndef SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
 #define SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
 
@@ -50,12 +50,14 @@ class FollowedJob {
 
   using Candidates = std::shared_ptr<const std::vector<CandidateOrder>>;
   // `candidates`: as Recogniser's.
-  FollowedJob(FileIndex index, Candidates candidates);
+  FollowedJob(FileIndex index, Candidates candidates,
+              NewReaders::IsGone is_gone);
 
   const FileIndex& index() const { return index_; }
 
-  // REQUIRES: index < index().size().
-  void Opened(uint32_t index, uint64_t thread);
+  // Whether that was to be expected of the thread. REQUIRES: index <
+  // index().size().
+  bool Opened(uint32_t index, uint64_t thread);
   // Looks at a few orders (some ms at most); false if there is nothing to do.
   bool Work();
 
@@ -93,7 +95,7 @@ class FollowedJob {
   // The first opens of an epoch, where this open shows that one began.
   std::vector<EpochOpens::Open> FirstOpens(const EpochOpens::Open& open);
   void BeginEpoch(const std::vector<EpochOpens::Open>& first);
-  void Feed(const EpochOpens::Open& open);
+  bool Feed(const EpochOpens::Open& open);
   void TakeClaim();
   void MakePlan();
   // The order was not borne out: the last opens may be the first of another.

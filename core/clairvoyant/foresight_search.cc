@@ -11,7 +11,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kSliceSeeds = uint64_t{1} << 22;
+constexpr uint64_t kSliceSeeds = uint64_t{1} << 15;  // about 1 ms
 
 // What the slices of a search share.
 struct SeedsUnderWay {

@@ -5,6 +5,13 @@
 #include <utility>
 
 namespace shufflefs {
+namespace {
+
+uint64_t BytesOf(const JobFinder::Found& found) {
+  return found.job.index().size() * FollowedJob::kBytesPerFile;
+}
+
+}  // namespace
 
 JobFinder::JobFinder(std::shared_ptr<const Dataset> dataset,
                      ReaderFamilies& families, const Options& options)
@@ -27,26 +34,45 @@ JobFinder::Found* JobFinder::Find(uint64_t id) {
 
 JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
                                     std::chrono::milliseconds now) {
-  const FamilyId family = families_.Resolve(reader, now);
+  Readers readers = {families_.Resolve(reader, now),
+                     families_.LoaderOf(reader, now)};
   for (auto it = jobs_.begin(); it != jobs_.end(); ++it) {
-    if (it->family != family) continue;
+    if (!IsOf(it->readers, readers)) continue;
     const std::optional<uint32_t> index = it->job.index().IndexOf(file);
     if (!index) continue;
-    it->job.Opened(*index, reader);
+    const uint64_t id = it->id;
+    const bool expected = it->job.Opened(*index, reader);
     jobs_.splice(jobs_.begin(), jobs_, it);
-    return &jobs_.front();
+    if (it->readers.loader == 0) {
+      const auto loaders =
+          it->watch.Note(readers.loader, {*index, reader}, expected);
+      const bool fit = loaders.size() * BytesOf(*it) <= memory_bytes_;
+      if (!loaders.empty() && fit) Split(it, loaders);
+    }
+    return Find(id);
   }
+  if (!split_.contains(readers.family)) readers.loader = 0;
+  return Stray(readers, file, reader);
+}
+
+bool JobFinder::IsOf(const Readers& job, const Readers& reader) const {
+  return job.family == reader.family &&
+         (job.loader == 0 || job.loader == reader.loader);
+}
+
+JobFinder::Found* JobFinder::Stray(const Readers& readers, EntryId file,
+                                   uint32_t reader) {
   // Only a few kinds are ever opened by whoever reads a dataset.
   if (strays_.size() == kMostKinds) strays_.clear();
   std::string kind = ListedKindOf(dataset_->catalogue().name(file));
-  Strays& strays = strays_[{family, std::move(kind)}];
+  Strays& strays = strays_[{readers, std::move(kind)}];
   if (strays.pause > 0) {
     --strays.pause;
     return nullptr;
   }
   strays.opens.push_back({file, reader});
   if (strays.opens.size() < kEnoughStrays) return nullptr;
-  Found* const begun = Begin(family, std::exchange(strays.opens, {}));
+  Found* const begun = Begin(readers, std::exchange(strays.opens, {}));
   if (begun == nullptr) {
     strays.pause = strays.next_pause;
     strays.next_pause *= kPauseGrowth;
@@ -54,37 +80,66 @@ JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
   return begun;
 }
 
-JobFinder::Found* JobFinder::Begin(FamilyId family,
-                                   const std::vector<Stray>& strays) {
+JobFinder::Found* JobFinder::Begin(const Readers& readers,
+                                   const std::vector<StrayOpen>& strays) {
   std::vector<EntryId> files;
-  for (const Stray& stray : strays) files.push_back(stray.file);
+  for (const StrayOpen& stray : strays) files.push_back(stray.file);
   FileIndex index =
       FileIndex::Of(dataset_->shared_catalogue(), dataset_->root(), files);
-  const uint64_t bytes = index.size() * FollowedJob::kBytesPerFile;
-  if (index.size() < kFewestFiles || bytes > memory_bytes_) {
+  if (index.size() < kFewestFiles ||
+      index.size() * FollowedJob::kBytesPerFile > memory_bytes_) {
     return nullptr;
   }
   // One that was taken for a smaller one by its first opens.
   jobs_.remove_if([&](const Found& found) {
-    return found.family == family && index.Contains(found.job.index());
+    return found.readers == readers && index.Contains(found.job.index());
   });
-  MakeRoom(bytes);
-  jobs_.push_front(Found{++last_id_, family, 0, 0,
-                         FollowedJob(std::move(index), candidates_)});
-  FollowedJob& job = jobs_.front().job;
-  for (const Stray& stray : strays) {
+  Found* const begun = Add(readers, std::move(index));
+  FollowedJob& job = begun->job;
+  for (const StrayOpen& stray : strays) {
     job.Opened(*job.index().IndexOf(stray.file), stray.reader);
   }
+  return begun;
+}
+
+JobFinder::Found* JobFinder::Add(const Readers& readers, FileIndex index) {
+  MakeRoom(index.size() * FollowedJob::kBytesPerFile);
+  const auto is_gone = [this](uint64_t thread) {
+    return families_.IsGone(static_cast<uint32_t>(thread));
+  };
+  jobs_.push_front(Found{++last_id_, readers,
+                         FollowedJob(std::move(index), candidates_, is_gone)});
   return &jobs_.front();
 }
 
-void JobFinder::MakeRoom(uint64_t bytes) {
-  for (const Found& found : jobs_) {
-    bytes += found.job.index().size() * FollowedJob::kBytesPerFile;
+void JobFinder::Split(std::list<Found>::iterator job,
+                      const std::vector<LoaderWatch::Loader>& loaders) {
+  const FamilyId family = job->readers.family;
+  if (split_.size() == kMostSplit) split_.clear();
+  split_.insert(family);
+  const FileIndex index = job->job.index();
+  const auto followed = std::find_if(
+      loaders.begin(), loaders.end(),
+      [](const LoaderWatch::Loader& loader) { return loader.is_followed(); });
+  if (followed == loaders.end()) {
+    jobs_.erase(job);
+  } else {
+    job->readers.loader = followed->process;
   }
+  for (const LoaderWatch::Loader& loader : loaders) {
+    if (followed != loaders.end() && &loader == &*followed) continue;
+    FollowedJob& added = Add({family, loader.process}, index)->job;
+    for (const EpochOpens::Open& open : loader.opens) {
+      added.Opened(open.index, open.thread);
+    }
+  }
+}
+
+void JobFinder::MakeRoom(uint64_t bytes) {
+  for (const Found& found : jobs_) bytes += BytesOf(found);
   while (!jobs_.empty() &&
          (jobs_.size() >= kMostJobs || bytes > memory_bytes_)) {
-    bytes -= jobs_.back().job.index().size() * FollowedJob::kBytesPerFile;
+    bytes -= BytesOf(jobs_.back());
     jobs_.pop_back();
   }
 }

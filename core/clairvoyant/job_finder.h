@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which opens belong to which job: those of one family of processes that are of
 // files of one kind below one directory. So a job that validates between its
-// epochs is two, and two jobs over one directory are two.
+// epochs is two, and two jobs over one directory are two. Where several loaders
+// of one family turn out to read in orders of their own (loader_watch.h), each
+// is a job of its own from then on.
 //
 // Belongs to one thread, or to a lock of the owner's; looks at /proc as
 // ReaderFamilies does.
@@ -17,7 +19,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "core/clairvoyant/followed_job.h"
+#include "core/clairvoyant/loader_watch.h"
 #include "core/dataset.h"
 #include "core/reader_family.h"
 
@@ -36,12 +40,24 @@ class JobFinder {
   JobFinder(std::shared_ptr<const Dataset> dataset, ReaderFamilies& families,
             const Options& options);
 
+  // A process that reads with its workers; 0: all that a family has.
+  struct Readers {
+    FamilyId family;
+    uint32_t loader = 0;
+    friend bool operator==(const Readers&, const Readers&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Readers& readers) {
+      return H::combine(std::move(h), readers.family, readers.loader);
+    }
+  };
   struct Found {
     uint64_t id = 0;  // from 1 on, never used again
-    FamilyId family;
-    uint64_t window = 0;  // files that the owner reads ahead of it
-    double search_seconds = 0;
+    Readers readers;
     FollowedJob job;
+    LoaderWatch watch = {};
+    // Of the owner: how many files it reads ahead, how long it searched.
+    uint64_t window = 0;
+    double search_seconds = 0;
   };
   // The job that the open is one of, after it was told of it; null while that
   // is not known.
@@ -54,13 +70,13 @@ class JobFinder {
   const Found* Find(uint64_t id) const;
 
  private:
-  struct Stray {
+  struct StrayOpen {
     EntryId file;
     uint32_t reader = 0;
   };
   // Opens of files of a kind that are in no job yet.
   struct Strays {
-    std::vector<Stray> opens;
+    std::vector<StrayOpen> opens;
     uint64_t pause = 0;  // opens that are not looked at: a job was not found
     uint64_t next_pause = kFirstPause;
   };
@@ -71,8 +87,15 @@ class JobFinder {
   static constexpr uint64_t kPauseGrowth = 4;
   static constexpr size_t kMostKinds = 256;
   static constexpr size_t kMostJobs = 16;
+  static constexpr size_t kMostSplit = 256;
 
-  Found* Begin(FamilyId family, const std::vector<Stray>& strays);
+  bool IsOf(const Readers& job, const Readers& reader) const;
+  Found* Stray(const Readers& readers, EntryId file, uint32_t reader);
+  Found* Begin(const Readers& readers, const std::vector<StrayOpen>& strays);
+  Found* Add(const Readers& readers, FileIndex index);
+  // Gives each of the loaders a job of its own.
+  void Split(std::list<Found>::iterator job,
+             const std::vector<LoaderWatch::Loader>& loaders);
   void MakeRoom(uint64_t bytes);
 
   // Constant after construction.
@@ -83,7 +106,9 @@ class JobFinder {
 
   std::list<Found> jobs_;
   uint64_t last_id_ = 0;
-  absl::flat_hash_map<std::pair<FamilyId, std::string>, Strays> strays_;
+  absl::flat_hash_map<std::pair<Readers, std::string>, Strays> strays_;
+  // Families of which each loader is a job of its own.
+  absl::flat_hash_set<FamilyId> split_;
 };
 
 }  // namespace shufflefs

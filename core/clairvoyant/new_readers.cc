@@ -14,21 +14,27 @@ std::vector<EpochOpens::Open> NewReaders::Note(const EpochOpens::Open& open) {
   }
   new_.insert(open.thread);
   opens_.push_back(open);
-  if (new_.size() > kMostNew) {  // a thread for each file: they tell nothing
+  // A thread for each file tells nothing.
+  if (new_.size() > kMostNew || opens_.size() > kMostOpens) {
     Join();
     return {};
   }
-  if (opens_.size() < std::max(kLeastOpens, kOpensEach * new_.size())) {
-    return {};
-  }
+  if (opens_.size() < std::max(look_, kOpensEach * new_.size())) return {};
+  look_ = 2 * opens_.size();
+  if (!AreOthersGone()) return {};
   known_ = std::exchange(new_, {});
+  look_ = kLeastOpens;
   return std::exchange(opens_, {});
 }
 
+bool NewReaders::AreOthersGone() const {
+  return std::all_of(known_.begin(), known_.end(), is_gone_);
+}
+
 void NewReaders::Begin(const std::vector<EpochOpens::Open>& first) {
-  known_.clear();
   new_.clear();
-  opens_.clear();
+  Join();
+  known_.clear();
   for (const EpochOpens::Open& open : first) known_.insert(open.thread);
 }
 
@@ -37,6 +43,7 @@ void NewReaders::Join() {
   known_.insert(new_.begin(), new_.end());
   new_.clear();
   opens_.clear();
+  look_ = kLeastOpens;
 }
 
 }  // namespace shufflefs

@@ -28,7 +28,8 @@ class FollowedJobTest : public testing::Test {
     const std::vector<EntryId> opened = {
         *catalogue_->FindPath("c0/100000.jpg"),
         *catalogue_->FindPath("c1/100001.jpg")};
-    job_.emplace(FileIndex::Of(catalogue_, DirId(0), opened), nullptr);
+    job_.emplace(FileIndex::Of(catalogue_, DirId(0), opened), nullptr,
+                 [this](uint64_t thread) { return thread < first_thread_; });
   }
 
   // Opens so many files of the order; how many of them had been read ahead.

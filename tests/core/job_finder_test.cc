@@ -3,10 +3,15 @@
 #include "core/clairvoyant/job_finder.h"
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/clairvoyant/torch_random.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/temp_tree.h"
 
@@ -14,6 +19,8 @@ namespace shufflefs {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
 using testing_support::TempTree;
 
 // All readers are hidden: one family.
@@ -91,6 +98,92 @@ TEST_F(JobFinderTest, MemoryIsForThoseThatWereReadLast) {
   EXPECT_EQ(finder_->jobs().back().job.index().path(), "train");
   Make(300 * FollowedJob::kBytesPerFile - 1);
   EXPECT_EQ(OpensUntilFound("train", ".jpg"), 0u) << "too many for memory";
+}
+
+// Two loaders of one script, each with a worker.
+class TwoLoadersTest : public JobFinderTest {
+ protected:
+  static constexpr uint32_t kMany = 3000;
+
+  TwoLoadersTest() {
+    for (uint32_t i = 0; i < kMany; ++i) {
+      tree_.File(absl::StrCat("big/c", i % 3, "/", 10000 + i, ".jpg"));
+    }
+    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+    dataset_ = *Dataset::Make(catalogue_, ViewConfig(), "");
+    AddProcess(50, 1, "/usr/bin/bash");
+    for (const uint32_t loader : {100, 200}) {
+      AddProcess(loader, 50, "/usr/bin/python3");
+      AddProcess(loader + 1, loader, "/usr/bin/python3");
+    }
+  }
+  void AddProcess(uint32_t id, uint32_t parent, const std::string& program) {
+    const std::filesystem::path dir =
+        std::filesystem::path(proc_.root()) / std::to_string(id);
+    std::filesystem::create_directories(dir);
+    std::ofstream(dir / "stat") << id << " (x) S " << parent
+                                << " 50 1 34816 2000 4194560 1 2 3 4 5 6 7 8 "
+                                   "20 0 1 0 100 16000000 1500\n";
+    std::ofstream(dir / "status") << "Tgid:\t" << id << "\n";
+    std::filesystem::create_symlink(program, dir / "exe");
+  }
+  // ImageFolder's number of the file, to which a seed gives an order.
+  EntryId FileOf(uint32_t index) {
+    const uint32_t each = kMany / 3;
+    return *catalogue_->FindPath(
+        absl::StrCat("big/c", index / each, "/",
+                     10000 + index / each + 3 * (index % each), ".jpg"));
+  }
+  void Open(uint32_t reader, uint32_t index) {
+    finder_->Opened(FileOf(index), reader, milliseconds(1));
+    for (JobFinder::Found& found : finder_->jobs()) {
+      while (found.job.Work()) {
+      }
+    }
+  }
+  std::set<std::string> Orders() {
+    std::set<std::string> orders;
+    for (const JobFinder::Found& found : finder_->jobs()) {
+      orders.insert(found.job.status().order);
+    }
+    return orders;
+  }
+};
+
+TEST_F(TwoLoadersTest, AreJobsOfTheirOwnWhereTheirOrdersDiffer) {
+  Make(1 << 20);
+  const std::vector<uint32_t> one = TorchRandperm(kMany, 42);
+  const std::vector<uint32_t> other = TorchRandperm(kMany, 43);
+  for (uint32_t i = 0; i < 160; ++i) {
+    Open(101, one[i]);
+    Open(201, other[i]);
+  }
+  EXPECT_EQ(finder_->jobs().size(), 2u);
+  EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")));
+}
+
+TEST_F(TwoLoadersTest, TheOneThatWasKnownBeforeStaysKnown) {
+  Make(1 << 20);
+  const std::vector<uint32_t> one = TorchRandperm(kMany, 42);
+  const std::vector<uint32_t> other = TorchRandperm(kMany, 43);
+  for (uint32_t i = 0; i < 60; ++i) Open(101, one[i]);
+  EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42")));
+  const uint64_t id = finder_->jobs().front().id;
+  for (uint32_t i = 0; i < 150; ++i) {
+    Open(101, one[60 + i]);
+    Open(201, other[i]);
+    ASSERT_TRUE(finder_->Find(id)->job.is_foreseen()) << i;
+  }
+  EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")));
+}
+
+TEST_F(TwoLoadersTest, WithoutMemoryForTwoTheyStayOne) {
+  Make(kMany * FollowedJob::kBytesPerFile + 100);
+  for (uint32_t i = 0; i < 300; ++i) {
+    Open(101, TorchRandperm(kMany, 42)[i]);
+    Open(201, TorchRandperm(kMany, 43)[i]);
+  }
+  EXPECT_EQ(finder_->jobs().size(), 1u);
 }
 
 }  // namespace

@@ -32,49 +32,72 @@ size_t TakenOver(NewReaders& readers,
   return 0;
 }
 
-TEST(NewReadersTest, WorkersOfTheNextEpochTakeOver) {
-  Rng rng = Rng(RandomKey(1));
-  NewReaders readers;
-  EXPECT_EQ(TakenOver(readers, OpensBy(0, 4, 500, rng)), 0u) << "the first";
-  EXPECT_EQ(TakenOver(readers, OpensBy(100, 2, 500, rng)), 24u);
-  EXPECT_EQ(TakenOver(readers, OpensBy(200, 8, 500, rng)), 64u);
+// Threads below `alive_` have ended.
+class NewReadersTest : public testing::Test {
+ protected:
+  size_t TakenOver(const std::vector<EpochOpens::Open>& opens) {
+    return shufflefs::TakenOver(readers_, opens);
+  }
+  uint64_t alive_ = 0;
+  Rng rng_ = Rng(RandomKey(1));
+  NewReaders readers_ =
+      NewReaders([this](uint64_t thread) { return thread < alive_; });
+};
+
+TEST_F(NewReadersTest, WorkersOfTheNextEpochTakeOver) {
+  EXPECT_EQ(TakenOver(OpensBy(0, 4, 500, rng_)), 0u) << "the first";
+  alive_ = 100;
+  EXPECT_EQ(TakenOver(OpensBy(100, 2, 500, rng_)), 16u);
+  alive_ = 200;
+  EXPECT_EQ(TakenOver(OpensBy(200, 8, 500, rng_)), 32u);
 }
 
-TEST(NewReadersTest, TheirOpensAreGivenFromTheFirstOn) {
-  NewReaders readers;
-  readers.Note({7, 1});
+TEST_F(NewReadersTest, TheirOpensAreGivenFromTheFirstOn) {
+  readers_.Note({7, 1});
+  alive_ = 2;
   std::vector<EpochOpens::Open> taken;
-  for (uint32_t i = 0; taken.empty(); ++i) taken = readers.Note({i, 2 + i % 3});
-  ASSERT_EQ(taken.size(), 24u);
+  for (uint32_t i = 0; taken.empty(); ++i) {
+    taken = readers_.Note({i, 2 + i % 3});
+  }
+  ASSERT_EQ(taken.size(), 16u);
   for (uint32_t i = 0; i < taken.size(); ++i) {
     EXPECT_EQ(taken[i].index, i);
     EXPECT_EQ(taken[i].thread, 2 + i % 3);
   }
 }
 
-TEST(NewReadersTest, MoreThreadsBesideTheOthersTakeNothingOver) {
-  Rng rng = Rng(RandomKey(2));
-  NewReaders readers;
-  EXPECT_EQ(TakenOver(readers, OpensBy(0, 2, 100, rng)), 0u);
+TEST_F(NewReadersTest, AWorkerThatBeginsLateTakesNothingOver) {
+  EXPECT_EQ(TakenOver(OpensBy(0, 2, 32, rng_)), 0u);
+  EXPECT_EQ(TakenOver(OpensBy(2, 1, 1000, rng_)), 0u) << "they wait for it";
+}
+
+TEST_F(NewReadersTest, OnesThatWereLongInEndingAreSeenLater) {
+  EXPECT_EQ(TakenOver(OpensBy(0, 2, 100, rng_)), 0u);
+  EXPECT_EQ(TakenOver(OpensBy(10, 2, 20, rng_)), 0u);
+  alive_ = 10;
+  EXPECT_EQ(TakenOver(OpensBy(10, 2, 500, rng_)), 32u);
+}
+
+TEST_F(NewReadersTest, MoreThreadsBesideTheOthersTakeNothingOver) {
+  EXPECT_EQ(TakenOver(OpensBy(0, 2, 100, rng_)), 0u);
   for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(TakenOver(readers, OpensBy(0, 4 + 2 * i, 100, rng)), 0u);
+    EXPECT_EQ(TakenOver(OpensBy(0, 4 + 2 * i, 100, rng_)), 0u);
   }
 }
 
-TEST(NewReadersTest, AThreadForEachFileTakesNothingOver) {
-  NewReaders readers;
-  for (uint64_t thread = 0; thread < 100000; ++thread) {
-    EXPECT_TRUE(readers.Note({0, thread}).empty());
+TEST_F(NewReadersTest, AThreadForEachFileTakesNothingOver) {
+  for (alive_ = 0; alive_ < 100000; ++alive_) {
+    EXPECT_TRUE(readers_.Note({0, alive_}).empty());
   }
 }
 
-TEST(NewReadersTest, WhoBeganAnEpochIsNotNew) {
-  Rng rng = Rng(RandomKey(3));
-  NewReaders readers;
-  EXPECT_EQ(TakenOver(readers, OpensBy(0, 2, 100, rng)), 0u);
-  readers.Begin(OpensBy(50, 3, 8, rng));
-  EXPECT_EQ(TakenOver(readers, OpensBy(50, 3, 500, rng)), 0u);
-  EXPECT_EQ(TakenOver(readers, OpensBy(0, 2, 500, rng)), 24u);
+TEST_F(NewReadersTest, WhoBeganAnEpochIsNotNew) {
+  EXPECT_EQ(TakenOver(OpensBy(0, 2, 100, rng_)), 0u);
+  alive_ = 50;
+  readers_.Begin(OpensBy(50, 3, 8, rng_));
+  EXPECT_EQ(TakenOver(OpensBy(50, 3, 500, rng_)), 0u);
+  alive_ = 60;
+  EXPECT_EQ(TakenOver(OpensBy(60, 2, 500, rng_)), 16u);
 }
 
 }  // namespace

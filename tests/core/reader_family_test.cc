@@ -172,6 +172,43 @@ TEST_F(ReaderFamilyTest, AJobIsGoneWithItsMainProcess) {
   EXPECT_FALSE(Alive(FamilyId(99)));  // never given out
 }
 
+TEST_F(ReaderFamilyTest, WorkersAreTheirLoadersWithinAFamily) {
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kBash});
+  for (const uint32_t job : {100, 200}) {  // of one script
+    Add({.id = job, .parent = 50, .group = 50, .executable = kPython});
+    for (const uint32_t worker : {job + 1, job + 2}) {
+      Add({.id = worker, .parent = job, .group = 50, .executable = kPython});
+      EXPECT_EQ(families_->LoaderOf(worker, now_), job);
+    }
+    EXPECT_EQ(families_->LoaderOf(job, now_), job);
+  }
+  EXPECT_EQ(Resolve(101), Resolve(202));
+  Add({.id = 103,
+       .parent = 100,
+       .group = 50,
+       .executable = kPython,
+       .process = 102});
+  EXPECT_EQ(families_->LoaderOf(103, now_), 100u) << "a worker's thread";
+  Add({.id = 102, .parent = 1, .group = 50, .executable = kPython});
+  Wait();
+  EXPECT_EQ(families_->LoaderOf(102, now_), 100u) << "an orphan";
+  EXPECT_EQ(families_->LoaderOf(0, now_), 0u) << "hidden";
+}
+
+TEST_F(ReaderFamilyTest, TellsWhoHasEnded) {
+  AddShellAndJob();
+  EXPECT_FALSE(families_->IsGone(100));
+  EXPECT_FALSE(families_->IsGone(0)) << "who is hidden may be there";
+  Add({.id = 100,
+       .parent = 50,
+       .group = 100,
+       .executable = kPython,
+       .state = "Z"});
+  EXPECT_TRUE(families_->IsGone(100));
+  Remove(100);
+  EXPECT_TRUE(families_->IsGone(100));
+}
+
 TEST_F(ReaderFamilyTest, AZombieIsGone) {
   AddShellAndJob();
   const FamilyId job = Resolve(100);

@@ -11,15 +11,17 @@ import harness
 
 
 class Loader:
-    """A job that is a family of processes of its own. Use as a context."""
+    """A job that is a family of processes of its own, or a part of this
+    program's. Use as a context."""
 
-    def __init__(self, mount, seed=0):
-        # Without a session of its own, or started by a Python itself, it would
-        # count as a part of this program.
+    def __init__(self, mount, seed=0, own_family=True):
+        # Without a session of its own, or started by a Python itself, it counts
+        # as a part of this program.
+        apart = ["setsid", "--fork", "--wait"] if own_family else []
         self.process = subprocess.Popen(
             harness.as_user(mount.user, [
-                "setsid", "--fork", "--wait", harness.PYTHON,
-                harness.CLIENTS / "loader.py", mount.path, "--seed", seed]),
+                *apart, harness.PYTHON, harness.CLIENTS / "loader.py",
+                mount.path, "--seed", seed]),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.pid = self._answer()
 

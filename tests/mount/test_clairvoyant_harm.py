@@ -98,9 +98,12 @@ def test_a_job_that_resumes_in_mid_epoch(mounts, source, truth, skipped):
     assert_little_waste(mount, breaks=1)
 
 
-def test_two_jobs_with_different_orders(mounts, source, truth):
+@pytest.mark.parametrize("own_families", [True, False])
+def test_two_jobs_with_different_orders(mounts, source, truth, own_families):
+    """Of two shells, or of one script."""
     mount = mounts(source, CLAIRVOYANT)
-    with Loader(mount) as one, Loader(mount, seed=1234) as other:
+    with Loader(mount, own_family=own_families) as one, \
+            Loader(mount, seed=1234, own_family=own_families) as other:
         one.begin("distributed", epoch=0)
         other.begin("random")
         read = []
