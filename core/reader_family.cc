@@ -41,8 +41,8 @@ FamilyId ReaderFamilies::Resolve(uint32_t id, std::chrono::milliseconds now) {
     const auto it = readers_.find(id);
     if (it != readers_.end()) known = it->second;
   }
-  if (!stat) {
-    // Killed while it waits for this answer.
+  if (!stat || (known && stat->zombie)) {
+    // It ended while it waited for this answer, or before it is asked about.
     return known ? known->family : kHiddenFamily;
   }
   Reader reader;

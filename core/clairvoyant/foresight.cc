@@ -62,6 +62,7 @@ Foresight::Foresight(Parts parts, std::shared_ptr<HeldFiles> files)
       how_(std::move(parts.how)),
       seeds_(parts.seeds),
       searches_(parts.search_cores > 0),
+      families_(*parts.families),
       files_(std::move(files)),
       jobs_(parts.dataset, *parts.families, {parts.seeds, JobBytes(parts)}),
       idle_(parts.search_cores),
@@ -77,6 +78,8 @@ void Foresight::Stop() {
 void Foresight::Begun(EntryId file, uint32_t reader,
                       std::chrono::milliseconds now) {
   const bool ready = files_->IsHere(file);
+  // While the reader waits it can be looked at; soon it may have ended.
+  families_.Resolve(reader, now);
   MutexLock lock(mu_);
   if (begun_.size() == kMostBegun) return;
   begun_.push_back({file, reader, now, ready});

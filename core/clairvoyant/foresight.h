@@ -135,6 +135,7 @@ class Foresight : public SampleMemory {
   const std::vector<uint64_t> seeds_;
   const bool searches_;
   // Self-synchronised.
+  ReaderFamilies& families_;
   const std::shared_ptr<HeldFiles> files_;
   std::atomic<uint32_t> last_asked_{~uint32_t{0}};  // entry
   // Files of which reads reached the daemon.

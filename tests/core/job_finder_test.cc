@@ -179,9 +179,11 @@ TEST_F(TwoLoadersTest, TheOneThatWasKnownBeforeStaysKnown) {
 
 TEST_F(TwoLoadersTest, WithoutMemoryForTwoTheyStayOne) {
   Make(kMany * FollowedJob::kBytesPerFile + 100);
+  const std::vector<uint32_t> one = TorchRandperm(kMany, 42);
+  const std::vector<uint32_t> other = TorchRandperm(kMany, 43);
   for (uint32_t i = 0; i < 300; ++i) {
-    Open(101, TorchRandperm(kMany, 42)[i]);
-    Open(201, TorchRandperm(kMany, 43)[i]);
+    Open(101, one[i]);
+    Open(201, other[i]);
   }
   EXPECT_EQ(finder_->jobs().size(), 1u);
 }

@@ -195,6 +195,20 @@ TEST_F(ReaderFamilyTest, WorkersAreTheirLoadersWithinAFamily) {
   EXPECT_EQ(families_->LoaderOf(0, now_), 0u) << "hidden";
 }
 
+TEST_F(ReaderFamilyTest, WhoHasEndedIsOfTheFamilyThatItWas) {
+  AddShellAndJob();
+  Add({.id = 101, .parent = 100, .group = 100, .executable = kPython});
+  const FamilyId family = Resolve(101);
+  // The link to a zombie's executable leads nowhere.
+  Add({.id = 101, .parent = 100, .group = 100, .executable = "", .state = "Z"});
+  Wait();
+  EXPECT_EQ(Resolve(101), family);
+  EXPECT_EQ(families_->LoaderOf(101, now_), 100u);
+  Remove(101);
+  Wait();
+  EXPECT_EQ(Resolve(101), family);
+}
+
 TEST_F(ReaderFamilyTest, TellsWhoHasEnded) {
   AddShellAndJob();
   EXPECT_FALSE(families_->IsGone(100));
