@@ -21,9 +21,14 @@ class RecogniserTest : public testing::Test {
   // Feeds the head of an epoch, or all of it.
   void Feed(const std::vector<std::vector<uint32_t>>& ranks,
             const Dealing& dealing, uint64_t most = ~uint64_t{0}) {
+    Feed(recogniser_, ranks, dealing, most);
+  }
+  void Feed(Recogniser& recogniser,
+            const std::vector<std::vector<uint32_t>>& ranks,
+            const Dealing& dealing, uint64_t most) {
     for (const SimulatedOpen& open : OpensOf(ranks, dealing, most, rng_)) {
-      recogniser_.Opened(open.index, open.thread);
-      while (recogniser_.Work()) {
+      recogniser.Opened(open.index, open.thread);
+      while (recogniser.Work()) {
       }
     }
   }
@@ -79,6 +84,22 @@ TEST_F(RecogniserTest, KnowsOneRankOfADistributedSampler) {
             (CandidateOrder{SamplerKind::kDistributed, 132, 0}));
   EXPECT_THAT(recogniser_.claim()->lanes.residues(), ElementsAre(3));
   EXPECT_EQ(recogniser_.claim()->Predicted(), sampler.Order());
+}
+
+TEST_F(RecogniserTest, KnowsARankOfALargeWorld) {
+  constexpr uint32_t kMany = 400000;
+  for (const uint32_t world : {64, 256, 1024}) {
+    SCOPED_TRACE(world);
+    const DistributedSampler sampler = {.n = kMany,
+                                        .world = world,
+                                        .rank = world - 1,
+                                        .seed = 1234,
+                                        .epoch = 9};
+    Recogniser recogniser({.n = kMany});
+    Feed(recogniser, {sampler.Order()}, kTwoWorkers, 300);
+    ASSERT_EQ(recogniser.state(), State::kClaimed);
+    EXPECT_EQ(recogniser.claim()->Predicted(), sampler.Order());
+  }
 }
 
 TEST_F(RecogniserTest, KnowsAllRanksOfADistributedSampler) {
