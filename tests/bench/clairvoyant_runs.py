@@ -32,10 +32,11 @@ def known(status):
 def later(job):
     """The passes that count: all but the first, and of a clairvoyant mount
     those at whose begin an epoch had been recognised before. If there never
-    was one, all but the first."""
+    was one, all but the first; a single one, itself."""
     rest = job["passes"][1:]
     begun = [known(status) for status in job["status"][1:]]
-    return [one for one, epochs in zip(rest, begun) if epochs] or rest
+    return ([one for one, epochs in zip(rest, begun) if epochs] or rest or
+            job["passes"])
 
 
 class Loader:
