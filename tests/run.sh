@@ -27,8 +27,7 @@ case "${1:-}" in
 esac
 
 jobs=${JOBS:-$(nproc)}
-# Several sources a compiler run; gcc then warns about unnamed namespaces. That
-# each compiles alone is seen where the locks are checked.
+# Several sources a compiler run; gcc then warns about unnamed namespaces.
 unity=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS=-Wno-subobject-linkage)
 threadless='OffsetTable|LinesScanner|TarHostile|ParquetHostile|IndexLines|Streams/|StreamsOf|ColumnarFile|PolicyContract|Uniformity|BinderMixing|PoolSimulation|EveryFlippedBit|EveryChangedByte|Recogniser|SeedSearch|FollowedJob|JobFinder|TwoLoaders|ReadPlan|fuzz/'
 logs=build/logs
@@ -154,7 +153,7 @@ fi
 
 stage "install" mount-tools/install-deps.sh --build --test || finish
 fetch_readers
-stage "build release" build release "${unity[@]}"
+stage "build release" build release
 built=$?
 stage "readers" readers_are_there
 [ "$built" != 0 ] || tests release
