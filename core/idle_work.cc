@@ -31,8 +31,8 @@ std::chrono::nanoseconds ProcessorTime() {
 
 // The lowest priority is one among the tasks of a control group only; to those
 // of others, and to the kernel's, this thread is like any, and the processor
-// stays with it for milliseconds while a reader's answer waits. So it rests
-// after each slice; long, where others were seen to want the processor.
+// may stay with it while a reader's answer waits. So it rests after each slice;
+// long, where others were seen to want the processor.
 class Rests {
  public:
   void Begin() {

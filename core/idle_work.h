@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long work, cut into slices, for threads that run only while nobody else wants
-// the processor, and rest between slices: one of about a millisecond delays
-// nobody by more.
+// the processor, and rest between slices, which had best be about a millisecond
+// long.
 #ifndef SHUFFLEFS_CORE_IDLE_WORK_H_
 #define SHUFFLEFS_CORE_IDLE_WORK_H_
 

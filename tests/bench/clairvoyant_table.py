@@ -74,9 +74,11 @@ def target_text(entry, of_device):
     found = [each for each in map(after_search, entry["raw"], entry["mount"])
              if each is not None] if entry["sampler"] == "random" else []
     faster = statistics.median(found or ratios(entry))
+    when = (f" from the search on, in {len(found)} of {len(entry['mount'])} "
+            "rounds" if found else "")
     met = faster >= bar[0] or (bar[1] is not None and of_device >= bar[1])
     either = f" or {bar[1]:g} of the device" if bar[1] is not None else ""
-    return f"≥ {bar[0]:g}x{either} {verdict(met)}"
+    return f"≥ {bar[0]:g}x{either}{when} {verdict(met)}"
 
 
 def name(entry):

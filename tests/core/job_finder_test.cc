@@ -148,15 +148,16 @@ class TwoLoadersTest : public JobFinderTest {
     }
     return orders;
   }
+
+  const std::vector<uint32_t> one_ = TorchRandperm(kMany, 42);
+  const std::vector<uint32_t> other_ = TorchRandperm(kMany, 43);
 };
 
 TEST_F(TwoLoadersTest, AreJobsOfTheirOwnWhereTheirOrdersDiffer) {
   Make(1 << 20);
-  const std::vector<uint32_t> one = TorchRandperm(kMany, 42);
-  const std::vector<uint32_t> other = TorchRandperm(kMany, 43);
   for (uint32_t i = 0; i < 160; ++i) {
-    Open(101, one[i]);
-    Open(201, other[i]);
+    Open(101, one_[i]);
+    Open(201, other_[i]);
   }
   EXPECT_EQ(finder_->jobs().size(), 2u);
   EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")));
@@ -164,14 +165,12 @@ TEST_F(TwoLoadersTest, AreJobsOfTheirOwnWhereTheirOrdersDiffer) {
 
 TEST_F(TwoLoadersTest, TheOneThatWasKnownBeforeStaysKnown) {
   Make(1 << 20);
-  const std::vector<uint32_t> one = TorchRandperm(kMany, 42);
-  const std::vector<uint32_t> other = TorchRandperm(kMany, 43);
-  for (uint32_t i = 0; i < 60; ++i) Open(101, one[i]);
+  for (uint32_t i = 0; i < 60; ++i) Open(101, one_[i]);
   EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42")));
   const uint64_t id = finder_->jobs().front().id;
   for (uint32_t i = 0; i < 150; ++i) {
-    Open(101, one[60 + i]);
-    Open(201, other[i]);
+    Open(101, one_[60 + i]);
+    Open(201, other_[i]);
     ASSERT_TRUE(finder_->Find(id)->job.is_foreseen()) << i;
   }
   EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")));
@@ -179,11 +178,9 @@ TEST_F(TwoLoadersTest, TheOneThatWasKnownBeforeStaysKnown) {
 
 TEST_F(TwoLoadersTest, WithoutMemoryForTwoTheyStayOne) {
   Make(kMany * FollowedJob::kBytesPerFile + 100);
-  const std::vector<uint32_t> one = TorchRandperm(kMany, 42);
-  const std::vector<uint32_t> other = TorchRandperm(kMany, 43);
   for (uint32_t i = 0; i < 300; ++i) {
-    Open(101, one[i]);
-    Open(201, other[i]);
+    Open(101, one_[i]);
+    Open(201, other_[i]);
   }
   EXPECT_EQ(finder_->jobs().size(), 1u);
 }

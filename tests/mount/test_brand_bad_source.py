@@ -51,7 +51,8 @@ def test_only_readers_of_changed_files_are_told(mounts, source, options,
                                                 damage):
     mount = mounts(source, options)
     names = shuffled_names(source)
-    digests = {name: trees.digest((source / name).read_bytes()) for name in names}
+    digests = {name: trees.digest((source / name).read_bytes())
+               for name in names}
     half = len(names) // 2
     found = {name: read(mount, name) for name in names[:half]}
     assert set(found.values()) <= set(digests.values())
@@ -123,7 +124,8 @@ def test_a_file_that_gives_eio(mounts, source, folder, options):
         failed = [name for name, v in found.items() if isinstance(v, int)]
         assert [found[name] for name in failed] == [errno.EIO]
         assert set(served.values()) == {1}
-        contents = {trees.digest((source / name).read_bytes()) for name in names}
+        contents = {trees.digest((source / name).read_bytes())
+                    for name in names}
         assert served.keys() < contents and len(contents - served.keys()) == 1
         file = os.getxattr(mount.path / failed[0], "user.shufflefs.sample")
         assert mount.log().count(os.fsdecode(file)) == 1, mount.log()
