@@ -12,7 +12,6 @@ namespace {
 // Opens that may be the first of another order when one is given up: a claim
 // is dropped when about so many were not of it.
 constexpr size_t kLastOpens = 48;
-constexpr uint32_t kEpochsAhead = 8;  // that a trace may have been wrong by
 constexpr uint64_t kPatience = 8;     // epochs without a success
 constexpr uint64_t kSearches = 3;     // the same
 constexpr uint64_t kBarrenDraws = 3;  // epochs that one counts for as well
@@ -31,6 +30,14 @@ Recogniser::Options OptionsFor(uint32_t files,
 // So that what was barren for long is tried again, but seldom.
 bool IsWorthATry(uint64_t barren) {
   return barren < kPatience || (barren & (barren - 1)) == 0;
+}
+
+std::vector<CandidateOrder> OrdersOf(const std::vector<uint32_t>& seeds) {
+  std::vector<CandidateOrder> orders;
+  for (const uint32_t seed : seeds) {
+    orders.push_back({SamplerKind::kRandom, seed, 0});
+  }
+  return orders;
 }
 
 std::string RanksOf(const Lanes& lanes) {
@@ -104,25 +111,10 @@ void FollowedJob::BeginEpoch(const std::vector<EpochOpens::Open>& first) {
   was_claimed_ = false;
   ++epoch_;
   plan_.reset();
-  recogniser_.BeginEpoch(Likely());
+  recogniser_.BeginEpoch(OrdersOf(trail_.Seeds(epoch_)));
   for (const EpochOpens::Open& open : first) {
     recogniser_.OpenedEarly(open.index, open.thread);
   }
-}
-
-// What the generator that was traced draws about now.
-std::vector<CandidateOrder> FollowedJob::Likely() const {
-  std::vector<CandidateOrder> likely;
-  if (!trace_ || epoch_ <= traced_epoch_) return likely;
-  const uint64_t later = epoch_ - traced_epoch_;
-  const std::vector<uint32_t> seeds =
-      trace_->NextSeeds(static_cast<uint32_t>(later) + kEpochsAhead);
-  const uint64_t first = later > kEpochsAhead ? later - kEpochsAhead : 0;
-  likely.push_back({SamplerKind::kRandom, seeds[later - 1], 0});
-  for (uint64_t i = first; i < seeds.size(); ++i) {
-    likely.push_back({SamplerKind::kRandom, seeds[i], 0});
-  }
-  return likely;
 }
 
 bool FollowedJob::Feed(const EpochOpens::Open& open) {
@@ -186,6 +178,9 @@ void FollowedJob::TakeClaim() {
   if (claim.order.kind != SamplerKind::kRepeated) {
     last_was_shuffled_ = claim.order.kind != SamplerKind::kListed;
   }
+  if (claim.order.kind == SamplerKind::kRandom) {
+    LearnSeed({epoch_, static_cast<uint32_t>(claim.order.seed)});
+  }
 }
 
 void FollowedJob::MakePlan() {
@@ -200,7 +195,8 @@ void FollowedJob::MakePlan() {
 }
 
 bool FollowedJob::AwaitsSearch(uint64_t epoch) const {
-  return epoch != epoch_ || !opens_.draws_again();
+  return epoch == epoch_ ? plan_ == nullptr && !opens_.draws_again()
+                         : !trail_.is_known();
 }
 
 std::optional<FollowedJob::Search> FollowedJob::WantsSearch() const {
@@ -222,9 +218,7 @@ void FollowedJob::Searched(uint64_t epoch, std::optional<uint32_t> seed) {
   const bool of_use = epoch == epoch_ && plan_ != nullptr;
   if (seed) {
     barren_ = 0;  // there is something to be found out
-    found_.push_back({epoch, *seed});
-    if (found_.size() > 2) found_.erase(found_.begin());
-    pair_is_new_ = found_.size() == 2;
+    LearnSeed({epoch, *seed});
   }
   useless_searches_ = of_use ? 0 : useless_searches_ + 1;
   if (useless_searches_ >= kSearches) {
@@ -234,24 +228,46 @@ void FollowedJob::Searched(uint64_t epoch, std::optional<uint32_t> seed) {
   }
 }
 
-std::optional<FollowedJob::Pair> FollowedJob::WantsTrace() {
-  if (!pair_is_new_) return std::nullopt;
-  pair_is_new_ = false;
-  const auto& [first_epoch, first] = found_[0];
-  const auto& [second_epoch, second] = found_[1];
-  return Pair{{first, second}, second_epoch, second_epoch - first_epoch};
+void FollowedJob::LearnSeed(const DrawnSeed& drawn) {
+  const std::optional<DrawnSeed> before = trail_.Wanted();
+  trail_.Learn(drawn);
+  const std::optional<DrawnSeed> wanted = trail_.Wanted();
+  if (wanted && wanted != before) next_streams_ = Streams::kEarly;
 }
 
-void FollowedJob::Traced(const Pair& pair, const GeneratorTrace& trace) {
-  if (pair.apart == 0 || trace.distance % pair.apart != 0) return;
-  trace_ = trace;
-  trace_->distance /= pair.apart;
-  traced_epoch_ = pair.epoch;
-  if (plan_ != nullptr) return;
-  for (const CandidateOrder& order : Likely()) {
-    if (!recogniser_.Propose(order)) continue;
+std::optional<DrawnSeed> FollowedJob::WantsEarlyGenerators() {
+  if (next_streams_ != Streams::kEarly) return std::nullopt;
+  next_streams_ = Streams::kUsual;
+  return trail_.Wanted();
+}
+
+std::optional<FollowedJob::GeneratorQuery> FollowedJob::WantsGenerator() {
+  const std::optional<DrawnSeed> wanted = trail_.Wanted();
+  if (!wanted) return std::nullopt;
+  switch (next_streams_) {
+    case Streams::kUsual:
+      // What was found early is right as a rule: the next epoch tells.
+      if (trail_.has_places()) return std::nullopt;
+      next_streams_ = all_were_looked_at_ ? Streams::kNone : Streams::kAll;
+      return GeneratorQuery{*wanted, false};
+    case Streams::kAll:
+      next_streams_ = Streams::kNone;
+      all_were_looked_at_ = true;
+      return GeneratorQuery{*wanted, true};
+    default:
+      return std::nullopt;
+  }
+}
+
+bool FollowedJob::AwaitsGenerator(const DrawnSeed& drawn) const {
+  return trail_.Wanted() == drawn;
+}
+
+void FollowedJob::FoundGenerator(const DrawnSeed& drawn,
+                                 const GeneratorPlace& place) {
+  if (!AwaitsGenerator(drawn) || !trail_.Add(place) || plan_ != nullptr) return;
+  if (recogniser_.Suggest(OrdersOf(trail_.SeedsOfLastPlace(epoch_)))) {
     TakeClaim();
-    return;
   }
 }
 

@@ -3,9 +3,9 @@
 // it reads them, as far as it was found out, and what of them to read ahead.
 //
 // A search of all seeds takes longer than a short epoch, so what one finds may
-// be the seed of an epoch that is over. Two of these tell where a generator
-// that was seeded in a usual way stands, and so the orders of all epochs to
-// come (loader_epochs.h).
+// be the seed of an epoch that is over. But it tells where the generator that
+// drew it may stand, and so the orders of all epochs to come
+// (generator_trail.h).
 //
 // Pure but for what it is given: no I/O, no threads, no clock. Belongs to one
 // thread, or to a lock of the owner's.
@@ -23,7 +23,8 @@
 
 #include "core/clairvoyant/epoch_opens.h"
 #include "core/clairvoyant/file_index.h"
-#include "core/clairvoyant/loader_epochs.h"
+#include "core/clairvoyant/generator_search.h"
+#include "core/clairvoyant/generator_trail.h"
 #include "core/clairvoyant/new_readers.h"
 #include "core/clairvoyant/read_plan.h"
 #include "core/clairvoyant/recogniser.h"
@@ -73,15 +74,20 @@ class FollowedJob {
   // The search for that epoch ended: with the one seed that it found, or none.
   void Searched(uint64_t epoch, std::optional<uint32_t> seed);
 
-  // Seeds of two epochs that are so many epochs apart, to look for in the
-  // streams of generators (TraceGenerator); once for each pair.
-  struct Pair {
-    std::vector<uint32_t> seeds;
-    uint64_t epoch = 0;  // of the second
-    uint64_t apart = 1;
+  // Which generator drew a seed: to be looked for at once among the first
+  // outputs of those that were seeded in a usual way, then, at leisure, in long
+  // streams of these, and at last among the first outputs of all. Each is
+  // wanted once.
+  std::optional<DrawnSeed> WantsEarlyGenerators();
+  struct GeneratorQuery {
+    DrawnSeed drawn;
+    bool of_all = false;
   };
-  std::optional<Pair> WantsTrace();
-  void Traced(const Pair& pair, const GeneratorTrace& trace);
+  std::optional<GeneratorQuery> WantsGenerator();
+  // Whether it is still of use to look for that.
+  bool AwaitsGenerator(const DrawnSeed& drawn) const;
+  // It may have been drawn there; told at once.
+  void FoundGenerator(const DrawnSeed& drawn, const GeneratorPlace& place);
 
   // Null where the epoch's order is not known.
   ReadPlan* plan() { return plan_.get(); }
@@ -97,10 +103,10 @@ class FollowedJob {
   void BeginEpoch(const std::vector<EpochOpens::Open>& first);
   bool Feed(const EpochOpens::Open& open);
   void TakeClaim();
+  void LearnSeed(const DrawnSeed& drawn);
   void MakePlan();
   // The order was not borne out: the last opens may be the first of another.
   void LookAgain();
-  std::vector<CandidateOrder> Likely() const;
 
   // Constant after construction.
   const FileIndex index_;
@@ -129,11 +135,12 @@ class FollowedJob {
   uint64_t searched_epoch_ = ~uint64_t{0};  // the last one
   uint64_t search_from_ = 0;                // no sooner than this epoch
   uint64_t useless_searches_ = 0;           // in a row
-  std::vector<std::pair<uint64_t, uint32_t>>
-      found_;  // epoch, seed: two at most
-  bool pair_is_new_ = false;
-  std::optional<GeneratorTrace> trace_;
-  uint64_t traced_epoch_ = 0;  // whose seed the trace stands at
+
+  GeneratorTrail trail_;
+  // Where to look for trail_.Wanted() next.
+  enum class Streams { kEarly, kUsual, kAll, kNone };
+  Streams next_streams_ = Streams::kNone;
+  bool all_were_looked_at_ = false;  // it takes minutes: once
 };
 
 // "DistributedSampler, seed + epoch = 45, rank 1 of 4".

@@ -99,6 +99,12 @@ class Foresight : public SampleMemory {
     std::chrono::milliseconds now{0};
     bool ready = false;
   };
+  // What the idle work is done for.
+  struct IdleFor {
+    uint64_t job = 0;                 // its id; 0: none is
+    uint64_t epoch = 0;               // whose seed is searched
+    absl::optional<DrawnSeed> drawn;  // whose generator is, instead
+  };
 
   Foresight(Parts parts, std::shared_ptr<HeldFiles> files);
   void Run(std::stop_token stop);
@@ -125,8 +131,15 @@ class Foresight : public SampleMemory {
   bool IsSearchOfUse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   bool BeginSearch(uint64_t job, FollowedJob::Search search)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
-  bool BeginTrace(uint64_t job, FollowedJob::Pair pair)
+  // Of a job whose epoch's seed is known: which generator drew it.
+  std::vector<uint64_t> GeneratorSeeds() const;  // usual ones
+  void FindEarly(JobFinder::Found& found)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  bool BeginGenerators(uint64_t job, const FollowedJob::GeneratorQuery& query)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  void Found(uint64_t job, const DrawnSeed& drawn,
+             const std::vector<GeneratorPlace>& places)
+      ABSL_LOCKS_EXCLUDED(jobs_mu_);
 
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
@@ -154,9 +167,7 @@ class Foresight : public SampleMemory {
   uint64_t short_of_memory_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // times
   uint64_t foreseen_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   uint64_t ready_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
-  uint64_t idle_for_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // id of a job; 0: none
-  bool idle_searches_ ABSL_GUARDED_BY(jobs_mu_) = false;  // all seeds
-  uint64_t idle_epoch_ ABSL_GUARDED_BY(jobs_mu_) = 0;     // of the search
+  IdleFor idle_for_ ABSL_GUARDED_BY(jobs_mu_);
 
   // Last: they use the others. The searches end first.
   IdleWork idle_;

@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/clairvoyant/loader_epochs.h"
 
-#include <deque>
-
 #include "core/clairvoyant/samplers.h"
 
 namespace shufflefs {
-namespace {
-
-// Whether the seeds behind the second follow `generator` at this distance;
-// `generator` stands behind the second.
-bool SeedsGoOn(TorchGenerator generator, const std::vector<uint32_t>& seeds,
-               uint64_t distance) {
-  for (size_t i = 2; i < seeds.size(); ++i) {
-    generator.Discard(distance - 1);
-    if (generator.Random() != seeds[i]) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 const std::vector<uint64_t>& KnownGeneratorSeeds() {
   static const std::vector<uint64_t> seeds = {
@@ -69,41 +53,6 @@ std::vector<uint32_t> EarlyEpochSeeds(uint64_t generator_seed,
   if (outputs > 0) generator.Random();  // the second of a pair comes later
   for (uint32_t i = 1; i < outputs; ++i) seeds.push_back(generator.Random());
   return seeds;
-}
-
-std::vector<uint32_t> GeneratorTrace::NextSeeds(uint32_t epochs) const {
-  TorchGenerator generator(generator_seed);
-  generator.Discard(output + 1);
-  std::vector<uint32_t> seeds;
-  for (uint32_t i = 0; i < epochs; ++i) {
-    generator.Discard(distance - 1);
-    seeds.push_back(generator.Random());
-  }
-  return seeds;
-}
-
-std::optional<GeneratorTrace> TraceGenerator(
-    uint64_t generator_seed, const std::vector<uint32_t>& epoch_seeds,
-    const TraceLimits& limits) {
-  if (epoch_seeds.size() < 2) return std::nullopt;
-  TorchGenerator generator(generator_seed);
-  std::deque<uint64_t> firsts;  // where the first epoch's seed stood, near by
-  for (uint64_t at = 0; at < limits.outputs; ++at) {
-    const uint32_t output = generator.Random();
-    if (!firsts.empty() && at - firsts.front() > limits.distance) {
-      firsts.pop_front();
-    }
-    if (output == epoch_seeds[1]) {
-      for (const uint64_t first : firsts) {
-        const uint64_t distance = at - first;
-        if (!SeedsGoOn(generator, epoch_seeds, distance)) continue;
-        const uint64_t later = (epoch_seeds.size() - 2) * distance;
-        return GeneratorTrace{generator_seed, at + later, distance};
-      }
-    }
-    if (output == epoch_seeds[0]) firsts.push_back(at);
-  }
-  return std::nullopt;
 }
 
 }  // namespace shufflefs

@@ -8,16 +8,13 @@
 // * if the loader was given a generator, both draw from that one, and the
 //   sampler takes its permutation from it directly.
 // A seed tells only the half of an output pair, hence by itself not the state
-// of the generator. But users seed theirs with few numbers (0, 42, 1234, …):
-// where the recovered seeds lie in the stream of one of these, all later ones
-// follow.
+// of the generator, but where it may stand (generator_search.h).
 //
 // Pure; plain values.
 #ifndef SHUFFLEFS_CORE_CLAIRVOYANT_LOADER_EPOCHS_H_
 #define SHUFFLEFS_CORE_CLAIRVOYANT_LOADER_EPOCHS_H_
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/clairvoyant/torch_random.h"
@@ -60,32 +57,6 @@ class LoaderEpochs {
 // nothing (or a little) was drawn before.
 std::vector<uint32_t> EarlyEpochSeeds(uint64_t generator_seed,
                                       uint32_t outputs);
-
-// Where consecutive epochs stand in the stream of a default generator.
-struct GeneratorTrace {
-  uint64_t generator_seed = 0;
-  uint64_t output = 0;    // which one, from 0, the last epoch's seed is
-  uint64_t distance = 0;  // outputs from one epoch to the next
-
-  // The seeds of the epochs to come, if they go on as they did.
-  std::vector<uint32_t> NextSeeds(uint32_t epochs) const;
-
-  friend bool operator==(const GeneratorTrace&,
-                         const GeneratorTrace&) = default;
-};
-
-struct TraceLimits {
-  uint64_t outputs = uint64_t{1} << 26;  // of each generator; some 0.1 s
-  uint64_t distance = 1 << 16;           // between epochs
-};
-
-// Looks for the low halves of the seeds of at least two consecutive epochs in
-// the stream of a generator seeded so. Two chance hits are one in 2^32 /
-// (limits.outputs * limits.distance / 2^32) streams: with the defaults one in
-// 2^22, and one more epoch makes it none.
-std::optional<GeneratorTrace> TraceGenerator(
-    uint64_t generator_seed, const std::vector<uint32_t>& epoch_seeds,
-    const TraceLimits& limits = {});
 
 }  // namespace shufflefs
 

@@ -249,6 +249,18 @@ bool Recogniser::Propose(const CandidateOrder& order) {
   return state_ == State::kUndecided && Try(order, SeedSearch::kSeeds);
 }
 
+bool Recogniser::Suggest(const std::vector<CandidateOrder>& orders) {
+  if (state_ != State::kUndecided) return false;
+  if (attempts_ == 0) {  // too few opens yet
+    likely_.insert(likely_.end(), orders.begin(), orders.end());
+    return false;
+  }
+  return std::any_of(orders.begin(), orders.end(),
+                     [&](const CandidateOrder& order) {
+                       return MayFit(order) && Try(order, SeedSearch::kSeeds);
+                     });
+}
+
 bool Recogniser::Try(const CandidateOrder& order, uint64_t candidates) {
   return TryOrder(order, order.Permutation(options_.n), candidates);
 }

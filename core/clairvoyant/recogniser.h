@@ -66,7 +66,7 @@ class Recogniser {
   explicit Recogniser(Options options);
 
   // An epoch begins. `likely` are looked at first: what the owner knows of the
-  // generator (GeneratorTrace).
+  // generator (GeneratorTrail).
   void BeginEpoch(const std::vector<CandidateOrder>& likely = {});
 
   // Whether that is what the claim made expected of the thread. REQUIRES: index
@@ -89,6 +89,10 @@ class Recogniser {
 
   // An order that a search or the owner found; true if the opens prove it.
   bool Propose(const CandidateOrder& order);
+
+  // Orders that may be the epoch's: looked at as usual ones are. True if the
+  // opens prove one of them.
+  bool Suggest(const std::vector<CandidateOrder>& orders);
 
   State state() const { return state_; }
   const OrderClaim* claim() const { return claim_.get(); }

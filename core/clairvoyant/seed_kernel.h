@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loop of the seed search: of a block of seeds, those whose
-// generator may begin as wanted. One source, compiled once for each instruction
+// The inner loops of the searches: of a block of seeds, those whose generator
+// may begin as wanted (seed_search.h), and those whose generator gives a number
+// soon (generator_search.h). One source, compiled once for each instruction
 // set; all forms give the same hits.
 //
 // The first output after seeding depends on the words 0, 1 and 397 of the state
@@ -43,16 +44,26 @@ struct SeedHit {
   friend bool operator==(const SeedHit&, const SeedHit&) = default;
 };
 
+// So many outputs are looked through for a number. They depend on the words of
+// the state up to kDrawnOutputs + 397.
+inline constexpr uint32_t kDrawnOutputs = 64;
+
 // Writes the hits among [begin, begin + kSeedBlock) in ascending order; returns
 // their number. `hits` has room for kSeedBlock. REQUIRES: begin is a multiple
 // of kSeedBlock, the processor knows the instructions.
 uint32_t FilterSeedsPortable(const SeedFilter& filter, uint32_t begin,
                              SeedHit* hits);
+// The same of the seeds among whose first kDrawnOutputs outputs is one that was
+// `untempered` before it was tempered.
+uint32_t FindDrawnPortable(uint32_t untempered, uint32_t begin,
+                           uint32_t* seeds);
 #if defined(__x86_64__)
 uint32_t FilterSeedsAvx2(const SeedFilter& filter, uint32_t begin,
                          SeedHit* hits);
 uint32_t FilterSeedsAvx512(const SeedFilter& filter, uint32_t begin,
                            SeedHit* hits);
+uint32_t FindDrawnAvx2(uint32_t untempered, uint32_t begin, uint32_t* seeds);
+uint32_t FindDrawnAvx512(uint32_t untempered, uint32_t begin, uint32_t* seeds);
 #endif
 
 }  // namespace shufflefs

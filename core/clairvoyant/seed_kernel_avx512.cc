@@ -16,6 +16,10 @@ uint32_t FilterSeedsAvx512(const SeedFilter& filter, uint32_t begin,
   return FilterSeeds<Words, 8>(filter, begin, hits);
 }
 
+uint32_t FindDrawnAvx512(uint32_t untempered, uint32_t begin, uint32_t* seeds) {
+  return FindDrawnInBlock<Words, 8>(untempered, begin, seeds);
+}
+
 }  // namespace shufflefs
 
 #endif  // __AVX512F__

@@ -14,4 +14,9 @@ uint32_t FilterSeedsPortable(const SeedFilter& filter, uint32_t begin,
   return FilterSeeds<Words, 8>(filter, begin, hits);
 }
 
+uint32_t FindDrawnPortable(uint32_t untempered, uint32_t begin,
+                           uint32_t* seeds) {
+  return FindDrawnInBlock<Words, 8>(untempered, begin, seeds);
+}
+
 }  // namespace shufflefs

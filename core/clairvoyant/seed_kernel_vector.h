@@ -9,6 +9,38 @@
 namespace shufflefs {
 namespace {
 
+constexpr uint32_t kShift = 397;
+
+// Word 0 of the states of the seeds from `begin` on.
+template <typename Words, int kVectors>
+void Seed(Words (&words)[kVectors], uint32_t begin) {
+  constexpr uint32_t kLanes = sizeof(Words) / sizeof(uint32_t);
+  Words seeds = {};
+  for (uint32_t lane = 0; lane < kLanes; ++lane) seeds[lane] = begin + lane;
+  for (int v = 0; v < kVectors; ++v) {
+    words[v] = seeds + static_cast<uint32_t>(v) * kLanes;
+  }
+}
+
+// From word `at` of the states to word `to`, which it returns.
+template <typename Words, int kVectors>
+uint32_t Fill(Words (&words)[kVectors], uint32_t at, uint32_t to) {
+  for (uint32_t i = at + 1; i <= to; ++i) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      words[v] = 1812433253U * (words[v] ^ (words[v] >> 30)) + i;
+    }
+  }
+  return to;
+}
+
+// An output before it is tempered.
+template <typename Words>
+Words Twisted(const Words& upper, const Words& lower, const Words& far) {
+  const Words mixed = (upper & 0x80000000U) | (lower & 0x7FFFFFFFU);
+  return far ^ (mixed >> 1) ^ ((0 - (lower & 1)) & 0x9908B0DFU);
+}
+
 // kVectors recurrences side by side hide the latency of a multiplication.
 template <typename Words, int kVectors>
 class SeedGroup {
@@ -23,11 +55,7 @@ class SeedGroup {
     Words near[kVectors];    // word `before`
     Words middle[kVectors];  // the next one
     Words far[kVectors];     // and the one behind that
-    Words seeds = {};
-    for (uint32_t lane = 0; lane < kLanes; ++lane) seeds[lane] = begin + lane;
-    for (int v = 0; v < kVectors; ++v) {
-      words[v] = seeds + static_cast<uint32_t>(v) * kLanes;
-    }
+    Seed(words, begin);
     uint32_t at = Fill(words, 0, before);
     for (int v = 0; v < kVectors; ++v) near[v] = words[v];
     at = Fill(words, at, before + 1);
@@ -61,23 +89,9 @@ class SeedGroup {
   }
 
  private:
-  static constexpr uint32_t kShift = 397;
-
-  // From word `at` of the states to word `to`, which it returns.
-  static uint32_t Fill(Words (&words)[kVectors], uint32_t at, uint32_t to) {
-    for (uint32_t i = at + 1; i <= to; ++i) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        words[v] = 1812433253U * (words[v] ^ (words[v] >> 30)) + i;
-      }
-    }
-    return to;
-  }
-
   static Words Output(const Words& upper, const Words& lower,
                       const Words& far) {
-    const Words mixed = (upper & 0x80000000U) | (lower & 0x7FFFFFFFU);
-    Words y = far ^ (mixed >> 1) ^ ((0 - (lower & 1)) & 0x9908B0DFU);
+    Words y = Twisted(upper, lower, far);
     y ^= y >> 11;
     y ^= (y << 7) & 0x9D2C5680U;
     y ^= (y << 15) & 0xEFC60000U;
@@ -109,6 +123,46 @@ uint32_t FilterSeeds(const SeedFilter& filter, uint32_t begin, SeedHit* hits) {
   for (uint32_t i = 0; i < kSeedBlock; i += Group::kSeeds) {
     const Group group(begin + i, filter.outputs_before);
     count += group.Hits(filter, begin + i, hits + count);
+  }
+  return count;
+}
+
+// What it keeps of the states fits in the first cache: 64 KiB at most, of
+// vectors of 64 bytes 33.
+template <typename Words, int kVectors>
+uint32_t FindDrawn(uint32_t untempered, uint32_t begin, uint32_t* seeds) {
+  constexpr uint32_t kLanes = sizeof(Words) / sizeof(uint32_t);
+  Words words[kVectors];
+  Words near[kDrawnOutputs + 1][kVectors];
+  Words found[kVectors] = {};
+  Seed(words, begin);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i <= kDrawnOutputs; ++i) {
+    at = Fill(words, at, i);
+    for (int v = 0; v < kVectors; ++v) near[i][v] = words[v];
+  }
+  for (uint32_t i = 0; i < kDrawnOutputs; ++i) {
+    at = Fill(words, at, i + kShift);
+    for (int v = 0; v < kVectors; ++v) {
+      found[v] |= static_cast<Words>(
+          Twisted(near[i][v], near[i + 1][v], words[v]) == untempered);
+    }
+  }
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < kLanes * kVectors; ++i) {
+    if (found[i / kLanes][i % kLanes] != 0) seeds[count++] = begin + i;
+  }
+  return count;
+}
+
+template <typename Words, int kVectors>
+uint32_t FindDrawnInBlock(uint32_t untempered, uint32_t begin,
+                          uint32_t* seeds) {
+  constexpr uint32_t kSeeds = sizeof(Words) / sizeof(uint32_t) * kVectors;
+  static_assert(kSeedBlock % kSeeds == 0);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < kSeedBlock; i += kSeeds) {
+    count += FindDrawn<Words, kVectors>(untempered, begin + i, seeds + count);
   }
   return count;
 }

@@ -25,7 +25,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import clairvoyant_table  # noqa: E402
 import measure  # noqa: E402
 from brand_data import MEAN, Dataset, testbed  # noqa: E402
-from clairvoyant_runs import POLICY, Cached, Runs  # noqa: E402
+from clairvoyant_runs import (POLICY, UNSEARCHED, Cached,  # noqa: E402
+                              Runs)
 
 PARTS = ("speed", "cached", "harm")
 SAMPLERS = ("distributed", "random")
@@ -74,6 +75,11 @@ def compare(pair):
             raise RuntimeError(f"{' and '.join(wrong)} differ: {one}, {other}")
 
 
+def rotated(values, places):
+    places %= len(values)
+    return values[places:] + values[:places]
+
+
 def say_passes(what, measured):
     measure.say(f"  {what}: " + ", ".join(
         f"{one['samples'] / one['seconds']:.0f}" for one in measured) +
@@ -118,14 +124,19 @@ class Bench:
             measure.say("/".join(map(str, case)))
             for number in range(self.arguments.rounds):
                 self.seed(number)
-                raw = self.runs.epochs(None, case)
-                say_passes("raw", raw["passes"])
-                mount = self.runs.epochs(self.arguments.policy, case)
-                say_passes("mount", mount["passes"])
-                compare((raw["passes"], mount["passes"]))
-                entry["raw"].append(raw)
-                entry["mount"].append(mount)
+                self.speed_round(case, entry, number)
                 self.save()
+
+    def speed_round(self, case, entry, number):
+        kinds = {"raw": None, "mount": self.arguments.policy}
+        if self.arguments.unsearched:
+            kinds |= {"native": "native", UNSEARCHED: UNSEARCHED}
+        for kind in rotated(list(kinds), number):
+            job = self.runs.epochs(kinds[kind], case)
+            say_passes(kind, job["passes"])
+            entry.setdefault(kind, []).append(job)
+        for kind in kinds:
+            compare((entry["raw"][-1]["passes"], entry[kind][-1]["passes"]))
 
     def cached(self):
         self.runs.dataset.device.attach("fast")
@@ -149,21 +160,24 @@ class Bench:
                     self.one_harm(profile, job, loaders)
 
     def one_harm(self, profile, job, loaders):
-        entry = self.begin("harm", profile=profile, job=job, native=[],
-                           mount=[])
+        kinds = {"native": "native", "mount": self.arguments.policy}
+        if self.arguments.unsearched:
+            kinds[UNSEARCHED] = UNSEARCHED
+        entry = self.begin("harm", profile=profile, job=job,
+                           **{kind: [] for kind in kinds})
         measure.say(f"{profile}/{job}")
         for number in range(self.arguments.rounds):
             self.seed(number)
-            both = [("native", "native"), ("mount", self.arguments.policy)]
             # In turn: a host that gets slower is not taken for the mount.
-            for what, policy in both[::-1] if number % 2 else both:
-                result = self.runs.jobs(policy, loaders)
+            for kind in rotated(list(kinds), number):
+                result = self.runs.jobs(kinds[kind], loaders)
                 for measured in result["passes"]:
-                    say_passes(what, measured)
-                entry[what].append(result)
-            for pair in zip(*(entry[what][-1]["passes"]
-                              for what in ("native", "mount"))):
-                compare(pair)
+                    say_passes(kind, measured)
+                entry[kind].append(result)
+            for kind in kinds:
+                for pair in zip(entry["native"][-1]["passes"],
+                                entry[kind][-1]["passes"]):
+                    compare(pair)
             self.save()
 
 
@@ -202,6 +216,9 @@ def parse():
                         help="of each loader of harm")
     parser.add_argument("--job", action="append", choices=harmful_jobs(1),
                         help="of harm; default: all")
+    parser.add_argument("--unsearched", action="store_true",
+                        help="beside the mount also one that searches for no "
+                        "seed, clairvoyant.cores=0")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--epochs", type=int, help="of a job; default 3, of "
                         "harm and of speed on hdd 2; the first is the cold "

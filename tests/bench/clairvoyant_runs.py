@@ -16,6 +16,7 @@ from brand_runs import EpochReader, GroupMount, Policy, testbed
 
 CLIENT = measure.HERE / "clairvoyant_epoch.py"
 POLICY = "clairvoyant"
+UNSEARCHED = "unsearched"  # that policy, but it searches for no seed
 MINUTE = 60
 DEVICE_READERS = 32  # of plain C: what the device gives to whoever asks enough
 # Below it a loader with its workers does not fit.
@@ -112,8 +113,10 @@ class Runs(brand_runs.Runs):
                              (loaders - 1) * LOADER_ROOM)
 
     def policy(self, name):
-        return Policy({"policy": name, "memory": "{memory}",
-                       **dict(self.arguments.option)})
+        more = dict(self.arguments.option)
+        if name == UNSEARCHED:
+            name, more["clairvoyant.cores"] = POLICY, 0
+        return Policy({"policy": name, "memory": "{memory}", **more})
 
     def mount(self, group, folder, name):
         return GroupMount(group, self.dataset.root, pathlib.Path(folder),

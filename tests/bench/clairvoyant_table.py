@@ -5,7 +5,7 @@ where there is nothing to recognise."""
 import statistics
 
 import measure
-from clairvoyant_runs import known, later
+from clairvoyant_runs import UNSEARCHED, known, later
 
 IMAGENET = 1_280_000  # files
 # (profile, workers): times raw; and of the device, which is enough as well.
@@ -245,6 +245,30 @@ def print_harm(entries):
             f"≤ {WASTE_TARGET:.0%} wasted {verdict(waste <= WASTE_TARGET)}")
 
 
+def print_unsearched(entries):
+    """What the search costs, and what everything else does: each round."""
+    print("\nWithout a search, samples a second, each round:\n")
+    kinds = ("raw", "native", UNSEARCHED, "mount")
+    header("case", *kinds, "without against native", "with against without")
+
+    def mean(job):
+        return (speed(job) if "wall" in job else
+                sum(one["samples"] for one in job["passes"]) /
+                sum(one["seconds"] for one in job["passes"]))
+
+    for entry in entries:
+        rates = {kind: [mean(job) for job in entry.get(kind, [])]
+                 for kind in kinds}
+        case = entry.get("job") or name(entry)
+        measure.row(
+            case, *(", ".join(f"{one:.0f}" for one in rates[kind]) or "-"
+                    for kind in kinds),
+            *(text([a / b for a, b in zip(rates[one], rates[other])],
+                   "{:.2f}x")
+              for one, other in ((UNSEARCHED, "native"),
+                                 ("mount", UNSEARCHED))))
+
+
 def print_all(measured):
     def of(part):
         return [entry for entry in measured if entry["part"] == part]
@@ -264,3 +288,6 @@ def print_all(measured):
         print_cached(of("cached"))
     if of("harm"):
         print_harm(of("harm"))
+    unsearched = [entry for entry in measured if entry.get(UNSEARCHED)]
+    if unsearched:
+        print_unsearched(unsearched)

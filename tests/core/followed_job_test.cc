@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs over many epochs: what is recognised, what is read ahead, and what a
-// search and a generator's trace are good for.
+// Jobs over many epochs: what is recognised, what is read ahead, and what
+// searches are good for.
 #include "core/clairvoyant/followed_job.h"
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/clairvoyant/loader_epochs.h"
 #include "core/clairvoyant/samplers.h"
 #include "core/clairvoyant/seed_search.h"
 #include "gtest/gtest.h"
@@ -64,6 +65,23 @@ class FollowedJobTest : public testing::Test {
     RandpermHead head(64);
     ASSERT_TRUE(SeedSearch(search->query).Matches(seed, head));
     job_->Searched(search->epoch, seed);
+  }
+
+  static std::vector<uint32_t> SeedsOf(const LoaderEpochs::Options& options) {
+    LoaderEpochs epochs(options);
+    std::vector<uint32_t> seeds;
+    for (int i = 0; i < 40; ++i) seeds.push_back(epochs.NextSeed());
+    return seeds;
+  }
+  // What a search among all generators finds; one of these if there is none.
+  void FindGenerator(const DrawnSeed& drawn, uint64_t generator) {
+    const auto places = GeneratorStream(generator).Find(drawn.seed, 1000);
+    for (const GeneratorPlace& place : places) {
+      job_->FoundGenerator(drawn, place);
+    }
+    if (places.empty()) {
+      job_->FoundGenerator(drawn, {generator, 7, TorchGenerator(generator)});
+    }
   }
 
   testing_support::TempTree tree_;
@@ -177,34 +195,63 @@ TEST_F(FollowedJobTest, WhatASearchFindsInTimeIsReadAhead) {
   EXPECT_FALSE(job_->WantsSearch()) << "it is known";
 }
 
-TEST_F(FollowedJobTest, TwoSeedsOfLateSearchesTellAllThatFollow) {
-  LoaderEpochs epochs({.seed = 1234, .outputs_before = 100000});
-  std::vector<uint32_t> seeds;
-  for (int i = 0; i < 8; ++i) seeds.push_back(epochs.NextSeed());
-  // Each search ends when its epoch is over.
+// Of a generator that nobody knows; the search for it began late and ends late.
+TEST_F(FollowedJobTest, OneSeedAndItsGeneratorTellAllThatFollow) {
+  constexpr uint64_t kGenerator = 0x9abcdef0;
+  const std::vector<uint32_t> seeds = SeedsOf({.seed = kGenerator});
   Read(TorchRandperm(kFiles, seeds[0]));
-  auto search = job_->WantsSearch();
+  const auto search = job_->WantsSearch();
   ASSERT_TRUE(search);
-  for (int epoch = 1; epoch <= 3; ++epoch) {
-    Read(TorchRandperm(kFiles, seeds[epoch]));
-  }
+  Read(TorchRandperm(kFiles, seeds[1]));
   job_->Searched(search->epoch, seeds[0]);
-  EXPECT_FALSE(job_->WantsTrace());
-  search = job_->WantsSearch();
-  ASSERT_TRUE(search);
-  EXPECT_EQ(search->epoch, 3u);
-  Read(TorchRandperm(kFiles, seeds[4]));
-  job_->Searched(search->epoch, seeds[3]);
-  const auto pair = job_->WantsTrace();
-  ASSERT_TRUE(pair);
-  EXPECT_EQ(pair->apart, 3u);
-  EXPECT_FALSE(job_->WantsTrace());
-  const auto trace = TraceGenerator(1234, pair->seeds);
-  ASSERT_TRUE(trace);
-  job_->Traced(*pair, *trace);
+  const DrawnSeed drawn = {0, seeds[0]};
+  ASSERT_EQ(job_->WantsEarlyGenerators(), drawn);
+  EXPECT_FALSE(job_->WantsEarlyGenerators());
+  for (const bool of_all : {false, true}) {
+    const auto query = job_->WantsGenerator();
+    ASSERT_TRUE(query);
+    EXPECT_EQ(query->drawn, drawn);
+    EXPECT_EQ(query->of_all, of_all);
+  }
+  EXPECT_FALSE(job_->WantsGenerator());
+  Read(TorchRandperm(kFiles, seeds[2]), kFiles / 2);
+  FindGenerator(drawn, 4711);  // by chance
+  EXPECT_NE(job_->status().state, "recognised");
+  FindGenerator(drawn, kGenerator);
   EXPECT_EQ(job_->status().state, "recognised") << "the epoch that runs";
-  for (int epoch = 5; epoch < 8; ++epoch) {
+  EXPECT_FALSE(job_->AwaitsGenerator(drawn)) << "an epoch bears it out";
+  for (int epoch = 3; epoch < 40; ++epoch) {
     EXPECT_GT(Read(TorchRandperm(kFiles, seeds[epoch])), kFiles - 100u);
+    EXPECT_FALSE(job_->WantsSearch());
+  }
+}
+
+TEST_F(FollowedJobTest, EpochsOfAUsualGeneratorAreKnownForEver) {
+  const std::vector<uint32_t> seeds = SeedsOf({.seed = 42});
+  for (int epoch = 0; epoch < 40; ++epoch) {
+    EXPECT_GT(Read(TorchRandperm(kFiles, seeds[epoch])), kFiles - 100u);
+    const auto drawn = job_->WantsEarlyGenerators();
+    EXPECT_EQ(drawn.has_value(), epoch == 0);
+    if (drawn) FindGenerator(*drawn, 42);
+    EXPECT_FALSE(job_->WantsGenerator()) << "that is right as a rule";
+  }
+}
+
+TEST_F(FollowedJobTest, AGeneratorThatIsSeededAnewIsLookedForAgain) {
+  const std::vector<uint32_t> seeds = SeedsOf({.seed = 42});
+  const std::vector<uint32_t> others = SeedsOf({.seed = 1234});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    Read(TorchRandperm(kFiles, seeds[epoch]));
+    if (const auto drawn = job_->WantsEarlyGenerators()) {
+      FindGenerator(*drawn, 42);
+    }
+  }
+  EXPECT_GT(Read(TorchRandperm(kFiles, others[0])), kFiles - 100u);
+  const DrawnSeed drawn = {3, others[0]};
+  EXPECT_EQ(job_->WantsEarlyGenerators(), drawn);
+  FindGenerator(drawn, 1234);
+  for (int epoch = 1; epoch < 20; ++epoch) {
+    EXPECT_GT(Read(TorchRandperm(kFiles, others[epoch])), kFiles - 100u);
   }
 }
 
