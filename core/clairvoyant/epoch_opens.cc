@@ -24,6 +24,12 @@ void EpochOpens::NoteDraw(bool again) {
   }
 }
 
+void EpochOpens::ForgetSuspects() {
+  suspects_.clear();
+  again_ = 0;
+  score_ = 0;
+}
+
 std::vector<EpochOpens::Open> EpochOpens::Note(const Open& open) {
   const bool again = opened_[open.index] && !IsRecent(open.index);
   recent_[next_recent_++ % kRecent] = open.index + 1;
@@ -34,9 +40,9 @@ std::vector<EpochOpens::Open> EpochOpens::Note(const Open& open) {
   again_ += again ? 1 : 0;
   score_ += again ? kWeight : -1;
   if (score_ <= 0 || suspects_.size() == kMostSuspects) {
-    suspects_.clear();
-    again_ = 0;
-    score_ = 0;
+    strays_ += again_;
+    if (strays_ >= kStrays) draws_again_ = true;
+    ForgetSuspects();
     return {};
   }
   if (again_ < std::min<uint64_t>(kEnough, opened_.size())) return {};
@@ -50,10 +56,9 @@ void EpochOpens::Begin(const std::vector<Open>& first) {
   count_ = 0;
   draws_ = first.size();
   drawn_again_ = 0;
+  strays_ = 0;
   draws_again_ = false;
-  suspects_.clear();
-  again_ = 0;
-  score_ = 0;
+  ForgetSuspects();
   for (const Open& open : first) Add(open.index);
 }
 

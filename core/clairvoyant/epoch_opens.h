@@ -33,10 +33,11 @@ class EpochOpens {
   // By index.
   const std::vector<bool>& opened() const { return opened_; }
   uint64_t count() const { return count_; }
-  // Whether files come again and again from the begin of the epoch on, so that
-  // they are drawn with replacement, or along a way that crosses itself. Of so
-  // many draws of n some m^2 / 2n come again, of an order nothing does; after
-  // sqrt(64 n) opens it is settled.
+  // Whether files come again and again within the epoch, so that they are drawn
+  // with replacement, or along a way that crosses itself. Of m draws of n some
+  // m^2 / 2n come again, of an order nothing does. It shows early, unless what
+  // comes again is still in the kernel's memory and is not seen: then, as soon
+  // as that has become too small.
   bool draws_again() const { return draws_again_; }
 
  private:
@@ -45,16 +46,19 @@ class EpochOpens {
   static constexpr size_t kMostSuspects = 512;
   static constexpr size_t kRecent = 64;       // opens that may be opened twice
   static constexpr uint64_t kDrawsAgain = 8;  // that come again
-  static constexpr uint64_t kDrawsFactor = 64;
+  static constexpr uint64_t kDrawsFactor = 64;  // within sqrt(64 n) opens
+  static constexpr uint64_t kStrays = 32;       // the same, at any time
 
   bool IsRecent(uint32_t index) const;
   void Add(uint32_t index);
   void NoteDraw(bool again);
+  void ForgetSuspects();
 
   std::vector<bool> opened_;
   uint64_t count_ = 0;
   uint64_t draws_ = 0;  // opens
   uint64_t drawn_again_ = 0;
+  uint64_t strays_ = 0;  // came again, and no epoch had begun
   bool draws_again_ = false;
   std::array<uint32_t, kRecent> recent_{};  // index + 1; 0: none
   size_t next_recent_ = 0;

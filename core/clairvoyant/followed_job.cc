@@ -195,8 +195,9 @@ void FollowedJob::MakePlan() {
 }
 
 bool FollowedJob::AwaitsSearch(uint64_t epoch) const {
-  return epoch == epoch_ ? plan_ == nullptr && !opens_.draws_again()
-                         : !trail_.is_known();
+  if (epoch != epoch_) return !trail_.is_known();
+  return plan_ == nullptr && !opens_.draws_again() &&
+         recogniser_.may_be_shuffled();
 }
 
 std::optional<FollowedJob::Search> FollowedJob::WantsSearch() const {

@@ -32,6 +32,8 @@ constexpr uint32_t kNewThreads = 256;
 constexpr size_t kMostThreads = 4096;
 constexpr uint64_t kWaitForSlow = 8;        // times what a search needs
 constexpr uint64_t kWorthRemembering = 64;  // steps
+constexpr uint32_t kNear = 16;              // of n indices
+constexpr uint64_t kStepsToSee = 32;
 
 std::vector<uint32_t> InverseOf(const std::vector<uint32_t>& permutation) {
   std::vector<uint32_t> places(permutation.size());
@@ -87,6 +89,7 @@ void Recogniser::BeginEpoch(const std::vector<CandidateOrder>& likely) {
   streams_.clear();
   opens_ = 0;
   steps_ = 0;
+  near_ = 0;
   attempts_ = 0;
   at_work_ = false;
   claim_.reset();
@@ -103,7 +106,11 @@ bool Recogniser::Opened(uint32_t index, uint64_t thread) {
   Stream& stream = at->second;
   if (!is_new && stream.last == index) return false;  // opened twice
   ++opens_;
-  steps_ += is_new ? 0 : 1;
+  if (!is_new) {
+    ++steps_;
+    const uint32_t least = std::min(index, stream.last);
+    if (std::max(index, stream.last) - least <= options_.n / kNear) ++near_;
+  }
   if (!memory_.followers.empty()) {
     if (!is_new) memory_.followers[stream.last] = index;
     if (memory_.opened.size() < options_.n) memory_.opened.push_back(index);
@@ -317,8 +324,14 @@ void Recogniser::Claim(OrderClaim claim, std::vector<uint32_t> places) {
   at_work_ = false;
 }
 
+// Of a shuffle's steps an eighth is that short.
+bool Recogniser::may_be_shuffled() const {
+  return steps_ < kStepsToSee || near_ * 2 <= steps_;
+}
+
 std::optional<SeedQuery> Recogniser::Query() const {
   if (state_ != State::kUndecided || attempts_ == 0 || at_work_ ||
+      steps_ < kStepsToSee || !may_be_shuffled() ||
       steps_ < StepsToProve(options_.n, SeedSearch::kSeeds)) {
     return std::nullopt;
   }

@@ -82,6 +82,10 @@ class Recogniser {
   // while; false if there is nothing to look at now.
   bool Work();
 
+  // Whether the opens may be those of a shuffle: not if files mostly follow
+  // others that are near. A shuffle is taken for none once in 10^8 epochs.
+  bool may_be_shuffled() const;
+
   // What a search of seeds should look for, once the candidates are used up and
   // each thread has opened enough. A search that finds nothing will find
   // nothing later in the epoch either.
@@ -134,6 +138,7 @@ class Recogniser {
   absl::flat_hash_map<uint64_t, Stream> streams_;  // by thread
   uint64_t opens_ = 0;
   uint64_t steps_ = 0;  // opens that follow one of the same thread
+  uint64_t near_ = 0;   // of these, to an index near by
   size_t attempts_ = 0;
   size_t next_ = 0;  // of likely_ and usual_, in this attempt
   bool at_work_ = false;

@@ -2,6 +2,7 @@
 #include "core/clairvoyant/recogniser.h"
 
 #include "core/clairvoyant/loader_epochs.h"
+#include "core/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/loader_simulation.h"
@@ -125,6 +126,24 @@ TEST_F(RecogniserTest, FindsARandomSamplerBySearch) {
   EXPECT_TRUE(recogniser_.Propose({SamplerKind::kRandom, seeds[0], 0}));
   EXPECT_EQ(recogniser_.claim()->Predicted(), TorchRandperm(kFiles, seed));
   EXPECT_FALSE(recogniser_.Query().has_value());
+}
+
+TEST_F(RecogniserTest, SearchesForNoSeedOfWhatIsNoShuffle) {
+  Rng rng(RandomKey(5));
+  std::vector<uint32_t> walk = {kFiles / 2};
+  for (uint32_t i = 1; i < 300; ++i) {
+    const uint64_t step = kFiles - 50 + rng.Bounded(101);
+    walk.push_back(static_cast<uint32_t>((walk.back() + step) % kFiles));
+  }
+  Feed({walk}, kTwoWorkers, 300);
+  EXPECT_EQ(recogniser_.state(), State::kUndecided);
+  EXPECT_FALSE(recogniser_.may_be_shuffled());
+  EXPECT_FALSE(recogniser_.Query().has_value());
+  recogniser_.BeginEpoch();
+  EXPECT_TRUE(recogniser_.may_be_shuffled());
+  Feed({TorchRandperm(kFiles, 3000000000)}, kTwoWorkers, 300);
+  EXPECT_TRUE(recogniser_.may_be_shuffled());
+  EXPECT_TRUE(recogniser_.Query().has_value());
 }
 
 TEST_F(RecogniserTest, SearchesPastAForeignReader) {
