@@ -2,6 +2,7 @@
 #include "core/clairvoyant/followed_job.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -238,26 +239,18 @@ void FollowedJob::LearnSeed(const DrawnSeed& drawn) {
 
 std::optional<DrawnSeed> FollowedJob::WantsEarlyGenerators() {
   if (next_streams_ != Streams::kEarly) return std::nullopt;
-  next_streams_ = Streams::kUsual;
+  next_streams_ = Streams::kLong;
   return trail_.Wanted();
 }
 
 std::optional<FollowedJob::GeneratorQuery> FollowedJob::WantsGenerator() {
   const std::optional<DrawnSeed> wanted = trail_.Wanted();
-  if (!wanted) return std::nullopt;
-  switch (next_streams_) {
-    case Streams::kUsual:
-      // What was found early is right as a rule: the next epoch tells.
-      if (trail_.has_places()) return std::nullopt;
-      next_streams_ = all_were_looked_at_ ? Streams::kNone : Streams::kAll;
-      return GeneratorQuery{*wanted, false};
-    case Streams::kAll:
-      next_streams_ = Streams::kNone;
-      all_were_looked_at_ = true;
-      return GeneratorQuery{*wanted, true};
-    default:
-      return std::nullopt;
+  // What was found early is right as a rule: the next epoch tells.
+  if (!wanted || next_streams_ != Streams::kLong || trail_.has_places()) {
+    return std::nullopt;
   }
+  next_streams_ = Streams::kNone;
+  return GeneratorQuery{*wanted, !std::exchange(all_were_looked_at_, true)};
 }
 
 bool FollowedJob::AwaitsGenerator(const DrawnSeed& drawn) const {
@@ -266,7 +259,9 @@ bool FollowedJob::AwaitsGenerator(const DrawnSeed& drawn) const {
 
 void FollowedJob::FoundGenerator(const DrawnSeed& drawn,
                                  const GeneratorPlace& place) {
-  if (!AwaitsGenerator(drawn) || !trail_.Add(place) || plan_ != nullptr) return;
+  if (!AwaitsGenerator(drawn) || !trail_.Add(place)) return;
+  barren_ = 0;  // what it draws next is worth a try
+  if (plan_ != nullptr) return;
   if (recogniser_.Suggest(OrdersOf(trail_.SeedsOfLastPlace(epoch_)))) {
     TakeClaim();
   }

@@ -76,8 +76,8 @@ class FollowedJob {
 
   // Which generator drew a seed: to be looked for at once among the first
   // outputs of those that were seeded in a usual way, then, at leisure, in long
-  // streams of these, and at last among the first outputs of all. Each is
-  // wanted once.
+  // streams of these and, which takes minutes and is wanted once of a job,
+  // among the first outputs of all.
   std::optional<DrawnSeed> WantsEarlyGenerators();
   struct GeneratorQuery {
     DrawnSeed drawn;
@@ -138,9 +138,9 @@ class FollowedJob {
 
   GeneratorTrail trail_;
   // Where to look for trail_.Wanted() next.
-  enum class Streams { kEarly, kUsual, kAll, kNone };
+  enum class Streams { kEarly, kLong, kNone };
   Streams next_streams_ = Streams::kNone;
-  bool all_were_looked_at_ = false;  // it takes minutes: once
+  bool all_were_looked_at_ = false;
 };
 
 // "DistributedSampler, seed + epoch = 45, rank 1 of 4".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a foresight does with idle processors, and what it tells of itself.
+#include <algorithm>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -33,27 +33,51 @@ struct SeedsUnderWay {
   std::optional<uint32_t> found ABSL_GUARDED_BY(mu);
 };
 
-// Streams of generators that were seeded in a usual way, piece by piece.
-struct StreamsUnderWay {
-  struct One {
-    explicit One(uint64_t seed) : stream(seed) {}
+// What the slices of a search for generators share. Those of the usual streams
+// take turns with those of all generators.
+struct GeneratorsUnderWay {
+  struct Stream {
+    explicit Stream(uint64_t seed) : outputs(seed) {}
 
     Mutex mu;
-    GeneratorStream stream ABSL_GUARDED_BY(mu);
+    GeneratorStream outputs ABSL_GUARDED_BY(mu);
   };
 
-  explicit StreamsUnderWay(const std::vector<uint64_t>& seeds) {
+  GeneratorsUnderWay(const DrawnSeed& wanted,
+                     const std::vector<uint64_t>& seeds, bool all)
+      : drawn(wanted),
+        search(wanted.seed),
+        of_usual(kUsualOutputs / kSliceOutputs * seeds.size()),
+        of_all(all ? GeneratorSearch::kSeeds / kSliceSeeds : 0) {
     for (const uint64_t seed : seeds) streams.emplace_back(seed);
   }
 
+  std::vector<GeneratorPlace> Slice(uint64_t slice,
+                                    const std::atomic<bool>& over) {
+    if (slice < 2 * std::min(of_usual, of_all)) {
+      return slice % 2 == 0 ? UsualSlice(slice / 2)
+                            : SliceOfAll(slice / 2, over);
+    }
+    return of_usual > of_all ? UsualSlice(slice - of_all)
+                             : SliceOfAll(slice - of_usual, over);
+  }
   // Slices of one stream are far apart, so that no thread waits.
-  std::vector<GeneratorPlace> Slice(uint64_t slice, uint32_t number) {
-    One& one = streams[slice % streams.size()];
-    MutexLock lock(one.mu);
-    return one.stream.Find(number, kSliceOutputs);
+  std::vector<GeneratorPlace> UsualSlice(uint64_t slice) {
+    Stream& stream = streams[slice % streams.size()];
+    MutexLock lock(stream.mu);
+    return stream.outputs.Find(drawn.seed, kSliceOutputs);
+  }
+  std::vector<GeneratorPlace> SliceOfAll(uint64_t slice,
+                                         const std::atomic<bool>& over) const {
+    const uint64_t begin = slice * kSliceSeeds;
+    return search.Slice(begin, begin + kSliceSeeds, over);
   }
 
-  std::deque<One> streams;
+  const DrawnSeed drawn;
+  const GeneratorSearch search;
+  const uint64_t of_usual;  // slices
+  const uint64_t of_all;    // the same
+  std::deque<Stream> streams;
 };
 
 }  // namespace
@@ -124,7 +148,10 @@ bool Foresight::BeginSearch(uint64_t job, FollowedJob::Search search) {
       MutexLock lock(jobs_mu_);
       idle_for_ = {};
       if (JobFinder::Found* const found = jobs_.Find(job)) {
-        found->search_seconds = time.count();
+        // One that was given up tells nothing of how long they take.
+        if (seed || found->job.AwaitsSearch(epoch)) {
+          found->search_seconds = time.count();
+        }
         found->job.Searched(epoch, seed);
       }
     }
@@ -137,28 +164,14 @@ bool Foresight::BeginSearch(uint64_t job, FollowedJob::Search search) {
 
 bool Foresight::BeginGenerators(uint64_t job,
                                 const FollowedJob::GeneratorQuery& query) {
-  const uint32_t number = query.drawn.seed;
-  const auto streams = std::make_shared<StreamsUnderWay>(GeneratorSeeds());
+  const auto shared = std::make_shared<GeneratorsUnderWay>(
+      query.drawn, GeneratorSeeds(), query.of_all);
   IdleWork::Task task;
-  std::function<std::vector<GeneratorPlace>(uint64_t, const std::atomic<bool>&)>
-      find;
-  if (query.of_all) {
-    task.slices = GeneratorSearch::kSeeds / kSliceSeeds;
-    find = [search = GeneratorSearch(number)](uint64_t slice,
-                                              const std::atomic<bool>& over) {
-      const uint64_t begin = slice * kSliceSeeds;
-      return search.Slice(begin, begin + kSliceSeeds, over);
-    };
-  } else {
-    task.slices = kUsualOutputs / kSliceOutputs * streams->streams.size();
-    find = [streams, number](uint64_t slice, const std::atomic<bool>&) {
-      return streams->Slice(slice, number);
-    };
-  }
-  task.slice = [this, job, find, drawn = query.drawn](
-                   uint64_t slice, const std::atomic<bool>& over) {
-    const std::vector<GeneratorPlace> places = find(slice, over);
-    if (!places.empty()) Found(job, drawn, places);
+  task.slices = shared->of_usual + shared->of_all;
+  task.slice = [this, job, shared](uint64_t slice,
+                                   const std::atomic<bool>& over) {
+    const std::vector<GeneratorPlace> places = shared->Slice(slice, over);
+    if (!places.empty()) Found(job, shared->drawn, places);
     return false;  // whether that was the right one shows later
   };
   task.ended = [this] {

@@ -207,12 +207,10 @@ TEST_F(FollowedJobTest, OneSeedAndItsGeneratorTellAllThatFollow) {
   const DrawnSeed drawn = {0, seeds[0]};
   ASSERT_EQ(job_->WantsEarlyGenerators(), drawn);
   EXPECT_FALSE(job_->WantsEarlyGenerators());
-  for (const bool of_all : {false, true}) {
-    const auto query = job_->WantsGenerator();
-    ASSERT_TRUE(query);
-    EXPECT_EQ(query->drawn, drawn);
-    EXPECT_EQ(query->of_all, of_all);
-  }
+  const auto query = job_->WantsGenerator();
+  ASSERT_TRUE(query);
+  EXPECT_EQ(query->drawn, drawn);
+  EXPECT_TRUE(query->of_all);
   EXPECT_FALSE(job_->WantsGenerator());
   Read(TorchRandperm(kFiles, seeds[2]), kFiles / 2);
   FindGenerator(drawn, 4711);  // by chance
@@ -223,6 +221,22 @@ TEST_F(FollowedJobTest, OneSeedAndItsGeneratorTellAllThatFollow) {
   for (int epoch = 3; epoch < 40; ++epoch) {
     EXPECT_GT(Read(TorchRandperm(kFiles, seeds[epoch])), kFiles - 100u);
     EXPECT_FALSE(job_->WantsSearch());
+  }
+}
+
+TEST_F(FollowedJobTest, AGeneratorThatIsFoundLateIsFollowedAtOnce) {
+  constexpr uint64_t kGenerator = 0x9abcdef0;
+  const std::vector<uint32_t> seeds = SeedsOf({.seed = kGenerator});
+  Read(TorchRandperm(kFiles, seeds[0]));
+  const auto search = job_->WantsSearch();
+  ASSERT_TRUE(search);
+  for (int epoch = 1; epoch < 12; ++epoch) {
+    Read(TorchRandperm(kFiles, seeds[epoch]));
+    if (epoch == 1) job_->Searched(search->epoch, seeds[0]);
+  }
+  FindGenerator({0, seeds[0]}, kGenerator);
+  for (int epoch = 12; epoch < 20; ++epoch) {
+    EXPECT_GT(Read(TorchRandperm(kFiles, seeds[epoch])), kFiles - 100u);
   }
 }
 

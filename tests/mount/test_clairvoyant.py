@@ -12,7 +12,8 @@ CLASSES, PER_CLASS = 20, 60
 CLAIRVOYANT = {"policy": "clairvoyant", "memory": "16MiB",
                "clairvoyant.cores": 0}
 # Seeds a generator of which the first epoch's seed is a small number, so that
-# a search of all seeds, which begins at 0, ends soon.
+# a search of all seeds, which begins at 0, ends soon; and so does the one of all
+# generators.
 FOUND_EARLY = 116949
 
 
@@ -77,17 +78,19 @@ def test_a_random_sampler_with_a_usual_seed(mounts, source, truth, device):
     assert mount.view()["warnings"] == []
 
 
-# A job that pauses when its order is found is read ahead of, too.
+# A job that pauses when its order is found is read ahead of, too. The seeds of
+# its next epochs are large: these are known by the generator that draws them.
 def test_a_random_sampler_is_found_by_a_search(mounts, source, truth, device):
     mount = mounts(source, {**CLAIRVOYANT, "clairvoyant.cores": 1})
     with Loader(mount, seed=FOUND_EARLY) as loader:
-        loader.begin("random")
-        items = loader.read(100)
-        job = recognised(mount)
-        assert job["order"].startswith("RandomSampler, seed ")
-        assert job["search_seconds"] > 0
-        prefetched(mount)
-        assert_whole(items + loader.read(), truth)
+        for epoch in range(3):
+            loader.begin("random")
+            items = loader.read(100)
+            job = recognised(mount, epochs=epoch + 1)
+            assert job["order"].startswith("RandomSampler, seed ")
+            assert job["search_seconds"] > 0
+            prefetched(mount)
+            assert_whole(items + loader.read(), truth)
     assert foresight(mount)["ready"] > 0
 
 
