@@ -121,7 +121,7 @@ absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
         Tier* const tier,
         parts_.tiers->OfRecords(config, dataset, from, pool.memory_bytes));
     RecordStaging::Options options;
-    options.changed = [tier] { tier->Changed(); };
+    options.changed = [tier] { tier->AskNow(); };
     if (!policy.record_repeats(Epoch(0)).repeats() &&
         TierMaker::HoldsAll(tier->status().capacity,
                             records.containers->total_bytes())) {

@@ -42,6 +42,7 @@ class OpenTier : public Tier {
     return Has(WholeFile(reads_->catalogue(), file));
   }
   void Changed() override { stager_.Changed(); }
+  void AskNow() override { stager_.AskNow(); }
   void Stop() override { stager_.Stop(); }
 
   TierStatus status() const override {

@@ -80,6 +80,9 @@ class Tier {
   virtual void Follow(std::weak_ptr<StagingPlan> plan) = 0;
   // A plan wants other sets than before. Never blocks.
   virtual void Changed() = 0;
+  // The same, and what readers bring from now on is kept if it is wanted now:
+  // the plan is asked at once. REQUIRES: no lock of the plan's is held.
+  virtual void AskNow() = 0;
   virtual TierStatus status() const = 0;
   // Ends the copying; what is there stays for the next mount.
   virtual void Stop() = 0;

@@ -26,11 +26,10 @@ absl::string_view BytesOf(absl::Span<const char> bytes) {
 
 }  // namespace
 
-// A piece of a range that is larger than a batch, on its way.
-struct TierCopy::LargeRead {
-  std::atomic<int> ended{0};
-  absl::Status status;  // constant once ended
-};
+// Of a batch of which so much is used, as a part.
+uint64_t TierCopy::PartBytes(uint64_t used) {
+  return used + TierTailBytes(used / kTierPage, used / kTierPage);
+}
 
 absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
                                                  const TierRanges& ranges,
@@ -39,47 +38,122 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
   counted_ = Now();
   int batch = 0;
   bool cut = false;
-  absl::Status status;
+  absl::Status status = TakeBrought(run, batch);
+  if (run.pending) batch = 1 - batch;
   while (status.ok() && !Cut()) {
     const bool more = run.at < ranges.size() && !run.full && !cut;
     if (!more && !run.pending) break;
-    const bool large = more && TierRoundUp(ranges[run.at].length) >
-                                   reads_->batches().batch_bytes();
+    const bool large = more && IsLarge(run);
     absl::Status filled;
     if (more && !large) filled = Fill(run, batch);
     status = WritePending(run);
     if (status.ok()) status = std::move(filled);
     if (status.ok() && large) {
-      status = CopyLarge(run, ranges[run.at]);
+      status = WriteOpen(run);
+      if (status.ok() && !Cut()) status = CopyLarge(run, ranges[run.at]);
     } else if (status.ok() && more) {
+      OpenBeside(run, batch);
       if (!Drain(batch)) break;
       if (const uint64_t used = reads_->batches().Shut(batch); used > 0) {
         run.pending = batch;
-        run.pending_bytes =
-            used + TierTailBytes(used / kTierPage, used / kTierPage);
+        run.pending_bytes = PartBytes(used);
         batch = 1 - batch;
       }
     }
     cut = cut || options_.interrupted();
   }
+  if (status.ok()) status = WriteOpen(run);
   if (Cut()) {
     // Reads may be under way into the batches; who waits for them gets them.
     for (int i = 0; i < TierBatches::kBatches; ++i) reads_->batches().Shut(i);
     return Outcome::kCut;
   }
-  for (int i = 0; i < TierBatches::kBatches; ++i) {
-    if (!Drain(i)) return Outcome::kCut;
-    (void)reads_->batches().Close(i);
-    reads_->batches().Release(i);
+  if (!status.ok()) {
+    for (int i = 0; i < TierBatches::kBatches; ++i) {
+      if (!Drop(i)) return Outcome::kCut;
+    }
+    return status;
   }
-  if (!status.ok()) return status;
   if (run.full) return Outcome::kFull;
   return run.at < ranges.size() ? Outcome::kCut : Outcome::kDone;
 }
 
+void TierCopy::OpenForReaders() {
+  TierBatches& batches = reads_->batches();
+  // Whether the tier has room for it shows when it is written.
+  if (batches.IsEmpty(0)) batches.Open(0, batches.batch_bytes());
+}
+
+// One is full at once of what is copied; what readers want meanwhile goes into
+// the other.
+void TierCopy::OpenBeside(const Run& run, int batch) {
+  TierBatches& batches = reads_->batches();
+  if (run.pending || !batches.IsEmpty(1 - batch)) return;
+  batches.Open(1 - batch, batches.batch_bytes());
+}
+
+absl::Status TierCopy::TakeBrought(Run& run, int batch) {
+  if (IsLarge(run)) return absl::OkStatus();  // WriteOpen comes first
+  TierBatches& batches = reads_->batches();
+  // As long as nothing came it stays open: Fill goes on with it.
+  if (batches.IsEmpty(batch)) return absl::OkStatus();
+  const uint64_t bytes = PartBytes(batches.Shut(batch));
+  ASSIGN_OR_RETURN(const bool fits, Fits(run, bytes));
+  if (fits) {
+    run.pending = batch;
+    run.pending_bytes = bytes;
+  } else {
+    (void)Drop(batch);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TierCopy::WriteOpen(Run& run) {
+  TierBatches& batches = reads_->batches();
+  for (int i = 0; i < TierBatches::kBatches; ++i) {
+    const uint64_t used = batches.Shut(i);
+    if (used == 0) continue;
+    ASSIGN_OR_RETURN(const bool fits, Fits(run, PartBytes(used)));
+    if (!Drain(i)) return absl::OkStatus();
+    if (fits) RETURN_IF_ERROR(WriteBatch(run, i));
+    if (!Drop(i)) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+// What is there and not written is forgotten; false once stopped.
+bool TierCopy::Drop(int batch) {
+  TierBatches& batches = reads_->batches();
+  batches.Shut(batch);
+  if (!Drain(batch)) return false;
+  (void)batches.Close(batch);
+  batches.Release(batch);
+  return true;
+}
+
+absl::StatusOr<bool> TierCopy::Fits(Run& run, uint64_t bytes) {
+  RETURN_IF_ERROR(MakeRoom(run, bytes));
+  ASSIGN_OR_RETURN(const uint64_t room, Room(run));
+  return bytes <= room;
+}
+
+absl::Status TierCopy::MakeRoom(Run& run, uint64_t bytes) {
+  while (!doomed_.empty()) {
+    ASSIGN_OR_RETURN(const uint64_t room, Room(run));
+    if (room >= bytes) break;
+    RETURN_IF_ERROR(doomed_.RemoveOne(run.dir));
+  }
+  return absl::OkStatus();
+}
+
+bool TierCopy::IsLarge(const Run& run) const {
+  return TierRoundUp(run.ranges[run.at].length) >
+         reads_->batches().batch_bytes();
+}
+
 absl::StatusOr<uint64_t> TierCopy::Room(Run& run) const {
-  const uint64_t used =
-      reads_->store().bytes() + (run.pending ? run.pending_bytes : 0);
+  const uint64_t used = reads_->store().bytes() + doomed_.bytes() +
+                        (run.pending ? run.pending_bytes : 0);
   const uint64_t room = options_.capacity - std::min(used, options_.capacity);
   ASSIGN_OR_RETURN(uint64_t free, run.dir.FreeBytes());
   free -= std::min(free, run.pending ? run.pending_bytes : 0);
@@ -97,6 +171,7 @@ absl::Status TierCopy::NoRoom(Run& run) const {
 
 absl::Status TierCopy::Fill(Run& run, int batch) {
   TierBatches& batches = reads_->batches();
+  RETURN_IF_ERROR(MakeRoom(run, batches.batch_bytes()));
   ASSIGN_OR_RETURN(const uint64_t room, Room(run));
   batches.Open(batch, room);
   const uint64_t spare =
@@ -166,6 +241,7 @@ bool TierCopy::Drain(int batch) {
 absl::Status TierCopy::WritePending(Run& run) {
   if (!run.pending) return absl::OkStatus();
   const int batch = *run.pending;
+  if (!Drain(batch)) return absl::OkStatus();
   run.pending.reset();
   const absl::Status status = WriteBatch(run, batch);
   reads_->batches().Release(batch);
@@ -203,81 +279,6 @@ absl::Status TierCopy::WriteBatch(Run& run, int batch) {
       Publish(writer, table,
               end + TierTailBytes(table.ranges.size(), table.checks.size())));
   Count(copied, captured);
-  return absl::OkStatus();
-}
-
-std::shared_ptr<TierCopy::LargeRead> TierCopy::BeginLarge(EntryId file,
-                                                          int batch,
-                                                          uint64_t offset,
-                                                          uint64_t length) {
-  auto read = std::make_shared<LargeRead>();
-  FilePiece piece;
-  piece.file = file;
-  piece.offset = offset;
-  piece.length = length;
-  piece.into = {
-      iovec{reads_->batches().memory(batch).data(), TierRoundUp(length)}};
-  piece.done = [reads = reads_, read](absl::Status status) {
-    read->status = std::move(status);
-    read->ended.store(1);
-    reads->signal().Notify();
-  };
-  std::vector<FilePiece> pieces;
-  pieces.push_back(std::move(piece));
-  reads_->source().Fetch(std::move(pieces));
-  return read;
-}
-
-// Through the memory of both batches, which are empty and closed.
-absl::Status TierCopy::CopyLarge(Run& run, const StagedRange& range) {
-  const uint64_t size = range.length;
-  // As gentle as with small ones; both are multiples of kTierCheckBytes.
-  const uint64_t batch = reads_->batches().batch_bytes();
-  const uint64_t step =
-      run.ahead ? std::min(batch, TierPace::kGentleBytes) : batch;
-  ++run.at;
-  if (reads_->store().Has(range)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const uint64_t room, Room(run));
-  if (TierRoundUp(size) > room) return NoRoom(run);
-  const TierWriter::Size space{TierRoundUp(size), 1, TierChecksOf(size)};
-  ASSIGN_OR_RETURN(TierWriter writer, TierWriter::Create(&run.dir, space));
-  TierTable table;
-  table.fingerprint = reads_->catalogue().fingerprint();
-  table.ranges.push_back({range, 0});
-  const auto begin = [&](uint64_t at) {
-    Rest(run.ahead);
-    return BeginLarge(range.file, static_cast<int>(at / step % 2),
-                      range.from + at, std::min(step, size - at));
-  };
-  Clock::time_point begun = Now();
-  std::shared_ptr<LargeRead> read = begin(0);
-  for (uint64_t at = 0; at < size; at += step) {
-    reads_->signal().WaitFor(read->ended);
-    if (Cut()) return absl::OkStatus();
-    if (!read->status.ok()) {
-      unreadable_.insert(range);
-      return absl::OkStatus();
-    }
-    const uint64_t length = std::min(step, size - at);
-    pace_.Stepped(begun, Now(), length);
-    begun = Now();
-    std::shared_ptr<LargeRead> next;
-    if (at + step < size) next = begin(at + step);
-    const absl::Span<char> bytes =
-        reads_->batches().memory(static_cast<int>(at / step % 2));
-    AppendTierChecks(BytesOf(bytes.subspan(0, length)), table.checks);
-    std::memset(bytes.data() + length, 0, TierRoundUp(length) - length);
-    const absl::Status written = Write(
-        run.dir, writer, bytes.subspan(0, TierRoundUp(length)), run.ahead);
-    // Not while it fills that memory.
-    if (!written.ok() && next != nullptr) {
-      reads_->signal().WaitFor(next->ended);
-    }
-    RETURN_IF_ERROR(written);
-    read = std::move(next);
-  }
-  RETURN_IF_ERROR(Publish(writer, table, space.total()));
-  Count(size, 0);
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "absl/types/optional.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_dir.h"
+#include "core/tiers/tier_doomed.h"
 #include "core/tiers/tier_pace.h"
 #include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_reads.h"
@@ -50,6 +51,13 @@ class TierCopy {
   absl::StatusOr<Outcome> Copy(TierDir& dir, const TierRanges& ranges,
                                bool ahead);
 
+  // Until the next Copy readers' ranges are taken in, which it writes first.
+  void OpenForReaders();
+
+  // They count as used until they are removed, which Copy does where it needs
+  // their room.
+  TierDoomed& doomed() { return doomed_; }
+
   absl::btree_set<StagedRange>& unreadable() { return unreadable_; }
   bool is_unreadable(const StagedRange& range) const {
     return unreadable_.contains(range);
@@ -76,10 +84,23 @@ class TierCopy {
   Clock::time_point Now() const {
     return options_.now ? options_.now() : Clock::now();
   }
+  // Removes what is doomed until there is room for so many bytes.
+  absl::Status MakeRoom(Run& run, uint64_t bytes);
+  // Whether the next range is larger than a batch.
+  bool IsLarge(const Run& run) const;
   // How much is left for ranges, in `capacity` and on the device.
   absl::StatusOr<uint64_t> Room(Run& run) const;
   // A range does not fit: ENOSPC where it is the device that has no more.
   absl::Status NoRoom(Run& run) const;
+  static uint64_t PartBytes(uint64_t used);
+  // What readers brought since the last Copy is to be written first.
+  absl::Status TakeBrought(Run& run, int batch);
+  void OpenBeside(const Run& run, int batch);
+  // What is in the batches, none of which is open after it.
+  absl::Status WriteOpen(Run& run);
+  bool Drop(int batch);
+  // Whether there is room for so many bytes, or can be made.
+  absl::StatusOr<bool> Fits(Run& run, uint64_t bytes);
   // Begins reads into an empty batch; they may be under way after it.
   absl::Status Fill(Run& run, int batch);
   void Begin(int batch, const std::vector<StagedRange>& ranges,
@@ -102,6 +123,7 @@ class TierCopy {
   const std::shared_ptr<TierReads> reads_;
   const Options options_;
   TierPace pace_;
+  TierDoomed doomed_;
   absl::btree_set<StagedRange> unreadable_;
   Clock::time_point counted_{};
   std::atomic<uint64_t> copied_{0};

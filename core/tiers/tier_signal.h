@@ -37,7 +37,12 @@ class TierSignal {
     while (!raised_ && !stopped_.load()) changed_.Wait(mu_);
     raised_ = false;
   }
-  // Whether there was one; takes it.
+  // Whether there was one.
+  bool raised() const {
+    MutexLock lock(mu_);
+    return raised_ || stopped_.load();
+  }
+  // The same; takes it.
   bool Take() {
     MutexLock lock(mu_);
     const bool raised = raised_;
@@ -71,7 +76,7 @@ class TierSignal {
   CondVar changed_;
   std::atomic<bool> stopped_{false};
 
-  Mutex mu_;
+  mutable Mutex mu_;
   bool raised_ ABSL_GUARDED_BY(mu_) = false;
 };
 

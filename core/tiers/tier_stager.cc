@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/container/flat_hash_map.h"
 #include "core/io/make_reader.h"
 #include "core/status.h"
 #include "core/thread.h"
@@ -15,11 +15,6 @@ namespace shufflefs {
 namespace {
 
 constexpr char kInstead[] = "the source is read instead";
-
-bool SamePlan(const std::weak_ptr<StagingPlan>& a,
-              const std::shared_ptr<StagingPlan>& b) {
-  return !a.owner_before(b) && !b.owner_before(a);
-}
 
 }  // namespace
 
@@ -34,6 +29,7 @@ struct TierStager::Place {
 TierStager::TierStager(Tier::Options options, std::shared_ptr<TierReads> reads)
     : options_(std::move(options)),
       reads_(std::move(reads)),
+      plans_(reads_),
       copy_(reads_, {options_.capacity, options_.bandwidth, options_.step_ahead,
                      options_.foreground_reads,
                      [this] { return WishesChanged(); }, options_.now}) {}
@@ -58,15 +54,14 @@ void TierStager::Stop() {
   if (thread_.joinable()) thread_.join();
   for (int i = 0; i < TierBatches::kBatches; ++i) reads_->batches().Shut(i);
   reads_->SetWishes(nullptr);
+  TierDoomed& doomed = copy_.doomed();
+  while (!doomed.empty() && doomed.RemoveOne(place_->dir).ok()) {
+  }
   LeaveDir();
 }
 
 void TierStager::Follow(std::weak_ptr<StagingPlan> plan) {
-  {
-    MutexLock lock(mu_);
-    std::erase_if(plans_, [](const auto& old) { return old.expired(); });
-    plans_.push_back(std::move(plan));
-  }
+  plans_.Follow(std::move(plan));
   Changed();
 }
 
@@ -86,7 +81,9 @@ void TierStager::Run() {
     if (signal.stopped()) return;
     if (trouble) reads_->trouble().End();
     // Trouble of readers that began meanwhile is looked at after a while.
-    if (*next == Next::kIdle && !reads_->trouble().any()) signal.Wait();
+    if (*next == Next::kIdle && !reads_->trouble().any() && RemoveDoomed()) {
+      signal.Wait();
+    }
   }
 }
 
@@ -99,9 +96,11 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
     }
   }
   if (place_ == nullptr) RETURN_IF_ERROR(Enter());
+  // Before sets are told to be ready: then readers come for the next.
+  copy_.OpenForReaders();
   const std::shared_ptr<StagingPlan> plan = Refresh();
   if (plan == nullptr) return Next::kIdle;
-  RETURN_IF_ERROR(FreeUnwanted());
+  FreeUnwanted();
   for (size_t i = 0; i < wishes_->sets().size(); ++i) {
     const TierWishes::Set& set = wishes_->sets()[i];
     const TierRanges missing = Missing(set);
@@ -139,6 +138,7 @@ void TierStager::LeaveDir() {
   reads_->store().Clear();
   reads_->Detach();
   place_->reader->Cancel();
+  copy_.doomed().Forget();
   place_.reset();
 }
 
@@ -168,33 +168,14 @@ absl::Status TierStager::TakeUp(TierDir& dir) {
   return absl::OkStatus();
 }
 
-std::shared_ptr<StagingPlan> TierStager::CurrentPlan(
-    std::vector<uint64_t>& sets) {
-  std::vector<std::weak_ptr<StagingPlan>> plans;
-  {
-    MutexLock lock(mu_);
-    plans = plans_;
-  }
-  for (size_t i = plans.size(); i > 0; --i) {
-    std::shared_ptr<StagingPlan> plan = plans[i - 1].lock();
-    if (plan == nullptr) continue;
-    sets = plan->WantedSets();
-    if (!sets.empty()) return plan;
-  }
-  return nullptr;
-}
-
 std::shared_ptr<StagingPlan> TierStager::Refresh() {
-  std::vector<uint64_t> sets;
-  std::shared_ptr<StagingPlan> plan = CurrentPlan(sets);
-  // Nothing is wanted yet, so nothing is unwanted: what an earlier run left
-  // may be asked for soon.
-  if (plan == nullptr) return nullptr;
-  const bool same = wishes_ != nullptr && SamePlan(plan_, plan);
-  if (same && wishes_->numbers() == sets) return plan;
-  wishes_ = std::make_shared<const TierWishes>(reads_->catalogue(), *plan, sets,
-                                               same ? wishes_.get() : nullptr);
-  plan_ = plan;
+  TierPlans::Wanted wanted = plans_.Ask();
+  if (wanted.plan == nullptr) return nullptr;
+  if (wanted.wishes == wishes_) return std::move(wanted.plan);
+  const bool same = SamePlan(plan_, wanted.plan);
+  wishes_ = std::move(wanted.wishes);
+  plan_ = wanted.plan;
+  const std::vector<uint64_t> sets = wishes_->numbers();
   std::erase_if(told_, [&](uint64_t set) {
     return !same || std::find(sets.begin(), sets.end(), set) == sets.end();
   });
@@ -202,23 +183,38 @@ std::shared_ptr<StagingPlan> TierStager::Refresh() {
   absl::erase_if(copy_.unreadable(), [this](const StagedRange& range) {
     return !wishes_->wants(range);
   });
-  reads_->SetWishes(wishes_);
-  return plan;
+  return std::move(wanted.plan);
 }
 
 bool TierStager::WishesChanged() {
   TierSignal& signal = reads_->signal();
   if (!signal.Take()) return false;
-  std::vector<uint64_t> sets;
-  const std::shared_ptr<StagingPlan> plan = CurrentPlan(sets);
-  if (plan != nullptr && SamePlan(plan_, plan) && sets == wishes_->numbers()) {
-    return false;
-  }
+  if (plans_.Ask().wishes == wishes_) return false;
   signal.Raise();  // for who looks next
   return true;
 }
 
-absl::Status TierStager::FreeUnwanted() {
+void TierStager::AskNow() {
+  (void)plans_.Ask();
+  Changed();
+}
+
+// Whether all is gone, and nothing else is to be looked at.
+bool TierStager::RemoveDoomed() {
+  TierDoomed& doomed = copy_.doomed();
+  while (!doomed.empty()) {
+    if (reads_->signal().raised()) return false;
+    const absl::Status removed = doomed.RemoveOne(place_->dir);
+    if (!removed.ok()) {
+      LeaveDir();  // and count anew what is there
+      reads_->trouble().Begin(removed, kInstead);
+      return false;
+    }
+  }
+  return true;
+}
+
+void TierStager::FreeUnwanted() {
   RoomWanted room;
   room.capacity = options_.capacity;
   for (size_t i = 0; i < wishes_->sets().size(); ++i) {
@@ -232,15 +228,11 @@ absl::Status TierStager::FreeUnwanted() {
   TierStore& store = reads_->store();
   const auto uses = store.Uses(
       [this](const StagedRange& range) { return wishes_->WantedIn(range); });
+  absl::flat_hash_map<uint64_t, uint64_t> bytes;
+  for (const PartUse& use : uses) bytes[use.id] = use.bytes;
   for (const uint64_t part : PartsToRemove(uses, room)) {
-    store.Remove(part);
-    const absl::Status removed = place_->dir.Remove({part, true});
-    if (!removed.ok()) {
-      LeaveDir();  // and count anew what is there
-      return removed;
-    }
+    if (store.Remove(part)) copy_.doomed().Add(part, bytes[part]);
   }
-  return absl::OkStatus();
 }
 
 TierRanges TierStager::Missing(const TierWishes::Set& set) const {

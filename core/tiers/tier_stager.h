@@ -13,22 +13,21 @@
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "core/io/file_reader.h"
-#include "core/mutex.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier.h"
 #include "core/tiers/tier_copy.h"
 #include "core/tiers/tier_dir.h"
+#include "core/tiers/tier_plans.h"
 #include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_reads.h"
 #include "core/tiers/tier_wishes.h"
 
 namespace shufflefs {
 
-// Open, Start, Stop: the owner, one after the other. Follow and Changed: any
-// thread, and they never block.
+// Open, Start, Stop: the owner, one after the other. Follow, Changed and
+// AskNow: any thread, and they wait for no device.
 class TierStager {
  public:
   TierStager(Tier::Options options, std::shared_ptr<TierReads> reads);
@@ -43,6 +42,7 @@ class TierStager {
 
   void Follow(std::weak_ptr<StagingPlan> plan);
   void Changed() { reads_->signal().Raise(); }
+  void AskNow();
   const TierCopy& copy() const { return copy_; }
 
  private:
@@ -54,11 +54,11 @@ class TierStager {
   absl::Status Enter();  // opens the directory and takes up what is there
   void LeaveDir();
   absl::Status TakeUp(TierDir& dir);
-  std::shared_ptr<StagingPlan> CurrentPlan(std::vector<uint64_t>& sets);
   // Asks what is wanted now; the plan that said so.
   std::shared_ptr<StagingPlan> Refresh();
   bool WishesChanged();
-  absl::Status FreeUnwanted();
+  void FreeUnwanted();
+  bool RemoveDoomed();
   TierRanges Missing(const TierWishes::Set& set) const;
   // Whether readers bring all of these just now.
   bool Brought(const TierRanges& missing) const;
@@ -67,9 +67,7 @@ class TierStager {
   const Tier::Options options_;
   // Self-synchronised.
   const std::shared_ptr<TierReads> reads_;
-
-  Mutex mu_;
-  std::vector<std::weak_ptr<StagingPlan>> plans_ ABSL_GUARDED_BY(mu_);
+  TierPlans plans_;
 
   // Of the thread, and of Open before it.
   TierCopy copy_;

@@ -129,6 +129,25 @@ TEST_F(TierContainerTest, WantedRangesAreKeptOutOfALargerPiece) {
   EXPECT_EQ(reads(), 8u);
 }
 
+// Nobody copies anything when a reader comes for what is wanted since just now.
+// What comes while the copying thread wakes up may be read twice.
+TEST_F(TierContainerTest, WhatIsAskedNowIsKeptFromTheFirstReadOn) {
+  Open();
+  constexpr int kSets = 20;
+  Stage(1, {Range(0, 10)});
+  const uint64_t before = reads();
+  for (int i = 0; i < kSets; ++i) {
+    const uint64_t set = 2 + i;
+    plan_->Put(set, {Range(20 + 10 * i, 30 + 10 * i)});
+    plan_->Want({set});
+    tier_->AskNow();
+    AskPages(20 + 10 * i, 30 + 10 * i);
+    ExpectAllRight();
+    plan_->WaitReady(set);
+  }
+  EXPECT_LE(reads(), before + kSets + kSets / 4);
+}
+
 // A page of it is there already, in the range before; it is kept even so.
 TEST_F(TierContainerTest, ARangeThatSharesAPageIsKeptWhole) {
   plan_->Put(1, {Range(0, 10)});

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts that nobody wants any more and that are still on the device. To remove
+// one takes milliseconds, so it is done when their room is needed, or when
+// there is nothing else to do. Belongs to one thread.
+#ifndef SHUFFLEFS_CORE_TIERS_TIER_DOOMED_H_
+#define SHUFFLEFS_CORE_TIERS_TIER_DOOMED_H_
+
+#include <cstdint>
+#include <deque>
+
+#include "absl/status/status.h"
+#include "core/status.h"
+#include "core/tiers/tier_dir.h"
+
+namespace shufflefs {
+
+class TierDoomed {
+ public:
+  void Add(uint64_t part, uint64_t bytes) {
+    parts_.push_back({part, bytes});
+    bytes_ += bytes;
+  }
+  bool empty() const { return parts_.empty(); }
+  uint64_t bytes() const { return bytes_; }
+  // The one that has been here longest; it stays if that fails. REQUIRES: not
+  // empty.
+  absl::Status RemoveOne(TierDir& dir) {
+    RETURN_IF_ERROR(dir.Remove({parts_.front().id, true}));
+    bytes_ -= parts_.front().bytes;
+    parts_.pop_front();
+    return absl::OkStatus();
+  }
+  // The directory is left: who comes back finds what is there.
+  void Forget() {
+    parts_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  struct Part {
+    uint64_t id = 0;
+    uint64_t bytes = 0;
+  };
+  std::deque<Part> parts_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_TIERS_TIER_DOOMED_H_

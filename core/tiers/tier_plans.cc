@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tiers/tier_plans.h"
+
+namespace shufflefs {
+
+bool SamePlan(const std::weak_ptr<StagingPlan>& a,
+              const std::shared_ptr<StagingPlan>& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
+void TierPlans::Follow(std::weak_ptr<StagingPlan> plan) {
+  MutexLock lock(mu_);
+  std::erase_if(plans_, [](const auto& old) { return old.expired(); });
+  plans_.push_back(std::move(plan));
+}
+
+std::shared_ptr<StagingPlan> TierPlans::Current(std::vector<uint64_t>& sets) {
+  for (size_t i = plans_.size(); i > 0; --i) {
+    std::shared_ptr<StagingPlan> plan = plans_[i - 1].lock();
+    if (plan == nullptr) continue;
+    sets = plan->WantedSets();
+    if (!sets.empty()) return plan;
+  }
+  return nullptr;
+}
+
+TierPlans::Wanted TierPlans::Ask() {
+  // Goes after the lock: it may be the last owner.
+  std::shared_ptr<const TierWishes> before;
+  MutexLock lock(mu_);
+  std::vector<uint64_t> sets;
+  std::shared_ptr<StagingPlan> plan = Current(sets);
+  // Nothing is wanted yet, so nothing is unwanted: what an earlier run left
+  // may be asked for soon.
+  if (plan == nullptr) return {};
+  const bool same = wishes_ != nullptr && SamePlan(plan_, plan);
+  if (same && wishes_->numbers() == sets) return {std::move(plan), wishes_};
+  before = std::move(wishes_);
+  wishes_ = std::make_shared<const TierWishes>(reads_->catalogue(), *plan, sets,
+                                               same ? before.get() : nullptr);
+  plan_ = plan;
+  reads_->SetWishes(wishes_);
+  return {std::move(plan), wishes_};
+}
+
+}  // namespace shufflefs
