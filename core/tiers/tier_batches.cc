@@ -199,8 +199,10 @@ void TierBatches::Arrived(int batch, size_t number,
 
 void TierBatches::Open(int batch, uint64_t limit) {
   MutexLock lock(mu_);
-  batches_[batch].open = true;
-  batches_[batch].limit = std::min(limit, batch_bytes_) / kTierPage * kTierPage;
+  Batch& opened = batches_[batch];
+  opened.open = true;
+  opened.limit = std::max(
+      opened.used, std::min(limit, batch_bytes_) / kTierPage * kTierPage);
 }
 
 TierBatches::Reserved TierBatches::Reserve(int batch, const StagedRange& range,

@@ -68,8 +68,8 @@ class TierBatches {
   // The reads of ranges that have room give this.
   void Arrived(int batch, size_t slot, const absl::Status& status);
 
-  // REQUIRES: it is empty. It takes `limit` bytes at most. From now on ranges
-  // may be captured into it, too.
+  // It takes `limit` bytes at most, with what it has. From now on ranges may be
+  // captured into it, too.
   void Open(int batch, uint64_t limit);
   bool IsEmpty(int batch) const;
   // Nothing more is captured. What it takes of a part: bytes.

@@ -26,11 +26,6 @@ absl::string_view BytesOf(absl::Span<const char> bytes) {
 
 }  // namespace
 
-// Of a batch of which so much is used, as a part.
-uint64_t TierCopy::PartBytes(uint64_t used) {
-  return used + TierTailBytes(used / kTierPage, used / kTierPage);
-}
-
 absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
                                                  const TierRanges& ranges,
                                                  bool ahead) {
@@ -54,11 +49,8 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
     } else if (status.ok() && more) {
       OpenBeside(run, batch);
       if (!Drain(batch)) break;
-      if (const uint64_t used = reads_->batches().Shut(batch); used > 0) {
-        run.pending = batch;
-        run.pending_bytes = PartBytes(used);
-        batch = 1 - batch;
-      }
+      status = SetPending(run, batch);
+      if (run.pending) batch = 1 - batch;
     }
     cut = cut || options_.interrupted();
   }
@@ -93,15 +85,20 @@ void TierCopy::OpenBeside(const Run& run, int batch) {
 }
 
 absl::Status TierCopy::TakeBrought(Run& run, int batch) {
-  if (IsLarge(run)) return absl::OkStatus();  // WriteOpen comes first
-  TierBatches& batches = reads_->batches();
-  // As long as nothing came it stays open: Fill goes on with it.
-  if (batches.IsEmpty(batch)) return absl::OkStatus();
-  const uint64_t bytes = PartBytes(batches.Shut(batch));
-  ASSIGN_OR_RETURN(const bool fits, Fits(run, bytes));
+  // As long as nothing came it stays open: Fill goes on with it. Before a large
+  // range comes WriteOpen.
+  if (IsLarge(run) || reads_->batches().IsEmpty(batch)) return absl::OkStatus();
+  return SetPending(run, batch);
+}
+
+absl::Status TierCopy::SetPending(Run& run, int batch) {
+  const uint64_t used = reads_->batches().Shut(batch);
+  if (used == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool fits, Fits(run, used));
   if (fits) {
     run.pending = batch;
-    run.pending_bytes = bytes;
+    run.pending_bytes =
+        used + TierTailBytes(used / kTierPage, used / kTierPage);
   } else {
     (void)Drop(batch);
   }
@@ -113,7 +110,7 @@ absl::Status TierCopy::WriteOpen(Run& run) {
   for (int i = 0; i < TierBatches::kBatches; ++i) {
     const uint64_t used = batches.Shut(i);
     if (used == 0) continue;
-    ASSIGN_OR_RETURN(const bool fits, Fits(run, PartBytes(used)));
+    ASSIGN_OR_RETURN(const bool fits, Fits(run, used));
     if (!Drain(i)) return absl::OkStatus();
     if (fits) RETURN_IF_ERROR(WriteBatch(run, i));
     if (!Drop(i)) return absl::OkStatus();

@@ -92,16 +92,17 @@ class TierCopy {
   absl::StatusOr<uint64_t> Room(Run& run) const;
   // A range does not fit: ENOSPC where it is the device that has no more.
   absl::Status NoRoom(Run& run) const;
-  static uint64_t PartBytes(uint64_t used);
   // What readers brought since the last Copy is to be written first.
   absl::Status TakeBrought(Run& run, int batch);
   void OpenBeside(const Run& run, int batch);
+  // Has a batch written next, unless it is empty or the tier has no room.
+  absl::Status SetPending(Run& run, int batch);
   // What is in the batches, none of which is open after it.
   absl::Status WriteOpen(Run& run);
   bool Drop(int batch);
-  // Whether there is room for so many bytes, or can be made.
+  // Whether there is room for so many bytes of ranges, or can be made.
   absl::StatusOr<bool> Fits(Run& run, uint64_t bytes);
-  // Begins reads into an empty batch; they may be under way after it.
+  // Begins reads into a batch; they may be under way after it.
   absl::Status Fill(Run& run, int batch);
   void Begin(int batch, const std::vector<StagedRange>& ranges,
              const std::vector<TierBatches::Place>& places);

@@ -211,7 +211,7 @@ class TierModelTest : public TierTroubleTest {
     if (wanted.size() > 1) wanted.erase(wanted.begin());
     wanted.push_back(set);
     plan_->Want(wanted);
-    tier_->Changed();
+    rng_.Bounded(2) == 0 ? tier_->Changed() : tier_->AskNow();
   }
   void Damage(const std::string& path) {
     const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
