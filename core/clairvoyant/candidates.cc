@@ -73,9 +73,11 @@ std::vector<CandidateOrder> UsualCandidates(const CandidateOptions& options) {
 std::vector<CandidateOrder> NextCandidates(const CandidateOrder& last,
                                            uint32_t n) {
   std::vector<CandidateOrder> out = {last};
-  if (last.kind == SamplerKind::kDistributed) {
+  // What a search found may be a DistributedSampler's, too.
+  if (last.kind == SamplerKind::kDistributed ||
+      last.kind == SamplerKind::kRandom) {
     for (uint64_t epochs = 1; epochs <= 3; ++epochs) {
-      out.push_back({last.kind, last.seed + epochs, 0});
+      out.push_back({SamplerKind::kDistributed, last.seed + epochs, 0});
     }
   }
   if (last.kind == SamplerKind::kOwnGenerator) {

@@ -181,6 +181,8 @@ void FollowedJob::TakeClaim() {
   }
   if (claim.order.kind == SamplerKind::kRandom) {
     LearnSeed({epoch_, static_cast<uint32_t>(claim.order.seed)});
+  } else if (claim.order.kind == SamplerKind::kDistributed) {
+    trail_ = {};  // it draws its seeds from no generator
   }
 }
 

@@ -224,6 +224,21 @@ TEST_F(FollowedJobTest, OneSeedAndItsGeneratorTellAllThatFollow) {
   }
 }
 
+// One epoch of which was found by a search.
+TEST_F(FollowedJobTest, ADistributedSamplerOfAnySeedIsFollowed) {
+  constexpr uint32_t kSeed = 3000000000;
+  Read(TorchRandperm(kFiles, kSeed), 600);
+  Search(kSeed);
+  EXPECT_EQ(job_->status().order, "RandomSampler, seed 3000000000");
+  for (uint32_t epoch = 1; epoch < 5; ++epoch) {
+    EXPECT_GT(Read(TorchRandperm(kFiles, kSeed + epoch)), kFiles - 150u);
+    EXPECT_EQ(job_->status().order,
+              absl::StrCat("DistributedSampler, seed + epoch = ",
+                           uint64_t{kSeed} + epoch));
+    EXPECT_FALSE(job_->WantsGenerator());
+  }
+}
+
 TEST_F(FollowedJobTest, AGeneratorThatIsFoundLateIsFollowedAtOnce) {
   constexpr uint64_t kGenerator = 0x9abcdef0;
   const std::vector<uint32_t> seeds = SeedsOf({.seed = kGenerator});
