@@ -19,7 +19,7 @@ constexpr uint64_t kSliceSeeds = uint64_t{1} << 15;
 constexpr uint64_t kSliceOutputs = uint64_t{1} << 18;
 // Of a generator's stream: a model of a hundred million weights may have been
 // made before.
-constexpr uint64_t kEarlyOutputs = 64;
+constexpr uint64_t kFirstOutputs = 64;
 constexpr uint64_t kUsualOutputs = uint64_t{1} << 26;
 
 // What the slices of a search share.
@@ -117,7 +117,7 @@ void Foresight::FindEarly(JobFinder::Found& found) {
   if (!drawn) return;
   for (const uint64_t seed : GeneratorSeeds()) {
     for (const GeneratorPlace& place :
-         GeneratorStream(seed).Find(drawn->seed, kEarlyOutputs)) {
+         GeneratorStream(seed).Find(drawn->seed, kFirstOutputs)) {
       found.job.FoundGenerator(*drawn, place);
     }
   }

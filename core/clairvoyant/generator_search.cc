@@ -4,7 +4,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kSeedsBetweenLooks = uint64_t{1} << 14;  // at `stop`
+constexpr uint64_t kSeedsPerLook = uint64_t{1} << 14;  // at `stop`
 
 using DrawnFunction = uint32_t (*)(uint32_t, uint32_t, uint32_t*);
 
@@ -57,7 +57,7 @@ std::vector<GeneratorPlace> GeneratorSearch::Slice(
   std::vector<GeneratorPlace> places;
   const uint64_t first = begin - begin % kSeedBlock;
   for (uint64_t at = first; at < end; at += kSeedBlock) {
-    if (at % kSeedsBetweenLooks == 0 && stop.load(std::memory_order_relaxed)) {
+    if (at % kSeedsPerLook == 0 && stop.load(std::memory_order_relaxed)) {
       break;
     }
     const uint32_t count = find(untempered_, static_cast<uint32_t>(at), seeds);

@@ -9,15 +9,15 @@ namespace {
 
 // Outputs that may be drawn between two seeds that are learnt. By chance one
 // of a thousand such trails of false places goes on.
-constexpr uint64_t kReach = 1 << 16;
+constexpr uint64_t kFollowed = 1 << 16;
 // Outputs from epoch to epoch while that is not known: two for the workers, two
 // for the epoch, and what else there may be.
 constexpr uint64_t kUsualDistance = 16;
-constexpr uint64_t kEpochsMore = 8;   // that were not counted, or for nothing
-constexpr uint64_t kMostSeeds = 512;  // of a place
+constexpr uint64_t kEpochsMore = 8;  // that were not counted, or for nothing
+constexpr uint64_t kMostNext = 512;  // of a place
 constexpr size_t kMostDrawn = 8;
 // Chance finds about kOutputs of them; more would be of no use.
-constexpr size_t kMostPlaces = size_t{4} * GeneratorSearch::kOutputs;
+constexpr size_t kMostKept = size_t{4} * GeneratorSearch::kOutputs;
 
 // How many outputs further on an epoch's seed may stand, the likely first.
 std::vector<uint64_t> LikelySteps(uint64_t distance, uint64_t epochs) {
@@ -30,7 +30,7 @@ std::vector<uint64_t> LikelySteps(uint64_t distance, uint64_t epochs) {
     }
   }
   const uint64_t most =
-      std::min(kMostSeeds, kUsualDistance * (epochs + kEpochsMore));
+      std::min(kMostNext, kUsualDistance * (epochs + kEpochsMore));
   for (uint64_t step = 1; step <= most; ++step) steps.push_back(step);
   return steps;
 }
@@ -60,7 +60,7 @@ std::optional<DrawnSeed> GeneratorTrail::Wanted() const {
 }
 
 bool GeneratorTrail::Add(const GeneratorPlace& found) {
-  if (!Wanted() || places_.size() == kMostPlaces) return false;
+  if (!Wanted() || places_.size() == kMostKept) return false;
   Place place{found.generator, 0};
   for (size_t i = 1; i < drawn_.size(); ++i) {
     if (!Advance(place, drawn_[i - 1], drawn_[i])) return false;
@@ -73,7 +73,7 @@ bool GeneratorTrail::Add(const GeneratorPlace& found) {
 // To where the later seed was drawn, if it was.
 bool GeneratorTrail::Advance(Place& place, const DrawnSeed& from,
                              const DrawnSeed& to) {
-  for (uint64_t step = 1; step <= kReach; ++step) {
+  for (uint64_t step = 1; step <= kFollowed; ++step) {
     if (place.generator.Random() != to.seed) continue;
     const uint64_t epochs = to.epoch - from.epoch;
     place.distance = step % epochs == 0 ? step / epochs : 0;
