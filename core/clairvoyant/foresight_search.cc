@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a foresight does with idle processors, and what it tells of itself.
-#include <algorithm>
-#include <deque>
 #include <optional>
 #include <utility>
 
@@ -14,14 +12,6 @@
 namespace shufflefs {
 namespace {
 
-// Slices take about a millisecond.
-constexpr uint64_t kSliceSeeds = uint64_t{1} << 15;
-constexpr uint64_t kSliceOutputs = uint64_t{1} << 18;
-// Of a generator's stream: a model of a hundred million weights may have been
-// made before.
-constexpr uint64_t kFirstOutputs = 64;
-constexpr uint64_t kUsualOutputs = uint64_t{1} << 26;
-
 // What the slices of a search share.
 struct SeedsUnderWay {
   explicit SeedsUnderWay(SeedQuery query) : search(std::move(query)) {}
@@ -31,53 +21,6 @@ struct SeedsUnderWay {
       std::chrono::steady_clock::now();
   Mutex mu;
   std::optional<uint32_t> found ABSL_GUARDED_BY(mu);
-};
-
-// What the slices of a search for generators share. Those of the usual streams
-// take turns with those of all generators.
-struct GeneratorsUnderWay {
-  struct Stream {
-    explicit Stream(uint64_t seed) : outputs(seed) {}
-
-    Mutex mu;
-    GeneratorStream outputs ABSL_GUARDED_BY(mu);
-  };
-
-  GeneratorsUnderWay(const DrawnSeed& wanted,
-                     const std::vector<uint64_t>& seeds, bool all)
-      : drawn(wanted),
-        search(wanted.seed),
-        of_usual(kUsualOutputs / kSliceOutputs * seeds.size()),
-        of_all(all ? GeneratorSearch::kSeeds / kSliceSeeds : 0) {
-    for (const uint64_t seed : seeds) streams.emplace_back(seed);
-  }
-
-  std::vector<GeneratorPlace> Slice(uint64_t slice,
-                                    const std::atomic<bool>& over) {
-    if (slice < 2 * std::min(of_usual, of_all)) {
-      return slice % 2 == 0 ? UsualSlice(slice / 2)
-                            : SliceOfAll(slice / 2, over);
-    }
-    return of_usual > of_all ? UsualSlice(slice - of_all)
-                             : SliceOfAll(slice - of_usual, over);
-  }
-  // Slices of one stream are far apart, so that no thread waits.
-  std::vector<GeneratorPlace> UsualSlice(uint64_t slice) {
-    Stream& stream = streams[slice % streams.size()];
-    MutexLock lock(stream.mu);
-    return stream.outputs.Find(drawn.seed, kSliceOutputs);
-  }
-  std::vector<GeneratorPlace> SliceOfAll(uint64_t slice,
-                                         const std::atomic<bool>& over) const {
-    const uint64_t begin = slice * kSliceSeeds;
-    return search.Slice(begin, begin + kSliceSeeds, over);
-  }
-
-  const DrawnSeed drawn;
-  const GeneratorSearch search;
-  const uint64_t of_usual;  // slices
-  const uint64_t of_all;    // the same
-  std::deque<Stream> streams;
 };
 
 }  // namespace
@@ -117,7 +60,7 @@ void Foresight::FindEarly(JobFinder::Found& found) {
   if (!drawn) return;
   for (const uint64_t seed : GeneratorSeeds()) {
     for (const GeneratorPlace& place :
-         GeneratorStream(seed).Find(drawn->seed, kFirstOutputs)) {
+         GeneratorStream(seed).Find(drawn->seed, GeneratorSearch::kOutputs)) {
       found.job.FoundGenerator(*drawn, place);
     }
   }
@@ -126,11 +69,11 @@ void Foresight::FindEarly(JobFinder::Found& found) {
 bool Foresight::BeginSearch(uint64_t job, FollowedJob::Search search) {
   const auto shared = std::make_shared<SeedsUnderWay>(std::move(search.query));
   IdleWork::Task task;
-  task.slices = SeedSearch::kSeeds / kSliceSeeds;
+  task.slices = SeedSearch::kSlices;
   task.slice = [shared](uint64_t slice, const std::atomic<bool>& over) {
-    const uint64_t begin = slice * kSliceSeeds;
+    const uint64_t begin = slice * SeedSearch::kSliceSeeds;
     const std::vector<uint32_t> seeds =
-        shared->search.Slice(begin, begin + kSliceSeeds, over);
+        shared->search.Slice(begin, begin + SeedSearch::kSliceSeeds, over);
     if (seeds.empty()) return false;
     MutexLock lock(shared->mu);
     shared->found = seeds.front();
@@ -164,14 +107,15 @@ bool Foresight::BeginSearch(uint64_t job, FollowedJob::Search search) {
 
 bool Foresight::BeginGenerators(uint64_t job,
                                 const FollowedJob::GeneratorQuery& query) {
-  const auto shared = std::make_shared<GeneratorsUnderWay>(
-      query.drawn, GeneratorSeeds(), query.of_all);
+  const auto slices = std::make_shared<GeneratorSlices>(
+      query.drawn.seed,
+      GeneratorSlices::Options{.usual = GeneratorSeeds(), .all = query.of_all});
   IdleWork::Task task;
-  task.slices = shared->of_usual + shared->of_all;
-  task.slice = [this, job, shared](uint64_t slice,
-                                   const std::atomic<bool>& over) {
-    const std::vector<GeneratorPlace> places = shared->Slice(slice, over);
-    if (!places.empty()) Found(job, shared->drawn, places);
+  task.slices = slices->count();
+  task.slice = [this, job, slices, drawn = query.drawn](
+                   uint64_t slice, const std::atomic<bool>& over) {
+    const std::vector<GeneratorPlace> places = slices->Slice(slice, over);
+    if (!places.empty()) Found(job, drawn, places);
     return false;  // whether that was the right one shows later
   };
   task.ended = [this] {

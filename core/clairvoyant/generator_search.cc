@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/clairvoyant/generator_search.h"
 
+#include <algorithm>
+
 namespace shufflefs {
 namespace {
 
+constexpr uint64_t kOutputsASlice = uint64_t{1} << 18;
 constexpr uint64_t kSeedsPerLook = uint64_t{1} << 14;  // at `stop`
 
 using DrawnFunction = uint32_t (*)(uint32_t, uint32_t, uint32_t*);
@@ -68,6 +71,36 @@ std::vector<GeneratorPlace> GeneratorSearch::Slice(
     }
   }
   return places;
+}
+
+GeneratorSlices::GeneratorSlices(uint32_t number, const Options& options)
+    : number_(number),
+      search_(number),
+      of_usual_(options.outputs / kOutputsASlice * options.usual.size()),
+      of_all_(options.all ? SeedSearch::kSlices : 0) {
+  for (const uint64_t seed : options.usual) streams_.emplace_back(seed);
+}
+
+std::vector<GeneratorPlace> GeneratorSlices::Slice(
+    uint64_t slice, const std::atomic<bool>& stop) {
+  if (slice < 2 * std::min(of_usual_, of_all_)) {
+    return slice % 2 == 0 ? UsualSlice(slice / 2) : SliceOfAll(slice / 2, stop);
+  }
+  return of_usual_ > of_all_ ? UsualSlice(slice - of_all_)
+                             : SliceOfAll(slice - of_usual_, stop);
+}
+
+// Slices of one stream are far apart, so that no thread waits.
+std::vector<GeneratorPlace> GeneratorSlices::UsualSlice(uint64_t slice) {
+  Stream& stream = streams_[slice % streams_.size()];
+  MutexLock lock(stream.mu);
+  return stream.outputs.Find(number_, kOutputsASlice);
+}
+
+std::vector<GeneratorPlace> GeneratorSlices::SliceOfAll(
+    uint64_t slice, const std::atomic<bool>& stop) const {
+  const uint64_t begin = slice * SeedSearch::kSliceSeeds;
+  return search_.Slice(begin, begin + SeedSearch::kSliceSeeds, stop);
 }
 
 }  // namespace shufflefs

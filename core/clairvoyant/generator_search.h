@@ -9,17 +9,19 @@
 // before, the place lies further on: that far only generators are followed that
 // were seeded in a usual way.
 //
-// Immutable: several threads may search different slices, on their own time.
 #ifndef SHUFFLEFS_CORE_CLAIRVOYANT_GENERATOR_SEARCH_H_
 #define SHUFFLEFS_CORE_CLAIRVOYANT_GENERATOR_SEARCH_H_
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "core/clairvoyant/seed_kernel.h"
 #include "core/clairvoyant/seed_search.h"
 #include "core/clairvoyant/torch_random.h"
+#include "core/mutex.h"
 
 namespace shufflefs {
 
@@ -45,7 +47,8 @@ class GeneratorStream {
   uint64_t at_ = 0;
 };
 
-// For the low half of the seed of an epoch.
+// For the low half of the seed of an epoch. Immutable: several threads may
+// search different slices, on their own time.
 class GeneratorSearch {
  public:
   static constexpr uint64_t kSeeds = SeedSearch::kSeeds;
@@ -67,6 +70,45 @@ class GeneratorSearch {
  private:
   const uint32_t epoch_seed_;
   const uint32_t untempered_;
+};
+
+// Both for one number, cut into slices of about a millisecond: the long streams
+// of generators that were seeded in a usual way, and the first outputs of all,
+// which take turns. Thread-safe.
+class GeneratorSlices {
+ public:
+  struct Options {
+    std::vector<uint64_t> usual;  // seeds; not none
+    // Of each of these: a model of many million weights may have been made
+    // before.
+    uint64_t outputs = uint64_t{1} << 26;
+    bool all = false;
+  };
+  GeneratorSlices(uint32_t number, const Options& options);
+
+  uint64_t count() const { return of_usual_ + of_all_; }
+  // REQUIRES: slice < count(); each once.
+  std::vector<GeneratorPlace> Slice(uint64_t slice,
+                                    const std::atomic<bool>& stop);
+
+ private:
+  struct Stream {
+    explicit Stream(uint64_t seed) : outputs(seed) {}
+
+    Mutex mu;
+    GeneratorStream outputs ABSL_GUARDED_BY(mu);
+  };
+
+  std::vector<GeneratorPlace> UsualSlice(uint64_t slice);
+  std::vector<GeneratorPlace> SliceOfAll(uint64_t slice,
+                                         const std::atomic<bool>& stop) const;
+
+  // Constant after construction, but for what a stream guards itself.
+  const uint32_t number_;
+  const GeneratorSearch search_;
+  const uint64_t of_usual_;  // slices
+  const uint64_t of_all_;    // the same
+  std::deque<Stream> streams_;
 };
 
 }  // namespace shufflefs

@@ -83,7 +83,7 @@ class Recogniser {
   bool Work();
 
   // Whether the opens may be those of a shuffle: not if files mostly follow
-  // others that are near. A shuffle is taken for none once in 10^8 epochs.
+  // others that are near. A shuffle is taken for none once in 10^7 epochs.
   bool may_be_shuffled() const;
 
   // What a search of seeds should look for, once the candidates are used up and

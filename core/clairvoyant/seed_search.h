@@ -45,6 +45,9 @@ SeedKernelFunction FunctionOf(SeedKernel kernel);
 class SeedSearch {
  public:
   static constexpr uint64_t kSeeds = uint64_t{1} << 32;
+  // Of about a millisecond, for who cuts the search.
+  static constexpr uint64_t kSliceSeeds = uint64_t{1} << 15;
+  static constexpr uint64_t kSlices = kSeeds / kSliceSeeds;
 
   // How many opens of every stream make the answer certain: a wrong seed is
   // among the 2^32 with probability 2^-20 at most. 0: no number does.

@@ -106,14 +106,9 @@ absl::Status TierCopy::SetPending(Run& run, int batch) {
 }
 
 absl::Status TierCopy::WriteOpen(Run& run) {
-  TierBatches& batches = reads_->batches();
   for (int i = 0; i < TierBatches::kBatches; ++i) {
-    const uint64_t used = batches.Shut(i);
-    if (used == 0) continue;
-    ASSIGN_OR_RETURN(const bool fits, Fits(run, used));
-    if (!Drain(i)) return absl::OkStatus();
-    if (fits) RETURN_IF_ERROR(WriteBatch(run, i));
-    if (!Drop(i)) return absl::OkStatus();
+    RETURN_IF_ERROR(SetPending(run, i));
+    RETURN_IF_ERROR(WritePending(run));
   }
   return absl::OkStatus();
 }
@@ -144,8 +139,8 @@ absl::Status TierCopy::MakeRoom(Run& run, uint64_t bytes) {
 }
 
 bool TierCopy::IsLarge(const Run& run) const {
-  return TierRoundUp(run.ranges[run.at].length) >
-         reads_->batches().batch_bytes();
+  return run.at < run.ranges.size() && TierRoundUp(run.ranges[run.at].length) >
+                                           reads_->batches().batch_bytes();
 }
 
 absl::StatusOr<uint64_t> TierCopy::Room(Run& run) const {

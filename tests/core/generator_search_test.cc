@@ -3,8 +3,10 @@
 // they hid.
 #include "core/clairvoyant/generator_search.h"
 
+#include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "core/clairvoyant/loader_epochs.h"
 #include "core/random.h"
 #include "gtest/gtest.h"
@@ -94,6 +96,53 @@ TEST(GeneratorStreamTest, GoesOnWhereItStopped) {
   EXPECT_EQ(TextOf(stream.Find(number, 1000)), "");
   EXPECT_EQ(TextOf(stream.Find(number, 1)), "42/1000 ");
   EXPECT_EQ(TextOf(stream.Find(number, 1000)), "");
+}
+
+// The place of the output is found in one of the first so many slices.
+bool IsFoundBy(GeneratorSlices& slices, uint64_t from, uint64_t to,
+               const std::string& place) {
+  for (uint64_t slice = from; slice < to; ++slice) {
+    const std::string found = TextOf(slices.Slice(slice, kGoOn));
+    if (found.find(place) != std::string::npos) return true;
+  }
+  return false;
+}
+
+uint32_t OutputOf(uint64_t seed, uint64_t output) {
+  TorchGenerator generator(seed);
+  generator.Discard(output);
+  return generator.Random();
+}
+
+TEST(GeneratorSlicesTest, LongStreamsAreLookedThroughToTheirEnds) {
+  constexpr uint64_t kLast = (uint64_t{1} << 20) - 1;
+  for (const uint64_t seed : {7, 42, 1234}) {
+    GeneratorSlices slices(
+        OutputOf(seed, kLast),
+        {.usual = {7, 42, 1234}, .outputs = kLast + 1, .all = false});
+    EXPECT_EQ(slices.count(), 12u);
+    EXPECT_TRUE(IsFoundBy(slices, 0, slices.count(),
+                          absl::StrCat(seed, "/", kLast, " ")));
+  }
+}
+
+// With more slices of the one kind, and of the other.
+TEST(GeneratorSlicesTest, BothKindsAreDoneOnceAndInTurns) {
+  constexpr uint64_t kAll = SeedSearch::kSlices;
+  for (const uint64_t usual : {140, 600}) {
+    const GeneratorSlices::Options options = {
+        .usual = std::vector<uint64_t>(usual, 5), .all = true};
+    const uint64_t of_usual = 256 * usual;
+    const uint64_t both = 2 * std::min(of_usual, kAll);
+    GeneratorSlices early(OutputOf(40000, 3), options);
+    EXPECT_EQ(early.count(), of_usual + kAll);
+    EXPECT_TRUE(IsFoundBy(early, 0, 4, "40000/3 "));
+    GeneratorSlices late(OutputOf(0xFFFFFFFF, 3), options);
+    const uint64_t last = of_usual < kAll ? late.count() - 1 : both - 1;
+    EXPECT_TRUE(IsFoundBy(late, last, last + 1, "4294967295/3 "));
+    GeneratorSlices behind(OutputOf(5, 7), options);
+    EXPECT_EQ(IsFoundBy(behind, both, both + 1, "5/7 "), of_usual > kAll);
+  }
 }
 
 }  // namespace
