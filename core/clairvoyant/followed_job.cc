@@ -76,7 +76,7 @@ FollowedJob::FollowedJob(FileIndex index, Candidates candidates,
       opens_(index_.size()),
       readers_(std::move(is_gone)) {}
 
-bool FollowedJob::Opened(uint32_t index, uint64_t thread) {
+OpenStep FollowedJob::Opened(uint32_t index, uint64_t thread) {
   const EpochOpens::Open open = {index, thread};
   last_.push_back(open);
   if (last_.size() > kLastOpens) last_.pop_front();
@@ -88,8 +88,9 @@ bool FollowedJob::Opened(uint32_t index, uint64_t thread) {
   last_count_ = count < files - files / kWholeShare ? count : 0;
   looked_again_ = false;
   if (again) barren_ += kBarrenDraws;
+  ++begun_epochs_;
   BeginEpoch(first);
-  return false;
+  return OpenStep::kUnjudged;
 }
 
 std::vector<EpochOpens::Open> FollowedJob::FirstOpens(
@@ -118,10 +119,10 @@ void FollowedJob::BeginEpoch(const std::vector<EpochOpens::Open>& first) {
   }
 }
 
-bool FollowedJob::Feed(const EpochOpens::Open& open) {
-  const bool expected = recogniser_.Opened(open.index, open.thread);
-  if (plan_ == nullptr) return false;
-  if (expected) {
+OpenStep FollowedJob::Feed(const EpochOpens::Open& open) {
+  const OpenStep step = recogniser_.Opened(open.index, open.thread);
+  if (plan_ == nullptr) return step;
+  if (step == OpenStep::kExpected) {
     plan_->Came(open.thread, open.index);
   } else {
     plan_->Opened(open.index);
@@ -131,7 +132,7 @@ bool FollowedJob::Feed(const EpochOpens::Open& open) {
   } else if (recogniser_.claim()->lanes.residues().size() != planned_ranks_) {
     MakePlan();  // those of another rank have begun
   }
-  return expected;
+  return step;
 }
 
 void FollowedJob::LookAgain() {
@@ -142,6 +143,7 @@ void FollowedJob::LookAgain() {
       planned_files_;
   if (looked_again_ && !ended) return;
   looked_again_ = !ended;
+  if (ended) ++begun_epochs_;
   const std::vector<EpochOpens::Open> first(last_.begin(), last_.end());
   opens_.Begin(first);
   readers_.Begin(first);
@@ -157,6 +159,7 @@ bool FollowedJob::Work() {
 
 void FollowedJob::TakeClaim() {
   MakePlan();
+  ++claims_;
   const OrderClaim& claim = *recogniser_.claim();
   if (!was_claimed_) ++epochs_claimed_;
   was_claimed_ = true;

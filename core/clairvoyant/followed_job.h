@@ -56,9 +56,8 @@ class FollowedJob {
 
   const FileIndex& index() const { return index_; }
 
-  // Whether that was to be expected of the thread. REQUIRES: index <
-  // index().size().
-  bool Opened(uint32_t index, uint64_t thread);
+  // What it is in the order that is followed. REQUIRES: index < index().size().
+  OpenStep Opened(uint32_t index, uint64_t thread);
   // Looks at a few orders (some ms at most); false if there is nothing to do.
   bool Work();
 
@@ -97,11 +96,16 @@ class FollowedJob {
   uint64_t FilesToCome() const;
   FollowedJobStatus status() const;
 
+  // Epochs that began, not those that merely looked like it; orders that were
+  // found.
+  uint64_t begun_epochs() const { return begun_epochs_; }
+  uint64_t claims() const { return claims_; }
+
  private:
   // The first opens of an epoch, where this open shows that one began.
   std::vector<EpochOpens::Open> FirstOpens(const EpochOpens::Open& open);
   void BeginEpoch(const std::vector<EpochOpens::Open>& first);
-  bool Feed(const EpochOpens::Open& open);
+  OpenStep Feed(const EpochOpens::Open& open);
   void TakeClaim();
   void LearnSeed(const DrawnSeed& drawn);
   void MakePlan();
@@ -120,6 +124,8 @@ class FollowedJob {
   uint64_t planned_files_ = 0;
 
   uint64_t epoch_ = 0;  // counts from 0
+  uint64_t begun_epochs_ = 0;
+  uint64_t claims_ = 0;
   bool looked_again_ = false;
   bool was_claimed_ = false;  // in this epoch
   uint64_t barren_ = 0;       // epochs in a row in which nothing was found

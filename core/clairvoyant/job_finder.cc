@@ -41,18 +41,24 @@ JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
     const std::optional<uint32_t> index = it->job.index().IndexOf(file);
     if (!index) continue;
     const uint64_t id = it->id;
-    const bool expected = it->job.Opened(*index, reader);
+    const auto loaders = Tell(*it, *index, reader, readers.loader);
     jobs_.splice(jobs_.begin(), jobs_, it);
-    if (it->readers.loader == 0) {
-      const auto loaders =
-          it->watch.Note(readers.loader, {*index, reader}, expected);
-      const bool fit = loaders.size() * BytesOf(*it) <= memory_bytes_;
-      if (!loaders.empty() && fit) Split(it, loaders);
-    }
+    const bool fit = loaders.size() * BytesOf(*it) <= memory_bytes_;
+    if (!loaders.empty() && fit) Split(it, loaders);
     return Find(id);
   }
+  const StrayOpen open{file, reader, readers.loader};
   if (!split_.contains(readers.family)) readers.loader = 0;
-  return Stray(readers, file, reader);
+  return Stray(readers, open);
+}
+
+std::vector<LoaderWatch::Loader> JobFinder::Tell(Found& job, uint32_t index,
+                                                 uint32_t reader,
+                                                 uint32_t loader) {
+  const OpenStep step = job.job.Opened(index, reader);
+  if (job.readers.loader != 0) return {};
+  return job.watch.Note(loader, {index, reader}, step,
+                        {job.job.begun_epochs(), job.job.claims()});
 }
 
 bool JobFinder::IsOf(const Readers& job, const Readers& reader) const {
@@ -60,17 +66,17 @@ bool JobFinder::IsOf(const Readers& job, const Readers& reader) const {
          (job.loader == 0 || job.loader == reader.loader);
 }
 
-JobFinder::Found* JobFinder::Stray(const Readers& readers, EntryId file,
-                                   uint32_t reader) {
+JobFinder::Found* JobFinder::Stray(const Readers& readers,
+                                   const StrayOpen& open) {
   // Only a few kinds are ever opened by whoever reads a dataset.
   if (strays_.size() == kMostKinds) strays_.clear();
-  std::string kind = ListedKindOf(dataset_->catalogue().name(file));
+  std::string kind = ListedKindOf(dataset_->catalogue().name(open.file));
   Strays& strays = strays_[{readers, std::move(kind)}];
   if (strays.pause > 0) {
     --strays.pause;
     return nullptr;
   }
-  strays.opens.push_back({file, reader});
+  strays.opens.push_back(open);
   if (strays.opens.size() < kEnoughStrays) return nullptr;
   Found* const begun = Begin(readers, std::exchange(strays.opens, {}));
   if (begun == nullptr) {
@@ -95,9 +101,9 @@ JobFinder::Found* JobFinder::Begin(const Readers& readers,
     return found.readers == readers && index.Contains(found.job.index());
   });
   Found* const begun = Add(readers, std::move(index));
-  FollowedJob& job = begun->job;
   for (const StrayOpen& stray : strays) {
-    job.Opened(*job.index().IndexOf(stray.file), stray.reader);
+    const uint32_t at = *begun->job.index().IndexOf(stray.file);
+    Tell(*begun, at, stray.reader, stray.loader);  // so few are of one job
   }
   return begun;
 }
@@ -107,8 +113,10 @@ JobFinder::Found* JobFinder::Add(const Readers& readers, FileIndex index) {
   const auto is_gone = [this](uint64_t thread) {
     return families_.IsGone(static_cast<uint32_t>(thread));
   };
+  const uint32_t files = index.size();
   jobs_.push_front(Found{++last_id_, readers,
-                         FollowedJob(std::move(index), candidates_, is_gone)});
+                         FollowedJob(std::move(index), candidates_, is_gone),
+                         LoaderWatch(files)});
   return &jobs_.front();
 }
 

@@ -54,7 +54,7 @@ class JobFinder {
     uint64_t id = 0;  // from 1 on, never used again
     Readers readers;
     FollowedJob job;
-    LoaderWatch watch = {};
+    LoaderWatch watch;
     // Of the owner: how many files it reads ahead, how long it searched.
     uint64_t window = 0;
     double search_seconds = 0;
@@ -73,6 +73,7 @@ class JobFinder {
   struct StrayOpen {
     EntryId file;
     uint32_t reader = 0;
+    uint32_t loader = 0;
   };
   // Opens of files of a kind that are in no job yet.
   struct Strays {
@@ -90,9 +91,13 @@ class JobFinder {
   static constexpr size_t kMostSplit = 256;
 
   bool IsOf(const Readers& job, const Readers& reader) const;
-  Found* Stray(const Readers& readers, EntryId file, uint32_t reader);
+  Found* Stray(const Readers& readers, const StrayOpen& open);
   Found* Begin(const Readers& readers, const std::vector<StrayOpen>& strays);
   Found* Add(const Readers& readers, FileIndex index);
+  // The loaders that the job turns out to consist of.
+  static std::vector<LoaderWatch::Loader> Tell(Found& job, uint32_t index,
+                                               uint32_t reader,
+                                               uint32_t loader);
   // Gives each of the loaders a job of its own.
   void Split(std::list<Found>::iterator job,
              const std::vector<LoaderWatch::Loader>& loaders);

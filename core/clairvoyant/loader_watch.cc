@@ -2,34 +2,107 @@
 #include "core/clairvoyant/loader_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace shufflefs {
+namespace {
 
-std::vector<LoaderWatch::Loader> LoaderWatch::Note(uint32_t loader,
+// With so many each, two shuffles share 64 files.
+size_t MostOpens(uint32_t files) {
+  return 64 + static_cast<size_t>(8 * std::sqrt(files));
+}
+
+}  // namespace
+
+LoaderWatch::LoaderWatch(uint32_t files)
+    : files_(files), most_opens_(MostOpens(files)) {}
+
+std::vector<LoaderWatch::Loader> LoaderWatch::Note(uint32_t process,
                                                    const EpochOpens::Open& open,
-                                                   bool expected) {
-  auto at = std::find_if(
-      loaders_.begin(), loaders_.end(),
-      [&](const Loader& known) { return known.process == loader; });
-  if (at == loaders_.end()) {
-    loaders_.push_back({loader, 0, {}});
-    at = loaders_.end() - 1;
+                                                   OpenStep step,
+                                                   const Moment& moment) {
+  if (moment.epoch != moment_.epoch) BeginEpoch();
+  if (moment != moment_) {
+    for (Loader& each : loaders_) each.steps = each.expected = 0;
+    steps_ = 0;
+    moment_ = moment;
   }
-  at->opens.push_back(open);
-  at->expected += expected ? 1 : 0;
-  if (++opens_ < look_) return {};
-  look_ = 2 * look_ > kMost ? kLook : 2 * look_;
-  const bool anew = look_ == kLook;
+  Loader* const loader = Find(process);
+  if (loader == nullptr) return {};
+  Keep(*loader, open);
+  Judge(*loader, step);
+  if (loaders_.size() == 1) return {};
+  const bool apart = step == OpenStep::kUnexpected ? IsOneAstray()
+                     : step == OpenStep::kUnjudged ? ShareTooMuch()
+                                                   : false;
+  return apart ? Busy() : std::vector<Loader>();
+}
+
+void LoaderWatch::BeginEpoch() {
+  loaders_.clear();
+  first_.clear();
+  shared_ = 0;
+}
+
+LoaderWatch::Loader* LoaderWatch::Find(uint32_t process) {
+  const auto at = std::find_if(
+      loaders_.begin(), loaders_.end(),
+      [&](const Loader& known) { return known.process == process; });
+  if (at != loaders_.end()) return &*at;
+  if (loaders_.size() == kMostLoaders) return nullptr;
+  loaders_.push_back({process, {}, 0, 0});
+  return &loaders_.back();
+}
+
+void LoaderWatch::Keep(Loader& loader, const EpochOpens::Open& open) {
+  if (loader.opens.size() == most_opens_) return;
+  loader.opens.push_back(open);
+  const auto [at, is_first] = first_.try_emplace(open.index, loader.process);
+  if (!is_first && at->second != loader.process) ++shared_;
+}
+
+void LoaderWatch::Judge(Loader& loader, OpenStep step) {
+  if (step == OpenStep::kUnjudged) return;
+  ++loader.steps;
+  if (step == OpenStep::kExpected) ++loader.expected;
+  if (++steps_ < kWindow) return;
+  steps_ = 0;
+  for (Loader& each : loaders_) {
+    each.steps /= 2;
+    each.expected /= 2;
+    steps_ += each.steps;
+  }
+}
+
+bool LoaderWatch::IsOneAstray() const {
+  const auto followed = [](const Loader& each) { return each.is_followed(); };
+  const auto astray = [this](const Loader& each) {
+    return each.is_astray() && each.steps * kLeastShare >= steps_;
+  };
+  return std::any_of(loaders_.begin(), loaders_.end(), followed) &&
+         std::any_of(loaders_.begin(), loaders_.end(), astray);
+}
+
+// Whether they share about as much as shuffles of their own do.
+bool LoaderWatch::ShareTooMuch() const {
+  double sum = 0;
+  double squares = 0;
+  for (const Loader& each : loaders_) {
+    const auto opens = static_cast<double>(each.opens.size());
+    sum += opens;
+    squares += opens * opens;
+  }
+  const double of_shuffles = (sum * sum - squares) / 2 / files_;
+  return of_shuffles >= kTelling &&
+         static_cast<double>(shared_) * kLeastOfIt >= of_shuffles;
+}
+
+std::vector<LoaderWatch::Loader> LoaderWatch::Busy() const {
   std::vector<Loader> busy = loaders_;
   std::erase_if(busy,
-                [](const Loader& each) { return each.opens.size() < kEnough; });
-  const bool apart =
-      busy.size() > 1 &&
-      std::any_of(busy.begin(), busy.end(),
-                  [](const Loader& each) { return !each.is_followed(); });
-  if (anew || apart) *this = {};
-  return apart ? std::move(busy) : std::vector<Loader>();
+                [](const Loader& each) { return each.opens.size() < kDoubt; });
+  return busy;
 }
 
 }  // namespace shufflefs

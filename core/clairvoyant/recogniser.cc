@@ -96,15 +96,17 @@ void Recogniser::BeginEpoch(const std::vector<CandidateOrder>& likely) {
   tracking_ = {};
 }
 
-bool Recogniser::Opened(uint32_t index, uint64_t thread) {
+OpenStep Recogniser::Opened(uint32_t index, uint64_t thread) {
   // A thread for each file has no steps that tell an order.
   if (streams_.size() == kMostThreads && !streams_.contains(thread)) {
     ++opens_;
-    return false;
+    return OpenStep::kUnjudged;
   }
   const auto [at, is_new] = streams_.try_emplace(thread);
   Stream& stream = at->second;
-  if (!is_new && stream.last == index) return false;  // opened twice
+  if (!is_new && stream.last == index) {  // opened twice
+    return OpenStep::kUnjudged;
+  }
   ++opens_;
   if (!is_new) {
     ++steps_;
@@ -115,11 +117,12 @@ bool Recogniser::Opened(uint32_t index, uint64_t thread) {
     if (!is_new) memory_.followers[stream.last] = index;
     if (memory_.opened.size() < options_.n) memory_.opened.push_back(index);
   }
-  const bool expected =
-      state_ == State::kClaimed && Track(stream, !is_new, index);
+  const OpenStep step = state_ == State::kClaimed
+                            ? Track(stream, !is_new, index)
+                            : OpenStep::kUnjudged;
   if (stream.indices.size() < kKeptOpens) stream.indices.push_back(index);
   stream.last = index;
-  return expected;
+  return step;
 }
 
 void Recogniser::OpenedEarly(uint32_t index, uint64_t thread) {
@@ -136,8 +139,10 @@ std::vector<std::pair<uint64_t, uint32_t>> Recogniser::LastOpened() const {
   return last;
 }
 
-bool Recogniser::Track(Stream& stream, bool known, uint32_t index) {
-  if (!known && ++tracking_.new_threads <= kNewThreads) return false;
+OpenStep Recogniser::Track(Stream& stream, bool known, uint32_t index) {
+  if (!known && ++tracking_.new_threads <= kNewThreads) {
+    return OpenStep::kUnjudged;
+  }
   bool expected = false;
   if (known && claim_->order.kind == SamplerKind::kRepeated) {
     expected = last_memory_.followers[stream.last] == index;
@@ -147,11 +152,13 @@ bool Recogniser::Track(Stream& stream, bool known, uint32_t index) {
     if (expected) claim_->lanes.Learn(place);
   }
   tracking_.recent = tracking_.recent << 1 | (expected ? 1 : 0);
-  if (std::popcount(tracking_.recent) >= kDropBelow) return expected;
+  if (std::popcount(tracking_.recent) >= kDropBelow) {
+    return expected ? OpenStep::kExpected : OpenStep::kUnexpected;
+  }
   state_ = State::kUnknown;
   claim_.reset();
   tracking_ = {};
-  return false;
+  return OpenStep::kUnexpected;
 }
 
 std::vector<std::vector<uint32_t>> Recogniser::Streams() const {

@@ -44,6 +44,13 @@ struct OrderClaim {
   std::vector<uint32_t> Predicted() const;
 };
 
+// What an open is in the order that was claimed.
+enum class OpenStep {
+  kUnjudged,  // nothing is claimed, or it is the first of its thread
+  kExpected,
+  kUnexpected,
+};
+
 class Recogniser {
  public:
   struct Options {
@@ -69,9 +76,8 @@ class Recogniser {
   // generator (GeneratorTrail).
   void BeginEpoch(const std::vector<CandidateOrder>& likely = {});
 
-  // Whether that is what the claim made expected of the thread. REQUIRES: index
-  // < n.
-  bool Opened(uint32_t index, uint64_t thread);
+  // REQUIRES: index < n.
+  OpenStep Opened(uint32_t index, uint64_t thread);
   // The same of what was told of as one of the epoch before, and turned out to
   // be of this one: it does not prove that the other comes again.
   void OpenedEarly(uint32_t index, uint64_t thread);
@@ -126,7 +132,7 @@ class Recogniser {
   bool TryRepeated();
   bool TryAt(size_t candidate);
   void Claim(OrderClaim claim, std::vector<uint32_t> places);
-  bool Track(Stream& stream, bool known, uint32_t index);
+  OpenStep Track(Stream& stream, bool known, uint32_t index);
   std::vector<std::vector<uint32_t>> Streams() const;
 
   const Options options_;

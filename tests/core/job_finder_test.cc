@@ -2,9 +2,11 @@
 // Which reads are of which job.
 #include "core/clairvoyant/job_finder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -104,6 +106,8 @@ TEST_F(JobFinderTest, MemoryIsForThoseThatWereReadLast) {
 class TwoLoadersTest : public JobFinderTest {
  protected:
   static constexpr uint32_t kMany = 3000;
+  // Opens of each, far fewer than all, that tell both orders.
+  static constexpr uint32_t kHalf = 400;
 
   TwoLoadersTest() {
     for (uint32_t i = 0; i < kMany; ++i) {
@@ -135,7 +139,13 @@ class TwoLoadersTest : public JobFinderTest {
                      10000 + index / each + 3 * (index % each), ".jpg"));
   }
   void Open(uint32_t reader, uint32_t index) {
+    OpenUnseen(reader, index);
+    Look();
+  }
+  void OpenUnseen(uint32_t reader, uint32_t index) {
     finder_->Opened(FileOf(index), reader, milliseconds(1));
+  }
+  void Look() {
     for (JobFinder::Found& found : finder_->jobs()) {
       while (found.job.Work()) {
       }
@@ -155,7 +165,7 @@ class TwoLoadersTest : public JobFinderTest {
 
 TEST_F(TwoLoadersTest, AreJobsOfTheirOwnWhereTheirOrdersDiffer) {
   Make(1 << 20);
-  for (uint32_t i = 0; i < 160; ++i) {
+  for (uint32_t i = 0; i < 240; ++i) {
     Open(101, one_[i]);
     Open(201, other_[i]);
   }
@@ -174,6 +184,59 @@ TEST_F(TwoLoadersTest, TheOneThatWasKnownBeforeStaysKnown) {
     ASSERT_TRUE(finder_->Find(id)->job.is_foreseen()) << i;
   }
   EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")));
+}
+
+// Whichever reads how far while the other waits, and however late the opens
+// are looked at.
+TEST_F(TwoLoadersTest, AreKnownInWhateverTurnsTheyRead) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    Make(1 << 20);
+    const auto below = [&](uint32_t most) {
+      return 1 + static_cast<uint32_t>(random() % most);
+    };
+    const uint32_t most_in_turn = 1U << below(9);
+    const uint32_t most_unseen = 1U << below(7);
+    uint32_t read[2] = {0, 0};
+    uint32_t unseen = 0;
+    for (uint32_t turn = random() % 2; read[0] + read[1] < 2 * kHalf; ++turn) {
+      uint32_t& at = read[turn % 2];
+      const uint32_t end = std::min(kHalf, at + below(most_in_turn));
+      for (; at < end; ++at) {
+        OpenUnseen(turn % 2 == 0 ? 101 : 201,
+                   turn % 2 == 0 ? one_[at] : other_[at]);
+        if (++unseen >= most_unseen) {
+          Look();
+          unseen = 0;
+        }
+      }
+    }
+    Look();
+    EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")))
+        << "seed " << seed;
+    EXPECT_EQ(finder_->jobs().size(), 2u) << "seed " << seed;
+  }
+}
+
+// A search of all seeds needs the opens of all ranks.
+TEST_F(TwoLoadersTest, RanksOfAnOrderThatNobodyKnowsAreOneJob) {
+  const std::vector<uint32_t> order = TorchRandperm(kMany, 3141592653);
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    std::mt19937 random(seed);
+    Make(1 << 20);
+    for (uint32_t epoch = 0; epoch < 2; ++epoch) {
+      uint32_t read[2] = {0, 0};
+      while (read[0] + read[1] < kMany) {
+        const uint32_t rank = random() % 2;
+        const uint32_t end =
+            std::min<uint32_t>(kMany / 2, read[rank] + random() % 60);
+        for (; read[rank] < end; ++read[rank]) {
+          Open(rank == 0 ? 101 : 201, order[2 * read[rank] + rank]);
+        }
+        ASSERT_LE(finder_->jobs().size(), 1u) << "seed " << seed;
+      }
+    }
+  }
 }
 
 TEST_F(TwoLoadersTest, WithoutMemoryForTwoTheyStayOne) {

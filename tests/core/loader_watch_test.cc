@@ -4,44 +4,43 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/clairvoyant/torch_random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {
 namespace {
 
+constexpr uint32_t kFiles = 10000;
+constexpr LoaderWatch::Moment kFollowed{0, 1};
+
 // What is told when so many opens came, each loader's in turn; of loader i
 // expected[i] of a hundred were to be expected.
 std::vector<LoaderWatch::Loader> After(uint32_t opens,
                                        const std::vector<uint32_t>& expected) {
-  LoaderWatch watch;
+  LoaderWatch watch(kFiles);
   for (uint32_t i = 0; i < opens; ++i) {
     const uint32_t loader = i % expected.size();
+    const OpenStep step = i / expected.size() * 37 % 100 < expected[loader]
+                              ? OpenStep::kExpected
+                              : OpenStep::kUnexpected;
     const auto apart =
-        watch.Note(100 + loader, {i, loader},
-                   i / expected.size() * 37 % 100 < expected[loader]);
+        watch.Note(100 + loader, {i % kFiles, loader}, step, kFollowed);
     if (!apart.empty()) return apart;
   }
   return {};
 }
 
-TEST(LoaderWatchTest, TwoOfWhichNothingIsKnownAreJobs) {
-  EXPECT_TRUE(After(255, {0, 0}).empty());
-  const auto apart = After(256, {0, 0});
-  ASSERT_EQ(apart.size(), 2u);
-  for (uint32_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(apart[i].process, 100 + i);
-    EXPECT_FALSE(apart[i].is_followed());
-    ASSERT_EQ(apart[i].opens.size(), 128u);
-    EXPECT_EQ(apart[i].opens[5].index, 10 + i);
-    EXPECT_EQ(apart[i].opens[5].thread, i);
-  }
-}
-
 TEST(LoaderWatchTest, OneBesideTheOneThatIsFollowedIsAJob) {
-  const auto apart = After(256, {97, 2});
+  EXPECT_TRUE(After(62, {97, 2}).empty());
+  const auto apart = After(128, {97, 2});
   ASSERT_EQ(apart.size(), 2u);
   EXPECT_TRUE(apart[0].is_followed());
   EXPECT_FALSE(apart[1].is_followed());
+  for (uint32_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(apart[i].process, 100 + i);
+    EXPECT_EQ(apart[i].opens[5].index, 10 + i);
+    EXPECT_EQ(apart[i].opens[5].thread, i);
+  }
 }
 
 TEST(LoaderWatchTest, RanksAreOneJob) {
@@ -52,27 +51,93 @@ TEST(LoaderWatchTest, OneLoaderIsOneJobWhateverItReads) {
   EXPECT_TRUE(After(100000, {0}).empty());
 }
 
-TEST(LoaderWatchTest, ManyNeedMoreOpens) {
-  EXPECT_TRUE(After(511, {0, 0, 0, 0, 0, 0}).empty());
-  EXPECT_EQ(After(512, {0, 0, 0, 0, 0, 0}).size(), 6u);
+TEST(LoaderWatchTest, WhereNobodyIsFollowedNobodyIsAstray) {
+  EXPECT_TRUE(After(kFiles, {30, 0, 10}).empty());
 }
 
 TEST(LoaderWatchTest, AGlanceIsNoJob) {
-  LoaderWatch watch;
+  LoaderWatch watch(kFiles);
   for (uint32_t i = 0; i < 100000; ++i) {
     const uint32_t loader = i % 50 == 0 ? 1 : 0;
-    EXPECT_TRUE(watch.Note(loader, {i, loader}, loader == 0).empty());
+    EXPECT_TRUE(
+        watch
+            .Note(loader, {i % kFiles, loader},
+                  loader == 0 ? OpenStep::kExpected : OpenStep::kUnexpected,
+                  kFollowed)
+            .empty());
   }
 }
 
 TEST(LoaderWatchTest, OneThatBeginsLaterIsSeen) {
-  LoaderWatch watch;
+  LoaderWatch watch(kFiles);
   bool apart = false;
-  for (uint32_t i = 0; i < 10000 && !apart; ++i) {
+  for (uint32_t i = 0; i < 8000 && !apart; ++i) {
     const uint32_t loader = i > 5000 ? i % 2 : 0;
-    apart = !watch.Note(loader, {i, loader}, loader == 0).empty();
+    apart =
+        !watch
+             .Note(loader, {i, loader},
+                   loader == 0 ? OpenStep::kExpected : OpenStep::kUnexpected,
+                   kFollowed)
+             .empty();
   }
   EXPECT_TRUE(apart);
+}
+
+// What was expected of an order that is given up tells nothing of the next.
+TEST(LoaderWatchTest, AnotherOrderJudgesAnew) {
+  LoaderWatch watch(kFiles);
+  for (uint32_t i = 0; i < 20; ++i) {
+    EXPECT_TRUE(watch.Note(1, {i, 1}, OpenStep::kExpected, kFollowed).empty());
+  }
+  for (uint32_t i = 0; i < 40; ++i) {
+    EXPECT_TRUE(
+        watch.Note(2, {900 + i, 2}, OpenStep::kUnexpected, {0, 2}).empty());
+  }
+}
+
+// After how many opens of each of two loaders they are told apart; 0: never.
+uint32_t ToldApart(uint32_t files, uint64_t epochs,
+                   const std::vector<uint32_t>& one,
+                   const std::vector<uint32_t>& other) {
+  LoaderWatch watch(files);
+  for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    for (uint32_t i = 0; i < one.size(); ++i) {
+      for (const auto* order : {&one, &other}) {
+        const uint32_t loader = order == &one ? 1 : 2;
+        const auto apart = watch.Note(loader, {(*order)[i], loader},
+                                      OpenStep::kUnjudged, {epoch, 0});
+        if (apart.empty()) continue;
+        EXPECT_EQ(apart.size(), 2u);
+        EXPECT_FALSE(apart[0].is_followed() || apart[1].is_followed());
+        EXPECT_LE(apart[0].opens.size() - apart[1].opens.size(), 1u);
+        return i + 1;
+      }
+    }
+  }
+  return 0;
+}
+
+TEST(LoaderWatchTest, ShufflesOfTheirOwnShareWhatTheyRead) {
+  for (const uint32_t files : {256U, 1200U, 20000U, 1281167U}) {
+    for (uint32_t seed = 0; seed < 20; ++seed) {
+      const uint32_t opens =
+          ToldApart(files, 1, TorchRandperm(files, 100 + seed),
+                    TorchRandperm(files, 200 + seed));
+      EXPECT_GT(opens, 0u) << files << ", seed " << seed;
+      // sqrt(16 n), or a little later.
+      EXPECT_LE(uint64_t{opens} * opens, 24 * files)
+          << files << ", seed " << seed;
+    }
+  }
+}
+
+TEST(LoaderWatchTest, RanksOfAnOrderThatNobodyKnowsShareNothing) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    std::vector<uint32_t> ranks[2];
+    const std::vector<uint32_t> order = TorchRandperm(kFiles, seed);
+    for (uint32_t i = 0; i < kFiles; ++i) ranks[i % 2].push_back(order[i]);
+    EXPECT_EQ(ToldApart(kFiles, 3, ranks[0], ranks[1]), 0u) << "seed " << seed;
+  }
 }
 
 }  // namespace

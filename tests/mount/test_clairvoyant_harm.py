@@ -98,6 +98,18 @@ def test_a_job_that_resumes_in_mid_epoch(mounts, source, truth, skipped):
     assert_little_waste(mount, breaks=1)
 
 
+def both_known(mount):
+    def known():
+        orders = [job["order"] for job in foresight(mount)["jobs"]]
+        return (sorted(order.split(",")[0] for order in orders) ==
+                ["DistributedSampler", "RandomSampler"])
+
+    try:
+        harness.eventually(known, 60, "two jobs")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {foresight(mount)}") from error
+
+
 @pytest.mark.parametrize("own_families", [True, False])
 def test_two_jobs_with_different_orders(mounts, source, truth, own_families):
     """Of two shells, or of one script."""
@@ -112,10 +124,7 @@ def test_two_jobs_with_different_orders(mounts, source, truth, own_families):
                 loader.send({"read": samples})
             read.append((one.taken(), other.taken()))
             if samples:
-                harness.eventually(
-                    lambda: sorted(job["order"].split(",")[0] for job in
-                                   foresight(mount)["jobs"])
-                    == ["DistributedSampler", "RandomSampler"], 60, "two jobs")
+                both_known(mount)
         for each in zip(*read):
             assert_whole(sum(each, []), truth)
     assert_little_waste(mount)
