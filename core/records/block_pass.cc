@@ -13,6 +13,12 @@ namespace {
 // What is drawn of a pass.
 constexpr uint64_t kOfStrata = 0;
 constexpr uint64_t kOfMiniEpochs = 1;
+// Of a stratum, behind the order of its runs.
+constexpr uint64_t kOfSingles = 1;
+
+// A larger run hardly saves seeks; with fewer a mini-epoch is of a few places.
+constexpr uint64_t kMostRunBytes = uint64_t{4} << 20;
+constexpr uint64_t kLeastRuns = 8;  // of a mini-epoch and a stratum
 
 }  // namespace
 
@@ -46,20 +52,52 @@ PartRecords::Run BlockPass::RunOf(uint32_t block) const {
   return {table_->FirstFrom(from), table_->FirstFrom(from + block_bytes_)};
 }
 
-// Each stratum's blocks in a random order, one stratum behind the other, are
-// dealt in turn, so that none gives a mini-epoch one more than it must.
+uint64_t BlockPass::RunLength(const Stratum& stratum) const {
+  const uint64_t most = std::max<uint64_t>(kMostRunBytes / block_bytes_, 1);
+  return std::clamp<uint64_t>(stratum.size() / (mini_epochs() * kLeastRuns), 1,
+                              most);
+}
+
+// The runs in a random order are dealt in turn, as long as there is one for
+// each mini-epoch; then what is left, block by block. One stratum goes on where
+// the one before it ended, so that none gives a mini-epoch one more than it
+// must.
+void BlockPass::DealStratum(const Input& input, const Stratum& stratum,
+                            std::vector<uint32_t>& mini_of) const {
+  const uint64_t minis = mini_epochs();
+  const Permutation labels(minis, SubKey(input.key, kOfMiniEpochs));
+  const RandomKey key = SubKey(SubKey(input.key, kOfStrata), stratum.number);
+  const uint64_t length = RunLength(stratum);
+  const uint64_t runs = stratum.size() / length;
+  const uint64_t dealt = length == 1 ? runs : runs - runs % minis;
+  const Permutation order(runs, key);
+  std::vector<size_t> singles;  // of mini_of
+  const auto take_apart = [&](uint64_t from, uint64_t to) {
+    for (uint64_t b = from; b < to; ++b) singles.push_back(stratum.begin + b);
+  };
+  for (uint64_t i = 0; i < runs; ++i) {
+    const uint64_t from = order(i) * length;
+    if (i >= dealt) {
+      take_apart(from, from + length);
+      continue;
+    }
+    const auto mini =
+        static_cast<uint32_t>(labels((stratum.begin + i) % minis));
+    for (uint64_t b = 0; b < length; ++b) {
+      mini_of[stratum.begin + from + b] = mini;
+    }
+  }
+  take_apart(runs * length, stratum.size());
+  const Permutation mixed(singles.size(), SubKey(key, kOfSingles));
+  for (size_t i = 0; i < singles.size(); ++i) {
+    mini_of[singles[mixed(i)]] =
+        static_cast<uint32_t>(labels((stratum.begin + i) % minis));
+  }
+}
+
 void BlockPass::Deal(const Input& input, const std::vector<uint32_t>& blocks) {
   const uint64_t minis = mini_epochs();
-  const RandomKey strata = SubKey(input.key, kOfStrata);
-  const Permutation labels(minis, SubKey(input.key, kOfMiniEpochs));
   std::vector<uint32_t> mini_of(blocks.size());
-  const auto deal = [&](uint64_t stratum, size_t begin, size_t end) {
-    const Permutation order(end - begin, SubKey(strata, stratum));
-    for (size_t i = begin; i < end; ++i) {
-      mini_of[begin + order(i - begin)] =
-          static_cast<uint32_t>(labels(i % minis));
-    }
-  };
   size_t begin = 0;
   for (uint64_t s = 0; begin < blocks.size(); ++s) {
     const bool last = s + 1 >= input.strata.size();
@@ -68,7 +106,7 @@ void BlockPass::Deal(const Input& input, const std::vector<uint32_t>& blocks) {
            (last || RunOf(blocks[end]).first < input.strata[s + 1])) {
       ++end;
     }
-    deal(s, begin, end);
+    if (end > begin) DealStratum(input, {s, begin, end}, mini_of);
     begin = end;
   }
   for (const uint32_t mini : mini_of) ++begins_[mini + 1];

@@ -3,6 +3,10 @@
 // stratified, so that each file of several that are shuffled as one gives each
 // mini-epoch floor or ceil of its blocks over the number of mini-epochs; drawn
 // anew for each pass, the paper's remedy for bias.
+//
+// Where a mini-epoch has many blocks of a file they are drawn by runs of blocks
+// that lie together, of 4 MiB at most: a disk that moves its arm for every
+// megabyte copies half as fast as one that reads on.
 #ifndef SHUFFLEFS_CORE_RECORDS_BLOCK_PASS_H_
 #define SHUFFLEFS_CORE_RECORDS_BLOCK_PASS_H_
 
@@ -47,7 +51,19 @@ class BlockPass {
   static uint64_t BlocksOf(const RecordTable& table, uint64_t& block_bytes);
 
  private:
+  // The file's blocks [begin, end) of all.
+  struct Stratum {
+    uint64_t number = 0;
+    size_t begin = 0;
+    size_t end = 0;
+    size_t size() const { return end - begin; }
+  };
   void Deal(const Input& input, const std::vector<uint32_t>& blocks);
+  // Which mini-epoch each of its blocks is of.
+  void DealStratum(const Input& input, const Stratum& stratum,
+                   std::vector<uint32_t>& mini_of) const;
+  // Blocks that are drawn together.
+  uint64_t RunLength(const Stratum& stratum) const;
 
   const RecordTable* table_;
   uint64_t block_bytes_;

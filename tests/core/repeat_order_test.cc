@@ -260,6 +260,31 @@ TEST(BlockPassTest, MiniEpochsHaveTheirShareOfEachFile) {
   }
 }
 
+// A disk reads on inside a run, and a mini-epoch is of several places.
+TEST(BlockPassTest, ManyBlocksAreDrawnByRuns) {
+  constexpr uint64_t kBlock = uint64_t{1} << 20;
+  for (const uint64_t blocks_of_mini : {7, 20, 25, 100, 1000}) {
+    constexpr uint64_t kMinis = 7;
+    const FixedTable table(0, kBlock / 4, 4 * kMinis * blocks_of_mini + 3);
+    BlockPass::Input input;
+    input.table = &table;
+    input.block_bytes = kBlock;
+    input.mini_epochs = kMinis;
+    input.key = RandomKey(blocks_of_mini);
+    const BlockPass pass(input);
+    const uint64_t length = std::clamp<uint64_t>(blocks_of_mini / 8, 1, 4);
+    for (uint64_t m = 0; m < kMinis; ++m) {
+      uint64_t places = 1;
+      for (size_t i = 1; i < pass.blocks(m).size(); ++i) {
+        if (pass.blocks(m)[i] != pass.blocks(m)[i - 1] + 1) ++places;
+      }
+      EXPECT_GE(places, std::min<uint64_t>(blocks_of_mini, 8) / 2);
+      // All but a few single blocks lie in runs.
+      EXPECT_LE(places, blocks_of_mini / length + 2 * length);
+    }
+  }
+}
+
 TEST(BlockPassTest, OfFewBlocksThereAreFewMiniEpochs) {
   Rng rng{RandomKey(8)};
   BlockPass::Input input;
