@@ -12,8 +12,10 @@ namespace shufflefs {
 TierBatches::TierBatches(std::unique_ptr<Arena> memory,
                          std::function<void(FilePiece)> again)
     : memory_(std::move(memory)),
+      count_(memory_->capacity() >= kMostBatches * kLeastOfMany ? kMostBatches
+                                                                : 2),
       // Whole checks: of a file that is larger than a batch, too.
-      batch_bytes_(memory_->capacity() / kBatches / kTierCheckBytes *
+      batch_bytes_(memory_->capacity() / count_ / kTierCheckBytes *
                    kTierCheckBytes),
       again_(std::move(again)) {}
 
@@ -99,8 +101,8 @@ bool TierBatches::BeginCapture(const StagedRange& range) {
   if (range.length > batch_bytes_) return false;
   const TierKey key = TierKeyOf(range.file, range.from);
   MutexLock lock(mu_);
-  capture_wish_ = true;
-  const bool open = batches_[0].open || batches_[1].open;
+  const bool open = std::any_of(batches_.begin(), batches_.end(),
+                                [](const Batch& each) { return each.open; });
   return open && !where_.contains(key) && captures_.insert(key).second;
 }
 
@@ -109,9 +111,8 @@ absl::optional<TierBatches::Demanded> TierBatches::Demand(
   const TierKey key = TierKeyOf(range.file, range.from);
   const uint64_t needs = TierRoundUp(range.length);
   MutexLock lock(mu_);
-  capture_wish_ = true;
   if (where_.contains(key) || captures_.contains(key)) return absl::nullopt;
-  for (int i = 0; i < kBatches; ++i) {
+  for (int i = 0; i < count_; ++i) {
     if (!batches_[i].open || needs > batches_[i].limit - batches_[i].used) {
       continue;
     }
@@ -130,7 +131,7 @@ void TierBatches::EndCapture(const StagedRange& range,
   {
     MutexLock lock(mu_);
     captures_.erase(TierKeyOf(range.file, range.from));
-    for (int i = 0; bytes != nullptr && where.batch < 0 && i < kBatches; ++i) {
+    for (int i = 0; bytes != nullptr && where.batch < 0 && i < count_; ++i) {
       if (!batches_[i].open ||
           TierRoundUp(range.length) > batches_[i].limit - batches_[i].used) {
         continue;
@@ -206,18 +207,14 @@ void TierBatches::Open(int batch, uint64_t limit) {
 }
 
 TierBatches::Reserved TierBatches::Reserve(int batch, const StagedRange& range,
-                                           uint64_t spare, Place& place) {
+                                           Place& place) {
   const TierKey key = TierKeyOf(range.file, range.from);
   MutexLock lock(mu_);
   if (where_.contains(key) || captures_.contains(key)) {
     return Reserved::kElsewhere;
   }
-  const uint64_t needs = TierRoundUp(range.length);
   const uint64_t room = batches_[batch].limit - batches_[batch].used;
-  // The first range of a batch takes what it needs, or it would never fit.
-  if (needs > room || (batches_[batch].used > 0 && needs + spare > room)) {
-    return Reserved::kFull;
-  }
+  if (TierRoundUp(range.length) > room) return Reserved::kFull;
   const Where where = Take(batch, range);
   place.slot = where.slot;
   place.memory = AddressOf(batch, batches_[batch].slots[where.slot].offset);
@@ -276,11 +273,6 @@ uint64_t TierBatches::Shut(int batch) {
 bool TierBatches::IsCaptured(const StagedRange& range) const {
   MutexLock lock(mu_);
   return captures_.contains(TierKeyOf(range.file, range.from));
-}
-
-bool TierBatches::TakeCaptureWish() {
-  MutexLock lock(mu_);
-  return std::exchange(capture_wish_, false);
 }
 
 }  // namespace shufflefs

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of files on their way into the tier, in memory: two batches, of which
-// one is filled by reads while the other is written. What a reader wants and is
-// on its way is not read a second time, and a whole range that a reader brings
-// from the source goes in here too.
+// Ranges of files on their way into the tier, in memory: batches, of which one
+// is filled by reads while another is written, and the rest wait for what
+// readers want next. What a reader wants and is on its way is not read a second
+// time, and a whole range that a reader brings from the source goes in here
+// too.
 //
 // A batch is laid out as the part that it becomes: range after range, each from
 // a page on.
@@ -37,7 +38,9 @@ namespace shufflefs {
 // wait.
 class TierBatches {
  public:
-  static constexpr int kBatches = 2;
+  // Of less memory there are two.
+  static constexpr int kMostBatches = 4;
+  static constexpr uint64_t kLeastOfMany = uint64_t{4} << 20;  // bytes of one
 
   // `again` reads a piece from the source, whose range could not be brought.
   TierBatches(std::unique_ptr<Arena> memory,
@@ -76,9 +79,8 @@ class TierBatches {
   uint64_t Shut(int batch);
   enum class Reserved { kYes, kFull, kElsewhere };
   // Room for a range, that is on its way from now on; kElsewhere if it, or one
-  // that begins there, is already. `spare` bytes are left for captures.
-  Reserved Reserve(int batch, const StagedRange& range, uint64_t spare,
-                   Place& place);
+  // that begins there, is already.
+  Reserved Reserve(int batch, const StagedRange& range, Place& place);
   // Waits until all that was reserved arrived; false once `stopped` says so,
   // which is asked again after Wake and must be quick. Stays open.
   bool Drained(int batch, const std::function<bool()>& stopped);
@@ -95,11 +97,10 @@ class TierBatches {
   void Release(int batch);
   // Whether a reader brings it just now.
   bool IsCaptured(const StagedRange& range) const;
-  // Whether readers wanted ranges that were missing since the last call.
-  bool TakeCaptureWish();
 
   absl::Span<char> memory(int batch) const;
   uint64_t batch_bytes() const { return batch_bytes_; }
+  int count() const { return count_; }
 
  private:
   enum class State { kComing, kHere, kFailed };
@@ -137,16 +138,16 @@ class TierBatches {
 
   // Constant after construction.
   const std::unique_ptr<Arena> memory_;
+  const int count_;
   const uint64_t batch_bytes_;
   const std::function<void(FilePiece)> again_;
   // Self-synchronised.
   CondVar changed_;
 
   mutable Mutex mu_;
-  std::array<Batch, kBatches> batches_ ABSL_GUARDED_BY(mu_);
+  std::array<Batch, kMostBatches> batches_ ABSL_GUARDED_BY(mu_);
   absl::btree_map<TierKey, Where> where_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_set<TierKey> captures_ ABSL_GUARDED_BY(mu_);
-  bool capture_wish_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace shufflefs

@@ -17,8 +17,6 @@ namespace {
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 // Looks again whether readers are quiet after this long.
 constexpr std::chrono::milliseconds kLook(50);
-// Of a batch, for what readers bring meanwhile.
-constexpr uint64_t kSpareShare = 4;
 
 absl::string_view BytesOf(absl::Span<const char> bytes) {
   return absl::string_view(bytes.data(), bytes.size());
@@ -31,14 +29,14 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
                                                  bool ahead) {
   Run run{.dir = dir, .ranges = ranges, .ahead = ahead, .pending = {}};
   counted_ = Now();
-  int batch = 0;
+  TierBatches& batches = reads_->batches();
   bool cut = false;
-  absl::Status status = TakeBrought(run, batch);
-  if (run.pending) batch = 1 - batch;
+  absl::Status status = TakeBrought(run);
   while (status.ok() && !Cut()) {
     const bool more = run.at < ranges.size() && !run.full && !cut;
     if (!more && !run.pending) break;
     const bool large = more && IsLarge(run);
+    const int batch = NextBatch(run);
     absl::Status filled;
     if (more && !large) filled = Fill(run, batch);
     status = WritePending(run);
@@ -47,21 +45,20 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
       status = WriteOpen(run);
       if (status.ok() && !Cut()) status = CopyLarge(run, ranges[run.at]);
     } else if (status.ok() && more) {
-      OpenBeside(run, batch);
+      OpenBeside(batch);
       if (!Drain(batch)) break;
       status = SetPending(run, batch);
-      if (run.pending) batch = 1 - batch;
     }
     cut = cut || options_.interrupted();
   }
   if (status.ok()) status = WriteOpen(run);
   if (Cut()) {
     // Reads may be under way into the batches; who waits for them gets them.
-    for (int i = 0; i < TierBatches::kBatches; ++i) reads_->batches().Shut(i);
+    for (int i = 0; i < batches.count(); ++i) batches.Shut(i);
     return Outcome::kCut;
   }
   if (!status.ok()) {
-    for (int i = 0; i < TierBatches::kBatches; ++i) {
+    for (int i = 0; i < batches.count(); ++i) {
       if (!Drop(i)) return Outcome::kCut;
     }
     return status;
@@ -70,23 +67,34 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
   return run.at < ranges.size() ? Outcome::kCut : Outcome::kDone;
 }
 
-void TierCopy::OpenForReaders() {
-  TierBatches& batches = reads_->batches();
-  // Whether the tier has room for it shows when it is written.
-  if (batches.IsEmpty(0)) batches.Open(0, batches.batch_bytes());
-}
+void TierCopy::OpenForReaders() { OpenBeside(-1); }
 
 // One is full at once of what is copied; what readers want meanwhile goes into
-// the other.
-void TierCopy::OpenBeside(const Run& run, int batch) {
+// the others. Whether the tier has room for it shows when it is written.
+void TierCopy::OpenBeside(int batch) {
   TierBatches& batches = reads_->batches();
-  if (run.pending || !batches.IsEmpty(1 - batch)) return;
-  batches.Open(1 - batch, batches.batch_bytes());
+  for (int i = 0; i < batches.count(); ++i) {
+    if (i != batch && batches.IsEmpty(i)) {
+      batches.Open(i, batches.batch_bytes());
+    }
+  }
 }
 
-absl::Status TierCopy::TakeBrought(Run& run, int batch) {
-  // As long as nothing came it stays open: Fill goes on with it. Before a large
-  // range comes WriteOpen.
+int TierCopy::NextBatch(const Run& run) const {
+  const TierBatches& batches = reads_->batches();
+  int next = -1;
+  for (int i = 0; i < batches.count(); ++i) {
+    if (i == run.pending) continue;
+    if (next < 0 || !batches.IsEmpty(i)) next = i;
+    if (!batches.IsEmpty(i)) break;
+  }
+  return next;
+}
+
+absl::Status TierCopy::TakeBrought(Run& run) {
+  // As long as nothing came they stay open: Fill goes on with one. Before a
+  // large range comes WriteOpen.
+  const int batch = NextBatch(run);
   if (IsLarge(run) || reads_->batches().IsEmpty(batch)) return absl::OkStatus();
   return SetPending(run, batch);
 }
@@ -106,7 +114,7 @@ absl::Status TierCopy::SetPending(Run& run, int batch) {
 }
 
 absl::Status TierCopy::WriteOpen(Run& run) {
-  for (int i = 0; i < TierBatches::kBatches; ++i) {
+  for (int i = 0; i < reads_->batches().count(); ++i) {
     RETURN_IF_ERROR(SetPending(run, i));
     RETURN_IF_ERROR(WritePending(run));
   }
@@ -166,8 +174,6 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
   RETURN_IF_ERROR(MakeRoom(run, batches.batch_bytes()));
   ASSIGN_OR_RETURN(const uint64_t room, Room(run));
   batches.Open(batch, room);
-  const uint64_t spare =
-      batches.TakeCaptureWish() ? batches.batch_bytes() / kSpareShare : 0;
   bool any = false;
   for (bool more = true; more && run.at < run.ranges.size();) {
     Rest(run.ahead);
@@ -184,7 +190,7 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
         continue;
       }
       TierBatches::Place place;
-      const auto reserved = batches.Reserve(batch, range, spare, place);
+      const auto reserved = batches.Reserve(batch, range, place);
       if (reserved == TierBatches::Reserved::kFull) {
         // With what is written meanwhile there may be less than was thought;
         // and what readers brought is written first.

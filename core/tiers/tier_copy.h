@@ -93,8 +93,11 @@ class TierCopy {
   // A range does not fit: ENOSPC where it is the device that has no more.
   absl::Status NoRoom(Run& run) const;
   // What readers brought since the last Copy is to be written first.
-  absl::Status TakeBrought(Run& run, int batch);
-  void OpenBeside(const Run& run, int batch);
+  absl::Status TakeBrought(Run& run);
+  // Opens those in which nothing is, all but one.
+  void OpenBeside(int batch);
+  // Which to fill: one in which readers' ranges are, if there is one.
+  int NextBatch(const Run& run) const;
   // Has a batch written next, unless it is empty or the tier has no room.
   absl::Status SetPending(Run& run, int batch);
   // What is in the batches, none of which is open after it.

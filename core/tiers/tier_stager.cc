@@ -52,7 +52,8 @@ void TierStager::Stop() {
   reads_->signal().Stop();
   reads_->batches().Wake();
   if (thread_.joinable()) thread_.join();
-  for (int i = 0; i < TierBatches::kBatches; ++i) reads_->batches().Shut(i);
+  TierBatches& batches = reads_->batches();
+  for (int i = 0; i < batches.count(); ++i) batches.Shut(i);
   reads_->SetWishes(nullptr);
   TierDoomed& doomed = copy_.doomed();
   while (!doomed.empty() && doomed.RemoveOne(place_->dir).ok()) {

@@ -19,19 +19,25 @@ using testing_support::RandomBytes;
 using testing_support::TierFixture;
 using Outcome = TierCopy::Outcome;
 
-constexpr uint64_t kRange = uint64_t{256} << 10;
 constexpr size_t kRanges = 12;
+constexpr size_t kInBatch = 4;
 
-class TierCopyTest : public TierFixture {
+// With memory for so many batches.
+class TierCopyTest : public TierFixture,
+                     public testing::WithParamInterface<int> {
  protected:
-  static constexpr size_t kInBatch = kMemory / TierBatches::kBatches / kRange;
+  const uint64_t memory_ =
+      GetParam() == 2 ? kMemory
+                      : TierBatches::kMostBatches * TierBatches::kLeastOfMany;
+  const uint64_t range_ =
+      memory_ / static_cast<uint64_t>(GetParam()) / kInBatch;
 
   void SetUp() override {
     Rng rng{RandomKey(1)};
-    tree_.File("container", RandomBytes(rng, kRanges * kRange));
+    tree_.File("container", RandomBytes(rng, kRanges * range_));
     Scan();
     for (size_t i = 0; i < kRanges; ++i) {
-      ranges_.push_back({files_[0], i * kRange, kRange});
+      ranges_.push_back({files_[0], i * range_, range_});
     }
     plan_->Put(1, ranges_);
   }
@@ -40,7 +46,8 @@ class TierCopyTest : public TierFixture {
   Outcome Copy(uint64_t capacity, std::function<void()> looks) {
     reads_ =
         TierReads::Make(std::make_unique<FileSource>(catalogue_, reader_.get()),
-                        catalogue_, *Arena::Make(kMemory), place_.root());
+                        catalogue_, *Arena::Make(memory_), place_.root());
+    EXPECT_EQ(reads_->batches().count(), GetParam());
     const std::vector<uint64_t> wanted = {1};
     reads_->SetWishes(std::make_shared<const TierWishes>(*catalogue_, *plan_,
                                                          wanted, nullptr));
@@ -58,7 +65,7 @@ class TierCopyTest : public TierFixture {
     TierCopy copy(reads_, std::move(options));
     const auto outcome = copy.Copy(*dir, ranges, /*ahead=*/false);
     EXPECT_TRUE(outcome.ok()) << outcome.status();
-    EXPECT_EQ(copy.copied_bytes() + copy.captured_bytes(), Staged() * kRange);
+    EXPECT_EQ(copy.copied_bytes() + copy.captured_bytes(), Staged() * range_);
     captured_ = copy.captured_bytes();
     return *outcome;
   }
@@ -67,7 +74,7 @@ class TierCopyTest : public TierFixture {
     std::vector<FilePiece> pieces;
     for (size_t i = from; i < to; ++i) {
       Asked& asked =
-          asked_.emplace_back(files_[0], i * kRange + kTierPage, 100);
+          asked_.emplace_back(files_[0], i * range_ + kTierPage, 100);
       pieces.push_back(asked.Piece());
     }
     reads_->Fetch(std::move(pieces), /*urgent=*/false);
@@ -87,7 +94,7 @@ class TierCopyTest : public TierFixture {
 
 // Readers fill the batch before anything was reserved in it, with what comes
 // first or last in the set.
-TEST_F(TierCopyTest, ABatchThatReadersFilledIsNoFullTier) {
+TEST_P(TierCopyTest, ABatchThatReadersFilledIsNoFullTier) {
   for (const size_t first : {size_t{0}, kRanges - kInBatch}) {
     SCOPED_TRACE(first);
     int looks = 0;
@@ -97,12 +104,12 @@ TEST_F(TierCopyTest, ABatchThatReadersFilledIsNoFullTier) {
                    }),
               Outcome::kDone);
     EXPECT_EQ(Staged(), kRanges);
-    EXPECT_EQ(captured_, kInBatch * kRange);
+    EXPECT_EQ(captured_, kInBatch * range_);
     ExpectAllRight();
   }
 }
 
-TEST_F(TierCopyTest, WheneverReadersComeAllIsCopied) {
+TEST_P(TierCopyTest, WheneverReadersComeAllIsCopied) {
   bool came = true;
   for (int when = 0; came; ++when) {
     SCOPED_TRACE(when);
@@ -120,21 +127,24 @@ TEST_F(TierCopyTest, WheneverReadersComeAllIsCopied) {
   }
 }
 
-TEST_F(TierCopyTest, ATierWithoutRoomIsFull) {
-  constexpr uint64_t kRoom = 5 * kRange + kRange / 2;
-  EXPECT_EQ(Copy(kRoom, [] {}), Outcome::kFull);
+TEST_P(TierCopyTest, ATierWithoutRoomIsFull) {
+  const uint64_t room = 5 * range_ + range_ / 2;
+  EXPECT_EQ(Copy(room, [] {}), Outcome::kFull);
   EXPECT_EQ(Staged(), 5u);
   // Nor do readers make any.
   int looks = 0;
-  EXPECT_EQ(Copy(kRoom,
+  EXPECT_EQ(Copy(room,
                  [&] {
                    if (looks++ == 0) Demand(kRanges - 2, kRanges);
                  }),
             Outcome::kFull);
   EXPECT_EQ(Staged(), 5u);
-  EXPECT_EQ(captured_, 2 * kRange);
+  EXPECT_EQ(captured_, 2 * range_);
   ExpectAllRight();
 }
+
+INSTANTIATE_TEST_SUITE_P(Batches, TierCopyTest,
+                         testing::Values(2, TierBatches::kMostBatches));
 
 }  // namespace
 }  // namespace shufflefs

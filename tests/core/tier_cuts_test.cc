@@ -42,7 +42,7 @@ class TierCutsTest : public ::testing::Test {
   }
   void Coming(uint64_t from, uint64_t to) {
     TierBatches::Place place;
-    ASSERT_EQ(batches_->Reserve(0, Range(from, to), 0, place),
+    ASSERT_EQ(batches_->Reserve(0, Range(from, to), place),
               TierBatches::Reserved::kYes);
   }
   void Wanted(const std::vector<StagedRange>& ranges) {
