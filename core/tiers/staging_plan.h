@@ -36,6 +36,9 @@ class StagingPlan {
   virtual std::vector<uint64_t> WantedSets() const = 0;
   // How many of these are read now: 1, or as many as there are readers.
   virtual size_t ReadNow() const { return 1; }
+  // Whether what is not wanted any more may be read again soon, and so stays as
+  // long as there is plenty of room.
+  virtual bool comes_again() const { return false; }
   // What a set is made of, in the order in which it had best be read from the
   // source; empty if it is not wanted any more. Linear in the dataset. Ranges
   // of one file, in this set and in others, are the same or have a page in

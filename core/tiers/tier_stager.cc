@@ -101,7 +101,7 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
   copy_.OpenForReaders();
   const std::shared_ptr<StagingPlan> plan = Refresh();
   if (plan == nullptr) return Next::kIdle;
-  FreeUnwanted();
+  FreeUnwanted(*plan);
   for (size_t i = 0; i < wishes_->sets().size(); ++i) {
     const TierWishes::Set& set = wishes_->sets()[i];
     const TierRanges missing = Missing(set);
@@ -215,9 +215,10 @@ bool TierStager::RemoveDoomed() {
   return true;
 }
 
-void TierStager::FreeUnwanted() {
+void TierStager::FreeUnwanted(const StagingPlan& plan) {
   RoomWanted room;
   room.capacity = options_.capacity;
+  room.keep = plan.comes_again();
   for (size_t i = 0; i < wishes_->sets().size(); ++i) {
     const TierRanges missing = Missing(wishes_->sets()[i]);
     for (size_t k = 0; k < missing.size(); ++k) {

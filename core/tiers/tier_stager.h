@@ -57,7 +57,7 @@ class TierStager {
   // Asks what is wanted now; the plan that said so.
   std::shared_ptr<StagingPlan> Refresh();
   bool WishesChanged();
-  void FreeUnwanted();
+  void FreeUnwanted(const StagingPlan& plan);
   bool RemoveDoomed();
   TierRanges Missing(const TierWishes::Set& set) const;
   // Whether readers bring all of these just now.

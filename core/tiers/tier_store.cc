@@ -57,12 +57,24 @@ std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
     }
     parts = std::move(kept);
   };
-  remove_if([](const PartUse& part) { return part.wanted == 0; });
+  // Tables and the ends of batches take some too.
+  const auto need = [](uint64_t bytes) { return bytes + bytes / 32; };
+  uint64_t kept = need(room.missing);
+  for (const PartUse& part : parts) {
+    if (part.wanted > 0) kept += part.bytes;
+  }
+  const uint64_t most_kept = room.keep ? room.capacity / 4 * 3 : 0;
+  // The last ones have the largest numbers.
+  std::sort(parts.begin(), parts.end(),
+            [](const PartUse& a, const PartUse& b) { return a.id > b.id; });
+  remove_if([&](const PartUse& part) {
+    if (part.wanted > 0) return false;
+    kept += part.bytes;
+    return kept > most_kept;
+  });
   for (const PartUse& part : parts) used += part.bytes;
   // Until `missing` fits: those of which least is wanted by `share`.
   const auto make_room = [&](uint64_t missing, uint64_t PartUse::*share) {
-    // Tables and the ends of batches take some too.
-    const auto need = [](uint64_t bytes) { return bytes + bytes / 32; };
     std::sort(parts.begin(), parts.end(),
               [share](const PartUse& a, const PartUse& b) {
                 return a.*share < b.*share;

@@ -59,13 +59,15 @@ struct PartUse {
 };
 
 // What is to be freed of parts, so that what is missing of the wanted sets fits
-// into `capacity`: parts of which nothing is wanted, and as far as room is
-// short those of which least is, up to the half. What is wanted of these has to
-// be copied again; or a few ranges would keep all of a former set. Pure.
+// into `capacity`: parts of which nothing is wanted, but for the last ones if
+// they may be kept, and as far as room is short those of which least is, up to
+// the half. What is wanted of these has to be copied again; or a few ranges
+// would keep all of a former set. Pure.
 struct RoomWanted {
   uint64_t capacity = 0;
   uint64_t missing_first = 0;  // bytes as they would lie in parts
   uint64_t missing = 0;        // of all wanted sets, those too
+  bool keep = false;           // what is not wanted, in three quarters
 };
 std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
                                     RoomWanted room);

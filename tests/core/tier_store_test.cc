@@ -19,6 +19,17 @@ TEST(PartsToRemoveTest, WhatNobodyWantsGoes) {
               ElementsAre(1));
 }
 
+TEST(PartsToRemoveTest, WhatMayComeAgainStaysInThreeQuarters) {
+  const std::vector<PartUse> parts = {
+      {3, 100, 0, 0}, {1, 100, 0, 0}, {4, 100, 0, 90}, {2, 100, 0, 0}};
+  EXPECT_THAT(PartsToRemove(parts, {600, 0, 0, true}), IsEmpty());
+  EXPECT_THAT(PartsToRemove(parts, {520, 0, 0, true}), ElementsAre(1));
+  // What is missing comes first.
+  EXPECT_THAT(PartsToRemove(parts, {600, 0, 90, true}), ElementsAre(1));
+  EXPECT_THAT(PartsToRemove(parts, {600, 0, 300, true}),
+              UnorderedElementsAre(1, 2, 3));
+}
+
 TEST(PartsToRemoveTest, WhatIsWantedStaysWhereThereIsRoom) {
   EXPECT_THAT(PartsToRemove({{1, 100, 1, 1}, {2, 100, 0, 1}}, {1000, 700, 700}),
               IsEmpty());
