@@ -93,8 +93,8 @@ TEST_P(TierBatchesTest, WithLessRoomThanWasTakenNothingMoreIs) {
   batches_.Open(0, batches_.batch_bytes());
   ASSERT_EQ(batches_.Reserve(0, range, place), TierBatches::Reserved::kYes);
   batches_.Open(0, 0);
-  EXPECT_FALSE(batches_.Demand(NextRange(rng)));
-  EXPECT_EQ(batches_.Reserve(0, NextRange(rng), place),
+  ASSERT_FALSE(batches_.Demand(NextRange(rng)));
+  ASSERT_EQ(batches_.Reserve(0, NextRange(rng), place),
             TierBatches::Reserved::kFull);
   coming_[0].push_back(0);
   used_[0] = TierRoundUp(range.length);
