@@ -57,8 +57,34 @@ std::vector<LoaderWatch::Loader> JobFinder::Tell(Found& job, uint32_t index,
                                                  uint32_t loader) {
   const OpenStep step = job.job.Opened(index, reader);
   if (job.readers.loader != 0) return {};
-  return job.watch.Note(loader, {index, reader}, step,
-                        {job.job.begun_epochs(), job.job.claims()});
+  const auto apart = job.watch.Note(loader, {index, reader}, step,
+                                    {job.job.begun_epochs(), job.job.claims()});
+  if (!apart.empty() || job.job.is_foreseen()) return apart;
+  const auto doubtful = job.watch.Doubtful();
+  return IsOneKnown(job.job.index(), doubtful)
+             ? doubtful
+             : std::vector<LoaderWatch::Loader>();
+}
+
+bool JobFinder::IsOneKnown(
+    const FileIndex& index,
+    const std::vector<LoaderWatch::Loader>& loaders) const {
+  return std::any_of(loaders.begin(), loaders.end(),
+                     [&](const LoaderWatch::Loader& loader) {
+                       FollowedJob alone = Following(index);
+                       for (const EpochOpens::Open& open : loader.opens) {
+                         alone.Opened(open.index, open.thread);
+                       }
+                       while (alone.Work()) {
+                       }
+                       return alone.is_foreseen();
+                     });
+}
+
+FollowedJob JobFinder::Following(FileIndex index) const {
+  return FollowedJob(std::move(index), candidates_, [this](uint64_t thread) {
+    return families_.IsGone(static_cast<uint32_t>(thread));
+  });
 }
 
 bool JobFinder::IsOf(const Readers& job, const Readers& reader) const {
@@ -110,12 +136,8 @@ JobFinder::Found* JobFinder::Begin(const Readers& readers,
 
 JobFinder::Found* JobFinder::Add(const Readers& readers, FileIndex index) {
   MakeRoom(index.size() * FollowedJob::kBytesPerFile);
-  const auto is_gone = [this](uint64_t thread) {
-    return families_.IsGone(static_cast<uint32_t>(thread));
-  };
   const uint32_t files = index.size();
-  jobs_.push_front(Found{++last_id_, readers,
-                         FollowedJob(std::move(index), candidates_, is_gone),
+  jobs_.push_front(Found{++last_id_, readers, Following(std::move(index)),
                          LoaderWatch(files)});
   return &jobs_.front();
 }

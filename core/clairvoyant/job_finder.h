@@ -95,9 +95,12 @@ class JobFinder {
   Found* Begin(const Readers& readers, const std::vector<StrayOpen>& strays);
   Found* Add(const Readers& readers, FileIndex index);
   // The loaders that the job turns out to consist of.
-  static std::vector<LoaderWatch::Loader> Tell(Found& job, uint32_t index,
-                                               uint32_t reader,
-                                               uint32_t loader);
+  std::vector<LoaderWatch::Loader> Tell(Found& job, uint32_t index,
+                                        uint32_t reader, uint32_t loader);
+  FollowedJob Following(FileIndex index) const;
+  // Whether what one of them opened tells an order by itself. Some ten ms.
+  bool IsOneKnown(const FileIndex& index,
+                  const std::vector<LoaderWatch::Loader>& loaders) const;
   // Gives each of the loaders a job of its own.
   void Split(std::list<Found>::iterator job,
              const std::vector<LoaderWatch::Loader>& loaders);

@@ -43,6 +43,14 @@ void LoaderWatch::BeginEpoch() {
   loaders_.clear();
   first_.clear();
   shared_ = 0;
+  kept_ = 0;
+  look_ = kFirstLook;
+}
+
+std::vector<LoaderWatch::Loader> LoaderWatch::Doubtful() {
+  if (loaders_.size() == 1 || kept_ < look_) return {};
+  look_ = 2 * kept_;
+  return Busy();
 }
 
 LoaderWatch::Loader* LoaderWatch::Find(uint32_t process) {
@@ -58,6 +66,7 @@ LoaderWatch::Loader* LoaderWatch::Find(uint32_t process) {
 void LoaderWatch::Keep(Loader& loader, const EpochOpens::Open& open) {
   if (loader.opens.size() == most_opens_) return;
   loader.opens.push_back(open);
+  ++kept_;
   const auto [at, is_first] = first_.try_emplace(open.index, loader.process);
   if (!is_first && at->second != loader.process) ++shared_;
 }

@@ -6,7 +6,8 @@
 //
 // Where an order is followed, who does not read along it is another job. Where
 // none is known, what they share tells: each file is read by one rank of a job,
-// but of two shuffles of n files a and b opens have a b / n in common.
+// but of two shuffles of n files a and b opens have a b / n in common. What is
+// in the kernel's memory is not seen to be read again, so that may show late.
 //
 // Pure; belongs to one thread. Memory: per loader some sqrt(n) opens.
 #ifndef SHUFFLEFS_CORE_CLAIRVOYANT_LOADER_WATCH_H_
@@ -50,6 +51,10 @@ class LoaderWatch {
   // their own, one of which may be the one that is followed.
   std::vector<Loader> Note(uint32_t loader, const EpochOpens::Open& open,
                            OpenStep step, const Moment& moment);
+  // After Note. Not empty: so much was opened and no order of all was found
+  // that it is worth looking at what each of these opened by itself. Then when
+  // twice as much was.
+  std::vector<Loader> Doubtful();
 
  private:
   static constexpr uint64_t kProof = 16;  // steps
@@ -59,6 +64,7 @@ class LoaderWatch {
   // Of all steps: who makes fewer looks at some files only.
   static constexpr uint64_t kLeastShare = 16;
   static constexpr size_t kMostLoaders = 64;
+  static constexpr size_t kFirstLook = 256;  // opens
   // That two shuffles would share, so that it shows whether they are two.
   static constexpr double kTelling = 16;
   static constexpr double kLeastOfIt = 3;  // the third part is enough
@@ -82,6 +88,8 @@ class LoaderWatch {
   // were of a file that another one had opened.
   absl::flat_hash_map<uint32_t, uint32_t> first_;
   uint64_t shared_ = 0;
+  size_t kept_ = 0;  // opens
+  size_t look_ = kFirstLook;
 };
 
 }  // namespace shufflefs

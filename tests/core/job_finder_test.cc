@@ -186,6 +186,17 @@ TEST_F(TwoLoadersTest, TheOneThatWasKnownBeforeStaysKnown) {
   EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")));
 }
 
+// Nobody sees that what is in the kernel's memory is read again.
+TEST_F(TwoLoadersTest, AreKnownWhereNothingIsSeenTwice) {
+  Make(1 << 20);
+  std::set<uint32_t> seen;
+  for (uint32_t i = 0; i < 160; ++i) {
+    if (seen.insert(one_[i]).second) Open(101, one_[i]);
+    if (seen.insert(other_[i]).second) Open(201, other_[i]);
+  }
+  EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")));
+}
+
 // Whichever reads how far while the other waits, and however late the opens
 // are looked at.
 TEST_F(TwoLoadersTest, AreKnownInWhateverTurnsTheyRead) {
