@@ -285,6 +285,21 @@ TEST(BlockPassTest, ManyBlocksAreDrawnByRuns) {
   }
 }
 
+// Bits that other versions have to give, of runs of two blocks and of single
+// ones.
+TEST(BlockPassTest, TheDrawIsThatOfItsDefinition) {
+  const FixedTable table(0, 1 << 18, 4 * 35);
+  BlockPass::Input input;
+  input.table = &table;
+  input.block_bytes = 1 << 20;
+  input.mini_epochs = 2;
+  input.key = RandomKey(1);
+  const BlockPass pass(input);
+  EXPECT_EQ(std::vector<uint32_t>(pass.blocks(0).begin(), pass.blocks(0).end()),
+            (std::vector<uint32_t>{4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 22, 23,
+                                   26, 27, 30, 31, 34}));
+}
+
 TEST(BlockPassTest, OfFewBlocksThereAreFewMiniEpochs) {
   Rng rng{RandomKey(8)};
   BlockPass::Input input;

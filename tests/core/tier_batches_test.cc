@@ -3,9 +3,6 @@
 #include "core/tiers/tier_batches.h"
 
 #include <map>
-#include <memory>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "core/random.h"
