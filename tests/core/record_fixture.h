@@ -85,6 +85,14 @@ inline std::vector<uint64_t> RandomSizes(uint64_t count, uint64_t most,
   return sizes;
 }
 
+inline PlainTable RandomTable(uint64_t count, uint64_t most, Rng& rng) {
+  std::vector<uint64_t> begins = {rng.Bounded(10000)};
+  for (const uint64_t size : RandomSizes(count, most, rng)) {
+    begins.push_back(begins.back() + size);
+  }
+  return PlainTable(std::move(begins));
+}
+
 inline std::shared_ptr<const Policy> PolicyOf(const char* name,
                                               const PolicyOptions& options) {
   return std::shared_ptr<const Policy>(*MakePolicy(name, options));
