@@ -51,6 +51,7 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   outcome.verdict = hold ? Verdict::kHold : Verdict::kRebind;
   if (hold) outcome.reason = HoldReason::kGuest;
   if (!hold) outcome.carried.push_back(open.name);
+  outcome.begins_pass = !hold;
   lengths_.Forget();
   now_.pending = 0;
   pending_.ClearAll();
@@ -90,6 +91,7 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
   if (outcome.reason == HoldReason::kNone) {
     outcome.verdict = Verdict::kRebind;
     outcome.carried = std::move(carried);
+    outcome.begins_pass = open_class == OpenClass::kReopen;
   } else {
     outcome.verdict = Verdict::kHold;
   }

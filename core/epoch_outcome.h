@@ -35,6 +35,9 @@ struct EpochOutcome {
   // once, the one whose open brought the verdict among them (it was looked up
   // before). At most EpochDetector::max_carried(). Empty after a signal.
   std::vector<uint64_t> carried;
+  // On a re-binding: the open that brought the verdict is the first of its name
+  // in the pass that begins, so nobody was shown anything of it yet.
+  bool begins_pass = false;
   // Names that a guest had opened before this open made it the owner: each is
   // opened in the epoch from now on.
   std::vector<uint64_t> counted;

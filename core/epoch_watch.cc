@@ -44,13 +44,24 @@ bool EpochWatch::TakeLookup(const Walk& walk) {
   const bool looked_up = walk.is_shown && !looked_up_.Set(walk.sample.value());
   hidden_readers_ = hidden_readers_ || reader == 0;
   if (reader == 0) return looked_up || !walk.is_shown;
-  const bool second_try = sent_back_.erase(reader) != 0;
+  second_try_ = sent_back_.erase(reader) != 0;
   const bool believed = WalkedHere(walk) ? looked_up || ListedTo(reader)
                                          : looked_up && !bound_anew_;
-  if (believed || second_try) return true;
+  if (believed || second_try_) return true;
+  NoteSentBack(reader);
+  return false;
+}
+
+void EpochWatch::NoteSentBack(uint32_t reader) {
   if (sent_back_.size() >= kMostReaders) sent_back_.clear();  // long gone
   sent_back_.emplace(reader, absl::nullopt);
-  return false;
+}
+
+void EpochWatch::SendBack(SampleId name, uint32_t reader) {
+  NoteSentBack(reader);
+  if (detector_ != nullptr && detector_->seen(name.value())) {
+    counted_.emplace(reader, name);
+  }
 }
 
 bool EpochWatch::WalkedHere(const Walk& walk) {
@@ -77,6 +88,10 @@ void EpochWatch::NoteListed() { listed_ = true; }
 
 EpochWatch::Seen EpochWatch::NoteOpen(const Open& open) {
   Seen seen;
+  if (counted_ == std::make_pair(open.reader, open.name)) {
+    counted_.reset();
+    return seen;
+  }
   if (detector_ == nullptr) {
     seen.fresh = opened_.Set(open.name.value());
     opened_count_ += seen.fresh ? 1 : 0;

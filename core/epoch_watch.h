@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -54,6 +55,14 @@ class EpochWatch {
     bool is_shown = true;  // in this epoch; else it is of one before
   };
   bool TakeLookup(const Walk& walk);
+  // Whether the open of `reader` that TakeLookup has just believed may be sent
+  // back after all: else the kernel would not look up again.
+  bool MaySendBack(uint32_t reader) const {
+    return reader != 0 && !second_try_;
+  }
+  // It is, `name` being bound anew meanwhile. When it comes again, it counts no
+  // second time.
+  void SendBack(SampleId name, uint32_t reader);
   // What threads that were sent back have looked up since and will open: the
   // kernel asks no third time, so over a boundary in between the names must go
   // on showing it. Each is told once.
@@ -103,6 +112,7 @@ class EpochWatch {
   // between, on a machine under load.
   static constexpr std::chrono::milliseconds kLongestWalk{1000};
 
+  void NoteSentBack(uint32_t reader);
   // Whether `reader` has surely walked to what it opens after the boundary.
   bool WalkedHere(const Walk& walk);
   // Whether it has opened before since names were bound by a listing.
@@ -123,6 +133,9 @@ class EpochWatch {
   // Threads whose last open was not believed, and the sample that they were
   // told of since.
   absl::flat_hash_map<uint32_t, absl::optional<SampleId>> sent_back_;
+  bool second_try_ = false;  // the open that was believed last
+  // The reader and the name of an open that was counted and then sent back.
+  absl::optional<std::pair<uint32_t, SampleId>> counted_;
   NameBits opened_;  // used without a detector, which counts for itself
   uint64_t opened_count_ = 0;
   uint64_t rereads_ = 0;

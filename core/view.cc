@@ -111,6 +111,7 @@ std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
                              std::chrono::milliseconds now, uint32_t ordinal) {
   uint64_t begun = 0;
+  OpenVerdict verdict = OpenVerdict::kServe;
   {
     MutexLock lock(mu_);
     read_ = true;
@@ -131,14 +132,16 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     // Of an epoch before, and has no name in this one yet.
     if (!name) return OpenVerdict::kServe;
     const bool stopped = LearnNodes(reader, now);
-    if (Count(*name, reader, now) || stopped) begun = begun_;
+    const Counted counted = Count(*name, reader, now);
+    if (counted.began || stopped) begun = begun_;
+    verdict = counted.verdict;
   }
   if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
-  return OpenVerdict::kServe;
+  return verdict;
 }
 
-bool View::Count(SampleId name, uint32_t reader,
-                 std::chrono::milliseconds now) {
+View::Counted View::Count(SampleId name, uint32_t reader,
+                          std::chrono::milliseconds now) {
   EpochWatch::Open open;
   open.name = name;
   open.group = setup_->dataset->grouping().group_of(open.name);
@@ -151,8 +154,13 @@ bool View::Count(SampleId name, uint32_t reader,
   }
   if (seen.fresh && outcome.verdict == Verdict::kNone) NoteConsumed(open.name);
   if (seen.suspicion != Suspicion::kNone) Suspend(seen.suspicion);
-  if (outcome.verdict == Verdict::kNone) return false;
+  if (outcome.verdict == Verdict::kNone) return {};
   std::vector<uint64_t> keep = outcome.carried;
+  // A reader in a fixed order opens the same name first in every epoch, and its
+  // sample would come in each, beyond its share.
+  const bool again =
+      binding_->repeats() && outcome.begins_pass && watch_->MaySendBack(reader);
+  if (again) std::erase(keep, open.name.value());
   if (outcome.verdict == Verdict::kHold) {
     // The pass did end; only somebody else still reads. That is reason not to
     // rebind unasked, but a switch was asked for. And what shows a part of the
@@ -160,7 +168,7 @@ bool View::Count(SampleId name, uint32_t reader,
     if ((pending_ == nullptr || outcome.reason != HoldReason::kGuest) &&
         !binding_->repeats()) {
       Hold(outcome);
-      return false;
+      return {};
     }
     keep = watch_->OpenedBefore();
   }
@@ -173,7 +181,9 @@ bool View::Count(SampleId name, uint32_t reader,
   Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
                  VerdictName(outcome.rule)});
   read_ = true;  // the open that showed the boundary is one of the new epoch
-  return true;
+  if (!again) return {true, OpenVerdict::kServe};
+  if (watch_ != nullptr) watch_->SendBack(open.name, reader);
+  return {true, OpenVerdict::kStale};
 }
 
 std::vector<CarriedPair> View::PairsOf(std::vector<uint64_t> names) const {
@@ -275,7 +285,8 @@ EpochWatch::Options View::WatchOptions() const {
     options.epoch_length =
         (options.samples + config.nodes->count - 1) / config.nodes->count;
   }
-  options.epoch_pad = config.epoch_pad;
+  // Where samples repeat anyhow, one that is read to pad a pass does no harm.
+  options.epoch_pad = binding_->repeats() ? 1 : config.epoch_pad;
   options.double_open = config.epoch_double_open;
   return options;
 }

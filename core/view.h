@@ -177,8 +177,11 @@ class View {
   bool Resume(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool GoOn(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Counts an open; true when names were bound anew.
-  bool Count(SampleId name, uint32_t reader, std::chrono::milliseconds now)
+  struct Counted {
+    bool began = false;  // names were bound anew
+    OpenVerdict verdict = OpenVerdict::kServe;
+  };
+  Counted Count(SampleId name, uint32_t reader, std::chrono::milliseconds now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What these names show; each once, whatever the order and number given.
   // What is carried into an epoch of the setup, as it may be there.

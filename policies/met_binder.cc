@@ -53,6 +53,7 @@ std::string MetBinder::ServedNow() const {
 void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
                            absl::Span<const CarriedPair> bound) {
   ForEachUnopened([this](uint32_t sample) { progress_.TakeBack(sample); });
+  if (begun_ > 0) SkipUnopened();
   if (begun_++ == 0 || seed != seed_) {
     if (resumed_.empty()) resumed_ = progress_.served();
     progress_.Restart(seed, epoch, std::exchange(resumed_, {}));
@@ -67,6 +68,18 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
     const auto sample = static_cast<uint32_t>(pair.sample);
     Note(static_cast<uint32_t>(pair.name), sample, /*opened=*/true);
     progress_.Serve(sample);
+  }
+}
+
+void MetBinder::SkipUnopened() {
+  const Grouping& grouping = *input_.grouping;
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    uint64_t unopened = 0;
+    for (uint32_t i = 0; i < group.samples; ++i) {
+      unopened += opened_.Get(group.first_sample + i) ? 0 : 1;
+    }
+    progress_.Skip(g, unopened);
   }
 }
 

@@ -70,6 +70,8 @@ class MetBinder : public Binder, public MiniEpochs {
   static uint32_t IdOf(SampleId id) {
     return static_cast<uint32_t>(id.value());
   }
+  // Names that the epoch which ends did not open.
+  void SkipUnopened();
   void Note(uint32_t name, uint32_t sample, bool opened);
   // Calls visit for each name that was bound and never opened: its sample was
   // not shown.

@@ -8,6 +8,9 @@
 namespace shufflefs {
 namespace {
 
+// Passes and mini-epochs have smaller numbers.
+constexpr uint64_t kGivingWay = ~uint64_t{0};
+
 RandomKey InsideKey(const MetPass& pass, uint32_t mini, uint64_t repetition) {
   return SubKey(SubKey(pass.key(), uint64_t{1} << 32 | mini), repetition);
 }
@@ -27,7 +30,8 @@ MetProgress::MetProgress(const PolicyOptions& options, const BinderInput& input)
       control_(options, input.learnt),
       fixed_(Fixed(options, control_)),
       staged_(input.staged),
-      served_(input.grouping->sample_count()) {}
+      served_(input.grouping->sample_count()),
+      gave_way_(served_.size()) {}
 
 void MetProgress::Restart(Seed seed, Epoch epoch,
                           std::vector<uint32_t> served) {
@@ -43,6 +47,9 @@ void MetProgress::Restart(Seed seed, Epoch epoch,
                            : *std::min_element(begin, begin + group.samples);
     target_[g] = (least / cycle_ + 1) * cycle_;
   }
+  gave_way_.assign(served_.size(), false);
+  giving_ = Rng(SubKey(key_, kGivingWay));
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) GiveWayForServed(g);
   // Numbers go on, so that a set that is asked for later is no older one.
   first_ = current_ = (PassOf(current_) + (passes_.empty() ? 0 : 2)) * count_;
   passes_.clear();
@@ -65,7 +72,8 @@ absl::Span<uint32_t> MetProgress::ShareOf(uint32_t group) {
 
 uint64_t MetProgress::Left(uint32_t group, uint32_t sample) const {
   const uint64_t target = target_[group];
-  return target > served_[sample] ? target - served_[sample] : 0;
+  const uint64_t had = uint64_t{served_[sample]} + (gave_way_[sample] ? 1 : 0);
+  return target > had ? target - had : 0;
 }
 
 bool MetProgress::DrawsReady(uint32_t group) const {
@@ -153,6 +161,9 @@ void MetProgress::Raise(uint32_t group) {
   for (uint32_t i = 0; i < samples.samples; ++i) {
     const auto sample = static_cast<uint32_t>(samples.first_sample + i);
     owed_[group].insert(owed_[group].end(), Left(group, sample), sample);
+  }
+  for (uint32_t i = 0; i < samples.samples; ++i) {
+    gave_way_[samples.first_sample + i] = false;
   }
   target_[group] += cycle_;
 }

@@ -10,6 +10,9 @@
 // Guarantee: over met.epochs draws a sample on average, each sample of a group
 // is drawn met.epochs times. It holds whatever the repeating factors were, and
 // whatever was shown out of turn: a sample that has had its share is passed.
+// For one that is shown beyond its share, and for a name that an epoch did not
+// ask for, another sample of the group comes once less, each time a new one:
+// else the last mini-epoch would lack them all.
 //
 // Memory: 12 bytes a sample, 16 with the next pass, and some 50 a group. Cost
 // of a draw: O(1) on average, of a new pass some 20 ns a sample.
@@ -23,6 +26,7 @@
 
 #include "absl/types/span.h"
 #include "core/policy.h"
+#include "core/random.h"
 #include "core/supply/binder.h"
 #include "policies/met_pass.h"
 #include "policies/repeat_control.h"
@@ -51,8 +55,10 @@ class MetProgress {
   // The sample of `group`, which has some, that is shown next. Counts it.
   uint32_t Draw(uint32_t group);
   // One is shown out of turn, or was drawn and then not shown.
-  void Serve(uint32_t sample) { ++served_[sample]; }
+  void Serve(uint32_t sample);
   void TakeBack(uint32_t sample) { served_[sample] -= served_[sample] > 0; }
+  // An epoch asked for so many names of the group less than there are.
+  void Skip(uint32_t group, uint64_t names);
   const std::vector<uint32_t>& served() const { return served_; }
   // Whether the group draws from a mini-epoch that is in the tier.
   bool DrawsReady(uint32_t group) const;
@@ -93,6 +99,12 @@ class MetProgress {
   bool Ready(uint64_t number) const { return ready_.contains(SetOf(number)); }
   absl::Span<uint32_t> ShareOf(uint32_t group);
   uint64_t Left(uint32_t group, uint32_t sample) const;
+  // A sample of the group that has something left, if there is one, and has
+  // not done so in these met.epochs, comes once less.
+  void GiveWay(uint32_t group);
+  bool MayGiveWay(uint32_t group, uint32_t sample) const;
+  // For those that came more often than their share before Restart.
+  void GiveWayForServed(uint32_t group);
 
   // A group that is read for the first time, or for the first time in long,
   // begins where most are.
@@ -129,6 +141,8 @@ class MetProgress {
   std::vector<bool> staged_;      // for the first pass alone
   std::vector<uint32_t> served_;  // by sample
   std::vector<uint64_t> target_;  // by group: what they are to come to
+  std::vector<bool> gave_way_;    // by sample: comes once less than that
+  Rng giving_{RandomKey{0}};      // draws who gives way
   std::vector<Place> places_;     // by group
   // By group, drawn before all else: what was passed over before.
   std::vector<std::vector<uint32_t>> owed_;

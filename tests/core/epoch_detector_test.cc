@@ -140,6 +140,25 @@ TEST(DoubleOpenTest, EndsWithItsAge) {
   EXPECT_EQ(f.Open(7).open, OpenClass::kStray);
 }
 
+// Then nobody was shown anything of the name in the new pass.
+TEST(BeginsPassTest, IsTheFirstOpenOfItsNameSinceTheBoundary) {
+  Fixture f(300);
+  f.OpenAll(0, 300);
+  const EpochOutcome by_completion = f.OpenAll(0, 8);
+  ASSERT_EQ(by_completion.verdict, Verdict::kRebind);
+  EXPECT_TRUE(by_completion.begins_pass);
+
+  // A fresh open may bring the verdict, too: it is of the pass that ends.
+  Fixture other(1000);
+  other.OpenAll(0, 960);
+  EpochOutcome outcome;
+  for (uint64_t name = 0; outcome.verdict == Verdict::kNone; ++name) {
+    outcome = other.Open(name);
+    EXPECT_EQ(outcome.begins_pass, outcome.verdict == Verdict::kRebind &&
+                                       outcome.open == OpenClass::kReopen);
+  }
+}
+
 TEST(RuleBTest, EndsAPassThatLeavesSomeOut) {
   Fixture f(1000);
   f.OpenAll(0, 960);

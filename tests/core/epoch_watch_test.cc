@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/epoch_watch.h"
+
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint32_t kReader = 1;
+constexpr uint32_t kHidden = 0;
+
+class EpochWatchTest : public testing::Test {
+ protected:
+  EpochWatchTest() : watch_(Options(), families_) {}
+
+  static EpochWatch::Options Options() {
+    EpochWatch::Options options;
+    options.samples = 100;
+    options.groups = 1;
+    options.finds_epochs = true;
+    return options;
+  }
+
+  bool Take(uint64_t sample, uint32_t reader) {
+    return watch_.TakeLookup({SampleId(sample), reader});
+  }
+  EpochWatch::Seen Open(uint64_t name, uint32_t reader) {
+    EpochWatch::Open open;
+    open.name = SampleId(name);
+    open.reader = reader;
+    return watch_.NoteOpen(open);
+  }
+
+  ReaderFamilies families_;
+  EpochWatch watch_;
+};
+
+// It looks its name up again, and the second time it is served.
+TEST_F(EpochWatchTest, WhatWasSentBackAfterAllIsBelievedAndCountsOnce) {
+  watch_.NoteLookup(SampleId(7), kReader);
+  ASSERT_TRUE(Take(7, kReader));
+  ASSERT_TRUE(Open(7, kReader).fresh);
+  ASSERT_TRUE(watch_.MaySendBack(kReader));
+  watch_.BeginEpoch();
+  watch_.SendBack(SampleId(7), kReader);
+
+  watch_.NoteLookup(SampleId(7), kReader);
+  EXPECT_TRUE(Take(7, kReader));
+  EXPECT_FALSE(Open(7, kReader).fresh);
+  EXPECT_EQ(watch_.rereads(), 0u);
+  EXPECT_EQ(watch_.consumed(), 1u);
+  // The next one is a re-read.
+  EXPECT_FALSE(Open(7, kReader).fresh);
+  EXPECT_EQ(watch_.rereads(), 1u);
+}
+
+// Over a boundary before its second open the name keeps what it was told then.
+TEST_F(EpochWatchTest, WhatWasSentBackAfterAllIsUnderWay) {
+  watch_.NoteLookup(SampleId(7), kReader);
+  ASSERT_TRUE(Take(7, kReader));
+  Open(7, kReader);
+  watch_.SendBack(SampleId(7), kReader);
+  EXPECT_TRUE(watch_.TakeUnderWay().empty());
+  watch_.NoteLookup(SampleId(9), kReader);
+  EXPECT_EQ(watch_.TakeUnderWay(), std::vector<SampleId>{SampleId(9)});
+}
+
+// The kernel asks once more and no third time; and whether it asked for the
+// second time is not known of readers that cannot be told apart.
+TEST_F(EpochWatchTest, NobodyIsSentBackTwiceForOneOpen) {
+  ASSERT_FALSE(Take(7, kReader)) << "nobody looked it up";
+  ASSERT_TRUE(Take(7, kReader));
+  EXPECT_FALSE(watch_.MaySendBack(kReader));
+  ASSERT_TRUE(Take(7, kReader)) << "looked up by now";
+  EXPECT_TRUE(watch_.MaySendBack(kReader));
+  EXPECT_FALSE(watch_.MaySendBack(kHidden));
+}
+
+}  // namespace
+}  // namespace shufflefs
