@@ -234,8 +234,7 @@ void View::Begin(Boundary boundary) {
   const bool first = binding_ == nullptr;
   if (!first) waiting_ = false;
   const bool identity = waiting_ || !suspended_.empty() || NodesUnclear();
-  const bool repeats =
-      setup_->binds_on_demand() && setup_->supply->repeats() && !identity;
+  const bool repeats = setup_->repeats() && !identity;
   CarriedNames carried = Carry(boundary.carried, repeats);
   if (before != nullptr) KeepServed(*before);
   if (repeats) GiveServed();
@@ -286,7 +285,8 @@ EpochWatch::Options View::WatchOptions() const {
         (options.samples + config.nodes->count - 1) / config.nodes->count;
   }
   // Where samples repeat anyhow, one that is read to pad a pass does no harm.
-  options.epoch_pad = binding_->repeats() ? 1 : config.epoch_pad;
+  // Not what the binding does now: the watch would be made anew with it.
+  options.epoch_pad = setup_->repeats() ? 1 : config.epoch_pad;
   options.double_open = config.epoch_double_open;
   return options;
 }
@@ -333,7 +333,7 @@ bool View::NothingWasRead() const {
 
 bool View::takes_feedback() const {
   MutexLock lock(mu_);
-  return setup_->binds_on_demand() && setup_->supply->repeats();
+  return setup_->repeats();
 }
 
 absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
@@ -359,8 +359,7 @@ void View::Install(Prepared prepared) {
   {
     MutexLock lock(mu_);
     were_fixed = !setup_->rebinds();
-    if (prepared.request.feedback && setup_->binds_on_demand() &&
-        setup_->supply->repeats()) {
+    if (prepared.request.feedback && setup_->repeats()) {
       setup_->supply->Feedback(*prepared.request.feedback);
     }
     if (prepared.setup != nullptr) pending_ = std::move(prepared.setup);

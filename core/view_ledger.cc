@@ -106,10 +106,7 @@ CarriedNames View::Carry(std::vector<CarriedPair>& pairs, bool repeats) {
 }
 
 void View::KeepServed(const ViewSetup& before) {
-  if (before.supply == setup_->supply || !before.binds_on_demand() ||
-      !before.supply->repeats()) {
-    return;
-  }
+  if (before.supply == setup_->supply || !before.repeats()) return;
   served_ = before.supply->ServedNow();
 }
 

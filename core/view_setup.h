@@ -117,6 +117,8 @@ struct ViewSetup {
   // What answers reads of samples; null: the source does.
   std::shared_ptr<SampleMemory> memory() const;
   bool binds_on_demand() const { return supply != nullptr && rebinds(); }
+  // And an epoch may show a sample under several names, or none.
+  bool repeats() const { return binds_on_demand() && supply->repeats(); }
   // Whether samples of ranked names come from a faster tier.
   bool stages_ranks() const {
     return config.layout == Layout::kRanked && policy->stages();

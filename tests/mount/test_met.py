@@ -95,7 +95,7 @@ def test_epochs_end_by_themselves_however_many_read(mounts, source, tier):
     assert 7 <= min(shown.values()) and max(shown.values()) <= 12, shown
 
 
-# [S-7.1e] A reader in a fixed order opens the same names first in every epoch;
+# A reader in a fixed order opens the same names first in every epoch;
 # their samples do not come in each.
 @pytest.mark.parametrize("repeat", [1, 2, 8])
 def test_readers_in_a_fixed_order_are_shown_each_as_often(
