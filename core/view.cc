@@ -242,11 +242,11 @@ void View::Begin(Boundary boundary) {
   ++begun_;
   if (first) told_ = begun_;  // nobody was given a name yet
   looked_ = read_ = false;
+  if (watch_ != nullptr && !first) watch_->BeginEpoch();
   if (!counts_opens() || watch_ == nullptr ||
       watch_->options() != WatchOptions()) {
     MakeWatch();
   }
-  if (watch_ != nullptr && !first) watch_->BeginEpoch();
   NoteBegun(before.get());
   NoteSeen();
 }
@@ -295,7 +295,10 @@ void View::MakeWatch() {
   const std::unique_ptr<EpochWatch> before = std::move(watch_);
   if (!counts_opens()) return;
   watch_ = std::make_unique<EpochWatch>(WatchOptions(), *families_);
-  if (before != nullptr) watch_->TakeSentBack(*before);
+  if (before == nullptr) return;
+  watch_->TakeSentBack(*before);
+  watch_->ForgetLookups();
+  watch_->Restore(before->OpenedBefore());
 }
 
 void View::NoteRead() {

@@ -68,6 +68,8 @@ void View::Note(const absl::Status& done) {
 void View::NoteSeen() {
   if (watch_ == nullptr) return;
   for (const uint64_t name : watch_->OpenedBefore()) {
+    // One that is sent back shows what it is bound to now.
+    if (binding_->repeats()) binding_->supply()->Bind(SampleId(name));
     NoteConsumed(SampleId(name));
   }
 }

@@ -26,18 +26,26 @@ void MetProgress::Serve(uint32_t sample) {
   GiveWay(group);
 }
 
+void MetProgress::TakeBack(uint32_t sample) {
+  served_[sample] -= served_[sample] > 0;
+  const uint32_t group = input_.grouping->group_of(SampleId(sample)).value();
+  all_gave_[group] = false;
+}
+
 void MetProgress::Skip(uint32_t group, uint64_t names) {
   if (cycle_ == 1) return;
   const uint64_t samples = input_.grouping->group(GroupId(group)).samples;
   if (names * kMostSkipped > samples) return;
-  for (uint64_t i = 0; i < names; ++i) GiveWay(group);
+  for (uint64_t i = 0; i < names && GiveWay(group); ++i) {
+  }
 }
 
 bool MetProgress::MayGiveWay(uint32_t group, uint32_t sample) const {
   return !gave_way_[sample] && Left(group, sample) > 0;
 }
 
-void MetProgress::GiveWay(uint32_t group) {
+bool MetProgress::GiveWay(uint32_t group) {
+  if (all_gave_[group]) return false;  // they are not gone through once more
   const Grouping::Group& in = input_.grouping->group(GroupId(group));
   const auto drawn = [&] {
     return static_cast<uint32_t>(in.first_sample + giving_.Bounded(in.samples));
@@ -49,12 +57,14 @@ void MetProgress::GiveWay(uint32_t group) {
   for (uint32_t i = 0; i < in.samples; ++i) {
     if (MayGiveWay(group, sample)) {
       gave_way_[sample] = true;
-      return;
+      return true;
     }
     if (++sample == in.first_sample + in.samples) {
       sample = static_cast<uint32_t>(in.first_sample);
     }
   }
+  all_gave_[group] = true;
+  return false;
 }
 
 // Those that have least left: of an earlier run they may be the ones that gave

@@ -48,6 +48,7 @@ void MetProgress::Restart(Seed seed, Epoch epoch,
     target_[g] = (least / cycle_ + 1) * cycle_;
   }
   gave_way_.assign(served_.size(), false);
+  all_gave_.assign(grouping.group_count(), false);
   giving_ = Rng(SubKey(key_, kGivingWay));
   for (uint32_t g = 0; g < grouping.group_count(); ++g) GiveWayForServed(g);
   // Numbers go on, so that a set that is asked for later is no older one.
@@ -165,6 +166,7 @@ void MetProgress::Raise(uint32_t group) {
   for (uint32_t i = 0; i < samples.samples; ++i) {
     gave_way_[samples.first_sample + i] = false;
   }
+  all_gave_[group] = false;
   target_[group] += cycle_;
 }
 

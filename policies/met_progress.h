@@ -56,7 +56,7 @@ class MetProgress {
   uint32_t Draw(uint32_t group);
   // One is shown out of turn, or was drawn and then not shown.
   void Serve(uint32_t sample);
-  void TakeBack(uint32_t sample) { served_[sample] -= served_[sample] > 0; }
+  void TakeBack(uint32_t sample);
   // An epoch asked for so many names of the group less than there are.
   void Skip(uint32_t group, uint64_t names);
   const std::vector<uint32_t>& served() const { return served_; }
@@ -100,8 +100,8 @@ class MetProgress {
   absl::Span<uint32_t> ShareOf(uint32_t group);
   uint64_t Left(uint32_t group, uint32_t sample) const;
   // A sample of the group that has something left, if there is one, and has
-  // not done so in these met.epochs, comes once less.
-  void GiveWay(uint32_t group);
+  // not done so in these met.epochs, comes once less. False if there is none.
+  bool GiveWay(uint32_t group);
   bool MayGiveWay(uint32_t group, uint32_t sample) const;
   // For those that came more often than their share before Restart.
   void GiveWayForServed(uint32_t group);
@@ -142,6 +142,7 @@ class MetProgress {
   std::vector<uint32_t> served_;  // by sample
   std::vector<uint64_t> target_;  // by group: what they are to come to
   std::vector<bool> gave_way_;    // by sample: comes once less than that
+  std::vector<bool> all_gave_;    // by group: nobody is left who could
   Rng giving_{RandomKey{0}};      // draws who gives way
   std::vector<Place> places_;     // by group
   // By group, drawn before all else: what was passed over before.

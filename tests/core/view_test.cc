@@ -95,6 +95,30 @@ TEST(ViewTest, AnOpenThatTheBoundaryOvertookIsSentBackWhoeverLookedUpSince) {
   EXPECT_EQ(view->EpochStatus().consumed, 100u);
 }
 
+// What was opened of the new epoch before it was known is opened, by the watch
+// that other keys take with it, too.
+TEST(ViewTest, ASwitchAtABoundaryLosesNoOpen) {
+  ViewFixture fixture(3, 100);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  std::mt19937 random(3);
+  milliseconds now{0};
+  Pass(*view, fixture.Files(), now, random);
+  ControlRequest request;
+  request.config = view->config();
+  request.config.epoch_pad = 1;
+  request.config_changed = true;
+  view->Install(*view->Prepare(request));
+  for (uint64_t epoch = 1; epoch < 4; ++epoch) {
+    const auto shown = Pass(*view, fixture.Files(), now, random);
+    std::set<EntryId> samples;
+    for (const auto& [name, sample] : shown) samples.insert(sample);
+    EXPECT_EQ(samples.size(), 300u);
+    EXPECT_EQ(view->EpochStatus().epoch, Epoch(epoch));
+    EXPECT_EQ(view->EpochStatus().consumed, 300u);
+    EXPECT_EQ(view->EpochStatus().verdict, "a");
+  }
+}
+
 // The kernel asks once more after ESTALE and no third time. What it was told
 // then, the name must go on showing over a boundary that comes before the open.
 TEST(ViewTest, WhatAThreadThatWasSentBackWalksToIsCarriedOverTheBoundary) {

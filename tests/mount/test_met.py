@@ -93,6 +93,9 @@ def test_epochs_end_by_themselves_however_many_read(mounts, source, tier):
     # in epochs of less than a second some names are carried. For what so comes
     # once more others come once less, each but once.
     assert 7 <= min(shown.values()) and max(shown.values()) <= 12, shown
+    last = verify(mount)[-1]
+    assert (last["shown_fewest"], last["shown_most"]) == (
+        min(shown.values()), max(shown.values()))
 
 
 # A reader in a fixed order opens the same names first in every epoch;
@@ -110,6 +113,34 @@ def test_readers_in_a_fixed_order_are_shown_each_as_often(
         assert mount.view()["epoch"] == epoch
     assert len(shown) == len(names)
     assert set(shown.values()) == {8}, shown
+    last = verify(mount)[-1]
+    assert (last["shown_fewest"], last["shown_most"]) == (8, 8)
+
+
+# The open that showed that an epoch has begun looked its name up again; what
+# it was shown then is known after a crash.
+def test_the_first_open_of_an_epoch_is_counted_as_what_it_showed(
+        mounts, source, tier):
+    mount = mounts(source, {**options(tier, met__epochs=4, met__repeat=4),
+                            "epoch.advance": "auto"})
+    names = names_of(source)
+    shown = collections.Counter()
+    for epoch in range(3):
+        shown += collections.Counter((name.parts[0], digest(mount.path / name))
+                                     for name in names)
+    first = digest(mount.path / names[0])
+    assert mount.view()["epoch"] == 3
+    mount.kill()
+    mount.start()
+    assert mount.view()["epoch"] == 3
+    assert digest(mount.path / names[0]) == first
+    shown += collections.Counter((name.parts[0], digest(mount.path / name))
+                                 for name in names)
+    assert set(shown) == set(whole(source))
+    assert 3 <= min(shown.values()) and max(shown.values()) <= 5
+    last = verify(mount)[-1]
+    assert (last["shown_fewest"], last["shown_most"]) == (
+        min(shown.values()), max(shown.values()))
 
 
 def test_a_stock_loader_trains_over_epochs_that_end_by_themselves(
