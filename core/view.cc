@@ -247,6 +247,8 @@ void View::Begin(Boundary boundary) {
       watch_->options() != WatchOptions()) {
     MakeWatch();
   }
+  // Of a new one, too: what was looked up before leads elsewhere.
+  if (watch_ != nullptr && !first) watch_->ForgetLookups();
   NoteBegun(before.get());
   NoteSeen();
 }
@@ -297,7 +299,6 @@ void View::MakeWatch() {
   watch_ = std::make_unique<EpochWatch>(WatchOptions(), *families_);
   if (before == nullptr) return;
   watch_->TakeSentBack(*before);
-  watch_->ForgetLookups();
   watch_->Restore(before->OpenedBefore());
 }
 
