@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gives way to what was shown beyond its share, so that no sample comes
-// more than once less often than met.epochs times.
+// Who gives way to what was shown beyond its share: each sample once at most in
+// met.epochs. Where nobody is left who could, as late in the last pass, or for
+// what the last epoch leaves out, samples may come twice less.
 #include <algorithm>
 #include <vector>
 

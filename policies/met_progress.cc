@@ -162,9 +162,7 @@ void MetProgress::Raise(uint32_t group) {
   for (uint32_t i = 0; i < samples.samples; ++i) {
     const auto sample = static_cast<uint32_t>(samples.first_sample + i);
     owed_[group].insert(owed_[group].end(), Left(group, sample), sample);
-  }
-  for (uint32_t i = 0; i < samples.samples; ++i) {
-    gave_way_[samples.first_sample + i] = false;
+    gave_way_[sample] = false;
   }
   all_gave_[group] = false;
   target_[group] += cycle_;

@@ -57,7 +57,8 @@ std::vector<uint32_t> Read(Job& job, uint64_t first, uint64_t epochs,
 }
 
 // Over random jobs: each sample comes as often as the job has epochs, one more
-// or less, though some are shown out of turn and some names are left out.
+// or less, though up to five are shown out of turn, and up to five names left
+// out, an epoch. More than that may leave nobody who could give way.
 TEST(MetGivingTest, EachSampleComesOneMoreOrLess) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(seed);
