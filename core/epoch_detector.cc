@@ -13,6 +13,12 @@ constexpr uint64_t kFewNames = 64;
 // lives while more than one open in nine is a re-open.
 constexpr uint64_t kLifePerReopen = 8;
 
+// Of an open in another life of the daemon: its time is not known, so until
+// others have pushed it out of the ring the name counts as opened just now.
+constexpr std::chrono::milliseconds kJustNow =
+    std::chrono::milliseconds::max();
+constexpr uint32_t kNobody = 0;
+
 uint64_t Ceil(double value) { return static_cast<uint64_t>(std::ceil(value)); }
 
 }  // namespace
@@ -59,10 +65,30 @@ uint64_t EpochDetector::max_carried() const {
   return std::clamp<uint64_t>(options_.names / 3, 16, 8192);
 }
 
-void EpochDetector::Restore(absl::Span<const uint64_t> seen) {
-  for (uint64_t name : seen) {
+void EpochDetector::Restore(const Past& past) {
+  for (uint64_t name : past.seen) {
     if (seen_.Set(name)) ++seen_count_;
   }
+  now_.stray = past.stray;
+  began_unexplained_ = past.began_unexplained;
+}
+
+// What the open would have shown with those before it, it showed: the epoch
+// went on. So nothing is declared.
+void EpochDetector::Replay(uint64_t name, OpenClass open_class) {
+  const uint64_t position = log_.Push(name, /*repeat=*/false);
+  ring_.Push(name, kNobody, kJustNow);
+  if (open_class == OpenClass::kDouble || open_class == OpenClass::kGuest) {
+    return;
+  }
+  if (!seen_.Get(name)) return CountFresh(name, position);
+  if (open_class == OpenClass::kFresh) return;
+  if (pending_.Get(name)) {
+    ++now_.stray;
+    return;
+  }
+  Complete();
+  CountReopen(name, position);
 }
 
 EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
@@ -115,9 +141,9 @@ EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {
   ++owner_opens_;
   EpochOutcome outcome;
   outcome.open = Classify(open);
-  const bool repeat = outcome.open == OpenClass::kDouble &&
-                      ring_.RepeatedBy(open.reader, open.name);
-  const uint64_t position = log_.Push(open.name, repeat);
+  outcome.repeat = outcome.open == OpenClass::kDouble &&
+                   ring_.RepeatedBy(open.reader, open.name);
+  const uint64_t position = log_.Push(open.name, outcome.repeat);
   ring_.Push(open.name, open.reader, open.time);
   switch (outcome.open) {
     case OpenClass::kDouble:

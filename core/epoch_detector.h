@@ -73,9 +73,17 @@ class EpochDetector {
   // with nothing carried, or kNone if nothing was opened since the last one.
   EpochOutcome OnSignal();
 
-  // Continues an epoch in which `seen` names had been opened (from the
-  // ledger, after a crash). REQUIRES: no open yet; names in range.
-  void Restore(absl::Span<const uint64_t> seen);
+  // Continues an epoch (from the ledger, after a crash). REQUIRES: no open yet;
+  // names in range.
+  struct Past {
+    std::vector<uint64_t> seen;  // names that were opened, whenever
+    // Re-opens after these and before the replayed ones, of unknown names.
+    uint64_t stray = 0;
+    bool began_unexplained = false;  // with rule c
+  };
+  void Restore(const Past& past);
+  // Then each of the last opens in its order, as it was classified.
+  void Replay(uint64_t name, OpenClass open_class);
 
   uint64_t names() const { return options_.names; }
   // Names opened in this epoch, and whether one was.

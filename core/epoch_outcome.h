@@ -29,6 +29,7 @@ enum class OpenClass : uint8_t { kFresh, kReopen, kStray, kDouble, kGuest };
 struct EpochOutcome {
   Verdict verdict = Verdict::kNone;
   OpenClass open = OpenClass::kFresh;
+  bool repeat = false;  // a double: by the same reader, nothing in between
   char rule = 0;  // 'a', 'b', 'c', 't', 's' (signal); 0 without a verdict
   HoldReason reason = HoldReason::kNone;  // of a hold
   // On a re-binding: the names that keep their sample in the new epoch, each

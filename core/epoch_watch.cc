@@ -137,12 +137,19 @@ void EpochWatch::BeginEpoch() {
   rereads_ = 0;
 }
 
-void EpochWatch::Restore(const std::vector<uint64_t>& names) {
-  if (detector_ != nullptr) {
-    detector_->Restore(names);
+void EpochWatch::Restore(const Past& past) {
+  if (detector_ == nullptr) {
+    const auto add = [&](uint64_t name) {
+      opened_count_ += opened_.Set(name) ? 1 : 0;
+    };
+    for (const uint64_t name : past.opened) add(name);
+    for (const Past::Open& open : past.last) add(open.name);
     return;
   }
-  for (const uint64_t name : names) opened_count_ += opened_.Set(name) ? 1 : 0;
+  detector_->Restore({past.opened, past.stray, past.began_unexplained});
+  for (const Past::Open& open : past.last) {
+    detector_->Replay(open.name, open.kind);
+  }
 }
 
 uint64_t EpochWatch::consumed() const {

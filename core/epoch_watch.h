@@ -94,9 +94,18 @@ class EpochWatch {
   void BeginEpoch();
   // Names are bound anew, but the epoch goes on.
   void ForgetLookups();
-  // Continues an epoch in which these names were opened. REQUIRES: no open
-  // was noted yet.
-  void Restore(const std::vector<uint64_t>& names);
+  // Continues an epoch. REQUIRES: no open was noted yet.
+  struct Past {
+    struct Open {
+      uint64_t name = 0;
+      OpenClass kind = OpenClass::kFresh;
+    };
+    std::vector<uint64_t> opened;  // names, before the last opens
+    std::vector<Open> last{};      // opens in their order
+    uint64_t stray = 0;            // re-opens of names that are not known
+    bool began_unexplained = false;
+  };
+  void Restore(const Past& past);
 
   const Options& options() const { return options_; }
   uint64_t consumed() const;

@@ -83,17 +83,31 @@ std::string Ledger::PolicyUnderWay(absl::string_view view_path,
 }
 
 template <typename Record>
-absl::Status Ledger::Append(const Record& record) {
+absl::Status Ledger::Append(const Record& record, const Seen& seen) {
   if (record.view >= kMaxLedgerViews) {
     return absl::InvalidArgumentError(
         absl::StrCat(path_, ": view ", record.view, " is too many"));
   }
   MutexLock lock(mu_);
-  return AppendRecord(*file_, record);
+  const uint64_t at = file_->size();
+  ASSIGN_OR_RETURN(ledger_format::Words words,
+                   ledger_format::Encode(record, at));
+  for (const CarriedPair& pair : seen.pairs) {
+    const uint64_t next = at + words.size();
+    if (seen.named) {
+      const auto shown = ledger_format::ShownRecord(record.view, pair, next);
+      words.insert(words.end(), shown.begin(), shown.end());
+    } else {
+      words.push_back(
+          ledger_format::ConsumedWord(record.view, pair.sample, next));
+    }
+  }
+  return file_->Append(words);
 }
 
-absl::Status Ledger::BeginEpoch(const LedgerEpoch& epoch) {
-  RETURN_IF_ERROR(Append(epoch));
+absl::Status Ledger::BeginEpoch(const LedgerEpoch& epoch,
+                                absl::Span<const CarriedPair> seen) {
+  RETURN_IF_ERROR(Append(epoch, {epoch.reactive, seen}));
   {
     MutexLock lock(mu_);
     Runs(epoch);
@@ -165,7 +179,17 @@ absl::Status Ledger::ConsumedUnder(uint8_t view, uint64_t name,
       ledger_format::ShownRecord(view, {name, sample}, file_->size()));
 }
 
-absl::Status Ledger::Hold(const LedgerHold& hold) { return Append(hold); }
+absl::Status Ledger::Opened(uint8_t view, const LedgerOpens& opens) {
+  MutexLock lock(mu_);
+  ASSIGN_OR_RETURN(const ledger_format::Words words,
+                   ledger_format::EncodeOpens(view, opens, file_->size()));
+  return file_->Append(words);
+}
+
+absl::Status Ledger::Hold(const LedgerHold& hold, bool named,
+                          absl::Span<const CarriedPair> seen) {
+  return Append(hold, {named, seen});
+}
 
 absl::Status Ledger::Switch(const LedgerSwitch& change) {
   return Append(change);

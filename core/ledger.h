@@ -24,6 +24,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "core/carried.h"
 #include "core/ledger_format.h"
 #include "core/ledger_history.h"
 #include "core/mutex.h"
@@ -63,7 +65,10 @@ class Ledger {
   // Appends. Views are numbers below kMaxLedgerViews; a view's first append
   // is BeginEpoch or Continue. `sample` is below the epoch's names. BeginEpoch
   // starts a compaction on a thread of its own when one is due.
-  absl::Status BeginEpoch(const LedgerEpoch& epoch);
+  // `seen`: what was consumed of the epoch before that was known; it is there
+  // with the record or neither is.
+  absl::Status BeginEpoch(const LedgerEpoch& epoch,
+                          absl::Span<const CarriedPair> seen = {});
   // Goes on with an epoch that TakeLastState gave, under `state.begin.view`.
   // Always needed before the view's first append: its number may have been
   // another view's since. Costs nothing where it was not.
@@ -72,7 +77,12 @@ class Ledger {
   // The same in a reactive epoch: consumed as what `name` shows, which is
   // below the epoch's names, too.
   absl::Status ConsumedUnder(uint8_t view, uint64_t name, uint64_t sample);
-  absl::Status Hold(const LedgerHold& hold);
+  // An open that consumed nothing: of a name that is not opened for the first
+  // time in the epoch.
+  absl::Status Opened(uint8_t view, const LedgerOpens& opens);
+  // `seen` as for BeginEpoch, `named` as LedgerEpoch::reactive.
+  absl::Status Hold(const LedgerHold& hold, bool named = false,
+                    absl::Span<const CarriedPair> seen = {});
   absl::Status Switch(const LedgerSwitch& change);
 
   // Writes the kept epochs anew, a bit a consumed sample, or the pair in twice
@@ -89,8 +99,13 @@ class Ledger {
   void CompactSoon() ABSL_LOCKS_EXCLUDED(mu_, compactor_mu_);
   absl::Status CompactNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
   void Runs(const LedgerEpoch& epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  struct Seen {
+    bool named = false;
+    absl::Span<const CarriedPair> pairs;
+  };
   template <typename Record>
-  absl::Status Append(const Record& record) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Append(const Record& record, const Seen& seen = {})
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Constant after Open.
   const std::string path_;

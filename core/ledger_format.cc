@@ -14,16 +14,17 @@ namespace shufflefs::ledger_format {
 namespace {
 
 constexpr uint64_t kMagic = 0x524744454c464853;  // "SHFLEDGR"
-// 1 had no pairs and no reactive epochs, 2 none that repeat samples; else they
-// are the same.
-constexpr uint64_t kVersion = 3;
+// 1 had no pairs and no reactive epochs, 2 none that repeat samples, 3 no opens
+// but those that consumed; else they are the same.
+constexpr uint64_t kVersion = 4;
 constexpr uint64_t kSampleMask = kMaxLedgerNames - 1;
 // Flags of an epoch.
 constexpr uint64_t kIdentity = 1;
 constexpr uint64_t kReactive = 2;
 constexpr uint64_t kContinues = 4;
 constexpr uint64_t kRepeats = 8;
-constexpr uint64_t kFlagsEnd = 16;
+constexpr uint64_t kUnexplained = 16;
+constexpr uint64_t kFlagsEnd = 32;
 
 // CRC-16/CCITT: every one- and two-bit error and every burst of up to 16
 // bits in a word is found.
@@ -124,7 +125,8 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
   writer.Put(static_cast<uint64_t>(record.substitute));
   writer.Put(
       (record.identity ? kIdentity : 0) | (record.reactive ? kReactive : 0) |
-      (record.continues ? kContinues : 0) | (record.repeats ? kRepeats : 0));
+      (record.continues ? kContinues : 0) | (record.repeats ? kRepeats : 0) |
+      (record.unexplained ? kUnexplained : 0));
   if (record.repeats) writer.Put(record.served);
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
@@ -201,6 +203,7 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.reactive = (flags & kReactive) != 0;
   epoch.continues = (flags & kContinues) != 0;
   epoch.repeats = (flags & kRepeats) != 0;
+  epoch.unexplained = (flags & kUnexplained) != 0;
   if (epoch.repeats) epoch.served = reader.Text();
   while (reader.left() > 0) {
     const uint64_t name = reader.NumberBelow(epoch.names);

@@ -58,6 +58,8 @@ struct LedgerEpoch {
   // (Binder::mini_epochs): how often each was shown before it, as that tells.
   bool repeats = false;
   std::string served;
+  // The pass before it was cut where nothing explained that: maybe in two.
+  bool unexplained = false;
   std::vector<CarriedPair> carried;
 };
 
@@ -96,6 +98,7 @@ enum class RecordType : uint8_t {
   kConsumedSet = 5,
   kShown = 6,  // core/ledger_pairs.h, as is
   kPairSet = 7,
+  kOpens = 8,  // core/ledger_opens.h
 };
 
 using Words = std::vector<uint64_t>;

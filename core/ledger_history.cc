@@ -34,6 +34,11 @@ void LedgerCopier::OnShown(uint8_t view, const CarriedPair& pair) {
 void LedgerCopier::OnBound(uint8_t view, const PackedPairs& pairs) {
   if (status_.ok()) status_ = AppendPairs(file_, view, false, pairs);
 }
+void LedgerCopier::OnOpens(uint8_t view, const LedgerOpens& opens) {
+  if (!status_.ok()) return;
+  const auto words = ledger_format::EncodeOpens(view, opens, file_.size());
+  status_ = words.ok() ? file_.Append(*words) : words.status();
+}
 void LedgerCopier::OnHold(const LedgerHold& hold) {
   if (status_.ok()) status_ = AppendRecord(file_, hold);
 }
@@ -51,7 +56,10 @@ LedgerHistory::Kept* LedgerHistory::Running(uint8_t view) {
 
 void LedgerHistory::Begin(Kept next) {
   std::deque<Kept>& epochs = views_[next.pass.begin.view_path];
-  if (!epochs.empty()) epochs.back().pass.Trim();
+  if (!epochs.empty()) {
+    epochs.back().pass.recent = {};  // an epoch that ended is not gone on with
+    epochs.back().pass.Trim();
+  }
   epochs.push_back(std::move(next));
   uint64_t pair_bytes = 0;
   for (const Kept& kept : epochs) pair_bytes += PairBytes(kept.pass);
@@ -76,11 +84,17 @@ void LedgerHistory::OnEpoch(const LedgerEpoch& epoch) {
 }
 
 void LedgerHistory::OnConsumed(uint8_t view, uint64_t sample) {
-  if (Kept* running = Running(view)) running->pass.unnamed.Add(sample);
+  Kept* running = Running(view);
+  if (running == nullptr) return;
+  running->pass.unnamed.Add(sample);
+  running->pass.recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, sample});
 }
 
 void LedgerHistory::OnShown(uint8_t view, const CarriedPair& pair) {
-  if (Kept* running = Running(view)) running->pass.shown.Add(pair);
+  Kept* running = Running(view);
+  if (running == nullptr) return;
+  running->pass.shown.Add(pair);
+  running->pass.recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, pair.name});
 }
 
 void LedgerHistory::OnBound(uint8_t view, const PackedPairs& pairs) {
@@ -89,9 +103,13 @@ void LedgerHistory::OnBound(uint8_t view, const PackedPairs& pairs) {
   for (uint64_t i = 0; i < pairs.size(); ++i) running->pass.held.Add(pairs[i]);
 }
 
+void LedgerHistory::OnOpens(uint8_t view, const LedgerOpens& opens) {
+  if (Kept* running = Running(view)) running->pass.recent.Add(opens);
+}
+
 void LedgerHistory::OnHold(const LedgerHold& hold) {
   const Kept* running = Running(hold.view);
-  if (running != nullptr) Begin({running->pass.Held(hold.epoch), {}});
+  if (running != nullptr) Begin({running->pass.Held(hold), {}});
 }
 
 void LedgerHistory::OnSwitch(const LedgerSwitch& change) {

@@ -26,6 +26,7 @@ class LedgerCopier : public LedgerVisitor {
   void OnConsumed(uint8_t view, uint64_t sample) override;
   void OnShown(uint8_t view, const CarriedPair& pair) override;
   void OnBound(uint8_t view, const PackedPairs& pairs) override;
+  void OnOpens(uint8_t view, const LedgerOpens& opens) override;
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
@@ -54,6 +55,7 @@ class LedgerHistory : public LedgerVisitor {
   void OnConsumed(uint8_t view, uint64_t sample) override;
   void OnShown(uint8_t view, const CarriedPair& pair) override;
   void OnBound(uint8_t view, const PackedPairs& pairs) override;
+  void OnOpens(uint8_t view, const LedgerOpens& opens) override;
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 

@@ -12,6 +12,7 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kSetPart = 1 << 16;  // words of a set in one record
+constexpr char kUnexplainedRule = 'c';  // see core/epoch_detector.h
 
 bool Before(const CarriedPair& a, const CarriedPair& b) {
   return std::tie(a.name, a.sample) < std::tie(b.name, b.sample);
@@ -51,12 +52,14 @@ LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
   state.consumed.ForEach([&](uint64_t sample) {
     if (!named.Contains(sample)) unnamed.Add(sample);
   });
+  recent.Add(state.recent);
   Trim();
 }
 
-LedgerPass LedgerPass::Held(Epoch epoch) const {
+LedgerPass LedgerPass::Held(const LedgerHold& hold) const {
   LedgerPass next(begin);
-  next.begin.epoch = epoch;
+  next.begin.epoch = hold.epoch;
+  next.begin.unexplained = hold.rule == kUnexplainedRule;
   ForEachBut(held, Unpacked(shown),
              [&](const CarriedPair& pair) { next.held.Add(pair); });
   for (uint64_t i = 0; i < shown.size(); ++i) next.held.Add(shown[i]);
@@ -82,11 +85,13 @@ LedgerState LedgerPass::State() const {
                [&](const CarriedPair& pair) { state.bound.push_back(pair); });
   }
   state.bound.insert(state.bound.end(), rest.begin(), rest.end());
+  state.recent = recent.told();
   return state;
 }
 
 void LedgerPass::Trim() {
   unnamed.Settle();
+  recent.Trim();
   held.Trim();
   shown.Trim();
 }
@@ -117,7 +122,11 @@ absl::Status AppendPass(WordFile& file, const LedgerPass& pass) {
                      ledger_format::EncodeConsumedSet(view, part, file.size()));
     RETURN_IF_ERROR(file.Append(words));
   }
-  return absl::OkStatus();
+  if (pass.recent.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      const auto words,
+      ledger_format::EncodeOpens(view, pass.recent.told(), file.size()));
+  return file.Append(words);
 }
 
 }  // namespace shufflefs

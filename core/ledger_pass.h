@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "core/carried.h"
 #include "core/ledger_format.h"
+#include "core/ledger_opens.h"
 #include "core/packed_pairs.h"
 #include "core/sample_set.h"
 #include "core/status.h"
@@ -25,6 +26,7 @@ struct LedgerState {
   // recorded: CarriedNames::Make says whether they are one to one.
   std::vector<CarriedPair> bound;
   uint64_t bound_consumed = 0;  // the last of them, that were consumed
+  LedgerOpens recent;  // the last opens in their order
 };
 
 // The same with each pair packed, and once.
@@ -34,7 +36,7 @@ struct LedgerPass {
   explicit LedgerPass(const LedgerState& state);
 
   // The pass that a hold begins: nothing consumed, bound as this one.
-  LedgerPass Held(Epoch epoch) const;
+  LedgerPass Held(const LedgerHold& hold) const;
   LedgerState State() const;  // REQUIRES: Trim() after the last change
   // Gives back memory that only filling needed.
   void Trim();
@@ -43,6 +45,7 @@ struct LedgerPass {
   PackedPairs held;   // bound before this pass, or not consumed
   PackedPairs shown;  // consumed in this pass, in their order
   SampleSet unnamed;  // consumed without a name
+  RecentOpens recent;
 };
 
 // Whether `next` tells again what `last`, the epoch of the same view before

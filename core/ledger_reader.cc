@@ -184,6 +184,15 @@ class LedgerReader::Impl {
       }
       case RecordType::kPairSet:
         return VisitPairs(record, visitor);
+      case RecordType::kOpens: {
+        const uint8_t view = ledger_format::ViewOf(record[0]);
+        ASSIGN_OR_RETURN(const auto opens, ledger_format::DecodeOpens(record));
+        for (const LedgerOpen& open : opens.opens) {
+          RETURN_IF_ERROR(CheckSample(view, open.number));
+        }
+        visitor.OnOpens(view, opens);
+        return absl::OkStatus();
+      }
     }
     return absl::DataLossError("a record is of an unknown type");
   }

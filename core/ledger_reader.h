@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/ledger_format.h"
+#include "core/ledger_opens.h"
 #include "core/packed_pairs.h"
 
 namespace shufflefs {
@@ -29,6 +30,9 @@ class LedgerVisitor {
   // Pairs that the running epoch was bound to before this pass of it began,
   // or that are not consumed.
   virtual void OnBound(uint8_t /*view*/, const PackedPairs& /*pairs*/) {}
+  // Opens of the running epoch in their order. The first ones of names are
+  // there only where the order of what was consumed before is told again.
+  virtual void OnOpens(uint8_t /*view*/, const LedgerOpens& /*opens*/) {}
   virtual void OnHold(const LedgerHold&) {}
   virtual void OnSwitch(const LedgerSwitch&) {}
 };

@@ -46,6 +46,7 @@ void ProofCollector::End(size_t view) {
 void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
   End(epoch.view);
   std::vector<std::string> switches;
+  uint64_t bound_anew = 0;
   const auto last = last_.find(epoch.view_path);
   if (last != last_.end()) {
     Pass& pass = passes_[last->second];
@@ -54,9 +55,28 @@ void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
     if (running_[view] == last->second) End(view);
     pass.superseded = Supersedes(epoch, pass.pass.begin);
     if (pass.superseded) switches = std::move(pass.proof.switches);
+    bound_anew = pass.superseded ? pass.proof.bound_anew
+                                 : BoundAnew(pass, epoch);
   }
   Begin(LedgerPass(epoch));
   passes_.back().proof.switches = std::move(switches);
+  passes_.back().proof.bound_anew = bound_anew;
+}
+
+// What was opened again in the pass that had ended was opened for the next.
+// (A user's word that ends an epoch carries nothing, whatever was opened.)
+uint64_t ProofCollector::BoundAnew(const Pass& before,
+                                   const LedgerEpoch& next) {
+  if (next.carried.empty()) return 0;
+  SampleSet carried;
+  for (const CarriedPair& pair : next.carried) carried.Add(pair.name);
+  carried.Settle();
+  SampleSet lost;
+  for (const uint64_t name : before.again) {
+    if (!carried.Contains(name)) lost.Add(name);
+  }
+  lost.Settle();
+  return lost.size();
 }
 
 void ProofCollector::OnConsumed(uint8_t view, uint64_t sample) {
@@ -76,10 +96,24 @@ void ProofCollector::OnBound(uint8_t view, const PackedPairs& pairs) {
   for (uint64_t i = 0; i < pairs.size(); ++i) running->pass.held.Add(pairs[i]);
 }
 
+void ProofCollector::OnOpens(uint8_t view, const LedgerOpens& opens) {
+  Pass* running = Running(view);
+  if (running == nullptr) return;
+  const LedgerPass& pass = running->pass;
+  if (opens.anew || pass.shown.size() + running->unnamed < pass.begin.names) {
+    return;
+  }
+  for (const LedgerOpen& open : opens.opens) {
+    if (open.kind == LedgerOpen::Kind::kAgain) {
+      running->again.push_back(open.number);
+    }
+  }
+}
+
 void ProofCollector::OnHold(const LedgerHold& hold) {
   const Pass* running = Running(hold.view);
   if (running == nullptr) return;
-  LedgerPass next = running->pass.Held(hold.epoch);
+  LedgerPass next = running->pass.Held(hold);
   End(hold.view);
   Begin(std::move(next));
 }

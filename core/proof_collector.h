@@ -32,6 +32,7 @@ class ProofCollector : public LedgerVisitor {
   void OnConsumed(uint8_t view, uint64_t sample) override;
   void OnShown(uint8_t view, const CarriedPair& pair) override;
   void OnBound(uint8_t view, const PackedPairs& pairs) override;
+  void OnOpens(uint8_t view, const LedgerOpens& opens) override;
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
@@ -43,6 +44,8 @@ class ProofCollector : public LedgerVisitor {
     explicit Pass(LedgerPass begun) : pass(std::move(begun)) {}
     LedgerPass pass;
     uint64_t unnamed = 0;  // consumptions without a name
+    // Names that were opened again when every sample had been consumed.
+    std::vector<uint64_t> again;
     bool superseded = false;
     EpochProof proof;
   };
@@ -51,6 +54,7 @@ class ProofCollector : public LedgerVisitor {
   Pass* Running(size_t view);
   void Begin(LedgerPass next);
   void End(size_t view);
+  static uint64_t BoundAnew(const Pass& before, const LedgerEpoch& next);
 
   std::vector<Pass> passes_;
   std::array<absl::optional<size_t>, 256> running_;  // by the view's number

@@ -34,6 +34,9 @@ struct EpochProof {
   uint64_t consumed = 0;  // different samples
   uint64_t twice = 0;     // consumptions of a sample beyond its first
   uint64_t unnamed = 0;   // consumptions whose name was not recorded
+  // Names that were opened when the epoch before had ended and that this one
+  // bound anew all the same: whoever had opened them missed samples.
+  uint64_t bound_anew = 0;
   std::vector<std::string> switches;  // of keys, with which it began
   // OK: proven; of a reactive epoch from its pairs, as far as it was read.
   // FailedPrecondition: cannot be replayed, and why. DataLoss: is no
@@ -67,7 +70,7 @@ struct EpochProof {
   bool complete() const { return consumed == begin.names; }
   // Whether anything contradicts the promises.
   bool broken() const {
-    return twice > 0 || consumed > begin.names ||
+    return twice > 0 || bound_anew > 0 || consumed > begin.names ||
            (begin.reactive && unnamed > 0) || absl::IsDataLoss(bijection);
   }
 };

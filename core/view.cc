@@ -152,7 +152,10 @@ View::Counted View::Count(SampleId name, uint32_t reader,
   for (const uint64_t name : outcome.counted) {
     NoteConsumed(SampleId(name));
   }
-  if (seen.fresh && outcome.verdict == Verdict::kNone) NoteConsumed(open.name);
+  if (outcome.verdict == Verdict::kNone) {
+    if (seen.fresh) NoteConsumed(open.name);
+    if (!seen.fresh) NoteAgain(open.name, outcome);
+  }
   if (seen.suspicion != Suspicion::kNone) Suspend(seen.suspicion);
   if (outcome.verdict == Verdict::kNone) return {};
   std::vector<uint64_t> keep = outcome.carried;
@@ -211,11 +214,12 @@ void View::Hold(const EpochOutcome& outcome) {
                      "keep their samples; write epoch = \"next\" or set "
                      "epoch.length"));
   }
-  if (ledger_ != nullptr) {
-    Note(ledger_->Hold(LedgerHold{static_cast<uint8_t>(id_), epoch_,
-                                  outcome.rule, hold_reason_}));
-  }
-  NoteSeen();
+  noted_again_ = 0;
+  const std::vector<CarriedPair> seen = Seen();
+  if (ledger_ == nullptr) return;
+  Note(ledger_->Hold(LedgerHold{static_cast<uint8_t>(id_), epoch_,
+                                outcome.rule, hold_reason_},
+                     binding_->supply() != nullptr, seen));
 }
 
 void View::Begin(Boundary boundary) {
@@ -250,7 +254,6 @@ void View::Begin(Boundary boundary) {
   // Of a new one, too: what was looked up before leads elsewhere.
   if (watch_ != nullptr && !first) watch_->ForgetLookups();
   NoteBegun(before.get());
-  NoteSeen();
 }
 
 void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
@@ -299,7 +302,7 @@ void View::MakeWatch() {
   watch_ = std::make_unique<EpochWatch>(WatchOptions(), *families_);
   if (before == nullptr) return;
   watch_->TakeSentBack(*before);
-  watch_->Restore(before->OpenedBefore());
+  watch_->Restore({.opened = before->OpenedBefore()});
 }
 
 void View::NoteRead() {

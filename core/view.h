@@ -176,6 +176,8 @@ class View {
   void MakeWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Resume(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool GoOn(LedgerState& last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  EpochWatch::Past PastOf(const LedgerState& last)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   struct Counted {
     bool began = false;  // names were bound anew
@@ -210,7 +212,11 @@ class View {
   void NoteConsumed(SampleId name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // An epoch has begun, with a setup in the place of `before` unless null.
   void NoteBegun(const ViewSetup* before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void NoteSeen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What was opened of the epoch before that was known.
+  std::vector<CarriedPair> Seen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of an open that is not the first of its name: what it may be a sign of.
+  void NoteAgain(SampleId name, const EpochOutcome& outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool counts_opens() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool NothingWasRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Names were bound anew for the `begun`-th time.
@@ -243,6 +249,7 @@ class View {
   std::string hold_reason_ ABSL_GUARDED_BY(mu_);
   uint64_t held_ ABSL_GUARDED_BY(mu_) = 0;
   bool ledger_failed_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t noted_again_ ABSL_GUARDED_BY(mu_) = 0;  // opens, in this epoch
   bool is_held_ ABSL_GUARDED_BY(mu_) = false;
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;
   std::string suspended_ ABSL_GUARDED_BY(mu_);  // why, "" if it is not

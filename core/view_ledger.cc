@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a view writes to its ledger, and how it goes on from there and from one
 // epoch to the next.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/log.h"
@@ -16,6 +18,22 @@ namespace {
 
 using MakeCarried =
     absl::StatusOr<CarriedNames> (*)(std::vector<CarriedPair> pairs);
+
+// Opens of an epoch that consumed nothing are recorded up to here: a name that
+// is opened all day must not fill the disk.
+constexpr uint64_t kMostAgain = 1 << 16;
+
+OpenClass ClassOf(LedgerOpen::Kind kind) {
+  switch (kind) {
+    case LedgerOpen::Kind::kFirst:
+      return OpenClass::kFresh;
+    case LedgerOpen::Kind::kAgain:
+      return OpenClass::kReopen;
+    case LedgerOpen::Kind::kDouble:
+      return OpenClass::kDouble;
+  }
+  return OpenClass::kDouble;
+}
 
 // What differs, as "policy lirs to window, seed 0 to 6".
 std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
@@ -38,8 +56,12 @@ std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
 }  // namespace
 
 void View::NoteBegun(const ViewSetup* before) {
+  noted_again_ = 0;
+  // It tells what was shown before the epoch.
+  const LedgerEpoch record = LedgerRecord();
+  const std::vector<CarriedPair> seen = Seen();
   if (ledger_ == nullptr) return;
-  Note(ledger_->BeginEpoch(LedgerRecord()));
+  Note(ledger_->BeginEpoch(record, seen));
   if (before == nullptr) return;
   Note(ledger_->Switch(LedgerSwitch{static_cast<uint8_t>(id_), epoch_,
                                     SwitchText(*before, *setup_)}));
@@ -65,13 +87,34 @@ void View::Note(const absl::Status& done) {
 }
 
 // The opens that showed the new epoch had begun belong to it.
-void View::NoteSeen() {
-  if (watch_ == nullptr) return;
+std::vector<CarriedPair> View::Seen() {
+  std::vector<CarriedPair> seen;
+  if (watch_ == nullptr) return seen;
   for (const uint64_t name : watch_->OpenedBefore()) {
-    // One that is sent back shows what it is bound to now.
-    if (binding_->repeats()) binding_->supply()->Bind(SampleId(name));
-    NoteConsumed(SampleId(name));
+    if (binding_->repeats()) {
+      // One that is sent back shows what it is bound to now.
+      binding_->supply()->Bind(SampleId(name));
+      binding_->supply()->Opened(SampleId(name));
+    }
+    seen.push_back({name, binding_->ShownSample(SampleId(name)).value()});
   }
+  return seen;
+}
+
+void View::NoteAgain(SampleId name, const EpochOutcome& outcome) {
+  const bool evidence = outcome.open == OpenClass::kReopen ||
+                        outcome.open == OpenClass::kStray;
+  // A second open by the same call is carried with the first.
+  const bool told =
+      evidence || (outcome.open == OpenClass::kDouble && !outcome.repeat);
+  if (ledger_ == nullptr || !told || noted_again_ == kMostAgain) return;
+  LedgerOpens opens;
+  opens.opens.push_back({evidence ? LedgerOpen::Kind::kAgain
+                                  : LedgerOpen::Kind::kDouble,
+                         name.value()});
+  // Who goes on from here does not know what else was opened.
+  if (++noted_again_ == kMostAgain) opens.untold = kMaxLedgerNames;
+  Note(ledger_->Opened(static_cast<uint8_t>(id_), opens));
 }
 
 LedgerEpoch View::LedgerRecord() const {
@@ -167,24 +210,41 @@ bool View::GoOn(LedgerState& last) {
   // and a switch waits for the boundary.
   read_ = ever_read_ = !counts_opens() || last.consumed.size() > 0;
   MakeWatch();
-  if (watch_ != nullptr) {
-    std::vector<uint64_t> names;
-    const Binding& binding = *binding_;
-    if (then.repeats) {
-      const uint64_t unread = last.bound.size() - last.bound_consumed;
-      for (uint64_t i = unread; i < last.bound.size(); ++i) {
-        names.push_back(last.bound[i].name);
-      }
-    } else {
-      last.consumed.ForEach([&](uint64_t sample) {
-        names.push_back(binding.NameOfSample(SampleId(sample)).value());
-      });
-    }
-    watch_->Restore(names);
-  }
+  if (watch_ != nullptr) watch_->Restore(PastOf(last));
   last.begin.view = static_cast<uint8_t>(id_);  // the views' order may be new
   Note(ledger_->Continue(last));
   return true;
+}
+
+EpochWatch::Past View::PastOf(const LedgerState& last) {
+  const Binding& binding = *binding_;
+  const LedgerEpoch& then = last.begin;
+  const auto name_of = [&](uint64_t sample) {
+    return binding.NameOfSample(SampleId(sample)).value();
+  };
+  EpochWatch::Past past;
+  past.began_unexplained = then.unexplained;
+  past.stray = last.recent.untold;
+  absl::flat_hash_set<uint64_t> replayed;
+  noted_again_ = std::min(last.recent.untold, kMostAgain);
+  for (const LedgerOpen& open : last.recent.opens) {
+    const bool first = open.kind == LedgerOpen::Kind::kFirst;
+    const uint64_t name =
+        first && !then.reactive ? name_of(open.number) : open.number;
+    past.last.push_back({name, ClassOf(open.kind)});
+    if (first) replayed.insert(name);
+    if (!first && noted_again_ < kMostAgain) ++noted_again_;
+  }
+  const auto add = [&](uint64_t name) {
+    if (!replayed.contains(name)) past.opened.push_back(name);
+  };
+  if (!then.repeats) {
+    last.consumed.ForEach([&](uint64_t sample) { add(name_of(sample)); });
+    return past;
+  }
+  const uint64_t unread = last.bound.size() - last.bound_consumed;
+  for (uint64_t i = unread; i < last.bound.size(); ++i) add(last.bound[i].name);
+  return past;
 }
 
 }  // namespace shufflefs

@@ -71,7 +71,6 @@ bool View::StopBinding() {
   watch_->ForgetLookups();
   // The epoch goes on: what was consumed of it stays consumed.
   NoteBegun(nullptr);
-  NoteSeen();
   return true;
 }
 

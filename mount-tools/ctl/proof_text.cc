@@ -28,6 +28,10 @@ std::string Consumed(const EpochProof& epoch) {
     return absl::StrCat("BROKEN: ", HumanCount(epoch.unnamed),
                         " shown, and not recorded under which name");
   }
+  if (epoch.bound_anew > 0) {
+    return absl::StrCat("BROKEN: ", HumanCount(epoch.bound_anew),
+                        " names had been opened for it, and were bound anew");
+  }
   if (epoch.consumed == 0) return "nothing recorded as read";
   return absl::StrCat(
       HumanCount(epoch.consumed), " of ", HumanCount(epoch.begin.names),
@@ -122,6 +126,7 @@ ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
       {"names", epoch.begin.names},
       {"consumed", epoch.consumed},
       {"consumed_again", epoch.twice},
+      {"bound_anew", epoch.bound_anew},
       {"complete", epoch.complete()},
       {"consumed_without_name",
        epoch.begin.reactive ? ProofObject(epoch.unnamed) : ProofObject()},

@@ -313,7 +313,7 @@ TEST(RestoreTest, GoesOnWithTheEpoch) {
   Fixture f(300);
   std::vector<uint64_t> seen;
   for (uint64_t name = 0; name < 200; ++name) seen.push_back(name);
-  f->Restore(seen);
+  f->Restore({.seen = seen});
   EXPECT_EQ(f->seen_count(), 200);
   f.OpenAll(200, 300);
   const EpochOutcome outcome = f.OpenAll(0, 8);
@@ -325,10 +325,57 @@ TEST(RestoreTest, OfACompleteEpochEndsItByTheNextOpens) {
   Fixture f(300);
   std::vector<uint64_t> seen;
   for (uint64_t name = 0; name < 300; ++name) seen.push_back(name);
-  f->Restore(seen);
+  f->Restore({.seen = seen});
   const EpochOutcome outcome = f.OpenAll(0, 8);
   EXPECT_EQ(outcome.verdict, Verdict::kRebind);
   EXPECT_THAT(outcome.carried, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+// The same re-opens end the epoch, and the same names are carried, wherever a
+// daemon ended in between.
+TEST(RestoreTest, OpensThatAreReplayedCountAsTheyDid) {
+  for (uint64_t before = 0; before < 8; ++before) {
+    SCOPED_TRACE(before);
+    Fixture f(300);
+    EpochDetector::Past past;
+    for (uint64_t name = 0; name < 300; ++name) past.seen.push_back(name);
+    f->Restore(past);
+    for (uint64_t name = 0; name < before; ++name) {
+      f->Replay(name, OpenClass::kReopen);
+    }
+    const EpochOutcome outcome = f.OpenAll(before, 8);
+    EXPECT_EQ(outcome.verdict, Verdict::kRebind);
+    EXPECT_THAT(outcome.carried, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+    EXPECT_EQ(f->seen_count(), 8);
+  }
+}
+
+// Who was answered when the daemon ended asks again.
+TEST(RestoreTest, TheLastOpensMayComeTwice) {
+  Fixture f(300);
+  EpochDetector::Past past;
+  for (uint64_t name = 0; name < 299; ++name) past.seen.push_back(name);
+  f->Restore(past);
+  f->Replay(299, OpenClass::kFresh);
+  EXPECT_EQ(f->seen_count(), 300);
+  EXPECT_EQ(f.Open(299).open, OpenClass::kDouble);
+}
+
+TEST(RestoreTest, AnEpochOfWhichNotAllIsKnownIsHeld) {
+  Fixture f(300);
+  EpochDetector::Past past;
+  for (uint64_t name = 0; name < 300; ++name) past.seen.push_back(name);
+  past.stray = 15;
+  f->Restore(past);
+  const EpochOutcome outcome = f.OpenAll(0, 8);
+  EXPECT_EQ(outcome.verdict, Verdict::kHold);
+  EXPECT_EQ(outcome.reason, HoldReason::kStray);
+
+  Fixture g(300);
+  past.stray = 0;
+  past.began_unexplained = true;
+  g->Restore(past);
+  EXPECT_EQ(g.OpenAll(0, 8).reason, HoldReason::kUntrusted);
 }
 
 TEST(EdgeTest, NoNamesAndOneName) {

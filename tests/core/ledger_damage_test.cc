@@ -130,12 +130,12 @@ TEST_F(LedgerDamageTest, AnotherFileIsLeftAlone) {
 TEST_F(LedgerDamageTest, AnotherVersionIsLeftAlone) {
   WriteSome();
   std::string bytes = Bytes();
-  bytes[8] = 4;
+  bytes[8] = 5;
   WriteBytes(bytes);
   const auto ledger = Ledger::Open(path(), {});
   EXPECT_EQ(ledger.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(ledger.status().message()),
-              HasSubstr("ledger version 4, this program reads up to 3"));
+              HasSubstr("ledger version 5, this program reads up to 4"));
   EXPECT_EQ(Bytes(), bytes);
 }
 

@@ -46,6 +46,17 @@ class Transcript : public LedgerVisitor {
     }
     lines.push_back(line);
   }
+  void OnOpens(uint8_t view, const LedgerOpens& opens) override {
+    std::string line =
+        absl::StrCat("opens ", view, opens.anew ? " anew" : "",
+                     opens.untold > 0 ? absl::StrCat(" ", opens.untold) : "");
+    for (const LedgerOpen& open : opens.opens) {
+      absl::StrAppend(&line, " ",
+                      std::string(1, "fad"[static_cast<int>(open.kind)]),
+                      open.number);
+    }
+    lines.push_back(line);
+  }
   void OnHold(const LedgerHold& hold) override {
     lines.push_back(absl::StrCat("hold ", hold.view, " ", hold.epoch.value(),
                                  " ", std::string(1, hold.rule), " ",

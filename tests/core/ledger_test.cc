@@ -104,6 +104,67 @@ TEST_F(LedgerTest, LastStateContinuesTheEpoch) {
   EXPECT_THAT(consumed, ElementsAre(4, 8, 70));
 }
 
+TEST_F(LedgerTest, OpensKeepTheirOrderOverCompactionsAndNumbers) {
+  const auto opened = [](LedgerOpen::Kind kind, uint64_t name) {
+    LedgerOpens opens;
+    opens.opens.push_back({kind, name});
+    return opens;
+  };
+  const std::vector<LedgerOpen> expected = {
+      {LedgerOpen::Kind::kFirst, 0},  {LedgerOpen::Kind::kFirst, 999},
+      {LedgerOpen::Kind::kAgain, 5},  {LedgerOpen::Kind::kFirst, 17},
+      {LedgerOpen::Kind::kDouble, 5}, {LedgerOpen::Kind::kAgain, 0}};
+  auto ledger = Open();
+  ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(3)).ok());
+  ASSERT_TRUE(ledger->Opened(1, opened(LedgerOpen::Kind::kAgain, 3)).ok());
+  // What was seen of an epoch is there with it.
+  ASSERT_TRUE(
+      ledger->BeginEpoch(SomeEpoch(4), std::vector<CarriedPair>{{7, 0}, {8, 999}})
+          .ok());
+  ASSERT_TRUE(ledger->Opened(1, opened(LedgerOpen::Kind::kAgain, 5)).ok());
+  ASSERT_TRUE(ledger->Consumed(1, 17).ok());
+  ASSERT_TRUE(ledger->Opened(1, opened(LedgerOpen::Kind::kDouble, 5)).ok());
+  ASSERT_TRUE(ledger->Compact().ok());
+  ASSERT_TRUE(ledger->Opened(1, opened(LedgerOpen::Kind::kAgain, 0)).ok());
+  for (const uint8_t view : {1, 0}) {
+    ledger.reset();
+    ledger = Open();
+    auto state = ledger->TakeLastState("train");
+    ASSERT_TRUE(state);
+    EXPECT_EQ(state->recent.opens, expected);
+    EXPECT_EQ(state->consumed.size(), 3);
+    state->begin.view = view;
+    ASSERT_TRUE(ledger->Continue(*state).ok());
+  }
+  // A hold begins a pass of which only what was seen of it is known.
+  ASSERT_TRUE(ledger->Hold({0, Epoch(5), 'c', "partial"}, false,
+                           std::vector<CarriedPair>{{1, 2}})
+                  .ok());
+  ledger.reset();
+  ledger = Open();
+  const auto state = ledger->TakeLastState("train");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->begin.epoch, Epoch(5));
+  EXPECT_TRUE(state->begin.unexplained);
+  EXPECT_EQ(state->recent.opens.size(), 1);
+}
+
+TEST_F(LedgerTest, OfManyOpensTheLastAreTold) {
+  RecentOpens recent;
+  for (uint64_t i = 0; i < 20; ++i) recent.Add({LedgerOpen::Kind::kAgain, i});
+  for (uint64_t i = 0; i < 2 * RecentOpens::kKept; ++i) {
+    recent.Add({LedgerOpen::Kind::kDouble, i});
+  }
+  EXPECT_EQ(recent.told().untold, 20);
+  EXPECT_GE(recent.told().opens.size(), RecentOpens::kKept);
+  RecentOpens firsts;
+  for (uint64_t i = 0; i < 5000; ++i) firsts.Add({LedgerOpen::Kind::kFirst, i});
+  firsts.Add({LedgerOpen::Kind::kAgain, 3});
+  firsts.Trim();
+  EXPECT_EQ(firsts.told().opens.size(), 1101);
+  EXPECT_EQ(firsts.told().opens[0].number, 3900);
+}
+
 TEST_F(LedgerTest, SurvivesKill) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);

@@ -60,6 +60,36 @@ TEST_F(VerifyTest, ARealViewIsProven) {
   EXPECT_TRUE(proof.epochs[1].complete());
 }
 
+// Who opened a name for the epoch, and saw it bound anew, missed a sample.
+TEST_F(VerifyTest, WhatWasOpenedForAnEpochAndBoundAnewIsFound) {
+  for (const bool all_carried : {false, true}) {
+    unlink(path_.c_str());
+    {
+      std::unique_ptr<Ledger> ledger = Open();
+      ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+      LedgerOpens early;
+      early.opens.push_back({LedgerOpen::Kind::kAgain, 9});
+      ASSERT_TRUE(ledger->Opened(0, early).ok());  // of this epoch
+      for (uint64_t sample = 0; sample < 60; ++sample) {
+        ASSERT_TRUE(ledger->Consumed(0, sample).ok());
+      }
+      for (const uint64_t name : {3, 4}) {
+        LedgerOpens opens;
+        opens.opens.push_back({LedgerOpen::Kind::kAgain, name});
+        ASSERT_TRUE(ledger->Opened(0, opens).ok());
+      }
+      LedgerEpoch next = Record(1);
+      next.carried = {{3, 3}};
+      if (all_carried) next.carried.push_back({4, 4});
+      ASSERT_TRUE(ledger->BeginEpoch(next).ok());
+    }
+    const LedgerProof proof = Proof();
+    ASSERT_EQ(proof.epochs.size(), 2u);
+    EXPECT_EQ(proof.epochs[1].bound_anew, all_carried ? 0u : 1u);
+    EXPECT_EQ(proof.broken(), !all_carried);
+  }
+}
+
 TEST_F(VerifyTest, ASampleConsumedTwiceIsFound) {
   {
     std::unique_ptr<Ledger> ledger = Open();

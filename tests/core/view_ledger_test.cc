@@ -2,6 +2,7 @@
 // What a view writes to its ledger, and how it goes on from there.
 #include <map>
 #include <random>
+#include <set>
 
 #include "core/ledger_reader.h"
 #include "core/view.h"
@@ -124,6 +125,92 @@ TEST(ViewLedgerTest, ContinuesTheLedgersEpoch) {
   for (const auto& [name, file] : before) {
     EXPECT_EQ(view->Lookup(name).shown, file);
   }
+}
+
+class BoundaryTest : public testing::Test {
+ protected:
+  void Start(const ViewConfig& config) {
+    view_.reset();
+    ledger_.reset();
+    auto ledger = Ledger::Open(state_.At("ledger"), {});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    ledger_ = *std::move(ledger);
+    view_ = fixture_.MakeView(config, ledger_.get());
+  }
+
+  ViewFixture fixture_{2, 150};
+  testing_support::TempTree state_;
+  std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<View> view_;
+};
+
+// [S-3.12i] At whatever open of a pass the daemon ends, the pass shows every
+// sample once.
+// The first opens are not yet known to be of a new epoch, and what they showed
+// counts for it all the same.
+TEST_F(BoundaryTest, WhereverADaemonEndsAPassShowsEverySampleOnce) {
+  const ViewConfig config = ViewFixture::Config("lirs");
+  Start(config);
+  const std::vector<EntryId> files = fixture_.Files();
+  milliseconds now{0};
+  std::mt19937 random(11);
+  for (const size_t ends_after : {1, 5, 9, 20, 40, 60, 100, 3, 7, 290, 2}) {
+    SCOPED_TRACE(ends_after);
+    std::vector<EntryId> names = files;
+    testing_support::Shuffle(names, random);
+    std::set<EntryId> shown;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (i == ends_after) Start(config);
+      now += milliseconds(100);
+      shown.insert(OpenName(*view_, names[i], now));
+    }
+    EXPECT_EQ(shown.size(), files.size());
+  }
+  EXPECT_GE(view_->EpochStatus().epoch.value(), 10u);
+}
+
+TEST_F(BoundaryTest, ARestartInEveryFewOpensLosesNothing) {
+  const ViewConfig config = ViewFixture::Config("lirs");
+  Start(config);
+  const std::vector<EntryId> files = fixture_.Files();
+  milliseconds now{0};
+  std::mt19937 random(12);
+  for (int pass = 0; pass < 6; ++pass) {
+    SCOPED_TRACE(pass);
+    std::vector<EntryId> names = files;
+    testing_support::Shuffle(names, random);
+    std::set<EntryId> shown;
+    for (const EntryId name : names) {
+      now += milliseconds(100);
+      shown.insert(OpenName(*view_, name, now));
+      if (random() % 4 == 0) {
+        Start(config);
+        // The answer was lost, so the reader asks again.
+        EXPECT_TRUE(shown.contains(OpenName(*view_, name, now)));
+      }
+    }
+    EXPECT_EQ(shown.size(), files.size());
+  }
+  EXPECT_GE(view_->EpochStatus().epoch.value(), 5u);
+}
+
+// Names that are opened all day do not fill the disk, and of an epoch in which
+// they were not all written down the end is only counted.
+TEST_F(BoundaryTest, ReopensBeyondABoundAreNotWrittenDown) {
+  const ViewConfig config = ViewFixture::Config("lirs");
+  Start(config);
+  const std::vector<EntryId> files = fixture_.Files();
+  milliseconds now{0};
+  for (int i = 0; i < 70000; ++i) {
+    now += milliseconds(20000);
+    OpenName(*view_, files[static_cast<size_t>(i % 4)], now);
+  }
+  EXPECT_LT(ledger_->bytes(), 4u << 20);
+  Start(config);
+  std::mt19937 random(13);
+  Pass(*view_, files, now, random);
+  Pass(*view_, files, now, random);
+  EXPECT_EQ(view_->EpochStatus().hold_reason, "stray");
 }
 
 TEST(ViewLedgerTest, WritesSwitchesToTheLedgerWhenTheyTakeEffect) {

@@ -49,6 +49,12 @@ class Counter : public LedgerVisitor {
     }
     bound += pairs.size();
   }
+  void OnOpens(uint8_t view, const LedgerOpens& opens) override {
+    ++records;
+    for (const LedgerOpen& open : opens.opens) {
+      Require(open.number < names[view]);
+    }
+  }
   void OnHold(const LedgerHold&) override { ++records; }
   void OnSwitch(const LedgerSwitch&) override { ++records; }
 

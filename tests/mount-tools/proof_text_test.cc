@@ -132,6 +132,16 @@ TEST(ProofText, TheMeasuresOfEachViewsLastEpochFollow) {
   EXPECT_EQ(json["epochs"][3]["mixing"], nullptr);
 }
 
+TEST(ProofText, WhatWasBoundAnewInMidPassIsSaid) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0)};
+  result.proof.epochs[0].bound_anew = 2;
+  EXPECT_EQ(ProofText(result),
+            "root  epoch 0, lirs: BROKEN: 2 names had been opened for it, and "
+            "were bound anew; bijection\n"
+            "not proven: 0 of 1 epoch\n");
+}
+
 TEST(ProofText, WhatIsBrokenIsSaid) {
   VerifyResult result;
   result.proof.epochs = {Proof(0), Proof(1)};
