@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/testing/paths.h"
 
 namespace shufflefs {
 
@@ -29,7 +30,7 @@ struct TorchVector {
 
 // All vectors of a kind.
 inline std::vector<TorchVector> TorchVectors(const std::string& what) {
-  std::ifstream file(std::string(SHUFFLEFS_SOURCE_DIR) +
+  std::ifstream file(testing_support::SourceDir() +
                      "/tests/core/golden/torch_vectors.txt");
   std::vector<TorchVector> out;
   for (std::string line; std::getline(file, line);) {

@@ -10,11 +10,13 @@
 #include "gtest/gtest.h"
 #include "tests/core/temp_tree.h"
 #include "tests/meta/repository.h"
+#include "tests/testing/paths.h"
 
 namespace shufflefs {
 namespace {
 
-const char kProgram[] = SHUFFLEFS_BINARY_DIR "/examples/tfrecord_sgd";
+const std::string kProgram =
+    testing_support::BinaryDir() + "/examples/tfrecord_sgd";
 
 // The losses of the epochs by order.
 std::map<std::string, std::vector<double>> Losses(const std::string& output) {
@@ -37,7 +39,7 @@ std::map<std::string, std::vector<double>> Losses(const std::string& output) {
 
 TEST(TfrecordExample, LearnsWhereTheOrderIsShuffled) {
   const testing_support::TempTree tree;
-  const meta::ShellResult run = meta::Shell(std::string(kProgram) + " '" +
+  const meta::ShellResult run = meta::Shell(kProgram + " '" +
                                             tree.At("data.tfrecord") + "'");
   ASSERT_EQ(run.code, 0) << run.output;
   auto losses = Losses(run.output);
@@ -57,10 +59,10 @@ TEST(TfrecordExample, LearnsWhereTheOrderIsShuffled) {
 
 TEST(TfrecordExample, TellsWhatItCannotWrite) {
   const meta::ShellResult run =
-      meta::Shell(std::string(kProgram) + " /proc/none 2>&1");
+      meta::Shell(kProgram + " /proc/none 2>&1");
   EXPECT_EQ(run.code, 1);
   EXPECT_NE(run.output.find("/proc/none"), std::string::npos) << run.output;
-  EXPECT_EQ(meta::Shell(std::string(kProgram) + " 2>&1").code, 2);
+  EXPECT_EQ(meta::Shell(kProgram + " 2>&1").code, 2);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace shufflefs::meta {
 namespace {
 
-constexpr size_t kMaxFileLines = 400;
+constexpr size_t kMaxFileLines = 500;
 constexpr size_t kMaxFunctionLines = 60;
 
 const std::vector<std::string>& CodeExtensions() {

@@ -13,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/testing/paths.h"
+
 namespace shufflefs::meta {
 
 // The source directory, from the build.
-inline std::filesystem::path Root() { return SHUFFLEFS_SOURCE_DIR; }
+inline std::filesystem::path Root() { return testing_support::SourceDir(); }
 
 // Files of the repository relative to its root, sorted; without git's, build
 // directories and dot directories other than .ci.
