@@ -44,7 +44,7 @@ TEST(ScriptsTest, HelpNeedsNothing) {
 
 TEST(ScriptsTest, ContinuousIntegrationRunsTheTestCommand) {
   EXPECT_THAT(Lines(".ci/run"),
-              testing::Contains(HasSubstr("../tests/run.sh\" \"$@\"")));
+              testing::Contains(HasSubstr("../tests/run.sh\" --all \"$@\"")));
 }
 
 // A directory of stand-ins for the commands that install-deps.sh calls.
