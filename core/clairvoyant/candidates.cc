@@ -48,6 +48,17 @@ std::vector<CandidateOrder> DistributedCandidates(
   return out;
 }
 
+// So many outputs further on, an epoch or several.
+void Append(const CandidateOrder& last, const std::vector<uint64_t>& distances,
+            uint64_t epochs, std::vector<CandidateOrder>& out) {
+  for (uint64_t times = 1; times <= epochs; ++times) {
+    for (const uint64_t distance : distances) {
+      out.push_back({last.kind, last.seed,
+                     last.outputs_before + times * distance});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<uint32_t> CandidateOrder::Permutation(uint32_t n) const {
@@ -61,18 +72,27 @@ std::vector<CandidateOrder> UsualCandidates(const CandidateOptions& options) {
   std::vector<uint64_t> seeds = options.seeds;
   seeds.insert(seeds.end(), KnownGeneratorSeeds().begin(),
                KnownGeneratorSeeds().end());
+  std::vector<std::vector<uint32_t>> early;
   for (const uint64_t seed : seeds) {
     out.push_back({SamplerKind::kOwnGenerator, seed, kWorkerSeedOutputs});
-    for (const uint32_t early : EarlyEpochSeeds(seed, kEarlyOutputs)) {
-      out.push_back({SamplerKind::kRandom, early, 0});
+    early.push_back(EarlyEpochSeeds(seed, kEarlyOutputs));
+  }
+  for (uint32_t i = 0; i + 1 < kEarlyOutputs; ++i) {
+    for (const std::vector<uint32_t>& drawn : early) {
+      out.push_back({SamplerKind::kRandom, drawn[i], 0});
     }
   }
   return out;
 }
 
+CandidateOrder FirstStateful(const CandidateOrder& drawn, uint32_t n) {
+  return {SamplerKind::kStateful, drawn.seed, drawn.outputs_before + n - 1};
+}
+
 std::vector<CandidateOrder> NextCandidates(const CandidateOrder& last,
-                                           uint32_t n) {
+                                           uint32_t n, uint64_t epochs) {
   std::vector<CandidateOrder> out = {last};
+  const uint64_t permutation = uint64_t{n} - 1;  // outputs that one takes
   // What a search found may be a DistributedSampler's, too.
   if (last.kind == SamplerKind::kDistributed ||
       last.kind == SamplerKind::kRandom) {
@@ -82,9 +102,21 @@ std::vector<CandidateOrder> NextCandidates(const CandidateOrder& last,
   }
   if (last.kind == SamplerKind::kOwnGenerator) {
     // The permutation and the one that is drawn for a remainder of nothing.
-    const uint64_t drawn = last.outputs_before + 2 * (uint64_t{n} - 1);
-    out.push_back({last.kind, last.seed, drawn + kWorkerSeedOutputs});
-    out.push_back({last.kind, last.seed, drawn});  // persistent workers
+    // Persistent workers keep their seed.
+    Append(last, {2 * permutation + kWorkerSeedOutputs, 2 * permutation},
+           epochs, out);
+  } else if (last.kind == SamplerKind::kStateful) {
+    // New workers cost another permutation; a generator that the loader was
+    // given draws their seed, too.
+    Append(last,
+           {2 * permutation, permutation, 2 * permutation + kWorkerSeedOutputs,
+            permutation + kWorkerSeedOutputs},
+           epochs, out);
+  } else if (last.kind != SamplerKind::kListed && last.outputs_before == 0) {
+    // A StatefulDataLoader without workers.
+    CandidateOrder first = last;
+    first.kind = SamplerKind::kStateful;
+    Append(first, {permutation, permutation + kWorkerSeedOutputs}, epochs, out);
   }
   return out;
 }

@@ -16,6 +16,7 @@ enum class SamplerKind {
   kDistributed,   // DistributedSampler: seed + epoch
   kRandom,        // RandomSampler: a seed drawn for the epoch
   kOwnGenerator,  // RandomSampler of a DataLoader that was given a generator
+  kStateful,      // StatefulDataLoader: all epochs are one generator's
   kRepeated,      // as the last epoch, whatever that was
 };
 
@@ -39,10 +40,15 @@ struct CandidateOptions {
 // In the order in which they are worth a look: low epochs first. Each once.
 std::vector<CandidateOrder> UsualCandidates(const CandidateOptions& options);
 
-// What may follow an epoch of that order over n samples, the likely first. An
-// order that is used again is among them.
+// The first epoch of a StatefulDataLoader with workers, over n samples, where
+// `drawn`, of kOwnGenerator or kRandom, is one that the same generator gives a
+// stock loader. Without workers it has the order of kRandom.
+CandidateOrder FirstStateful(const CandidateOrder& drawn, uint32_t n);
+
+// What may follow an epoch of that order over n samples, the likely first, if
+// so many epochs began since then. One that is used again is among them.
 std::vector<CandidateOrder> NextCandidates(const CandidateOrder& last,
-                                           uint32_t n);
+                                           uint32_t n, uint64_t epochs = 1);
 
 }  // namespace shufflefs
 

@@ -63,6 +63,9 @@ std::string OrderInWords(const OrderClaim& claim) {
                           RanksOf(claim.lanes));
     case SamplerKind::kOwnGenerator:
       return absl::StrCat("RandomSampler, generator seeded with ", order.seed);
+    case SamplerKind::kStateful:
+      return absl::StrCat("StatefulDataLoader, generator seeded with ",
+                          order.seed);
     case SamplerKind::kRepeated:
       return "the same order as in the last epoch";
   }
@@ -184,8 +187,9 @@ void FollowedJob::TakeClaim() {
   }
   if (claim.order.kind == SamplerKind::kRandom) {
     LearnSeed({epoch_, static_cast<uint32_t>(claim.order.seed)});
-  } else if (claim.order.kind == SamplerKind::kDistributed) {
-    trail_ = {};  // it draws its seeds from no generator
+  } else if (claim.order.kind == SamplerKind::kDistributed ||
+             claim.order.kind == SamplerKind::kStateful) {
+    trail_ = {};  // no generator draws a seed for an epoch
   }
 }
 

@@ -28,6 +28,9 @@ const std::vector<uint64_t>& KnownGeneratorSeeds() {
 LoaderEpochs::LoaderEpochs(const Options& options)
     : options_(options), generator_(options.seed) {
   generator_.Discard(options.outputs_before);
+  if (options.stateful && !options.own_generator) {
+    generator_ = TorchGenerator(generator_.Random64());
+  }
 }
 
 void LoaderEpochs::DrawWorkerSeed() {
@@ -36,9 +39,20 @@ void LoaderEpochs::DrawWorkerSeed() {
 }
 
 std::vector<uint32_t> LoaderEpochs::NextOrder(uint32_t n) {
+  if (options_.stateful) return NextStatefulOrder(n);
   if (!options_.own_generator) return TorchRandperm(n, NextSeed());
   DrawWorkerSeed();
   return RandomSamplerOrder(n, n, generator_);
+}
+
+std::vector<uint32_t> LoaderEpochs::NextStatefulOrder(uint32_t n) {
+  const bool is_reset = begun_ && options_.persistent_workers;
+  begun_ = true;
+  std::vector<uint32_t> order = TorchRandperm(n, generator_);
+  if (is_reset) return order;
+  // The seed of the workers is the default generator's where that is another.
+  if (options_.own_generator) generator_.Random64();
+  return options_.workers ? TorchRandperm(n, generator_) : order;
 }
 
 uint32_t LoaderEpochs::NextSeed() {

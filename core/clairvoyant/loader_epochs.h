@@ -6,7 +6,11 @@
 //   generator (two outputs): seeds of consecutive epochs are outputs of one
 //   mt19937 at a fixed distance, while nothing else draws from it;
 // * if the loader was given a generator, both draw from that one, and the
-//   sampler takes its permutation from it directly.
+//   sampler takes its permutation from it directly;
+// * torchdata's StatefulDataLoader has a generator that one seed of the default
+//   generator was drawn for, or the one it was given, and takes all epochs from
+//   it. An iterator takes its permutation before the seed of its workers, and
+//   if there are workers takes another one, which is the epoch's.
 // A seed tells only the half of an output pair, hence by itself not the state
 // of the generator, but where it may stand (generator_search.h).
 //
@@ -32,6 +36,8 @@ class LoaderEpochs {
     uint64_t outputs_before = 0;  // that something else took from it
     bool persistent_workers = false;
     bool own_generator = false;  // DataLoader(generator=…)
+    bool stateful = false;       // torchdata's StatefulDataLoader, as of 0.11
+    bool workers = true;         // matters only there
   };
 
   explicit LoaderEpochs(const Options& options);
@@ -41,11 +47,12 @@ class LoaderEpochs {
   std::vector<uint32_t> NextOrder(uint32_t n);
 
   // The low half of the seed of the next epoch's permutation, instead of its
-  // order. REQUIRES: no own_generator.
+  // order. REQUIRES: no own_generator, not stateful.
   uint32_t NextSeed();
 
  private:
   void DrawWorkerSeed();
+  std::vector<uint32_t> NextStatefulOrder(uint32_t n);
 
   const Options options_;
   bool begun_ = false;

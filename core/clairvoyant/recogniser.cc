@@ -23,6 +23,13 @@ constexpr uint32_t kMostSeconds = 8192;
 // looking for them takes ten times as long.
 constexpr Reach kAttempts[] = {{64, 1024}, {64, 1024}, {1024, kMostSeconds}};
 constexpr uint32_t kLeastReach = 64;
+// With a StatefulDataLoader every rank has an order of its own.
+constexpr size_t kStatefulAttempts = 2;
+// A generator's later outputs cost the earlier ones: so many are made in an
+// attempt, half a second, and so many at once.
+constexpr uint64_t kStatefulOutputs = uint64_t{1} << 29;
+constexpr uint64_t kOutputsAtOnce = uint64_t{1} << 22;
+constexpr uint64_t kEpochsBack = 4;
 constexpr uint64_t kAttemptGrowth = 4;  // in steps, from one to the next
 constexpr size_t kKeptOpens = 64;       // opens of a thread that are kept
 constexpr size_t kCandidatesAtOnce = 512;
@@ -34,6 +41,15 @@ constexpr uint64_t kWaitForSlow = 8;        // times what a search needs
 constexpr uint64_t kWorthRemembering = 64;  // steps
 constexpr uint32_t kNear = 16;              // of n indices
 constexpr uint64_t kStepsToSee = 32;
+
+size_t FirstDrawn(const std::vector<CandidateOrder>& usual) {
+  const auto first = std::find_if(
+      usual.begin(), usual.end(), [](const CandidateOrder& order) {
+        return order.kind == SamplerKind::kOwnGenerator ||
+               order.kind == SamplerKind::kRandom;
+      });
+  return static_cast<size_t>(first - usual.begin());
+}
 
 std::vector<uint32_t> InverseOf(const std::vector<uint32_t>& permutation) {
   std::vector<uint32_t> places(permutation.size());
@@ -64,6 +80,10 @@ Recogniser::Recogniser(Options options)
                  ? options_.candidates
                  : std::make_shared<const std::vector<CandidateOrder>>(
                        UsualCandidates({}))),
+      first_drawn_(FirstDrawn(*usual_)),
+      stateful_(std::min<size_t>(
+          usual_->size() - first_drawn_,
+          kStatefulOutputs / std::max<uint32_t>(1, options_.n))),
       opened_bits_(kFilterBits / 64),
       head_(kMostSeconds) {
   BeginEpoch();
@@ -74,7 +94,13 @@ void Recogniser::BeginEpoch(const std::vector<CandidateOrder>& likely) {
   last_order_.reset();
   if (claim_ != nullptr && claim_->order.kind != SamplerKind::kRepeated) {
     last_order_ = claim_->order;
-    const auto next = NextCandidates(claim_->order, options_.n);
+    claimed_ = claim_->order;
+    epochs_since_ = 0;
+  }
+  // A known order needs no guess: it is tried first in every epoch.
+  if (claimed_ && claimed_->kind != SamplerKind::kListed) {
+    epochs_since_ = std::min(epochs_since_ + 1, kEpochsBack);
+    const auto next = NextCandidates(*claimed_, options_.n, epochs_since_);
     likely_.insert(likely_.end(), next.begin(), next.end());
   }
   // A glance at the data leaves what is known of the last epoch.
@@ -179,23 +205,36 @@ bool Recogniser::Work() {
     if (attempts_ == std::size(kAttempts) || steps_ < worth) return false;
     BeginAttempt();
   }
-  const size_t count = likely_.size() + usual_->size();
+  const size_t count = CandidateCount();
   const size_t end = std::min(count, next_ + kCandidatesAtOnce);
-  for (; next_ < end; ++next_) {
+  uint64_t outputs = 0;
+  for (; next_ < end && outputs < kOutputsAtOnce; ++next_) {
     if (TryAt(next_)) return true;
+    outputs += CandidateAt(next_).outputs_before;
   }
   at_work_ = next_ < count;
   return true;
+}
+
+size_t Recogniser::CandidateCount() const {
+  return likely_.size() + usual_->size() +
+         (attempts_ <= kStatefulAttempts ? stateful_ : 0);
+}
+
+CandidateOrder Recogniser::CandidateAt(size_t candidate) const {
+  if (candidate < likely_.size()) return likely_[candidate];
+  candidate -= likely_.size();
+  if (candidate < usual_->size()) return (*usual_)[candidate];
+  candidate -= usual_->size();
+  return FirstStateful((*usual_)[first_drawn_ + candidate], options_.n);
 }
 
 // What is known for sure comes before what is guessed.
 bool Recogniser::TryAt(size_t candidate) {
   if (candidate == 0 && TryKnown()) return true;
   if (candidate == likely_.size() && TryRepeated()) return true;
-  const CandidateOrder& order = candidate < likely_.size()
-                                    ? likely_[candidate]
-                                    : (*usual_)[candidate - likely_.size()];
-  return MayFit(order) && Try(order, likely_.size() + usual_->size());
+  const CandidateOrder order = CandidateAt(candidate);
+  return MayFit(order) && Try(order, CandidateCount());
 }
 
 void Recogniser::BeginAttempt() {

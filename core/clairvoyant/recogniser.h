@@ -130,6 +130,8 @@ class Recogniser {
                 uint64_t candidates);
   bool TryKnown();
   bool TryRepeated();
+  size_t CandidateCount() const;
+  CandidateOrder CandidateAt(size_t candidate) const;
   bool TryAt(size_t candidate);
   void Claim(OrderClaim claim, std::vector<uint32_t> places);
   OpenStep Track(Stream& stream, bool known, uint32_t index);
@@ -137,6 +139,10 @@ class Recogniser {
 
   const Options options_;
   const std::shared_ptr<const std::vector<CandidateOrder>> usual_;
+  // Those of usual_ from first_drawn_ on are what generators draw; of so many
+  // the form of a StatefulDataLoader is looked at as well.
+  const size_t first_drawn_;
+  const size_t stateful_;
 
   // This epoch.
   State state_ = State::kUndecided;
@@ -146,7 +152,7 @@ class Recogniser {
   uint64_t steps_ = 0;  // opens that follow one of the same thread
   uint64_t near_ = 0;   // of these, to an index near by
   size_t attempts_ = 0;
-  size_t next_ = 0;  // of likely_ and usual_, in this attempt
+  size_t next_ = 0;  // of CandidateCount(), in this attempt
   bool at_work_ = false;
   std::unique_ptr<OrderClaim> claim_;
   Tracking tracking_;
@@ -159,6 +165,9 @@ class Recogniser {
   Memory memory_;
   Memory last_memory_;
   std::optional<CandidateOrder> last_order_;
+  // Claimed last, and how many epochs began since that one did.
+  std::optional<CandidateOrder> claimed_;
+  uint64_t epochs_since_ = 0;
 
   // The attempt's opens, looked up by index: in whose stream, as which.
   struct Opening {

@@ -111,9 +111,24 @@ class Job:
     def __init__(self, root):
         self.root, self.samplers, self.batches = root, {}, iter(())
 
-    def begin(self, path, sampler, epoch=None, workers=2, skip=0):
+    def stateful(self, path, workers, persistent):
+        """torchdata's loader draws all epochs from one generator."""
+        if (path, workers, persistent) not in self.samplers:
+            from torchdata.stateful_dataloader import StatefulDataLoader
+            self.samplers[path, workers, persistent] = StatefulDataLoader(
+                Named(self.root, path), BATCH, shuffle=True,
+                num_workers=workers, persistent_workers=persistent,
+                collate_fn=list)
+        loader = self.samplers[path, workers, persistent]
+        self.batches = iter(loader)
+        return len(loader.dataset)
+
+    def begin(self, path, sampler, epoch=None, workers=2, skip=0,
+              persistent=False):
         """`epoch` is for set_epoch; None: the job forgets to call it."""
         self.batches = iter(())
+        if sampler == "stateful":
+            return self.stateful(path, workers, persistent)
         if (path, sampler) not in self.samplers:
             data = Named(self.root, path)
             self.samplers[path, sampler] = data, SAMPLERS[sampler](data)

@@ -107,6 +107,39 @@ TEST_F(FollowedJobTest, EpochsOfADistributedSamplerAreReadAhead) {
   }
 }
 
+TEST_F(FollowedJobTest, EpochsOfAStatefulLoaderAreReadAhead) {
+  LoaderEpochs epochs({.seed = 42, .stateful = true});
+  for (uint64_t epoch = 0; epoch < 5; ++epoch) {
+    EXPECT_GT(Read(epochs.NextOrder(kFiles)), kFiles - 100u) << epoch;
+    EXPECT_EQ(job_->status().order.find("StatefulDataLoader, "), 0u);
+    EXPECT_EQ(job_->status().recognised_epochs, epoch + 1);
+    EXPECT_EQ(job_->status().warning, "");
+  }
+}
+
+// One search tells its generator, so that no other one is looked for.
+TEST_F(FollowedJobTest, AStatefulLoadersGeneratorNeedsOneSearch) {
+  constexpr uint64_t kBefore = 1001;
+  LoaderEpochs epochs({.seed = 0x12345678,
+                       .outputs_before = kBefore,
+                       .stateful = true,
+                       .workers = false});
+  TorchGenerator of_process(0x12345678);
+  of_process.Discard(kBefore);
+  dealing_ = {.batch = 16};
+  const std::vector<uint32_t> first = epochs.NextOrder(kFiles);
+  EXPECT_EQ(Read(first, kFiles / 2), 0u);
+  Search(static_cast<uint32_t>(of_process.Random64()));
+  EXPECT_EQ(job_->status().order.find("RandomSampler, seed "), 0u);
+  Read(first);
+  for (uint64_t epoch = 1; epoch < 4; ++epoch) {
+    EXPECT_GT(Read(epochs.NextOrder(kFiles)), kFiles - 100u) << epoch;
+    EXPECT_EQ(job_->status().order.find("StatefulDataLoader, "), 0u);
+    EXPECT_FALSE(job_->WantsEarlyGenerators());
+    EXPECT_FALSE(job_->WantsGenerator());
+  }
+}
+
 TEST_F(FollowedJobTest, SetEpochForgottenIsToldOf) {
   Read(Distributed(0));
   EXPECT_EQ(job_->status().warning, "");

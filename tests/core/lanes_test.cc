@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/clairvoyant/lanes.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/clairvoyant/candidates.h"
+#include "core/clairvoyant/loader_epochs.h"
 #include "core/clairvoyant/samplers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -86,6 +90,34 @@ TEST(CandidatesTest, HoldTheUsualSeedsAndTheUsers) {
                             Contains(distributed(77777777 + 50)).Times(1),
                             Not(Contains(distributed(77777777 + 51)))));
   EXPECT_EQ(orders[0], distributed(77777777));
+}
+
+// What a generator gives at once is likelier than what it gives later.
+TEST(CandidatesTest, EarlyDrawsOfAllSeedsComeFirst) {
+  const auto orders = UsualCandidates({.seeds = {77777777}});
+  const auto at = [&](uint64_t seed, uint32_t output) {
+    const uint32_t drawn = EarlyEpochSeeds(seed, output + 1)[output - 1];
+    return std::find(orders.begin(), orders.end(),
+                     CandidateOrder{SamplerKind::kRandom, drawn, 0}) -
+           orders.begin();
+  };
+  EXPECT_LT(at(77777777, 1), at(0xCAFEBABE, 1));
+  EXPECT_LT(at(0xCAFEBABE, 1), at(77777777, 2));
+  EXPECT_LT(at(77777777, 63), std::ssize(orders));
+}
+
+TEST(CandidatesTest, EpochsOfAGeneratorFollowEachOther) {
+  const CandidateOrder last = {SamplerKind::kStateful, 42, 99};
+  const auto after = [](uint64_t outputs) {
+    return CandidateOrder{SamplerKind::kStateful, 42, outputs};
+  };
+  EXPECT_THAT(NextCandidates(last, 100, 2),
+              AllOf(Contains(after(99 + 99)), Contains(after(99 + 2 * 99)),
+                    Contains(after(99 + 2 * 99 + 2)), Contains(after(99 + 101)),
+                    Contains(after(99 + 2 * 2 * 99))));
+  // Without workers its first epoch is that of any other loader.
+  EXPECT_THAT(NextCandidates({SamplerKind::kRandom, 42, 0}, 100),
+              AllOf(Contains(after(99)), Contains(after(101))));
 }
 
 TEST(CandidatesTest, EpochsFollowEachOther) {

@@ -31,6 +31,18 @@ TEST(LoaderEpochsTest, AreThoseOfRealLoaders) {
   }
 }
 
+TEST(LoaderEpochsTest, AreThoseOfRealStatefulLoaders) {
+  for (const TorchVector& vector : TorchVectors("stateful")) {
+    LoaderEpochs::Options options = OptionsOf(vector);
+    options.stateful = true;
+    options.workers = vector["workers"] > 0;
+    LoaderEpochs epochs(options);
+    const uint32_t n = static_cast<uint32_t>(vector["n"]);
+    for (uint64_t i = 0; i < vector["epoch"]; ++i) epochs.NextOrder(n);
+    ExpectTorchGave(vector, epochs.NextOrder(n));
+  }
+}
+
 TEST(LoaderEpochsTest, EarlySeedsAreThoseOfFreshGenerators) {
   for (const bool persistent : {false, true}) {
     LoaderEpochs epochs({.seed = 42, .persistent_workers = persistent});

@@ -47,6 +47,7 @@ class RecogniserTest : public testing::Test {
     return order;
   }
   void FollowOwnGenerator(bool persistent);
+  void FollowStateful(LoaderEpochs::Options options);
   SamplerKind Kind() const { return recogniser_.claim()->order.kind; }
 
   Rng rng_{RandomKey(1)};
@@ -193,6 +194,57 @@ TEST_F(RecogniserTest, FollowsALoadersOwnGenerator) {
 
 TEST_F(RecogniserTest, FollowsTheGeneratorOfPersistentWorkers) {
   FollowOwnGenerator(true);
+}
+
+// The first epoch of one without workers looks like any other loader's.
+void RecogniserTest::FollowStateful(LoaderEpochs::Options options) {
+  options.stateful = true;
+  LoaderEpochs epochs(options);
+  for (int i = 0; i < 5; ++i) {
+    SCOPED_TRACE(i);
+    const std::vector<uint32_t> order = epochs.NextOrder(kFiles);
+    if (i == 2) {  // not seen, but it has begun
+      recogniser_.BeginEpoch();
+      continue;
+    }
+    Epoch(order, kTwoWorkers);
+    ASSERT_EQ(recogniser_.state(), State::kClaimed);
+    if (options.workers || i > 0) EXPECT_EQ(Kind(), SamplerKind::kStateful);
+    EXPECT_EQ(recogniser_.claim()->Predicted(), order);
+    EXPECT_LT(recogniser_.claim()->opens, 40U);
+    EXPECT_FALSE(recogniser_.claim()->again);
+  }
+}
+
+TEST_F(RecogniserTest, FollowsAStatefulLoader) {
+  FollowStateful({.seed = 1234});
+}
+
+TEST_F(RecogniserTest, FollowsAStatefulLoaderWithPersistentWorkers) {
+  FollowStateful({.seed = 42, .outputs_before = 6, .persistent_workers = true});
+}
+
+TEST_F(RecogniserTest, FollowsAStatefulLoaderWithoutWorkers) {
+  FollowStateful({.seed = 0, .workers = false});
+}
+
+TEST_F(RecogniserTest, FollowsTheGeneratorThatAStatefulLoaderWasGiven) {
+  FollowStateful({.seed = 7, .own_generator = true});
+}
+
+TEST_F(RecogniserTest, FollowsItWithPersistentWorkers) {
+  FollowStateful({.seed = 7, .persistent_workers = true, .own_generator = true});
+}
+
+TEST_F(RecogniserTest, FollowsItWithoutWorkers) {
+  FollowStateful({.seed = 7, .own_generator = true, .workers = false});
+}
+
+TEST_F(RecogniserTest, AShuffleAfterSortedNamesIsNotTakenForThem) {
+  Epoch(SequentialOrder(kFiles), kTwoWorkers);
+  EXPECT_EQ(Kind(), SamplerKind::kListed);
+  Epoch(TorchRandperm(kFiles, uint64_t{0}), kTwoWorkers);
+  EXPECT_EQ(Kind(), SamplerKind::kDistributed);
 }
 
 TEST_F(RecogniserTest, TellsThatSetEpochWasForgotten) {

@@ -10,6 +10,9 @@ the sum of value * (2 * position + 1) modulo 2^64, so it tells orders apart.
 All versions named in the first line gave the same vectors; --agrees-with adds
 the one at hand to them or fails. --large prints the ends of a permutation as
 long as those that changed between versions: too long for a unit test.
+
+torchdata's StatefulDataLoader is of torchdata 0.11.0, from PyPI: a wheel of
+pure Python, which `PYTHONPATH=torchdata-0.11.0-py3-none-any.whl` is enough for.
 """
 import argparse
 import contextlib
@@ -19,6 +22,7 @@ import itertools
 import torch
 from torch.utils.data import DataLoader, RandomSampler, random_split
 from torch.utils.data.distributed import DistributedSampler
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 HEAD = 8
 SEEDS = (0, 42, 1234, 2**32 + 42, 2**63 - 1)
@@ -113,6 +117,24 @@ def epochs():
                      persistent=int(persistent), own=int(own), epoch=epoch)
 
 
+def stateful():
+    """The same of a StatefulDataLoader: all epochs are one generator's."""
+    cases = itertools.product(((0, False), (2, False), (2, True)), (False, True),
+                              (0, 5))
+    for (workers, persistent), own, before in cases:
+        torch.manual_seed(42)
+        g = seeded(1234) if own else None
+        torch.rand(before)
+        loader = StatefulDataLoader(Recorder(1000), 16, shuffle=True,
+                                    num_workers=workers, generator=g,
+                                    persistent_workers=persistent)
+        for epoch in range(4):
+            order = torch.cat([indices for indices, _ in loader])
+            line("stateful", order, n=1000, seed=1234 if own else 42, before=before,
+                 workers=workers, persistent=int(persistent), own=int(own),
+                 epoch=epoch)
+
+
 def dealing():
     for n, batch, workers, drop_last in ((100, 16, 3, False), (100, 16, 3, True),
                                          (100, 1, 2, False), (20, 16, 3, False)):
@@ -140,7 +162,7 @@ def vectors():
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         for part in (generators, permutations, distributed, random_sampler, splits,
-                     epochs, dealing):
+                     epochs, stateful, dealing):
             part()
     return text.getvalue()
 
