@@ -185,7 +185,7 @@ fi
 
 stage "install" mount-tools/install-deps.sh --build --test || finish
 fetch_readers
-stage "build release" build release
+stage "build release" build release "${unity[@]}"
 built=$?
 stage "readers" readers_are_there
 [ "$built" != 0 ] || tests release

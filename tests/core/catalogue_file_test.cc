@@ -14,18 +14,15 @@
 #include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/file_bytes.h"
 #include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {
 
+using testing_support::Slurp;
 using ::testing::HasSubstr;
 using testing_support::TempTree;
-
-std::string Slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
 
 void Seal(std::string& bytes) {
   size_t from = kCatalogueChecksumAt + sizeof(uint64_t);

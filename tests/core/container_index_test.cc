@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/file_bytes.h"
 #include "tests/core/tar_fixture.h"
 #include "tests/core/temp_tree.h"
 #include "tests/core/tfrecord_fixture.h"
@@ -18,6 +19,7 @@
 namespace shufflefs {
 namespace {
 
+using testing_support::Slurp;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing_support::Padded;
@@ -25,11 +27,6 @@ using testing_support::TarHeaderBlock;
 using testing_support::TempTree;
 using testing_support::Tfrecord;
 using testing_support::Tfrecords;
-
-std::string Slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
 
 class ContainerIndexTest : public ::testing::Test {
  protected:

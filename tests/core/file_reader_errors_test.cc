@@ -17,7 +17,8 @@ using testing_support::AttributesOf;
 using testing_support::ErrorOf;
 using testing_support::FileReaderTest;
 
-INSTANTIATE_TEST_SUITE_P(Readers, FileReaderTest, testing_support::AllReaders(),
+INSTANTIATE_TEST_SUITE_P(FaultyReaders, FileReaderTest,
+                         testing_support::AllReaders(),
                          testing_support::NameOfKind);
 
 TEST_P(FileReaderTest, AFileThatIsGoneIsStale) {

@@ -7,21 +7,13 @@
 
 #include "core/records/idx_header.h"
 #include "gtest/gtest.h"
+#include "tests/core/shape_fixture.h"
 
 namespace shufflefs {
 namespace {
 
-absl::Status Refused(absl::string_view why) {
-  return absl::FailedPreconditionError(why);
-}
-
-void ExpectShape(const absl::StatusOr<FixedShape>& shape, uint64_t head,
-                 uint64_t record, uint64_t count) {
-  ASSERT_TRUE(shape.ok()) << shape.status();
-  EXPECT_EQ(shape->head_bytes, head);
-  EXPECT_EQ(shape->record_bytes, record);
-  EXPECT_EQ(shape->count, count);
-}
+using testing_support::ExpectShape;
+using testing_support::Refused;
 
 TEST(PlainShape, CountsWholeRecords) {
   ExpectShape(PlainShape(30730000, 0, 3073), 0, 3073, 10000);  // CIFAR-10

@@ -15,18 +15,15 @@
 #include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/file_bytes.h"
 #include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {
 
+using testing_support::Slurp;
 using ::testing::HasSubstr;
 using testing_support::TempTree;
-
-std::string Slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
 
 // Of so many records of up to 1000 bytes, and a footer of 5.
 RecordIndex MakeIndex(uint64_t count, uint64_t seed = 1) {

@@ -7,15 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/shape_fixture.h"
 
 namespace shufflefs {
 namespace {
 
+using testing_support::ExpectShape;
+using testing_support::Refused;
 using ::testing::HasSubstr;
-
-absl::Status Refused(absl::string_view why) {
-  return absl::FailedPreconditionError(why);
-}
 
 // The bytes up to the dictionary of `length` bytes.
 std::string Preamble(int major, size_t length) {
@@ -53,14 +52,6 @@ absl::StatusOr<FixedShape> Parse(const std::string& dictionary, uint64_t body,
 absl::StatusOr<FixedShape> ParseType(absl::string_view descr,
                                      uint64_t row_bytes) {
   return Parse(Dictionary(descr, "(3,)"), 3 * row_bytes);
-}
-
-void ExpectShape(const absl::StatusOr<FixedShape>& shape, uint64_t head,
-                 uint64_t record, uint64_t count) {
-  ASSERT_TRUE(shape.ok()) << shape.status();
-  EXPECT_EQ(shape->head_bytes, head);
-  EXPECT_EQ(shape->record_bytes, record);
-  EXPECT_EQ(shape->count, count);
 }
 
 TEST(NpyHeader, WhatNumpyWrites) {

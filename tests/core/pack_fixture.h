@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,31 +17,10 @@
 #include "core/pack/pack_writer.h"
 #include "core/random.h"
 #include "gtest/gtest.h"
+#include "tests/core/file_bytes.h"
 #include "tests/core/temp_tree.h"
 
 namespace shufflefs::testing_support {
-
-inline std::string Slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in.good()) << path;
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-inline void Spill(const std::string& path, const std::string& bytes) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << bytes;
-  EXPECT_TRUE(out.good()) << path;
-}
-
-inline std::string RandomBytes(Rng& rng, uint64_t length) {
-  std::string bytes(length, '\0');
-  for (size_t at = 0; at < length; at += sizeof(uint64_t)) {
-    const uint64_t word = rng.Next();
-    std::memcpy(bytes.data() + at, &word,
-                std::min<size_t>(sizeof word, length - at));
-  }
-  return bytes;
-}
 
 // Mostly small; some around the sizes where something changes, some empty.
 inline uint64_t RandomLength(Rng& rng) {

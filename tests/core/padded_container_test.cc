@@ -22,6 +22,7 @@
 #include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/file_bytes.h"
 #include "tests/core/record_fixture.h"
 #include "tests/core/temp_tree.h"
 #include "tests/core/tfrecord_fixture.h"
@@ -29,6 +30,7 @@
 namespace shufflefs {
 namespace {
 
+using testing_support::Slurp;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
@@ -39,11 +41,6 @@ using testing_support::Tfrecord;
 using testing_support::Tfrecords;
 
 constexpr uint64_t kPage = 4096;
-
-std::string Slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
 
 std::vector<std::string> RandomRecords(uint64_t count, uint64_t most,
                                        Rng& rng) {

@@ -14,18 +14,15 @@
 #include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/file_bytes.h"
 #include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {
 
+using testing_support::Slurp;
 using ::testing::HasSubstr;
 using testing_support::TempTree;
-
-std::string Slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
 
 // Any of the values that a place may have.
 uint64_t AnyPlace(std::mt19937_64& rng) {

@@ -21,6 +21,7 @@
 #include "core/random.h"
 #include "core/status.h"
 #include "gtest/gtest.h"
+#include "tests/core/file_bytes.h"
 #include "tests/core/temp_tree.h"
 
 namespace shufflefs::testing_support {
@@ -40,16 +41,6 @@ inline FileAttributes AttributesOf(const std::string& path) {
   known.size = static_cast<uint64_t>(st.st_size);
   known.mtime_ns = int64_t{st.st_mtim.tv_sec} * 1000000000 + st.st_mtim.tv_nsec;
   return known;
-}
-
-// Random bytes, `size` of them.
-inline std::string RandomBytes(Rng& rng, size_t size) {
-  std::string bytes(size, '\0');
-  for (size_t at = 0; at < size; at += 8) {
-    const uint64_t next = rng.Next();
-    std::memcpy(bytes.data() + at, &next, std::min<size_t>(8, size - at));
-  }
-  return bytes;
 }
 
 // Aligned memory, in `runs` runs that lie scattered in one region, with bytes

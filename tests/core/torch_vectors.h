@@ -30,7 +30,7 @@ struct TorchVector {
 
 // All vectors of a kind.
 inline std::vector<TorchVector> TorchVectors(const std::string& what) {
-  std::ifstream file(testing_support::SourceDir() +
+  std::ifstream file(testing_support::RepositoryDir() +
                      "/tests/core/golden/torch_vectors.txt");
   std::vector<TorchVector> out;
   for (std::string line; std::getline(file, line);) {

@@ -21,14 +21,14 @@ using testing_support::Pairs;
 using testing_support::RandomPairs;
 
 constexpr uint64_t kGroups = 4;
-constexpr uint64_t kFiles = 25;
-constexpr uint64_t kNames = kGroups * kFiles;
+constexpr uint64_t kGroupFiles = 25;
+constexpr uint64_t kNames = kGroups * kGroupFiles;
 
 // Two places of pairs of one group.
 std::pair<size_t, size_t> TwoOfOneGroup(const Pairs& pairs, Rng& rng) {
   const size_t a = rng.Bounded(kNames);
   size_t b = a;
-  while (b == a || pairs[a].name / kFiles != pairs[b].name / kFiles) {
+  while (b == a || pairs[a].name / kGroupFiles != pairs[b].name / kGroupFiles) {
     b = rng.Bounded(kNames);
   }
   return {a, b};
@@ -36,7 +36,7 @@ std::pair<size_t, size_t> TwoOfOneGroup(const Pairs& pairs, Rng& rng) {
 
 class VerifyPairsTest : public testing_support::VerifyFixture {
  protected:
-  VerifyPairsTest() : VerifyFixture(kGroups, kFiles) {}
+  VerifyPairsTest() : VerifyFixture(kGroups, kGroupFiles) {}
 
   // One epoch of these pairs, and an empty one behind it.
   LedgerProof ProofOf(const Pairs& pairs, bool compact) {
@@ -77,7 +77,7 @@ TEST_F(VerifyPairsTest, ASampleUnderTwoNamesIsNamed) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(SubKey(RandomKey(1), seed));
-    Pairs pairs = RandomPairs({kGroups, kFiles}, rng);
+    Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
     const auto [a, b] = TwoOfOneGroup(pairs, rng);
     const uint64_t lost = pairs[b].sample;
     pairs[b].sample = pairs[a].sample;
@@ -95,7 +95,7 @@ TEST_F(VerifyPairsTest, ANameThatShowsTwoSamplesIsNamed) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(SubKey(RandomKey(2), seed));
-    Pairs pairs = RandomPairs({kGroups, kFiles}, rng);
+    Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
     const auto [a, b] = TwoOfOneGroup(pairs, rng);
     const uint64_t lost = pairs[b].name;
     pairs[b].name = pairs[a].name;
@@ -113,9 +113,9 @@ TEST_F(VerifyPairsTest, PairsAcrossGroupsAreNamed) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(SubKey(RandomKey(3), seed));
-    Pairs pairs = RandomPairs({kGroups, kFiles}, rng);
+    Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
     size_t a = 0, b = 0;
-    while (pairs[a].name / kFiles == pairs[b].name / kFiles) {
+    while (pairs[a].name / kGroupFiles == pairs[b].name / kGroupFiles) {
       b = rng.Bounded(kNames);
     }
     std::swap(pairs[a].sample, pairs[b].sample);  // still one to one
@@ -133,7 +133,7 @@ TEST_F(VerifyPairsTest, AMissingPairIsNamed) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(SubKey(RandomKey(4), seed));
-    Pairs pairs = RandomPairs({kGroups, kFiles}, rng);
+    Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
     const auto missing =
         pairs.begin() + static_cast<std::ptrdiff_t>(rng.Bounded(kNames));
     const CarriedPair lost = *missing;
@@ -151,8 +151,8 @@ TEST_F(VerifyPairsTest, AMissingPairIsNamed) {
 
 TEST_F(VerifyPairsTest, ManyFaultsAreCounted) {
   Rng rng(RandomKey(5));
-  Pairs pairs = RandomPairs({kGroups, kFiles}, rng);
-  for (CarriedPair& pair : pairs) pair.sample = (pair.sample + kFiles) % kNames;
+  Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
+  for (CarriedPair& pair : pairs) pair.sample = (pair.sample + kGroupFiles) % kNames;
   const std::string fault = FaultOf(pairs);
   EXPECT_EQ(std::count(fault.begin(), fault.end(), ';'), 3);
   EXPECT_THAT(fault, HasSubstr("; and 97 more"));
@@ -161,7 +161,7 @@ TEST_F(VerifyPairsTest, ManyFaultsAreCounted) {
 TEST_F(VerifyPairsTest, AConsumptionRepeatedOrWithoutANameIsFound) {
   for (const bool compact : {false, true}) {
     Rng rng(RandomKey(6));
-    Pairs pairs = RandomPairs({kGroups, kFiles}, rng);
+    Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
     pairs.push_back(pairs[7]);
     LedgerProof proof = ProofOf(pairs, compact);
     EXPECT_TRUE(proof.broken());

@@ -29,7 +29,7 @@ class VerifyRunsTest : public testing_support::VerifyFixture {
 
 // Some passes of a view: epochs, held ones, restarts with another number,
 // compactions, in any order. Pairs are read in part, or all.
-struct Pass {
+struct RecordedPass {
   Epoch epoch{0};
   Pairs shown;
 };
@@ -41,7 +41,7 @@ class RandomRun {
         begin_(std::move(first)) {}
 
   template <typename Open>
-  std::vector<Pass> Play(Open&& open) {
+  std::vector<RecordedPass> Play(Open&& open) {
     std::unique_ptr<Ledger> ledger = open();
     NextEpoch(*ledger);
     for (int step = 0; step < 12; ++step) {
@@ -111,7 +111,7 @@ class RandomRun {
   Rng rng_;
   LedgerEpoch begin_;
   Pairs pairs_;
-  std::vector<Pass> passes_;
+  std::vector<RecordedPass> passes_;
 };
 
 template <typename Number>
@@ -129,7 +129,7 @@ TEST_F(VerifyRunsTest, RandomEpochsAreProven) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     unlink(path_.c_str());
-    const std::vector<Pass> passes =
+    const std::vector<RecordedPass> passes =
         RandomRun(seed, Reactive(0)).Play([this] { return Open(); });
     const LedgerProof proof = Proof();
     EXPECT_FALSE(proof.broken());

@@ -16,7 +16,7 @@ namespace shufflefs {
 namespace {
 
 const std::string kProgram =
-    testing_support::BinaryDir() + "/examples/tfrecord_sgd";
+    testing_support::BuildDir() + "/examples/tfrecord_sgd";
 
 // The losses of the epochs by order.
 std::map<std::string, std::vector<double>> Losses(const std::string& output) {

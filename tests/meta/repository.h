@@ -18,7 +18,7 @@
 namespace shufflefs::meta {
 
 // The source directory, from the build.
-inline std::filesystem::path Root() { return testing_support::SourceDir(); }
+inline std::filesystem::path Root() { return testing_support::RepositoryDir(); }
 
 // Files of the repository relative to its root, sorted; without git's, build
 // directories and dot directories other than .ci.

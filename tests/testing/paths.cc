@@ -3,7 +3,7 @@
 
 namespace shufflefs::testing_support {
 
-std::string SourceDir() { return SHUFFLEFS_SOURCE_DIR; }
-std::string BinaryDir() { return SHUFFLEFS_BINARY_DIR; }
+std::string RepositoryDir() { return SHUFFLEFS_SOURCE_DIR; }
+std::string BuildDir() { return SHUFFLEFS_BINARY_DIR; }
 
 }  // namespace shufflefs::testing_support

@@ -7,8 +7,8 @@
 
 namespace shufflefs::testing_support {
 
-std::string SourceDir();
-std::string BinaryDir();
+std::string RepositoryDir();
+std::string BuildDir();
 
 }  // namespace shufflefs::testing_support
 
