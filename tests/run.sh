@@ -6,9 +6,9 @@
 # Installs what is missing, builds, and runs the tests:
 #   release         every tier: unit, model, meta, docs and real mounts
 # and with --all, as .ci/run calls it:
-#   asan (+ubsan)   unit, model and the mount tests labelled sanitize
-#   tsan            the same under ThreadSanitizer, without the long tests of
-#                   code that has no threads: statistics, parsers
+#   asan (+ubsan)   unit, model and the mount tests that its list names
+#   tsan            the same under ThreadSanitizer, with a list of its own and
+#                   without the long tests of code that has no threads
 #   locks           clang's analysis of the lock annotations, no tests
 # Ends with ctest's summary and a line `N passed, N failed`; exits 0 only if
 # everything built and passed. A mount test that fails beside others runs once
