@@ -68,6 +68,9 @@ struct EpochProof {
   bool mixing_compared = false;  // with a pass before
 
   bool complete() const { return consumed == begin.names; }
+  // Whether it has ended with names that nobody opened: who read them all the
+  // same, by a mapping of an epoch before, was shown that epoch's samples.
+  bool in_part() const { return !running && consumed > 0 && !complete(); }
   // Whether anything contradicts the promises.
   bool broken() const {
     return twice > 0 || bound_anew > 0 || consumed > begin.names ||

@@ -35,7 +35,12 @@ std::string Consumed(const EpochProof& epoch) {
   if (epoch.consumed == 0) return "nothing recorded as read";
   return absl::StrCat(
       HumanCount(epoch.consumed), " of ", HumanCount(epoch.begin.names),
-      epoch.running && !epoch.complete() ? " so far" : "", ", each once");
+      epoch.running && !epoch.complete() ? " so far" : "", ", each once",
+      epoch.in_part() ? absl::StrCat("; ",
+                                     HumanCount(epoch.begin.names -
+                                                epoch.consumed),
+                                     " not opened")
+                      : "");
 }
 
 std::string Bijection(const EpochProof& epoch) {
@@ -163,16 +168,22 @@ bool VerifyResult::broken() const {
 std::string ProofText(const VerifyResult& result) {
   std::string text;
   uint64_t proven = 0;
+  uint64_t in_part = 0;
   for (const EpochProof& epoch : result.proof.epochs) {
     absl::StrAppend(&text, EpochLine(result, epoch));
-    if (!epoch.broken() && epoch.bijection.ok()) ++proven;
+    if (epoch.broken() || !epoch.bijection.ok()) continue;
+    ++(epoch.in_part() ? in_part : proven);
   }
   if (!result.proof.ledger.ok()) {
     absl::StrAppend(&text, "BROKEN: ", result.proof.ledger.message(), "\n");
   }
   absl::StrAppend(&text, result.broken() ? "not proven: " : "proven: ", proven,
                   " of ", result.proof.epochs.size(),
-                  result.proof.epochs.size() == 1 ? " epoch\n" : " epochs\n");
+                  result.proof.epochs.size() == 1 ? " epoch" : " epochs",
+                  in_part == 0 ? ""
+                               : absl::StrCat(", ", in_part,
+                                              " as far as names were opened"),
+                  "\n");
   return text + MixingTables(result.proof);
 }
 
@@ -181,8 +192,12 @@ std::string ProofJson(const VerifyResult& result) {
   for (const EpochProof& epoch : result.proof.epochs) {
     epochs.push_back(EpochObject(result, epoch));
   }
+  const auto in_part = std::count_if(
+      result.proof.epochs.begin(), result.proof.epochs.end(),
+      [](const EpochProof& epoch) { return epoch.in_part(); });
   const ProofObject json = {
       {"proven", !result.broken()},
+      {"opened_in_part", in_part},
       {"ledger", result.proof.ledger.ok()
                      ? std::string("ok")
                      : std::string(result.proof.ledger.message())},

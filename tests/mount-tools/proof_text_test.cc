@@ -39,12 +39,14 @@ TEST(ProofText, OneLineAnEpochThenTheVerdict) {
             "root  epoch 0, lirs: 1,000 of 1,000, each once; bijection\n"
             "root  epoch 1, lirs, held since 0: nothing recorded as read; not "
             "replayed: other keys\n"
-            "a~b  epoch 2, lirs: 990 of 1,000, each once; bijection\n"
+            "a~b  epoch 2, lirs: 990 of 1,000, each once; 10 not opened; "
+            "bijection\n"
             "root  epoch 3, lirs: 5 of 1,000 so far, each once; bijection; "
             "switched: seed 0 to 6; the mount shows it\n"
-            "proven: 3 of 4 epochs\n");
+            "proven: 2 of 4 epochs, 1 as far as names were opened\n");
   const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
   EXPECT_EQ(json["proven"], true);
+  EXPECT_EQ(json["opened_in_part"], 1);
   EXPECT_EQ(json["epochs"][0]["complete"], true);
   EXPECT_EQ(json["epochs"][1]["bijection"], nullptr);
   EXPECT_EQ(json["epochs"][3]["shown_by_mount"], true);
@@ -74,15 +76,15 @@ TEST(ProofText, OfAReactiveEpochWhatIsMissingIsNamed) {
       ProofText(result),
       "root  epoch 0, brand: 1,000 of 1,000, each once; pairs one to one "
       "within groups\n"
-      "root  epoch 1, brand: 998 of 1,000, each once; 2 not shown, first "
-      "c1/x.jpg, for nobody read c1/a.jpg; pairs one to one within groups\n"
+      "root  epoch 1, brand: 998 of 1,000, each once; 2 not opened; 2 not "
+      "shown, first c1/x.jpg, for nobody read c1/a.jpg; pairs one to one within groups\n"
       "root  epoch 2, brand: BROKEN: 4 shown, and not recorded under which "
       "name; pairs one to one within groups\n"
       "root  epoch 3, brand: 7 of 1,000 so far, each once; pairs one to one "
       "within groups\n"
       "root  epoch 4, brand: nothing recorded as read; pairs one to one within "
       "groups\n"
-      "not proven: 4 of 5 epochs\n");
+      "not proven: 3 of 5 epochs, 1 as far as names were opened\n");
   const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
   EXPECT_EQ(json["epochs"][0]["reactive"], true);
   EXPECT_EQ(json["epochs"][0]["first_not_shown"], nullptr);

@@ -81,3 +81,28 @@ def test_listing_and_stat_move_no_epoch(mounts, source):
     view = mount.view()
     assert (view["epoch"], view["epoch_held"], view["consumed"]) == (0, 0, 0)
     assert view["epoch_state"] == "running"
+
+
+# [S-3.10m] Of a name that nobody opened in an epoch nothing is proven.
+def test_who_shares_mappings_by_path_is_told_of(mounts, source):
+    truth = trees.contents(source)
+    mount = mounts(source, WATCHED)
+
+    def verified():
+        told = mount.run([harness.shufflectl(), "verify", mount.path]).stdout
+        return told.splitlines()
+
+    # Each file is opened anew: nothing is missing, and all is proven.
+    for items in mount.client("map_by_path.py", mount.path, "--read"):
+        assert sorted(items) == sorted(truth.values())
+    assert not any("not opened" in line for line in verified())
+    mount.next_epoch()
+    # Files that are held on to show what they showed an epoch before.
+    lacking = [len(set(truth.values()) - set(items))
+               for items in mount.client("map_by_path.py", mount.path,
+                                         "--shared", 30)]
+    assert lacking[0] == 0 and max(lacking) > 0
+    lines = verified()
+    assert any("not opened" in line for line in lines)
+    assert any(line.startswith("proven: ") and
+               line.endswith("as far as names were opened") for line in lines)
