@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/io/unique_fd.h"
 #include "core/log.h"
 #include "core/status.h"
+#include "fs/run_apart.h"
 
 namespace shufflefs {
 namespace {
@@ -39,20 +43,26 @@ std::string Unescape(absl::string_view text) {
   return out;
 }
 
-// The type of the topmost mount at `mountpoint`, "" if there is none. Reads
-// a table only: the mount itself is not touched.
-std::string TopMountType(const std::string& mountpoint) {
+struct TopMount {
+  std::string type;    // "" if there is none
+  std::string device;  // MAJOR:MINOR
+};
+
+// What is mounted topmost at `mountpoint`. Reads a table only: the mount
+// itself is not touched.
+TopMount TopMountAt(const std::string& mountpoint) {
   std::ifstream file("/proc/self/mountinfo");
-  std::string type;
+  TopMount top;
   for (std::string line; std::getline(file, line);) {
     const std::vector<std::string> halves =
         absl::StrSplit(line, absl::MaxSplits(" - ", 1));
     if (halves.size() != 2) continue;
     const std::vector<std::string> fields = absl::StrSplit(halves[0], ' ');
     if (fields.size() < 5 || Unescape(fields[4]) != mountpoint) continue;
-    type = std::vector<std::string>(absl::StrSplit(halves[1], ' '))[0];
+    top.type = std::vector<std::string>(absl::StrSplit(halves[1], ' '))[0];
+    top.device = fields[2];
   }
-  return type;
+  return top;
 }
 
 absl::Status Detach(const std::string& mountpoint) {
@@ -71,25 +81,73 @@ absl::Status Detach(const std::string& mountpoint) {
                                          mountpoint));
 }
 
+// Of a daemon that is being killed the kernel closes the mount soon.
+bool IsClosing(int error) { return error == ENOTCONN || error == ECONNABORTED; }
+
 }  // namespace
 
-absl::Status ClearDeadMount(const std::string& mountpoint) {
+MountState AskMount(const std::string& mountpoint,
+                    std::chrono::milliseconds wait) {
+  const absl::optional<std::string> error = RunApart(
+      [&] {
+        struct statvfs st;
+        const bool answers = access(mountpoint.c_str(), X_OK) == 0 &&
+                             statvfs(mountpoint.c_str(), &st) == 0;
+        return absl::StrCat(answers ? 0 : errno);
+      },
+      wait);
+  if (!error) return MountState::kSilent;
+  int number = 0;
+  if (!absl::SimpleAtoi(*error, &number) || number == 0) {
+    return MountState::kAnswers;
+  }
+  return IsClosing(number) ? MountState::kDead : MountState::kRefuses;
+}
+
+absl::Status AbortMount(const std::string& mountpoint) {
+  const TopMount top = TopMountAt(mountpoint);
+  if (top.type != kType) return absl::NotFoundError(mountpoint);
+  // Aborts first, and then finds it busy, maybe.
+  if (umount2(mountpoint.c_str(), MNT_FORCE | UMOUNT_NOFOLLOW) == 0 ||
+      errno == EBUSY) {
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> device = absl::StrSplit(top.device, ':');
+  const std::string path =
+      absl::StrCat("/sys/fs/fuse/connections/", device.back(), "/abort");
+  const UniqueFd abort(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (abort.valid() && write(abort.get(), "1", 1) == 1) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      mountpoint, ": its daemon does not answer, and ", path, ": ",
+      ErrnoStatus(errno, "cannot be written").message()));
+}
+
+absl::Status ClearDeadMount(const std::string& mountpoint,
+                            const std::function<bool()>& daemon_is_dying) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {
-    if (TopMountType(mountpoint) != kType) return absl::OkStatus();
-    const int fd =
-        open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-      close(fd);
-      return absl::FailedPreconditionError(absl::StrCat(
-          mountpoint, ": a shufflefs is mounted there already"));
+    if (TopMountAt(mountpoint).type != kType) return absl::OkStatus();
+    switch (AskMount(mountpoint, kPatience)) {
+      case MountState::kAnswers:
+        return absl::FailedPreconditionError(absl::StrCat(
+            mountpoint, ": a shufflefs is mounted there already"));
+      case MountState::kRefuses:
+        return absl::FailedPreconditionError(absl::StrCat(
+            mountpoint, ": another user's shufflefs is mounted there"));
+      case MountState::kSilent:
+        if (!daemon_is_dying()) {
+          return absl::FailedPreconditionError(absl::StrCat(
+              mountpoint, ": a shufflefs is mounted there already, and does "
+                          "not answer; end it with: shufflectl umount -l ",
+              mountpoint));
+        }
+        RETURN_IF_ERROR(AbortMount(mountpoint));
+        break;
+      case MountState::kDead:
+        Log(LogLevel::kInfo, absl::StrCat(mountpoint, ": detaching the mount "
+                                          "that a dead daemon left"));
+        RETURN_IF_ERROR(Detach(mountpoint));
+        break;
     }
-    if (errno != ENOTCONN) {
-      return ErrnoStatus(errno, absl::StrCat(
-          mountpoint, ": another user's shufflefs is mounted there"));
-    }
-    Log(LogLevel::kInfo, absl::StrCat(mountpoint, ": detaching the mount that "
-                                      "a dead daemon left"));
-    RETURN_IF_ERROR(Detach(mountpoint));
   }
   return absl::FailedPreconditionError(
       absl::StrCat(mountpoint, ": too many dead mounts"));

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/pins.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/io/unique_fd.h"
-#include "fs/take_up.h"
 
 namespace shufflefs {
 namespace {
@@ -40,8 +36,8 @@ void Pins::NoteRead(EntryId file) {
 std::string Pins::BeginPass() {
   MutexLock lock(mu_);
   if (new_.empty()) return "";
-  const auto begin = new_.end() -
-                     static_cast<std::ptrdiff_t>(std::min(kBatch, new_.size()));
+  const auto begin =
+      new_.end() - static_cast<std::ptrdiff_t>(std::min(kBatch, new_.size()));
   files_.assign(begin, new_.end());
   new_.erase(begin, new_.end());
   for (const EntryId file : files_) waiting_[file.value()] = false;
@@ -88,13 +84,10 @@ struct stat Pins::DirStat(Node node, uid_t owner) {
   return st;
 }
 
-size_t WalkPins(const std::string& mountpoint, const std::string& name) {
-  const UniqueFd fd(open(absl::StrCat(mountpoint, "/", name).c_str(),
-                         O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return 0;
-  TakeUp take_up(fd.get());
+size_t WalkPins(MountLister& lister, const std::string& path) {
+  MountLister::Listing listing(lister, path);
   size_t files = 0;
-  while (const absl::optional<size_t> batch = take_up.Next()) files += *batch;
+  while (const absl::optional<size_t> batch = listing.Next()) files += *batch;
   return files;
 }
 

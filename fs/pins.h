@@ -23,6 +23,7 @@
 #include "core/mutex.h"
 #include "core/types.h"
 #include "fs/dir_handle.h"
+#include "fs/mount_lister.h"
 #include "fs/node_id.h"
 
 namespace shufflefs {
@@ -65,10 +66,10 @@ class Pins {
   uint32_t pass_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// Lists the hidden directory `name` of the mount at `mountpoint`, so that the
-// kernel takes up its dentries. Blocks for about 3 microseconds a file; another
-// thread must serve the mount meanwhile. Returns the number of files.
-size_t WalkPins(const std::string& mountpoint, const std::string& name);
+// Lists the hidden directory at `path` of the mount, so that the kernel takes
+// up its dentries. Blocks for about 3 microseconds a file; another thread must
+// serve the mount meanwhile. Returns the number of files.
+size_t WalkPins(MountLister& lister, const std::string& path);
 
 }  // namespace shufflefs
 

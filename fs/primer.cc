@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/primer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/io/unique_fd.h"
-#include "fs/take_up.h"
 
 namespace shufflefs {
 
@@ -32,7 +27,7 @@ void Primer::Switch(const std::function<void()>& tell) {
   tell();
 }
 
-uint64_t Primer::Prime(const std::string& mountpoint) {
+uint64_t Primer::Prime(MountLister& lister, const std::string& mountpoint) {
   std::vector<DirId> directories;
   {
     MutexLock lock(mu_);
@@ -43,26 +38,25 @@ uint64_t Primer::Prime(const std::string& mountpoint) {
     MutexLock lock(batch_mu_);
     generation = generation_;
   }
-  thread_.store(gettid(), std::memory_order_release);
+  thread_.store(lister.pid(), std::memory_order_release);
   uint64_t names = 0;
   for (const DirId dir : directories) {
     names += PrimeOne(
-        absl::StrCat(mountpoint, "/", space_->catalogue().path(dir)),
+        lister, absl::StrCat(mountpoint, "/", space_->catalogue().path(dir)),
         generation);
   }
   thread_.store(0, std::memory_order_release);
   return names;
 }
 
-uint64_t Primer::PrimeOne(const std::string& path, uint64_t generation) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return 0;
-  TakeUp take_up(fd.get());
+uint64_t Primer::PrimeOne(MountLister& lister, const std::string& path,
+                          uint64_t generation) {
+  MountLister::Listing listing(lister, path);
   uint64_t names = 0;
   for (;;) {
     MutexLock lock(batch_mu_);
     if (generation != generation_) return names;
-    const absl::optional<size_t> batch = take_up.Next();
+    const absl::optional<size_t> batch = listing.Next();
     if (!batch) return names;
     names += *batch;
   }

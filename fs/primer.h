@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "core/mutex.h"
 #include "core/types.h"
+#include "fs/mount_lister.h"
 #include "fs/space.h"
 
 namespace shufflefs {
@@ -43,18 +44,19 @@ class Primer {
   // is of the epoch before.
   void Switch(const std::function<void()>& tell);
 
-  // Takes the names in use up. Blocks; another thread must serve the mount
-  // meanwhile. Returns how many they were.
-  uint64_t Prime(const std::string& mountpoint);
-  // Whether the thread `pid` (as FUSE gives it) is in Prime: what it lists is
-  // to be bound.
+  // Takes the names in use up, by `lister`. Blocks; another thread must serve
+  // the mount meanwhile. Returns how many they were.
+  uint64_t Prime(MountLister& lister, const std::string& mountpoint);
+  // Whether the thread `pid` (as FUSE gives it) lists for Prime: what it lists
+  // is to be bound.
   bool IsPriming(int32_t pid) const {
     return pid == thread_.load(std::memory_order_acquire);
   }
 
  private:
   void AddDirectory(DirId dir);
-  uint64_t PrimeOne(const std::string& path, uint64_t generation);
+  uint64_t PrimeOne(MountLister& lister, const std::string& path,
+                    uint64_t generation);
 
   // Set by Begin.
   const Space* space_ = nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/session.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -208,7 +208,8 @@ void FuseSession::NamesSettled() {
   Later([this] {
     context_.metrics->Add(
         Counter::kPrimedNames,
-        context_.filesystem->primer().Prime(options_.mountpoint));
+        context_.filesystem->primer().Prime(*options_.lister,
+                                            options_.mountpoint));
   });
 }
 
@@ -239,7 +240,8 @@ bool FuseSession::KeepPages() {
   const std::string name = pins.BeginPass();
   if (name.empty()) return false;
   context_.metrics->Add(Counter::kPinnedFiles,
-                        WalkPins(options_.mountpoint, name));
+                        WalkPins(*options_.lister,
+                                 absl::StrCat(options_.mountpoint, "/", name)));
   return true;
 }
 
@@ -274,10 +276,14 @@ void FuseSession::Notify(std::stop_token stop) {
 }
 
 void FuseSession::RaiseReadAhead() {
-  struct stat st;
-  if (stat(options_.mountpoint.c_str(), &st) != 0) return;
-  std::ofstream file(absl::StrCat("/sys/class/bdi/", major(st.st_dev), ":",
-                                  minor(st.st_dev), "/read_ahead_kb"));
+  // From what the kernel knows, for who waits for his own mount cannot die.
+  struct statx st;
+  if (statx(AT_FDCWD, options_.mountpoint.c_str(), AT_STATX_DONT_SYNC,
+            STATX_TYPE, &st) != 0) {
+    return;
+  }
+  std::ofstream file(absl::StrCat("/sys/class/bdi/", st.stx_dev_major, ":",
+                                  st.stx_dev_minor, "/read_ahead_kb"));
   file << kReadAheadKb;  // refused without root: then reads are just smaller
 }
 

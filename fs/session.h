@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/metrics.h"
 #include "fs/filesystem.h"
+#include "fs/mount_lister.h"
 
 namespace shufflefs {
 
@@ -19,6 +20,7 @@ class Session {
   struct Options {
     Filesystem* filesystem = nullptr;  // outlives the session
     Metrics* metrics = nullptr;        // outlives the session
+    MountLister* lister = nullptr;     // outlives the session
     std::string source;
     std::string mountpoint;
     bool allow_other = false;

@@ -24,6 +24,7 @@
 #include "core/thread.h"
 #include "fs/control_files.h"
 #include "fs/filesystem.h"
+#include "fs/mount_lister.h"
 #include "fs/mount_point.h"
 #include "fs/session.h"
 #include "mount-tools/config_file.h"
@@ -46,9 +47,10 @@ namespace {
 // made; it goes in the reverse order.
 class Mount {
  public:
-  Mount(ControlMemory memory, SourceDir source, StateDir state,
-        std::unique_ptr<Ledger> ledger)
-      : memory_(std::move(memory)),
+  Mount(std::unique_ptr<MountLister> lister, ControlMemory memory,
+        SourceDir source, StateDir state, std::unique_ptr<Ledger> ledger)
+      : lister_(std::move(lister)),
+        memory_(std::move(memory)),
         config_(memory_.config()),
         source_(std::move(source)),
         state_(std::move(state)),
@@ -77,6 +79,7 @@ class Mount {
   absl::Status Index(std::stop_token stop);
   void TellUnreadable(const Catalogue& catalogue);
 
+  const std::unique_ptr<MountLister> lister_;
   ControlMemory memory_;
   const MountConfig config_;
   const SourceDir source_;
@@ -161,6 +164,7 @@ absl::Status Mount::Start(const RunOptions& options) {
   Session::Options session;
   session.filesystem = &filesystem_;
   session.metrics = &metrics_;
+  session.lister = lister_.get();
   session.source = config_.source;
   session.mountpoint = config_.mountpoint;
   session.allow_other = config_.allow_other;
@@ -257,7 +261,11 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
 }
 
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
-  RETURN_IF_ERROR(ClearDeadMount(config.mountpoint));
+  // Before any thread is started and anything is open.
+  ASSIGN_OR_RETURN(std::unique_ptr<MountLister> lister, MountLister::Start());
+  RETURN_IF_ERROR(ClearDeadMount(config.mountpoint, [&] {
+    return HolderIsDying(StatePath(config));
+  }));
   ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(config.source));
   struct stat st;
   if (stat(config.mountpoint.c_str(), &st) != 0) {
@@ -271,8 +279,9 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
     Log(LogLevel::kWarning, ledger->cut().message());
   }
   ControlMemory memory = ControlMemory::Open(state.control_memory(), config);
-  return std::make_unique<Mount>(std::move(memory), std::move(source),
-                                 std::move(state), std::move(ledger));
+  return std::make_unique<Mount>(std::move(lister), std::move(memory),
+                                 std::move(source), std::move(state),
+                                 std::move(ledger));
 }
 
 int Complain(const absl::Status& status) {

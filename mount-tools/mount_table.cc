@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "core/io/unique_fd.h"
 #include "core/status.h"
+#include "fs/mount_point.h"
 
 namespace shufflefs {
 namespace {
@@ -122,9 +123,7 @@ absl::optional<MountEntry> MountAt(const std::string& path,
 }
 
 bool IsDeadMount(const std::string& mountpoint) {
-  const UniqueFd fd(
-      open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return !fd.valid() && errno == ENOTCONN;
+  return AskMount(mountpoint, kPatience) == MountState::kDead;
 }
 
 }  // namespace shufflefs

@@ -37,8 +37,8 @@ absl::StatusOr<std::vector<MountEntry>> ReadMountInfo();
 absl::optional<MountEntry> MountAt(const std::string& path,
                                    const std::vector<MountEntry>& mounts);
 
-// Whether the daemon of the mount is gone: opening its root directory says
-// ENOTCONN. (stat would answer from the kernel's caches.)
+// Whether the daemon of the mount is gone. Waits for a daemon that does not
+// answer as AskMount does, and says no.
 bool IsDeadMount(const std::string& mountpoint);
 
 }  // namespace shufflefs

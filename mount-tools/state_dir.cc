@@ -2,21 +2,41 @@
 #include "mount-tools/state_dir.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "core/status.h"
 #include "xxhash.h"
 
 namespace shufflefs {
 namespace {
+
+// Somebody may look at the lock for a moment.
+constexpr int kLeastAttempts = 3;
+constexpr int kLockAttempts = 250;
+constexpr std::chrono::milliseconds kLockEvery{20};
 
 std::string DefaultRoot() {
   if (geteuid() == 0) return "/var/lib/shufflefs";
@@ -41,6 +61,67 @@ std::string StatePath(const MountConfig& config) {
   return absl::StrCat(DefaultRoot(), "/", absl::Hex(hash, absl::kZeroPad16));
 }
 
+pid_t HolderOf(const std::string& path) {
+  struct stat st;
+  if (stat(LockPath(path).c_str(), &st) != 0) return 0;
+  const std::string inode =
+      absl::StrFormat("%02x:%02x:%u", major(st.st_dev), minor(st.st_dev),
+                      static_cast<uint64_t>(st.st_ino));
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    const std::vector<std::string> fields =
+        absl::StrSplit(line, ' ', absl::SkipEmpty());
+    pid_t pid = 0;
+    // "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF"; "->" who waits.
+    if (fields.size() >= 6 && fields[1] == "FLOCK" && fields[5] == inode &&
+        absl::SimpleAtoi(fields[4], &pid)) {
+      return pid;
+    }
+  }
+  return 0;
+}
+
+bool HolderIsDying(const std::string& path) {
+  const pid_t pid = HolderOf(path);
+  if (pid == 0) return true;  // it let go of the lock just now
+  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
+  for (std::string line; std::getline(status, line);) {
+    absl::string_view rest = line;
+    // Its first thread has ended, and the others have not.
+    if (absl::ConsumePrefix(&rest, "State:")) {
+      rest = absl::StripLeadingAsciiWhitespace(rest);
+      if (absl::StartsWith(rest, "Z") || absl::StartsWith(rest, "X")) {
+        return true;
+      }
+    }
+    uint64_t pending = 0;
+    if ((absl::ConsumePrefix(&rest, "SigPnd:") ||
+         absl::ConsumePrefix(&rest, "ShdPnd:")) &&
+        absl::SimpleHexAtoi(absl::StripAsciiWhitespace(rest), &pending) &&
+        (pending >> (SIGKILL - 1) & 1) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+// Takes the lock; waits as long as who holds it is seen to end.
+int Lock(int fd, const std::string& path) {
+  for (int attempt = 0;; ++attempt) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return 0;
+    if (errno != EWOULDBLOCK) return errno;
+    if (attempt >= kLockAttempts ||
+        (attempt >= kLeastAttempts && !HolderIsDying(path))) {
+      return EWOULDBLOCK;
+    }
+    std::this_thread::sleep_for(kLockEvery);
+  }
+}
+
+}  // namespace
+
 StateDir::StateDir(std::string path, UniqueFd lock)
     : path_(std::move(path)), lock_(std::move(lock)) {}
 
@@ -50,11 +131,11 @@ absl::StatusOr<StateDir> StateDir::Open(const std::string& path) {
   if (error) {
     return ErrnoStatus(error.value(), absl::StrCat("state ", path));
   }
-  const std::string lock_path = path + "/lock";
+  const std::string lock_path = LockPath(path);
   UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.valid()) return ErrnoStatus(errno, lock_path);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return ErrnoStatus(errno, lock_path);
+  if (const int error = Lock(lock.get(), path); error != 0) {
+    if (error != EWOULDBLOCK) return ErrnoStatus(error, lock_path);
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": another shufflefs uses this state; give each mount its own "
         "with -o state=DIR"));

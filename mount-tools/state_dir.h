@@ -5,6 +5,8 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 #define SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -34,14 +36,22 @@ inline std::string LedgerPath(const std::string& path) {
 inline std::string ControlMemoryPath(const std::string& path) {
   return path + "/control.toml";
 }
+inline std::string LockPath(const std::string& path) { return path + "/lock"; }
 inline std::string LearntPath(const std::string& path) {
   return path + "/learnt";
 }
 
+// The process that holds the lock of the state at `path`; 0 if none does, or
+// none that can be seen from here.
+pid_t HolderOf(const std::string& path);
+// Whether that process was killed, or ends, and has not ended yet.
+bool HolderIsDying(const std::string& path);
+
 class StateDir {
  public:
-  // Makes the directory (0700) and locks it. Errors, naming the path: the
-  // errno; FailedPrecondition when another daemon holds the lock.
+  // Makes the directory (0700) and locks it; waits for a daemon that is dying.
+  // Errors, naming the path: the errno; FailedPrecondition when another daemon
+  // holds the lock.
   static absl::StatusOr<StateDir> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
