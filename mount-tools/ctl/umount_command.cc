@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "fs/mount_point.h"
+#include "mount-tools/ctl/daemon_end.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/mount_table.h"
 #include "mount-tools/unmount.h"
@@ -29,7 +32,8 @@ class UmountCommand : public Command {
     app.add_flag("-l,--lazy", lazy_,
                  "detach now, even if files are open there");
     app.add_option("--wait", wait_,
-                   "how long to try while the mount is busy (default: 5s)")
+                   "how long to try while the mount is busy, and then to wait "
+                   "for its daemon to end (default: 5s)")
         ->type_name("TIME");
   }
 
@@ -44,17 +48,42 @@ class UmountCommand : public Command {
     ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts, ReadMountInfo());
     ASSIGN_OR_RETURN(const MountEntry mount,
                      ChooseMount(choice_, context.cwd, mounts));
-    options.lazy = lazy_ || IsDeadMount(mount.mountpoint);
     // Our own working directory shall not be what keeps it busy.
     if (chdir("/") != 0) return ErrnoStatus(errno, "/");
-    const absl::Status status = Unmount(mount.mountpoint, options);
-    if (!absl::IsUnavailable(status)) return status;
-    return absl::UnavailableError(absl::StrCat(
-        status.message(), "; end them, or detach with: shufflectl umount -l ",
-        mount.mountpoint));
+    const MountState state = AskMount(mount.mountpoint, kPatience);
+    options.lazy = lazy_ || state == MountState::kDead;
+    // Who reads there would else wait for ever.
+    if (lazy_ && state == MountState::kSilent) {
+      RETURN_IF_ERROR(AbortMount(mount.mountpoint));
+    }
+    const bool waits = state == MountState::kAnswers && !lazy_ &&
+                       options.wait > std::chrono::milliseconds(0);
+    return waits ? UnmountAndAwait(mount.mountpoint, options)
+                 : Detached(mount.mountpoint, options);
   }
 
  private:
+  // Until its daemon has ended, too.
+  static absl::Status UnmountAndAwait(const std::string& mountpoint,
+                                      const UnmountOptions& options) {
+    DaemonEnd daemon(mountpoint, kPatience);
+    RETURN_IF_ERROR(Detached(mountpoint, options));
+    if (daemon.Await(std::chrono::steady_clock::now() + options.wait)) {
+      return absl::OkStatus();
+    }
+    return absl::DeadlineExceededError(absl::StrCat(
+        mountpoint, ": unmounted, but its daemon has not ended yet"));
+  }
+
+  static absl::Status Detached(const std::string& mountpoint,
+                               const UnmountOptions& options) {
+    const absl::Status status = Unmount(mountpoint, options);
+    if (!absl::IsUnavailable(status)) return status;
+    return absl::UnavailableError(absl::StrCat(
+        status.message(), "; end them, or detach with: shufflectl umount -l ",
+        mountpoint));
+  }
+
   MountChoice choice_;
   bool lazy_ = false;
   std::string wait_ = "5s";

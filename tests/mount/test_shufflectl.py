@@ -135,6 +135,42 @@ def test_umount_waits_for_a_busy_mount(mounts, source, user):
     mount.expect_exit()
 
 
+# [S-3.12j] shufflectl umount returns when the daemon has ended.
+def test_umount_returns_when_the_daemon_has_ended(mounts, source, user):
+    trees.give_to(source, user)
+    mount = mounts(source, MANUAL, user=user)
+    for _ in range(6):
+        mount.client("digest_tree.py", mount.path)
+        ctl("umount", mount.path, user=user)
+        assert os.waitid(os.P_PID, mount.process.pid,
+                         os.WEXITED | os.WNOHANG | os.WNOWAIT), "it runs on"
+        mount.expect_exit()
+        mount.start()
+
+
+def test_a_daemon_that_does_not_answer(mounts, source, user):
+    """It is not replaced, and who asked it something can be freed."""
+    trees.give_to(source, user)
+    mount = mounts(source, MANUAL, user=user)
+    os.kill(mount.process.pid, signal.SIGSTOP)
+    reader = subprocess.Popen(
+        harness.as_user(user, ["ls", mount.path / "train"]),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True)
+    again = harness.run(mount.command(), check=False)
+    assert again.returncode == 1
+    assert "does not answer; end it with" in again.stderr
+    done = ctl("umount", "-l", mount.path, user=user, check=False)
+    if done.returncode != 0:  # an ordinary user, and no fusectl
+        assert user.uid != 0 and "does not answer" in done.stderr
+        os.kill(mount.process.pid, signal.SIGCONT)
+        assert reader.wait(timeout=60 * harness.SLOWDOWN) == 0
+        return
+    assert reader.wait(timeout=60 * harness.SLOWDOWN) != 0
+    os.kill(mount.process.pid, signal.SIGCONT)
+    mount.expect_exit()
+
+
 def test_what_is_no_mount_is_said_so(folder):
     (folder / "plain").mkdir()
     for command in ("status", "epoch", "order", "verify", "umount"):

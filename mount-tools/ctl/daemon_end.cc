@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/daemon_end.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "fs/run_apart.h"
+#include "mount-tools/config_file.h"
+#include "mount-tools/ctl/mount_client.h"
+#include "mount-tools/ctl/status_text.h"
+#include "mount-tools/state_dir.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{10};
+
+// The directory of the mount's state, "" if it is not told.
+std::string StateOf(const std::string& mountpoint) {
+  const absl::StatusOr<std::string> status =
+      MountClient(mountpoint, "").Read("status");
+  if (!status.ok()) return "";
+  const absl::StatusOr<StatusNames> names = NamesInStatus(*status);
+  if (!names.ok() || names->views.empty()) return "";
+  const absl::StatusOr<std::string> control =
+      MountClient(mountpoint, names->views.front()).Read("control");
+  if (!control.ok()) return "";
+  const absl::StatusOr<MountConfig> config =
+      ParseConfig(*control, mountpoint, "/");
+  return config.ok() ? config->state : "";
+}
+
+}  // namespace
+
+DaemonEnd::DaemonEnd(const std::string& mountpoint,
+                     std::chrono::milliseconds wait)
+    : state_(RunApart([&] { return StateOf(mountpoint); }, wait).value_or("")) {
+  const pid_t pid = state_.empty() ? 0 : HolderOf(state_);
+  if (pid == 0) return;
+  process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  // The id may have been another process's by then.
+  if (HolderOf(state_) != pid) process_.reset();
+}
+
+bool DaemonEnd::LockIsFree() const {
+  const UniqueFd lock(open(LockPath(state_).c_str(), O_RDONLY | O_CLOEXEC));
+  return !lock.valid() || flock(lock.get(), LOCK_SH | LOCK_NB) == 0 ||
+         errno != EWOULDBLOCK;
+}
+
+bool DaemonEnd::Await(std::chrono::steady_clock::time_point until) {
+  if (state_.empty()) return true;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    const auto wait = std::max(left, std::chrono::milliseconds(0));
+    if (process_.valid()) {
+      pollfd ended{process_.get(), POLLIN, 0};
+      const int found =
+          poll(&ended, 1,
+               static_cast<int>(
+                   std::min(wait, std::chrono::milliseconds(60000)).count()));
+      if (found > 0) return true;
+    } else {
+      if (LockIsFree()) return true;
+      std::this_thread::sleep_for(std::min(wait, kLookEvery));
+    }
+    if (std::chrono::steady_clock::now() >= until) return false;
+  }
+}
+
+}  // namespace shufflefs
