@@ -82,6 +82,14 @@ std::string Ledger::PolicyUnderWay(absl::string_view view_path,
   return state.begin.policy;
 }
 
+bool Ledger::GoesOn(absl::string_view view_path) const {
+  MutexLock lock(mu_);
+  const auto it = last_.find(view_path);
+  // One of an older version tells only what was consumed.
+  return it != last_.end() &&
+         (it->second.begin.moves || it->second.consumed.size() > 0);
+}
+
 template <typename Record>
 absl::Status Ledger::Append(const Record& record, const Seen& seen) {
   if (record.view >= kMaxLedgerViews) {

@@ -62,6 +62,10 @@ class Ledger {
   std::string PolicyUnderWay(absl::string_view view_path,
                              uint64_t fingerprint) const;
 
+  // Whether the view had shown an epoch when the ledger was opened, of names or
+  // contents that differ by epoch. False after TakeLastState.
+  bool GoesOn(absl::string_view view_path) const;
+
   // Appends. Views are numbers below kMaxLedgerViews; a view's first append
   // is BeginEpoch or Continue. `sample` is below the epoch's names. BeginEpoch
   // starts a compaction on a thread of its own when one is due.

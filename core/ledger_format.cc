@@ -24,7 +24,8 @@ constexpr uint64_t kReactive = 2;
 constexpr uint64_t kContinues = 4;
 constexpr uint64_t kRepeats = 8;
 constexpr uint64_t kUnexplained = 16;
-constexpr uint64_t kFlagsEnd = 32;
+constexpr uint64_t kMoves = 32;
+constexpr uint64_t kFlagsEnd = 64;
 
 // CRC-16/CCITT: every one- and two-bit error and every burst of up to 16
 // bits in a word is found.
@@ -126,7 +127,7 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
   writer.Put(
       (record.identity ? kIdentity : 0) | (record.reactive ? kReactive : 0) |
       (record.continues ? kContinues : 0) | (record.repeats ? kRepeats : 0) |
-      (record.unexplained ? kUnexplained : 0));
+      (record.unexplained ? kUnexplained : 0) | (record.moves ? kMoves : 0));
   if (record.repeats) writer.Put(record.served);
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
@@ -204,6 +205,7 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.continues = (flags & kContinues) != 0;
   epoch.repeats = (flags & kRepeats) != 0;
   epoch.unexplained = (flags & kUnexplained) != 0;
+  epoch.moves = (flags & kMoves) != 0;
   if (epoch.repeats) epoch.served = reader.Text();
   while (reader.left() > 0) {
     const uint64_t name = reader.NumberBelow(epoch.names);

@@ -58,6 +58,8 @@ struct LedgerEpoch {
   // (Binder::mini_epochs): how often each was shown before it, as that tells.
   bool repeats = false;
   std::string served;
+  // What names show, or contents, are others in other epochs.
+  bool moves = false;
   // The pass before it was cut where nothing explained that: maybe in two.
   bool unexplained = false;
   std::vector<CarriedPair> carried;

@@ -131,6 +131,7 @@ LedgerEpoch View::LedgerRecord() const {
   record.options_hash = OptionsHash(setup_->config);
   record.substitute = setup_->config.substitute;
   record.identity = binding_->identity();
+  record.moves = setup_->rebinds() || records_ != nullptr;
   record.reactive = binding_->supply() != nullptr;
   record.repeats = binding_->repeats();
   if (record.repeats) record.served = binding_->supply()->Served();

@@ -44,6 +44,19 @@ void Filesystem::Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs) {
   space_.store(space_owner_.get(), std::memory_order_release);
 }
 
+bool Filesystem::MustWait(uint64_t directory, absl::string_view name) const {
+  if (space() != nullptr || (!parts_.goes_on && !settling_)) return false;
+  const Node node = UnpackNode(directory);
+  const bool at_root = node == Node{};
+  return (at_root || node.kind == NodeKind::kPassThrough) &&
+         !(at_root && name == kControlName);
+}
+
+bool Filesystem::SettleAndAskWhetherRead() {
+  settling_ = true;
+  return pass_.anything_was_read();
+}
+
 absl::optional<Node> Filesystem::Translate(Node node) {
   const Space* known = space();
   if (known == nullptr || node.kind != NodeKind::kPassThrough) {
@@ -170,6 +183,11 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
   if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0) {
     RETURN_IF_ERROR(control_dir_.CheckWritable(node));
   }
+  if (node.kind == NodeKind::kPassThrough) {
+    pass_.NoteOpen();
+    // Who looked it up just before is to look again, and wait.
+    if (settling_) return OpenReply{.stale = true};
+  }
   if (OpensAreUnseen()) return OpenReply{.unseen = true};
   const Space* known = space();
   if (node.kind == NodeKind::kContainer && IsStale(node, pid)) {
@@ -203,6 +221,9 @@ absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
     return control_dir_.Read(node, offset, out);
   }
   if (node.kind == NodeKind::kPassThrough) {
+    if (parts_.passed_through) {
+      std::call_once(passed_, parts_.passed_through);
+    }
     return pass_.Read(node.id, offset, out);
   }
   const Space* known = space();

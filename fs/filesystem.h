@@ -10,7 +10,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -43,6 +45,11 @@ class Filesystem {
     Metrics* metrics = nullptr;         // outlives the filesystem
     ControlDir::Owner owner;
     OpenMode open = OpenMode::kAuto;
+    // The mount goes on with an epoch, of which readers may live on: names
+    // wait for the catalogue, and are not shown as they are in the source.
+    bool goes_on = false;
+    // Called before the first bytes of the source as it is are given; once.
+    std::function<void()> passed_through;
   };
   explicit Filesystem(const Parts& parts);
 
@@ -52,7 +59,12 @@ class Filesystem {
   void Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs);
   // Null until then.
   const Space* space() const { return space_.load(std::memory_order_acquire); }
-  bool anything_was_read() const { return pass_.anything_was_read(); }
+  // Whether a lookup of `name` in `directory`, or the opening of that where
+  // `name` is empty, must wait for the catalogue.
+  bool MustWait(uint64_t directory, absl::string_view name) const;
+  // Whether something of the source as it is was opened. From then on nothing
+  // more is: names wait for Begin.
+  bool SettleAndAskWhetherRead();
 
   absl::StatusOr<NodeReply> Lookup(uint64_t parent, absl::string_view name,
                                    pid_t pid);
@@ -100,6 +112,8 @@ class Filesystem {
   const Parts parts_;
 
   // Self-synchronised.
+  std::once_flag passed_;
+  std::atomic<bool> settling_{false};
   PassThrough pass_;
   ControlDir control_dir_;
   Pins pins_;

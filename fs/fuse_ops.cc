@@ -15,6 +15,15 @@ namespace {
 
 Filesystem& Fs(fuse_req_t req) { return *Context(req).filesystem; }
 
+// Whether the request waits for the catalogue; then `again` answers it.
+template <typename Again>
+bool Waits(fuse_req_t req, Again&& again) {
+  return Context(req).gate.Keep([req, again](ReadyGate::Outcome outcome) {
+    if (outcome == ReadyGate::Outcome::kReady) return again();
+    fuse_reply_err(req, ENOTCONN);
+  });
+}
+
 void Init(void* userdata, fuse_conn_info* conn) {
   // A nodeid has one content for life: asking for its attributes before each
   // read to find out whether pages are stale would be for nothing.
@@ -35,6 +44,12 @@ void Init(void* userdata, fuse_conn_info* conn) {
 }
 
 void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  if (Fs(req).MustWait(parent, name) &&
+      Waits(req, [req, parent, text = std::string(name)] {
+        Lookup(req, parent, text.c_str());
+      })) {
+    return;
+  }
   Timer timer(req, Latency::kLookup, Counter::kLookups);
   ReplyEntry(req, Fs(req).Lookup(parent, name, fuse_req_ctx(req)->pid));
 }
@@ -122,6 +137,12 @@ void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size, off_t,
 }
 
 void OpenDir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
+  if (Fs(req).MustWait(ino, "") && Waits(req, [req, ino, copy = *info] {
+        fuse_file_info opened = copy;
+        OpenDir(req, ino, &opened);
+      })) {
+    return;
+  }
   absl::StatusOr<std::unique_ptr<DirHandle>> dir =
       Fs(req).OpenDir(ino, fuse_req_ctx(req)->pid);
   if (!dir.ok()) return ReplyError(req, "opendir", dir.status());

@@ -13,6 +13,7 @@
 #include "fs/error_log.h"
 #include "fs/filesystem.h"
 #include "fs/open_dirs.h"
+#include "fs/ready_gate.h"
 
 namespace shufflefs {
 
@@ -22,6 +23,7 @@ struct FuseContext {
   Metrics* metrics = nullptr;
   ErrorLog errors;
   OpenDirs open_dirs;
+  ReadyGate gate;  // what waits for the catalogue
   // Something tried to write to a file whose pages the kernel caches: they
   // may hold what was refused. Called on the request's thread.
   std::function<void(uint64_t nodeid)> write_refused;

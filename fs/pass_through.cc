@@ -127,6 +127,11 @@ absl::StatusOr<size_t> PassThrough::Read(uint32_t id, uint64_t offset,
   return static_cast<size_t>(n);
 }
 
+void PassThrough::NoteOpen() {
+  MutexLock lock(mu_);
+  read_ = true;
+}
+
 bool PassThrough::anything_was_read() const {
   MutexLock lock(mu_);
   return read_;

@@ -44,6 +44,8 @@ class PassThrough {
                               absl::Span<char> out) const;
   // Relative to the source; "" for the root.
   std::string Path(uint32_t id) const;
+  void NoteOpen();
+  // Or was opened to be.
   bool anything_was_read() const;
 
  private:

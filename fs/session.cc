@@ -74,6 +74,7 @@ class FuseSession : public Session {
   void NamesChanged(bool were_fixed) override;
   void NamesSettled() override;
   void RaiseReadAhead() override;
+  void AnswerWaiting() override { context_.gate.Open(); }
   void Stop() override {
     fuse_session_exit(session_);
     kill(getpid(), SIGTERM);  // wakes the loop's reads
@@ -151,6 +152,7 @@ absl::Status FuseSession::Run() {
   std::jthread notices =
       StartThread("sfs-notify", [this](std::stop_token stop) { Notify(stop); });
   const absl::Status result = loop_->Run();
+  context_.gate.End();
   {
     MutexLock lock(mu_);
     ended_ = true;

@@ -49,6 +49,8 @@ class Session {
   // After NamesChanged: takes the names in use up anew, on a thread of its
   // own, before they are looked up one by one.
   virtual void NamesSettled() = 0;
+  // The catalogue is there: what waited for it is answered.
+  virtual void AnswerWaiting() = 0;
   // As root, allows reads ahead of up to 1 MiB; the kernel's default for
   // FUSE is 128 KiB. Call after WaitForKernel.
   virtual void RaiseReadAhead() = 0;

@@ -122,6 +122,10 @@ Filesystem::Parts Mount::FilesystemParts() {
   parts.metrics = &metrics_;
   parts.owner = ControlDir::Owner{geteuid(), getegid(), config_.control_gid};
   parts.open = config_.open;
+  parts.passed_through = [this] { state_.SetPassedThrough(true); };
+  for (const ViewConfig& view : config_.views) {
+    parts.goes_on = parts.goes_on || ledger_->GoesOn(view.path);
+  }
   return parts;
 }
 
@@ -220,9 +224,12 @@ absl::Status Mount::Index(std::stop_token stop) {
   TellUnreadable(*catalogue);
   ASSIGN_OR_RETURN(std::unique_ptr<Space> space,
                    MakeSpace(parts, std::move(catalogue),
-                             filesystem_.anything_was_read()));
+                             filesystem_.SettleAndAskWhetherRead() ||
+                                 state_.passed_through()));
   filesystem_.Begin(std::move(space), session_->kernel_knows_epochs());
   session_->NamesChanged(/*were_fixed=*/false);
+  session_->AnswerWaiting();
+  state_.SetPassedThrough(false);  // the ledger has the epoch
   return absl::OkStatus();
 }
 
@@ -256,7 +263,10 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   tiers_.Stop();  // before what it reads the source with goes
   records_.Stop();
   supplies_.Stop();  // nobody is answered once the session is gone
-  if (served.ok() && indexed.ok()) memory_.Forget();
+  if (served.ok() && indexed.ok()) {
+    memory_.Forget();
+    state_.SetPassedThrough(false);
+  }
   return served.ok() ? indexed : served;
 }
 

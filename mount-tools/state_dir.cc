@@ -27,6 +27,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "core/log.h"
 #include "core/status.h"
 #include "xxhash.h"
 
@@ -124,6 +125,22 @@ int Lock(int fd, const std::string& path) {
 
 StateDir::StateDir(std::string path, UniqueFd lock)
     : path_(std::move(path)), lock_(std::move(lock)) {}
+
+bool StateDir::passed_through() const {
+  return access(PassedThroughPath(path_).c_str(), F_OK) == 0;
+}
+
+void StateDir::SetPassedThrough(bool passed) const {
+  const std::string path = PassedThroughPath(path_);
+  if (!passed && (unlink(path.c_str()) == 0 || errno == ENOENT)) return;
+  if (passed && UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC |
+                                                O_NOFOLLOW,
+                              0600))
+                    .valid()) {
+    return;
+  }
+  Log(LogLevel::kWarning, ErrnoStatus(errno, path).message());
+}
 
 absl::StatusOr<StateDir> StateDir::Open(const std::string& path) {
   std::error_code error;

@@ -36,6 +36,9 @@ inline std::string LedgerPath(const std::string& path) {
 inline std::string ControlMemoryPath(const std::string& path) {
   return path + "/control.toml";
 }
+inline std::string PassedThroughPath(const std::string& path) {
+  return path + "/passed-through";
+}
 inline std::string LockPath(const std::string& path) { return path + "/lock"; }
 inline std::string LearntPath(const std::string& path) {
   return path + "/learnt";
@@ -61,6 +64,10 @@ class StateDir {
   std::string records() const { return RecordIndexPath(path_); }
   std::string ledger() const { return LedgerPath(path_); }
   std::string control_memory() const { return ControlMemoryPath(path_); }
+  // Whether a mount that ended passed files through and had shown no view yet.
+  bool passed_through() const;
+  // Sets that. Where it cannot be, a line in the log says so.
+  void SetPassedThrough(bool passed) const;
   // Repeating factors, see learnt_factors.h.
   std::string learnt() const { return LearntPath(path_); }
 

@@ -82,5 +82,16 @@ TEST(StateDir, OneThatIsDyingIsWaitedFor) {
   EXPECT_TRUE(state.ok()) << state.status();
 }
 
+TEST(StateDir, RemembersThatFilesWerePassedThrough) {
+  const TempDir dir;
+  const auto state = StateDir::Open(dir.path());
+  ASSERT_TRUE(state.ok());
+  EXPECT_FALSE(state->passed_through());
+  for (int i = 0; i < 2; ++i) state->SetPassedThrough(true);
+  EXPECT_TRUE(state->passed_through());
+  for (int i = 0; i < 2; ++i) state->SetPassedThrough(false);
+  EXPECT_FALSE(state->passed_through());
+}
+
 }  // namespace
 }  // namespace shufflefs

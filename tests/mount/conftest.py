@@ -58,6 +58,7 @@ def mounts(folder):
         running.append(mount)
         return mount.start() if start else mount
 
+    make.running = running
     watchdog = threading.Timer(LIMIT * harness.SLOWDOWN, out_of_time)
     watchdog.daemon = True
     watchdog.start()

@@ -2,6 +2,7 @@
 """A tree whose catalogue is not ready passes through (design section 4)."""
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -84,6 +85,71 @@ def test_what_was_opened_before_stays_open(mounts, stuck):
         mount.next_epoch()
         trees.contents(mount.path / "c0")
         assert begin + file.readall() == data
+
+
+@pytest.fixture
+def going_on(mounts, stuck):
+    """A mount that was killed in mid-epoch and made again, and what its names
+    had shown. Its catalogue is not ready until resume() is called."""
+    source, resume = stuck
+    resume()
+    mount = mounts(source, {**LIRS, "wait": "5s", "open": "seen"})
+    mount.next_epoch()
+    shown = trees.contents(mount.path / "c0")
+    assert trees.moved(trees.contents(source / "c0"), shown) > len(shown) / 2
+    mount.kill()
+    os.unlink(mount.state / "catalogue")
+    os.kill(mounts.running[0].process.pid, signal.SIGSTOP)
+    mount.options["wait"] = "0s"
+    mount.start(ready=False)
+    harness.eventually(mount._alive, what="the mount")
+    assert state(mount) == "indexing"
+    return mount, shown, resume
+
+
+def start_reading(path):
+    """A client that is about to read a file that it lists."""
+    script = ("import os, sys; print('reading', flush=True);"
+              "name = sorted(os.listdir(sys.argv[1]))[0];"
+              "file = open(os.path.join(sys.argv[1], name), 'rb');"
+              "print(name, file.read().hex())")
+    client = subprocess.Popen([harness.PYTHON, "-c", script, path],
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    assert client.stdout.readline() == "reading\n"
+    return client
+
+
+# [S-4.1c] Where the state tells of an epoch that was shown, names wait for the
+# catalogue.
+def test_readers_of_an_epoch_that_goes_on_wait(going_on):
+    mount, shown, resume = going_on
+    clients = [start_reading(mount.path / "c0") for _ in range(3)]
+    for _ in range(5):
+        assert state(mount) == "indexing"
+    assert mount.read("error") == ""
+    resume()
+    for client in clients:
+        out, err = client.communicate(timeout=60 * harness.SLOWDOWN)
+        assert client.returncode == 0, err
+        name, content = out.split()
+        found = trees.digest(bytes.fromhex(content))
+        assert shown[name] == found
+    assert mount.view()["epoch"] == 1
+    assert trees.contents(mount.path / "c0") == shown
+
+
+def test_who_waits_is_answered_when_the_mount_ends(going_on):
+    mount, _, resume = going_on
+    clients = [start_reading(mount.path / "c0") for _ in range(3)]
+    for _ in range(5):
+        assert state(mount) == "indexing"
+    os.kill(mount.process.pid, signal.SIGTERM)
+    for client in clients:
+        _, err = client.communicate(timeout=60 * harness.SLOWDOWN)
+        assert client.returncode != 0 and "OSError" in err, err
+    resume()
+    mount.expect_exit()
 
 
 def test_unmounting_does_not_wait_for_the_scan(mounts, stuck):
