@@ -37,6 +37,24 @@ uint64_t BytesOf(const std::vector<T>& column) {
 
 }  // namespace
 
+FileAttributes AttributesOf(const struct stat& st) {
+  FileAttributes result;
+  result.kind = KindOfMode(st.st_mode);
+  result.mode = st.st_mode;
+  result.uid = st.st_uid;
+  result.gid = st.st_gid;
+  result.nlink = static_cast<uint32_t>(st.st_nlink);
+  result.rdev = static_cast<uint32_t>(st.st_rdev);
+  result.ino = st.st_ino;
+  result.size = static_cast<uint64_t>(st.st_size);
+  result.blocks = static_cast<uint64_t>(st.st_blocks);
+  result.mtime_ns = Nanoseconds(st.st_mtim);
+  result.ctime_ns = Nanoseconds(st.st_ctim);
+  result.device = st.st_dev;
+  result.inode = st.st_ino;
+  return result;
+}
+
 Catalogue Catalogue::FromTables(CatalogueTables tables) {
   Catalogue catalogue(std::move(tables));
   const CatalogueTables& t = catalogue.tables_;
@@ -46,6 +64,7 @@ Catalogue Catalogue::FromTables(CatalogueTables tables) {
     catalogue.total_bytes_ += t.size[i];
   }
   catalogue.fingerprint_ = FingerprintOf(t);
+  catalogue.state_ = StateOf(t, catalogue.fingerprint_);
   return catalogue;
 }
 
@@ -88,6 +107,9 @@ FileAttributes Catalogue::FromClass(uint32_t attr_class, uint64_t ino) const {
   result.nlink = shared.nlink;
   result.rdev = shared.rdev;
   result.ino = ShownInode(ino, shared.device);
+  const auto& device = tables_.devices[shared.device];
+  result.device = device.number;
+  result.inode = device.inodes_last != 0 ? ino : 0;
   return result;
 }
 
@@ -104,6 +126,7 @@ FileAttributes Catalogue::attributes(EntryId entry) const {
                     ? tables_.dirs[tables_.size[i]].size
                     : tables_.size[i];
   result.mtime_ns = tables_.mtime_ns[i];
+  result.ctime_ns = tables_.ctime_ns[i];
   result.blocks = tables_.blocks[i];
   if (tables_.blocks[i] == CatalogueTables::kLargeBlocks) {
     auto at = std::lower_bound(tables_.large_blocks.begin(),
@@ -122,6 +145,7 @@ FileAttributes Catalogue::dir_attributes(DirId dir) const {
   result.size = tables_.dirs[0].size;
   result.blocks = root.blocks;
   result.mtime_ns = root.mtime_ns;
+  result.ctime_ns = root.ctime_ns;
   return result;
 }
 
@@ -219,7 +243,8 @@ uint64_t Catalogue::memory_bytes() const {
   return BytesOf(t.dirs) + BytesOf(t.name_offset) + BytesOf(t.parent) +
          BytesOf(t.attr_class) + BytesOf(t.blocks) + BytesOf(t.source_order) +
          BytesOf(t.size) + BytesOf(t.ino) + BytesOf(t.mtime_ns) +
-         BytesOf(t.names) + BytesOf(t.classes) + BytesOf(t.large_blocks);
+         BytesOf(t.ctime_ns) + BytesOf(t.names) + BytesOf(t.classes) +
+         BytesOf(t.large_blocks);
 }
 
 const std::vector<std::string>& Catalogue::unreadable() const {

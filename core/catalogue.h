@@ -9,6 +9,7 @@
 #ifndef SHUFFLEFS_CORE_CATALOGUE_H_
 #define SHUFFLEFS_CORE_CATALOGUE_H_
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/catalogue_tables.h"
+#include "core/io/file_identity.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -38,7 +40,18 @@ struct FileAttributes {
   uint64_t size = 0;    // bytes
   uint64_t blocks = 0;  // 512-byte units
   int64_t mtime_ns = 0;
+  int64_t ctime_ns = 0;
+  uint64_t device = 0;
+  uint64_t inode = 0;  // as the device gives it, and as FileIdentity has it
+
+  // Of a file.
+  FileIdentity identity() const {
+    return {device, inode, size, mtime_ns, ctime_ns};
+  }
 };
+
+// What a catalogue would know of what `st` is of.
+FileAttributes AttributesOf(const struct stat& st);
 
 class Catalogue {
  public:
@@ -106,6 +119,9 @@ class Catalogue {
   uint64_t total_bytes() const;  // sum of their sizes
   // 64 bits over names, kinds, sizes and mtimes: the dataset's identity.
   uint64_t fingerprint() const;
+  // 64 bits over these and the lasting identity of every file: of copies of
+  // what is in the files. A faithful copy of the dataset has another one.
+  uint64_t state() const { return state_; }
   uint64_t memory_bytes() const;  // of the tables and name bytes
   uint64_t name_bytes() const;
   // What the scan could not read (no permission, an I/O error), as paths. A
@@ -121,6 +137,7 @@ class Catalogue {
 
  private:
   explicit Catalogue(CatalogueTables tables) : tables_(std::move(tables)) {}
+  // All but sizes and times.
   FileAttributes FromClass(uint32_t attr_class, uint64_t ino) const;
 
   // Constant after construction.
@@ -128,6 +145,7 @@ class Catalogue {
   uint64_t file_count_ = 0;
   uint64_t total_bytes_ = 0;
   uint64_t fingerprint_ = 0;
+  uint64_t state_ = 0;
 };
 
 }  // namespace shufflefs

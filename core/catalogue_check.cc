@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ namespace {
 
 using Tables = CatalogueTables;
 
-constexpr uint32_t kMaxDevices = 1 << 16;  // what inode numbers can show
+constexpr size_t kMaxDevices = 1 << 16;  // what inode numbers can show
 
 absl::Status Wrong(absl::string_view table, uint64_t row,
                    absl::string_view what) {
@@ -29,7 +30,7 @@ bool IsDirectory(const Tables& t, uint64_t entry) {
 
 absl::Status CheckClasses(const Tables& t) {
   for (size_t c = 0; c < t.classes.size(); ++c) {
-    if (t.classes[c].device >= kMaxDevices) {
+    if (t.classes[c].device >= std::min(t.devices.size(), kMaxDevices)) {
       return Wrong("class", c, "its device is out of range");
     }
   }

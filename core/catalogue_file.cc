@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
               "the file's columns are copied as they are");
 
 constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'C', 'A', 'T', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kAlign = 8;
 
 // The file: this, then the sections in the order of Sections(), each padded
@@ -35,6 +35,7 @@ struct Header {
   uint64_t entries;
   uint64_t dirs;
   uint64_t classes;
+  uint64_t devices;
   uint64_t large_blocks;
   uint64_t name_bytes;
   uint64_t unreadable_bytes;
@@ -42,6 +43,7 @@ struct Header {
   uint64_t root_ino;
   uint64_t root_blocks;
   int64_t root_mtime_ns;
+  int64_t root_ctime_ns;
   uint32_t root_class;
   uint32_t zero;
 };
@@ -92,6 +94,7 @@ Header MakeHeader(const CatalogueTables& t, const Packed& packed) {
   header.entries = t.size.size();
   header.dirs = t.dirs.size();
   header.classes = t.classes.size();
+  header.devices = t.devices.size();
   header.large_blocks = t.large_blocks.size();
   header.name_bytes = t.names.size();
   header.unreadable_bytes = packed.unreadable.size();
@@ -99,6 +102,7 @@ Header MakeHeader(const CatalogueTables& t, const Packed& packed) {
   header.root_ino = t.root.ino;
   header.root_blocks = t.root.blocks;
   header.root_mtime_ns = t.root.mtime_ns;
+  header.root_ctime_ns = t.root.ctime_ns;
   header.root_class = t.root.attr_class;
   return header;
 }
@@ -111,9 +115,11 @@ template <typename Tables, typename PackedT, typename Section>
 void ForEachSection(Tables& t, PackedT& packed, Section&& section) {
   section(packed.dirs);
   section(t.classes);
+  section(t.devices);
   section(t.size);
   section(t.ino);
   section(t.mtime_ns);
+  section(t.ctime_ns);
   section(t.attr_class);
   section(t.blocks);
   section(t.source_order);
@@ -127,17 +133,19 @@ void ForEachSection(Tables& t, PackedT& packed, Section&& section) {
 bool SizesFit(const Header& h, size_t file_bytes) {
   constexpr uint64_t kMany = uint64_t{1} << 32;
   if (h.entries >= kMany || h.dirs > h.entries + 1 ||
-      h.classes > h.entries + 1 || h.large_blocks > h.entries ||
-      h.name_bytes > h.entries * 256 || h.unreadable_bytes > file_bytes) {
+      h.classes > h.entries + 1 || h.devices > h.entries + 1 ||
+      h.large_blocks > h.entries || h.name_bytes > h.entries * 256 ||
+      h.unreadable_bytes > file_bytes) {
     return false;
   }
   uint64_t total = sizeof(Header);
   for (uint64_t bytes :
        {h.dirs * sizeof(FiledDirectory),
-        h.classes * sizeof(CatalogueTables::AttributeClass), h.entries * 8,
-        h.entries * 8, h.entries * 8, h.entries * 4, h.entries * 4,
-        h.entries * 4, h.large_blocks * sizeof(FiledBlocks), h.name_bytes,
-        h.unreadable_bytes}) {
+        h.classes * sizeof(CatalogueTables::AttributeClass),
+        h.devices * sizeof(CatalogueTables::Device), h.entries * 8,
+        h.entries * 8, h.entries * 8, h.entries * 8, h.entries * 4,
+        h.entries * 4, h.entries * 4, h.large_blocks * sizeof(FiledBlocks),
+        h.name_bytes, h.unreadable_bytes}) {
     total += bytes + Padding(bytes);
   }
   return total == file_bytes;
@@ -161,9 +169,11 @@ absl::Status CheckHeader(const Header& header, absl::string_view bytes) {
 void ResizeAll(const Header& header, CatalogueTables& t, Packed& packed) {
   packed.dirs.resize(header.dirs);
   t.classes.resize(header.classes);
+  t.devices.resize(header.devices);
   t.size.resize(header.entries);
   t.ino.resize(header.entries);
   t.mtime_ns.resize(header.entries);
+  t.ctime_ns.resize(header.entries);
   t.attr_class.resize(header.entries);
   t.blocks.resize(header.entries);
   t.source_order.resize(header.entries);
@@ -190,7 +200,7 @@ void Unpack(const Header& header, const Packed& packed, CatalogueTables& t) {
   }
   t.scanned_ns = header.scanned_ns;
   t.root = {header.root_ino, header.root_blocks, header.root_mtime_ns,
-            header.root_class};
+            header.root_ctime_ns, header.root_class};
 }
 
 }  // namespace

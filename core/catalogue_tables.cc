@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/io/file_identity.h"
+
 namespace shufflefs {
 namespace {
 
@@ -80,6 +82,20 @@ uint64_t FingerprintOf(const CatalogueTables& t) {
     digest.Add(type);
     digest.Add(t.size[i]);
     digest.Add(dir ? 0 : static_cast<uint64_t>(t.mtime_ns[i]));
+  }
+  return digest.Value();
+}
+
+uint64_t StateOf(const CatalogueTables& t, uint64_t fingerprint) {
+  Digest digest;
+  digest.Add(fingerprint);
+  for (size_t i = 0; i < t.size.size(); ++i) {
+    const auto& shared = t.classes[t.attr_class[i]];
+    if (!S_ISREG(shared.mode)) continue;
+    const CatalogueTables::Device& device = t.devices[shared.device];
+    digest.Add(LastingDevice(device.number));
+    digest.Add(device.inodes_last != 0 ? t.ino[i] : 0);
+    digest.Add(static_cast<uint64_t>(t.ctime_ns[i]));
   }
   return digest.Value();
 }

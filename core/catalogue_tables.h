@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables behind a catalogue: one column an attribute, so that a row costs
-// 44 bytes and a walk over one attribute touches nothing else. Plain data,
+// 52 bytes and a walk over one attribute touches nothing else. Plain data,
 // filled by the scan's builder or read from a catalogue file.
 #ifndef SHUFFLEFS_CORE_CATALOGUE_TABLES_H_
 #define SHUFFLEFS_CORE_CATALOGUE_TABLES_H_
@@ -30,6 +30,13 @@ struct CatalogueTables {
                            const AttributeClass&) = default;
   };
 
+  // By AttributeClass::device. Words, so that they are filed as they are.
+  struct Device {
+    uint64_t number = 0;       // st_dev
+    uint64_t inodes_last = 0;  // 1: core/io/file_identity.h
+    friend bool operator==(const Device&, const Device&) = default;
+  };
+
   struct Directory {
     uint64_t names_base = 0;  // of its first name in `names`
     uint64_t size = 0;        // st_size, bytes
@@ -44,6 +51,7 @@ struct CatalogueTables {
     uint64_t ino = 0;
     uint64_t blocks = 0;
     int64_t mtime_ns = 0;
+    int64_t ctime_ns = 0;
     uint32_t attr_class = 0;
   };
 
@@ -61,10 +69,12 @@ struct CatalogueTables {
   std::vector<uint64_t> size;  // bytes; of a directory: its DirId
   std::vector<uint64_t> ino;   // as the source's device gives it
   std::vector<int64_t> mtime_ns;
+  std::vector<int64_t> ctime_ns;
 
   // Each name: one byte of length (1 to 255), then its bytes.
   std::vector<char> names;
   std::vector<AttributeClass> classes;
+  std::vector<Device> devices;
   std::vector<std::pair<uint32_t, uint64_t>> large_blocks;  // by entry
   std::vector<std::string> unreadable;                      // paths, sorted
   int64_t scanned_ns = 0;  // wall clock when the scan began
@@ -79,6 +89,9 @@ void DeriveCatalogueTables(CatalogueTables& tables);
 // sizes and times, inode numbers and owners: a faithful copy on another file
 // system is the same data set.
 uint64_t FingerprintOf(const CatalogueTables& tables);
+
+// 64 bits over the fingerprint and what else FileIdentity has of each file.
+uint64_t StateOf(const CatalogueTables& tables, uint64_t fingerprint);
 
 }  // namespace shufflefs
 

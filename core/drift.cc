@@ -42,11 +42,9 @@ absl::optional<std::string> CompareFile(const SourceDir& source,
   // What is gone has changed its directory.
   if (!st.ok()) return absl::nullopt;
   const FileAttributes known = catalogue.attributes(file);
-  const int64_t now_ns = st->st_mtim.tv_sec * kSecond + st->st_mtim.tv_nsec;
-  if (static_cast<uint64_t>(st->st_size) == known.size &&
-      now_ns == known.mtime_ns) {
-    return absl::nullopt;
-  }
+  FileIdentity now = IdentityOf(*st);
+  if (known.inode == 0) now.inode = 0;
+  if (now == known.identity()) return absl::nullopt;
   return Line(source, catalogue.path(file), "it has changed");
 }
 
@@ -63,16 +61,16 @@ absl::optional<std::string> Compare(const SourceDir& source,
   uint32_t entry = t.dirs[dir.value()].entry;
   bool root = entry == CatalogueTables::kNoEntry;
   uint64_t ino = root ? t.root.ino : t.ino[entry];
-  int64_t mtime_ns = root ? t.root.mtime_ns : t.mtime_ns[entry];
-  int64_t now_ns = st->st_mtim.tv_sec * kSecond + st->st_mtim.tv_nsec;
-  if (!S_ISDIR(st->st_mode) || st->st_ino != ino) {
+  const FileAttributes known = catalogue.dir_attributes(dir);
+  if (!S_ISDIR(st->st_mode) || st->st_dev != known.device ||
+      st->st_ino != ino) {
     return std::string("another one is in its place");
   }
-  FileAttributes known = catalogue.dir_attributes(dir);
-  if (now_ns != mtime_ns || st->st_mode != known.mode ||
-      st->st_uid != known.uid || st->st_gid != known.gid) {
+  if (Nanoseconds(st->st_mtim) != known.mtime_ns ||
+      Nanoseconds(st->st_ctim) != known.ctime_ns) {
     return std::string("it has changed");
   }
+  const int64_t mtime_ns = known.mtime_ns;
   int64_t tick = mtime_ns % kSecond == 0 ? kCoarseTick : kTick;
   if (mtime_ns > t.scanned_ns - tick) {
     return std::string("it changed while or just before it was scanned");

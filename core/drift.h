@@ -15,15 +15,15 @@ struct DriftOptions {
   int threads = 0;  // 0 = as many as a scan
 };
 
-// Compares inode, time of last change, mode and owner of every directory, in
-// parallel: one stat a directory; and where there are but few files, as
-// containers are, size and time of each. Returns nothing if all agree, else one
+// Compares device, inode and both times of every directory, in parallel: one
+// stat a directory; and where there are but few files, as containers are, the
+// identity of each. Returns nothing if all agree, else one
 // line for the log that names the first that was found to differ; then scan
 // anew.
 //
 // A file that was added, removed or renamed changes its directory. One of many
-// that was rewritten in place does not; whoever reads it notices by its size
-// and time. A directory changed so shortly before the scan that its time could
+// that was rewritten in place does not; whoever reads it notices by its
+// identity. A directory changed so shortly before the scan that its time could
 // not tell a later change apart counts as changed.
 absl::optional<std::string> FindDrift(const SourceDir& source,
                                       const Catalogue& catalogue,

@@ -56,10 +56,11 @@ bool MakesSense(uint64_t place) {
 
 uint64_t PlacesIdentity(const Catalogue& catalogue) {
   const CatalogueTables& t = catalogue.tables();
-  uint64_t hash = catalogue.fingerprint();
+  uint64_t hash = catalogue.state();
   hash = HashOn(hash, t.size);
   hash = HashOn(hash, t.ino);
   hash = HashOn(hash, t.mtime_ns);
+  hash = HashOn(hash, t.ctime_ns);
   hash = HashOn(hash, t.attr_class);
   std::vector<uint32_t> devices;
   for (const auto& attr_class : t.classes) devices.push_back(attr_class.device);

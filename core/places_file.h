@@ -26,7 +26,7 @@ namespace shufflefs {
 inline constexpr size_t kPlacesChecksumAt = 16;
 
 // Tells catalogues apart of which a file may lie elsewhere: 64 bits over
-// devices, inode numbers, sizes and times, in the catalogue's order.
+// devices, inode numbers, sizes and both times, in the catalogue's order.
 uint64_t PlacesIdentity(const Catalogue& catalogue);
 
 // As ReplaceFile, core/whole_file.h. REQUIRES: one place an entry.

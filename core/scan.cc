@@ -29,10 +29,6 @@ namespace {
 constexpr uint64_t kMaxEntries = 0xFFFFFFFE;
 constexpr std::chrono::milliseconds kProgressPeriod(100);
 
-int64_t Nanoseconds(const timespec& time) {
-  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
-}
-
 // What a thread does next: list a directory, or stat a batch of an open one.
 struct Task {
   ScannedDir* list = nullptr;
@@ -254,7 +250,8 @@ absl::StatusOr<ScannedTree> Scanner::MakeRoot() {
   tree.root->ino = st.st_ino;
   tree.root->device = st.st_dev;
   tree.root_attributes = {st.st_ino, static_cast<uint64_t>(st.st_blocks),
-                          Nanoseconds(st.st_mtim), classes_.Intern(st)};
+                          Nanoseconds(st.st_mtim), Nanoseconds(st.st_ctim),
+                          classes_.Intern(st, source_.fd(), "")};
   return tree;
 }
 
@@ -267,6 +264,7 @@ absl::StatusOr<ScannedTree> Scanner::Run() {
   }
   if (options_.progress) options_.progress(entries_.load());
   tree.classes = classes_.Take();
+  tree.devices = classes_.TakeDevices();
   MutexLock lock(mu_);
   if (!failure_.ok()) return failure_;
   tree.unreadable = std::move(unreadable_);

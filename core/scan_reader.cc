@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "absl/strings/string_view.h"
+#include "core/io/file_identity.h"
 
 namespace shufflefs {
 namespace {
@@ -42,15 +43,23 @@ void AddName(ScannedDir& dir, uint64_t ino, absl::string_view name) {
 
 }  // namespace
 
-uint32_t ClassTable::Intern(const struct stat& st) {
+bool ClassTable::KnowsDevice(dev_t device) {
+  MutexLock lock(mu_);
+  return devices_.contains(device);
+}
+
+uint32_t ClassTable::Intern(const struct stat& st, int dir, const char* path) {
   Class wanted = {st.st_mode,
                   st.st_uid,
                   st.st_gid,
                   static_cast<uint32_t>(st.st_nlink),
                   static_cast<uint32_t>(st.st_rdev),
                   0};
+  const bool last = KnowsDevice(st.st_dev) || InodesLast(dir, path);
   MutexLock lock(mu_);
-  wanted.device = devices_.emplace(st.st_dev, devices_.size()).first->second;
+  const auto [device, first] = devices_.emplace(st.st_dev, devices_.size());
+  if (first) device_rows_.push_back({st.st_dev, last ? 1u : 0u});
+  wanted.device = device->second;
   auto [at, fresh] = numbers_.emplace(wanted, classes_.size());
   if (fresh) classes_.push_back(wanted);
   return at->second;
@@ -59,6 +68,11 @@ uint32_t ClassTable::Intern(const struct stat& st) {
 std::vector<ClassTable::Class> ClassTable::Take() {
   MutexLock lock(mu_);
   return std::move(classes_);
+}
+
+std::vector<CatalogueTables::Device> ClassTable::TakeDevices() {
+  MutexLock lock(mu_);
+  return std::move(device_rows_);
 }
 
 bool ListNames(const OpenDir& open, const std::string& skip,
@@ -112,17 +126,18 @@ void BatchStat::StatEntry(uint32_t index) {
     return;
   }
   if (S_ISDIR(st.st_mode) && skip_(st)) return;
-  entry.attr_class = ClassOf(st);
+  entry.attr_class = ClassOf(st, name);
   entry.ino = st.st_ino;
   entry.size = static_cast<uint64_t>(st.st_size);
   entry.blocks = static_cast<uint64_t>(st.st_blocks);
-  entry.mtime_ns = int64_t{st.st_mtim.tv_sec} * 1000000000 + st.st_mtim.tv_nsec;
+  entry.mtime_ns = Nanoseconds(st.st_mtim);
+  entry.ctime_ns = Nanoseconds(st.st_ctim);
   if (S_ISDIR(st.st_mode)) AddChild(index, st);
 }
 
-uint32_t BatchStat::ClassOf(const struct stat& st) {
+uint32_t BatchStat::ClassOf(const struct stat& st, const char* name) {
   if (last_class_ == ScannedEntry::kDropped || !SameClass(st, last_)) {
-    last_class_ = classes_.Intern(st);
+    last_class_ = classes_.Intern(st, open_.fd.get(), name);
     last_ = st;
   }
   return last_class_;

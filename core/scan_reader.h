@@ -26,9 +26,13 @@ class ClassTable {
  public:
   using Class = CatalogueTables::AttributeClass;
 
-  uint32_t Intern(const struct stat& st) ABSL_LOCKS_EXCLUDED(mu_);
+  // `path` relative to `dir` is what was looked at ("" = `dir`): the first of
+  // a device is asked for its file system.
+  uint32_t Intern(const struct stat& st, int dir, const char* path)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // What was interned, by number. Call once, at the end.
   std::vector<Class> Take() ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<CatalogueTables::Device> TakeDevices() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Hash {
@@ -36,8 +40,11 @@ class ClassTable {
       return absl::HashOf(c.mode, c.uid, c.gid, c.nlink, c.rdev, c.device);
     }
   };
+  bool KnowsDevice(dev_t device) ABSL_LOCKS_EXCLUDED(mu_);
+
   Mutex mu_;
   std::vector<Class> classes_ ABSL_GUARDED_BY(mu_);
+  std::vector<CatalogueTables::Device> device_rows_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<Class, uint32_t, Hash> numbers_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<dev_t, uint32_t> devices_ ABSL_GUARDED_BY(mu_);
 };
@@ -81,7 +88,7 @@ class BatchStat {
  private:
   void StatEntry(uint32_t index);
   void AddChild(uint32_t index, const struct stat& st);
-  uint32_t ClassOf(const struct stat& st);
+  uint32_t ClassOf(const struct stat& st, const char* name);
 
   OpenDir& open_;
   ScannedBatch& batch_;

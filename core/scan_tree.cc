@@ -41,16 +41,15 @@ struct Keyed {
 // Numbers classes and devices by first appearance in the packed order.
 class Renumbering {
  public:
-  Renumbering(const std::vector<CatalogueTables::AttributeClass>& raw,
-              std::vector<CatalogueTables::AttributeClass>& packed)
-      : raw_(raw), packed_(packed), packed_of_(raw.size(), kUnseen) {}
+  Renumbering(const ScannedTree& raw, CatalogueTables& packed)
+      : raw_(raw), packed_(packed), packed_of_(raw.classes.size(), kUnseen) {}
 
   uint32_t Class(uint32_t raw) {
     uint32_t& packed = packed_of_[raw];
     if (packed == kUnseen) {
-      packed = static_cast<uint32_t>(packed_.size());
-      packed_.push_back(raw_[raw]);
-      packed_.back().device = Device(raw_[raw].device);
+      packed = static_cast<uint32_t>(packed_.classes.size());
+      packed_.classes.push_back(raw_.classes[raw]);
+      packed_.classes.back().device = Device(raw_.classes[raw].device);
     }
     return packed;
   }
@@ -59,12 +58,15 @@ class Renumbering {
   static constexpr uint32_t kUnseen = 0xFFFFFFFF;
   uint32_t Device(uint32_t raw) {
     auto at = std::find(devices_.begin(), devices_.end(), raw);
-    if (at == devices_.end()) at = devices_.insert(at, raw);
+    if (at == devices_.end()) {
+      at = devices_.insert(at, raw);
+      packed_.devices.push_back(raw_.devices[raw]);
+    }
     return static_cast<uint32_t>(at - devices_.begin());
   }
 
-  const std::vector<CatalogueTables::AttributeClass>& raw_;
-  std::vector<CatalogueTables::AttributeClass>& packed_;
+  const ScannedTree& raw_;
+  CatalogueTables& packed_;
   std::vector<uint32_t> packed_of_;
   std::vector<uint32_t> devices_;
 };
@@ -100,6 +102,7 @@ void Reserve(const Totals& totals, CatalogueTables& t) {
   t.size.reserve(totals.entries);
   t.ino.reserve(totals.entries);
   t.mtime_ns.reserve(totals.entries);
+  t.ctime_ns.reserve(totals.entries);
   t.names.reserve(totals.name_bytes);
 }
 
@@ -120,6 +123,7 @@ void PackEntry(const ScannedDir& dir, uint32_t ordinal,
   t.size.push_back(scanned.size);
   t.ino.push_back(scanned.ino);
   t.mtime_ns.push_back(scanned.mtime_ns);
+  t.ctime_ns.push_back(scanned.ctime_ns);
   if (scanned.blocks < CatalogueTables::kLargeBlocks) {
     t.blocks.push_back(static_cast<uint32_t>(scanned.blocks));
   } else {
@@ -224,7 +228,7 @@ CatalogueTables PackScannedTree(ScannedTree tree) {
   t.unreadable = std::move(tree.unreadable);
   std::sort(t.unreadable.begin(), t.unreadable.end());
   Reserve(Count(*tree.root), t);
-  Renumbering renumbering(tree.classes, t.classes);
+  Renumbering renumbering(tree, t);
   t.root = tree.root_attributes;
   t.root.attr_class = renumbering.Class(tree.root_attributes.attr_class);
   std::vector<Pending> todo;

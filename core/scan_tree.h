@@ -21,6 +21,7 @@ struct ScannedEntry {
   uint64_t size = 0;
   uint64_t blocks = 0;
   int64_t mtime_ns = 0;
+  int64_t ctime_ns = 0;
   uint32_t name = 0;  // offset of its length byte in the batch's names
   // Index in the interned classes; kDropped: vanished before its stat.
   uint32_t attr_class = kDropped;
@@ -68,7 +69,8 @@ void SortByName(ScannedDir& dir);
 struct ScannedTree {
   std::unique_ptr<ScannedDir> root;
   CatalogueTables::RootAttributes root_attributes;
-  std::vector<CatalogueTables::AttributeClass> classes;  // device: any number
+  std::vector<CatalogueTables::AttributeClass> classes;
+  std::vector<CatalogueTables::Device> devices;  // by their classes' device
   std::vector<std::string> unreadable;
   int64_t scanned_ns = 0;
 };

@@ -9,14 +9,39 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/io/file_check.h"
+#include "core/io/read_at.h"
 #include "core/status.h"
 #include "fs/reply_types.h"
 
 namespace shufflefs {
+namespace {
 
-PassThrough::PassThrough(const SourceDir& source) : source_(source) {
+bool IsSameInode(const FileAttributes& known, const FileAttributes& now) {
+  return now.kind == known.kind && now.device == known.device &&
+         now.inode == known.inode;
+}
+
+// Whether what was looked up now may have the node of what was known.
+// Directories change with each name in them, and stay what they are.
+bool IsSame(const FileAttributes& known, const FileAttributes& now) {
+  return known.kind == EntryKind::kDirectory
+             ? IsSameInode(known, now)
+             : now.identity() == known.identity();
+}
+
+}  // namespace
+
+PassThrough::PassThrough(const SourceDir& source)
+    : source_(source), inodes_last_(InodesLast(source.fd(), "")) {
   MutexLock lock(mu_);
   entries_[0].references = 1;
+}
+
+FileAttributes PassThrough::KnownOf(const struct stat& st) const {
+  FileAttributes known = AttributesOf(st);
+  if (!inodes_last_ && known.kind != EntryKind::kDirectory) known.inode = 0;
+  return known;
 }
 
 std::string PassThrough::PathLocked(uint32_t id) const {
@@ -47,14 +72,14 @@ absl::StatusOr<PassThrough::Found> PassThrough::Lookup(uint32_t parent,
       ids_.try_emplace(std::make_pair(parent, std::string(name)), next_);
   if (!fresh) {
     Entry& known = entries_[slot->second];
-    if (known.dev == st.st_dev && known.ino == st.st_ino) {
+    if (IsSame(known.known, KnownOf(st))) {
       ++known.references;
       return Found{slot->second, st};
     }
     slot->second = next_;  // another file has the name now
   }
   Entry& entry = entries_[next_];
-  entry = Entry{parent, std::string(name), 1, st.st_dev, st.st_ino};
+  entry = Entry{parent, std::string(name), 1, KnownOf(st)};
   ++entries_[parent].references;  // a child needs its parent's name
   return Found{next_++, st};
 }
@@ -76,8 +101,20 @@ void PassThrough::Forget(uint32_t id, uint64_t count) {
   }
 }
 
+absl::StatusOr<PassThrough::Place> PassThrough::PlaceOf(uint32_t id) const {
+  MutexLock lock(mu_);
+  auto found = entries_.find(id);
+  if (found == entries_.end()) return ErrnoStatus(ESTALE, "forgotten node");
+  return Place{PathLocked(id), found->second.known};
+}
+
 absl::StatusOr<struct stat> PassThrough::Stat(uint32_t id) const {
-  return source_.Stat(Path(id));
+  ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
+  ASSIGN_OR_RETURN(const struct stat st, source_.Stat(place.path));
+  if (id != 0 && !IsSameInode(place.known, KnownOf(st))) {
+    return ErrnoStatus(ESTALE, absl::StrCat(place.path, ": changed"));
+  }
+  return st;
 }
 
 absl::StatusOr<std::unique_ptr<DirHandle>> PassThrough::List(
@@ -106,25 +143,23 @@ absl::StatusOr<std::string> PassThrough::ReadLink(uint32_t id) const {
 
 absl::StatusOr<size_t> PassThrough::Read(uint32_t id, uint64_t offset,
                                          absl::Span<char> out) const {
-  Entry entry;
-  std::string path;
+  ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
   {
     MutexLock lock(mu_);
-    auto found = entries_.find(id);
-    if (found == entries_.end()) return ErrnoStatus(ESTALE, "forgotten node");
-    entry = found->second;
-    path = PathLocked(id);
     read_ = true;
   }
-  ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(path, O_RDONLY));
-  struct stat st;
-  if (fstat(fd.get(), &st) != 0) return ErrnoStatus(errno, path);
-  if (st.st_dev != entry.dev || st.st_ino != entry.ino) {
-    return ErrnoStatus(ESTALE, path);
+  ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(place.path, O_RDONLY));
+  // Before, as it may be none that can be read; and after, as it may have been
+  // written meanwhile.
+  absl::Status same = CheckUnchanged(fd.get(), place.known);
+  if (!same.ok()) return Annotate(same, place.path);
+  const absl::StatusOr<size_t> got =
+      ReadAt(fd.get(), offset, out.data(), out.size());
+  same = CheckUnchanged(fd.get(), place.known);
+  if (!got.ok() || !same.ok()) {
+    return Annotate(same.ok() ? got.status() : same, place.path);
   }
-  const ssize_t n = pread(fd.get(), out.data(), out.size(), offset);
-  if (n < 0) return ErrnoStatus(errno, path);
-  return static_cast<size_t>(n);
+  return got;
 }
 
 void PassThrough::NoteOpen() {

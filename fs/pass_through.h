@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/catalogue.h"
 #include "core/io/source_dir.h"
 #include "core/mutex.h"
 #include "fs/dir_handle.h"
@@ -36,10 +37,12 @@ class PassThrough {
   absl::StatusOr<Found> Lookup(uint32_t parent, absl::string_view name);
   void Forget(uint32_t id, uint64_t count);
 
+  // ESTALE when the path names another one by now.
   absl::StatusOr<struct stat> Stat(uint32_t id) const;
   absl::StatusOr<std::unique_ptr<DirHandle>> List(uint32_t id) const;
   absl::StatusOr<std::string> ReadLink(uint32_t id) const;
-  // ESTALE when the path names another file by now.
+  // ESTALE when the path names another file by now, or this one changed: a
+  // descriptor never mixes bytes of two states of it.
   absl::StatusOr<size_t> Read(uint32_t id, uint64_t offset,
                               absl::Span<char> out) const;
   // Relative to the source; "" for the root.
@@ -53,13 +56,21 @@ class PassThrough {
     uint32_t parent = 0;
     std::string name;
     uint64_t references = 0;
-    dev_t dev = 0;
-    ino_t ino = 0;
+    FileAttributes known;
   };
-  std::string PathLocked(uint32_t id) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What is known of a node, and where it is.
+  struct Place {
+    std::string path;
+    FileAttributes known;
+  };
+  absl::StatusOr<Place> PlaceOf(uint32_t id) const;
+  std::string PathLocked(uint32_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  FileAttributes KnownOf(const struct stat& st) const;
+
+  // Constant after construction.
   const SourceDir& source_;
+  const bool inodes_last_;
 
   mutable Mutex mu_;
   absl::flat_hash_map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mu_);

@@ -2,6 +2,7 @@
 #include "core/io/file_check.h"
 
 #include <fcntl.h>
+#include <sys/sysmacros.h>
 
 #include <cerrno>
 
@@ -10,21 +11,37 @@
 
 namespace shufflefs {
 
+namespace {
+
+absl::Status Stale(absl::string_view how) {
+  return ErrnoStatus(
+      ESTALE, absl::StrCat("changed since the catalogue was made (", how, ")"));
+}
+
+bool SameInode(const struct statx& now, const FileAttributes& known) {
+  return makedev(now.stx_dev_major, now.stx_dev_minor) == known.device &&
+         (known.inode == 0 || now.stx_ino == known.inode);
+}
+
+}  // namespace
+
 absl::Status CheckUnchanged(const struct statx& now,
                             const FileAttributes& known) {
-  const int64_t mtime_ns =
-      int64_t{now.stx_mtime.tv_sec} * 1000000000 + now.stx_mtime.tv_nsec;
   if (!S_ISREG(now.stx_mode) || now.stx_size != known.size ||
-      mtime_ns != known.mtime_ns) {
-    return ErrnoStatus(
-        ESTALE,
-        absl::StrCat("changed since the catalogue was made (", known.size,
-                     " bytes then, ", now.stx_size, " now)"));
+      Nanoseconds(now.stx_mtime) != known.mtime_ns) {
+    return Stale(
+        absl::StrCat(known.size, " bytes then, ", now.stx_size, " now"));
   }
+  if (!SameInode(now, known)) return Stale("another file has its name now");
+  if (now.stx_nlink == 0 && known.nlink != 0) return Stale("it is removed");
   const mode_t lost = known.mode & ~mode_t{now.stx_mode} & 0444;
   if (lost != 0 || now.stx_uid != known.uid || now.stx_gid != known.gid) {
     return ErrnoStatus(EACCES,
                        "permission changed since the catalogue was made");
+  }
+  if (Nanoseconds(now.stx_ctime) != known.ctime_ns &&
+      now.stx_mode == known.mode && now.stx_nlink == known.nlink) {
+    return Stale("something wrote to it, or to its metadata");
   }
   return absl::OkStatus();
 }

@@ -16,13 +16,17 @@
 namespace shufflefs {
 
 // What statx is asked for.
-inline constexpr unsigned kLookMask =
-    STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID | STATX_SIZE | STATX_MTIME;
+inline constexpr unsigned kLookMask = STATX_TYPE | STATX_MODE | STATX_NLINK |
+                                      STATX_UID | STATX_GID | STATX_INO |
+                                      STATX_SIZE | STATX_MTIME | STATX_CTIME;
 
-// ESTALE when the file is not a regular one, or its size or mtime differ;
-// EACCES when a read permission that it had was taken away or its owner
-// changed. Permission bits are compared, not tried: a daemon that runs as root
-// would be let in.
+// ESTALE when the file is not a regular one, has another identity, or no name
+// any more; EACCES when a read permission that it had was taken away or its
+// owner changed. Permission bits are compared, not tried: a daemon that runs as
+// root would be let in.
+//
+// A ctime alone that differs is an error, too: somebody may have written the
+// file and set its time back. Unless its mode or its number of links tells why.
 absl::Status CheckUnchanged(const struct statx& now,
                             const FileAttributes& known);
 // The same of an open file. May block for the source.

@@ -26,7 +26,7 @@ inline constexpr size_t kReadAlignment = 4096;
 // One read: open, look whether it is the file that is expected, read, close.
 struct FileRead {
   std::string path;  // relative to the reader's directory, as SourceDir says
-  // The file must still be this one: a regular file of that size and mtime,
+  // The file must still be this one: a regular file of the same identity,
   // with no read permission lost. Nothing: not looked at.
   absl::optional<FileAttributes> expected;
   // More pieces of the same file are to be expected, in the order in which the

@@ -213,8 +213,8 @@ ReadJob::Step ReadJob::LookNow(int dir) {
     return Looked(failed == 0 ? 0 : -errno);
   }
   // Another file may have its name by now.
-  const int failed = statx(dir, read_.path.c_str(), AT_SYMLINK_NOFOLLOW,
-                           kLookMask | STATX_INO, &look_);
+  const int failed =
+      statx(dir, read_.path.c_str(), AT_SYMLINK_NOFOLLOW, kLookMask, &look_);
   if (failed != 0 || look_.stx_ino != borrowed_->mode.inode ||
       makedev(look_.stx_dev_major, look_.stx_dev_minor) != mode_.device) {
     return OpenAnew();

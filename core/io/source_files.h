@@ -35,7 +35,7 @@ class SourceFiles {
 
   // Reads up to out.size() bytes of `file` from `offset` (bytes); fewer only
   // at the end of the file that the catalogue knows. Errors, naming the path:
-  // ESTALE when the file is gone, or its size or mtime differ from the
+  // ESTALE when the file is gone, or its identity differs from the
   // catalogue's; EACCES when a read permission that it had was taken away or
   // its owner changed; EIO when it ends early; what open and read give.
   absl::StatusOr<size_t> Read(EntryId file, uint64_t offset,

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
               "the columns are copied as they are");
 
 constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'P', 'A', 'K', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
 constexpr char kChunkPrefix[] = "chunk-";
 constexpr char kChunkSuffix[] = ".pack";
@@ -35,6 +35,7 @@ struct Header {
   uint32_t header_bytes;
   uint64_t checksum;  // of all that follows
   uint64_t fingerprint;
+  uint64_t state;
   uint64_t seed;
   uint64_t chunk_size;
   uint64_t chunks;
@@ -229,6 +230,7 @@ std::string SerializeManifest(const PackManifest& manifest) {
   header.version = kVersion;
   header.header_bytes = sizeof header;
   header.fingerprint = manifest.fingerprint;
+  header.state = manifest.state;
   header.seed = manifest.seed;
   header.chunk_size = manifest.chunk_size;
   header.chunks = chunks.size();
@@ -257,6 +259,7 @@ absl::StatusOr<PackManifest> ParseManifest(absl::string_view bytes) {
   bytes.remove_prefix(sizeof header);
   PackManifest manifest;
   manifest.fingerprint = header.fingerprint;
+  manifest.state = header.state;
   manifest.seed = header.seed;
   manifest.chunk_size = header.chunk_size;
   const auto chunks = TakeColumn<FiledChunk>(header.chunks, bytes);

@@ -55,6 +55,7 @@ struct PackManifest {
   };
 
   uint64_t fingerprint = 0;  // Catalogue::fingerprint() of the dataset
+  uint64_t state = 0;        // Catalogue::state(): of the very files it is of
   uint64_t seed = 0;         // how the chunks were composed: `pack --seed`
   uint64_t chunk_size = 0;   // and `pack --chunk`
   std::vector<Chunk> chunks;

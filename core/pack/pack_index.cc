@@ -63,21 +63,13 @@ absl::StatusOr<PackManifest> LoadManifest(const SourceDir& dir,
         "(fingerprint %016x, the source has %016x); pack again",
         dir.path(), manifest->fingerprint, catalogue.fingerprint()));
   }
+  if (manifest->state != catalogue.state()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        dir.path(),
+        ": is a pack of files of which one was written or replaced "
+        "since, though sizes and times are the same; pack again"));
+  }
   return manifest;
-}
-
-FileAttributes AttributesOf(const struct stat& st) {
-  FileAttributes attributes;
-  attributes.mode = st.st_mode;
-  attributes.uid = st.st_uid;
-  attributes.gid = st.st_gid;
-  attributes.nlink = static_cast<uint32_t>(st.st_nlink);
-  attributes.ino = st.st_ino;
-  attributes.size = static_cast<uint64_t>(st.st_size);
-  attributes.blocks = static_cast<uint64_t>(st.st_blocks);
-  attributes.mtime_ns =
-      int64_t{st.st_mtim.tv_sec} * 1000000000 + st.st_mtim.tv_nsec;
-  return attributes;
 }
 
 absl::StatusOr<FileAttributes> LookAt(const SourceDir& dir, uint32_t chunk,
@@ -90,7 +82,9 @@ absl::StatusOr<FileAttributes> LookAt(const SourceDir& dir, uint32_t chunk,
         absl::StrCat(PathIn(dir, name), ": is not the file of ", bytes,
                      " bytes that the manifest says; pack again"));
   }
-  return AttributesOf(*st);
+  FileAttributes known = AttributesOf(*st);
+  if (!InodesLast(dir.fd(), "")) known.inode = 0;
+  return known;
 }
 
 }  // namespace

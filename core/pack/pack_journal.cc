@@ -14,12 +14,13 @@ namespace shufflefs {
 namespace {
 
 constexpr char kJournalMagic[8] = {'S', 'H', 'U', 'F', 'P', 'R', 'T', '\n'};
-constexpr uint64_t kJournalVersion = 1;
+constexpr uint64_t kJournalVersion = 2;
 
 struct JournalHeader {
   char magic[8];
   uint64_t version;
   uint64_t fingerprint;
+  uint64_t state;
   uint64_t seed;
   uint64_t chunk_size;
   uint64_t composition;
@@ -69,6 +70,7 @@ std::string SerializeJournalHeader(const PackIdentity& identity) {
   std::copy(std::begin(kJournalMagic), std::end(kJournalMagic), header.magic);
   header.version = kJournalVersion;
   header.fingerprint = identity.fingerprint;
+  header.state = identity.state;
   header.seed = identity.seed;
   header.chunk_size = identity.chunk_size;
   header.composition = identity.composition;
@@ -103,8 +105,8 @@ absl::StatusOr<PackJournal> ParseJournal(absl::string_view bytes) {
     return absl::InvalidArgumentError("its header is damaged");
   }
   PackJournal journal;
-  journal.identity = {header.fingerprint, header.seed, header.chunk_size,
-                      header.composition};
+  journal.identity = {header.fingerprint, header.state, header.seed,
+                      header.chunk_size, header.composition};
   journal.bytes = sizeof header;
   while (const uint64_t size = RecordSize(bytes, journal.bytes)) {
     const uint64_t chunk = WordAt(bytes, journal.bytes);

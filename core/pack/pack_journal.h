@@ -24,6 +24,7 @@ inline constexpr char kPackJournal[] = "manifest.part";
 // What must be the same for a pack to be continued.
 struct PackIdentity {
   uint64_t fingerprint = 0;  // of the dataset
+  uint64_t state = 0;        // and of its very files
   uint64_t seed = 0;
   uint64_t chunk_size = 0;
   uint64_t composition = 0;  // PackLayout::composition

@@ -12,6 +12,7 @@ PackLayout LayOutPack(const Catalogue& catalogue,
   PackLayout layout;
   PackManifest& manifest = layout.manifest;
   manifest.fingerprint = catalogue.fingerprint();
+  manifest.state = catalogue.state();
   manifest.seed = composition.seed;
   manifest.chunk_size = composition.chunk_size;
   uint64_t checks = 0;

@@ -26,6 +26,13 @@ absl::Status Differs(const PackDir& dir, const PackIdentity& there,
         "or --restart to replace it",
         dir.path(), there.fingerprint, wanted.fingerprint));
   }
+  if (there.state != wanted.state) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        dir.path(),
+        ": holds a pack of files of which one was written or "
+        "replaced since, though sizes and times are the same; give "
+        "an empty directory, or --restart to replace it"));
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       dir.path(), ": holds a pack made with ",
       Options(there.chunk_size, there.seed),
@@ -37,8 +44,9 @@ absl::Status Differs(const PackDir& dir, const PackIdentity& there,
 
 // Whether two manifests are the same but for the checksums.
 bool SameFiles(const PackManifest& a, const PackManifest& b) {
-  return a.fingerprint == b.fingerprint && a.seed == b.seed &&
-         a.chunk_size == b.chunk_size && a.paths == b.paths &&
+  return a.fingerprint == b.fingerprint && a.state == b.state &&
+         a.seed == b.seed && a.chunk_size == b.chunk_size &&
+         a.paths == b.paths &&
          std::equal(a.chunks.begin(), a.chunks.end(), b.chunks.begin(),
                     b.chunks.end(),
                     [](const auto& x, const auto& y) {
@@ -74,8 +82,10 @@ absl::StatusOr<PackState> TakeUpFinished(const PackDir& dir,
   }
   if (!there.ok()) return Annotate(there.status(), dir.PathOf(kPackManifest));
   if (!SameFiles(*there, layout.manifest)) {
-    return Differs(dir, {there->fingerprint, there->seed, there->chunk_size, 0},
-                   IdentityOf(layout));
+    return Differs(
+        dir,
+        {there->fingerprint, there->state, there->seed, there->chunk_size, 0},
+        IdentityOf(layout));
   }
   for (uint32_t chunk = 0; chunk < there->chunks.size(); ++chunk) {
     absl::Status status = CheckChunk(dir, layout, chunk);

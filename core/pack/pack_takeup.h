@@ -21,8 +21,8 @@ struct PackState {
 };
 
 inline PackIdentity IdentityOf(const PackLayout& layout) {
-  return {layout.manifest.fingerprint, layout.manifest.seed,
-          layout.manifest.chunk_size, layout.composition};
+  return {layout.manifest.fingerprint, layout.manifest.state,
+          layout.manifest.seed, layout.manifest.chunk_size, layout.composition};
 }
 
 // Readies `dir` for writing what of `layout` is missing: with `restart` by

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/io/file_identity.h"
 #include "core/io/unique_fd.h"
 #include "core/records/fresh_file.h"
 #include "core/records/tfrecord_index.h"
@@ -81,10 +82,6 @@ class FoundSizes : public RecordSink {
 
   std::vector<uint64_t> sizes;
 };
-
-int64_t MtimeOf(const struct stat& st) {
-  return st.st_mtim.tv_sec * int64_t{1000000000} + st.st_mtim.tv_nsec;
-}
 
 // One pass over the source.
 class AlignedCopier {
@@ -169,11 +166,11 @@ absl::StatusOr<AlignedFile> CopyAligned(const AlignedCopyOptions& options) {
   ASSIGN_OR_RETURN(AlignedFile result, out.Finish());
   struct stat after;
   if (fstat(fd.get(), &after) != 0) return ErrnoStatus(errno, options.source);
-  if (after.st_size != before.st_size || MtimeOf(after) != MtimeOf(before)) {
+  if (IdentityOf(after) != IdentityOf(before)) {
     return absl::FailedPreconditionError(
         absl::StrCat(options.source, ": was changed while it was read"));
   }
-  result.source_mtime_ns = MtimeOf(before);
+  result.source_identity = HashOf(LastingIdentityOf(fd.get(), before));
   result.source_pages = pages;
   out.Leave();
   return result;

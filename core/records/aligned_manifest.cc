@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little,
               "numbers are copied as they are");
 
 constexpr char kAlignedMagic[8] = {'S', 'H', 'U', 'F', 'A', 'L', 'N', '\n'};
-constexpr uint32_t kAlignedVersion = 1;
+constexpr uint32_t kAlignedVersion = 2;
 constexpr uint64_t kLeastRecord = kTfrecordHeadBytes + kTfrecordTailBytes;
 // Sizes in it are those of files.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
@@ -50,7 +50,7 @@ struct AlignedRow {
   uint64_t padded_bytes;
   uint64_t stripped_bytes;
   uint64_t records;
-  int64_t source_mtime_ns;
+  uint64_t source_identity;
   uint64_t source_pages;
   uint64_t padded_pages;
   uint64_t idx_bytes;
@@ -154,7 +154,7 @@ absl::Status AlignedManifest::AddRows(absl::string_view rows,
                       .padded_bytes = row.padded_bytes,
                       .stripped_bytes = row.stripped_bytes,
                       .records = row.records,
-                      .source_mtime_ns = row.source_mtime_ns,
+                      .source_identity = row.source_identity,
                       .source_pages = row.source_pages,
                       .padded_pages = row.padded_pages,
                       .idx_bytes = row.idx_bytes,
@@ -178,7 +178,7 @@ std::string AlignedManifest::Serialize() const {
         .padded_bytes = file.padded_bytes,
         .stripped_bytes = file.stripped_bytes,
         .records = file.records,
-        .source_mtime_ns = file.source_mtime_ns,
+        .source_identity = file.source_identity,
         .source_pages = file.source_pages,
         .padded_pages = file.padded_pages,
         .idx_bytes = file.idx_bytes,

@@ -13,7 +13,7 @@
 // The manifest, `aligned.manifest`; numbers are little-endian, signed ones in
 // two's complement:
 //     0  8  magic "SHUFALN\n"
-//     8  4  version, 1
+//     8  4  version, 2
 //    12  4  bytes of this header, 56
 //    16  8  XXH3, 64 bits, of everything from byte 24 to the end
 //    24  8  bytes of a page, a power of two
@@ -25,7 +25,7 @@
 //             0  8  bytes of the padded file
 //             8  8  bytes without padding, which is the size of the source
 //            16  8  records
-//            24  8  time of last change of the source, ns
+//            24  8  XXH3, 64 bits, of the lasting identity of the source
 //            32  8  pages that its records lie in, each for itself, summed up,
 //                   in the source
 //            40  8  the same in the padded file
@@ -65,7 +65,7 @@ struct AlignedFile {
   uint64_t padded_bytes = 0;
   uint64_t stripped_bytes = 0;
   uint64_t records = 0;
-  int64_t source_mtime_ns = 0;
+  uint64_t source_identity = 0;  // core/io/file_identity.h
   uint64_t source_pages = 0;
   uint64_t padded_pages = 0;
   uint64_t idx_bytes = 0;

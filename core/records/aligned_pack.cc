@@ -2,6 +2,7 @@
 #include "core/records/aligned_pack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/io/file_identity.h"
+#include "core/io/unique_fd.h"
 #include "core/records/aligned_copy.h"
 #include "core/records/aligned_dir.h"
 #include "core/records/aligned_manifest.h"
@@ -25,7 +28,7 @@ struct SourceFile {
   std::string name;
   std::string path;
   uint64_t bytes = 0;
-  int64_t mtime_ns = 0;
+  uint64_t identity = 0;
 };
 
 struct Sources {
@@ -40,11 +43,11 @@ absl::StatusOr<struct stat> StatOf(const std::string& path) {
 }
 
 SourceFile MakeSource(const std::string& path, const struct stat& st) {
-  return {
-      .name = std::filesystem::path(path).filename(),
-      .path = path,
-      .bytes = static_cast<uint64_t>(st.st_size),
-      .mtime_ns = st.st_mtim.tv_sec * int64_t{1000000000} + st.st_mtim.tv_nsec};
+  const UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
+  return {.name = std::filesystem::path(path).filename(),
+          .path = path,
+          .bytes = static_cast<uint64_t>(st.st_size),
+          .identity = HashOf(LastingIdentityOf(fd.get(), st))};
 }
 
 bool IsWanted(const std::string& name) {
@@ -104,7 +107,7 @@ absl::Status CheckSame(const AlignedDir& dir, const AlignedManifest& known,
     if (done == nullptr) continue;
     ++found;
     if (done->stripped_bytes != file.bytes ||
-        done->source_mtime_ns != file.mtime_ns) {
+        done->source_identity != file.identity) {
       return absl::FailedPreconditionError(
           absl::StrCat(file.path, ": was changed since ", dir.path(),
                        " was written", remedy));

@@ -167,8 +167,7 @@ IndexedFile Indexed(const IndexRequest& request) {
                     : lines.csv      ? " csv"
                                      : "");
   }
-  file.file_bytes = request.expected.size;
-  file.mtime_ns = request.expected.mtime_ns;
+  file.identity = Lasting(request.expected.identity());
   return file;
 }
 

@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little,
               "the words are copied as they are");
 
 constexpr char kIndexMagic[8] = {'S', 'H', 'U', 'F', 'R', 'I', 'X', '\n'};
-constexpr uint32_t kIndexVersion = 1;
+constexpr uint32_t kIndexVersion = 2;
 
 // The file: this, then the words of the table.
 struct IndexHeader {
@@ -29,8 +29,7 @@ struct IndexHeader {
   uint32_t version;
   uint32_t header_bytes;
   uint64_t checksum;  // of all that follows
-  uint64_t file_bytes;
-  int64_t mtime_ns;
+  FileIdentity identity;
   uint64_t count;
   uint64_t first;
   uint64_t end;
@@ -55,14 +54,14 @@ absl::Status Fits(const IndexedFile& found, const IndexedFile& expected) {
         absl::StrCat("an index of the format '", found.format, "', not '",
                      expected.format, "'"));
   }
-  if (found.file_bytes != expected.file_bytes) {
+  if (found.identity.size != expected.identity.size) {
     return absl::FailedPreconditionError(
-        absl::StrCat("an index of a file of ", found.file_bytes,
-                     " bytes, which has ", expected.file_bytes, " now"));
+        absl::StrCat("an index of a file of ", found.identity.size,
+                     " bytes, which has ", expected.identity.size, " now"));
   }
-  if (found.mtime_ns != expected.mtime_ns) {
+  if (found.identity != expected.identity) {
     return absl::FailedPreconditionError(
-        "an index of a file that was written since");
+        "an index of a file that was written or replaced since");
   }
   return absl::OkStatus();
 }
@@ -100,8 +99,7 @@ absl::Status SaveRecordIndex(const std::string& path,
   std::copy(std::begin(kIndexMagic), std::end(kIndexMagic), header.magic);
   header.version = kIndexVersion;
   header.header_bytes = sizeof header;
-  header.file_bytes = file.file_bytes;
-  header.mtime_ns = file.mtime_ns;
+  header.identity = file.identity;
   header.count = index.table->extent().count;
   header.first = index.table->extent().first;
   header.end = index.table->extent().end;
@@ -119,15 +117,13 @@ absl::StatusOr<RecordIndex> ParseRecordIndex(absl::string_view bytes,
                                              const IndexedFile& expected) {
   ASSIGN_OR_RETURN(const IndexHeader header, CheckedHeader(bytes));
   RecordIndex index;
-  index.file = {.format = header.format,
-                .file_bytes = header.file_bytes,
-                .mtime_ns = header.mtime_ns};
+  index.file = {.format = header.format, .identity = header.identity};
   RETURN_IF_ERROR(Fits(index.file, expected));
   const absl::string_view rest = bytes.substr(sizeof header);
   if (rest.size() % sizeof(uint64_t) != 0) {
     return absl::DataLossError("not as long as its header says");
   }
-  if (header.end > header.file_bytes) {
+  if (header.end > header.identity.size) {
     return absl::DataLossError("has records beyond the end of the file");
   }
   std::vector<uint64_t> words(rest.size() / sizeof(uint64_t));

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/io/file_identity.h"
 #include "core/records/offset_table.h"
 
 namespace shufflefs {
@@ -31,8 +32,7 @@ struct IndexedFile {
   // The format, and whatever else decides where its records are ("lines",
   // "lines header=1"): at most kMostFormatBytes, without NUL.
   std::string format;
-  uint64_t file_bytes = 0;
-  int64_t mtime_ns = 0;
+  FileIdentity identity;  // lasting
 
   bool operator==(const IndexedFile& other) const = default;
 };

@@ -38,10 +38,8 @@ absl::Status TfrecordFile::FindRecords(const Options& options) {
   if (!S_ISREG(st.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path_, ": not a file"));
   }
-  const IndexedFile indexed = {
-      .format = "tfrecord",
-      .file_bytes = static_cast<uint64_t>(st.st_size),
-      .mtime_ns = st.st_mtim.tv_sec * int64_t{1000000000} + st.st_mtim.tv_nsec};
+  const IndexedFile indexed = {.format = "tfrecord",
+                               .identity = LastingIdentityOf(fd_.get(), st)};
   if (!options.saved.empty()) {
     absl::StatusOr<RecordIndex> saved = LoadRecordIndex(options.saved, indexed);
     if (saved.ok()) {
@@ -49,7 +47,7 @@ absl::Status TfrecordFile::FindRecords(const Options& options) {
       return absl::OkStatus();
     }
   }
-  ASSIGN_OR_RETURN(table_, Scan(indexed.file_bytes));
+  ASSIGN_OR_RETURN(table_, Scan(indexed.identity.size));
   if (options.saved.empty()) return absl::OkStatus();
   return SaveRecordIndex(options.saved, RecordIndex{indexed, table_});
 }

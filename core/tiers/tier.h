@@ -33,7 +33,7 @@ namespace shufflefs {
 // once; and what is on its way is not read a second time.
 //
 // What is in the tier has the bytes that the source had when it was copied: the
-// file of the catalogue, by size and mtime, even if the source changed since.
+// file of the catalogue, by its identity, even if the source changed since.
 class Tier {
  public:
   struct Options {

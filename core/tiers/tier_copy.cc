@@ -250,7 +250,7 @@ absl::Status TierCopy::WriteBatch(Run& run, int batch) {
   TierBatches& batches = reads_->batches();
   const absl::Span<char> memory = batches.memory(batch);
   TierTable table;
-  table.fingerprint = reads_->catalogue().fingerprint();
+  table.state = reads_->catalogue().state();
   uint64_t end = 0;
   uint64_t copied = 0;
   uint64_t captured = 0;

@@ -53,7 +53,7 @@ absl::Status TierCopy::CopyLarge(Run& run, const StagedRange& range) {
   const TierWriter::Size space{TierRoundUp(size), 1, TierChecksOf(size)};
   ASSIGN_OR_RETURN(TierWriter writer, TierWriter::Create(&run.dir, space));
   TierTable table;
-  table.fingerprint = reads_->catalogue().fingerprint();
+  table.state = reads_->catalogue().state();
   table.ranges.push_back({range, 0});
   const auto begin = [&](uint64_t at) {
     Rest(run.ahead);

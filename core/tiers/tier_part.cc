@@ -26,7 +26,7 @@ static_assert(std::endian::native == std::endian::little,
 static_assert(kTierPage == kReadAlignment);
 
 constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'T', 'I', 'E', 'R'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr char kPrefix[] = "part-";
 constexpr char kFinished[] = ".tier";
 constexpr char kUnfinished[] = ".new";
@@ -43,7 +43,7 @@ struct Footer {
   uint64_t tail_at;
   uint64_t ranges;
   uint64_t checks;
-  uint64_t fingerprint;
+  uint64_t state;
   uint64_t nothing;  // 0
   uint32_t version;
   uint32_t footer_bytes;
@@ -143,7 +143,7 @@ std::string SerializeTierTail(const TierTable& table, uint64_t data_bytes) {
   footer.tail_at = data_bytes;
   footer.ranges = table.ranges.size();
   footer.checks = table.checks.size();
-  footer.fingerprint = table.fingerprint;
+  footer.state = table.state;
   footer.version = kVersion;
   footer.footer_bytes = sizeof footer;
   std::copy(std::begin(kMagic), std::end(kMagic), footer.magic);
@@ -180,7 +180,7 @@ absl::StatusOr<TierTable> ParseTierTail(absl::string_view tail,
     return absl::DataLossError("the checksum of its table differs");
   }
   TierTable table;
-  table.fingerprint = footer.fingerprint;
+  table.state = footer.state;
   const char* at = tail.data();
   for (uint64_t i = 0; i < footer.ranges; ++i) {
     FiledRange filed;

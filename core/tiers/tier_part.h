@@ -52,7 +52,7 @@ struct TierTable {
     StagedRange range;    // of any catalogue: only its page and sum are checked
     uint64_t offset = 0;  // in the part; a multiple of kTierPage
   };
-  uint64_t fingerprint = 0;      // Catalogue::fingerprint()
+  uint64_t state = 0;            // Catalogue::state()
   std::vector<Placed> ranges;    // by offset; at least one; no beginning twice
   std::vector<uint64_t> checks;  // range by range
 };

@@ -10,7 +10,7 @@ namespace shufflefs {
 std::shared_ptr<const StagedPart> StagedPart::Of(uint64_t id, uint64_t bytes,
                                                  const TierTable& table,
                                                  const Catalogue& catalogue) {
-  if (table.fingerprint != catalogue.fingerprint()) return nullptr;
+  if (table.state != catalogue.state()) return nullptr;
   if (table.checks.size() > std::numeric_limits<uint32_t>::max() ||
       bytes / kTierPage > std::numeric_limits<uint32_t>::max()) {
     return nullptr;

@@ -29,7 +29,7 @@ AlignedFile File(const std::string& name) {
           .padded_bytes = 128,
           .stripped_bytes = 104,
           .records = 2,
-          .source_mtime_ns = -5,
+          .source_identity = 0xfedcba9876543210,
           .source_pages = 3,
           .padded_pages = 2,
           .idx_bytes = Text().size(),
@@ -77,11 +77,11 @@ TEST(AlignedManifestTest, LiesAsDocumented) {
   const std::string bytes = Manifest().Serialize();
   EXPECT_EQ(bytes.size(), 56 + 2 * 72 + 20u);
   EXPECT_EQ(bytes.substr(0, 16),
-            std::string("SHUFALN\n\x01\0\0\0\x38\0\0\0", 16));
+            std::string("SHUFALN\n\x02\0\0\0\x38\0\0\0", 16));
   EXPECT_EQ(bytes.substr(24, 16),
             std::string("\x40\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0", 16));
   EXPECT_EQ(bytes.substr(56, 8), std::string("\x80\0\0\0\0\0\0\0", 8));
-  EXPECT_EQ(bytes.substr(56 + 24, 8), "\xfb\xff\xff\xff\xff\xff\xff\xff");
+  EXPECT_EQ(bytes.substr(56 + 24, 8), "\x10\x32\x54\x76\x98\xba\xdc\xfe");
   EXPECT_EQ(bytes.substr(200), "a.tfrecordb.tfrecord");
 }
 

@@ -21,8 +21,8 @@
 namespace shufflefs {
 namespace {
 
-using testing_support::Slurp;
 using ::testing::HasSubstr;
+using testing_support::Slurp;
 using testing_support::TempTree;
 
 // Of so many records of up to 1000 bytes, and a footer of 5.
@@ -33,8 +33,11 @@ RecordIndex MakeIndex(uint64_t count, uint64_t seed = 1) {
   for (uint64_t i = 0; i < count; ++i) builder.Add(1 + rng() % 1000);
   RecordIndex index;
   index.file = {.format = "tfrecord",
-                .file_bytes = builder.end() + 5,
-                .mtime_ns = -1'234'567'890'123'456'789};
+                .identity = {.device = 0x801,
+                             .inode = 77,
+                             .size = builder.end() + 5,
+                             .mtime_ns = -1'234'567'890'123'456'789,
+                             .ctime_ns = 1'234'567'890'123'456'789}};
   index.table = builder.Finish();
   return index;
 }
@@ -83,13 +86,24 @@ TEST_F(IndexFileTest, RefusesAnIndexOfAnotherFile) {
     return std::string(status.message());
   };
   IndexedFile grown = index.file;
-  grown.file_bytes += 1;
-  EXPECT_THAT(refusal(grown),
-              HasSubstr(absl::StrCat("of a file of ", index.file.file_bytes,
-                                     " bytes, which has ", grown.file_bytes)));
-  IndexedFile touched = index.file;
-  touched.mtime_ns += 1;
-  EXPECT_THAT(refusal(touched), HasSubstr("written since"));
+  grown.identity.size += 1;
+  EXPECT_THAT(refusal(grown), HasSubstr(absl::StrCat(
+                                  "of a file of ", index.file.identity.size,
+                                  " bytes, which has ", grown.identity.size)));
+  const auto otherwise = [&](auto FileIdentity::*field) {
+    IndexedFile changed = index.file;
+    changed.identity.*field += 1;
+    return refusal(changed);
+  };
+  EXPECT_THAT(otherwise(&FileIdentity::mtime_ns),
+              HasSubstr("written or replaced since"));
+  // Size and mtime are as they were.
+  EXPECT_THAT(otherwise(&FileIdentity::ctime_ns),
+              HasSubstr("written or replaced since"));
+  EXPECT_THAT(otherwise(&FileIdentity::inode),
+              HasSubstr("written or replaced since"));
+  EXPECT_THAT(otherwise(&FileIdentity::device),
+              HasSubstr("written or replaced since"));
   IndexedFile other = index.file;
   other.format = "lines";
   EXPECT_THAT(refusal(other), HasSubstr("'tfrecord', not 'lines'"));
@@ -121,7 +135,7 @@ TEST_F(IndexFileTest, RefusesEveryTruncationAndEveryFlippedBit) {
 // about who wrote it.
 std::string Forged(std::string bytes, size_t at, uint64_t value) {
   constexpr size_t kCovered = kRecordIndexChecksumAt + 8;
-  constexpr size_t kHeader = 128;
+  constexpr size_t kHeader = 152;
   std::memcpy(bytes.data() + at, &value, sizeof value);
   const uint64_t sum = XXH3_64bits_withSeed(
       bytes.data() + kHeader, bytes.size() - kHeader,
@@ -139,20 +153,20 @@ TEST_F(IndexFileTest, RefusesWhatMakesNoSense) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
     return std::string(status.message());
   };
-  constexpr size_t kCount = 40;
-  constexpr size_t kEnd = 56;
-  constexpr size_t kWords = 128;
+  constexpr size_t kCount = 64;
+  constexpr size_t kEnd = 80;
+  constexpr size_t kWords = 152;
   ASSERT_TRUE(
       ParseRecordIndex(Forged(bytes, kCount, extent.count), index.file).ok());
   EXPECT_THAT(damage(Forged(bytes, kCount, ~uint64_t{0})),
               HasSubstr("records lie between"));
   EXPECT_THAT(damage(Forged(bytes, kCount, extent.count + 64)),
               HasSubstr("words do not tell where 164 records are"));
-  EXPECT_THAT(damage(Forged(bytes, kEnd, index.file.file_bytes + 1)),
+  EXPECT_THAT(damage(Forged(bytes, kEnd, index.file.identity.size + 1)),
               HasSubstr("beyond the end of the file"));
   EXPECT_THAT(damage(Forged(bytes, kWords, ~uint64_t{0})),
               HasSubstr("do not lie one behind the other"));
-  EXPECT_THAT(damage(Forged(bytes, 120, 0x0101010101010101)),
+  EXPECT_THAT(damage(Forged(bytes, 144, 0x0101010101010101)),
               HasSubstr("no end"));
   EXPECT_THAT(damage(Forged(bytes + "x", kCount, extent.count)),
               HasSubstr("not as long"));

@@ -22,6 +22,7 @@ using ::testing::HasSubstr;
 PackManifest Small() {
   PackManifest manifest;
   manifest.fingerprint = 0x0123456789abcdef;
+  manifest.state = 0xfedcba9876543210;
   manifest.seed = 5;
   manifest.chunk_size = 64;
   manifest.chunks = {{100, 0, 1}, {300000, 1, 2}};
@@ -43,6 +44,7 @@ TEST(PackFormat, WhatIsWrittenIsRead) {
       ParseManifest(SerializeManifest(manifest));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->fingerprint, manifest.fingerprint);
+  EXPECT_EQ(read->state, manifest.state);
   EXPECT_EQ(read->seed, 5u);
   EXPECT_EQ(read->chunk_size, 64u);
   EXPECT_EQ(read->bytes(), 300100u);
@@ -90,14 +92,14 @@ TEST(PackFormat, OtherFilesAndVersionsAreNamed) {
   std::string bytes = SerializeManifest(Small());
   bytes[8] = 9;
   EXPECT_EQ(ParseManifest(bytes).status(),
-            absl::InvalidArgumentError("a manifest of version 9, not 1"));
+            absl::InvalidArgumentError("a manifest of version 9, not 2"));
 }
 
 TEST(PackFormat, HugeCountsAreRefusedBeforeAnythingIsAllocated) {
-  constexpr size_t kChunks = 48;
-  constexpr size_t kFiles = 56;
-  constexpr size_t kChecks = 64;
-  constexpr size_t kPathBytes = 72;
+  constexpr size_t kChunks = 56;
+  constexpr size_t kFiles = 64;
+  constexpr size_t kChecks = 72;
+  constexpr size_t kPathBytes = 80;
   for (const size_t at : {kChunks, kFiles, kChecks, kPathBytes}) {
     for (const uint64_t value :
          {uint64_t{1} << 32, uint64_t{1} << 60, ~uint64_t{0},

@@ -146,7 +146,8 @@ class PackedSourceFixture : public ::testing::Test {
                 ContentOf(asked.file).substr(asked.offset, asked.length));
     }
   }
-  // Changes one byte of a chunk; its size and mtime stay.
+  // Changes one byte of a chunk, as a bad device does: unseen. Its size and
+  // mtime stay, and its mode explains the new ctime.
   void Corrupt(uint32_t chunk, uint64_t at) {
     const std::string path = packed_->dest() + "/" + PackChunkName(chunk);
     std::string bytes = Slurp(path);
@@ -156,6 +157,8 @@ class PackedSourceFixture : public ::testing::Test {
     const timespec time = {mtime / 1000000000, mtime % 1000000000};
     const timespec times[2] = {time, time};
     ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    const mode_t mode = index_->chunk_attributes(chunk).mode & 07777;
+    ASSERT_EQ(chmod(path.c_str(), mode ^ S_IXUSR), 0);
   }
 
   std::unique_ptr<PackedTree> packed_;

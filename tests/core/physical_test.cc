@@ -123,6 +123,7 @@ TEST_F(PhysicalTest, FilesOfOtherDevicesLieFarApart) {
     if (moved.empty()) {
       tables.classes.push_back(tables.classes[tables.attr_class[e]]);
       tables.classes.back().device = 1;
+      tables.devices.resize(2);
     }
     tables.attr_class[e] = other;
     moved.insert(e);

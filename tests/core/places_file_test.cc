@@ -20,8 +20,8 @@
 namespace shufflefs {
 namespace {
 
-using testing_support::Slurp;
 using ::testing::HasSubstr;
+using testing_support::Slurp;
 using testing_support::TempTree;
 
 // Any of the values that a place may have.
@@ -93,6 +93,7 @@ TEST_F(PlacesFileTest, AnotherDeviceIsAnotherIdentity) {
   EXPECT_EQ(PlacesIdentity(Catalogue::FromTables(CatalogueTables(tables))),
             before);
   tables.classes.back().device = 1;
+  tables.devices.push_back({tables.devices[0].number, 1});
   EXPECT_NE(PlacesIdentity(Catalogue::FromTables(std::move(tables))), before);
 }
 

@@ -34,13 +34,7 @@ inline int ErrorOf(const absl::Status& status) {
 inline FileAttributes AttributesOf(const std::string& path) {
   struct stat st = {};
   EXPECT_EQ(lstat(path.c_str(), &st), 0) << path;
-  FileAttributes known;
-  known.mode = st.st_mode;
-  known.uid = st.st_uid;
-  known.gid = st.st_gid;
-  known.size = static_cast<uint64_t>(st.st_size);
-  known.mtime_ns = int64_t{st.st_mtim.tv_sec} * 1000000000 + st.st_mtim.tv_nsec;
-  return known;
+  return shufflefs::AttributesOf(st);
 }
 
 // Aligned memory, in `runs` runs that lie scattered in one region, with bytes

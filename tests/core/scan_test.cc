@@ -45,6 +45,10 @@ void ExpectLikeStat(const Catalogue& catalogue, EntryId entry,
   EXPECT_EQ(seen.blocks, static_cast<uint64_t>(st.st_blocks)) << path;
   EXPECT_EQ(seen.mtime_ns, st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec)
       << path;
+  EXPECT_EQ(seen.ctime_ns, st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec)
+      << path;
+  EXPECT_EQ(seen.device, st.st_dev) << path;
+  EXPECT_EQ(seen.inode, st.st_ino) << path;
 }
 
 TEST(ScanTest, FindsEveryKindWithItsAttributes) {

@@ -35,7 +35,7 @@ class TierCutsTest : public ::testing::Test {
   }
   void Staged(uint64_t from, uint64_t to) {
     TierTable table;
-    table.fingerprint = packed_->catalogue->fingerprint();
+    table.state = packed_->catalogue->state();
     table.ranges = {{Range(from, to), 0}};
     table.checks.resize(TierChecksOf(table.ranges[0].range.length));
     store_->Add(StagedPart::Of(++parts_, 1 << 20, table, *packed_->catalogue));

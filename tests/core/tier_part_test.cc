@@ -24,7 +24,7 @@ struct Made {
 Made Make(uint64_t seed, int ranges) {
   Rng rng{RandomKey(seed)};
   Made made;
-  made.table.fingerprint = rng.Next();
+  made.table.state = rng.Next();
   for (int i = 0; i < ranges; ++i) {
     const uint64_t length = 1 + rng.Bounded(3 * kTierCheckBytes);
     const EntryId file(static_cast<uint32_t>(i / 2 * 7 + 3));
@@ -64,7 +64,7 @@ TEST(TierPartTest, WhatIsWrittenComesBack) {
     EXPECT_EQ(*at, made.data_bytes);
     const auto table = ParseTierTail(made.tail, made.part_bytes());
     ASSERT_TRUE(table.ok()) << table.status();
-    EXPECT_EQ(table->fingerprint, made.table.fingerprint);
+    EXPECT_EQ(table->state, made.table.state);
     EXPECT_EQ(table->checks, made.table.checks);
     ASSERT_EQ(table->ranges.size(), made.table.ranges.size());
     for (size_t i = 0; i < table->ranges.size(); ++i) {

@@ -65,7 +65,7 @@ class TierStoreTest : public ::testing::Test {
   std::shared_ptr<const StagedPart> Part(
       uint64_t id, const std::vector<StagedRange>& ranges) {
     TierTable table;
-    table.fingerprint = catalogue().fingerprint();
+    table.state = catalogue().state();
     uint64_t at = 0;
     for (const StagedRange& range : ranges) {
       table.ranges.push_back({range, at});
@@ -187,7 +187,7 @@ TEST_F(TierStoreTest, WhatIsForgottenIsNotFoundAndStillTakesRoom) {
 
 TEST_F(TierStoreTest, PartsOfAnotherCatalogueAreRefused) {
   TierTable table;
-  table.fingerprint = catalogue().fingerprint();
+  table.state = catalogue().state();
   const auto made = [&](const StagedRange& range) {
     table.ranges = {{range, 0}};
     return StagedPart::Of(1, 12288, table, catalogue()) != nullptr;
@@ -202,7 +202,7 @@ TEST_F(TierStoreTest, PartsOfAnotherCatalogueAreRefused) {
   EXPECT_FALSE(made({EntryId(0), 8192, 1}));
   EXPECT_FALSE(made({EntryId(0), ~uint64_t{0} / kTierPage * kTierPage, 4096}));
   EXPECT_FALSE(made({EntryId(1000), 0, 5000}));
-  ++table.fingerprint;
+  ++table.state;
   EXPECT_FALSE(made(Whole(0)));
 }
 

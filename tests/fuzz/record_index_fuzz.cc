@@ -17,7 +17,7 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kCovered = kRecordIndexChecksumAt + sizeof(uint64_t);
-constexpr size_t kFormat = kCovered + 5 * sizeof(uint64_t);
+constexpr size_t kFormat = kCovered + 8 * sizeof(uint64_t);
 constexpr size_t kHeader = kFormat + kMostFormatBytes + 1;
 
 void Require(bool holds) {
@@ -29,8 +29,7 @@ IndexedFile Forge(std::string& bytes) {
   if (bytes.size() < kHeader) return file;
   bytes[kHeader - 1] = '\0';
   file.format = bytes.data() + kFormat;
-  std::memcpy(&file.file_bytes, bytes.data() + kCovered, 8);
-  std::memcpy(&file.mtime_ns, bytes.data() + kCovered + 8, 8);
+  std::memcpy(&file.identity, bytes.data() + kCovered, sizeof file.identity);
   const uint64_t sum = XXH3_64bits_withSeed(
       bytes.data() + kHeader, bytes.size() - kHeader,
       XXH3_64bits(bytes.data() + kCovered, kHeader - kCovered));
@@ -45,7 +44,7 @@ void Run(std::string bytes) {
   Require(index->file == file);
   const OffsetTable& table = *index->table;
   const uint64_t count = table.count();
-  Require(table.begin(count) <= file.file_bytes);
+  Require(table.begin(count) <= file.identity.size);
   Require(table.FirstFrom(table.begin(count)) == count);
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t begin = table.begin(i);

@@ -73,8 +73,10 @@ def test_a_changed_byte_costs_one_sample(mounts, source, pack, seed):
     assert lines, mount.log()
     for line in lines:
         assert str(name) in line and chunk.name in line
-    # Right again, and read again: nothing was cached of the damage.
+    # Right again, and read again: nothing was cached of the damage. The new mode
+    # tells why its ctime is another one.
     flip_a_byte(chunk, seed)
+    chunk.chmod(chunk.stat().st_mode ^ 0o100)
     mount.next_epoch()
     assert collections.Counter(read_all(mount).values()) == expected
 
