@@ -44,6 +44,8 @@ class Prover {
       : make_binding_(make_binding) {}
 
   EpochProof Prove(CollectedPass collected);
+  // Of each view that has two consecutive orders.
+  std::map<std::string, EpochMemory> Memory() const;
 
  private:
   // The binding of the pass; that of a held epoch is the one before it.
@@ -53,6 +55,7 @@ class Prover {
   std::shared_ptr<const Order> OrderOf(const LedgerPass& pass,
                                        const EpochProof& proof) const;
   void AddMixing(const LedgerPass& pass, EpochProof& proof);
+  void AddMemory(const LedgerPass& pass, const Order* order);
 
   const BindingMaker& make_binding_;
   absl::optional<LedgerEpoch> bound_;  // what binding_ and plan_ are of
@@ -61,6 +64,7 @@ class Prover {
   struct Measured {
     LedgerEpoch begin;
     std::shared_ptr<const Order> order;  // null: of nothing
+    std::shared_ptr<EpochMemoryMeter> memory;
   };
   absl::flat_hash_map<std::string, Measured> measured_;  // last, by view
 };
@@ -168,7 +172,39 @@ void Prover::AddMixing(const LedgerPass& pass, EpochProof& proof) {
     proof.mixing = MeasureMixing(input);
     proof.mixing_compared = input.other != nullptr;
   }
-  before = {pass.begin, order};
+  AddMemory(pass, order.get());
+  before.begin = pass.begin;
+  before.order = order;
+}
+
+void Prover::AddMemory(const LedgerPass& pass, const Order* order) {
+  Measured& before = measured_[pass.begin.view_path];
+  // A held epoch has the plan of the one before.
+  if (!pass.begin.reactive && SameBinding(before.begin, pass.begin)) return;
+  if (order == nullptr) {
+    if (before.memory != nullptr) before.memory->Forget();
+    return;
+  }
+  if (before.memory == nullptr || !Comparable(before.begin, pass.begin)) {
+    const Grouping& grouping = (*binding_)->plan().dataset().grouping();
+    before.memory = std::make_shared<EpochMemoryMeter>(
+        pass.begin.names, grouping.group_count(), [&](uint64_t sample) {
+          return grouping.group_of(SampleId(sample)).value();
+        });
+  }
+  std::vector<uint64_t> samples(order->size());
+  for (uint64_t i = 0; i < samples.size(); ++i) samples[i] = order->SampleAt(i);
+  before.memory->Add(samples);
+}
+
+std::map<std::string, EpochMemory> Prover::Memory() const {
+  std::map<std::string, EpochMemory> memory;
+  for (const auto& [view, measured] : measured_) {
+    if (measured.memory == nullptr) continue;
+    const EpochMemory report = measured.memory->Report();
+    if (report.before.front().pairs > 0) memory[view] = report;
+  }
+  return memory;
 }
 
 EpochProof Prover::Prove(CollectedPass collected) {
@@ -200,6 +236,7 @@ absl::StatusOr<LedgerProof> VerifyLedger(const std::string& path,
   for (CollectedPass& pass : collector.Take()) {
     proof.epochs.push_back(prover.Prove(std::move(pass)));
   }
+  proof.memory = prover.Memory();
   return proof;
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "absl/types/optional.h"
 #include "core/binding.h"
 #include "core/carried.h"
+#include "core/epoch_memory.h"
 #include "core/ledger_format.h"
 #include "core/mixing.h"
 #include "core/types.h"
@@ -88,6 +90,9 @@ struct LedgerProof {
   std::vector<EpochProof> epochs;  // in the order in which they began
   // DataLoss where the ledger is damaged: what lies behind is not proven.
   absl::Status ledger;
+  // By view path: what the orders of consecutive epochs, as EpochProof::mixing
+  // measures them, have in common. Since the dataset or a key was changed last.
+  std::map<std::string, EpochMemory> memory;
 
   bool broken() const;
 };

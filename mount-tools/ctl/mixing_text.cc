@@ -76,6 +76,48 @@ std::string MixingText(const MixingReport& report, absl::string_view other) {
       grade);
 }
 
+std::string EpochMemoryText(const EpochMemory& memory) {
+  if (memory.before.front().pairs == 0) return "";
+  std::string text = absl::StrFormat(
+      "  %-44s%14s%14s\n",
+      absl::StrCat("of ", memory.before.front().pairs + 1, " epochs"),
+      "these orders", "full shuffle");
+  const auto back = [](size_t i) {
+    return i == 0 ? std::string("the epoch before")
+                  : absl::StrCat(i + 1, " epochs before");
+  };
+  for (size_t i = 0; i < EpochMemory::kEpochs; ++i) {
+    const EpochMemory::Figures& figures = memory.before[i];
+    if (figures.pairs == 0) continue;
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("  %-44s%+14.4f%14s\n",
+                        absl::StrCat("position in the group, and ", back(i)),
+                        figures.correlation.value,
+                        absl::StrFormat("+-%.4f", figures.correlation.error)));
+  }
+  for (size_t i = 0; i < EpochMemory::kEpochs; ++i) {
+    const EpochMemory::Figures& figures = memory.before[i];
+    if (figures.pairs == 0) continue;
+    absl::StrAppend(&text,
+                    Row(absl::StrCat("neighbours in it, near in ", back(i)),
+                        figures.neighbours, Form::kShare));
+  }
+  return text;
+}
+
+Json EpochMemoryArray(const EpochMemory& memory) {
+  Json array = Json::array();
+  for (const EpochMemory::Figures& figures : memory.before) {
+    array.push_back(figures.pairs == 0
+                        ? Json()
+                        : Json{{"pairs", figures.pairs},
+                               {"correlation", ToJson(figures.correlation)},
+                               {"neighbours", ToJson(figures.neighbours)}});
+  }
+  return array;
+}
+
 Json MixingObject(const MixingReport& report) {
   return {{"samples", report.samples},
           {"batch", report.batch},

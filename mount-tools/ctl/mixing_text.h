@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "core/epoch_memory.h"
 #include "core/mixing.h"
 
 namespace shufflefs {
@@ -15,6 +16,13 @@ namespace shufflefs {
 // says with which epoch it was compared.
 std::string MixingText(const MixingReport& report,
                        absl::string_view other = "the next epoch");
+
+// Rows of the same table: what epochs have in common with those before them.
+// Empty where no two were compared.
+std::string EpochMemoryText(const EpochMemory& memory);
+// An array: of each number of epochs that were looked back, from 1 on, the
+// figures, or null.
+nlohmann::ordered_json EpochMemoryArray(const EpochMemory& memory);
 
 nlohmann::ordered_json MixingObject(const MixingReport& report);
 // The same in one line: one JSON object; each figure is

@@ -15,9 +15,13 @@ namespace {
 using ProofObject = nlohmann::ordered_json;
 
 // As the control directory names views.
+std::string ViewName(const std::string& path) {
+  if (path.empty()) return "root";
+  return absl::StrReplaceAll(path, {{"/", "~"}});
+}
+
 std::string ViewName(const LedgerEpoch& epoch) {
-  if (epoch.view_path.empty()) return "root";
-  return absl::StrReplaceAll(epoch.view_path, {{"/", "~"}});
+  return ViewName(epoch.view_path);
 }
 
 std::string Consumed(const EpochProof& epoch) {
@@ -111,6 +115,9 @@ std::string MixingTables(const LedgerProof& proof) {
         &text, view, "  epoch ", epoch->begin.epoch.value(),
         epoch->begin.reactive ? " as it was read:\n" : " as it is planned:\n",
         MixingText(*epoch->mixing, "the epoch before"));
+    const auto memory = proof.memory.find(epoch->begin.view_path);
+    if (memory == proof.memory.end()) continue;
+    absl::StrAppend(&text, EpochMemoryText(memory->second));
   }
   return text;
 }
@@ -195,13 +202,18 @@ std::string ProofJson(const VerifyResult& result) {
   const auto in_part = std::count_if(
       result.proof.epochs.begin(), result.proof.epochs.end(),
       [](const EpochProof& epoch) { return epoch.in_part(); });
+  ProofObject memory = ProofObject::object();
+  for (const auto& [view, report] : result.proof.memory) {
+    memory[ViewName(view)] = EpochMemoryArray(report);
+  }
   const ProofObject json = {
       {"proven", !result.broken()},
       {"opened_in_part", in_part},
       {"ledger", result.proof.ledger.ok()
                      ? std::string("ok")
                      : std::string(result.proof.ledger.message())},
-      {"epochs", std::move(epochs)}};
+      {"epochs", std::move(epochs)},
+      {"epoch_memory", std::move(memory)}};
   return json.dump(2, ' ', false, ProofObject::error_handler_t::replace) + "\n";
 }
 

@@ -23,7 +23,8 @@ struct VerifyResult {
 // A line for each epoch and one for the verdict, then of each view how the
 // last epoch that was measured was mixed.
 std::string ProofText(const VerifyResult& result);
-// One JSON object: {"proven":…,"ledger":…,"epochs":[…]}.
+// One JSON object:
+// {"proven":…,"ledger":…,"epochs":[…],"epoch_memory":{…}}.
 std::string ProofJson(const VerifyResult& result);
 
 }  // namespace shufflefs

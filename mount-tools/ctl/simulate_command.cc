@@ -2,6 +2,7 @@
 #include "mount-tools/ctl/simulate_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "core/epoch_memory.h"
 #include "core/mixing.h"
 #include "core/status.h"
 #include "mount-tools/ctl/met_model_command.h"
@@ -76,6 +78,25 @@ absl::StatusOr<Refill> ParseRefill(const std::string& word) {
       absl::StrCat("--refill ", word, ": must be none, random or fill-rate"));
 }
 
+// Of an order that is planned; labels are its groups.
+EpochMemory MemoryOf(const SimulatedData& data, Epoch first, uint64_t epochs) {
+  uint32_t groups = 0;
+  for (uint64_t s = 0; s < data.samples(); ++s) {
+    groups = std::max(groups, data.label(s) + 1);
+  }
+  EpochMemoryMeter meter(data.samples(), groups,
+                         [&data](uint64_t s) { return data.label(s); });
+  std::vector<uint64_t> samples(data.samples());
+  for (uint64_t i = 0; i < epochs; ++i) {
+    const auto order = data.OrderOf(Epoch(first.value() + i));
+    for (uint64_t at = 0; at < samples.size(); ++at) {
+      samples[at] = order->SampleAt(at);
+    }
+    meter.Add(samples);
+  }
+  return meter.Report();
+}
+
 class SimulateCommand : public Command {
  public:
   absl::string_view name() const override { return "simulate"; }
@@ -103,6 +124,10 @@ class SimulateCommand : public Command {
         ->type_name("N");
     app.add_option("--epoch", epoch_,
                    "compared with the one behind it (default: 0)")
+        ->type_name("N");
+    app.add_option("--epochs", epochs_,
+                   "consecutive epochs to search for what they have in common "
+                   "(default: 5)")
         ->type_name("N");
     app.add_flag("--in-place", in_place_,
                  "brand reads files that lie together; of the made-up "
@@ -134,6 +159,8 @@ class SimulateCommand : public Command {
     ASSIGN_OR_RETURN(const uint64_t epoch,
                      InRange("--epoch", ParseNumber(epoch_), 0,
                              std::numeric_limits<int64_t>::max() - 1));
+    ASSIGN_OR_RETURN(const uint64_t epochs,
+                     InRange("--epochs", ParseNumber(epochs_), 2, 10000));
     absl::optional<ScannedSource> scanned;
     if (!request.source.empty()) {
       ASSIGN_OR_RETURN(scanned, ScanSource(request.source, context));
@@ -141,7 +168,7 @@ class SimulateCommand : public Command {
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedData> data,
                      MakeData(request, scanned));
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,
-                     MakePool(request, *data, Epoch(epoch)));
+                     MakePool(request, *data, Epoch(epoch), epochs));
     const auto order_of = [&](uint64_t e) {
       return pool ? pool->OrderOf(Epoch(e)) : data->OrderOf(Epoch(e));
     };
@@ -154,13 +181,17 @@ class SimulateCommand : public Command {
     input.label = [&data](uint64_t sample) { return data->label(sample); };
     input.batch = batch;
     const MixingReport report = MeasureMixing(input);
+    const EpochMemory memory =
+        pool ? pool->memory() : MemoryOf(*data, Epoch(epoch), epochs);
     if (json_) {
       nlohmann::ordered_json object = MixingObject(report);
+      object["epoch_memory"] = EpochMemoryArray(memory);
       if (pool) object["pool"] = pool->Json();
       *context.out << object.dump() << "\n";
     } else {
       *context.out << words_.front() << " over " << data->title() << "\n"
-                   << (pool ? pool->Text() : "") << MixingText(report);
+                   << (pool ? pool->Text() : "") << MixingText(report)
+                   << EpochMemoryText(memory);
     }
     return absl::OkStatus();
   }
@@ -171,7 +202,8 @@ class SimulateCommand : public Command {
       const absl::optional<ScannedSource>& scanned) const;
   // Null for policies that are not reactive.
   absl::StatusOr<std::unique_ptr<const SimulatedPool>> MakePool(
-      const Request& request, const SimulatedData& data, Epoch epoch) const;
+      const Request& request, const SimulatedData& data, Epoch epoch,
+      uint64_t epochs) const;
 
   std::vector<std::string> words_;
   std::string samples_ = "100000";
@@ -179,6 +211,7 @@ class SimulateCommand : public Command {
   std::string bytes_ = "100KiB";
   std::string batch_ = "256";
   std::string epoch_ = "0";
+  std::string epochs_ = "5";
   std::string refill_;
   MetModelArguments met_model_;
   bool in_place_ = false;
@@ -186,7 +219,8 @@ class SimulateCommand : public Command {
 };
 
 absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
-    const Request& request, const SimulatedData& data, Epoch epoch) const {
+    const Request& request, const SimulatedData& data, Epoch epoch,
+    uint64_t epochs) const {
   const PolicyOptions& options = request.config.policy_options;
   PoolWishes wishes;
   if (!refill_.empty()) {
@@ -202,6 +236,7 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
   ASSIGN_OR_RETURN(PoolData pool, data.DataForPool(in_place_));
   wishes.memory_bytes = request.memory != 0 ? request.memory : DefaultMemory();
   wishes.chunk_files = options.brand_chunk;
+  wishes.epochs = epochs;
   wishes.seed = request.config.seed;
   return SimulatedPool::Make(std::move(pool), wishes, data.policy(), epoch);
 }

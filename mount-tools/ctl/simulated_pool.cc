@@ -82,8 +82,17 @@ void SimulatedPool::Run(Binder& binder, Epoch epoch) {
   if (epoch.value() > 0) {
     simulation.Run(wishes_.seed, Epoch(epoch.value() - 1));
   }
-  now_ = simulation.Run(wishes_.seed, epoch);
-  next_ = simulation.Run(wishes_.seed, Epoch(epoch.value() + 1));
+  const Grouping& grouping = *data_.grouping;
+  EpochMemoryMeter meter(grouping.sample_count(), grouping.group_count(),
+                         [&grouping](uint64_t sample) {
+                           return grouping.group_of(SampleId(sample)).value();
+                         });
+  for (uint64_t i = 0; i < wishes_.epochs; ++i) {
+    SimulatedEpoch run = simulation.Run(wishes_.seed, Epoch(epoch.value() + i));
+    meter.Add(run.samples);
+    if (i < 2) (i == 0 ? now_ : next_) = std::move(run);
+  }
+  memory_ = meter.Report();
 }
 
 std::shared_ptr<const Order> SimulatedPool::OrderOf(Epoch epoch) const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/epoch_memory.h"
 #include "core/grouping.h"
 #include "core/policy.h"
 #include "core/supply/binder.h"
@@ -32,13 +33,14 @@ struct PoolData {
 struct PoolWishes {
   uint64_t memory_bytes = 0;  // as the key `memory`
   uint64_t chunk_files = 64;
+  uint64_t epochs = 2;  // at least
   Seed seed{0};
   // Of the location binding, in place of the full one.
   absl::optional<LocationBinder::Refill> refill;
 };
 
-// An epoch and the one behind it; the memory that the first of them begins
-// with is what the epoch before leaves. Immutable; any thread may call.
+// An epoch and those behind it; the memory that the first of them begins with
+// is what the epoch before leaves. Immutable; any thread may call.
 class SimulatedPool {
  public:
   // REQUIRES: policy.consumption() is kReactive. Takes about a microsecond a
@@ -49,6 +51,9 @@ class SimulatedPool {
 
   // Of the epoch, or of the one behind it.
   std::shared_ptr<const Order> OrderOf(Epoch epoch) const;
+
+  // What all of them have in common.
+  const EpochMemory& memory() const { return memory_; }
 
   // A table of the epoch's figures, and the same as an object.
   std::string Text() const;
@@ -66,6 +71,7 @@ class SimulatedPool {
   Epoch epoch_;
   SimulatedEpoch now_;
   SimulatedEpoch next_;
+  EpochMemory memory_;
 };
 
 }  // namespace shufflefs

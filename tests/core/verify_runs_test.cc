@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/epoch_memory.h"
 #include "core/mixing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -223,6 +224,52 @@ TEST_F(VerifyMixingTest, TheOrderOfReadingIsMeasured) {
     EXPECT_EQ(epochs[6].mixing->samples, 2u * 256);
     EXPECT_TRUE(epochs[6].mixing_compared);
   }
+}
+
+TEST_F(VerifyMixingTest, WhatEpochsHaveInCommonIsMeasured) {
+  {
+    const auto ledger = Open();
+    for (int i = 0; i < 8; ++i) Epoch(*ledger, Shuffled());
+  }
+  const EpochMemory memory = Proof().memory.at("");
+  for (size_t i = 0; i < EpochMemory::kEpochs; ++i) {
+    const EpochMemory::Figures& figures = memory.before[i];
+    EXPECT_EQ(figures.pairs, 7 - i);
+    EXPECT_LT(std::abs(figures.correlation.value),
+              4 * figures.correlation.error);
+    EXPECT_LT(figures.correlation.error, 0.02);
+  }
+}
+
+TEST_F(VerifyMixingTest, EpochsInOneOrderHaveItAll) {
+  {
+    const auto ledger = Open();
+    const Pairs pairs = Shuffled();
+    Epoch(*ledger, pairs);
+    Epoch(*ledger, pairs);
+    // Too little to say: what comes next follows nothing.
+    Epoch(*ledger, {pairs.begin(), pairs.begin() + 9});
+    Epoch(*ledger, Shuffled());
+  }
+  const EpochMemory memory = Proof().memory.at("");
+  EXPECT_EQ(memory.before[0].pairs, 1);
+  EXPECT_NEAR(memory.before[0].correlation.value, 1, 1e-9);
+  EXPECT_EQ(memory.before[0].neighbours.value, 1);
+  EXPECT_EQ(memory.before[1].pairs, 0);
+}
+
+// A plan that is held is one order, not two alike.
+TEST_F(VerifyMixingTest, AHeldPlanHasNothingInCommonWithItself) {
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(2)).ok());
+    ASSERT_TRUE(ledger->Hold({0, shufflefs::Epoch(3), 'c', ""}).ok());
+    EXPECT_TRUE(Proof().memory.empty());
+    ASSERT_TRUE(ledger->BeginEpoch(Record(4)).ok());
+  }
+  const EpochMemory memory = Proof().memory.at("");
+  EXPECT_EQ(memory.before[0].pairs, 1);
+  EXPECT_LT(std::abs(memory.before[0].correlation.value), 0.1);
 }
 
 // Each pass that is held is another order of reading; a plan stays the same.

@@ -144,6 +144,28 @@ TEST(ProofText, WhatWasBoundAnewInMidPassIsSaid) {
             "not proven: 0 of 1 epoch\n");
 }
 
+TEST(ProofText, WhatAViewsEpochsHaveInCommonFollowsItsMeasures) {
+  VerifyResult result;
+  result.proof.epochs = {Reactive(0, 1000), Reactive(1, 1000)};
+  result.proof.epochs[1].mixing = MixingReport();
+  EpochMemory& memory = result.proof.memory[""];
+  memory.before[0] = {.pairs = 1,
+                      .correlation = {.value = 0.137, .error = 0.0316},
+                      .neighbours = {.value = 0.02, .uniform = 0.016}};
+  const std::string text = ProofText(result);
+  EXPECT_THAT(text, ::testing::HasSubstr("of 2 epochs"));
+  EXPECT_THAT(text,
+              ::testing::HasSubstr("position in the group, and the epoch before"
+                                   "        +0.1370      +-0.0316\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("neighbours in it, near in the epoch "
+                                         "before         2.000 %"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("2 epochs before")));
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["epoch_memory"]["root"][0]["correlation"]["value"], 0.137);
+  EXPECT_EQ(json["epoch_memory"]["root"][0]["pairs"], 1);
+  EXPECT_EQ(json["epoch_memory"]["root"][1], nullptr);
+}
+
 TEST(ProofText, WhatIsBrokenIsSaid) {
   VerifyResult result;
   result.proof.epochs = {Proof(0), Proof(1)};
