@@ -2,6 +2,8 @@
 #include "policies/chunk_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "core/permutation.h"
 #include "policies/group_heap.h"
@@ -20,6 +22,15 @@ constexpr uint64_t kPlenty = 32;
 constexpr uint64_t kNear = 64;
 constexpr uint64_t kNearPart = 5;
 
+std::vector<uint32_t> Shuffled(uint64_t chunks, RandomKey key) {
+  const Permutation order(chunks, key);
+  std::vector<uint32_t> shuffled(chunks);
+  for (uint64_t i = 0; i < chunks; ++i) {
+    shuffled[i] = static_cast<uint32_t>(order(i));
+  }
+  return shuffled;
+}
+
 // Chunks that mix groups.
 class MixedPlan : public ChunkPlan {
  public:
@@ -37,7 +48,11 @@ class MixedPlan : public ChunkPlan {
     near_.clear();
     chosen_ = kNone;
     pushed_ = 0;
-    misses_.Clear();
+    misses_.BeginEpoch(key);
+  }
+
+  std::vector<uint32_t> BeginningOf(RandomKey key) const override {
+    return Shuffled(chunks_.size(), key);
   }
 
   uint32_t Next() override {
@@ -56,8 +71,7 @@ class MixedPlan : public ChunkPlan {
       if (sample != SampleTable::kNone || pushed_ == chunks_.size()) {
         return sample;
       }
-      for (const uint32_t s : chunks_[order_(pushed_)]) misses_.Push(s);
-      ++pushed_;
+      misses_.Push(chunks_[order_(pushed_++)]);
     }
   }
 
@@ -151,12 +165,10 @@ class GroupedPlan : public ChunkPlan {
 
   void BeginEpoch(RandomKey key) override {
     key_ = key;
-    misses_.Clear();
+    misses_.BeginEpoch(key);
     heap_.Clear();
     std::vector<uint32_t> at(groups_.size());
-    const Permutation order(chunks_.size(), key);
-    for (size_t i = 0; i < chunks_.size(); ++i) {
-      const auto chunk = static_cast<uint32_t>(order(i));
+    for (const uint32_t chunk : Shuffled(chunks_.size(), key)) {
       const uint32_t group = HomeOf(chunk);
       by_group_[groups_[group].first + at[group]++] = chunk;
     }
@@ -164,6 +176,24 @@ class GroupedPlan : public ChunkPlan {
       groups_[g].passed = 0;
       if (groups_[g].chunks > 0) heap_.Set(g, KeyOf(g));
     }
+  }
+
+  // The i-th chunk of n comes after (i + u) / n of the others, u by group.
+  std::vector<uint32_t> BeginningOf(RandomKey key) const override {
+    std::vector<uint32_t> at(groups_.size());
+    std::vector<std::pair<double, uint32_t>> placed;
+    placed.reserve(chunks_.size());
+    for (const uint32_t chunk : Shuffled(chunks_.size(), key)) {
+      const uint32_t group = HomeOf(chunk);
+      const double u =
+          std::ldexp(static_cast<double>(SubKey(key, group).value()), -64);
+      placed.emplace_back((at[group]++ + u) / groups_[group].chunks, chunk);
+    }
+    std::sort(placed.begin(), placed.end());
+    std::vector<uint32_t> chunks;
+    chunks.reserve(placed.size());
+    for (const auto& [place, chunk] : placed) chunks.push_back(chunk);
+    return chunks;
   }
 
   uint32_t Next() override {
@@ -181,7 +211,7 @@ class GroupedPlan : public ChunkPlan {
   uint32_t Earliest(uint32_t group) override {
     if (misses_.pushed(group) == 0) {
       for (uint32_t i = 0; i < groups_[group].chunks; ++i) {
-        for (const uint32_t s : chunks_[ChunkAt(group, i)]) misses_.Push(s);
+        misses_.Push(chunks_[ChunkAt(group, i)]);
       }
     }
     return misses_.FirstUnbound(group);

@@ -32,6 +32,9 @@ class ChunkPlan {
   virtual ~ChunkPlan() = default;
   // A new order, Permutation(chunks, key); all chunks are to come.
   virtual void BeginEpoch(RandomKey key) = 0;
+  // All chunks, as an epoch of that key begins where nothing is in memory and
+  // every group is asked for alike.
+  virtual std::vector<uint32_t> BeginningOf(RandomKey key) const = 0;
   // The chunk to fetch next; kNone when all were passed.
   virtual uint32_t Next() = 0;
   // Nothing of `chunk`, which Next gave, is left to fetch.

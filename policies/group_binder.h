@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// brand.binding = group: a name shows a random sample of its group that is in
-// memory and not shown yet; else a random one on its way; else, a miss, one of
-// the earliest planned chunk that has one.
+// brand.binding = group: a name shows a random sample of its group out of the
+// chunks that are in memory whole; else one of the earliest chunk on its way;
+// else, a miss, one of the earliest planned chunk that has one.
 //
 // What the Brand paper asks for (arXiv:2505.16280: batched reads, substitutable
 // returns, nothing evicted before it is consumed) without its memory
@@ -11,17 +11,19 @@
 // Guarantees, whatever the order of calls: within an epoch names and samples
 // of each group are one to one; a sample is fetched at most once for an epoch.
 // Order: chunks are fetched in a random order (policies/chunk_plan.h), a new
-// one each epoch, and samples drawn at random from what is in memory.
-// Memory: about 33 bytes a sample beside BinderInput. Cost: Bind is O(1), some
+// one each epoch, and samples drawn at random from those that are open
+// (policies/chunk_line.h). An epoch's order owes nothing to the one before.
+// Memory: about 45 bytes a sample beside BinderInput. Cost: Bind is O(1), some
 // 100 ns, amortised over an epoch; BeginEpoch linear, a few ns a sample.
 //
-// When all of an epoch is fetched, NextFetch goes on with the next epoch's
-// chunks in that epoch's order, each once, but only with samples that this
-// epoch has done with; the others of these chunks come first when it begins.
-// (To wait for whole chunks would save a fifth of the loads, but chunks that
-// come early in one epoch would then come early in the next.)
+// When all of an epoch is fetched, the first chunks of the next one, as many as
+// memory holds, are its beginning. NextFetch goes on with those of their
+// samples that have left memory by then; the others stay there when they are
+// consumed. So the next epoch begins with whole chunks of its own plan, which
+// knows nothing of when this epoch showed them.
 //
-// A sample of more than a quarter of the memory is never fetched into it: its
+// A chunk of more than a quarter of the memory is cut into pieces, which are
+// then chunks. A sample of more than that is never fetched into memory: its
 // reader reads it alone.
 #ifndef SHUFFLEFS_POLICIES_GROUP_BINDER_H_
 #define SHUFFLEFS_POLICIES_GROUP_BINDER_H_
@@ -30,9 +32,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/permutation.h"
 #include "core/random.h"
 #include "core/supply/binder.h"
+#include "policies/chunk_line.h"
 #include "policies/chunk_plan.h"
 #include "policies/sample_table.h"
 
@@ -55,6 +57,7 @@ class GroupBinder : public Binder {
   void FetchedAlone(SampleId sample) override;
   void Arrived(SampleId sample) override;
   void Left(SampleId sample) override;
+  bool Keeps(SampleId sample) override;
   bool fetched_all() const override { return fetched_all_; }
   bool fetched_ahead(SampleId sample) const override;
   BinderCounts counts() const override { return counts_; }
@@ -69,28 +72,39 @@ class GroupBinder : public Binder {
   enum class For { kThisEpoch, kNextEpoch };
 
   bool Wanted(uint32_t sample, For epoch) const;
-  // All that is wanted of a chunk, or, where that is more than piece_bytes_,
-  // a piece: it holds `with`, or begins where the chunk does.
-  Load WantedOf(uint32_t chunk, For epoch,
-                uint32_t with = SampleTable::kNone) const;
-  std::vector<SampleId> Begin(Load load);
+  // All that is wanted of a chunk.
+  Load WantedOf(uint32_t chunk, For epoch) const;
+  std::vector<SampleId> Begin(Load load, For epoch);
+  // The next of `chunks` from `at` on of which something is wanted, if that
+  // fits into `room`. Moves `at` behind it.
+  std::vector<SampleId> NextOf(const std::vector<uint32_t>& chunks, size_t& at,
+                               For epoch, uint64_t room);
   // Passes chunks of which nothing is wanted.
   void Settle();
-  std::vector<SampleId> NextAhead(uint64_t room);
+  // With which chunks the next epoch begins.
+  void ChooseBeginning();
   void Changed(uint32_t sample);
 
   // Constant after construction.
   const BinderInput& input_;
-  const uint64_t piece_bytes_;      // read at a time, at most
-  std::vector<uint32_t> chunk_of_;  // by sample
+  const uint64_t largest_;  // bytes of a chunk
+  const std::vector<std::vector<uint32_t>> chunks_;
+  const std::vector<uint32_t> chunk_of_;  // by sample
 
   SampleTable table_;
   std::unique_ptr<ChunkPlan> plan_;
+  ChunkLine line_;
   Rng rng_;
   bool fetched_all_ = false;
-  // The next epoch's order, and the chunks of it that were looked at.
-  Permutation next_order_;
-  uint64_t next_place_ = 0;
+  // Chunks with which this epoch began, in its order, and how many of them
+  // are fetched.
+  std::vector<uint32_t> beginning_;
+  size_t begun_ = 0;
+  // Those of the next one, once all of this epoch is fetched.
+  RandomKey next_key_;
+  std::vector<uint32_t> next_beginning_;
+  size_t next_begun_ = 0;
+  std::vector<bool> next_;  // by chunk: whether it is one of them
   BinderCounts counts_;
 };
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // By group, the group's samples in the order in which an epoch plans to fetch
-// them, filled piece by piece by a plan. 4 bytes a sample and 8 a group.
+// them, chunk by chunk, filled by a plan. Those of a chunk come in random
+// order: else the same one would be read alone first in every epoch.
+// 4 bytes a sample and 8 a group.
 #ifndef SHUFFLEFS_POLICIES_MISS_QUEUE_H_
 #define SHUFFLEFS_POLICIES_MISS_QUEUE_H_
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "core/random.h"
 #include "policies/sample_table.h"
 
 namespace shufflefs {
@@ -19,11 +23,18 @@ class MissQueue {
   explicit MissQueue(const SampleTable& table)
       : table_(table), samples_(table.size()), ends_(table.group_count()) {}
 
-  void Clear() { std::fill(ends_.begin(), ends_.end(), Ends()); }
+  void BeginEpoch(RandomKey key) {
+    std::fill(ends_.begin(), ends_.end(), Ends());
+    rng_ = Rng(SubKey(key, kStream));
+  }
 
-  void Push(uint32_t sample) {
-    const uint32_t group = table_.group_of(sample);
-    samples_[table_.first(group) + ends_[group].pushed++] = sample;
+  void Push(const std::vector<uint32_t>& chunk) {
+    mixed_ = chunk;
+    for (uint64_t i = mixed_.size(); i > 0; --i) {
+      std::swap(mixed_[i - 1], mixed_[rng_.Bounded(i)]);
+      const uint32_t group = table_.group_of(mixed_[i - 1]);
+      samples_[table_.first(group) + ends_[group].pushed++] = mixed_[i - 1];
+    }
   }
   uint32_t pushed(uint32_t group) const { return ends_[group].pushed; }
 
@@ -44,7 +55,11 @@ class MissQueue {
     uint32_t pushed = 0;
   };
 
+  static constexpr uint64_t kStream = 1;  // of the epoch's key
+
   const SampleTable& table_;
+  Rng rng_{RandomKey(0)};
+  std::vector<uint32_t> mixed_;    // a chunk
   std::vector<uint32_t> samples_;  // from each group's first on
   std::vector<Ends> ends_;         // by group
 };

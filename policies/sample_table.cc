@@ -10,8 +10,8 @@ SampleTable::SampleTable(const Grouping& grouping)
       sample_of_(grouping.sample_count(), kNone),
       name_of_(grouping.sample_count(), kNone),
       state_(grouping.sample_count()),
-      ready_(grouping.sample_count()),
-      ready_at_(grouping.sample_count()) {
+      open_(grouping.sample_count()),
+      open_at_(grouping.sample_count()) {
   groups_.reserve(grouping.group_count());
   for (uint32_t g = 0; g < grouping.group_count(); ++g) {
     const Grouping::Group& group = grouping.group(GroupId(g));
@@ -29,11 +29,11 @@ void SampleTable::BeginEpoch(absl::Span<const CarriedPair> bound) {
   for (Group& group : groups_) {
     group.unbound = group.count;
     group.ready = 0;
-    group.here = 0;
+    group.open = 0;
   }
   for (uint32_t s = 0; s < size(); ++s) {
     state_[s] &= kPlaces;
-    if (state_[s] != kOut) AddReady(s);
+    if (state_[s] != kOut) ++groups_[group_of_[s]].ready;
   }
   for (const CarriedPair& pair : bound) {
     Bind(static_cast<uint32_t>(pair.name), static_cast<uint32_t>(pair.sample));
@@ -51,19 +51,24 @@ void SampleTable::Bind(uint32_t name, uint32_t sample) {
 
 uint32_t SampleTable::Draw(uint32_t group, Rng* rng) const {
   const Group& g = groups_[group];
-  return ready_[g.first + rng->Bounded(g.here > 0 ? g.here : g.ready)];
+  return open_[g.first + rng->Bounded(g.open)];
+}
+
+void SampleTable::Open(uint32_t sample) {
+  if (!held(sample) || bound(sample) || open(sample)) return;
+  Group& group = groups_[group_of_[sample]];
+  open_[group.first + group.open] = sample;
+  open_at_[sample] = group.open++;
+  state_[sample] |= kOpen;
 }
 
 void SampleTable::SetComing(uint32_t sample) {
   SetPlace(sample, kComing);
-  if (!bound(sample)) AddReady(sample);
+  if (!bound(sample)) ++groups_[group_of_[sample]].ready;
 }
 
 void SampleTable::SetHere(uint32_t sample) {
-  if (place(sample) != kComing) return;
-  if (!bound(sample)) RemoveReady(sample);
-  SetPlace(sample, kHere);
-  if (!bound(sample)) AddReady(sample);
+  if (place(sample) == kComing) SetPlace(sample, kHere);
 }
 
 void SampleTable::SetOut(uint32_t sample) {
@@ -73,35 +78,14 @@ void SampleTable::SetOut(uint32_t sample) {
   state_[sample] |= bound(sample) && !done(sample) ? kDone : kLost;
 }
 
-void SampleTable::PutReady(const Group& group, uint32_t at, uint32_t sample) {
-  ready_[group.first + at] = sample;
-  ready_at_[sample] = at;
-}
-
-void SampleTable::AddReady(uint32_t sample) {
-  Group& group = groups_[group_of_[sample]];
-  uint32_t at = group.ready++;
-  if (place(sample) == kHere) {
-    if (at != group.here) PutReady(group, at, ready_[group.first + group.here]);
-    at = group.here++;
-  }
-  PutReady(group, at, sample);
-}
-
 void SampleTable::RemoveReady(uint32_t sample) {
   Group& group = groups_[group_of_[sample]];
-  uint32_t hole = ready_at_[sample];
-  if (place(sample) == kHere) {
-    --group.here;
-    if (hole != group.here) {
-      PutReady(group, hole, ready_[group.first + group.here]);
-    }
-    hole = group.here;
-  }
   --group.ready;
-  if (hole != group.ready) {
-    PutReady(group, hole, ready_[group.first + group.ready]);
-  }
+  if (!open(sample)) return;
+  state_[sample] &= static_cast<uint8_t>(~kOpen);
+  const uint32_t last = open_[group.first + --group.open];
+  open_[group.first + open_at_[sample]] = last;
+  open_at_[last] = open_at_[sample];
 }
 
 }  // namespace shufflefs

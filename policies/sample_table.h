@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a binder knows of each sample: the name that shows it, whether it is in
-// memory, and whether this epoch has done with it. And by group, the samples
-// that are in memory or on their way and that no name shows yet: those that a
-// new name can be given, drawn in O(1).
+// memory, and whether this epoch has done with it. And by group, the open
+// samples: those that the binder lets a new name be given, drawn in O(1).
 //
 // 25 bytes a sample. Every call is O(1) but for the constructor and
 // BeginEpoch, which are linear. Not thread-safe.
@@ -36,8 +35,8 @@ class SampleTable {
   // REQUIRES: fewer than 2^32 - 1 samples.
   explicit SampleTable(const Grouping& grouping);
 
-  // Nothing is bound but `bound`, and nothing done but its samples. What is in
-  // memory or on its way stays so.
+  // Nothing is bound but `bound`, nothing done but its samples, and nothing
+  // open. What is in memory or on its way stays so.
   void BeginEpoch(absl::Span<const CarriedPair> bound);
 
   uint32_t size() const { return static_cast<uint32_t>(state_.size()); }
@@ -57,11 +56,16 @@ class SampleTable {
   void Bind(uint32_t name, uint32_t sample);
 
   // --- memory --------------------------------------------------------------
-  // Unbound samples of a group in memory or on their way; those in memory.
+  // Unbound samples of a group in memory or on their way.
   uint32_t ready(uint32_t group) const { return groups_[group].ready; }
-  uint32_t here(uint32_t group) const { return groups_[group].here; }
-  // A random one, from memory if there is any. REQUIRES: ready(group) > 0.
+  // Those of them that are open.
+  uint32_t open_count(uint32_t group) const { return groups_[group].open; }
+  // A random open one. REQUIRES: open_count(group) > 0.
   uint32_t Draw(uint32_t group, Rng* rng) const;
+  bool open(uint32_t sample) const { return (state_[sample] & kOpen) != 0; }
+  // It may be drawn from now on, until it is bound or leaves. Nothing happens
+  // to one that is bound, open, or not held.
+  void Open(uint32_t sample);
 
   bool in_memory(uint32_t sample) const { return place(sample) == kHere; }
   // In memory or on its way.
@@ -93,22 +97,21 @@ class SampleTable {
   static constexpr uint8_t kPlaces = 3;
   static constexpr uint8_t kDone = 4;
   static constexpr uint8_t kLost = 8;  // was in memory, and left unread
+  static constexpr uint8_t kOpen = 16;
 
   struct Group {
     uint32_t first = 0;
     uint32_t count = 0;
     uint32_t unbound = 0;
     uint32_t ready = 0;
-    uint32_t here = 0;  // the first of `ready`
+    uint32_t open = 0;
   };
 
   uint8_t place(uint32_t sample) const { return state_[sample] & kPlaces; }
   void SetPlace(uint32_t sample, uint8_t place) {
     state_[sample] = static_cast<uint8_t>((state_[sample] & ~kPlaces) | place);
   }
-  // Index `at` of the group's ready samples is `sample` from now on.
-  void PutReady(const Group& group, uint32_t at, uint32_t sample);
-  void AddReady(uint32_t sample);
+  // It is bound, or leaves: it is not ready any more.
   void RemoveReady(uint32_t sample);
 
   uint64_t bound_count_ = 0;
@@ -117,10 +120,8 @@ class SampleTable {
   std::vector<uint32_t> sample_of_;  // by name, or kNone
   std::vector<uint32_t> name_of_;    // by sample, or kNone
   std::vector<uint8_t> state_;       // by sample
-  // From a group's first on: its ready samples, those in memory before those
-  // on their way.
-  std::vector<uint32_t> ready_;
-  std::vector<uint32_t> ready_at_;  // by ready sample: its index in the group's
+  std::vector<uint32_t> open_;     // from a group's first on: its open samples
+  std::vector<uint32_t> open_at_;  // by open sample: its index in the group's
 };
 
 }  // namespace shufflefs

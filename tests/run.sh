@@ -31,7 +31,7 @@ esac
 jobs=${JOBS:-$(nproc)}
 # Several sources a compiler run; gcc then warns about unnamed namespaces.
 unity=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS=-Wno-subobject-linkage)
-threadless='OffsetTable|LinesScanner|TarHostile|ParquetHostile|IndexLines|Streams/|StreamsOf|ColumnarFile|PolicyContract|Uniformity|BinderMixing|PoolSimulation|EveryFlippedBit|EveryChangedByte|Recogniser|SeedSearch|FollowedJob|JobFinder|TwoLoaders|ReadPlan|fuzz/'
+threadless='OffsetTable|LinesScanner|TarHostile|ParquetHostile|IndexLines|Streams/|StreamsOf|ColumnarFile|PolicyContract|Uniformity|BinderMixing|PoolSimulation|EpochMemory|EveryFlippedBit|EveryChangedByte|Recogniser|SeedSearch|FollowedJob|JobFinder|TwoLoaders|ReadPlan|fuzz/'
 logs=build/logs
 mkdir -p "$logs"
 passed=0

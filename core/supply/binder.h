@@ -92,6 +92,11 @@ class Binder {
   // its epoch: then this comes just before BeginEpoch.
   virtual void Left(SampleId sample) = 0;
 
+  // This epoch has done with a bound sample that is in memory or on its way:
+  // true if it stays for the next one, and is fetched_ahead from now on. Else
+  // it leaves.
+  virtual bool Keeps(SampleId /*sample*/) { return false; }
+
   // Whether NextFetch has come to the next epoch.
   virtual bool fetched_all() const = 0;
   // Whether a sample is in memory, or on its way, for the next epoch: this one

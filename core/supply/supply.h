@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The supply of one reactive view: memory that is filled with whole samples
 // in batches, in the order that a binder says, and from which readers are
-// answered. A sample leaves when it was read; nothing is evicted before.
+// answered. A sample leaves when it was read, unless the next epoch begins
+// with it; nothing is evicted before.
 //
 // A reader of a sample that is in memory is answered at once; of one on its
 // way, when it arrives, and no thread waits for it; of any other, by fetching
@@ -130,6 +131,11 @@ class Supply : public SampleMemory,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool KeptForNext(EntryId file, const Held& held) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether it is in memory for this epoch and no name shows it yet.
+  bool Foreign(EntryId file, const Held& held) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Its reader is done with it. True if its sample stays for the next epoch.
+  bool Keep(EntryId file, const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drop(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Its reader is done with `file`.

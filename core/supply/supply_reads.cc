@@ -94,8 +94,9 @@ void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
       held->memory->Range(waiter.offset, waiter.length);
   waiter.done(absl::Span<const iovec>(range));
   MutexLock lock(mu_);
-  // A second look at what this epoch has done with.
-  if (KeptForNext(file, *held)) return;
+  // A second look at what this epoch has done with, or a late one of an epoch
+  // before.
+  if (KeptForNext(file, *held) || Foreign(file, *held)) return;
   held->delivered += waiter.length;
   const auto found = held_.find(file);
   // By now the file may be held anew.
@@ -103,7 +104,25 @@ void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
       found->second != held) {
     return;
   }
-  Finish(file);
+  if (!Keep(file, *held)) Finish(file);
+}
+
+bool Supply::Foreign(EntryId file, const Held& held) const {
+  return held.counted && !binder_->NameOf(dataset_->grouping().sample(file));
+}
+
+bool Supply::Keep(EntryId file, const Held& held) {
+  if (!held.counted) return false;
+  const SampleId sample = dataset_->grouping().sample(file);
+  std::vector<Held*> whole;
+  for (uint32_t c = 0; c < Columns(sample); ++c) {
+    const auto found = held_.find(Member(sample, c));
+    if (found == held_.end() || !found->second->counted) return false;
+    whole.push_back(found->second.get());
+  }
+  if (!binder_->Keeps(sample)) return false;
+  for (Held* part : whole) part->delivered = 0;
+  return true;
 }
 
 void Supply::Finish(EntryId file) {
@@ -120,14 +139,14 @@ void Supply::Close(EntryId file) {
     MutexLock lock(mu_);
     const auto found = held_.find(file);
     if (found == held_.end()) return;
-    const SampleId sample = dataset_->grouping().sample(file);
+    const std::shared_ptr<Held> held = found->second;
     // Not what this epoch shows: it was opened in one before.
-    if (found->second->counted && !binder_->NameOf(sample)) return;
-    if (KeptForNext(file, *found->second)) return;
-    if (found->second->here) {
+    if (Foreign(file, *held)) return;
+    if (KeptForNext(file, *held) || Keep(file, *held)) return;
+    if (held->here) {
       Finish(file);
     } else {
-      found->second->closed = found->second->waiters.empty();
+      held->closed = held->waiters.empty();
     }
   }
   Refill();

@@ -17,6 +17,7 @@
 #   records *       shuffled records of a container against the file itself
 #   record_scale *  index, memory and epoch switch of files of very many records
 #   mixing          how far from uniform brand mixes
+#   epoch_memory    what brand's consecutive epochs have in common
 #   convergence     SGD over shuffled records, by policy; one set is from PyPI
 #   met *           a job over a slow device and a tier: speed, bytes, waiting
 #   met_records *   the same over the records of containers
@@ -38,9 +39,9 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,32s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,33s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | no_harm | large_file | million) names+=("$1") ;;
-    brand | read_ahead | first_sample | dataloader | training | mixing) names+=("$1") ;;
+    brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
     records | record_scale | convergence) names+=("$1") ;;
     met | met_records | met_training | clairvoyant) names+=("$1") ;;
     --) shift; break ;;
@@ -90,8 +91,8 @@ measure 'print(measure.machine()); print()'
 header=no
 for name in "${names[@]}"; do
   case $name in
-    brand | first_sample | dataloader | training | mixing | record_scale | \
-      convergence | met | met_records | met_training | clairvoyant)
+    brand | first_sample | dataloader | training | mixing | epoch_memory | \
+      record_scale | convergence | met | met_records | met_training | clairvoyant)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;

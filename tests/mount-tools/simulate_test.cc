@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl simulate over datasets that are made up and over real trees.
+#include <cmath>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -106,6 +107,33 @@ TEST(Simulate, BrandReadsEachChunkAboutOnce) {
   // Smaller chunks are more loads; more classes more misses.
   EXPECT_GT(Figures(Brand({"brand.chunk=16"}))["pool"]["chunk_loads"], 1200);
   EXPECT_GT(Figures(Brand({"--classes", "5000"}))["pool"]["bypass"], 2000);
+}
+
+// Of the figures with the epoch before.
+nlohmann::json WithTheEpochBefore(std::vector<std::string> arguments) {
+  return Figures(std::move(arguments))["epoch_memory"][0];
+}
+
+double Correlation(std::vector<std::string> arguments) {
+  return WithTheEpochBefore(std::move(arguments))["correlation"]["value"];
+}
+
+TEST(Simulate, TellsWhatEpochsHaveInCommon) {
+  EXPECT_NEAR(Correlation({"native", "--samples", "5000"}), 1, 1e-9);
+  EXPECT_LT(std::abs(Correlation({"lirs", "--samples", "5000"})), 0.02);
+  for (const std::string memory : {"500MiB", "1500MiB", "3GiB"}) {
+    EXPECT_LT(std::abs(Correlation({"brand", "memory=" + memory, "--samples",
+                                    "20000", "--epochs", "10"})),
+              0.02)
+        << memory;
+  }
+  const nlohmann::json figures =
+      WithTheEpochBefore({"lirs", "--samples", "5000", "--epochs", "8"});
+  EXPECT_EQ(figures["pairs"], 7);
+  EXPECT_LT(figures["correlation"]["error"], 0.01);
+  EXPECT_THAT(Simulate({"lirs", "--samples", "5000"}).out,
+              HasSubstr("position in the group, and the epoch before"));
+  EXPECT_EQ(Simulate({"lirs", "--epochs", "1"}).code, 2);
 }
 
 TEST(Simulate, BrandInPlaceHasSmallChunksOfAClass) {

@@ -140,6 +140,14 @@ class CheckedBinder {
     here_.insert(sample);
     binder_->Arrived(SampleId(sample));
   }
+  // Its reader is done with it: it leaves, or it stays for the next epoch.
+  void Consumed(uint32_t sample) {
+    if (!binder_->Keeps(SampleId(sample))) return Left(sample);
+    EXPECT_NE(name_of_[sample], kNone) << sample << " has not been shown yet";
+    EXPECT_TRUE(held(sample));
+    EXPECT_TRUE(binder_->fetched_ahead(SampleId(sample)));
+    ahead_[sample] = true;
+  }
   void Left(uint32_t sample) {
     ASSERT_EQ(coming_.erase(sample) + here_.erase(sample), 1);
     held_bytes_ -= input_.bytes[sample];

@@ -115,8 +115,7 @@ class Life {
  private:
   void Read(uint32_t sample) {
     if (binder_.held(sample)) {
-      // Consumed, unless it was read before and is there for the next epoch.
-      if (binder_.here().count(sample) > 0) binder_.Left(sample);
+      if (binder_.here().count(sample) > 0) binder_.Consumed(sample);
       return;
     }
     const uint64_t room = rng_.Bounded(binder_.room() + 1);
@@ -132,7 +131,11 @@ class Life {
     } else if (!binder_.here().empty()) {
       const uint32_t sample = AnyOf(binder_.here(), rng_);
       const bool bound = binder_.name_of(sample) != CheckedBinder::kNone;
-      if (bound || rng_.Bounded(20) == 0) binder_.Left(sample);
+      if (bound && rng_.Bounded(2) == 0) {
+        binder_.Consumed(sample);
+      } else if (bound || rng_.Bounded(20) == 0) {
+        binder_.Left(sample);
+      }
     }
   }
 
