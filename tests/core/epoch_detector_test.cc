@@ -248,6 +248,20 @@ TEST(GuestTest, MoreThanCanBeNamedHold) {
   EXPECT_EQ(f.OpenAll(0, 8).reason, HoldReason::kGuest);
 }
 
+TEST(GuestTest, WhoOutreadsTheOwnerIsCountedFromItsFirstOpen) {
+  Fixture f(300);
+  f.OpenAll(0, 3);
+  std::vector<uint64_t> guests;
+  for (uint64_t name = 2; name < 33; ++name) {
+    EXPECT_EQ(f.Open(name, kOther).open, OpenClass::kGuest);
+    if (name > 2) guests.push_back(name);  // 2 had been counted
+  }
+  const EpochOutcome outcome = f.Open(33, kOther);
+  EXPECT_EQ(outcome.open, OpenClass::kFresh);
+  EXPECT_EQ(outcome.counted, guests);
+  EXPECT_EQ(f->seen_count(), 34);
+}
+
 TEST(TakeoverTest, RebindsWhenTheOwnerIsGone) {
   Fixture f(300);
   f.OpenAll(0, 100);
