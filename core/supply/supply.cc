@@ -145,15 +145,22 @@ void Supply::Start(const std::vector<SampleId>& samples, Pieces& pieces) {
     for (uint32_t c = 0; c < Columns(sample) && started; ++c) {
       started = StartFile(Member(sample, c), /*counted=*/true, pieces);
     }
-    if (!started) LeaveSample(sample);  // its reader fetches it alone
+    if (!started) {
+      LeaveSample(sample);  // its reader fetches it alone
+    } else if (SampleIsHere(sample)) {
+      binder_->Arrived(sample);  // it was read alone before, and stayed
+    }
   }
 }
 
 bool Supply::StartFile(EntryId file, bool counted, Pieces& pieces) {
   std::shared_ptr<Held>& held = held_[file];
-  if (held != nullptr) {  // left over from an epoch before, still on its way
-    if (counted && !held->counted) on_way_ += Arena::Footprint(held->length);
-    held->counted = counted;
+  if (held != nullptr) {  // read alone, or left over from an epoch before
+    if (counted && !held->counted) {
+      held->counted = true;
+      held->delivered = 0;
+      if (!held->here) on_way_ += Arena::Footprint(held->length);
+    }
     held->closed = false;
     return true;
   }

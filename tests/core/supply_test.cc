@@ -235,6 +235,31 @@ TEST_F(SupplyTest, AFullPoolReadsJustTheAbsentee) {
   EXPECT_GE(supply_->status().bypass, 1u);
 }
 
+// Half of a file that was read alone stays in the pool. When its chunk is
+// fetched in a later epoch it is not on its way, so it must not count as that.
+TEST_F(SupplyTest, WhatWasReadAloneInPartIsNotOnItsWayForEver) {
+  Make(1, 80, 90000, 4 << 20);
+  uint64_t epoch = 0;
+  for (; epoch < 1000; ++epoch) {
+    ReadName(SampleId(0));
+    source_->ComeAll();
+    for (uint64_t name = 1; name < grouping().sample_count(); ++name) {
+      const SampleId shown = supply_->Bind(SampleId(name));
+      Ask(FileOf(shown), 0, SizeOf(shown) / 2);
+    }
+    source_->ComeAll();
+    supply_->BeginEpoch(Seed(1), Epoch(epoch + 1), {});
+    source_->ComeAll();
+  }
+  // It still reads ahead: what is asked for is there, or on its way.
+  const uint64_t misses = supply_->status().misses;
+  for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+    ReadName(SampleId(name));
+    source_->ComeAll();
+  }
+  EXPECT_LT(supply_->status().misses - misses, 8u);
+}
+
 TEST_F(SupplyTest, AFileLargerThanTheMemoryIsReadPieceByPiece) {
   Make(2, 3, 9 << 20, 4 << 20);
   const SampleId shown = supply_->Bind(SampleId(0));
