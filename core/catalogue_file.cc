@@ -205,8 +205,7 @@ void Unpack(const Header& header, const Packed& packed, CatalogueTables& t) {
 
 }  // namespace
 
-absl::Status SaveCatalogue(const Catalogue& catalogue,
-                           const std::string& path) {
+absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place) {
   const CatalogueTables& t = catalogue.tables();
   const Packed packed = Pack(t);
   Header header = MakeHeader(t, packed);
@@ -226,7 +225,7 @@ absl::Status SaveCatalogue(const Catalogue& catalogue,
   }
   header.checksum = XXH3_64bits_digest(state);
   XXH3_freeState(state);
-  return ReplaceFile(path, pieces);
+  return ReplaceFile(place, pieces);
 }
 
 absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
@@ -255,10 +254,11 @@ absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
   return Catalogue::FromTables(std::move(t));
 }
 
-absl::StatusOr<Catalogue> LoadCatalogue(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+absl::StatusOr<Catalogue> LoadCatalogue(const FilePlace& place) {
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   ReadWholeFile(place, kMostWholeFile));
   absl::StatusOr<Catalogue> parsed = ParseCatalogue(bytes);
-  if (!parsed.ok()) return Annotate(parsed.status(), path);
+  if (!parsed.ok()) return Annotate(parsed.status(), place.path());
   return parsed;
 }
 

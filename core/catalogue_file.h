@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/catalogue.h"
+#include "core/io/owned_dir.h"
 
 namespace shufflefs {
 
@@ -22,14 +23,13 @@ namespace shufflefs {
 // follows them.
 inline constexpr size_t kCatalogueChecksumAt = 16;
 
-// Writes `path`.new, fsyncs it and renames it, so that `path` is always a
-// whole catalogue, the old or the new one. Errors carry their errno.
-absl::Status SaveCatalogue(const Catalogue& catalogue, const std::string& path);
+// As ReplaceFile, core/whole_file.h.
+absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place);
 
-// Errors, each naming `path`: what open and read gave, with its errno
+// Errors, each naming the path: what open and read gave, with its errno
 // (ENOENT where none was saved); InvalidArgument if it is no catalogue or one
 // of another version; DataLoss if it is cut off, damaged or makes no sense.
-absl::StatusOr<Catalogue> LoadCatalogue(const std::string& path);
+absl::StatusOr<Catalogue> LoadCatalogue(const FilePlace& place);
 
 // The same for bytes in memory.
 absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes);

@@ -2,13 +2,14 @@
 #include "core/ledger.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/io/unique_fd.h"
 #include "core/ledger_pairs.h"
 #include "core/ledger_reader.h"
 #include "core/log.h"
@@ -18,26 +19,30 @@
 namespace shufflefs {
 namespace {
 
-// Whether nothing was ever written to `path`.
-bool AbsentOrEmpty(const std::string& path) {
+// Whether nothing was ever written there. Errors: those of FilePlace::Open.
+absl::StatusOr<bool> AbsentOrEmpty(const FilePlace& place) {
+  const absl::StatusOr<UniqueFd> fd = place.Open(O_RDONLY);
+  if (ErrnoOf(fd.status()) == ENOENT) return true;
+  if (!fd.ok()) return fd.status();
   struct stat st;
-  return ::stat(path.c_str(), &st) == 0 ? st.st_size == 0 : errno == ENOENT;
+  if (::fstat(fd->get(), &st) != 0) return ErrnoStatus(errno, place.path());
+  return st.st_size == 0;
 }
 
 }  // namespace
 
-Ledger::Ledger(std::string path, Options options,
-               std::unique_ptr<WordFile> file)
-    : path_(std::move(path)), options_(options), file_(std::move(file)) {}
+Ledger::Ledger(FilePlace place, Options options, std::unique_ptr<WordFile> file)
+    : place_(std::move(place)), options_(options), file_(std::move(file)) {}
 
-absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(std::string path,
+absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(FilePlace place,
                                                      Options options) {
   LedgerHistory history({.epochs = 1});
   uint64_t valid_words = 0;
   bool current = true;
   absl::Status cut;
-  if (!AbsentOrEmpty(path)) {
-    auto reader = LedgerReader::Open(path);
+  ASSIGN_OR_RETURN(const bool fresh, AbsentOrEmpty(place));
+  if (!fresh) {
+    auto reader = LedgerReader::Open(place);
     if (reader.ok()) {
       cut = (*reader)->Run(history);
       valid_words = (*reader)->valid_words();
@@ -47,12 +52,12 @@ absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(std::string path,
     }
     if (!cut.ok() && !absl::IsDataLoss(cut)) return cut;
   }
-  ASSIGN_OR_RETURN(auto file, WordFile::Open(path, valid_words));
+  ASSIGN_OR_RETURN(auto file, WordFile::Open(place, valid_words));
   if (valid_words == 0) {
     RETURN_IF_ERROR(file->Append(ledger_format::Header()));
   }
   auto ledger =
-      absl::WrapUnique(new Ledger(std::move(path), options, std::move(file)));
+      absl::WrapUnique(new Ledger(std::move(place), options, std::move(file)));
   ledger->cut_ = std::move(cut);
   if (!current) RETURN_IF_ERROR(ledger->Compact());
   MutexLock lock(ledger->mu_);
@@ -94,7 +99,7 @@ template <typename Record>
 absl::Status Ledger::Append(const Record& record, const Seen& seen) {
   if (record.view >= kMaxLedgerViews) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": view ", record.view, " is too many"));
+        absl::StrCat(place_.path(), ": view ", record.view, " is too many"));
   }
   MutexLock lock(mu_);
   const uint64_t at = file_->size();
@@ -149,8 +154,8 @@ void Ledger::CompactSoon() {
 
 absl::Status Ledger::Continue(const LedgerState& state) {
   if (state.begin.view >= kMaxLedgerViews) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": view ", state.begin.view, " is too many"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        place_.path(), ": view ", state.begin.view, " is too many"));
   }
   {
     MutexLock lock(mu_);
@@ -217,10 +222,12 @@ absl::Status Ledger::CompactNow() {
     MutexLock lock(mu_);
     settled = file_->size();
   }
-  ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(path_));
+  ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(place_));
   LedgerHistory history(options_.keep);
   RETURN_IF_ERROR(reader->Run(history, settled));
-  ASSIGN_OR_RETURN(auto fresh, WordFile::Open(absl::StrCat(path_, ".new"), 0));
+  const FilePlace beside = place_.With(".new");
+  RETURN_IF_ERROR(beside.Remove());  // left by a crash
+  ASSIGN_OR_RETURN(auto fresh, WordFile::Open(beside, 0));
   RETURN_IF_ERROR(fresh->Append(ledger_format::Header()));
   RETURN_IF_ERROR(history.WriteTo(*fresh));
   RETURN_IF_ERROR(fresh->Sync());
@@ -229,7 +236,7 @@ absl::Status Ledger::CompactNow() {
   LedgerCopier copier(*fresh);
   RETURN_IF_ERROR(reader->Run(copier, file_->size()));
   RETURN_IF_ERROR(copier.status());
-  RETURN_IF_ERROR(fresh->Rename(path_));
+  RETURN_IF_ERROR(fresh->Rename(place_));
   file_ = std::move(fresh);
   return absl::OkStatus();
 }

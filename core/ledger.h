@@ -26,6 +26,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/carried.h"
+#include "core/io/owned_dir.h"
 #include "core/ledger_format.h"
 #include "core/ledger_history.h"
 #include "core/mutex.h"
@@ -40,12 +41,12 @@ class Ledger {
     uint64_t compact_bytes = 16 << 20;  // compaction is due above this
   };
 
-  // Opens or makes the ledger at `path`. Only one process may have it open:
+  // Opens or makes the ledger at `place`. Only one process may have it open:
   // the state directory's lock sees to that. A damaged file is cut behind its
   // valid prefix: see cut(). One of an older version is compacted, so that it
   // is of this one. Errors: the errno; FailedPrecondition, and the file is
   // left alone, if it is not a ledger or of a version yet unknown.
-  static absl::StatusOr<std::unique_ptr<Ledger>> Open(std::string path,
+  static absl::StatusOr<std::unique_ptr<Ledger>> Open(FilePlace place,
                                                       Options options);
 
   // Why something was cut off when the ledger was opened, with file and
@@ -98,7 +99,7 @@ class Ledger {
   uint64_t bytes() const;
 
  private:
-  Ledger(std::string path, Options options, std::unique_ptr<WordFile> file);
+  Ledger(FilePlace place, Options options, std::unique_ptr<WordFile> file);
   // Starts a compaction if one is due and none runs.
   void CompactSoon() ABSL_LOCKS_EXCLUDED(mu_, compactor_mu_);
   absl::Status CompactNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
@@ -112,7 +113,7 @@ class Ledger {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Constant after Open.
-  const std::string path_;
+  const FilePlace place_;
   const Options options_;
   absl::Status cut_;
 

@@ -13,6 +13,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/io/unique_fd.h"
 #include "core/ledger_pairs.h"
 #include "core/status.h"
 
@@ -84,8 +85,7 @@ class WordSource {
 // Parses one item after the other and checks that it fits those before.
 class LedgerReader::Impl {
  public:
-  explicit Impl(int fd) : fd_(fd), source_(fd) {}
-  ~Impl() { ::close(fd_); }
+  explicit Impl(UniqueFd fd) : fd_(std::move(fd)), source_(fd_.get()) {}
 
   absl::Status Header() {
     ASSIGN_OR_RETURN(const auto header,
@@ -246,6 +246,8 @@ class LedgerReader::Impl {
 
   // Behind the last record there are only words never written.
   absl::StatusOr<bool> NothingBehind() {
+    const auto at = static_cast<off_t>(source_.at() * 8);
+    if (::lseek(fd_.get(), at, SEEK_DATA) < 0 && errno == ENXIO) return true;
     WordSource behind = source_;
     for (;;) {
       ASSIGN_OR_RETURN(const auto words, behind.Peek(kReadWords));
@@ -258,37 +260,37 @@ class LedgerReader::Impl {
     }
   }
 
-  const int fd_;
+  const UniqueFd fd_;
   WordSource source_;
   bool current_ = true;
   std::array<uint64_t, 256> names_{};  // by view; 0 before its first epoch
 };
 
-LedgerReader::LedgerReader(std::string path, std::unique_ptr<Impl> impl)
-    : path_(std::move(path)), impl_(std::move(impl)) {}
+LedgerReader::LedgerReader(FilePlace place, std::unique_ptr<Impl> impl)
+    : place_(std::move(place)), impl_(std::move(impl)) {}
 
 LedgerReader::~LedgerReader() = default;
 
 absl::StatusOr<std::unique_ptr<LedgerReader>> LedgerReader::Open(
-    std::string path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, path);
-  auto impl = std::make_unique<Impl>(fd);
-  RETURN_IF_ERROR(Annotate(impl->Header(), path));
-  return absl::WrapUnique(new LedgerReader(std::move(path), std::move(impl)));
+    FilePlace place) {
+  ASSIGN_OR_RETURN(UniqueFd fd, place.Open(O_RDONLY));
+  auto impl = std::make_unique<Impl>(std::move(fd));
+  RETURN_IF_ERROR(Annotate(impl->Header(), place.path()));
+  return absl::WrapUnique(new LedgerReader(std::move(place), std::move(impl)));
 }
 
 absl::Status LedgerReader::Run(LedgerVisitor& visitor, uint64_t end) {
   const absl::Status run = impl_->Run(visitor, end);
-  return Annotate(run, absl::StrCat(path_, ": offset ", valid_words() * 8));
+  return Annotate(run,
+                  absl::StrCat(place_.path(), ": offset ", valid_words() * 8));
 }
 
 uint64_t LedgerReader::valid_words() const { return impl_->at(); }
 
 bool LedgerReader::current() const { return impl_->current(); }
 
-absl::Status ReplayLedger(const std::string& path, LedgerVisitor& visitor) {
-  ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(path));
+absl::Status ReplayLedger(const FilePlace& place, LedgerVisitor& visitor) {
+  ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(place));
   return reader->Run(visitor);
 }
 

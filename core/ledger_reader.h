@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/io/owned_dir.h"
 #include "core/ledger_format.h"
 #include "core/ledger_opens.h"
 #include "core/packed_pairs.h"
@@ -40,9 +41,9 @@ class LedgerVisitor {
 // Not thread-safe. Memory: one record, at most what the file holds of it.
 class LedgerReader {
  public:
-  // Errors: the file's errno; FailedPrecondition if it is not a ledger of
-  // this version; DataLoss if its header is damaged. All name the file.
-  static absl::StatusOr<std::unique_ptr<LedgerReader>> Open(std::string path);
+  // Errors: those of FilePlace::Open; FailedPrecondition if it is not a ledger
+  // of this version; DataLoss if its header is damaged. All name the file.
+  static absl::StatusOr<std::unique_ptr<LedgerReader>> Open(FilePlace place);
   ~LedgerReader();
   LedgerReader(const LedgerReader&) = delete;
   LedgerReader& operator=(const LedgerReader&) = delete;
@@ -59,14 +60,14 @@ class LedgerReader {
 
  private:
   class Impl;
-  LedgerReader(std::string path, std::unique_ptr<Impl> impl);
+  LedgerReader(FilePlace place, std::unique_ptr<Impl> impl);
 
-  const std::string path_;
+  const FilePlace place_;
   const std::unique_ptr<Impl> impl_;
 };
 
-// Opens `path` and visits all of it.
-absl::Status ReplayLedger(const std::string& path, LedgerVisitor& visitor);
+// Opens the ledger and visits all of it.
+absl::Status ReplayLedger(const FilePlace& place, LedgerVisitor& visitor);
 
 }  // namespace shufflefs
 

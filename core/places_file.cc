@@ -68,7 +68,7 @@ uint64_t PlacesIdentity(const Catalogue& catalogue) {
 }
 
 absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
-                        const std::string& path) {
+                        const FilePlace& place) {
   Header header = {};
   std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
   header.version = kVersion;
@@ -81,7 +81,7 @@ absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
   header.checksum = ChecksumOf(header, addresses);
   const absl::string_view head(reinterpret_cast<const char*>(&header),
                                sizeof header);
-  return ReplaceFile(path, {head, addresses});
+  return ReplaceFile(place, {head, addresses});
 }
 
 absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
@@ -120,11 +120,15 @@ absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
 }
 
 absl::StatusOr<KnownPlaces> LoadPlaces(const Catalogue& catalogue,
-                                       const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+                                       const FilePlace& place) {
+  // Room to see that it is of a larger catalogue, or something else.
+  const uint64_t most =
+      (uint64_t{1} << 20) +
+      uint64_t{catalogue.entry_count()} * 2 * sizeof(uint64_t);
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(place, most));
   absl::StatusOr<KnownPlaces> parsed =
       ParsePlaces(bytes, PlacesIdentity(catalogue), catalogue.entry_count());
-  if (!parsed.ok()) return Annotate(parsed.status(), path);
+  if (!parsed.ok()) return Annotate(parsed.status(), place.path());
   return parsed;
 }
 

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/catalogue.h"
+#include "core/io/owned_dir.h"
 #include "core/io/physical.h"
 
 namespace shufflefs {
@@ -31,14 +32,14 @@ uint64_t PlacesIdentity(const Catalogue& catalogue);
 
 // As ReplaceFile, core/whole_file.h. REQUIRES: one place an entry.
 absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
-                        const std::string& path);
+                        const FilePlace& place);
 
-// Errors, each naming `path`: those of ReadWholeFile (ENOENT where none was
+// Errors, each naming the path: those of ReadWholeFile (ENOENT where none was
 // saved); InvalidArgument if it holds no places, or is of another version;
 // FailedPrecondition if it is of another catalogue; DataLoss if it is cut off,
 // damaged or makes no sense.
 absl::StatusOr<KnownPlaces> LoadPlaces(const Catalogue& catalogue,
-                                       const std::string& path);
+                                       const FilePlace& place);
 
 // The same for bytes in memory, of a catalogue with this identity and so many
 // entries.

@@ -14,6 +14,9 @@ struct Head {
   uint32_t width = 0;  // bits, 0 to 32
 };
 
+// A catalogue has no more entries.
+constexpr uint64_t kMostSamples = uint64_t{1} << 32;
+
 }  // namespace
 
 std::string PackCounts(const std::vector<uint32_t>& counts) {
@@ -38,18 +41,17 @@ std::string PackCounts(const std::vector<uint32_t>& counts) {
   return text;
 }
 
-absl::StatusOr<std::vector<uint32_t>> UnpackCounts(absl::string_view text) {
+absl::StatusOr<std::vector<uint32_t>> UnpackCounts(absl::string_view text,
+                                                   uint64_t samples) {
   const auto damaged = absl::DataLossError("counts of samples are damaged");
   Head head;
   if (text.size() < sizeof(head)) return damaged;
   std::memcpy(&head, text.data(), sizeof(head));
   text.remove_prefix(sizeof(head));
-  if (head.width > 32 || head.count > uint64_t{1} << 40 ||
+  if (head.width > 32 || head.count != samples || samples > kMostSamples ||
       text.size() != (head.count * head.width + 7) / 8) {
     return damaged;
   }
-  // Where all are alike the text does not say how many there can be.
-  if (head.width == 0 && head.count > uint64_t{1} << 32) return damaged;
   std::vector<uint32_t> counts(head.count, head.least);
   uint64_t at = 0;
   for (uint32_t& count : counts) {

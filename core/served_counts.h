@@ -15,8 +15,10 @@
 namespace shufflefs {
 
 std::string PackCounts(const std::vector<uint32_t>& counts);
-// Errors: DataLoss where it is no such text.
-absl::StatusOr<std::vector<uint32_t>> UnpackCounts(absl::string_view text);
+// Errors: DataLoss where it is no such text, of so many samples. Where all are
+// alike the text takes a few bytes, so it is not believed how many they are.
+absl::StatusOr<std::vector<uint32_t>> UnpackCounts(absl::string_view text,
+                                                   uint64_t samples);
 
 }  // namespace shufflefs
 

@@ -72,8 +72,8 @@ class Prover {
 // Nothing where the counts are those of another number of samples.
 absl::optional<EpochProof::Times> TimesShown(const LedgerPass& pass) {
   absl::StatusOr<std::vector<uint32_t>> counts =
-      UnpackCounts(pass.begin.served);
-  if (!counts.ok() || counts->size() != pass.begin.names || counts->empty()) {
+      UnpackCounts(pass.begin.served, pass.begin.names);
+  if (!counts.ok() || counts->empty()) {
     return absl::nullopt;
   }
   for (uint64_t i = 0; i < pass.shown.size(); ++i) {
@@ -225,10 +225,10 @@ bool LedgerProof::broken() const {
                      [](const EpochProof& proof) { return proof.broken(); });
 }
 
-absl::StatusOr<LedgerProof> VerifyLedger(const std::string& path,
+absl::StatusOr<LedgerProof> VerifyLedger(const FilePlace& place,
                                          const BindingMaker& make_binding) {
   ASSIGN_OR_RETURN(const std::unique_ptr<LedgerReader> reader,
-                   LedgerReader::Open(path));
+                   LedgerReader::Open(place));
   ProofCollector collector;
   LedgerProof proof;
   proof.ledger = reader->Run(collector);

@@ -23,6 +23,7 @@
 #include "core/binding.h"
 #include "core/carried.h"
 #include "core/epoch_memory.h"
+#include "core/io/owned_dir.h"
 #include "core/ledger_format.h"
 #include "core/mixing.h"
 #include "core/types.h"
@@ -97,9 +98,9 @@ struct LedgerProof {
   bool broken() const;
 };
 
-// Replays the ledger at `path`; a daemon may be writing to it. Errors: the
+// Replays the ledger at `place`; a daemon may be writing to it. Errors: the
 // file's errno; FailedPrecondition if it is no ledger of this version.
-absl::StatusOr<LedgerProof> VerifyLedger(const std::string& path,
+absl::StatusOr<LedgerProof> VerifyLedger(const FilePlace& place,
                                          const BindingMaker& make_binding);
 
 // Whether every name shows another sample of its own group and both

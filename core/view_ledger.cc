@@ -168,8 +168,10 @@ void View::TakeServed(const LedgerState& last, bool ended) {
       then.fingerprint != setup_->dataset->catalogue().fingerprint()) {
     return;
   }
-  absl::StatusOr<std::vector<uint32_t>> counts = UnpackCounts(then.served);
-  if (!counts.ok() || counts->size() != then.names) return;
+  const uint64_t samples = setup_->dataset->grouping().sample_count();
+  absl::StatusOr<std::vector<uint32_t>> counts =
+      UnpackCounts(then.served, samples);
+  if (!counts.ok() || then.names != samples) return;
   if (ended) {
     const uint64_t unread = last.bound.size() - last.bound_consumed;
     for (uint64_t i = unread; i < last.bound.size(); ++i) {

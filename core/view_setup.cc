@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/view_setup.h"
 
-#include <fstream>
-#include <sstream>
+#include <fcntl.h>
+
+#include <cerrno>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/clairvoyant/foresight.h"
+#include "core/io/unique_fd.h"
+#include "core/status.h"
+#include "core/whole_file.h"
 #include "xxhash.h"
 
 namespace shufflefs {
 namespace {
+
+// Lines of some ten million files.
+constexpr uint64_t kMostGroupsBytes = uint64_t{1} << 30;
 
 bool SameDataset(const ViewConfig& a, const ViewConfig& b) {
   return a.path == b.path && a.substitute == b.substitute && a.pair == b.pair &&
@@ -20,14 +27,13 @@ bool SameDataset(const ViewConfig& a, const ViewConfig& b) {
 
 absl::StatusOr<std::string> ReadGroups(const std::string& path) {
   if (path.empty()) return std::string();
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("groups = ", path, ": cannot be read"));
-  }
-  return text.str();
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const absl::StatusOr<std::string> text =
+      fd.valid() ? ReadWhole(fd.get(), path, kMostGroupsBytes)
+                 : ErrnoStatus(errno, path);
+  if (text.ok()) return text;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "groups = ", path, ": cannot be read (", text.status().message(), ")"));
 }
 
 // Asks where each sample's first file lies; returns how that was found.

@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
+#include <exception>
 
 #include "absl/strings/str_cat.h"
+#include "core/io/read_at.h"
 #include "core/io/unique_fd.h"
 #include "core/status.h"
 
@@ -18,28 +19,21 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kMaxWrite = size_t{1} << 30;
+// What is not worth a look: it fits into any memory.
+constexpr uint64_t kSmall = 1 << 20;
+constexpr uint64_t kMostCompressed = 64 * 512;  // bytes a block of stat's
 
-absl::Status WriteFile(const std::string& path,
+absl::Status WriteFile(const FilePlace& place,
                        absl::Span<const absl::string_view> pieces) {
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return ErrnoStatus(errno, path);
-  }
-  UniqueFd fd(open(path.c_str(),
-                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid()) return ErrnoStatus(errno, path);
+  RETURN_IF_ERROR(place.Remove());
+  ASSIGN_OR_RETURN(const UniqueFd fd, place.Open(O_WRONLY | O_CREAT | O_EXCL));
   for (absl::string_view piece : pieces) {
-    RETURN_IF_ERROR(WriteAll(fd.get(), piece, path));
+    RETURN_IF_ERROR(WriteAll(fd.get(), piece, place.path()));
   }
-  if (fsync(fd.get()) != 0) return ErrnoStatus(errno, path);
-  return absl::OkStatus();
-}
-
-absl::Status SyncParent(const std::string& path) {
-  size_t slash = path.rfind('/');
-  std::string dir =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  UniqueFd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || fsync(fd.get()) != 0) return ErrnoStatus(errno, dir);
+  if (fsync(fd.get()) != 0) {
+    const int error = errno;
+    return ErrnoStatus(error, place.path());
+  }
   return absl::OkStatus();
 }
 
@@ -56,39 +50,64 @@ absl::Status WriteAll(int fd, absl::string_view bytes,
   return absl::OkStatus();
 }
 
-absl::Status ReplaceFile(const std::string& path,
+absl::Status ReplaceFile(const FilePlace& place,
                          absl::Span<const absl::string_view> pieces) {
-  const std::string fresh = absl::StrCat(path, ".new");
+  const FilePlace fresh = place.With(".new");
   absl::Status written = WriteFile(fresh, pieces);
-  if (written.ok() && rename(fresh.c_str(), path.c_str()) != 0) {
-    written = ErrnoStatus(errno, path);
-  }
+  if (written.ok()) written = fresh.RenameTo(place);
   if (!written.ok()) {
-    unlink(fresh.c_str());
+    fresh.Remove().IgnoreError();
     return written;
   }
-  return SyncParent(path);
+  return place.SyncNames();
 }
 
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return ErrnoStatus(errno, path);
+absl::Status CheckWritten(int fd, FileRange range, absl::string_view what) {
   struct stat st;
-  if (fstat(fd.get(), &st) != 0) return ErrnoStatus(errno, path);
+  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, what);
+  if (range.bytes <= kSmall ||
+      range.bytes / kMostCompressed <= static_cast<uint64_t>(st.st_blocks)) {
+    return absl::OkStatus();
+  }
+  const off_t hole = lseek(fd, static_cast<off_t>(range.from), SEEK_HOLE);
+  if (hole < 0 || static_cast<uint64_t>(hole) >= range.from + range.bytes) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat(what, ": of ", range.bytes, " bytes at byte ", range.from,
+                   " hardly any were written: there is a hole at byte ", hole));
+}
+
+absl::StatusOr<std::string> ReadWhole(int fd, absl::string_view what,
+                                      uint64_t most) {
+  struct stat st;
+  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, what);
   if (!S_ISREG(st.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a file"));
+    return absl::InvalidArgumentError(absl::StrCat(what, ": not a file"));
   }
-  std::string bytes(static_cast<size_t>(st.st_size), '\0');
-  size_t got = 0;
-  while (got < bytes.size()) {
-    const ssize_t now = read(fd.get(), bytes.data() + got, bytes.size() - got);
-    if (now < 0 && errno == EINTR) continue;
-    if (now < 0) return ErrnoStatus(errno, path);
-    if (now == 0) break;
-    got += static_cast<size_t>(now);
+  const auto size = static_cast<uint64_t>(st.st_size);
+  if (size > most) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        what, ": has ", size, " bytes; at most ", most, " are read"));
   }
-  bytes.resize(got);
+  RETURN_IF_ERROR(CheckWritten(fd, {0, size}, what));
+  std::string bytes;
+  try {
+    bytes.resize(size);
+  } catch (const std::exception&) {  // bad_alloc, length_error
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, ": there is no memory for its ", size, " bytes"));
+  }
+  const absl::StatusOr<size_t> got = ReadAt(fd, 0, bytes.data(), size);
+  if (!got.ok()) return Annotate(got.status(), what);
+  bytes.resize(*got);
   return bytes;
+}
+
+absl::StatusOr<std::string> ReadWholeFile(const FilePlace& place,
+                                          uint64_t most) {
+  ASSIGN_OR_RETURN(const UniqueFd fd, place.Open(O_RDONLY));
+  return ReadWhole(fd.get(), place.path(), most);
 }
 
 }  // namespace shufflefs

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,26 +24,26 @@ off_t Bytes(uint64_t words) { return static_cast<off_t>(words * 8); }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<WordFile>> WordFile::Open(std::string path,
+absl::StatusOr<std::unique_ptr<WordFile>> WordFile::Open(FilePlace place,
                                                          uint64_t words) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoStatus(errno, path);
-  auto file = absl::WrapUnique(new WordFile(std::move(path), fd, words));
-  if (::ftruncate(fd, Bytes(words)) != 0) {
-    return ErrnoStatus(errno, file->path_);
+  ASSIGN_OR_RETURN(UniqueFd fd, place.Open(O_RDWR | O_CREAT));
+  auto file =
+      absl::WrapUnique(new WordFile(std::move(place), std::move(fd), words));
+  if (::ftruncate(file->fd_.get(), Bytes(words)) != 0) {
+    const int error = errno;
+    return ErrnoStatus(error, file->path());
   }
   RETURN_IF_ERROR(file->Grow(1));
   return file;
 }
 
-WordFile::WordFile(std::string path, int fd, uint64_t words)
-    : path_(std::move(path)), fd_(fd), size_(words) {}
+WordFile::WordFile(FilePlace place, UniqueFd fd, uint64_t words)
+    : place_(std::move(place)), fd_(std::move(fd)), size_(words) {}
 
 WordFile::~WordFile() {
   if (words_ != nullptr) ::munmap(words_, capacity_ * 8);
   // Failing costs only the space.
-  if (::ftruncate(fd_, Bytes(size_)) != 0) errno = 0;
-  ::close(fd_);
+  if (::ftruncate(fd_.get(), Bytes(size_)) != 0) errno = 0;
 }
 
 absl::Status WordFile::Append(absl::Span<const uint64_t> record) {
@@ -65,14 +64,17 @@ absl::Status WordFile::Grow(uint64_t words) {
       (size_ + growth + kPageWords - 1) / kPageWords * kPageWords;
   // A store into a hole would end the process with SIGBUS on a full disk.
   const int error =
-      ::posix_fallocate(fd_, Bytes(capacity_), Bytes(target - capacity_));
-  if (error != 0) return ErrnoStatus(error, path_);
+      ::posix_fallocate(fd_.get(), Bytes(capacity_), Bytes(target - capacity_));
+  if (error != 0) return ErrnoStatus(error, path());
   // A new mapping, for mremap says nothing to ThreadSanitizer: to it, another
   // thread's mapping in the place that was left would be the same memory. Nor
   // would it be faster: what was appended is not touched again.
-  void* mapping =
-      ::mmap(nullptr, target * 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (mapping == MAP_FAILED) return ErrnoStatus(errno, path_);
+  void* mapping = ::mmap(nullptr, target * 8, PROT_READ | PROT_WRITE,
+                         MAP_SHARED, fd_.get(), 0);
+  if (mapping == MAP_FAILED) {
+    const int reason = errno;
+    return ErrnoStatus(reason, path());
+  }
   if (words_ != nullptr) ::munmap(words_, capacity_ * 8);
   words_ = static_cast<uint64_t*>(mapping);
   capacity_ = target;
@@ -80,15 +82,14 @@ absl::Status WordFile::Grow(uint64_t words) {
 }
 
 absl::Status WordFile::Sync() const {
-  if (::fdatasync(fd_) != 0) return ErrnoStatus(errno, path_);
-  return absl::OkStatus();
+  if (::fdatasync(fd_.get()) == 0) return absl::OkStatus();
+  const int error = errno;
+  return ErrnoStatus(error, path());
 }
 
-absl::Status WordFile::Rename(const std::string& path) {
-  if (::rename(path_.c_str(), path.c_str()) != 0) {
-    return ErrnoStatus(errno, path_);
-  }
-  path_ = path;
+absl::Status WordFile::Rename(const FilePlace& place) {
+  RETURN_IF_ERROR(place_.RenameTo(place));
+  place_ = place;
   return absl::OkStatus();
 }
 

@@ -11,14 +11,17 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/io/owned_dir.h"
+#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 
 class WordFile {
  public:
-  // Opens `path`, makes it if need be (mode 0600), and cuts off what stands
-  // behind the first `words` words. Errors carry the errno.
-  static absl::StatusOr<std::unique_ptr<WordFile>> Open(std::string path,
+  // Opens the file, makes it if need be (mode 0600), and cuts off what stands
+  // behind the first `words` words. Errors: those of FilePlace::Open, the
+  // errno.
+  static absl::StatusOr<std::unique_ptr<WordFile>> Open(FilePlace place,
                                                         uint64_t words);
   // Gives the space that was reserved and not used back.
   ~WordFile();
@@ -42,18 +45,18 @@ class WordFile {
   // Writes what was appended to the device. Blocks.
   absl::Status Sync() const;
   // Renames the file; replaces one that has the name already.
-  absl::Status Rename(const std::string& path);
-  const std::string& path() const { return path_; }
+  absl::Status Rename(const FilePlace& place);
+  std::string path() const { return place_.path(); }
 
  private:
-  WordFile(std::string path, int fd, uint64_t words);
+  WordFile(FilePlace place, UniqueFd fd, uint64_t words);
   absl::Status Grow(uint64_t words);
   void Store(uint64_t at, uint64_t word) {
     __atomic_store_n(&words_[at], word, __ATOMIC_RELEASE);
   }
 
-  std::string path_;
-  const int fd_;
+  FilePlace place_;
+  const UniqueFd fd_;
   uint64_t* words_ = nullptr;  // mapping of capacity_ words
   uint64_t size_;
   uint64_t capacity_ = 0;

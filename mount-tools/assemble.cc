@@ -159,7 +159,7 @@ RecordsFactory::Parts Mount::RecordParts() {
   parts.devices = devices_.get();
   parts.supplies = &supplies_;
   parts.tiers = &tiers_;
-  parts.saved = state_.records();
+  parts.state = state_.dir();
   parts.stall = &metrics_.stall();
   return parts;
 }
@@ -274,7 +274,7 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
   // Before any thread is started and anything is open.
   ASSIGN_OR_RETURN(std::unique_ptr<MountLister> lister, MountLister::Start());
   RETURN_IF_ERROR(ClearDeadMount(config.mountpoint, [&] {
-    return HolderIsDying(StatePath(config));
+    return HolderIsDying(config.state);
   }));
   ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(config.source));
   struct stat st;
@@ -282,7 +282,7 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
     return ErrnoStatus(errno, config.mountpoint);
   }
   if (!S_ISDIR(st.st_mode)) return ErrnoStatus(ENOTDIR, config.mountpoint);
-  ASSIGN_OR_RETURN(StateDir state, StateDir::Open(StatePath(config)));
+  ASSIGN_OR_RETURN(StateDir state, StateDir::Open(config.state));
   ASSIGN_OR_RETURN(std::unique_ptr<Ledger> ledger,
                    Ledger::Open(state.ledger(), Ledger::Options{}));
   if (!ledger->cut().ok()) {

@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/control_memory.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/io/unique_fd.h"
 #include "core/log.h"
 #include "core/status.h"
+#include "core/whole_file.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/option_table.h"
-#include "mount-tools/paths.h"
 #include "xxhash.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr char kHashKey[] = "command_line";
+// Two sets of keys for each of 256 views, as long as paths can be.
+constexpr uint64_t kMostBytes = uint64_t{4} << 20;
 
 // Of every key of every view. NUL stands in no key and no value.
 std::string HashOf(const MountConfig& mount) {
@@ -100,48 +94,23 @@ std::vector<std::string> Differences(const MountConfig& before,
   return lines;
 }
 
-absl::Status SyncFile(const std::string& path, int flags,
-                      absl::string_view text) {
-  const UniqueFd fd(open(path.c_str(), flags | O_CLOEXEC, 0600));
-  if (!fd.valid()) return ErrnoStatus(errno, path);
-  while (!text.empty()) {
-    const ssize_t wrote = write(fd.get(), text.data(), text.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return ErrnoStatus(errno, path);
-    text.remove_prefix(static_cast<size_t>(wrote));
-  }
-  if (fsync(fd.get()) != 0) return ErrnoStatus(errno, path);
-  return absl::OkStatus();
-}
-
-absl::Status ReplaceFile(const std::string& path, absl::string_view text) {
-  const std::string fresh = absl::StrCat(path, ".new");
-  absl::Status written =
-      SyncFile(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, text);
-  if (written.ok() && rename(fresh.c_str(), path.c_str()) != 0) {
-    written = ErrnoStatus(errno, path);
-  }
-  if (!written.ok()) {
-    unlink(fresh.c_str());
-    return written;
-  }
-  return SyncFile(DirName(path), O_RDONLY | O_DIRECTORY, "");
-}
-
 }  // namespace
 
-ControlMemory::ControlMemory(std::string path, MountConfig command_line)
-    : path_(std::move(path)),
+ControlMemory::ControlMemory(FilePlace place, MountConfig command_line)
+    : place_(std::move(place)),
       command_line_(std::move(command_line)),
       config_(command_line_),
       running_(command_line_.views.size()) {}
 
-ControlMemory ControlMemory::Open(std::string path, MountConfig command_line) {
-  ControlMemory memory(std::move(path), std::move(command_line));
-  std::ifstream file(memory.path_, std::ios::binary);
-  if (!file) return memory;
-  memory.kept_.assign(std::istreambuf_iterator<char>(file), {});
-  const absl::Status taken = memory.Take(memory.kept_);
+ControlMemory ControlMemory::Open(FilePlace place, MountConfig command_line) {
+  ControlMemory memory(std::move(place), std::move(command_line));
+  absl::StatusOr<std::string> text = ReadWholeFile(memory.place_, kMostBytes);
+  if (absl::IsNotFound(text.status())) return memory;
+  absl::Status taken = text.status();
+  if (text.ok()) {
+    memory.kept_ = *std::move(text);
+    taken = memory.Take(memory.kept_);
+  }
   if (!taken.ok()) {
     Log(LogLevel::kInfo,
         absl::StrCat("what was set through the control file is dropped: ",
@@ -161,7 +130,7 @@ ControlMemory ControlMemory::Open(std::string path, MountConfig command_line) {
 
 absl::Status ControlMemory::Take(absl::string_view text) {
   absl::StatusOr<TomlDocument> document = ParseToml(text);
-  if (!document.ok()) return Annotate(document.status(), path_);
+  if (!document.ok()) return Annotate(document.status(), place_.path());
   if (document->settings.size() != 1 || document->settings[0].key != kHashKey ||
       document->settings[0].value != HashOf(command_line_)) {
     return absl::FailedPreconditionError("the command line is another one");
@@ -169,14 +138,15 @@ absl::Status ControlMemory::Take(absl::string_view text) {
   MountConfig config = command_line_;
   std::vector<absl::optional<ViewConfig>> running(config.views.size());
   if (document->views.size() != 2 * config.views.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": has ", document->views.size(), " views"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        place_.path(), ": has ", document->views.size(), " views"));
   }
   for (size_t i = 0; i < config.views.size(); ++i) {
     ViewConfig before = config.views[i];
-    RETURN_IF_ERROR(Annotate(Apply(document->views[2 * i], before), path_));
     RETURN_IF_ERROR(
-        Annotate(Apply(document->views[2 * i + 1], config.views[i]), path_));
+        Annotate(Apply(document->views[2 * i], before), place_.path()));
+    RETURN_IF_ERROR(Annotate(Apply(document->views[2 * i + 1], config.views[i]),
+                             place_.path()));
     if (RunTimeKeys(before) != RunTimeKeys(config.views[i])) {
       running[i] = std::move(before);
     }
@@ -194,7 +164,7 @@ void ControlMemory::Keep(const std::vector<ViewKeys>& views) {
   std::string text = Render(command_line_, views);
   if (text == Render(command_line_, asked)) return Forget();
   if (text == kept_) return;
-  const absl::Status done = ReplaceFile(path_, text);
+  const absl::Status done = ReplaceFile(place_, {text});
   if (done.ok()) {
     kept_ = std::move(text);
     return;
@@ -210,8 +180,9 @@ void ControlMemory::Forget() {
 
 void ControlMemory::Remove() {
   kept_.clear();
-  if (unlink(path_.c_str()) == 0 || errno == ENOENT) return;
-  Log(LogLevel::kWarning, ErrnoStatus(errno, path_).message());
+  if (const absl::Status done = place_.Remove(); !done.ok()) {
+    Log(LogLevel::kWarning, done.message());
+  }
 }
 
 }  // namespace shufflefs

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/config.h"
+#include "core/io/owned_dir.h"
 #include "fs/control_files.h"
 
 namespace shufflefs {
@@ -20,10 +21,10 @@ namespace shufflefs {
 // differ from the command line's.
 class ControlMemory {
  public:
-  // Takes up what the file at `path` holds, if it was written under the same
+  // Takes up what the file holds, if it was written under the same
   // command line; else removes it. Either is one line in the log. A file that
   // cannot be read or understood is removed likewise.
-  static ControlMemory Open(std::string path, MountConfig command_line);
+  static ControlMemory Open(FilePlace place, MountConfig command_line);
 
   // The command line's, with what was set through the control file.
   const MountConfig& config() const { return config_; }
@@ -41,11 +42,11 @@ class ControlMemory {
   void Forget();
 
  private:
-  ControlMemory(std::string path, MountConfig command_line);
+  ControlMemory(FilePlace place, MountConfig command_line);
   absl::Status Take(absl::string_view text);
   void Remove();
 
-  std::string path_;
+  FilePlace place_;
   MountConfig command_line_;
   MountConfig config_;
   std::vector<absl::optional<ViewConfig>> running_;

@@ -17,6 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr uint64_t kMostBytes = uint64_t{16} << 20;
 constexpr char kFormat[] = "shufflefs learnt factors, 1";
 
 // Paths are any bytes, JSON is UTF-8: they stand in it as in C.
@@ -42,8 +43,8 @@ bool TakeFactors(const Json& values, std::vector<uint32_t>& factors) {
 
 }  // namespace
 
-LearntFactors::LearntFactors(std::string path) : path_(std::move(path)) {
-  const absl::StatusOr<std::string> text = ReadWholeFile(path_);
+LearntFactors::LearntFactors(FilePlace place) : place_(std::move(place)) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(place_, kMostBytes);
   if (absl::IsNotFound(text.status())) return;
   absl::Status read = text.status();  // names the path
   if (text.ok()) {
@@ -52,7 +53,7 @@ LearntFactors::LearntFactors(std::string path) : path_(std::move(path)) {
       entries_ = *std::move(entries);
       return;
     }
-    read = Annotate(entries.status(), path_);
+    read = Annotate(entries.status(), place_.path());
   }
   Log(LogLevel::kWarning,
       absl::StrCat("learnt repeating factors are dropped: ", read.message()));
@@ -114,7 +115,7 @@ absl::Status LearntFactors::Store(const Key& key,
   entries_.push_back({key, std::move(factors)});
   if (entries_.size() > kMostKeys) entries_.erase(entries_.begin());
   const std::string text = Render(entries_);
-  return ReplaceFile(path_, {text});
+  return ReplaceFile(place_, {text});
 }
 
 }  // namespace shufflefs

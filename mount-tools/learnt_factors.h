@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/io/owned_dir.h"
 #include "core/mutex.h"
 
 namespace shufflefs {
@@ -30,9 +31,9 @@ class LearntFactors {
     bool operator==(const Key&) const = default;
   };
 
-  // Reads the file at `path`. One that is damaged, foreign or cannot be read
+  // Reads the file. One that is damaged, foreign or cannot be read
   // gives a warning in the log, and counts as empty.
-  explicit LearntFactors(std::string path);
+  explicit LearntFactors(FilePlace place);
 
   // By mini-epoch in their order, 0 where nothing is known; empty for a key
   // that was never stored.
@@ -49,7 +50,7 @@ class LearntFactors {
   static absl::StatusOr<std::vector<Entry>> Parse(absl::string_view text);
   static std::string Render(const std::vector<Entry>& entries);
 
-  const std::string path_;
+  const FilePlace place_;
   mutable Mutex mu_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mu_);  // stored last at the end
 };

@@ -11,12 +11,12 @@
 
 namespace shufflefs {
 
-PlaceFinder::PlaceFinder(const SourceDir& source, std::string path)
-    : source_(source), path_(std::move(path)) {}
+PlaceFinder::PlaceFinder(const SourceDir& source, FilePlace place)
+    : source_(source), place_(std::move(place)) {}
 
 KnownPlaces PlaceFinder::Saved(const Catalogue& catalogue) const {
-  if (!path_.empty()) {
-    absl::StatusOr<KnownPlaces> saved = LoadPlaces(catalogue, path_);
+  if (!place_.empty()) {
+    absl::StatusOr<KnownPlaces> saved = LoadPlaces(catalogue, place_);
     if (saved.ok()) return *std::move(saved);
     if (!absl::IsNotFound(saved.status())) {
       Log(LogLevel::kInfo,
@@ -36,8 +36,8 @@ absl::StatusOr<DeviceLayout> PlaceFinder::Find(const Dataset& dataset) {
   options.known = &known;
   ASSIGN_OR_RETURN(DeviceLayout layout,
                    SampleAddresses(source_, dataset, options));
-  if (layout.asked > 0 && !path_.empty()) {
-    if (absl::Status done = SavePlaces(known, dataset.catalogue(), path_);
+  if (layout.asked > 0 && !place_.empty()) {
+    if (absl::Status done = SavePlaces(known, dataset.catalogue(), place_);
         !done.ok()) {
       Log(LogLevel::kWarning,
           absl::StrCat("places not saved: ", done.message()));

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/dataset.h"
+#include "core/io/owned_dir.h"
 #include "core/io/physical.h"
 #include "core/io/source_dir.h"
 #include "core/mutex.h"
@@ -16,9 +17,9 @@ namespace shufflefs {
 // Thread-safe.
 class PlaceFinder {
  public:
-  // What was found is kept in the file `path` ("": nowhere). `source` outlives
-  // it.
-  PlaceFinder(const SourceDir& source, std::string path);
+  // What was found is kept at `place` (an empty one: nowhere). `source`
+  // outlives it.
+  PlaceFinder(const SourceDir& source, FilePlace place);
 
   // The place of the first file of each sample, by SampleId. What the file
   // system was asked once, of a catalogue that is the same, it is not asked
@@ -31,7 +32,7 @@ class PlaceFinder {
 
   // Constant after construction.
   const SourceDir& source_;
-  const std::string path_;
+  const FilePlace place_;
 
   Mutex mu_;  // held while somebody asks: the next one finds what he saved
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/records_maker.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -17,6 +15,7 @@
 #include "core/supply/cached_source.h"
 #include "core/supply/file_source.h"
 #include "core/thread.h"
+#include "mount-tools/state_dir.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {
@@ -139,6 +138,15 @@ absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
   return absl::OkStatus();
 }
 
+absl::optional<OwnedDir> RecordsFactory::Saved() const {
+  if (!parts_.state.has_value()) return absl::nullopt;
+  absl::StatusOr<OwnedDir> saved = parts_.state->Sub(kRecordIndexes);
+  if (saved.ok()) return *std::move(saved);
+  Log(LogLevel::kWarning,
+      absl::StrCat("indexes are not saved: ", saved.status().message()));
+  return absl::nullopt;
+}
+
 absl::StatusOr<ViewRecords> RecordsFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy) {
@@ -167,13 +175,11 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   if (policy.shuffles_records()) {
     WarnOfWindow(policy, *containers, *records.pool);
   }
-  // Without it indexes are made anew at each mount, which the log says.
-  if (!parts_.saved.empty()) mkdir(parts_.saved.c_str(), 0700);
   MutexLock lock(mu_);
-  indexers_.push_back(
-      StartThread("sfs-records", [this, containers](std::stop_token stop) {
+  indexers_.push_back(StartThread(
+      "sfs-records", [this, containers, saved = Saved()](std::stop_token stop) {
         ContainerSet::IndexOptions options;
-        options.saved = parts_.saved;
+        options.saved = saved;
         options.stop = stop;
         containers->Index(*parts_.source, options);
         if (stop.stop_requested()) return;

@@ -10,7 +10,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "core/config.h"
+#include "core/io/owned_dir.h"
 #include "core/io/source_dir.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
@@ -44,7 +46,7 @@ class RecordsFactory {
     SupplyFactory* supplies = nullptr;  // whose reader of the source is used
     TierMaker* tiers = nullptr;         // null: no policy that stages can run
     StallClock* stall = nullptr;
-    std::string saved;  // the directory of saved indexes; "" = none is
+    absl::optional<OwnedDir> state;  // indexes are saved in it
   };
   explicit RecordsFactory(const Parts& parts) : parts_(parts) {}
   ~RecordsFactory() { Stop(); }
@@ -58,6 +60,8 @@ class RecordsFactory {
   absl::StatusOr<ViewRecords> Make(const ViewConfig& config,
                                    std::shared_ptr<const Dataset> dataset,
                                    const Policy& policy);
+  // Where indexes are kept; nothing, and a line in the log, if that fails.
+  absl::optional<OwnedDir> Saved() const;
   // What reads the containers, and the tier of a policy that stages. Takes the
   // memory of copies from the pool's.
   absl::Status TakeSource(const ViewConfig& config, const Dataset& dataset,

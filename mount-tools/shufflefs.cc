@@ -42,7 +42,9 @@ int Main(const std::vector<std::string>& arguments) {
       break;
   }
   // Said in full, so that the control file shows where the state is.
-  line->config.state = StatePath(line->config);
+  absl::StatusOr<std::string> state = StatePath(line->config);
+  if (!state.ok()) return Fail(state.status());
+  line->config.state = *std::move(state);
   return RunMount(line->config, line->run);
 }
 

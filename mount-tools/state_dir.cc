@@ -12,9 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -39,27 +37,31 @@ constexpr int kLeastAttempts = 3;
 constexpr int kLockAttempts = 250;
 constexpr std::chrono::milliseconds kLockEvery{20};
 
-std::string DefaultRoot() {
+absl::StatusOr<std::string> DefaultRoot() {
   if (geteuid() == 0) return "/var/lib/shufflefs";
   const char* state = std::getenv("XDG_STATE_HOME");
   if (state != nullptr && state[0] == '/') {
     return absl::StrCat(state, "/shufflefs");
   }
   const char* home = std::getenv("HOME");
-  return absl::StrCat(home != nullptr ? home : "/tmp",
-                      "/.local/state/shufflefs");
+  if (home != nullptr && home[0] == '/') {
+    return absl::StrCat(home, "/.local/state/shufflefs");
+  }
+  return absl::FailedPreconditionError(
+      "HOME names no directory, so this mount has no place for its state: "
+      "name one with -o state=DIR");
 }
 
 }  // namespace
 
-std::string StatePath(const MountConfig& config) {
+absl::StatusOr<std::string> StatePath(const MountConfig& config) {
   if (!config.state.empty()) return config.state;
+  ASSIGN_OR_RETURN(const std::string root, DefaultRoot());
   // NUL stands in no path, so the two cannot run into each other.
-  const std::string key =
-      absl::StrCat(config.source, absl::string_view("\0", 1),
-                   config.mountpoint);
+  const std::string key = absl::StrCat(
+      config.source, absl::string_view("\0", 1), config.mountpoint);
   const uint64_t hash = XXH3_64bits(key.data(), key.size());
-  return absl::StrCat(DefaultRoot(), "/", absl::Hex(hash, absl::kZeroPad16));
+  return absl::StrCat(root, "/", absl::Hex(hash, absl::kZeroPad16));
 }
 
 pid_t HolderOf(const std::string& path) {
@@ -123,41 +125,34 @@ int Lock(int fd, const std::string& path) {
 
 }  // namespace
 
-StateDir::StateDir(std::string path, UniqueFd lock)
-    : path_(std::move(path)), lock_(std::move(lock)) {}
-
 bool StateDir::passed_through() const {
-  return access(PassedThroughPath(path_).c_str(), F_OK) == 0;
+  return FilePlace(dir_, kPassedThroughFile).Open(O_RDONLY).ok();
 }
 
 void StateDir::SetPassedThrough(bool passed) const {
-  const std::string path = PassedThroughPath(path_);
-  if (!passed && (unlink(path.c_str()) == 0 || errno == ENOENT)) return;
-  if (passed && UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC |
-                                                O_NOFOLLOW,
-                              0600))
-                    .valid()) {
-    return;
-  }
-  Log(LogLevel::kWarning, ErrnoStatus(errno, path).message());
+  const FilePlace place(dir_, kPassedThroughFile);
+  const absl::Status done =
+      passed ? place.Open(O_WRONLY | O_CREAT).status() : place.Remove();
+  if (!done.ok()) Log(LogLevel::kWarning, done.message());
 }
 
 absl::StatusOr<StateDir> StateDir::Open(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) {
-    return ErrnoStatus(error.value(), absl::StrCat("state ", path));
+  absl::StatusOr<OwnedDir> dir = OwnedDir::Make(path);
+  if (!dir.ok()) {
+    return Annotate(
+        dir.status(),
+        absl::StrCat("state ", path, " (-o state=DIR names another place)"));
   }
-  const std::string lock_path = LockPath(path);
-  UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock.valid()) return ErrnoStatus(errno, lock_path);
+  const FilePlace place(*dir, kLockFile);
+  ASSIGN_OR_RETURN(UniqueFd lock, place.Open(O_RDWR | O_CREAT));
   if (const int error = Lock(lock.get(), path); error != 0) {
-    if (error != EWOULDBLOCK) return ErrnoStatus(error, lock_path);
+    if (error != EWOULDBLOCK) return ErrnoStatus(error, place.path());
     return absl::FailedPreconditionError(absl::StrCat(
-        path, ": another shufflefs uses this state; give each mount its own "
+        path,
+        ": another shufflefs uses this state; give each mount its own "
         "with -o state=DIR"));
   }
-  return StateDir(path, std::move(lock));
+  return StateDir(*std::move(dir), std::move(lock));
 }
 
 }  // namespace shufflefs

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state directory of a mount: catalogue, where its files lie, ledger, what
 // was set through the control file, what met has learnt, and a lock that one
-// daemon holds while it lives.
+// daemon holds while it lives. Nobody else can have put anything into it
+// (core/io/owned_dir.h).
 #ifndef SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 #define SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "core/config.h"
+#include "core/io/owned_dir.h"
 #include "core/io/unique_fd.h"
 
 namespace shufflefs {
@@ -18,30 +21,29 @@ namespace shufflefs {
 // Where the state of a mount lies: `config.state`, or by default a directory
 // named after source and mountpoint below /var/lib/shufflefs for root, else
 // below $XDG_STATE_HOME/shufflefs (~/.local/state/shufflefs).
-std::string StatePath(const MountConfig& config);
+// FailedPrecondition where neither variable says: there is no place that others
+// do not share.
+absl::StatusOr<std::string> StatePath(const MountConfig& config);
 
-// Files in the state directory at `path`.
+// Names in the state directory.
+inline constexpr char kCatalogueFile[] = "catalogue";
+inline constexpr char kPlacesFile[] = "places";
+inline constexpr char kRecordIndexes[] = "records";  // a directory
+inline constexpr char kLedgerFile[] = "ledger";
+inline constexpr char kControlFile[] = "control.toml";
+inline constexpr char kLearntFile[] = "learnt";
+inline constexpr char kPassedThroughFile[] = "passed-through";
+inline constexpr char kLockFile[] = "lock";
+
+// For who only reads, from outside: they may be another user's.
 inline std::string CataloguePath(const std::string& path) {
-  return path + "/catalogue";
-}
-inline std::string PlacesPath(const std::string& path) {
-  return path + "/places";
-}
-inline std::string RecordIndexPath(const std::string& path) {
-  return path + "/records";
+  return path + "/" + kCatalogueFile;
 }
 inline std::string LedgerPath(const std::string& path) {
-  return path + "/ledger";
+  return path + "/" + kLedgerFile;
 }
-inline std::string ControlMemoryPath(const std::string& path) {
-  return path + "/control.toml";
-}
-inline std::string PassedThroughPath(const std::string& path) {
-  return path + "/passed-through";
-}
-inline std::string LockPath(const std::string& path) { return path + "/lock"; }
-inline std::string LearntPath(const std::string& path) {
-  return path + "/learnt";
+inline std::string LockPath(const std::string& path) {
+  return path + "/" + kLockFile;
 }
 
 // The process that holds the lock of the state at `path`; 0 if none does, or
@@ -52,29 +54,29 @@ bool HolderIsDying(const std::string& path);
 
 class StateDir {
  public:
-  // Makes the directory (0700) and locks it; waits for a daemon that is dying.
-  // Errors, naming the path: the errno; FailedPrecondition when another daemon
-  // holds the lock.
+  // Makes the directory and locks it; waits for a daemon that is dying. Errors:
+  // those of OwnedDir::Make and FilePlace::Open; FailedPrecondition when
+  // another daemon holds the lock.
   static absl::StatusOr<StateDir> Open(const std::string& path);
 
-  const std::string& path() const { return path_; }
-  std::string catalogue() const { return CataloguePath(path_); }
-  std::string places() const { return PlacesPath(path_); }
-  // A directory, made when it is needed: an index a container.
-  std::string records() const { return RecordIndexPath(path_); }
-  std::string ledger() const { return LedgerPath(path_); }
-  std::string control_memory() const { return ControlMemoryPath(path_); }
+  const OwnedDir& dir() const { return dir_; }
+  const std::string& path() const { return dir_.path(); }
+  FilePlace catalogue() const { return FilePlace(dir_, kCatalogueFile); }
+  FilePlace places() const { return FilePlace(dir_, kPlacesFile); }
+  FilePlace ledger() const { return FilePlace(dir_, kLedgerFile); }
+  FilePlace control_memory() const { return FilePlace(dir_, kControlFile); }
   // Whether a mount that ended passed files through and had shown no view yet.
   bool passed_through() const;
   // Sets that. Where it cannot be, a line in the log says so.
   void SetPassedThrough(bool passed) const;
   // Repeating factors, see learnt_factors.h.
-  std::string learnt() const { return LearntPath(path_); }
+  FilePlace learnt() const { return FilePlace(dir_, kLearntFile); }
 
  private:
-  StateDir(std::string path, UniqueFd lock);
+  StateDir(OwnedDir dir, UniqueFd lock)
+      : dir_(std::move(dir)), lock_(std::move(lock)) {}
 
-  std::string path_;
+  OwnedDir dir_;
   UniqueFd lock_;  // the lock goes with the descriptor, also after kill -9
 };
 

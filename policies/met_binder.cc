@@ -26,11 +26,7 @@ MetBinder::MetBinder(const PolicyOptions& options, const BinderInput& input)
       opened_(sample_of_.size()) {}
 
 absl::Status MetBinder::TakeServed(absl::string_view served) {
-  ASSIGN_OR_RETURN(std::vector<uint32_t> counts, UnpackCounts(served));
-  if (counts.size() != sample_of_.size()) {
-    return absl::DataLossError("counts are of another number of samples");
-  }
-  resumed_ = std::move(counts);
+  ASSIGN_OR_RETURN(resumed_, UnpackCounts(served, sample_of_.size()));
   return absl::OkStatus();
 }
 

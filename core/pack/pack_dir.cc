@@ -20,6 +20,7 @@
 #include "core/pack/pack_format.h"
 #include "core/pack/pack_journal.h"
 #include "core/status.h"
+#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {
@@ -83,26 +84,6 @@ absl::Status WriteAt(int fd, absl::Span<const char> bytes, uint64_t offset,
     offset += static_cast<uint64_t>(done);
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ReadWhole(int fd, absl::string_view what) {
-  struct stat st;
-  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, what);
-  if (!S_ISREG(st.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(what, ": not a file"));
-  }
-  std::string bytes(static_cast<size_t>(st.st_size), '\0');
-  size_t got = 0;
-  while (got < bytes.size()) {
-    const ssize_t now = pread(fd, bytes.data() + got,
-                              std::min(bytes.size() - got, kMaxTransfer), got);
-    if (now < 0 && errno == EINTR) continue;
-    if (now < 0) return ErrnoStatus(errno, what);
-    if (now == 0) break;
-    got += static_cast<size_t>(now);
-  }
-  bytes.resize(got);
-  return bytes;
 }
 
 absl::StatusOr<PackDir> PackDir::Open(const std::string& path,
@@ -188,7 +169,7 @@ absl::StatusOr<std::string> PackDir::Read(absl::string_view name) const {
   UniqueFd fd(openat(fd_.get(), std::string(name).c_str(),
                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, PathOf(name));
-  return ReadWhole(fd.get(), PathOf(name));
+  return ReadWhole(fd.get(), PathOf(name), kMostWholeFile);
 }
 
 absl::StatusOr<uint64_t> PackDir::SizeOf(absl::string_view name) const {

@@ -23,9 +23,6 @@ namespace shufflefs {
 // Writes all of `bytes` at `offset`. Errors carry the errno and name `what`.
 absl::Status WriteAt(int fd, absl::Span<const char> bytes, uint64_t offset,
                      absl::string_view what);
-// Reads a regular file to its end; the same errors, and InvalidArgument if it
-// is none.
-absl::StatusOr<std::string> ReadWhole(int fd, absl::string_view what);
 
 // One thread at a time. Every method may block for the device. Errors name the
 // file and carry the errno.

@@ -13,6 +13,7 @@
 #include "core/pack/pack_journal.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {
@@ -48,13 +49,8 @@ absl::StatusOr<PackManifest> LoadManifest(const SourceDir& dir,
     return ErrnoOf(fd.status()) == ENOENT ? NoPack(dir)
                                           : Annotate(fd.status(), dir.path());
   }
-  struct stat st;
-  if (fstat(fd->get(), &st) != 0) return ErrnoStatus(errno, path);
-  if (static_cast<uint64_t>(st.st_size) > MostManifestBytes(catalogue)) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": too large for a manifest of the source"));
-  }
-  ASSIGN_OR_RETURN(const std::string bytes, ReadWhole(fd->get(), path));
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   ReadWhole(fd->get(), path, MostManifestBytes(catalogue)));
   absl::StatusOr<PackManifest> manifest = ParseManifest(bytes);
   if (!manifest.ok()) return Annotate(manifest.status(), path);
   if (manifest->fingerprint != catalogue.fingerprint()) {

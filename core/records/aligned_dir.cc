@@ -72,7 +72,8 @@ bool AlignedDir::Has(absl::string_view name) const {
 
 absl::StatusOr<absl::optional<AlignedManifest>> AlignedDir::Load() {
   for (const char* name : {kAlignedManifest, kAlignedPart}) {
-    const absl::StatusOr<std::string> bytes = ReadWholeFile(PathOf(name));
+    const absl::StatusOr<std::string> bytes =
+        ReadWholeFile(PathOf(name), kMostAlignedManifest);
     if (ErrnoOf(bytes.status()) == ENOENT) continue;
     if (!bytes.ok()) return bytes.status();
     absl::StatusOr<AlignedManifest> manifest = AlignedManifest::Parse(*bytes);

@@ -198,7 +198,7 @@ std::string AlignedManifest::Serialize() const {
 absl::StatusOr<AlignedManifest> AlignedManifest::Open(
     const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/", kAlignedManifest);
-  absl::StatusOr<std::string> bytes = ReadWholeFile(path);
+  absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMostAlignedManifest);
   if (!bytes.ok()) {
     struct stat st;
     const std::string part = absl::StrCat(directory, "/", kAlignedPart);
@@ -245,7 +245,9 @@ void AlignedManifest::Add(AlignedFile file) {
 absl::StatusOr<std::vector<TfrecordSpan>> AlignedManifest::ReadIndex(
     const std::string& directory, const AlignedFile& file) const {
   const std::string path = absl::StrCat(directory, "/", file.idx_name());
-  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadWholeFile(path, std::min(file.idx_bytes, kMostWholeFile)));
   if (text.size() != file.idx_bytes ||
       XXH3_64bits(text.data(), text.size()) != file.idx_checksum) {
     return absl::DataLossError(absl::StrCat(path, ": the checksum differs"));

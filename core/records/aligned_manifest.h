@@ -59,6 +59,8 @@ inline constexpr char kIndexSuffix[] = ".idx";
 inline constexpr size_t kAlignedChecksumAt = 16;
 // Of a name in it: NAME.idx.tmp must be one too.
 inline constexpr size_t kMostAlignedNameBytes = 247;
+// A manifest of some 800,000 files.
+inline constexpr uint64_t kMostAlignedManifest = uint64_t{256} << 20;
 
 struct AlignedFile {
   std::string name;

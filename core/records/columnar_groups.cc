@@ -11,6 +11,7 @@
 #include "core/records/arrow_file.h"
 #include "core/records/parquet_footer.h"
 #include "core/status.h"
+#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {
@@ -56,8 +57,9 @@ absl::StatusOr<std::shared_ptr<const ColumnarGroups>> ReadColumnarGroups(
   absl::string_view footer = Last(tail, wanted);
   // One that is larger than the file is refused by the parsers.
   if (wanted > tail.size() && wanted <= file_bytes) {
-    larger.resize(wanted - tail.size());
     const uint64_t from = file_bytes - wanted;
+    RETURN_IF_ERROR(CheckWritten(fd, {from, wanted}, "its footer"));
+    larger.resize(wanted - tail.size());
     ASSIGN_OR_RETURN(const size_t got,
                      ReadAt(fd, from, larger.data(), larger.size()));
     if (got < larger.size()) return EndsEarly(from + got);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/catalogue.h"
+#include "core/io/owned_dir.h"
 #include "core/io/source_dir.h"
 #include "core/records/index_companion.h"
 #include "core/records/record_rules.h"
@@ -24,8 +25,8 @@ struct IndexRequest {
   RecordFormat format = RecordFormat::kFixed;
   const RecordOptions* options = nullptr;  // outlives the call
   // The file that keeps the index of a format whose records are found by a
-  // pass; a saved one that does not fit is replaced. "" = none.
-  std::string saved;
+  // pass; a saved one that does not fit is replaced. Empty: none.
+  FilePlace saved;
   bool wants_head_hash = false;
   // The index beside it, which must be the one of its records.
   absl::optional<IndexCompanion> index;

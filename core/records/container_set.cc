@@ -329,10 +329,11 @@ IndexRequest ContainerSet::RequestFor(const Container& container,
                        catalogue.attributes(*container.index), nullptr};
   }
   request.not_saved = options.not_saved;
-  if (!options.saved.empty()) {
-    request.saved =
-        absl::StrFormat("%s/%016x", options.saved,
-                        XXH3_64bits(request.path.data(), request.path.size()));
+  if (options.saved.has_value()) {
+    request.saved = FilePlace(
+        *options.saved,
+        absl::StrFormat("%016x",
+                        XXH3_64bits(request.path.data(), request.path.size())));
   }
   return request;
 }

@@ -20,6 +20,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/dataset.h"
+#include "core/io/owned_dir.h"
 #include "core/io/source_dir.h"
 #include "core/mutex.h"
 #include "core/records/container_index.h"
@@ -132,7 +133,7 @@ class ContainerSet {
   void WhenReady(EntryId file, Ready ready);
 
   struct IndexOptions {
-    std::string saved;  // a directory that keeps indexes; "" = none
+    absl::optional<OwnedDir> saved;  // keeps indexes
     std::stop_token stop;
     // Bytes done and in all; may be empty, may be called by several threads.
     // What need not be read counts as done when that is known.

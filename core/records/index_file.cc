@@ -38,6 +38,7 @@ struct IndexHeader {
 static_assert(offsetof(IndexHeader, checksum) == kRecordIndexChecksumAt);
 static_assert(sizeof(IndexHeader) % sizeof(uint64_t) == 0);
 static_assert(std::has_unique_object_representations_v<IndexHeader>);
+constexpr uint64_t kIndexRounding = 1024;  // its words are whole
 constexpr size_t kIndexCovered = kRecordIndexChecksumAt + sizeof(uint64_t);
 
 // Of the part of the header that the checksum covers, and of the words.
@@ -88,12 +89,12 @@ absl::StatusOr<IndexHeader> CheckedHeader(absl::string_view bytes) {
 
 }  // namespace
 
-absl::Status SaveRecordIndex(const std::string& path,
-                             const RecordIndex& index) {
+absl::Status SaveRecordIndex(const FilePlace& place, const RecordIndex& index) {
   const IndexedFile& file = index.file;
   if (file.format.size() > kMostFormatBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the name of the format '", file.format, "' is too long"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(place.path(), ": the name of the format '", file.format,
+                     "' is too long"));
   }
   IndexHeader header = {};
   std::copy(std::begin(kIndexMagic), std::end(kIndexMagic), header.magic);
@@ -110,7 +111,7 @@ absl::Status SaveRecordIndex(const std::string& path,
   header.checksum = IndexChecksum(header, words);
   const absl::string_view head(reinterpret_cast<const char*>(&header),
                                sizeof header);
-  return ReplaceFile(path, {head, words});
+  return ReplaceFile(place, {head, words});
 }
 
 absl::StatusOr<RecordIndex> ParseRecordIndex(absl::string_view bytes,
@@ -135,11 +136,15 @@ absl::StatusOr<RecordIndex> ParseRecordIndex(absl::string_view bytes,
   return index;
 }
 
-absl::StatusOr<RecordIndex> LoadRecordIndex(const std::string& path,
+absl::StatusOr<RecordIndex> LoadRecordIndex(const FilePlace& place,
                                             const IndexedFile& expected) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  // A table takes most for records of one byte, and then a quarter of theirs.
+  const uint64_t most =
+      sizeof(IndexHeader) + kIndexRounding +
+      std::min<uint64_t>(expected.identity.size, kMostWholeFile) / 2;
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(place, most));
   absl::StatusOr<RecordIndex> parsed = ParseRecordIndex(bytes, expected);
-  if (!parsed.ok()) return Annotate(parsed.status(), path);
+  if (!parsed.ok()) return Annotate(parsed.status(), place.path());
   return parsed;
 }
 

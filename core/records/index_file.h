@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/io/file_identity.h"
+#include "core/io/owned_dir.h"
 #include "core/records/offset_table.h"
 
 namespace shufflefs {
@@ -44,14 +45,14 @@ struct RecordIndex {
 
 // As ReplaceFile, core/whole_file.h; InvalidArgument if the format's name is
 // too long. REQUIRES: the records lie inside the file.
-absl::Status SaveRecordIndex(const std::string& path, const RecordIndex& index);
+absl::Status SaveRecordIndex(const FilePlace& place, const RecordIndex& index);
 
-// Errors, each naming `path`: those of ReadWholeFile (ENOENT where none was
+// Errors, each naming the path: those of ReadWholeFile (ENOENT where none was
 // saved); InvalidArgument if it holds no index, or is of another version;
 // FailedPrecondition if it is of another file or format, or the file has
 // changed, and what differs; DataLoss if it is cut off, damaged or makes no
 // sense.
-absl::StatusOr<RecordIndex> LoadRecordIndex(const std::string& path,
+absl::StatusOr<RecordIndex> LoadRecordIndex(const FilePlace& place,
                                             const IndexedFile& expected);
 
 // The same for bytes in memory.

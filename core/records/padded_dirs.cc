@@ -10,10 +10,10 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "core/io/file_check.h"
-#include "core/io/read_at.h"
 #include "core/io/unique_fd.h"
 #include "core/records/record_rules.h"
 #include "core/status.h"
+#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {
@@ -26,10 +26,10 @@ absl::StatusOr<AlignedManifest> ReadManifest(const SourceDir& source,
     return OpenFailure(ErrnoOf(opened.status()).value_or(EIO));
   }
   RETURN_IF_ERROR(CheckUnchanged(opened->get(), expected));
-  std::string bytes(expected.size, '\0');
-  ASSIGN_OR_RETURN(const size_t got,
-                   ReadAt(opened->get(), 0, bytes.data(), bytes.size()));
-  if (got < bytes.size()) return EndsEarly(got);
+  ASSIGN_OR_RETURN(
+      const std::string bytes,
+      ReadWhole(opened->get(), kAlignedManifest, kMostAlignedManifest));
+  if (bytes.size() < expected.size) return EndsEarly(bytes.size());
   return AlignedManifest::Parse(bytes);
 }
 

@@ -34,6 +34,10 @@ enum ColumnMetaDataField {
   kDictionaryPageOffset = 11,
 };
 
+// An entry of one byte is a row group of 56 bytes here. As many as this take
+// 56 MiB; row groups of 1 MiB are then a file of 1 TiB.
+constexpr size_t kMostRowGroups = size_t{1} << 20;
+
 absl::Status MetadataRefused(absl::string_view why) {
   return absl::FailedPreconditionError(why);
 }
@@ -155,6 +159,10 @@ absl::Status Parser::TakeRowGroup(const ThriftValue& group) {
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(thrift_.VisitFields(group.begin, take).status());
+  if (found_.entries.size() == kMostRowGroups) {
+    return MetadataRefused(
+        absl::StrCat("it has more than ", kMostRowGroups, " row groups"));
+  }
   found_.entries.push_back(entry);
   return absl::OkStatus();
 }

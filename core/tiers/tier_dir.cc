@@ -16,11 +16,14 @@
 #include "absl/strings/str_format.h"
 #include "core/status.h"
 #include "core/tiers/tier_lock.h"
+#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr char kLock[] = ".lock";
+// Of a part of 10 million ranges.
+constexpr uint64_t kMostTailBytes = uint64_t{512} << 20;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 bool SameFile(const struct stat& a, const struct stat& b) {
@@ -38,22 +41,6 @@ std::string Component(absl::string_view view) {
     }
   }
   return name.empty() ? "%" : name;
-}
-
-// Opens a directory of ours, and makes it first if there is none.
-absl::StatusOr<UniqueFd> OpenOurs(int above, const std::string& name,
-                                  const std::string& path) {
-  if (mkdirat(above, name.c_str(), 0700) != 0 && errno != EEXIST) {
-    return ErrnoStatus(errno, path);
-  }
-  UniqueFd fd(openat(above, name.c_str(), kDirectory | O_NOFOLLOW));
-  struct stat st;
-  if (!fd.valid() || fstat(fd.get(), &st) != 0) return ErrnoStatus(errno, path);
-  if (st.st_uid != geteuid() || (st.st_mode & 0022) != 0) {
-    return ErrnoStatus(EPERM,
-                       absl::StrCat(path, ": others may have written to it"));
-  }
-  return fd;
 }
 
 absl::StatusOr<bool> IsMountpointFd(int fd, const std::string& path) {
@@ -79,70 +66,66 @@ absl::StatusOr<TierDir> TierDir::Open(const std::string& path,
   if (!above.valid()) return ErrnoStatus(errno, path);
   ASSIGN_OR_RETURN(const bool on_mountpoint, IsMountpointFd(above.get(), path));
   const std::string top_path = absl::StrCat(path, "/", kTierDirectory);
-  ASSIGN_OR_RETURN(const UniqueFd top,
-                   OpenOurs(above.get(), kTierDirectory, top_path));
-  Locks locks;
-  ASSIGN_OR_RETURN(locks.top, LockForProcess(top.get(), kLock, path));
-  const std::string name = Component(view);
-  const std::string view_path = absl::StrCat(top_path, "/", name);
-  ASSIGN_OR_RETURN(locks.view, OpenOurs(top.get(), name, view_path));
-  if (flock(locks.view.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  ASSIGN_OR_RETURN(const OwnedDir top,
+                   OwnedDir::In(above.get(), kTierDirectory, top_path));
+  ASSIGN_OR_RETURN(UniqueFd lock, LockForProcess(top.fd(), kLock, path));
+  ASSIGN_OR_RETURN(OwnedDir own, top.Sub(Component(view)));
+  if (flock(own.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(
-        absl::StrCat(view_path, ": this view is mounted already"));
+        absl::StrCat(own.path(), ": this view is mounted already"));
   }
-  ASSIGN_OR_RETURN(SourceDir files, SourceDir::At(view_path));
+  ASSIGN_OR_RETURN(SourceDir files, SourceDir::At(own.path()));
   struct stat locked;
   struct stat opened;
-  if (fstat(locks.view.get(), &locked) != 0 ||
-      fstat(files.fd(), &opened) != 0) {
-    return ErrnoStatus(errno, view_path);
+  if (fstat(own.fd(), &locked) != 0 || fstat(files.fd(), &opened) != 0) {
+    return ErrnoStatus(errno, own.path());
   }
-  if (!SameFile(locked, opened)) return ErrnoStatus(ESTALE, view_path);
-  return TierDir(view_path, std::move(files), std::move(locks), on_mountpoint);
+  if (!SameFile(locked, opened)) return ErrnoStatus(ESTALE, own.path());
+  return TierDir(std::move(own), std::move(files), std::move(lock),
+                 on_mountpoint);
 }
 
 std::string TierDir::PathOf(absl::string_view name) const {
-  return absl::StrCat(path_, "/", name);
+  return absl::StrCat(own_.path(), "/", name);
 }
 
 absl::Status TierDir::StillThere() const {
   struct stat named;
   struct stat here;
-  if (stat(path_.c_str(), &named) != 0 ||
-      fstat(locks_.view.get(), &here) != 0) {
-    return ErrnoStatus(errno, path_);
+  if (stat(own_.path().c_str(), &named) != 0 || fstat(own_.fd(), &here) != 0) {
+    return ErrnoStatus(errno, own_.path());
   }
-  return SameFile(named, here) ? absl::OkStatus() : ErrnoStatus(ESTALE, path_);
+  return SameFile(named, here) ? absl::OkStatus()
+                               : ErrnoStatus(ESTALE, own_.path());
 }
 
 absl::StatusOr<std::vector<TierName>> TierDir::List() const {
-  const int copy = openat(locks_.view.get(), ".", kDirectory);
-  if (copy < 0) return ErrnoStatus(errno, path_);
+  const int copy = openat(own_.fd(), ".", kDirectory);
+  if (copy < 0) return ErrnoStatus(errno, own_.path());
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(fdopendir(copy), closedir);
   if (dir == nullptr) {
     const int error = errno;
     close(copy);
-    return ErrnoStatus(error, path_);
+    return ErrnoStatus(error, own_.path());
   }
   std::vector<TierName> names;
   for (errno = 0; const dirent* entry = readdir(dir.get()); errno = 0) {
     const absl::optional<TierName> name = ParseTierName(entry->d_name);
     struct stat st;
     if (name.has_value() &&
-        fstatat(locks_.view.get(), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ==
-            0 &&
+        fstatat(own_.fd(), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISREG(st.st_mode)) {
       names.push_back(*name);
     }
   }
-  if (errno != 0) return ErrnoStatus(errno, path_);
+  if (errno != 0) return ErrnoStatus(errno, own_.path());
   return names;
 }
 
 absl::StatusOr<TierDir::Part> TierDir::Read(uint64_t id) const {
   const std::string name = TierPartName(id);
   const std::string where = PathOf(name);
-  UniqueFd fd(openat(locks_.view.get(), name.c_str(),
+  UniqueFd fd(openat(own_.fd(), name.c_str(),
                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat st;
   if (!fd.valid() || fstat(fd.get(), &st) != 0) {
@@ -168,6 +151,9 @@ absl::StatusOr<TierDir::Part> TierDir::Read(uint64_t id) const {
   ASSIGN_OR_RETURN(const std::string footer,
                    bytes(part.bytes - kTierFooterBytes));
   ASSIGN_OR_RETURN(const uint64_t tail_at, TierTailAt(footer, part.bytes));
+  if (part.bytes - tail_at > kMostTailBytes) return absl::DataLossError(where);
+  RETURN_IF_ERROR(
+      CheckWritten(fd.get(), {tail_at, part.bytes - tail_at}, where));
   ASSIGN_OR_RETURN(const std::string tail, bytes(tail_at));
   ASSIGN_OR_RETURN(part.table, ParseTierTail(tail, part.bytes));
   return part;
@@ -176,7 +162,7 @@ absl::StatusOr<TierDir::Part> TierDir::Read(uint64_t id) const {
 absl::StatusOr<UniqueFd> TierDir::Create(uint64_t id, uint64_t bytes) {
   const std::string name = TierUnfinishedName(id);
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  UniqueFd fd(openat(locks_.view.get(), name.c_str(), kFlags, 0600));
+  UniqueFd fd(openat(own_.fd(), name.c_str(), kFlags, 0600));
   if (!fd.valid()) return ErrnoStatus(errno, PathOf(name));
   // Not at the open: where that refuses O_DIRECT the file is there by then.
   (void)fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_DIRECT);
@@ -191,7 +177,7 @@ absl::StatusOr<UniqueFd> TierDir::Create(uint64_t id, uint64_t bytes) {
 }
 
 absl::Status TierDir::Publish(uint64_t id) {
-  const int dir = locks_.view.get();
+  const int dir = own_.fd();
   if (renameat(dir, TierUnfinishedName(id).c_str(), dir,
                TierPartName(id).c_str()) != 0) {
     return ErrnoStatus(errno, PathOf(TierPartName(id)));
@@ -202,7 +188,7 @@ absl::Status TierDir::Publish(uint64_t id) {
 absl::Status TierDir::Remove(TierName name) {
   const std::string text =
       name.finished ? TierPartName(name.id) : TierUnfinishedName(name.id);
-  if (unlinkat(locks_.view.get(), text.c_str(), 0) != 0 && errno != ENOENT) {
+  if (unlinkat(own_.fd(), text.c_str(), 0) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, PathOf(text));
   }
   return absl::OkStatus();
@@ -210,7 +196,7 @@ absl::Status TierDir::Remove(TierName name) {
 
 absl::StatusOr<uint64_t> TierDir::FreeBytes() const {
   struct statvfs fs;
-  if (fstatvfs(locks_.view.get(), &fs) != 0) return ErrnoStatus(errno, path_);
+  if (fstatvfs(own_.fd(), &fs) != 0) return ErrnoStatus(errno, own_.path());
   return uint64_t{fs.f_bavail} * fs.f_frsize;
 }
 

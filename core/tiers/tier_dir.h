@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/io/owned_dir.h"
 #include "core/io/source_dir.h"
 #include "core/io/unique_fd.h"
 #include "core/tiers/tier_part.h"
@@ -67,20 +68,16 @@ class TierDir {
   absl::StatusOr<uint64_t> FreeBytes() const;
 
  private:
-  struct Locks {
-    UniqueFd top;
-    UniqueFd view;
-  };
-  TierDir(std::string path, SourceDir files, Locks locks, bool on_mountpoint)
-      : path_(std::move(path)),
+  TierDir(OwnedDir own, SourceDir files, UniqueFd lock, bool on_mountpoint)
+      : own_(std::move(own)),
         files_(std::move(files)),
-        locks_(std::move(locks)),
+        lock_(std::move(lock)),
         on_mountpoint_(on_mountpoint) {}
   std::string PathOf(absl::string_view name) const;
 
-  std::string path_;  // of the view's directory
+  OwnedDir own_;  // the view's directory, which is locked
   SourceDir files_;
-  Locks locks_;
+  UniqueFd lock_;  // of the directory above it
   bool on_mountpoint_;
 };
 

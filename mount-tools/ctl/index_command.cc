@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/ctl/index_command.h"
 
-#include <sys/stat.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -123,8 +118,12 @@ class IndexCommand : public Command {
   static absl::StatusOr<std::vector<ViewContainers>> Views(
       const MountConfig& config, const SourceDir& source,
       std::shared_ptr<const Catalogue> catalogue);
+  struct Places {
+    const SourceDir* source = nullptr;
+    const StateDir* state = nullptr;
+  };
   static absl::Status IndexAll(const std::vector<ViewContainers>& views,
-                               const SourceDir& source,
+                               const Places& places,
                                const CommandContext& context,
                                IndexReport& report);
 
@@ -154,7 +153,7 @@ absl::StatusOr<MountConfig> IndexCommand::Config(
         "where the mount will look for indexes is not known: give its "
         "MOUNTPOINT, or --state DIR here and -o state=DIR there");
   }
-  line.config.state = StatePath(line.config);
+  ASSIGN_OR_RETURN(line.config.state, StatePath(line.config));
   return std::move(line.config);
 }
 
@@ -193,7 +192,7 @@ absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
 }
 
 absl::Status IndexCommand::IndexAll(const std::vector<ViewContainers>& views,
-                                    const SourceDir& source,
+                                    const Places& places,
                                     const CommandContext& context,
                                     IndexReport& report) {
   for (const ViewContainers& view : views) {
@@ -201,9 +200,9 @@ absl::Status IndexCommand::IndexAll(const std::vector<ViewContainers>& views,
       report.bytes += view.containers->total_bytes();
     }
   }
-  if (report.bytes > 0 && mkdir(report.saved.c_str(), 0700) != 0 &&
-      errno != EEXIST) {
-    return ErrnoStatus(errno, report.saved);
+  absl::optional<OwnedDir> saved;
+  if (report.bytes > 0) {
+    ASSIGN_OR_RETURN(saved, places.state->dir().Sub(kRecordIndexes));
   }
   NotSaved not_saved;
   uint64_t before = 0;  // bytes of the views that are done
@@ -213,7 +212,7 @@ absl::Status IndexCommand::IndexAll(const std::vector<ViewContainers>& views,
     for (const ViewContainers& view : views) {
       if (view.containers == nullptr || interrupt.asked()) continue;
       ContainerSet::IndexOptions options;
-      options.saved = report.saved;
+      options.saved = saved;
       options.stop = interrupt.token();
       options.progress = [&](uint64_t done, uint64_t) {
         line.Show(before + done, report.bytes);
@@ -221,7 +220,7 @@ absl::Status IndexCommand::IndexAll(const std::vector<ViewContainers>& views,
       options.not_saved = [&](const absl::Status& status) {
         not_saved.Note(status);
       };
-      view.containers->Index(source, options);
+      view.containers->Index(*places.source, options);
       before += view.containers->total_bytes();
     }
     report.interrupted = interrupt.asked();
@@ -239,8 +238,7 @@ absl::Status IndexCommand::Run(const CommandContext& context) {
   ASSIGN_OR_RETURN(const StateDir state, StateDir::Open(config.state));
   // A file that was rewritten in place does not show in its directory, by
   // which a saved catalogue is judged: it is made anew.
-  std::error_code none;
-  std::filesystem::remove(state.catalogue(), none);
+  RETURN_IF_ERROR(state.catalogue().Remove());
   IndexerParts parts;
   parts.config = &config;
   parts.source = &source;
@@ -259,8 +257,9 @@ absl::Status IndexCommand::Run(const CommandContext& context) {
                    Views(config, source, *catalogue));
   IndexReport report;
   report.source = config.source;
-  report.saved = state.records();
-  const absl::Status saved = IndexAll(views, source, context, report);
+  report.saved = absl::StrCat(state.path(), "/", kRecordIndexes);
+  const absl::Status saved =
+      IndexAll(views, {&source, &state}, context, report);
   report.seconds = SecondsSince(begin);
   for (const ViewContainers& view : views) {
     IndexReport::View& told = report.views.emplace_back();

@@ -59,14 +59,14 @@ absl::optional<uint64_t> RankOf(EntryId file,
 
 absl::StatusOr<LedgerReplay> LedgerReplay::Make(const MountConfig& mount) {
   ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(mount.source));
-  ASSIGN_OR_RETURN(Catalogue catalogue,
-                   LoadCatalogue(CataloguePath(StatePath(mount))));
-  return LedgerReplay(mount, std::move(source),
+  ASSIGN_OR_RETURN(std::string state, StatePath(mount));
+  ASSIGN_OR_RETURN(Catalogue catalogue, LoadCatalogue(CataloguePath(state)));
+  return LedgerReplay(mount, std::move(source), std::move(state),
                       std::make_shared<const Catalogue>(std::move(catalogue)));
 }
 
 absl::StatusOr<LedgerProof> LedgerReplay::Verify() {
-  return VerifyLedger(LedgerPath(StatePath(mount_)),
+  return VerifyLedger(LedgerPath(state_),
                       [this](const LedgerEpoch& epoch)
                           -> absl::StatusOr<std::shared_ptr<const Binding>> {
                         ASSIGN_OR_RETURN(Replayed replayed, Replay(epoch));

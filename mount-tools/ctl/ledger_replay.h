@@ -52,9 +52,10 @@ class LedgerReplay {
                                    const std::vector<CarriedPair>& bound);
 
  private:
-  LedgerReplay(MountConfig mount, SourceDir source,
+  LedgerReplay(MountConfig mount, SourceDir source, std::string state,
                std::shared_ptr<const Catalogue> catalogue)
       : mount_(std::move(mount)),
+        state_(std::move(state)),
         source_(std::move(source)),
         catalogue_(std::move(catalogue)) {}
 
@@ -63,6 +64,7 @@ class LedgerReplay {
 
   // Constant after Make.
   MountConfig mount_;
+  std::string state_;  // the path of its directory
   SourceDir source_;
   std::shared_ptr<const Catalogue> catalogue_;
 

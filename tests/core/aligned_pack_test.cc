@@ -48,7 +48,7 @@ class AlignedPackTest : public ::testing::Test {
   }
   std::string out() const { return place_.At("p"); }
   std::string Read(const std::string& name) const {
-    auto bytes = ReadWholeFile(absl::StrCat(out(), "/", name));
+    auto bytes = ReadWholeFile(absl::StrCat(out(), "/", name), 1 << 30);
     EXPECT_TRUE(bytes.ok()) << bytes.status();
     return bytes.ok() ? *bytes : "";
   }

@@ -193,7 +193,7 @@ TEST_F(ContainerIndexTest, AFileThatChangesMeanwhileIsRefused) {
     return true;
   };
   EXPECT_EQ(ErrnoOf(Index(request).status()), ESTALE);
-  EXPECT_FALSE(std::filesystem::exists(request.saved));
+  EXPECT_FALSE(std::filesystem::exists(request.saved.path()));
 }
 
 TEST_F(ContainerIndexTest, ItTellsHowFarItIsAndCanBeStopped) {
@@ -218,7 +218,7 @@ TEST_F(ContainerIndexTest, ASavedIndexSavesTheReading) {
   IndexRequest request = Request("file", RecordFormat::kTfrecord);
   request.saved = state_.At("index");
   const auto first = Begins(Index(request));
-  ASSERT_TRUE(std::filesystem::exists(request.saved));
+  ASSERT_TRUE(std::filesystem::exists(request.saved.path()));
   // The same size and time: what is in it now is not looked at.
   tree_.File("file", std::string(38, '?'));
   tree_.SetTime("file", 1000);

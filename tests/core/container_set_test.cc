@@ -182,7 +182,7 @@ TEST_F(ContainerSetTest, TheIndexIsMadeAndSaved) {
   EXPECT_EQ(ready, 0);
   std::atomic<uint64_t> most{0};
   ContainerSet::IndexOptions options;
-  options.saved = state_.root();
+  options.saved = *OwnedDir::Make(state_.root());
   options.progress = [&](uint64_t done, uint64_t all) {
     EXPECT_LE(done, all);
     for (uint64_t was = most; was < done;) {

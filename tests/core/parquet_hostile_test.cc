@@ -37,6 +37,18 @@ TEST(ParquetHostileTest, OrdinalsThatCannotBeRewritten) {
                 "it has numbers that are longer than they need be");
 }
 
+// An entry of one byte would be a row group of 56 bytes of memory.
+TEST(ParquetHostileTest, RowGroupsOfNothing) {
+  const size_t most = size_t{1} << 20;
+  const std::vector<std::string> groups(most + 1, std::string(1, '\0'));
+  ExpectRefused(ParseMetadata(ParquetMetadata(groups)),
+                "it has more than 1048576 row groups");
+  const ParquetParsed parsed =
+      ParseMetadata(ParquetMetadata({groups.begin(), groups.begin() + 1000}));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ((*parsed)->count(), 1000u);
+}
+
 TEST(ParquetHostileTest, EncryptedAndSignedFiles) {
   const std::vector<std::string> groups = {ParquetRowGroupBytes({})};
   ExpectRefused(ParseMetadata(ParquetMetadata(groups, {{}, 8})),

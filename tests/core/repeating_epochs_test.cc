@@ -42,7 +42,7 @@ TEST(ServedCountsTest, ComeBackAsTheyWere) {
                                           {3, 4, 3, 7, 5},
                                           {0, UINT32_MAX, 17},
                                           {UINT32_MAX, UINT32_MAX}}) {
-    const auto unpacked = UnpackCounts(PackCounts(counts));
+    const auto unpacked = UnpackCounts(PackCounts(counts), counts.size());
     ASSERT_TRUE(unpacked.ok());
     EXPECT_EQ(*unpacked, counts);
   }
@@ -55,18 +55,21 @@ TEST(ServedCountsTest, ComeBackAsTheyWere) {
 TEST(ServedCountsTest, DamageIsFound) {
   const std::string text = PackCounts({3, 4, 3, 7, 5});
   for (size_t size = 0; size < text.size(); ++size) {
-    EXPECT_TRUE(absl::IsDataLoss(UnpackCounts(text.substr(0, size)).status()));
+    EXPECT_TRUE(
+        absl::IsDataLoss(UnpackCounts(text.substr(0, size), 5).status()));
   }
-  EXPECT_FALSE(UnpackCounts(text + "x").ok());
+  EXPECT_FALSE(UnpackCounts(text + "x", 5).ok());
   std::string many = PackCounts({1, 1});
+  EXPECT_FALSE(UnpackCounts(many, 3).ok());
   many[7] = 1;  // 2^56 counts, all alike
-  EXPECT_FALSE(UnpackCounts(many).ok());
+  EXPECT_FALSE(UnpackCounts(many, 2).ok());
+  EXPECT_FALSE(UnpackCounts(many, (uint64_t{1} << 56) + 2).ok());
   std::string wide = PackCounts({1, 2});
   wide[12] = 33;
-  EXPECT_FALSE(UnpackCounts(wide).ok());
+  EXPECT_FALSE(UnpackCounts(wide, 2).ok());
   std::string over = PackCounts({UINT32_MAX - 1, UINT32_MAX});
   over[8] = '\xff';
-  EXPECT_FALSE(UnpackCounts(over).ok());
+  EXPECT_FALSE(UnpackCounts(over, 2).ok());
 }
 
 class RepeatingEpochsTest : public testing_support::VerifyFixture {

@@ -59,7 +59,7 @@ class TfrecordFileTest : public ::testing::Test {
     ASSERT_TRUE(writer->Finish().ok());
   }
   std::string Bytes() const {
-    auto bytes = ReadWholeFile(Path());
+    auto bytes = ReadWholeFile(Path(), 1 << 30);
     EXPECT_TRUE(bytes.ok()) << bytes.status();
     return *bytes;
   }
@@ -211,7 +211,8 @@ TEST_F(TfrecordFileTest, EveryOrderHasEachInstanceOnce) {
   std::vector<uint64_t> sorted(data.size());
   std::iota(sorted.begin(), sorted.end(), 0);
   for (const Unit unit : {Unit::kNone, Unit::kInstance, Unit::kPage}) {
-    for (const uint64_t page : {uint64_t{64}, uint64_t{4096}, uint64_t{70001}}) {
+    for (const uint64_t page :
+         {uint64_t{64}, uint64_t{4096}, uint64_t{70001}}) {
       auto cursor = TfrecordCursor::Make(
           file, {.unit = unit, .page_bytes = page, .seed = Seed(rng())});
       ASSERT_TRUE(cursor.ok());

@@ -83,7 +83,7 @@ TEST_F(LearntFactorsTest, IsBounded) {
 // met.model, and a file of them that is damaged counts as empty.
 TEST_F(LearntFactorsTest, WhatIsDamagedCountsAsEmptyAndIsReplaced) {
   ASSERT_TRUE(LearntFactors(path_).Store(key_, {4, 2}).ok());
-  const std::string whole = *ReadWholeFile(path_);
+  const std::string whole = *ReadWholeFile(path_, 1 << 30);
   for (size_t size = 0; size + 2 < whole.size(); size += 7) {
     EXPECT_THAT(WarningOf(whole.substr(0, size)), HasSubstr(path_)) << size;
   }

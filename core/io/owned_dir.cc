@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/owned_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr int kHold = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr uid_t kOverflow = 65534;
+
+absl::Status Refuse(const std::string& path, absl::string_view why) {
+  return ErrnoStatus(EPERM, absl::StrCat(path, ": ", why));
+}
+
+// The errno is read first: to put the path together may change it.
+absl::Status Failed(int error, const FilePlace& place) {
+  return ErrnoStatus(error, place.path());
+}
+
+bool OthersWrite(const struct stat& st) { return (st.st_mode & 0022) != 0; }
+
+absl::Status CheckOurs(const struct stat& st, const std::string& path) {
+  if (st.st_uid == geteuid() && !OthersWrite(st)) return absl::OkStatus();
+  return Refuse(path, "others may have written to it");
+}
+
+// In a user namespace that maps few users, all others are shown as one. The
+// root of the machine is one of them, and owns / there.
+bool ShowsUnmappedUsers() {
+  std::ifstream in("/proc/self/uid_map");
+  uint64_t inside = 0;
+  uint64_t outside = 0;
+  uint64_t count = 0;
+  bool any = false;
+  while (in >> inside >> outside >> count) {
+    any = true;
+    if (inside <= kOverflow && kOverflow - inside < count) return false;
+  }
+  return any;
+}
+
+bool Trusted(uid_t owner) {
+  return owner == 0 || owner == geteuid() ||
+         (owner == kOverflow && ShowsUnmappedUsers());
+}
+
+// Goes from / to a directory, one step after the other.
+class Walk {
+ public:
+  explicit Walk(const std::string& path) : path_(path) { Enter(path); }
+
+  absl::StatusOr<UniqueFd> Run() {
+    RETURN_IF_ERROR(ToRoot());
+    while (!names_.empty()) {
+      const std::string name = std::move(names_.front());
+      names_.pop_front();
+      if (!name.empty() && name != ".") RETURN_IF_ERROR(Step(name));
+    }
+    UniqueFd dir(openat(here_.get(), ".", kDirectory));
+    struct stat st;
+    if (!dir.valid() || fstat(dir.get(), &st) != 0) {
+      return ErrnoStatus(errno, path_);
+    }
+    RETURN_IF_ERROR(CheckOurs(st, path_));
+    return dir;
+  }
+
+ private:
+  // Puts the components of `path` before those that are left.
+  void Enter(const std::string& path) {
+    const std::vector<std::string> names = absl::StrSplit(path, '/');
+    names_.insert(names_.begin(), names.begin(), names.end());
+  }
+
+  absl::Status ToRoot() {
+    shown_.clear();
+    ours_alone_ = false;
+    here_ = UniqueFd(open("/", kHold | O_DIRECTORY));
+    struct stat st;
+    if (!here_.valid() || fstat(here_.get(), &st) != 0) {
+      return ErrnoStatus(errno, "/");
+    }
+    return CheckAbove(st, "/");
+  }
+
+  bool Last() const {
+    for (const std::string& name : names_) {
+      if (!name.empty() && name != ".") return false;
+    }
+    return true;
+  }
+
+  // Whether others could put something else in the place of what is ours.
+  absl::Status CheckAbove(const struct stat& st, const std::string& path) {
+    if (!Trusted(st.st_uid)) {
+      return Refuse(path, "the way to it belongs to somebody else");
+    }
+    if (OthersWrite(st) && (st.st_mode & S_ISVTX) == 0 && !ours_alone_) {
+      return Refuse(path, "others may write to a directory above it");
+    }
+    ours_alone_ |= st.st_uid == geteuid() && (st.st_mode & 0077) == 0;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<UniqueFd> Hold(const std::string& name,
+                                const std::string& path) {
+    UniqueFd fd(openat(here_.get(), name.c_str(), kHold));
+    if (!fd.valid() && errno == ENOENT) {
+      if (mkdirat(here_.get(), name.c_str(), 0700) != 0 && errno != EEXIST) {
+        return ErrnoStatus(errno, path);
+      }
+      fd = UniqueFd(openat(here_.get(), name.c_str(), kHold));
+    }
+    if (!fd.valid()) return ErrnoStatus(errno, path);
+    return fd;
+  }
+
+  absl::Status Step(const std::string& name) {
+    const std::string path = absl::StrCat(shown_, "/", name);
+    ASSIGN_OR_RETURN(UniqueFd next, Hold(name, path));
+    struct stat st;
+    if (fstat(next.get(), &st) != 0) return ErrnoStatus(errno, path);
+    if (S_ISLNK(st.st_mode)) return Follow(next.get(), st, path);
+    if (!S_ISDIR(st.st_mode)) return ErrnoStatus(ENOTDIR, path);
+    if (name == "..") ours_alone_ = false;
+    if (!Last()) RETURN_IF_ERROR(CheckAbove(st, path));
+    here_ = std::move(next);
+    shown_ = path;
+    return absl::OkStatus();
+  }
+
+  // A link above the directory is as good as a directory there: whoever may
+  // replace the one may replace the other.
+  absl::Status Follow(int link, const struct stat& st,
+                      const std::string& path) {
+    if (Last() || ++links_ > kMostLinks) return ErrnoStatus(ELOOP, path);
+    if (!Trusted(st.st_uid)) {
+      return Refuse(path, "a link of somebody else leads to it");
+    }
+    std::string target(PATH_MAX, '\0');
+    const ssize_t length = readlinkat(link, "", target.data(), target.size());
+    if (length < 0) return ErrnoStatus(errno, path);
+    target.resize(static_cast<size_t>(length));
+    Enter(target);
+    return target[0] == '/' ? ToRoot() : absl::OkStatus();
+  }
+
+  const std::string path_;
+  std::deque<std::string> names_;  // of the components that are left
+  UniqueFd here_;
+  std::string shown_;  // the path of here_, for messages
+  int links_ = 0;
+  bool ours_alone_ = false;  // nobody else can reach here_
+};
+
+}  // namespace
+
+absl::StatusOr<OwnedDir> OwnedDir::Make(const std::string& path) {
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  ASSIGN_OR_RETURN(UniqueFd fd, Walk(absolute).Run());
+  return OwnedDir(std::move(fd), path);
+}
+
+absl::StatusOr<OwnedDir> OwnedDir::In(int above, const std::string& name,
+                                      std::string path) {
+  if (mkdirat(above, name.c_str(), 0700) != 0 && errno != EEXIST) {
+    return ErrnoStatus(errno, path);
+  }
+  UniqueFd fd(openat(above, name.c_str(), kDirectory | O_NOFOLLOW));
+  struct stat st;
+  if (!fd.valid() || fstat(fd.get(), &st) != 0) return ErrnoStatus(errno, path);
+  RETURN_IF_ERROR(CheckOurs(st, path));
+  return OwnedDir(std::move(fd), std::move(path));
+}
+
+absl::StatusOr<OwnedDir> OwnedDir::Sub(const std::string& name) const {
+  return In(fd(), name, absl::StrCat(path_, "/", name));
+}
+
+std::string FilePlace::path() const {
+  return dir_ == nullptr ? name_ : absl::StrCat(dir_->path(), "/", name_);
+}
+
+FilePlace FilePlace::With(absl::string_view suffix) const {
+  FilePlace beside = *this;
+  beside.name_.append(suffix.data(), suffix.size());
+  return beside;
+}
+
+int FilePlace::above() const { return dir_ == nullptr ? AT_FDCWD : dir_->fd(); }
+
+absl::StatusOr<UniqueFd> FilePlace::Open(int flags) const {
+  UniqueFd fd(openat(above(), name_.c_str(),
+                     flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  struct stat st;
+  if (!fd.valid() || fstat(fd.get(), &st) != 0) return Failed(errno, *this);
+  if (!S_ISREG(st.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path(), ": not a file"));
+  }
+  if (dir_ != nullptr && st.st_uid != geteuid()) {
+    return Refuse(path(), "it belongs to somebody else");
+  }
+  return fd;
+}
+
+absl::Status FilePlace::Remove() const {
+  if (unlinkat(above(), name_.c_str(), 0) == 0 || errno == ENOENT) {
+    return absl::OkStatus();
+  }
+  return Failed(errno, *this);
+}
+
+absl::Status FilePlace::RenameTo(const FilePlace& to) const {
+  if (renameat(above(), name_.c_str(), to.above(), to.name_.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  return Failed(errno, to);
+}
+
+absl::Status FilePlace::SyncNames() const {
+  const size_t slash = name_.rfind('/');
+  const std::string dir =
+      slash == std::string::npos ? "." : name_.substr(0, slash + 1);
+  const UniqueFd fd(openat(above(), dir.c_str(), kDirectory));
+  if (!fd.valid() || fsync(fd.get()) != 0) return Failed(errno, *this);
+  return absl::OkStatus();
+}
+
+}  // namespace shufflefs

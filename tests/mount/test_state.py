@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state directory: nobody else leads the daemon anywhere by it."""
+import os
+
+import pytest
+
+import harness
+import trees
+
+POLICY = "policy=lirs,substitute=directory,epoch.advance=manual"
+FILES = ["ledger", "ledger.new", "lock", "catalogue", "catalogue.new",
+         "places", "places.new", "control.toml", "control.toml.new", "learnt",
+         "learnt.new"]
+
+
+@pytest.fixture
+def source(folder):
+    return trees.class_folders(folder / "source")
+
+
+@pytest.fixture
+def mountpoint(folder):
+    path = folder / "mnt"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def victim(folder):
+    """A file of the user who mounts that nobody else may write."""
+    path = folder / "victim"
+    path.write_text("what stands here stays here")
+    path.chmod(0o600)
+    yield path
+    assert path.read_text() == "what stands here stays here"
+
+
+def give(path, user=harness.NOBODY):
+    os.chown(path, user.uid, user.gid, follow_symlinks=False)
+
+
+def expect_refused(source, mountpoint, state, named):
+    try:
+        done = harness.run([harness.shufflefs(), "-f", "-o",
+                            f"{POLICY},state={state}", source, mountpoint],
+                           check=False, timeout=20)
+    finally:  # it is not refused, but mounted
+        if harness.mount_types(mountpoint):
+            harness.run(["umount", "-l", mountpoint], check=False)
+    assert done.returncode == 1, done
+    assert harness.mount_types(mountpoint) == []
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and str(named) in lines[0], lines
+    return lines[0]
+
+
+# [S-9.1a] A state directory that somebody else made or may write to is
+# refused, and so is one that somebody else could replace.
+@pytest.mark.parametrize("target", ["victim", "made"])
+def test_what_a_stranger_prepared_is_not_used(source, mountpoint, victim,
+                                              folder, target):
+    if harness.SELF.uid != 0:
+        return  # only root can play two users
+    state = folder / "state"
+    state.mkdir()
+    for name in FILES:
+        os.symlink(folder / target, state / name)
+        give(state / name)
+    give(state)
+    line = expect_refused(source, mountpoint, state, state)
+    assert "-o state=DIR" in line
+    assert not (folder / "made").exists()
+    assert sorted(os.listdir(state)) == sorted(FILES)
+
+
+def test_a_directory_of_a_stranger_on_the_way_is_refused(source, mountpoint,
+                                                         folder):
+    if harness.SELF.uid != 0:
+        return  # only root can play two users
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    give(theirs)
+    expect_refused(source, mountpoint, theirs / "new/state", theirs)
+    assert os.listdir(theirs) == []
+    ours = folder / "ours"
+    ours.mkdir()
+    shared = folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    os.symlink(ours, shared / "link")
+    give(shared / "link")
+    expect_refused(source, mountpoint, shared / "link/state", shared / "link")
+    assert os.listdir(ours) == []
+
+
+def test_a_directory_that_others_may_write_is_refused(source, mountpoint,
+                                                      folder):
+    state = folder / "state"
+    state.mkdir()
+    for mode in (0o777, 0o1777, 0o770):
+        state.chmod(mode)
+        expect_refused(source, mountpoint, state, state)
+    assert os.listdir(state) == []
+
+
+# [S-9.1b] No link in the state directory is followed, and what is put in its
+# place while it is in use is not touched.
+@pytest.mark.parametrize("name", ["ledger", "lock"])
+def test_a_link_for_what_is_written_in_place(source, mountpoint, victim,
+                                             folder, name):
+    state = folder / "state"
+    state.mkdir()
+    os.symlink(victim, state / name)
+    expect_refused(source, mountpoint, state, state / name)
+
+
+def test_links_for_what_is_replaced(mounts, source, victim, folder):
+    state = folder / "state"
+    state.mkdir()
+    for name in set(FILES) - {"ledger", "lock"}:
+        os.symlink(victim, state / name)
+    mount = mounts(source, {"policy": "lirs", "substitute": "directory",
+                            "epoch.advance": "manual", "state": state})
+    assert mount.write_control("seed = 7\n") is None
+    mount.next_epoch()
+    assert not (state / "catalogue").is_symlink()
+    mount.unmount()
+
+
+def test_what_takes_its_place_is_not_touched(mounts, source, folder, victim):
+    mount = mounts(source, {"policy": "lirs", "substitute": "directory",
+                            "epoch.advance": "manual"})
+    moved = folder / "moved"
+    os.rename(mount.state, moved)
+    mount.state.mkdir()
+    for name in FILES:
+        os.symlink(victim, mount.state / name)
+    assert mount.write_control("seed = 7\n") is None
+    mount.next_epoch()
+    assert "seed" in (moved / "control.toml").read_text()
+    mount.unmount()
+    assert sorted(os.listdir(mount.state)) == sorted(FILES)
+
+
+# [S-9.1c] Without a home directory the state has no place by itself.
+def test_no_home_is_an_error_that_says_what_to_set(source, mountpoint):
+    environment = {key: value for key, value in os.environ.items()
+                   if key not in ("HOME", "XDG_STATE_HOME")}
+    os.chown(mountpoint, harness.NOBODY.uid, harness.NOBODY.gid)
+    for home in ({}, {"HOME": ""}, {"HOME": "home", "XDG_STATE_HOME": "x"}):
+        done = harness.run([harness.shufflefs(), "-f", "-o", POLICY, source,
+                            mountpoint], user=harness.NOBODY, check=False,
+                           env={**environment, **home})
+        assert done.returncode == 1
+        assert "HOME" in done.stderr and "-o state=DIR" in done.stderr
+    assert not os.path.lexists("/tmp/.local")
