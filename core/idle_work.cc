@@ -71,8 +71,13 @@ bool IdleWork::Begin(Task task) {
   running_->task = std::move(task);
   running_->begun = std::chrono::steady_clock::now();
   while (threads_.size() < threads_wanted_) {
-    threads_.push_back(
-        StartThread("sfs-idle", [this](std::stop_token) { Run(); }));
+    auto more = TryStartThread("sfs-idle", [this](std::stop_token) { Run(); });
+    if (!more) break;
+    threads_.push_back(*std::move(more));
+  }
+  if (threads_.empty()) {
+    running_ = nullptr;
+    return false;
   }
   changed_.SignalAll();
   return true;

@@ -81,8 +81,9 @@ std::string JobNodes::Of(uint32_t id, std::chrono::milliseconds now) {
   reader.asked = now;
   queue_.push_back(id);
   if (!thread_.joinable()) {
-    thread_ = StartThread("sfs-nodes",
-                          [this](const std::stop_token& stop) { Run(stop); });
+    auto thread = TryStartThread(
+        "sfs-nodes", [this](const std::stop_token& stop) { Run(stop); });
+    if (thread) thread_ = *std::move(thread);
   }
   changed_.SignalOne();
   return reader.text;

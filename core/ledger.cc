@@ -140,7 +140,7 @@ void Ledger::CompactSoon() {
     compacting_ = true;
   }
   // The thread of the last compaction has nothing left to do: no wait.
-  compactor_ = StartThread("ledger", [this](std::stop_token) {
+  auto compactor = TryStartThread("ledger", [this](std::stop_token) {
     const absl::Status done = Compact();
     if (!done.ok()) {
       Log(LogLevel::kWarning, absl::StrCat("ledger: it cannot be compacted "
@@ -150,6 +150,12 @@ void Ledger::CompactSoon() {
     MutexLock lock(mu_);
     compacting_ = false;
   });
+  if (compactor) {
+    compactor_ = *std::move(compactor);
+    return;
+  }
+  MutexLock lock(mu_);
+  compacting_ = false;  // the next epoch tries again
 }
 
 absl::Status Ledger::Continue(const LedgerState& state) {

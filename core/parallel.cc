@@ -3,13 +3,36 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/mutex.h"
 #include "core/thread.h"
 
 namespace shufflefs {
+namespace {
+
+// The first exception of several threads.
+class Thrown {
+ public:
+  void Keep(std::exception_ptr exception) {
+    MutexLock lock(mu_);
+    if (first_ == nullptr) first_ = std::move(exception);
+  }
+  void Rethrow() {
+    MutexLock lock(mu_);
+    if (first_ != nullptr) std::rethrow_exception(first_);
+  }
+
+ private:
+  Mutex mu_;
+  std::exception_ptr first_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace
 
 int ThreadsForSource(int wanted) {
   if (wanted > 0) return wanted;
@@ -21,13 +44,19 @@ void ParallelFor(
     const std::function<bool(uint64_t begin, uint64_t end)>& work) {
   std::atomic<uint64_t> next{0};
   std::atomic<bool> ended{false};
+  Thrown thrown;
   auto run = [&](std::stop_token) {
-    while (!ended.load(std::memory_order_relaxed)) {
-      uint64_t begin = next.fetch_add(options.chunk);
-      if (begin >= count) return;
-      if (!work(begin, std::min(count, begin + options.chunk))) {
-        ended.store(true, std::memory_order_relaxed);
+    try {
+      while (!ended.load(std::memory_order_relaxed)) {
+        uint64_t begin = next.fetch_add(options.chunk);
+        if (begin >= count) return;
+        if (!work(begin, std::min(count, begin + options.chunk))) {
+          ended.store(true, std::memory_order_relaxed);
+        }
       }
+    } catch (...) {
+      ended.store(true, std::memory_order_relaxed);
+      thrown.Keep(std::current_exception());
     }
   };
   uint64_t chunks = (count + options.chunk - 1) / options.chunk;
@@ -35,9 +64,13 @@ void ParallelFor(
       chunks, static_cast<uint64_t>(ThreadsForSource(options.threads)));
   std::vector<std::jthread> workers;
   for (uint64_t i = 1; i < threads; ++i) {
-    workers.push_back(StartThread(absl::StrCat(options.name, "-", i), run));
+    auto worker = TryStartThread(absl::StrCat(options.name, "-", i), run);
+    if (!worker) break;  // the others do its part
+    workers.push_back(*std::move(worker));
   }
   run(std::stop_token());
+  workers.clear();  // joins
+  thrown.Rethrow();
 }
 
 }  // namespace shufflefs

@@ -21,7 +21,8 @@ struct ParallelOptions {
 
 // Calls work(begin, end) for consecutive ranges that cover [0, count), from
 // several threads at once; returns when all calls have. No call begins after
-// one returned false.
+// one returned false or threw; what was thrown first is thrown to the caller.
+// With fewer threads where the system gives no more.
 void ParallelFor(uint64_t count, const ParallelOptions& options,
                  const std::function<bool(uint64_t begin, uint64_t end)>& work);
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/exhaustion.h"
 #include "core/mutex.h"
 #include "core/parallel.h"
 #include "core/scan_reader.h"
@@ -203,12 +204,16 @@ bool Scanner::Next(Task* task) {
 
 void Scanner::Work() {
   for (Task task; Next(&task);) {
-    if (task.list != nullptr) {
-      List(task.list);
-    } else {
-      Stat(*task.open, *task.batch);
-      Release(*task.open);
-    }
+    const absl::Status done = OrExhausted(source_.path(), [&] {
+      if (task.list != nullptr) {
+        List(task.list);
+      } else {
+        Stat(*task.open, *task.batch);
+        Release(*task.open);
+      }
+      return absl::OkStatus();
+    });
+    if (!done.ok()) Fail(done);
     task = Task();
     MutexLock lock(mu_);
     if (--outstanding_ == 0) changed_.SignalAll();
@@ -218,9 +223,12 @@ void Scanner::Work() {
 void Scanner::RunThreads() {
   int threads = ThreadsForSource(options_.threads);
   std::vector<std::jthread> workers;
-  for (int i = 0; i < threads; ++i) {
-    workers.push_back(StartThread(absl::StrCat("scan-", i),
-                                  [this](std::stop_token) { Work(); }));
+  const auto work = [this](std::stop_token) { Work(); };
+  workers.push_back(StartThread("scan-0", work));
+  for (int i = 1; i < threads; ++i) {
+    auto more = TryStartThread(absl::StrCat("scan-", i), work);
+    if (!more) break;
+    workers.push_back(*std::move(more));
   }
   auto next = std::chrono::steady_clock::now() + kProgressPeriod;
   for (;;) {

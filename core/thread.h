@@ -8,8 +8,11 @@
 
 #include <functional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "absl/types/optional.h"
 
 namespace shufflefs {
 
@@ -27,6 +30,17 @@ inline std::jthread StartThread(std::string name,
         pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
         run(stop);
       });
+}
+
+// The same, for who can do with fewer threads; nothing where the system gives
+// no more of them. StartThread throws std::system_error then.
+inline absl::optional<std::jthread> TryStartThread(
+    std::string name, std::function<void(std::stop_token)> run) {
+  try {
+    return StartThread(std::move(name), std::move(run));
+  } catch (const std::system_error&) {
+    return absl::nullopt;
+  }
 }
 
 }  // namespace shufflefs

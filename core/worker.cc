@@ -8,8 +8,12 @@
 namespace shufflefs {
 
 Worker::Worker(const std::string& name, int threads) {
-  for (int i = 0; i < threads; ++i) {
-    threads_.push_back(StartThread(name, [this](std::stop_token) { Run(); }));
+  const auto run = [this](std::stop_token) { Run(); };
+  threads_.push_back(StartThread(name, run));
+  for (int i = 1; i < threads; ++i) {
+    auto more = TryStartThread(name, run);
+    if (!more) break;
+    threads_.push_back(*std::move(more));
   }
 }
 

@@ -68,10 +68,13 @@ absl::Status RequestLoop::Run() {
   sigfillset(&all);
   // Delivered only inside ppoll: none is lost between the test and the wait.
   pthread_sigmask(SIG_BLOCK, &all, &before);
+  bool serves = false;
   {
     MutexLock lock(mu_);
     StartOne();
+    serves = !threads_.empty();
   }
+  if (!serves) End(-EAGAIN);
   pollfd ended{ended_fd_.get(), POLLIN, 0};
   while (fuse_session_exited(options_.session) == 0) {
     if (ppoll(&ended, 1, nullptr, &before) > 0) break;
@@ -101,8 +104,9 @@ void RequestLoop::End(int result) {
 }
 
 void RequestLoop::StartOne() {
-  threads_.push_back(StartThread(absl::StrCat("sfs-serve-", threads_.size()),
-                                 [this](std::stop_token) { Serve(); }));
+  auto more = TryStartThread(absl::StrCat("sfs-serve-", threads_.size()),
+                             [this](std::stop_token) { Serve(); });
+  if (more) threads_.push_back(*std::move(more));
 }
 
 void RequestLoop::HandOver(bool must) {

@@ -64,6 +64,7 @@ class RequestLoop {
   void HandOver(bool must) ABSL_LOCKS_EXCLUDED(mu_);
   bool Lead() ABSL_LOCKS_EXCLUDED(mu_);
   void End(int result) ABSL_LOCKS_EXCLUDED(mu_);
+  // Does nothing where the system gives no more threads: who is free leads.
   void StartOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.

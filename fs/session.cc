@@ -64,7 +64,9 @@ class FuseSession : public Session {
     context_.initialised = [this](uint32_t minor) { Initialised(minor); };
   }
   ~FuseSession() override {
-    if (session_ != nullptr) fuse_session_destroy(session_);
+    if (session_ == nullptr) return;
+    fuse_session_unmount(session_);  // if Run did not come to it
+    fuse_session_destroy(session_);
   }
 
   absl::Status Start();
@@ -149,14 +151,15 @@ absl::Status FuseSession::Run() {
   if (fuse_set_signal_handlers(session_) != 0) {
     return absl::InternalError("cannot install signal handlers");
   }
-  std::jthread notices =
-      StartThread("sfs-notify", [this](std::stop_token stop) { Notify(stop); });
-  const absl::Status result = loop_->Run();
+  auto notices = TryStartThread("sfs-notify",
+                                [this](std::stop_token stop) { Notify(stop); });
+  const absl::Status result =
+      notices ? loop_->Run() : ErrnoStatus(EAGAIN, "starting a thread");
   context_.gate.End();
   {
     MutexLock lock(mu_);
     ended_ = true;
-    notices.request_stop();
+    if (notices) notices->request_stop();
     changed_.SignalAll();
   }
   {

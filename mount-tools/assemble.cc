@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/clock_wait.h"
+#include "core/exhaustion.h"
 #include "core/io/source_dir.h"
 #include "core/ledger.h"
 #include "core/log.h"
@@ -219,13 +220,17 @@ void Mount::TellUnreadable(const Catalogue& catalogue) {
 
 absl::Status Mount::Index(std::stop_token stop) {
   const IndexerParts parts = Indexer();
-  ASSIGN_OR_RETURN(std::shared_ptr<const Catalogue> catalogue,
-                   GetCatalogue(parts, stop));
-  TellUnreadable(*catalogue);
-  ASSIGN_OR_RETURN(std::unique_ptr<Space> space,
-                   MakeSpace(parts, std::move(catalogue),
-                             filesystem_.SettleAndAskWhetherRead() ||
-                                 state_.passed_through()));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Space> space,
+      OrExhausted(config_.source,
+                  [&]() -> absl::StatusOr<std::unique_ptr<Space>> {
+                    ASSIGN_OR_RETURN(std::shared_ptr<const Catalogue> catalogue,
+                                     GetCatalogue(parts, stop));
+                    TellUnreadable(*catalogue);
+                    return MakeSpace(parts, std::move(catalogue),
+                                     filesystem_.SettleAndAskWhetherRead() ||
+                                         state_.passed_through());
+                  }));
   filesystem_.Begin(std::move(space), session_->kernel_knows_epochs());
   session_->NamesChanged(/*were_fixed=*/false);
   session_->AnswerWaiting();
@@ -235,30 +240,32 @@ absl::Status Mount::Index(std::stop_token stop) {
 
 absl::Status Mount::Serve(ReadyPipe& ready) {
   absl::Status indexed;
-  std::jthread indexer =
-      StartThread("sfs-index", [&](std::stop_token stop) {
-        if (!session_->WaitForKernel()) return;
-        session_->RaiseReadAhead();
-        indexed = Index(stop);
-        if (stop.stop_requested()) {
-          indexed = absl::OkStatus();  // unmounted before it was done
-        } else if (!indexed.ok()) {
-          ready.Fail(indexed.message());
-          Log(LogLevel::kError, indexed.message());
-          session_->Stop();
-        }
-        ready.Succeed();
-      });
-  std::jthread patience = StartThread(
+  std::jthread indexer = StartThread("sfs-index", [&](std::stop_token stop) {
+    if (!session_->WaitForKernel()) return;
+    session_->RaiseReadAhead();
+    indexed = Index(stop);
+    if (stop.stop_requested()) {
+      indexed = absl::OkStatus();  // unmounted before it was done
+    } else if (!indexed.ok()) {
+      ready.Fail(indexed.message());
+      Log(LogLevel::kError, indexed.message());
+      session_->Stop();
+    }
+    ready.Succeed();
+  });
+  auto patience = TryStartThread(  // without it the catalogue is waited for
       "sfs-wait", [&](std::stop_token stop) {
         if (!session_->WaitForKernel()) return;
         if (WaitUnlessStopped(stop, config_.wait)) ready.Succeed();
       });
   const absl::Status served = session_->Run();
   indexer.request_stop();
-  patience.request_stop();
+  patience.reset();  // joins
   indexer.join();
-  patience.join();
+  if (!served.ok()) {
+    ready.Fail(served.message());
+    Log(LogLevel::kError, served.message());
+  }
   tiers_.KeepLearnt();
   tiers_.Stop();  // before what it reads the source with goes
   records_.Stop();
@@ -273,9 +280,8 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
   // Before any thread is started and anything is open.
   ASSIGN_OR_RETURN(std::unique_ptr<MountLister> lister, MountLister::Start());
-  RETURN_IF_ERROR(ClearDeadMount(config.mountpoint, [&] {
-    return HolderIsDying(config.state);
-  }));
+  RETURN_IF_ERROR(ClearDeadMount(config.mountpoint,
+                                 [&] { return HolderIsDying(config.state); }));
   ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(config.source));
   struct stat st;
   if (stat(config.mountpoint.c_str(), &st) != 0) {
@@ -315,14 +321,26 @@ int RunMount(const MountConfig& config, const RunOptions& options) {
     if (!side.ok()) return Complain(side.status());
     if (*side == ReadyPipe::Side::kParent) return ready.AwaitChild();
   }
-  absl::StatusOr<std::unique_ptr<Mount>> mount = Prepare(config);
+  absl::StatusOr<std::unique_ptr<Mount>> mount =
+      OrExhausted(config.source, [&] { return Prepare(config); });
   absl::Status status = mount.status();
-  if (status.ok()) status = (*mount)->Start(options);
+  if (status.ok()) {
+    status =
+        OrExhausted(config.source, [&] { return (*mount)->Start(options); });
+  }
   if (!status.ok()) {
     ready.Fail(status.message());
     return stay ? Complain(status) : 1;
   }
-  return (*mount)->Serve(ready).ok() ? 0 : 1;
+  absl::Status served;  // what it says was told already
+  status = OrExhausted(config.source, [&] {
+    served = (*mount)->Serve(ready);
+    return absl::OkStatus();
+  });
+  if (status.ok()) return served.ok() ? 0 : 1;
+  ready.Fail(status.message());
+  Log(LogLevel::kError, status.message());
+  return 1;
 }
 
 }  // namespace shufflefs

@@ -2,6 +2,8 @@
 // shufflectl: looks at datasets and at mounts. See shufflectl(1).
 #include <unistd.h>
 
+#include <cstdio>
+#include <exception>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -9,7 +11,7 @@
 #include "mount-tools/ctl/shufflectl_app.h"
 #include "mount-tools/paths.h"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   // SIGPIPE stays as it is: `shufflectl order | head` ends without a word.
   shufflefs::CommandContext context;
   // A directory that is gone leaves "/": commands that are given absolute
@@ -20,4 +22,7 @@ int main(int argc, char** argv) {
   context.err_terminal = isatty(STDERR_FILENO) == 1;
   return shufflefs::RunShufflectl(
       std::vector<std::string>(argv + 1, argv + argc), context);
+} catch (const std::exception& error) {  // no memory, or no thread
+  std::fprintf(stderr, "shufflectl: %s\n", error.what());
+  return 1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflefs: mounts a shuffled view of a dataset directory. See shufflefs(1).
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -52,5 +53,10 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace shufflefs
 
 int main(int argc, char** argv) {
-  return shufflefs::Main(std::vector<std::string>(argv + 1, argv + argc));
+  try {
+    return shufflefs::Main(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {  // no memory, or no thread
+    std::fprintf(stderr, "shufflefs: %s\n", error.what());
+    return 1;
+  }
 }

@@ -32,9 +32,12 @@ ThreadReader::ThreadReader(const SourceDir& source,
       files_(OpenFiles::kMost),
       queue_(std::max<size_t>(options.threads, 1),
              options.max_in_flight_bytes) {
-  for (size_t i = 0; i < std::max<size_t>(options.threads, 1); ++i) {
-    threads_.push_back(StartThread(absl::StrCat("sfs-read-", i),
-                                   [this](std::stop_token) { Run(); }));
+  const auto run = [this](std::stop_token) { Run(); };
+  threads_.push_back(StartThread("sfs-read-0", run));
+  for (size_t i = 1; i < options.threads; ++i) {
+    auto more = TryStartThread(absl::StrCat("sfs-read-", i), run);
+    if (!more) break;
+    threads_.push_back(*std::move(more));
   }
 }
 

@@ -62,7 +62,9 @@ UringReader::UringReader(const SourceDir& source,
 
 // The thread that uses the ring makes it: the kernel binds it to its maker.
 absl::Status UringReader::Start() {
-  thread_ = StartThread("sfs-uring", [this](std::stop_token) { Run(); });
+  auto thread = TryStartThread("sfs-uring", [this](std::stop_token) { Run(); });
+  if (!thread) return ErrnoStatus(EAGAIN, "starting a thread");
+  thread_ = *std::move(thread);
   MutexLock lock(mu_);
   while (!started_) answered_.Wait(mu_);
   return *started_;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "core/catalogue.h"
 #include "core/clock_wait.h"
+#include "core/exhaustion.h"
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/status.h"
@@ -278,7 +279,8 @@ void ContainerSet::IndexNext(const SourceDir& source,
       if (request.index) {
         request.index->goes_on = [&] { return !options.stop.stop_requested(); };
       }
-      absl::StatusOr<ContainerShape> shape = options.find(source, request);
+      absl::StatusOr<ContainerShape> shape = OrExhausted(
+          "its index", [&] { return options.find(source, request); });
       if (absl::IsCancelled(shape.status())) return false;
       if (!shape.ok() && TriesAgain(*next, shape.status())) {
         done -= read;

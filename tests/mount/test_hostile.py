@@ -63,3 +63,54 @@ def test_a_state_file_that_claims_64_gib(mounts, source, folder, name):
     mount = mounts(source, {**MANUAL, "state": state})
     assert mount.view()["policy"] == "lirs"
     assert resident(mount) < 500 << 20
+
+
+# [S-9.2e] Too few threads, or too little address space, end a mount with a
+# line that says so and status 1, if it cannot do with what there is.
+@pytest.mark.parametrize("limit", ["as", "nproc"])
+def test_few_threads_and_little_memory(source, folder, limit):
+    if limit == "nproc" and harness.NOBODY.uid == harness.SELF.uid:
+        return  # the limit counts all that this user runs
+    if limit == "nproc":  # of all that the user runs
+        values, user = [1, 2, 3, 4, 6, 8, 12, 20, 1000], harness.NOBODY
+    else:
+        values = [mib << 20 for mib in (16, 24, 32, 48, 64, 96, 128, 192, 256, 512,
+                                   4096)]
+        user = harness.SELF
+    trees.give_to(source, user)
+    mounted = 0
+    for number, value in enumerate(values):
+        place = folder / f"{limit}{number}"
+        place.mkdir()
+        (place / "mnt").mkdir()
+        os.chown(place, user.uid, user.gid)
+        os.chown(place / "mnt", user.uid, user.gid)
+        done = harness.run(
+            ["prlimit", f"--{limit}={value}", *harness.as_user(
+                user, [harness.shufflefs(), "-o",
+                       f"policy=brand,substitute=directory,memory=32MiB,"
+                       f"state={place / 'state'}", source, place / "mnt"])],
+            check=False)
+        # 126 and 127: it could not even be loaded.
+        assert done.returncode in (0, 1, 126, 127), (value, done)
+        assert "terminate" not in done.stderr, (value, done)
+        if done.returncode != 0:  # libfuse may have said something before
+            last = (done.stderr.splitlines() or [""])[-1]
+            assert done.returncode > 1 or last.startswith("shufflefs: "), done
+            harness.eventually(
+                lambda: not harness.mount_types(place / "mnt"), what="the end")
+            continue
+        mounted += 1
+        try:
+            assert total(place / "mnt", user) == total(source, user), value
+        finally:
+            harness.run(["umount" if user.uid == 0 else "fusermount3",
+                         *([] if user.uid == 0 else ["-u"]), place / "mnt"],
+                        user=user)
+    assert mounted > 0
+
+
+def total(root, user):
+    """The bytes of all files in class folders, as the user reads them."""
+    done = harness.run(["sh", "-c", f"cat {root}/c*/* | wc -c"], user=user)
+    return int(done.stdout)
