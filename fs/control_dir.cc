@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/control_dir.h"
 
+#include <malloc.h>
 #include <time.h>
 
 #include <algorithm>
@@ -39,6 +40,8 @@ uint64_t InodeOf(ControlFile file, int view) {
 }
 
 absl::Status NoSuchFile() { return ErrnoStatus(ENOENT, "no such file"); }
+
+constexpr size_t kLarge = size_t{1} << 20;
 
 mode_t ModeOf(ControlFile file) {
   for (const ControlFileInfo& info : ControlFileTable()) {
@@ -118,30 +121,34 @@ absl::StatusOr<NodeReply> ControlDir::LookupEpochs(Node parent,
   if (parent.id == kEpoch) {
     if (name != "tree" && name != "ranked") return NoSuchFile();
     return tree()->FixedRoot(*known->views()[parent.view],
-                             tree()->EpochOf(parent.slot), name == "ranked");
+                             tree()->epochs().At(parent.slot),
+                             name == "ranked");
   }
   uint64_t epoch = 0;
   // One spelling an epoch: "07" or "+7" would be other paths to the same.
   if (!absl::SimpleAtoi(name, &epoch) || absl::StrCat(epoch) != name) {
     return NoSuchFile();
   }
-  ASSIGN_OR_RETURN(uint32_t slot, tree()->SlotOf(Epoch(epoch)));
+  ASSIGN_OR_RETURN(uint32_t slot, tree()->epochs().Take(Epoch(epoch)));
   const Node node = DirNode(kEpoch, parent.view, slot);
   return NodeReply{PackNode(node), DirStat(node), kForLife, kForLife};
 }
 
-absl::StatusOr<NodeReply> ControlDir::MakeSnapshot(ControlFile file,
-                                                   int view) {
+absl::StatusOr<NodeReply> ControlDir::MakeSnapshot(ControlFile file, int view) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->file = file;
   snapshot->view = view;
-  ASSIGN_OR_RETURN(snapshot->text, files_.Render(file, view));
+  ASSIGN_OR_RETURN(snapshot->text, files_.Share(file, view));
   snapshot->made_ns = NowNs();
   snapshot->references = 1;
   MutexLock lock(mu_);
   const Node node{NodeKind::kControlFile, 0, 0, next_++};
   snapshots_[node.id] = snapshot;
   return NodeReply{PackNode(node), FileStat(node, *snapshot), 0, kForLife};
+}
+
+uint64_t ControlDir::EpochsOf(const View& view) {
+  return PackNode(DirNode(kEpochs, static_cast<int>(view.id())));
 }
 
 struct stat ControlDir::DirStat(Node node) const {
@@ -168,7 +175,7 @@ struct stat ControlDir::FileStat(Node node, const Snapshot& snapshot) const {
   }
   st.st_mode = S_IFREG | mode;
   st.st_nlink = 1;
-  st.st_size = static_cast<off_t>(snapshot.text.size());
+  st.st_size = static_cast<off_t>(snapshot.text->size());
   st.st_blocks = (st.st_size + 511) / 512;
   st.st_mtim.tv_sec = snapshot.made_ns / 1000000000;
   st.st_mtim.tv_nsec = snapshot.made_ns % 1000000000;
@@ -198,8 +205,7 @@ absl::StatusOr<std::unique_ptr<DirHandle>> ControlDir::OpenDir(
       for (const auto& view : known->views()) add(view->name(), S_IFDIR);
     }
   } else if (node.id == kEpochs) {
-    const Epoch live =
-        known->views()[node.view]->EpochStatus().epoch;
+    const Epoch live = known->views()[node.view]->EpochStatus().epoch;
     add(absl::StrCat(live.value()), S_IFDIR);
   } else if (node.id == kEpoch) {
     add("tree", S_IFDIR);
@@ -224,9 +230,10 @@ absl::StatusOr<size_t> ControlDir::Read(Node node, uint64_t offset,
     if (found == snapshots_.end()) return ErrnoStatus(ESTALE, "control file");
     snapshot = found->second;
   }
-  if (offset >= snapshot->text.size()) return size_t{0};
-  const size_t n = std::min(out.size(), snapshot->text.size() - offset);
-  memcpy(out.data(), snapshot->text.data() + offset, n);
+  const std::string& text = *snapshot->text;
+  if (offset >= text.size()) return size_t{0};
+  const size_t n = std::min(out.size(), text.size() - offset);
+  memcpy(out.data(), text.data() + offset, n);
   return n;
 }
 
@@ -258,12 +265,24 @@ absl::Status ControlDir::Write(Node node, absl::string_view text) {
 }
 
 void ControlDir::Forget(Node node, uint64_t count) {
+  if (node.kind == NodeKind::kControlDir && node.id == kEpoch) {
+    if (Tree* known = tree()) known->epochs().Forget(node.slot, count);
+  }
   if (node.kind != NodeKind::kControlFile) return;
-  MutexLock lock(mu_);
-  auto found = snapshots_.find(node.id);
-  if (found == snapshots_.end()) return;
-  found->second->references -= std::min(found->second->references, count);
-  if (found->second->references == 0) snapshots_.erase(found);
+  std::shared_ptr<Snapshot> gone;
+  {
+    MutexLock lock(mu_);
+    auto found = snapshots_.find(node.id);
+    if (found == snapshots_.end()) return;
+    found->second->references -= std::min(found->second->references, count);
+    if (found->second->references > 0) return;
+    gone = std::move(found->second);
+    snapshots_.erase(found);
+  }
+  const bool is_large = gone->text->size() >= kLarge;
+  gone.reset();
+  // What was put together piece by piece lies all over the heap.
+  if (is_large) malloc_trim(0);
 }
 
 }  // namespace shufflefs

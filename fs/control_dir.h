@@ -43,6 +43,9 @@ class ControlDir {
   // REQUIRES: called once, with objects that outlive this one.
   void SetSpace(const Space* space, Tree* tree);
 
+  // The nodeid of the directory whose names are the view's epochs.
+  static uint64_t EpochsOf(const View& view);
+
   NodeReply Root() const;
   absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name);
   absl::StatusOr<struct stat> Attributes(Node node) const;
@@ -61,7 +64,7 @@ class ControlDir {
   struct Snapshot {
     ControlFile file = ControlFile::kStatus;
     int view = -1;  // -1: of the mount
-    std::string text;
+    std::shared_ptr<const std::string> text;
     int64_t made_ns = 0;
     uint64_t references = 0;
   };

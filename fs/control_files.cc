@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/exhaustion.h"
 #include "core/status.h"
 #include "fs/order_text.h"
 #include "fs/pool_metrics.h"
@@ -25,6 +26,22 @@ constexpr ControlFileInfo kFiles[] = {
     {ControlFile::kMetrics, "metrics", 0444, false},
     {ControlFile::kOrder, "order", 0444, true},
 };
+
+// A kernel hands a write on in pieces where it is larger than what one request
+// holds, 128 KiB at the least. So what is larger than this is refused with its
+// first piece, and no piece is ever taken for the whole.
+constexpr size_t kMostWritten = size_t{64} << 10;
+
+absl::Status TooMuch() {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "more than ", kMostWritten, " bytes in one write; nothing was changed"));
+}
+
+absl::StatusOr<View::Prepared> Prepare(View& view,
+                                       const ControlRequest& request) {
+  return OrExhausted("preparing the view",
+                     [&] { return view.Prepare(request); });
+}
 
 absl::Status NotReady() {
   return ErrnoStatus(EAGAIN, "the catalogue is still being made");
@@ -89,8 +106,9 @@ absl::StatusOr<std::string> ControlFiles::Render(ControlFile file,
       if (views.size() != 1) {
         return absl::NotFoundError("needs one view: see .shufflefs/view/");
       }
-      return file == ControlFile::kToken ? RenderToken(*views[0])
-                                         : RenderOrder(*views[0]);
+      return file == ControlFile::kToken
+                 ? RenderToken(*views[0])
+                 : RenderOrder(*views[0], *views[0]->binding());
   }
   return absl::NotFoundError("no such control file");
 }
@@ -109,11 +127,35 @@ std::string ControlFiles::RenderControl(int view) const {
   return text;
 }
 
-std::string ControlFiles::RenderOrder(const View& view) const {
+std::string ControlFiles::RenderOrder(const View& view,
+                                      const Binding& binding) const {
   const std::shared_ptr<const ViewSetup> setup = view.setup();
   const bool is_ranked = setup->config.layout == Layout::kRanked;
-  return OrderText(*view.binding(),
-                   is_ranked ? setup->ranked.get() : nullptr);
+  return OrderText(binding, is_ranked ? setup->ranked.get() : nullptr);
+}
+
+absl::StatusOr<std::shared_ptr<const std::string>> ControlFiles::Share(
+    ControlFile file, int view) {
+  const std::vector<View*> views = Meant(view);
+  if (file == ControlFile::kOrder && views.size() == 1) {
+    return ShareOrder(*views[0]);
+  }
+  ASSIGN_OR_RETURN(std::string text, Render(file, view));
+  return std::make_shared<const std::string>(std::move(text));
+}
+
+std::shared_ptr<const std::string> ControlFiles::ShareOrder(const View& view) {
+  const std::shared_ptr<const Binding> binding = view.binding();
+  MutexLock lock(order_mu_);
+  SharedOrder& known = orders_[view.id()];
+  std::shared_ptr<const std::string> text = known.text.lock();
+  if (known.binding.lock() != binding) text = nullptr;
+  // Names that are bound as they are asked for are added to the text.
+  if (text != nullptr && binding->supply() == nullptr) return text;
+  auto fresh = std::make_shared<const std::string>(RenderOrder(view, *binding));
+  if (text != nullptr && *text == *fresh) return text;
+  known = {binding, fresh};
+  return fresh;
 }
 
 std::string ControlFiles::RenderToken(const View& view) const {
@@ -143,10 +185,13 @@ std::string ControlFiles::RenderStatus(int view) const {
 
 absl::Status ControlFiles::Write(ControlFile file, int view,
                                  absl::string_view text) {
+  MutexLock one_at_a_time(write_mu_);
   const std::vector<View*> views = Meant(view);
   absl::Status done;
   if (views.empty()) {
     done = NotReady();
+  } else if (text.size() > kMostWritten) {
+    done = TooMuch();
   } else if (file == ControlFile::kControl) {
     done = WriteControl(views, text);
   } else if (views.size() == 1) {
@@ -194,7 +239,7 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
   // Prepare all before any is installed: all or nothing over the views too.
   std::vector<View::Prepared> prepared;
   for (size_t i = 0; i < views.size(); ++i) {
-    ASSIGN_OR_RETURN(View::Prepared each, views[i]->Prepare(requests[i]));
+    ASSIGN_OR_RETURN(View::Prepared each, Prepare(*views[i], requests[i]));
     prepared.push_back(std::move(each));
   }
   for (size_t i = 0; i < views.size(); ++i) {
@@ -204,12 +249,11 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
 }
 
 absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {
-  const std::vector<std::string> fields = absl::StrSplit(
-      absl::StripAsciiWhitespace(text), absl::ByAnyChar(" \t"),
-      absl::SkipEmpty());
+  const std::vector<std::string> fields =
+      absl::StrSplit(absl::StripAsciiWhitespace(text), absl::ByAnyChar(" \t"),
+                     absl::SkipEmpty());
   uint64_t fingerprint = 0, seed = 0, epoch = 0, position = 0;
-  if (fields.size() != 5 ||
-      !absl::SimpleHexAtoi(fields[0], &fingerprint) ||
+  if (fields.size() != 5 || !absl::SimpleHexAtoi(fields[0], &fingerprint) ||
       !absl::SimpleAtoi(fields[2], &seed) ||
       !absl::SimpleAtoi(fields[3], &epoch) ||
       !absl::SimpleAtoi(fields[4], &position)) {
@@ -227,7 +271,7 @@ absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {
   request.config.seed = Seed(seed);
   request.set_epoch = Epoch(epoch);
   request.config_changed = true;
-  ASSIGN_OR_RETURN(View::Prepared prepared, view.Prepare(request));
+  ASSIGN_OR_RETURN(View::Prepared prepared, Prepare(view, request));
   view.Install(std::move(prepared));
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -68,8 +69,12 @@ class ControlFiles {
 
   // `view` -1 means the mount. NotFound where the file needs one view.
   absl::StatusOr<std::string> Render(ControlFile file, int view) const;
+  // The same for who keeps it. An order is large: all who ask for one while
+  // nothing of it changes share one text, which goes with the last of them.
+  absl::StatusOr<std::shared_ptr<const std::string>> Share(ControlFile file,
+                                                           int view);
   // All or nothing over the views that are meant; a refusal is kept as the
-  // text of `error`.
+  // text of `error`. One write at a time.
   absl::Status Write(ControlFile file, int view, absl::string_view text);
 
  private:
@@ -79,7 +84,9 @@ class ControlFiles {
   absl::Status WriteToken(View& view, absl::string_view text);
   void TellWritten() ABSL_LOCKS_EXCLUDED(written_mu_, mu_);
   std::string RenderControl(int view) const;
-  std::string RenderOrder(const View& view) const;
+  std::string RenderOrder(const View& view, const Binding& binding) const;
+  std::shared_ptr<const std::string> ShareOrder(const View& view)
+      ABSL_LOCKS_EXCLUDED(order_mu_);
   std::string RenderToken(const View& view) const;
   std::string RenderStatus(int view) const;
 
@@ -89,6 +96,20 @@ class ControlFiles {
   // Keeps calls of `written` in the order of what they tell. Taken before
   // mu_.
   Mutex written_mu_;
+
+  // Held by one write from the keys that it starts from to those that it
+  // leaves, so that no other write falls in between. Taken first; blocks for
+  // as long as a view takes to prepare.
+  Mutex write_mu_;
+
+  struct SharedOrder {
+    std::weak_ptr<const Binding> binding;
+    std::weak_ptr<const std::string> text;
+  };
+  // Held while an order is made: who asks meanwhile shares it.
+  Mutex order_mu_;
+  absl::flat_hash_map<uint64_t, SharedOrder> orders_  // by view
+      ABSL_GUARDED_BY(order_mu_);
 
   mutable Mutex mu_;
   const Space* space_ ABSL_GUARDED_BY(mu_) = nullptr;

@@ -35,9 +35,9 @@ Filesystem::Filesystem(const Parts& parts)
 void Filesystem::Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs) {
   space_owner_ = std::move(space);
   if (kernel_knows_epochs) primer_.Begin(*space_owner_);
-  tree_owner_ =
-      std::make_unique<Tree>(*space_owner_, kernel_knows_epochs ? kForLife : 0,
-                             kernel_knows_epochs ? &primer_ : nullptr);
+  tree_owner_ = std::make_unique<Tree>(
+      *space_owner_, kernel_knows_epochs ? kForLife : 0,
+      kernel_knows_epochs ? &primer_ : nullptr, &epoch_slots_);
   control_dir_.SetSpace(space_owner_.get(), tree_owner_.get());
   parts_.control->SetSpace(space_owner_.get());
   tree_.store(tree_owner_.get(), std::memory_order_release);
@@ -110,7 +110,15 @@ absl::StatusOr<NodeReply> Filesystem::LookupPassThrough(
 void Filesystem::Forget(uint64_t nodeid, uint64_t count) {
   const Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kPassThrough) pass_.Forget(node.id, count);
-  if (node.kind == NodeKind::kControlFile) control_dir_.Forget(node, count);
+  if (node.kind == NodeKind::kControlFile ||
+      node.kind == NodeKind::kControlDir) {
+    control_dir_.Forget(node, count);
+  }
+  if (node.kind == NodeKind::kFixedDir || node.kind == NodeKind::kFixedRanked) {
+    if (Tree* tree = tree_.load(std::memory_order_acquire)) {
+      tree->Forget(node, count);
+    }
+  }
 }
 
 absl::StatusOr<NodeReply> Filesystem::GetAttributes(uint64_t nodeid) {

@@ -96,6 +96,7 @@ class Filesystem {
 
   Pins& pins() { return pins_; }
   Primer& primer() { return primer_; }
+  EpochSlots& epoch_slots() { return epoch_slots_; }
 
  private:
   absl::StatusOr<NodeReply> LookupPassThrough(uint32_t parent,
@@ -119,6 +120,7 @@ class Filesystem {
   Pins pins_;
   Primer primer_;
   std::atomic<const Space*> space_{nullptr};
+  EpochSlots epoch_slots_;
   std::atomic<Tree*> tree_{nullptr};
 
   // Set once, before space_ and tree_ publish them.

@@ -128,6 +128,7 @@ void Release(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
 
 void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size, off_t,
            fuse_file_info*) {
+  Context(req).let_others_serve();  // it may wait for another write
   const absl::Status done = Fs(req).Write(ino, absl::string_view(data, size));
   if (!done.ok()) {
     Context(req).write_refused(ino);

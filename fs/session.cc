@@ -61,6 +61,8 @@ class FuseSession : public Session {
     };
     context_.let_others_serve = [this] { loop_->LetOthersServe(); };
     context_.filesystem->pins().SetDue([this] { KeepPagesSoon(); });
+    context_.filesystem->epoch_slots().SetCrowded(
+        [this] { Later([this] { TakeEpochsBack(); }); });
     context_.initialised = [this](uint32_t minor) { Initialised(minor); };
   }
   ~FuseSession() override {
@@ -88,6 +90,8 @@ class FuseSession : public Session {
   bool KeepPages() ABSL_LOCKS_EXCLUDED(pin_mu_);
   void KeepPagesSoon();
   void TakeNamesBack();
+  // Lets the kernel forget epochs by path that nobody uses.
+  void TakeEpochsBack();
   void Later(std::function<void()> notify);
   void Notify(std::stop_token stop);
 
@@ -235,6 +239,16 @@ void FuseSession::TakeNamesBack() {
       const std::string text(name.data(), name.size());
       fuse_lowlevel_notify_inval_entry(session_, parent, text.c_str(),
                                        text.size());
+    }
+  }
+}
+
+void FuseSession::TakeEpochsBack() {
+  for (const Epoch epoch : context_.filesystem->epoch_slots().TakeOldest()) {
+    const std::string name = absl::StrCat(epoch.value());
+    for (const auto& view : context_.filesystem->space()->views()) {
+      fuse_lowlevel_notify_inval_entry(session_, ControlDir::EpochsOf(*view),
+                                       name.c_str(), name.size());
     }
   }
 }

@@ -38,8 +38,12 @@ absl::Status NoSuchName() { return ErrnoStatus(ENOENT, "no such name"); }
 
 }  // namespace
 
-Tree::Tree(const Space& space, double rebind_seconds, Primer* primer)
-    : space_(space), rebind_seconds_(rebind_seconds), primer_(primer) {}
+Tree::Tree(const Space& space, double rebind_seconds, Primer* primer,
+           EpochSlots* epochs)
+    : space_(space),
+      rebind_seconds_(rebind_seconds),
+      primer_(primer),
+      epochs_(epochs) {}
 
 absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name,
                                        pid_t pid) {
@@ -89,15 +93,17 @@ absl::StatusOr<NodeReply> Tree::LookupFixed(Node parent,
   Node node = parent;
   if (catalogue.kind(*entry) == EntryKind::kDirectory) {
     node.id = catalogue.as_dir(*entry).value();
+    epochs_->TakeAgain(node.slot);
     return Reply(node, kForLife);
   }
   const View& view = *space_.views()[parent.view];
   if (std::shared_ptr<RecordEpoch> records =
-          view.FixedRecords(EpochOf(parent.slot));
+          view.FixedRecords(epochs_->At(parent.slot));
       records != nullptr && records->Has(*entry)) {
     return LookupContainer(view, std::move(records), *entry);
   }
-  const EntryId shown = view.FixedBinding(EpochOf(parent.slot))->Shown(*entry);
+  const EntryId shown =
+      view.FixedBinding(epochs_->At(parent.slot))->Shown(*entry);
   // Another policy or seed makes another epoch of it.
   return Reply(Node{NodeKind::kFixedFile, 0, 0, shown.value()},
                rebind_seconds_);
@@ -210,7 +216,7 @@ struct stat Tree::FixedDirStat(Node node) const {
 
 absl::StatusOr<NodeReply> Tree::FixedRoot(const View& view, Epoch epoch,
                                           bool ranked) {
-  ASSIGN_OR_RETURN(uint32_t slot, SlotOf(epoch));
+  ASSIGN_OR_RETURN(uint32_t slot, epochs_->Take(epoch));
   const DirId root = view.setup()->dataset->root();
   return Reply(
       Node{ranked ? NodeKind::kFixedRanked : NodeKind::kFixedDir,
@@ -218,22 +224,8 @@ absl::StatusOr<NodeReply> Tree::FixedRoot(const View& view, Epoch epoch,
       kForLife);
 }
 
-absl::StatusOr<uint32_t> Tree::SlotOf(Epoch epoch) {
-  MutexLock lock(mu_);
-  auto [found, fresh] = slots_.try_emplace(epoch, epochs_.size());
-  if (fresh) {
-    if (epochs_.size() == kSlotLimit) {
-      slots_.erase(found);
-      return ErrnoStatus(ENOSPC, "too many epochs asked for by path");
-    }
-    epochs_.push_back(epoch);
-  }
-  return found->second;
-}
-
-Epoch Tree::EpochOf(uint32_t slot) const {
-  MutexLock lock(mu_);
-  return slot < epochs_.size() ? epochs_[slot] : Epoch(0);
+void Tree::Forget(Node node, uint64_t count) {
+  epochs_->Forget(node.slot, count);
 }
 
 absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node,
@@ -250,11 +242,13 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node,
     }
     case NodeKind::kFixedDir:
       return MakeFixedDir(
-          space_, space_.views()[node.view]->FixedBinding(EpochOf(node.slot)),
+          space_,
+          space_.views()[node.view]->FixedBinding(epochs_->At(node.slot)),
           node);
     case NodeKind::kFixedRanked: {
       const View& view = *space_.views()[node.view];
-      return MakeRankedDir(space_, view, view.FixedRanks(EpochOf(node.slot)));
+      return MakeRankedDir(space_, view,
+                           view.FixedRanks(epochs_->At(node.slot)));
     }
     default:
       return ErrnoStatus(ENOTDIR, "not a directory");

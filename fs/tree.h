@@ -17,6 +17,7 @@
 #include "core/records/record_epoch.h"
 #include "core/types.h"
 #include "fs/dir_handle.h"
+#include "fs/epoch_slots.h"
 #include "fs/node_id.h"
 #include "fs/primer.h"
 #include "fs/reply_types.h"
@@ -30,8 +31,9 @@ namespace shufflefs {
 // null: nobody is.
 class Tree {
  public:
-  // `space` and `primer` outlive the tree.
-  Tree(const Space& space, double rebind_seconds, Primer* primer);
+  // All but the seconds outlive the tree.
+  Tree(const Space& space, double rebind_seconds, Primer* primer,
+       EpochSlots* epochs);
 
   // By thread `pid` (0 = hidden). Errors: NotFound (ENOENT), ENOTDIR.
   absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name,
@@ -51,9 +53,9 @@ class Tree {
   NodeReply LiveDir(DirId dir) const;
   // The epoch of records that a container's node shows. REQUIRES: kContainer.
   std::shared_ptr<RecordEpoch> RecordsOf(Node node) const;
-  // Slots stand for epochs in nodeids: any 64-bit epoch resolves.
-  absl::StatusOr<uint32_t> SlotOf(Epoch epoch);
-  Epoch EpochOf(uint32_t slot) const;
+  EpochSlots& epochs() { return *epochs_; }
+  // The kernel gave `count` references of a node of a fixed epoch back.
+  void Forget(Node node, uint64_t count);
 
  private:
   absl::StatusOr<NodeReply> LookupLive(DirId dir, absl::string_view name,
@@ -72,10 +74,9 @@ class Tree {
   const Space& space_;
   const double rebind_seconds_;
   Primer* const primer_;
+  EpochSlots* const epochs_;
 
   mutable Mutex mu_;
-  std::vector<Epoch> epochs_ ABSL_GUARDED_BY(mu_);  // by slot
-  absl::flat_hash_map<Epoch, uint32_t> slots_ ABSL_GUARDED_BY(mu_);
   // By slot of containers' nodes. They stay: a descriptor may read on.
   std::vector<std::shared_ptr<RecordEpoch>> records_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<const RecordEpoch*, uint32_t> record_slots_

@@ -26,6 +26,26 @@ namespace {
 // A configuration is a page; this keeps a wrong path from filling memory.
 constexpr size_t kMaxFileBytes = size_t{1} << 20;
 
+// Each part of a dotted key is a table inside a table, and tables are read and
+// removed by functions that call themselves. No key and no list of patterns has
+// as many dots as this in a line.
+constexpr size_t kMostDots = 1000;
+
+absl::Status CheckDepth(absl::string_view text) {
+  size_t line = 1;
+  size_t dots = 0;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+    } else if (c == '.' && ++dots > kMostDots) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          line, ":1: the line has more than ", kMostDots, " dots"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ErrorAt(const toml::source_region& where, absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat(where.begin.line, ":", where.begin.column, ": ", what));
@@ -206,6 +226,7 @@ std::string TomlValue(const Option& option, const std::string& value) {
 }  // namespace
 
 absl::StatusOr<TomlDocument> ParseToml(absl::string_view text) {
+  RETURN_IF_ERROR(CheckDepth(text));
   try {
     return ToDocument(toml::parse(std::string_view(text.data(), text.size())));
   } catch (const toml::parse_error& error) {

@@ -174,6 +174,21 @@ TEST(ControlText, AWordWithoutQuotesGetsAHint) {
   EXPECT_THAT(error, ::testing::Not(::testing::HasSubstr("\n")));
 }
 
+// Each part would be a table in a table, and 20,000 of them overflowed the
+// stack.
+TEST(ControlText, AKeyOfVeryManyPartsIsRefused) {
+  std::string deep = "a";
+  for (int i = 0; i < 20'000; ++i) deep += ".a";
+  for (const std::string& text :
+       {deep + " = 1", "seed = 1\n" + deep + " = 1", "[" + deep + "]\na = 1",
+        "x = {" + deep + " = 1}", "\"" + deep + "\" = 1"}) {
+    EXPECT_THAT(Error(text), ::testing::HasSubstr("dots"))
+        << text.substr(0, 20);
+  }
+  EXPECT_THAT(Error(deep.substr(0, 1999) + " = 1"),
+              ::testing::HasSubstr("a.a.a.a"));
+}
+
 TEST(ControlText, AllOrNothing) {
   ViewConfig current;
   current.groups = "/folds";

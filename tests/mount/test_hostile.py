@@ -65,6 +65,75 @@ def test_a_state_file_that_claims_64_gib(mounts, source, folder, name):
     assert resident(mount) < 500 << 20
 
 
+# [S-9.2b] A write to control of more than 64 KiB is refused whole, and so is
+# a key of very many parts.
+def test_a_large_write_is_refused_whole(mounts, source):
+    mount = mounts(source, MANUAL)
+    line = "seed = 5\n"
+    for size in ((64 << 10) + 1, 1 << 20, 3 << 20):
+        text = line + "#" * (size - 2 * len(line)) + "\n" + line.replace(
+            "seed", "sede")
+        assert mount.write_control(text) == errno.EINVAL, size
+        assert mount.view()["seed"] == 0
+        assert "65536" in mount.read("error")
+    assert mount.write_control(line + "#" * 60_000 + "\n") is None
+    assert mount.view()["seed"] == 5
+
+
+def test_a_key_of_20000_parts_is_refused(mounts, source):
+    mount = mounts(source, MANUAL)
+    key = ".".join(["a"] * 20_000)
+    for line in (f"{key} = 1", f"x = {{{key} = 1}}", f"[{key}]\nx = 1"):
+        assert mount.write_control(line + "\n") == errno.EINVAL
+        assert "dots" in mount.read("error")
+    assert mount.write_control("seed = 3\n") is None
+    mount.unmount()
+
+
+# [S-9.2c] However many hold order open, one text of it is in memory while
+# nothing in it changes.
+def test_orders_that_are_open_share_their_memory(mounts, folder):
+    source = folder / "many"
+    for c in range(3):
+        (source / f"c{c}").mkdir(parents=True)
+        for i in range(4000):
+            (source / f"c{c}" / f"{c}{i:06d}{'x' * 100}.bin").write_bytes(b"x")
+    mount = mounts(source, MANUAL)
+    size = len(mount.read("order"))
+    assert size > 2 << 20
+    before = resident(mount)
+    held = []
+    for _ in range(200):
+        held.append(open(mount.control_dir / "order", "rb"))
+    texts = {held[i].read() for i in (0, 100, 199)}
+    assert len(texts) == 1 and len(texts.pop()) == size
+    assert resident(mount) - before < 20 * size
+    mount.next_epoch()
+    with open(mount.control_dir / "order", "rb") as file:
+        fresh = file.read()
+    held[0].seek(0)
+    assert held[0].read() != fresh
+    for file in held:
+        file.close()
+
+
+# [S-9.2d] Epochs that were looked up by path and are not in use are let go of.
+def test_epochs_by_path_are_forgotten(mounts, source):
+    mount = mounts(source, MANUAL)
+    epochs = mount.control_dir / "epoch"
+    first = os.listdir(epochs / "0" / "tree" / "c0")
+    with open(epochs / "3" / "tree" / "c0" / first[0], "rb") as file:
+        shown = file.read()
+    # By hand with more than 2^20 of them, which once were all there could be.
+    for number in range(int(os.environ.get("SHUFFLEFS_EPOCHS", "20000"))):
+        os.stat(epochs / str(number))
+    os.stat(epochs / str((1 << 64) - 1) / "tree")
+    # Names that were looked up long ago are other nodes now, of the same.
+    with open(epochs / "3" / "tree" / "c0" / first[0], "rb") as file:
+        assert file.read() == shown
+    assert os.listdir(epochs / "0" / "tree" / "c0") == first
+
+
 # [S-9.2e] Too few threads, or too little address space, end a mount with a
 # line that says so and status 1, if it cannot do with what there is.
 @pytest.mark.parametrize("limit", ["as", "nproc"])
