@@ -75,27 +75,45 @@ Uring::~Uring() {
 
 io_uring_sqe* Uring::Next() {
   ++pending_;
-  return io_uring_get_sqe(&ring_);
+  for (;;) {
+    if (io_uring_sqe* entry = io_uring_get_sqe(&ring_)) return entry;
+    const int submitted = io_uring_submit(&ring_);
+    if (submitted > 0 || submitted == -EINTR) continue;
+    // A kernel that is short of memory, or whose completions are not taken.
+    Take(early_);
+    Pause(-submitted);
+  }
+}
+
+void Uring::Take(std::vector<Completion>& into) {
+  unsigned head = 0;
+  unsigned count = 0;
+  io_uring_cqe* cqe = nullptr;
+  io_uring_for_each_cqe(&ring_, head, cqe) {
+    into.push_back({io_uring_cqe_get_data64(cqe), cqe->res});
+    ++count;
+  }
+  io_uring_cq_advance(&ring_, count);
+}
+
+void Uring::Pause(int error) {
+  if (!std::exchange(complained_, true)) {
+    Log(LogLevel::kWarning,
+        ErrnoStatus(error, "io_uring_enter, trying again").message());
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 const std::vector<Completion>& Uring::SubmitAndWait() {
-  const int submitted = io_uring_submit_and_wait(&ring_, 1);
-  completions_.clear();
-  unsigned head = 0;
-  io_uring_cqe* cqe = nullptr;
-  io_uring_for_each_cqe(&ring_, head, cqe) {
-    completions_.push_back({io_uring_cqe_get_data64(cqe), cqe->res});
-  }
-  io_uring_cq_advance(&ring_, static_cast<unsigned>(completions_.size()));
+  const int submitted =
+      io_uring_submit_and_wait(&ring_, early_.empty() ? 1 : 0);
+  completions_ = std::exchange(early_, {});
+  Take(completions_);
   pending_ -= completions_.size();
   if (submitted < 0 && submitted != -EINTR && completions_.empty()) {
     // The kernel is short of memory, say; the entries stay, and are submitted
     // again.
-    if (!std::exchange(complained_, true)) {
-      Log(LogLevel::kWarning,
-          ErrnoStatus(-submitted, "io_uring_enter, trying again").message());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    Pause(-submitted);
   }
   return completions_;
 }

@@ -28,16 +28,17 @@ class Uring {
   // ArmWake, once each.
   static constexpr uint64_t kWake = 0;
 
-  // At most `entries` calls may be pending at a time; `workers` threads of the
-  // kernel for those that would block. Errors: what io_uring_setup gives
+  // Calls beyond `entries` that are pending are slower; `workers` threads of
+  // the kernel for those that would block. Errors: what io_uring_setup gives
   // (ENOSYS, EPERM where it is forbidden, ENOMEM), EOPNOTSUPP when this
   // kernel's lacks a call.
   static absl::StatusOr<std::unique_ptr<Uring>> Make(unsigned entries,
                                                      unsigned workers);
   ~Uring();
 
-  // The next entry, to be prepared and then tagged. REQUIRES: fewer than
-  // `entries` are pending.
+  // The next entry, to be prepared and then tagged; never null. Where more are
+  // got between two submissions than there are, those before are submitted,
+  // for as long as it takes.
   io_uring_sqe* Next();
   // Submits what was got and waits for a completion. Takes all there are.
   const std::vector<Completion>& SubmitAndWait();
@@ -57,6 +58,8 @@ class Uring {
  private:
   explicit Uring(UniqueFd event) : event_(std::move(event)) {}
   absl::Status SetUp(unsigned entries, unsigned workers);
+  void Take(std::vector<Completion>& into);
+  void Pause(int error);
 
   UniqueFd event_;
   io_uring ring_ = {};
@@ -66,6 +69,7 @@ class Uring {
   uint64_t woken_ = 0;  // what the kernel reads from event_
   std::vector<iovec> registered_;
   std::vector<Completion> completions_;
+  std::vector<Completion> early_;  // taken to make room
 };
 
 }  // namespace shufflefs

@@ -6,8 +6,9 @@
 
 namespace shufflefs {
 
-void SeenBytes::Add(uint64_t begin, uint64_t end) {
-  if (begin >= end) return;
+int64_t SeenBytes::Add(uint64_t begin, uint64_t end, uint64_t most) {
+  if (begin >= end) return 0;
+  const size_t before_all = ranges_.size();
   auto next = ranges_.upper_bound(begin);
   if (next != ranges_.begin()) {
     const auto before = std::prev(next);
@@ -21,7 +22,10 @@ void SeenBytes::Add(uint64_t begin, uint64_t end) {
     end = std::max(end, next->second);
     next = ranges_.erase(next);
   }
-  ranges_[begin] = end;
+  // Where it joined others it takes the place of one.
+  if (ranges_.size() < before_all || before_all < most) ranges_[begin] = end;
+  return static_cast<int64_t>(ranges_.size()) -
+         static_cast<int64_t>(before_all);
 }
 
 PassWatch::OpenIs PassWatch::Open(EntryId file, uint32_t reader,
@@ -54,7 +58,9 @@ void PassWatch::Delivered(EntryId file, uint64_t begin, uint64_t end,
                           uint64_t size) {
   File& state = state_[file];
   if (state.complete) return;
-  state.seen.Add(begin, end);
+  const uint64_t others = ranges_ - state.seen.ranges();
+  ranges_ += static_cast<uint64_t>(
+      state.seen.Add(begin, end, kMostRanges - std::min(others, kMostRanges)));
   state.complete = state.seen.HasAll(size);
   complete_ += state.complete ? 1 : 0;
 }

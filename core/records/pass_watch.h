@@ -17,7 +17,10 @@ namespace shufflefs {
 // one range, whatever the size. Not thread-safe.
 class SeenBytes {
  public:
-  void Add(uint64_t begin, uint64_t end);
+  // Returns by how many ranges it has more, or less. Where a new range would
+  // be one more than `most` it is not noted, so that HasAll says no for ever.
+  int64_t Add(uint64_t begin, uint64_t end, uint64_t most);
+  uint64_t ranges() const { return ranges_.size(); }
   bool HasAll(uint64_t bytes) const {
     return bytes == 0 || (ranges_.size() == 1 && ranges_.begin()->first == 0 &&
                           ranges_.begin()->second >= bytes);
@@ -49,6 +52,7 @@ class PassWatch {
   void Delivered(EntryId file, uint64_t begin, uint64_t end, uint64_t size);
 
   uint64_t complete() const { return complete_; }
+  uint64_t ranges() const { return ranges_; }  // what it remembers
 
  private:
   struct File {
@@ -64,7 +68,12 @@ class PassWatch {
     return files > 0 && complete_ >= files;
   }
 
+  // Of all files: some 64 MiB. A pass in pieces that are apart from each other
+  // has more only in containers of 8 GiB, in pages; its end is then not found.
+  static constexpr uint64_t kMostRanges = uint64_t{1} << 20;
+
   uint64_t complete_ = 0;
+  uint64_t ranges_ = 0;
   absl::flat_hash_map<EntryId, File> state_;
 };
 

@@ -24,13 +24,38 @@ TEST(SeenBytesTest, AgreesWithAMapOfBytes) {
     for (int i = 0; i < 40; ++i) {
       const uint64_t begin = rng.Bounded(size);
       const uint64_t end = begin + rng.Bounded(size - begin + 1);
-      seen.Add(begin, end);
+      const auto before = static_cast<int64_t>(seen.ranges());
+      const int64_t more = seen.Add(begin, end, 1000);
+      EXPECT_EQ(more, static_cast<int64_t>(seen.ranges()) - before);
       for (uint64_t at = begin; at < end; ++at) model[at] = true;
       const bool all =
           std::find(model.begin(), model.end(), false) == model.end();
       ASSERT_EQ(seen.HasAll(size), all) << round << " " << i;
     }
   }
+}
+
+TEST(SeenBytesTest, HasABoundAndThenNeverSaysTooMuch) {
+  SeenBytes seen;
+  for (uint64_t at = 0; at < 10; ++at) seen.Add(2 * at, 2 * at + 1, 4);
+  EXPECT_EQ(seen.ranges(), 4u);
+  // What joins others takes no room; [9, 18) but for what was seen is missing.
+  for (uint64_t at = 0; at < 4; ++at) seen.Add(2 * at + 1, 2 * at + 2, 4);
+  EXPECT_EQ(seen.ranges(), 1u);
+  EXPECT_TRUE(seen.HasAll(8));
+  EXPECT_FALSE(seen.HasAll(9));
+  seen.Add(8, 19, 4);
+  EXPECT_TRUE(seen.HasAll(19));
+}
+
+TEST(PassWatchTest, WhatIsReadHereAndThereTakesBoundedMemory) {
+  PassWatch watch;
+  for (uint64_t page = 0; page < 4'000'000; page += 2) {
+    watch.Delivered(EntryId(static_cast<uint32_t>(page % 3)), page, page + 1,
+                    4'000'000);
+  }
+  EXPECT_LE(watch.ranges(), uint64_t{1} << 20);
+  EXPECT_GE(watch.ranges(), uint64_t{1} << 19);
 }
 
 TEST(PassWatchTest, APassEndsWhenAllWasReadAndOneIsOpenedAgain) {
