@@ -367,6 +367,8 @@ def main():
 
 
 if __name__ == "__main__":
+    # So that a copy that is kept is left as it was.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())
     except Failure as failure:
