@@ -48,6 +48,7 @@ EpochDetector::EpochDetector(const Options& options)
                                   std::max<uint64_t>(1, options.names / 32))),
       candidate_life_(std::clamp<uint64_t>(options.names / 100, 8, 32)),
       small_takeover_(std::clamp<uint64_t>(options.names / 4, 2, 16)),
+      soon_(std::clamp<uint64_t>(options.names / 64, 1, 64)),
       lengths_(options.names, options.epoch_length),
       seen_(options.names),
       pending_(options.names),
@@ -59,6 +60,15 @@ double EpochDetector::opened_fraction() const {
   return options_.names == 0 ? 0
                              : static_cast<double>(seen_count_) /
                                    static_cast<double>(options_.names);
+}
+
+bool EpochDetector::MayEndSoon() const {
+  if (seen_count_ + soon_ >= lengths_.expected()) return true;
+  return now_.candidate > 0 && 10 * now_.covered >= 9 * lengths_.expected();
+}
+
+bool EpochDetector::IsLeft(Alive alive) const {
+  return owned_ && owner_opens_ >= small_takeover_ && !alive(owner_);
 }
 
 uint64_t EpochDetector::max_carried() const {

@@ -90,6 +90,12 @@ class EpochDetector {
   uint64_t seen_count() const { return seen_count_; }
   bool seen(uint64_t name) const { return seen_.Get(name); }
   double opened_fraction() const;
+  // Whether the next opens may bring a verdict to re-bind by a rule that looks
+  // at what was opened (a or b). True before the last names of a pass that is
+  // as long as expected are opened: nothing of the next one has begun then.
+  bool MayEndSoon() const;
+  // Whether the next open of another family would take the epochs over.
+  bool IsLeft(Alive alive) const;
   // Names a pass is expected to open: configured, learnt, or all.
   uint64_t expected() const { return lengths_.expected(); }
   // Calls visit(name) for each name opened in this epoch, in rising order.
@@ -165,6 +171,7 @@ class EpochDetector {
   const uint64_t padding_;         // m_A
   const uint64_t candidate_life_;  // S of a new candidate
   const uint64_t small_takeover_;  // opens below which an owner left no pass
+  const uint64_t soon_;            // names of a pass that are its end
 
   PassLengths lengths_;
   NameBits seen_;

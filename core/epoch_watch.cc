@@ -26,6 +26,7 @@ EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
 
 void EpochWatch::NoteLookup(SampleId sample, uint32_t reader) {
   looked_up_.Set(sample.value());
+  if (shows_walks_) sized_.NoteLookup(sample, reader);
   const auto sent_back = sent_back_.find(reader);
   if (sent_back != sent_back_.end()) sent_back->second = sample;
 }
@@ -36,6 +37,7 @@ std::vector<SampleId> EpochWatch::TakeUnderWay() {
     if (sample) under_way.push_back(*sample);
     sample.reset();
   }
+  sized_.AppendTo(under_way);
   return under_way;
 }
 
@@ -43,13 +45,31 @@ bool EpochWatch::TakeLookup(const Walk& walk) {
   const uint32_t reader = walk.reader;
   const bool looked_up = walk.is_shown && !looked_up_.Set(walk.sample.value());
   hidden_readers_ = hidden_readers_ || reader == 0;
-  if (reader == 0) return looked_up || !walk.is_shown;
-  second_try_ = sent_back_.erase(reader) != 0;
-  const bool believed = WalkedHere(walk) ? looked_up || ListedTo(reader)
-                                         : looked_up && !bound_anew_;
-  if (believed || second_try_) return true;
-  NoteSentBack(reader);
-  return false;
+  bool believed = looked_up || !walk.is_shown;
+  if (reader != 0) {
+    second_try_ = sent_back_.erase(reader) != 0;
+    believed = WalkedHere(walk) ? looked_up || ListedTo(reader)
+                                : looked_up && !bound_anew_;
+    believed = believed || second_try_;
+    if (!believed) NoteSentBack(reader);
+  }
+  if (believed) walks_ = sized_.TakeOpen(walk.sample, reader);
+  return believed;
+}
+
+bool EpochWatch::WalksAreDue() const {
+  return detector_ != nullptr && !shows_walks_ && detector_->MayEndSoon();
+}
+
+bool EpochWatch::WalksAreDueTo(std::chrono::milliseconds now) const {
+  return detector_ != nullptr && !shows_walks_ &&
+         detector_->IsLeft(
+             [&](FamilyId owner) { return families_.Alive(owner, now); });
+}
+
+bool EpochWatch::HideWalks() {
+  sized_.Clear();
+  return std::exchange(shows_walks_, false);
 }
 
 void EpochWatch::NoteSentBack(uint32_t reader) {
@@ -128,6 +148,7 @@ void EpochWatch::ForgetLookups() {
   first_open_.reset();
   readers_.clear();
   counted_.reset();  // of one that never came again
+  HideWalks();
 }
 
 void EpochWatch::BeginEpoch() {

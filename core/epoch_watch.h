@@ -3,6 +3,13 @@
 // consumed, whether an open follows a lookup of this epoch, when the epoch
 // ends (where it is to be found in the opens), and whether the client splits
 // the names itself.
+//
+// A stat of a name that the kernel knows is no request. So before an epoch can
+// end every walk is made to ask (ShowWalks): from then on each name that a
+// thread was told of and has not opened is known, and keeps its sample over
+// the boundary. Thus what is sized before it and opened after it is one file.
+// The walks of a new pass are among these, as they begin when the last file of
+// the old one is there, and that is opened later than walks are shown.
 #ifndef SHUFFLEFS_CORE_EPOCH_WATCH_H_
 #define SHUFFLEFS_CORE_EPOCH_WATCH_H_
 
@@ -18,6 +25,7 @@
 #include "core/epoch_detector.h"
 #include "core/name_bits.h"
 #include "core/reader_family.h"
+#include "core/sized_names.h"
 #include "core/split_suspicion.h"
 #include "core/types.h"
 
@@ -56,23 +64,38 @@ class EpochWatch {
   };
   bool TakeLookup(const Walk& walk);
   // Whether the open of `reader` that TakeLookup has just believed may be sent
-  // back after all: else the kernel would not look up again.
+  // back after all: the kernel looks up again, and nothing but its walk to the
+  // file has told the thread of it, so that it has not asked for the size.
   bool MaySendBack(uint32_t reader) const {
-    return reader != 0 && !second_try_;
+    return reader != 0 && !second_try_ && walks_ == 1;
   }
   // It is, `name` being bound anew meanwhile. When it comes again, it counts no
   // second time.
   void SendBack(SampleId name, uint32_t reader);
   // What threads that were sent back have looked up since and will open: the
   // kernel asks no third time, so over a boundary in between the names must go
-  // on showing it. Each is told once.
+  // on showing it. Each is told once. With them what threads may have sized
+  // and not opened yet.
   std::vector<SampleId> TakeUnderWay();
   // It goes on in the place of `before`.
   void TakeSentBack(EpochWatch& before) { sent_back_.swap(before.sent_back_); }
+  // Whether the next opens may end the epoch, and walks are not shown yet.
+  bool WalksAreDue() const;
+  // The same, where whoever read is gone and somebody else lists a directory.
+  bool WalksAreDueTo(std::chrono::milliseconds now) const;
+  // From now on every walk to a name is a lookup, until names are bound anew or
+  // HideWalks. The kernel is to be told before the open is answered by which
+  // they were due.
+  void ShowWalks() { shows_walks_ = true; }
+  // The epoch did not end with the pass: back to what the kernel remembers.
+  // Returns whether walks were shown.
+  bool HideWalks();
+  bool shows_walks() const { return shows_walks_; }
   // From now on names may be bound by a listing.
   void NoteListed();
-  // Whether that helps: every reader can be told from the others.
-  bool may_list() const { return !hidden_readers_; }
+  // Whether that helps: every reader can be told from the others, and names
+  // that the kernel remembers hide no walk.
+  bool may_list() const { return !hidden_readers_ && !shows_walks_; }
 
   struct Open {
     SampleId name;  // numbered by its own sample
@@ -143,6 +166,9 @@ class EpochWatch {
   // told of since.
   absl::flat_hash_map<uint32_t, absl::optional<SampleId>> sent_back_;
   bool second_try_ = false;  // the open that was believed last
+  uint32_t walks_ = 0;       // to it; 0: they were not shown
+  bool shows_walks_ = false;
+  SizedNames sized_;  // while walks are shown
   // The reader and the name of an open that was counted and then sent back.
   absl::optional<std::pair<uint32_t, SampleId>> counted_;
   NameBits opened_;  // used without a detector, which counts for itself

@@ -39,6 +39,7 @@ View::View(Parts parts)
       nodes_(parts.nodes),
       rebound_(std::move(parts.rebound)),
       settled_(std::move(parts.settled)),
+      doubted_(std::move(parts.doubted)),
       sees_opens_(parts.sees_opens) {
   MutexLock lock(mu_);
   setup_ = std::move(parts.setup);
@@ -87,10 +88,13 @@ View::Found View::Lookup(EntryId name, int32_t pid) {
     // Lookups are remembered by what is looked up: nodes of one sample differ.
     const SampleId own = grouping.sample(name);
     const bool repeats = binding->repeats();
+    bool lasts = true;
     if (watch_ != nullptr) {
       watch_->NoteLookup(repeats ? own : grouping.sample(shown), reader);
+      lasts = !watch_->shows_walks();
     }
-    return Found{shown, true, supply == nullptr, binding->OrdinalOf(own)};
+    return Found{shown, true, supply == nullptr, lasts,
+                 binding->OrdinalOf(own)};
   }
 }
 
@@ -111,7 +115,7 @@ std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
                              std::chrono::milliseconds now, uint32_t ordinal) {
   uint64_t begun = 0;
-  OpenVerdict verdict = OpenVerdict::kServe;
+  Counted counted;
   {
     MutexLock lock(mu_);
     read_ = true;
@@ -132,12 +136,15 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
     // Of an epoch before, and has no name in this one yet.
     if (!name) return OpenVerdict::kServe;
     const bool stopped = LearnNodes(reader, now);
-    const Counted counted = Count(*name, reader, now);
+    counted = Count(*name, reader, now);
     if (counted.began || stopped) begun = begun_;
-    verdict = counted.verdict;
+    counted.doubted = watch_ != nullptr && watch_->WalksAreDue();
+    if (counted.doubted) watch_->ShowWalks();
   }
   if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
-  return verdict;
+  if (counted.doubted && doubted_) doubted_();
+  if (counted.settled && !counted.doubted && settled_) settled_();
+  return counted.verdict;
 }
 
 View::Counted View::Count(SampleId name, uint32_t reader,
@@ -171,7 +178,7 @@ View::Counted View::Count(SampleId name, uint32_t reader,
     if ((pending_ == nullptr || outcome.reason != HoldReason::kGuest) &&
         !binding_->repeats()) {
       Hold(outcome);
-      return {};
+      return {.settled = watch_->HideWalks()};
     }
     keep = watch_->OpenedBefore();
   }
@@ -184,9 +191,9 @@ View::Counted View::Count(SampleId name, uint32_t reader,
   Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
                  VerdictName(outcome.rule)});
   read_ = true;  // the open that showed the boundary is one of the new epoch
-  if (!again) return {true, OpenVerdict::kServe};
+  if (!again) return {.began = true};
   if (watch_ != nullptr) watch_->SendBack(open.name, reader);
-  return {true, OpenVerdict::kStale};
+  return {.began = true, .verdict = OpenVerdict::kStale};
 }
 
 std::vector<CarriedPair> View::PairsOf(std::vector<uint64_t> names) const {
@@ -309,6 +316,15 @@ void View::NoteRead() {
   MutexLock lock(mu_);
   read_ = true;
   ever_read_ = true;
+}
+
+void View::NoteListing(std::chrono::milliseconds now) {
+  {
+    MutexLock lock(mu_);
+    if (watch_ == nullptr || !watch_->WalksAreDueTo(now)) return;
+    watch_->ShowWalks();
+  }
+  if (doubted_) doubted_();
 }
 
 bool View::BindByListing() {

@@ -70,6 +70,9 @@ class View {
     std::function<void(bool were_fixed)> rebound;
     // Called after that: names may be bound by listings. May be empty.
     std::function<void()> settled;
+    // Called as `rebound` is, where no name was bound anew: the kernel must
+    // look names up again, and is to believe them no longer than Found says.
+    std::function<void()> doubted;
     bool sees_opens = true;
     // Something was read before the catalogue was ready: the policy begins
     // at the next boundary.
@@ -110,6 +113,7 @@ class View {
     EntryId shown;         // the file that the name shows in this epoch
     bool rebinds;          // it may show another one in the next
     bool listed = true;    // a listing may bind it too
+    bool lasts = true;     // it may be believed until names are bound anew
     uint32_t ordinal = 0;  // of the name, among those that show it
   };
   // A LOOKUP by thread `pid` (0 = hidden) binds the name.
@@ -123,6 +127,9 @@ class View {
   std::shared_ptr<SampleMemory> MemoryOf(EntryId file, bool live) const;
   // A READ of one of its files reached the daemon.
   void NoteRead();
+  // Somebody lists a directory, at monotonic time `now`: as a rule a job that
+  // begins, and may take the epochs over by its first open.
+  void NoteListing(std::chrono::milliseconds now);
   // A listing is about to bind names, without a Lookup of each. False where
   // it must not: the kernel was not yet told of the last switch, or an open of
   // a listed name could not be told from one of an older epoch.
@@ -180,7 +187,9 @@ class View {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LedgerEpoch LedgerRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   struct Counted {
-    bool began = false;  // names were bound anew
+    bool began = false;    // names were bound anew
+    bool doubted = false;  // every walk to a name is to ask from now on
+    bool settled = false;  // no longer
     OpenVerdict verdict = OpenVerdict::kServe;
   };
   Counted Count(SampleId name, uint32_t reader, std::chrono::milliseconds now)
@@ -231,6 +240,7 @@ class View {
   JobNodes* const nodes_;
   const std::function<void(bool)> rebound_;
   const std::function<void()> settled_;
+  const std::function<void()> doubted_;
   const bool sees_opens_;
 
   mutable Mutex mu_;

@@ -173,7 +173,12 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
   if (const absl::optional<Node> dir = Translate(node)) node = *dir;
   Tree* tree = tree_.load(std::memory_order_acquire);
   if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
-    return tree->OpenDir(node, primer_.IsPriming(pid));
+    const bool primes = primer_.IsPriming(pid);
+    View* view = node.kind == NodeKind::kLiveDir && !primes
+                     ? space()->view_of(DirId(node.id))
+                     : nullptr;
+    if (view != nullptr) view->NoteListing(Now());
+    return tree->OpenDir(node, primes);
   }
   return pass_.List(node.kind == NodeKind::kPassThrough ? node.id : 0);
 }

@@ -76,6 +76,7 @@ class FuseSession : public Session {
   bool WaitForKernel() override;
   bool kernel_knows_epochs() const override { return knows_epochs_; }
   void NamesChanged(bool were_fixed) override;
+  void NamesDoubted() override;
   void NamesSettled() override;
   void RaiseReadAhead() override;
   void AnswerWaiting() override { context_.gate.Open(); }
@@ -191,11 +192,14 @@ bool FuseSession::WaitForKernel() {
 
 void FuseSession::NamesChanged(bool were_fixed) {
   context_.metrics->Add(Counter::kEpochSwitches);
+  if (knows_epochs_) return NamesDoubted();
   loop_->LetOthersServe();  // what follows asks the kernel, which asks us
-  if (!knows_epochs_) {
-    if (were_fixed) TakeNamesBack();
-    return;
-  }
+  if (were_fixed) TakeNamesBack();
+}
+
+void FuseSession::NamesDoubted() {
+  if (!knows_epochs_) return;  // no name that may rebind is believed
+  loop_->LetOthersServe();  // what follows asks the kernel, which asks us
   // The rest follows behind the switch: an inode goes only when its old name
   // is looked up anew.
   KeepPages();

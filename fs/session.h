@@ -46,7 +46,9 @@ class Session {
   // which could be believed are to be so no more: they are taken back, one by
   // one, before this returns.
   virtual void NamesChanged(bool were_fixed) = 0;
-  // After NamesChanged: takes the names in use up anew, on a thread of its
+  // The same, but for that no name was bound anew.
+  virtual void NamesDoubted() = 0;
+  // After one of them: takes the names in use up anew, on a thread of its
   // own, before they are looked up one by one.
   virtual void NamesSettled() = 0;
   // The catalogue is there: what waited for it is answered.

@@ -82,6 +82,7 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name,
   if (found.rebinds && found.listed && primer_ != nullptr) {
     primer_->NoteLookup(dir);
   }
+  if (!found.lasts) return Reply(node, 0);
   return Reply(node, found.rebinds ? rebind_seconds_ : kForLife);
 }
 

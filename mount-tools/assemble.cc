@@ -203,6 +203,7 @@ IndexerParts Mount::Indexer() {
     session_->NamesChanged(were_fixed);
   };
   parts.settled = [this] { session_->NamesSettled(); };
+  parts.doubted = [this] { session_->NamesDoubted(); };
   parts.progress = [this](uint64_t entries) {
     control_.SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
   };

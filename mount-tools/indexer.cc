@@ -139,6 +139,7 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     view.ledger = parts.ledger;
     view.rebound = parts.rebound;
     view.settled = parts.settled;
+    view.doubted = parts.doubted;
     view.sees_opens = sees_opens;
     view.wait_for_boundary = something_was_read;
     views.push_back(std::make_unique<View>(std::move(view)));

@@ -40,6 +40,7 @@ struct IndexerParts {
   RecordsMaker records;
   std::function<void(bool were_fixed)> rebound;
   std::function<void()> settled;
+  std::function<void()> doubted;
   // Called now and then with the entries found so far.
   std::function<void(uint64_t entries)> progress;
 };

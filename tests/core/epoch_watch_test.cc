@@ -37,6 +37,7 @@ class EpochWatchTest : public testing::Test {
 
 // It looks its name up again, and the second time it is served.
 TEST_F(EpochWatchTest, WhatWasSentBackAfterAllIsBelievedAndCountsOnce) {
+  watch_.ShowWalks();
   watch_.NoteLookup(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader));
   ASSERT_TRUE(Open(7, kReader).fresh);
@@ -68,12 +69,57 @@ TEST_F(EpochWatchTest, WhatWasSentBackAfterAllIsUnderWay) {
 // The kernel asks once more and no third time; and whether it asked for the
 // second time is not known of readers that cannot be told apart.
 TEST_F(EpochWatchTest, NobodyIsSentBackTwiceForOneOpen) {
+  watch_.ShowWalks();
   ASSERT_FALSE(Take(7, kReader)) << "nobody looked it up";
   ASSERT_TRUE(Take(7, kReader));
   EXPECT_FALSE(watch_.MaySendBack(kReader));
+  watch_.NoteLookup(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader)) << "looked up by now";
   EXPECT_TRUE(watch_.MaySendBack(kReader));
   EXPECT_FALSE(watch_.MaySendBack(kHidden));
+}
+
+// What it opens after all must be what it has sized.
+TEST_F(EpochWatchTest, WhoMayHaveSizedANameIsNotSentBackFromIt) {
+  watch_.NoteLookup(SampleId(7), kReader);
+  ASSERT_TRUE(Take(7, kReader));
+  EXPECT_FALSE(watch_.MaySendBack(kReader)) << "a stat may have been no lookup";
+  watch_.ShowWalks();
+  watch_.NoteLookup(SampleId(7), kReader);
+  watch_.NoteLookup(SampleId(7), kReader);
+  ASSERT_TRUE(Take(7, kReader));
+  EXPECT_FALSE(watch_.MaySendBack(kReader)) << "one more than it walked to it";
+}
+
+TEST_F(EpochWatchTest, WhatWasLookedUpAndNotOpenedIsUnderWayWhileWalksAreShown) {
+  watch_.NoteLookup(SampleId(1), kReader);
+  watch_.ShowWalks();
+  for (const uint64_t sample : {2, 3, 4}) {
+    watch_.NoteLookup(SampleId(sample), kReader);
+  }
+  ASSERT_TRUE(Take(3, kReader));
+  EXPECT_EQ(watch_.TakeUnderWay(),
+            (std::vector<SampleId>{SampleId(2), SampleId(4)}));
+  EXPECT_TRUE(watch_.HideWalks());
+  EXPECT_FALSE(watch_.HideWalks());
+  EXPECT_TRUE(watch_.TakeUnderWay().empty());
+}
+
+// Names that the kernel remembers would hide a walk from then on.
+TEST_F(EpochWatchTest, WalksAreDueBeforeThePassCanEnd) {
+  EXPECT_FALSE(watch_.WalksAreDue());
+  for (uint64_t name = 0; name < 99; ++name) {
+    EXPECT_FALSE(watch_.WalksAreDue()) << name;
+    Open(name, kReader);
+  }
+  EXPECT_TRUE(watch_.WalksAreDue()) << "one name is left";
+  EXPECT_TRUE(watch_.may_list());
+  watch_.ShowWalks();
+  EXPECT_FALSE(watch_.WalksAreDue());
+  EXPECT_FALSE(watch_.may_list());
+  watch_.BeginEpoch();
+  EXPECT_FALSE(watch_.shows_walks());
+  EXPECT_TRUE(watch_.may_list());
 }
 
 }  // namespace

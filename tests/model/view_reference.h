@@ -82,6 +82,14 @@ struct ModelReader {
   std::vector<EntryId> left;  // of its pass
   // It was sent back, has looked this name up again and will open that file.
   absl::optional<std::pair<EntryId, EntryId>> under_way;
+  // It has sized this name, which showed that file, and will open it. From
+  // then on the view was to tell that many boundaries apart.
+  struct Sized {
+    EntryId name;
+    EntryId file;
+    int boundaries = 0;
+  };
+  absl::optional<Sized> sized;
 };
 
 // The state that a view must be in. The test tells it what was done and, at

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/sized_names.h"
+
+namespace shufflefs {
+
+void SizedNames::NoteLookup(SampleId sample, uint32_t reader) {
+  size_t of_reader = 0;
+  auto oldest = told_.end();
+  for (auto it = told_.begin(); it != told_.end(); ++it) {
+    if (it->reader != reader) continue;
+    if (it->sample == sample) {
+      ++it->times;
+      return;
+    }
+    if (of_reader++ == 0) oldest = it;
+  }
+  if (of_reader >= (reader == 0 ? kMostHidden : kMostOfReader)) {
+    told_.erase(oldest);
+  } else if (told_.size() >= kMost) {
+    told_.erase(told_.begin());
+  }
+  told_.push_back(Told{sample, reader});
+}
+
+uint32_t SizedNames::TakeOpen(SampleId sample, uint32_t reader) {
+  for (auto it = told_.begin(); it != told_.end(); ++it) {
+    if (it->reader != reader || it->sample != sample) continue;
+    const uint32_t times = it->times;
+    told_.erase(it);
+    return times;
+  }
+  return 0;
+}
+
+void SizedNames::AppendTo(std::vector<SampleId>& samples) const {
+  for (const Told& told : told_) samples.push_back(told.sample);
+}
+
+}  // namespace shufflefs
