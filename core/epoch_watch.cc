@@ -125,7 +125,9 @@ EpochWatch::Seen EpochWatch::NoteOpen(const Open& open) {
   const OpenClass kind = seen.outcome.open;
   seen.fresh = kind == OpenClass::kFresh;
   rereads_ += seen.fresh ? 0 : 1;
-  if (kind != OpenClass::kDouble && kind != OpenClass::kGuest) {
+  if (kind == OpenClass::kGuest) {
+    suspicion_->OnGuest(open.name.value(), detector_->seen(open.name.value()));
+  } else if (kind != OpenClass::kDouble) {
     suspicion_->OnOpen(SplitSuspicion::Open{
         open.name.value(), open.group.value(), open.reader, seen.fresh});
   }

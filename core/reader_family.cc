@@ -16,11 +16,16 @@ constexpr absl::string_view kLaunchers[] = {
     "palsd",   "prte",          "prted",      "prterun",         "slurmstepd",
 };
 
-bool IsLauncher(absl::string_view executable) {
+// Programs whose children have nothing to do with each other.
+constexpr absl::string_view kManagers[] = {"init", "systemd"};
+
+template <size_t n>
+bool IsOneOf(const absl::string_view (&names)[n],
+             absl::string_view executable) {
   const size_t slash = executable.rfind('/');
   if (slash != absl::string_view::npos) executable.remove_prefix(slash + 1);
-  return std::find(std::begin(kLaunchers), std::end(kLaunchers), executable) !=
-         std::end(kLaunchers);
+  return std::find(std::begin(names), std::end(names), executable) !=
+         std::end(names);
 }
 
 }  // namespace
@@ -119,7 +124,15 @@ ReaderFamilies::Root ReaderFamilies::Climb(
     if (above->group != root.group) {
       const std::string starter = processes_.Executable(parent);
       const bool same = !executable.empty() && starter == executable;
-      if (!same && !IsLauncher(starter)) break;
+      if (!same && !IsOneOf(kLaunchers, starter)) {
+        // Its siblings are of its job. The shell or raylet that started them
+        // outlives the job: it is no anchor.
+        if (!executable.empty() && !IsOneOf(kManagers, starter) &&
+            processes_.Executable(top.id) == executable) {
+          root.group = parent;
+        }
+        break;
+      }
       root.anchors.push_back(top);
       root.group = above->group;
     }

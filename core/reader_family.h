@@ -6,9 +6,13 @@
 // A family is a process group and the executable of the reader. From the
 // group the resolver climbs to whoever started it, as long as that is the
 // same executable (torchrun starts its ranks in sessions of their own) or a
-// launcher of ranks (mpirun, slurmstepd, …). A family is gone when all of the
-// processes that brought its members in are gone: the topmost of the group
-// (a shell script, xargs), the launcher, the main process of the workers.
+// launcher of ranks (mpirun, slurmstepd, …). Readers of one executable that lead
+// groups of their own under one other process are a family, too: Ray's workers
+// under raylet, the ranks that a shell started by `set -m` or setsid. A service
+// manager is no such process. A family is gone when all of the processes that
+// brought its members in are gone: the topmost of the group (a shell script,
+// xargs), the launcher, the main process of the workers, the readers
+// themselves where only what started them joins them.
 //
 // Thread-safe. Resolve, LoaderOf and Alive answer from memory and look at /proc
 // at most once a second for a reader and ten times for a family; that costs

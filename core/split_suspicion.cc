@@ -91,10 +91,20 @@ void SplitSuspicion::OnOpen(const Open& open) {
     if (open.fresh && first != it->second) ++reader.mixed;
   }
   if (!open.fresh) return;
+  if (by_guests_ && by_guests_->Get(open.name)) {
+    by_guests_->Clear(open.name);
+    --only_guests_;
+  }
   const uint64_t rank = fresh_++;
   if (open.name % stride_ != 0) return;
   if (rank < head_end_) head_.Add(open.name / stride_);
   if (rank >= options_.names - eighth_) tail_.Add(open.name / stride_);
+}
+
+void SplitSuspicion::OnGuest(uint64_t name, bool seen) {
+  if (seen) return;
+  if (!by_guests_) by_guests_.emplace(options_.names);
+  if (by_guests_->Set(name)) ++only_guests_;
 }
 
 Suspicion SplitSuspicion::AtBoundary(char rule, uint64_t seen, uint64_t begun) {
@@ -111,7 +121,8 @@ Suspicion SplitSuspicion::AtBoundary(char rule, uint64_t seen, uint64_t begun) {
   if (rule != 't') {
     if (DisjointReaders()) {
       suspicion = Suspicion::kDisjointReaders;
-    } else if (Unopened(seen) && (rule != 's' || 2 * seen >= options_.names)) {
+    } else if (Unopened(std::min(seen + only_guests_, options_.names)) &&
+               (rule != 's' || 2 * seen >= options_.names)) {
       suspicion = Suspicion::kUnopened;
     } else if (SameEnd()) {
       suspicion = Suspicion::kSameEnd;
@@ -121,6 +132,8 @@ Suspicion SplitSuspicion::AtBoundary(char rule, uint64_t seen, uint64_t begun) {
   slot_of_.clear();
   too_many_readers_ = false;
   first_in_group_.assign(first_in_group_.size(), kUntouched);
+  by_guests_.reset();
+  only_guests_ = 0;
   opens_ = 0;
   fresh_ = begun;
   head_end_ = begun + eighth_;
@@ -132,9 +145,9 @@ bool SplitSuspicion::WholePass(char rule, uint64_t seen) const {
          kShare * (options_.names - seen) <= options_.names;
 }
 
-bool SplitSuspicion::Unopened(uint64_t seen) const {
+bool SplitSuspicion::Unopened(uint64_t opened) const {
   return !options_.length_configured &&
-         kShare * (options_.names - seen) > options_.names;
+         kShare * (options_.names - opened) > options_.names;
 }
 
 bool SplitSuspicion::DisjointReaders() const {

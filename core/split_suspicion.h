@@ -4,7 +4,8 @@
 // mix validation samples into training, so the view stops substituting.
 //
 // Three signs, looked at when an epoch ends:
-//   * over 2 % of the names were never opened, and no epoch.length says why;
+//   * over 2 % of the names were never opened, by guests neither, and no
+//     epoch.length says why;
 //   * one set of readers opened names, and after its last open another set
 //     opened other ones of the same groups, hardly any name twice: a training
 //     loader, then a validation loader;
@@ -14,7 +15,8 @@
 // Stock jobs with full epochs raise none of them, whatever their workers.
 //
 // Pure and not thread-safe. Memory: 4 bits a name, at most 512 KiB (above a
-// million names a sample of them is watched), 2 bytes a group, 256 readers.
+// million names a sample of them is watched), 2 bytes a group, 256 readers; 1
+// bit a name more once a guest has opened one.
 #ifndef SHUFFLEFS_CORE_SPLIT_SUSPICION_H_
 #define SHUFFLEFS_CORE_SPLIT_SUSPICION_H_
 
@@ -23,6 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "core/name_bits.h"
 
 namespace shufflefs {
@@ -56,6 +59,8 @@ class SplitSuspicion {
   explicit SplitSuspicion(const Options& options);
 
   void OnOpen(const Open& open);
+  // A guest opens `name`; whether the owner did in this epoch.
+  void OnGuest(uint64_t name, bool seen);
 
   // The epoch ended by `rule` with `seen` names opened; the next one has
   // opened `begun` of its names already (EpochOutcome::ended_seen and
@@ -97,7 +102,8 @@ class SplitSuspicion {
     double chance_sum = 0;
   };
 
-  bool Unopened(uint64_t seen) const;
+  // Whether names are left that nobody opened. `opened`: by whom it counts.
+  bool Unopened(uint64_t opened) const;
   bool DisjointReaders() const;
   bool SameEnd() const;
   bool WholePass(char rule, uint64_t seen) const;
@@ -115,7 +121,9 @@ class SplitSuspicion {
 
   Part head_;
   Part tail_;
-  uint64_t fresh_ = 0;         // names opened in this epoch
+  absl::optional<NameBits> by_guests_;  // opened in this epoch, by them alone
+  uint64_t only_guests_ = 0;            // how many
+  uint64_t fresh_ = 0;                  // names opened in this epoch
   uint64_t head_end_ = 0;      // fresh opens below it are the epoch's head
   bool before_whole_ = false;  // the epoch before was a whole pass
 };

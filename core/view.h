@@ -46,7 +46,9 @@ struct ViewEpochStatus {
   uint64_t samples = 0;
   absl::optional<uint64_t> consumed;
   absl::optional<uint64_t> rereads;
-  bool suspended = false;
+  bool suspended = false;  // from the next boundary on, if not already
+  // It is, and every name shows its own sample.
+  bool shows_own = false;
   std::vector<std::string> warnings;
 };
 

@@ -2,6 +2,7 @@
 // What `status` says of a view's epoch.
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/view.h"
 
 namespace shufflefs {
@@ -22,6 +23,11 @@ ViewEpochStatus View::EpochStatus() const {
     status.rereads = watch_->rereads();
   }
   status.suspended = !suspended_.empty() || NodesUnclear();
+  status.shows_own =
+      status.suspended && binding_->identity() &&
+      absl::c_all_of(binding_->carried().pairs(), [](const CarriedPair& pair) {
+        return pair.name == pair.sample;
+      });
   if (!suspended_.empty()) status.warnings.push_back(suspended_);
   if (NodesUnclear()) status.warnings.push_back(several_nodes_);
   if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&

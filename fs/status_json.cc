@@ -208,8 +208,8 @@ void AddForesight(const ForesightStatus& foresight,
 }
 
 // What names do in effect, in the words of the key.
-std::string Substitution(const ViewSetup& setup, bool suspended) {
-  if (!setup.dataset->moves() || suspended) return "never";
+std::string Substitution(const ViewSetup& setup, bool shows_own) {
+  if (!setup.dataset->moves() || shows_own) return "never";
   return setup.config.substitute == Substitute::kTree ? "tree" : "directory";
 }
 
@@ -236,7 +236,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
     json["next_policy"] = config.policy;
   }
   json["why"] = Utf8(setup->why);
-  json["substitute"] = Substitution(*setup, epoch.suspended);
+  json["substitute"] = Substitution(*setup, epoch.shows_own);
   json["substitute_why"] = Utf8(setup->dataset->substitute_reason());
   json["groups"] = setup->dataset->grouping().group_count();
   json["layout"] = setup->config.layout == Layout::kRanked ? "ranked" : "tree";

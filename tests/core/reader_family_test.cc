@@ -113,15 +113,63 @@ TEST_F(ReaderFamilyTest, OtherProgramsAndJobsDoNot) {
   AddShellAndJob();
   Add({.id = 60, .parent = 50, .group = 60, .executable = "/usr/bin/cp"});
   Add({.id = 61, .parent = 100, .group = 100, .executable = "/usr/bin/cp"});
-  Add({.id = 110, .parent = 50, .group = 110, .executable = kPython});
+  Add({.id = 105, .parent = 50, .group = 105, .executable = kBash});
+  Add({.id = 110, .parent = 105, .group = 105, .executable = kPython});
   Add({.id = 70, .parent = 1, .group = 70, .executable = kBash});
   Add({.id = 120, .parent = 70, .group = 120, .executable = kPython});
   const FamilyId job = Resolve(100);
   EXPECT_NE(Resolve(60), job);   // cp in the shell
   EXPECT_NE(Resolve(61), job);   // cp that the job started
-  EXPECT_NE(Resolve(110), job);  // a second job of the same shell
+  EXPECT_NE(Resolve(110), job);  // a script of the same shell
   EXPECT_NE(Resolve(120), job);  // and of another one
   EXPECT_NE(Resolve(110), Resolve(120));
+}
+
+// Ray's workers, and those of a shell after `set -m`: each leads a group.
+TEST_F(ReaderFamilyTest, SiblingsOfOneExecutableAreOneJob) {
+  constexpr char kRaylet[] = "/usr/lib/python3/ray/core/src/ray/raylet/raylet";
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kRaylet});
+  for (const uint32_t worker : {100, 110, 120}) {
+    Add({.id = worker, .parent = 50, .group = worker, .executable = kPython});
+    Add({.id = worker + 1,
+         .parent = worker,
+         .group = worker,
+         .executable = kPython});
+  }
+  Add({.id = 60, .parent = 50, .group = 60, .executable = "/usr/bin/cp"});
+  const FamilyId job = Resolve(100);
+  for (const uint32_t reader : {101, 110, 111, 120, 121}) {
+    EXPECT_EQ(Resolve(reader), job) << reader;
+  }
+  EXPECT_NE(Resolve(60), job) << "another program";
+  EXPECT_NE(Resolve(60), kHiddenFamily);
+}
+
+// The shell lives on, the job does not: the next one is another.
+TEST_F(ReaderFamilyTest, WhatOnlyTheShellJoinsEndsWithItsLastReader) {
+  AddShellAndJob();
+  Add({.id = 110, .parent = 50, .group = 110, .executable = kPython});
+  const FamilyId job = Resolve(100);
+  ASSERT_EQ(Resolve(110), job);
+  Remove(100);
+  Wait();
+  EXPECT_TRUE(Alive(job));
+  Add({.id = 115, .parent = 50, .group = 115, .executable = kPython});
+  EXPECT_EQ(Resolve(115), job);
+  Remove(110);
+  Remove(115);
+  Wait();
+  EXPECT_FALSE(Alive(job));
+  Add({.id = 120, .parent = 50, .group = 120, .executable = kPython});
+  EXPECT_NE(Resolve(120), job);
+}
+
+TEST_F(ReaderFamilyTest, WhatAServiceManagerStartsIsNoJob) {
+  constexpr char kManager[] = "/usr/lib/systemd/systemd";
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kManager});
+  Add({.id = 100, .parent = 50, .group = 100, .executable = kPython});
+  Add({.id = 110, .parent = 50, .group = 110, .executable = kPython});
+  EXPECT_NE(Resolve(100), Resolve(110));
 }
 
 TEST_F(ReaderFamilyTest, RanksInSessionsOfTheirOwnBelongToTorchrun) {

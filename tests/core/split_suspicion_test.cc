@@ -245,6 +245,33 @@ TEST(SplitSuspicionTest, AKilledJobIsNoEvidence) {
   EXPECT_EQ(suspicion.AtBoundary('c', 400, 0), Suspicion::kUnopened);
 }
 
+// What another program read is no part that the client keeps to itself.
+TEST(SplitSuspicionTest, WhatGuestsOpenIsOpened) {
+  for (const uint64_t by_guest : {0, 175, 195}) {
+    SplitSuspicion suspicion({1000, 1, false});
+    for (uint64_t name = 0; name < by_guest; ++name) {
+      suspicion.OnGuest(799 + name, name == 0);
+      suspicion.OnGuest(799 + name, name == 0);
+    }
+    for (uint64_t name = 0; name < 810; ++name) {
+      suspicion.OnOpen({name, 0, 1, true});
+    }
+    // 800 to 809 were opened by both.
+    EXPECT_EQ(suspicion.AtBoundary('b', 810, 0),
+              by_guest == 195 ? Suspicion::kNone : Suspicion::kUnopened)
+        << by_guest;
+    EXPECT_EQ(suspicion.AtBoundary('b', 810, 0), Suspicion::kUnopened)
+        << "of that epoch alone";
+  }
+}
+
+// A guest that became the owner: its names count once.
+TEST(SplitSuspicionTest, NamesThatBothCountAreNoMoreThanThereAre) {
+  SplitSuspicion suspicion({1000, 1, false});
+  for (uint64_t name = 0; name < 30; ++name) suspicion.OnGuest(name, false);
+  EXPECT_EQ(suspicion.AtBoundary('a', 1000, 0), Suspicion::kNone);
+}
+
 TEST(SplitSuspicionTest, WatchesASampleOfManyNames) {
   constexpr uint64_t kNames = 3000000;
   SplitSuspicion suspicion({kNames, 1, false});

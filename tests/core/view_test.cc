@@ -362,6 +362,7 @@ TEST(ViewTest, FixedEpochsRepeatForEver) {
   }
 }
 
+// [S-3.6c] Until names show their own samples status does not say so.
 TEST(ViewTest, SuspendsSubstitutionWhenNamesAreLeftOut) {
   // A client that trains on 90 % of the names of each class by its own split.
   std::mt19937 random(3);
@@ -372,12 +373,16 @@ TEST(ViewTest, SuspendsSubstitutionWhenNamesAreLeftOut) {
   milliseconds now{0};
   for (int pass = 0; pass < 8; ++pass) {
     std::set<EntryId> samples;
+    uint64_t moved = 0;
     for (const auto& [name, sample] : Pass(*view, names, now, random)) {
       samples.insert(sample);
+      moved += name == sample ? 0 : 1;
     }
     EXPECT_EQ(samples.size(), names.size()) << "pass " << pass;
+    if (view->EpochStatus().shows_own) EXPECT_EQ(moved, 0u);
   }
   EXPECT_TRUE(view->EpochStatus().suspended);
+  EXPECT_TRUE(view->EpochStatus().shows_own);
   for (const EntryId name : fixture.Files()) {
     EXPECT_EQ(view->Lookup(name).shown, name);
   }
