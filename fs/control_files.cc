@@ -180,6 +180,11 @@ std::string ControlFiles::RenderStatus(int view) const {
     status.warnings = warnings_;
     status.indexing = indexing_;
   }
+  if (parts_.warn && status.space != nullptr) {
+    for (std::string& warning : parts_.warn()) {
+      status.warnings.push_back(std::move(warning));
+    }
+  }
   return StatusJson(status, view);
 }
 

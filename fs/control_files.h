@@ -59,6 +59,9 @@ class ControlFiles {
     // Called after each write that was taken, before it is answered, with all
     // views; one call at a time. May be empty.
     std::function<void(const std::vector<ViewKeys>&)> written;
+    // Warnings of `status` that are found out when it is asked for, once the
+    // catalogue is there. May be empty.
+    std::function<std::vector<std::string>()> warn;
   };
   explicit ControlFiles(Parts parts);
 

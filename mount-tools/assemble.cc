@@ -34,6 +34,7 @@
 #include "mount-tools/device_finder.h"
 #include "mount-tools/indexer.h"
 #include "mount-tools/learnt_factors.h"
+#include "mount-tools/mounts_above.h"
 #include "mount-tools/place_finder.h"
 #include "mount-tools/ready_pipe.h"
 #include "mount-tools/records_maker.h"
@@ -72,6 +73,7 @@ class Mount {
 
  private:
   ControlFiles::Parts ControlParts();
+  std::vector<std::string> WarnOfMountsAbove() const;
   Filesystem::Parts FilesystemParts();
   TierMaker::Parts TierParts();
   SupplyFactory::Parts SupplyParts();
@@ -113,7 +115,20 @@ ControlFiles::Parts Mount::ControlParts() {
     memory_.Keep(views);
     tiers_.KeepLearnt();
   };
+  parts.warn = [this] { return WarnOfMountsAbove(); };
   return parts;
+}
+
+// Where no epoch ever changes they are right.
+std::vector<std::string> Mount::WarnOfMountsAbove() const {
+  for (const auto& view : filesystem_.space()->views()) {
+    const ViewConfig config = view->config();
+    if (view->watches_opens() ||
+        view->EpochStatus().epoch != config.epoch_start) {
+      return shufflefs::WarnOfMountsAbove(config_.mountpoint);
+    }
+  }
+  return {};
 }
 
 Filesystem::Parts Mount::FilesystemParts() {

@@ -59,6 +59,7 @@ absl::optional<MountEntry> ParseLine(absl::string_view line) {
   entry.mountpoint = Unescape(fields[4]);
   entry.type = Unescape(dash[1]);
   entry.source = Unescape(dash[2]);
+  if (fields.end() - dash > 3) entry.options = Unescape(dash[3]);
   return entry;
 }
 
@@ -79,13 +80,13 @@ absl::optional<int> MountIdOf(const std::string& path) {
   return absl::nullopt;
 }
 
+}  // namespace
+
 bool LiesBelow(absl::string_view path, absl::string_view directory) {
   if (directory == "/") return true;
   return absl::ConsumePrefix(&path, directory) &&
          (path.empty() || path.front() == '/');
 }
-
-}  // namespace
 
 std::vector<MountEntry> ParseMountInfo(absl::string_view text) {
   std::vector<MountEntry> mounts;

@@ -20,6 +20,7 @@ struct MountEntry {
   std::string mountpoint;  // absolute, as the caller's root sees it
   std::string type;        // "fuse.shufflefs", "ext4", …
   std::string source;
+  std::string options;  // of the file system: "lowerdir=/a:/b,…"
 
   bool is_shufflefs() const { return type == "fuse.shufflefs"; }
 };
@@ -36,6 +37,9 @@ absl::StatusOr<std::vector<MountEntry>> ReadMountInfo();
 // `mounts` lacks it.
 absl::optional<MountEntry> MountAt(const std::string& path,
                                    const std::vector<MountEntry>& mounts);
+
+// Whether `path` is `directory` or lies below it, by their names.
+bool LiesBelow(absl::string_view path, absl::string_view directory);
 
 // Whether the daemon of the mount is gone. Waits for a daemon that does not
 // answer as AskMount does, and says no.
