@@ -17,10 +17,10 @@ constexpr uint64_t kMaxGuests = 64;
 EpochOutcome EpochDetector::OnSignal() {
   EpochOutcome outcome;
   lengths_.Forget();
-  if (seen_count_ == 0) return outcome;
+  if (opened_count() == 0) return outcome;
   outcome.verdict = Verdict::kRebind;
   outcome.rule = 's';
-  outcome.ended_seen = seen_count_;
+  outcome.ended_seen = opened_count();
   owner_opens_ = 0;  // its pass is over: when it goes, it leaves none to end
   now_.pending = 0;
   pending_.ClearAll();
@@ -44,7 +44,7 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   EpochOutcome outcome;
   outcome.rule = 't';
   outcome.open = OpenClass::kFresh;
-  outcome.ended_seen = seen_count_;
+  outcome.ended_seen = opened_count();
   // A hidden reader that fell silent may come back; a guest that became the
   // owner is in the middle of its own pass.
   const bool hold = hidden || was_guest || GuestAlive(alive);
@@ -84,7 +84,7 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
   EpochOutcome outcome;
   outcome.open = open_class;
   outcome.rule = rule;
-  outcome.ended_seen = seen_count_;
+  outcome.ended_seen = opened_count();
   outcome.reason = WhyHold(rule, boundary, alive);
   std::vector<uint64_t> carried = NamesFrom(boundary.carry_from);
   Learn(rule, boundary, outcome.reason, carried.size());
@@ -148,6 +148,7 @@ std::vector<uint64_t> EpochDetector::NamesFrom(uint64_t position) const {
 
 void EpochDetector::Learn(char rule, const Boundary& boundary, HoldReason hold,
                           uint64_t carried) {
+  if (is_resumed_) return;  // what was read of it is a part of a pass
   const uint64_t length = rule == 'a' ? options_.names : now_.covered;
   const bool regular = !boundary.overflow &&
                        now_.stray <= 8 + options_.names / 50 &&
@@ -167,6 +168,8 @@ void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
     // The second open of one client call still belongs to the first.
     if (!log_.repeat(i) && seen_.Set(log_.name(i))) ++seen_count_;
   }
+  resumed_.Clear();
+  is_resumed_ = false;
   now_ = Counters();
   now_.fresh_end = log_.next();
   windows_.Clear();

@@ -63,7 +63,7 @@ double EpochDetector::opened_fraction() const {
 }
 
 bool EpochDetector::MayEndSoon() const {
-  if (seen_count_ + soon_ >= lengths_.expected()) return true;
+  if (opened_count() + soon_ >= lengths_.expected()) return true;
   return now_.candidate > 0 && 10 * now_.covered >= 9 * lengths_.expected();
 }
 
@@ -99,6 +99,20 @@ void EpochDetector::Replay(uint64_t name, OpenClass open_class) {
   }
   Complete();
   CountReopen(name, position);
+}
+
+void EpochDetector::Resume(absl::Span<const uint64_t> known, uint64_t unknown) {
+  resumed_.Begin(options_.names, known, unknown);
+  is_resumed_ = true;
+  if (opened_count() == options_.names) EndResumed();
+}
+
+// Nothing is left of the epoch: from now on what is opened is of the next.
+void EpochDetector::EndResumed() {
+  if (!resumed_.WereSkipped()) return;
+  resumed_.ForEachKnown(
+      [this](uint64_t name) { seen_count_ += seen_.Set(name) ? 1 : 0; });
+  resumed_.Clear();
 }
 
 EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
@@ -140,8 +154,8 @@ std::vector<uint64_t> EpochDetector::TakeOwnership(const Open& open) {
     const uint64_t position = log_.Push(name, /*repeat=*/false);
     ring_.Push(name, open.reader, open.time);
     if (seen_.Get(name)) continue;
-    CountFresh(name, position);
-    counted.push_back(name);
+    if (!resumed_.Knows(name)) counted.push_back(name);
+    CountFirst(name, position);
   }
   rival_names_.clear();
   return counted;
@@ -160,7 +174,8 @@ EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {
     case OpenClass::kGuest:
       return outcome;
     case OpenClass::kFresh:
-      CountFresh(open.name, position);
+    case OpenClass::kBefore:
+      CountFirst(open.name, position);
       break;
     case OpenClass::kReopen:
       if (Complete()) {
@@ -179,11 +194,29 @@ EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {
 OpenClass EpochDetector::Classify(const Open& open) const {
   // Fresh comes first: a name last opened at the end of the old pass is still
   // in the ring when the new pass opens it.
-  if (!seen_.Get(open.name)) return OpenClass::kFresh;
+  if (!seen_.Get(open.name)) {
+    return resumed_.Knows(open.name) ? OpenClass::kBefore : OpenClass::kFresh;
+  }
   if (ring_.Recent(open.name, open.time, options_.double_open)) {
     return OpenClass::kDouble;
   }
   return pending_.Get(open.name) ? OpenClass::kStray : OpenClass::kReopen;
+}
+
+void EpochDetector::CountFirst(uint64_t name, uint64_t position) {
+  if (resumed_.Knows(name)) {
+    resumed_.TakeKnown(name);
+  } else if (opened_count() == options_.names) {
+    resumed_.TakeUnknown();
+  } else {
+    resumed_.TakeLeft();
+    CountFresh(name, position);
+    if (opened_count() == options_.names) EndResumed();
+    return;
+  }
+  // No sign of anything: of this pass, or of the next one.
+  seen_.Set(name);
+  ++seen_count_;
 }
 
 void EpochDetector::CountFresh(uint64_t name, uint64_t position) {
@@ -225,7 +258,7 @@ void EpochDetector::DismissCandidate() {
 
 // Counts a re-open after every name was seen; whether it completes rule a.
 bool EpochDetector::Complete() {
-  return seen_count_ == options_.names &&
+  return opened_count() == options_.names &&
          ++now_.after_complete >= (lengths_.exact() ? 1 : padding_);
 }
 

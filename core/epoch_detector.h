@@ -40,6 +40,7 @@
 #include "core/open_log.h"
 #include "core/pass_lengths.h"
 #include "core/recency_ring.h"
+#include "core/resumed_names.h"
 
 namespace shufflefs {
 
@@ -84,10 +85,16 @@ class EpochDetector {
   void Restore(const Past& past);
   // Then each of the last opens in its order, as it was classified.
   void Replay(uint64_t name, OpenClass open_class);
+  // The same for a job that goes on from a checkpoint: `known` names were
+  // opened, and `unknown` more, some of which it may open again (see
+  // core/resumed_names.h). How the epoch ends teaches nothing.
+  void Resume(absl::Span<const uint64_t> known, uint64_t unknown);
 
   uint64_t names() const { return options_.names; }
   // Names opened in this epoch, and whether one was.
   uint64_t seen_count() const { return seen_count_; }
+  // With those that were opened before the job went on with it.
+  uint64_t opened_count() const { return seen_count_ + resumed_.count(); }
   bool seen(uint64_t name) const { return seen_.Get(name); }
   double opened_fraction() const;
   // Whether the next opens may bring a verdict to re-bind by a rule that looks
@@ -104,6 +111,13 @@ class EpochDetector {
   void ForEachSeen(Visit&& visit) const {
     seen_.ForEach(visit);
   }
+  // The same for those that were opened before the epoch was resumed and not
+  // since, as far as they are known.
+  template <typename Visit>
+  void ForEachResumed(Visit&& visit) const {
+    resumed_.ForEachKnown(visit);
+  }
+  uint64_t unknown_count() const { return resumed_.unknown(); }
   uint64_t max_carried() const;
 
   // For status: epochs held so far, why the last verdict was a hold (kNone if
@@ -145,7 +159,10 @@ class EpochDetector {
   // that are opened in this epoch by it.
   std::vector<uint64_t> TakeOwnership(const Open& open);
   OpenClass Classify(const Open& open) const;
+  // The first open of a name in this epoch, or since it was resumed.
+  void CountFirst(uint64_t name, uint64_t position);
   void CountFresh(uint64_t name, uint64_t position);
+  void EndResumed();
   void CountReopen(uint64_t name, uint64_t position);
   void DismissCandidate();
   bool Complete();
@@ -175,6 +192,8 @@ class EpochDetector {
 
   PassLengths lengths_;
   NameBits seen_;
+  ResumedNames resumed_;
+  bool is_resumed_ = false;  // this epoch
   NameBits pending_;
   // An eighth of a pass: more, and the first re-opens of the next pass would
   // pass for double opens.

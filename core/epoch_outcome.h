@@ -23,7 +23,14 @@ enum class HoldReason : uint8_t {
 // "overflow", "stray", "untrusted", "guest", "partial"; "" for kNone.
 absl::string_view HoldReasonName(HoldReason reason);
 
-enum class OpenClass : uint8_t { kFresh, kReopen, kStray, kDouble, kGuest };
+enum class OpenClass : uint8_t {
+  kFresh,
+  kReopen,
+  kStray,
+  kDouble,
+  kGuest,
+  kBefore,  // the first since a job went on with the epoch, but not ever
+};
 
 // How an epoch ended, or that it did not.
 struct EpochOutcome {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/epoch_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace shufflefs {
@@ -10,17 +11,20 @@ EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
       families_(families),
       looked_up_(options.samples),
       opened_(options.finds_epochs ? 0 : options.samples) {
-  if (!options.finds_epochs) return;
+  if (options.finds_epochs) MakeDetector();
+}
+
+void EpochWatch::MakeDetector() {
   EpochDetector::Options detector;
-  detector.names = options.samples;
-  detector.epoch_length = options.epoch_length;
-  detector.pad = options.epoch_pad;
-  detector.double_open = options.double_open;
+  detector.names = options_.samples;
+  detector.epoch_length = options_.epoch_length;
+  detector.pad = options_.epoch_pad;
+  detector.double_open = options_.double_open;
   detector_ = std::make_unique<EpochDetector>(detector);
   SplitSuspicion::Options suspicion;
-  suspicion.names = options.samples;
-  suspicion.groups = options.groups;
-  suspicion.length_configured = options.epoch_length != 0;
+  suspicion.names = options_.samples;
+  suspicion.groups = options_.groups;
+  suspicion.length_configured = options_.epoch_length != 0;
   suspicion_ = std::make_unique<SplitSuspicion>(suspicion);
 }
 
@@ -127,7 +131,7 @@ EpochWatch::Seen EpochWatch::NoteOpen(const Open& open) {
   rereads_ += seen.fresh ? 0 : 1;
   if (kind == OpenClass::kGuest) {
     suspicion_->OnGuest(open.name.value(), detector_->seen(open.name.value()));
-  } else if (kind != OpenClass::kDouble) {
+  } else if (kind != OpenClass::kDouble && kind != OpenClass::kBefore) {
     suspicion_->OnOpen(SplitSuspicion::Open{
         open.name.value(), open.group.value(), open.reader, seen.fresh});
   }
@@ -157,6 +161,7 @@ void EpochWatch::BeginEpoch() {
   ForgetLookups();
   opened_.ClearAll();
   opened_count_ = 0;
+  unknown_ = 0;
   rereads_ = 0;
 }
 
@@ -175,8 +180,21 @@ void EpochWatch::Restore(const Past& past) {
   }
 }
 
+void EpochWatch::ContinueOther() {
+  if (suspicion_ != nullptr) suspicion_->Resume();
+}
+
+void EpochWatch::Resume(const std::vector<uint64_t>& names, uint64_t unknown) {
+  unknown_ = unknown;
+  if (detector_ == nullptr) return Restore({.opened = names});
+  MakeDetector();
+  detector_->Resume(names, unknown);
+  suspicion_->Resume();
+}
+
 uint64_t EpochWatch::consumed() const {
-  return detector_ != nullptr ? detector_->seen_count() : opened_count_;
+  if (detector_ != nullptr) return detector_->opened_count();
+  return std::min(opened_count_ + unknown_, options_.samples);
 }
 
 std::vector<uint64_t> EpochWatch::OpenedBefore() const {
@@ -187,6 +205,13 @@ std::vector<uint64_t> EpochWatch::OpenedBefore() const {
   } else {
     opened_.ForEach(add);
   }
+  return names;
+}
+
+std::vector<uint64_t> EpochWatch::OpenedEver() const {
+  std::vector<uint64_t> names = OpenedBefore();
+  if (detector_ == nullptr) return names;
+  detector_->ForEachResumed([&](uint64_t name) { names.push_back(name); });
   return names;
 }
 

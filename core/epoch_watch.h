@@ -129,6 +129,14 @@ class EpochWatch {
     bool began_unexplained = false;
   };
   void Restore(const Past& past);
+  // Another run goes on with the epoch, so that how it ends tells nothing of a
+  // split.
+  void ContinueOther();
+  // A job goes on with the epoch from a checkpoint: it was opened under these
+  // names, and under `unknown` others, and may open some of them again.
+  void Resume(const std::vector<uint64_t>& names, uint64_t unknown);
+  // The same with what was opened under this watch.
+  void ResumeHere() { Resume(OpenedEver(), unknown_before()); }
 
   const Options& options() const { return options_; }
   uint64_t consumed() const;
@@ -136,6 +144,11 @@ class EpochWatch {
   // Names opened in this epoch; right after its beginning those that were
   // opened before that was known.
   std::vector<uint64_t> OpenedBefore() const;
+  // With what was opened before the epoch was resumed, as far as it is known.
+  std::vector<uint64_t> OpenedEver() const;
+  uint64_t unknown_before() const {
+    return detector_ != nullptr ? detector_->unknown_count() : unknown_;
+  }
 
  private:
   // Of others only lookups are proof.
@@ -144,6 +157,7 @@ class EpochWatch {
   // between, on a machine under load.
   static constexpr std::chrono::milliseconds kLongestWalk{1000};
 
+  void MakeDetector();
   void NoteSentBack(uint32_t reader);
   // Whether `reader` has surely walked to what it opens after the boundary.
   bool WalkedHere(const Walk& walk);
@@ -174,6 +188,7 @@ class EpochWatch {
   NameBits opened_;  // used without a detector, which counts for itself
   uint64_t opened_count_ = 0;
   uint64_t rereads_ = 0;
+  uint64_t unknown_ = 0;  // opened before the epoch was resumed
   // Null unless the epoch's end is to be found in the opens.
   std::unique_ptr<EpochDetector> detector_;
   std::unique_ptr<SplitSuspicion> suspicion_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 namespace shufflefs {
 namespace {
@@ -108,6 +109,7 @@ void SplitSuspicion::OnGuest(uint64_t name, bool seen) {
 }
 
 Suspicion SplitSuspicion::AtBoundary(char rule, uint64_t seen, uint64_t begun) {
+  if (std::exchange(resumed_, false)) rule = 't';
   const bool whole = WholePass(rule, seen);
   if (!whole) {
     head_.Forget();

@@ -62,6 +62,10 @@ class SplitSuspicion {
   // A guest opens `name`; whether the owner did in this epoch.
   void OnGuest(uint64_t name, bool seen);
 
+  // The epoch was begun by another run of the job or of the daemon. Who reads
+  // the rest of it is no evidence, however it ends.
+  void Resume() { resumed_ = true; }
+
   // The epoch ended by `rule` with `seen` names opened; the next one has
   // opened `begun` of its names already (EpochOutcome::ended_seen and
   // EpochDetector::seen_count). Call it after OnOpen of the open that brought
@@ -126,6 +130,7 @@ class SplitSuspicion {
   uint64_t fresh_ = 0;                  // names opened in this epoch
   uint64_t head_end_ = 0;      // fresh opens below it are the epoch's head
   bool before_whole_ = false;  // the epoch before was a whole pass
+  bool resumed_ = false;
 };
 
 }  // namespace shufflefs

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/resumed_names.h"
+
+namespace shufflefs {
+namespace {
+
+// With fewer names left chance alone may put these before the others.
+constexpr uint64_t kFewLeft = 8;
+
+}  // namespace
+
+void ResumedNames::Begin(uint64_t names, absl::Span<const uint64_t> known,
+                         uint64_t unknown) {
+  Clear();
+  bits_ = NameBits(names);
+  for (const uint64_t name : known) known_ += bits_.Set(name) ? 1 : 0;
+  unknown_ = unknown < names - known_ ? unknown : names - known_;
+}
+
+void ResumedNames::Clear() {
+  bits_ = NameBits(0);
+  known_ = unknown_ = left_ = again_ = 0;
+}
+
+void ResumedNames::TakeKnown(uint64_t name) {
+  bits_.Clear(name);
+  --known_;
+  ++again_;
+}
+
+// Who goes over all names in another order comes to the last of `left_` names
+// when it has opened left_ / (left_ + 1) of the others.
+bool ResumedNames::WereSkipped() const {
+  if (unknown_ > 0) return false;
+  return left_ < kFewLeft ? again_ == 0 : again_ < (known_ + again_) / 4 + 1;
+}
+
+}  // namespace shufflefs
