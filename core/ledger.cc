@@ -178,6 +178,28 @@ absl::Status Ledger::Continue(const LedgerState& state) {
   return absl::OkStatus();
 }
 
+absl::Status Ledger::Adopt(const LedgerState& state) {
+  if (state.begin.view >= kMaxLedgerViews) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place_.path(), ": view ", state.begin.view, " is too many"));
+  }
+  const LedgerPass pass(state);
+  MutexLock lock(mu_);
+  RETURN_IF_ERROR(AppendPass(*file_, pass));
+  Runs(state.begin);
+  return absl::OkStatus();
+}
+
+absl::optional<LedgerState> Ledger::Find(
+    absl::string_view view_path,
+    absl::FunctionRef<bool(const LedgerPass&)> fits) const {
+  const auto reader = LedgerReader::Open(place_);
+  if (!reader.ok()) return absl::nullopt;
+  LedgerHistory history(options_.keep);
+  if (!(*reader)->Run(history).ok()) return absl::nullopt;
+  return history.Find(view_path, fits);
+}
+
 void Ledger::Runs(const LedgerEpoch& epoch) {
   absl::erase_if(running_, [&](const auto& view) {
     return view.second == epoch.view_path;

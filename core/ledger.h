@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -78,6 +79,15 @@ class Ledger {
   // Always needed before the view's first append: its number may have been
   // another view's since. Costs nothing where it was not.
   absl::Status Continue(const LedgerState& state);
+  // The same with an epoch that another ledger tells of, or this one did: it
+  // begins here, with what was consumed of it.
+  absl::Status Adopt(const LedgerState& state);
+  // The last of the kept epochs of a view that `fits`, the one that is under
+  // way among them; nothing if there is none, or the ledger cannot be read.
+  // Reads all of it.
+  absl::optional<LedgerState> Find(
+      absl::string_view view_path,
+      absl::FunctionRef<bool(const LedgerPass&)> fits) const;
   absl::Status Consumed(uint8_t view, uint64_t sample);
   // The same in a reactive epoch: consumed as what `name` shows, which is
   // below the epoch's names, too.

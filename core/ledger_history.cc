@@ -156,6 +156,19 @@ absl::Status LedgerHistory::WriteTo(WordFile& file) {
   return absl::OkStatus();
 }
 
+absl::optional<LedgerState> LedgerHistory::Find(
+    absl::string_view view_path,
+    absl::FunctionRef<bool(const LedgerPass&)> fits) {
+  const auto epochs = views_.find(view_path);
+  if (epochs == views_.end()) return absl::nullopt;
+  for (auto kept = epochs->second.rbegin(); kept != epochs->second.rend();
+       ++kept) {
+    kept->pass.Trim();
+    if (fits(kept->pass)) return kept->pass.State();
+  }
+  return absl::nullopt;
+}
+
 absl::flat_hash_map<std::string, LedgerState> LedgerHistory::TakeLast() {
   absl::flat_hash_map<std::string, LedgerState> last;
   for (auto& [path, epochs] : views_) {

@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "core/ledger_pass.h"
 #include "core/ledger_reader.h"
 #include "core/word_file.h"
@@ -64,6 +67,11 @@ class LedgerHistory : public LedgerVisitor {
   // Appends everything kept to `file`. What was visited next can be appended
   // behind it as it stood: the views' numbers mean the same.
   absl::Status WriteTo(WordFile& file);
+
+  // The last epoch of a view that `fits`.
+  absl::optional<LedgerState> Find(
+      absl::string_view view_path,
+      absl::FunctionRef<bool(const LedgerPass&)> fits);
 
   // The last epoch of each view, by the view's path; empties the history.
   absl::flat_hash_map<std::string, LedgerState> TakeLast();

@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "core/binding.h"
 #include "core/config.h"
+#include "core/epoch_token.h"
 #include "core/epoch_watch.h"
 #include "core/job_nodes.h"
 #include "core/ledger.h"
@@ -147,6 +148,17 @@ class View {
   };
   absl::StatusOr<Prepared> Prepare(const ControlRequest& request);
   void Install(Prepared prepared);
+  // The live epoch as a line for a checkpoint. What it would be too long with
+  // is left out: see EpochToken.
+  EpochToken Token() const;
+  // A job goes on with the epoch of a token. True: it is the live one, and what
+  // is known of it stays. Else `token` is to be restored; of a reactive epoch
+  // that the ledger has with the pairs that it had. Errors, InvalidArgument,
+  // say why it cannot be. May read the whole ledger.
+  absl::StatusOr<bool> GoesOnWith(EpochToken& token);
+  // Makes it the live epoch, with a setup that was prepared for its policy and
+  // seed. Errors: InvalidArgument, and nothing has changed.
+  absl::Status Restore(Prepared prepared, const EpochToken& token);
   // Whether its policy makes anything of `feedback`.
   bool takes_feedback() const;
   // The configuration that runs, or is to run from the next boundary on.
@@ -228,6 +240,16 @@ class View {
   // Of an open that is not the first of its name: what it may be a sign of.
   void NoteAgain(SampleId name, const EpochOutcome& outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether the live epoch is the token's; and of a reactive one whether names
+  // show what it says.
+  bool IsLive(const EpochToken& token) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool ShowsPairs(const EpochToken& token) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // From the ledger, where the token does not have them.
+  absl::Status FindPairs(EpochToken& token) const ABSL_LOCKS_EXCLUDED(mu_);
+  void RestoreEpoch(LedgerState& state, uint64_t position)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteShown(const CarriedPair& pair) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool counts_opens() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool NothingWasRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Names were bound anew for the `begun`-th time.
@@ -262,6 +284,8 @@ class View {
   uint64_t held_ ABSL_GUARDED_BY(mu_) = 0;
   bool ledger_failed_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t noted_again_ ABSL_GUARDED_BY(mu_) = 0;  // opens, in this epoch
+  // Of a reactive epoch, what it showed since it began or was held.
+  ShownPairs shown_ ABSL_GUARDED_BY(mu_);
   bool is_held_ ABSL_GUARDED_BY(mu_) = false;
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;
   std::string suspended_ ABSL_GUARDED_BY(mu_);  // why, "" if it is not

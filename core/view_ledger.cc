@@ -67,10 +67,15 @@ void View::NoteBegun(const ViewSetup* before) {
                                     SwitchText(*before, *setup_)}));
 }
 
+void View::NoteShown(const CarriedPair& pair) {
+  if (binding_->supply() != nullptr) shown_.Add(pair);
+}
+
 void View::NoteConsumed(SampleId name) {
   if (binding_->repeats()) binding_->supply()->Opened(name);
-  if (ledger_ == nullptr) return;
   const SampleId sample = binding_->ShownSample(name);
+  NoteShown({name.value(), sample.value()});
+  if (ledger_ == nullptr) return;
   const uint8_t view = static_cast<uint8_t>(id_);
   if (binding_->supply() == nullptr) {
     Note(ledger_->Consumed(view, sample.value()));
@@ -88,6 +93,7 @@ void View::Note(const absl::Status& done) {
 
 // The opens that showed the new epoch had begun belong to it.
 std::vector<CarriedPair> View::Seen() {
+  shown_ = {};
   std::vector<CarriedPair> seen;
   if (watch_ == nullptr) return seen;
   for (const uint64_t name : watch_->OpenedBefore()) {
@@ -97,6 +103,7 @@ std::vector<CarriedPair> View::Seen() {
       binding_->supply()->Opened(SampleId(name));
     }
     seen.push_back({name, binding_->ShownSample(SampleId(name)).value()});
+    NoteShown(seen.back());
   }
   return seen;
 }
@@ -209,11 +216,19 @@ bool View::GoOn(LedgerState& last) {
   Bind(then.binding, *std::move(carried), then.identity, last.bound);
   epoch_ = then.epoch;
   waiting_ = false;
+  shown_ = {};
+  const uint64_t unshown = last.bound.size() - last.bound_consumed;
+  for (uint64_t i = unshown; i < last.bound.size(); ++i) {
+    NoteShown(last.bound[i]);
+  }
   // Whether something was read is not known without opens: in doubt it was,
   // and a switch waits for the boundary.
   read_ = ever_read_ = !counts_opens() || last.consumed.size() > 0;
   MakeWatch();
-  if (watch_ != nullptr) watch_->Restore(PastOf(last));
+  if (watch_ != nullptr) {
+    watch_->Restore(PastOf(last));
+    watch_->ContinueOther();
+  }
   last.begin.view = static_cast<uint8_t>(id_);  // the views' order may be new
   Note(ledger_->Continue(last));
   return true;

@@ -6,9 +6,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "core/epoch_token.h"
 #include "core/exhaustion.h"
 #include "core/status.h"
 #include "fs/order_text.h"
@@ -159,13 +158,7 @@ std::shared_ptr<const std::string> ControlFiles::ShareOrder(const View& view) {
 }
 
 std::string ControlFiles::RenderToken(const View& view) const {
-  const std::shared_ptr<const Binding> binding = view.binding();
-  const ViewEpochStatus status = view.EpochStatus();
-  return absl::StrCat(
-      absl::Hex(binding->plan().dataset().catalogue().fingerprint(),
-                absl::kZeroPad16),
-      " ", view.config().policy, " ", view.config().seed.value(), " ",
-      status.epoch.value(), " ", status.consumed.value_or(0), "\n");
+  return TokenText(view.Token());
 }
 
 std::string ControlFiles::RenderStatus(int view) const {
@@ -254,31 +247,22 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
 }
 
 absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {
-  const std::vector<std::string> fields =
-      absl::StrSplit(absl::StripAsciiWhitespace(text), absl::ByAnyChar(" \t"),
-                     absl::SkipEmpty());
-  uint64_t fingerprint = 0, seed = 0, epoch = 0, position = 0;
-  if (fields.size() != 5 || !absl::SimpleHexAtoi(fields[0], &fingerprint) ||
-      !absl::SimpleAtoi(fields[2], &seed) ||
-      !absl::SimpleAtoi(fields[3], &epoch) ||
-      !absl::SimpleAtoi(fields[4], &position)) {
-    return absl::InvalidArgumentError(
-        "token: want `fingerprint policy seed epoch position`");
+  absl::optional<std::string> whole;
+  {
+    MutexLock lock(mu_);
+    ASSIGN_OR_RETURN(whole, token_parts_.Take(text));
   }
-  if (fingerprint !=
-      view.binding()->plan().dataset().catalogue().fingerprint()) {
-    return absl::InvalidArgumentError(
-        "token: it was saved with another state of the dataset");
-  }
+  if (!whole) return absl::OkStatus();
+  ASSIGN_OR_RETURN(EpochToken token, ParseToken(*whole));
+  ASSIGN_OR_RETURN(const bool live, view.GoesOnWith(token));
+  if (live) return absl::OkStatus();
   ControlRequest request;
   request.config = view.config();
-  request.config.policy = fields[1];
-  request.config.seed = Seed(seed);
-  request.set_epoch = Epoch(epoch);
+  request.config.policy = token.policy;
+  request.config.seed = token.seed;
   request.config_changed = true;
   ASSIGN_OR_RETURN(View::Prepared prepared, Prepare(view, request));
-  view.Install(std::move(prepared));
-  return absl::OkStatus();
+  return view.Restore(std::move(prepared), token);
 }
 
 }  // namespace shufflefs

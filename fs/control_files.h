@@ -18,6 +18,7 @@
 #include "core/metrics.h"
 #include "core/mutex.h"
 #include "fs/space.h"
+#include "fs/token_parts.h"
 
 namespace shufflefs {
 
@@ -119,6 +120,7 @@ class ControlFiles {
   std::string error_ ABSL_GUARDED_BY(mu_);
   std::string indexing_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
+  TokenParts token_parts_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

@@ -50,7 +50,7 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
                            absl::Span<const CarriedPair> bound) {
   ForEachUnopened([this](uint32_t sample) { progress_.TakeBack(sample); });
   if (begun_ > 0) SkipUnopened();
-  if (begun_++ == 0 || seed != seed_) {
+  if (begun_++ == 0 || seed != seed_ || !resumed_.empty()) {
     if (resumed_.empty()) resumed_ = progress_.served();
     progress_.Restart(seed, epoch, std::exchange(resumed_, {}));
     seed_ = seed;

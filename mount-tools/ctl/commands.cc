@@ -8,6 +8,7 @@
 #include "mount-tools/ctl/pack_command.h"
 #include "mount-tools/ctl/simulate_command.h"
 #include "mount-tools/ctl/status_command.h"
+#include "mount-tools/ctl/token_command.h"
 #include "mount-tools/ctl/umount_command.h"
 #include "mount-tools/ctl/verify_command.h"
 
@@ -21,6 +22,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakePolicyCommand());
   commands.push_back(MakeFeedbackCommand());
   commands.push_back(MakeOrderCommand());
+  commands.push_back(MakeTokenCommand());
   commands.push_back(MakeVerifyCommand());
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeIndexCommand());

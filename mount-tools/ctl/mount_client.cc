@@ -146,7 +146,16 @@ absl::Status MountClient::Copy(absl::string_view file,
 }
 
 absl::Status MountClient::WriteControl(absl::string_view text) const {
-  const std::string path = PathOf("control");
+  return Write("control", text);
+}
+
+absl::Status MountClient::WriteToken(absl::string_view text) const {
+  return Write("token", text);
+}
+
+absl::Status MountClient::Write(absl::string_view file,
+                                absl::string_view text) const {
+  const std::string path = PathOf(file);
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd.valid()) {
     const int error = errno;

@@ -60,9 +60,12 @@ class MountClient {
   // Writes `text` to `control` at once. Errors: FailedPrecondition with the
   // text of `error` where the daemon refused; else the errno.
   absl::Status WriteControl(absl::string_view text) const;
+  // The same with `token`.
+  absl::Status WriteToken(absl::string_view text) const;
 
  private:
   std::string Root() const;
+  absl::Status Write(absl::string_view file, absl::string_view text) const;
 
   // Constant after construction.
   std::string mountpoint_;

@@ -227,8 +227,6 @@ def test_consumed_counts_what_was_read(mounts, source):
     assert mount.view()["consumed"] == 0
 
 
-# [S-3.12d] A token that is written back brings its policy, seed and epoch
-# back.
 def test_the_token_brings_a_job_back(mounts, source, mount):
     assert mount.write_control("seed = 6\nepoch = 4\n") is None
     token = mount.read("token")

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/epoch_token.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/packed_pairs.h"
+#include "core/sample_set.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kUnnamedFields = 6;  // fields that have no name
+
+std::string HexText(uint64_t number) {
+  return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
+}
+
+uint64_t HashOfText(absl::string_view text) {
+  return XXH3_64bits(text.data(), text.size());
+}
+
+std::string Base64(absl::string_view bytes) {
+  std::string text;
+  absl::WebSafeBase64Escape(bytes, &text);
+  return text;
+}
+
+uint64_t LargestNumber(const std::vector<CarriedPair>& pairs) {
+  uint64_t largest = 0;
+  for (const CarriedPair& pair : pairs) {
+    largest = std::max({largest, pair.name, pair.sample});
+  }
+  return largest;
+}
+
+// COUNT,WIDTH,BYTES of PackedPairs.
+std::string PairsText(const std::vector<CarriedPair>& pairs) {
+  PackedPairs packed(LargestNumber(pairs) + 1);
+  for (const CarriedPair& pair : pairs) packed.Add(pair);
+  const absl::Span<const uint64_t> words = packed.words();
+  return absl::StrCat(
+      packed.size(), ",", packed.width(), ",",
+      Base64({reinterpret_cast<const char*>(words.data()), words.size() * 8}));
+}
+
+absl::optional<std::vector<CarriedPair>> PairsFrom(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
+  uint64_t count = 0;
+  uint32_t width = 0;
+  std::string bytes;
+  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &count) ||
+      !absl::SimpleAtoi(parts[1], &width) || width < 1 ||
+      width > PackedPairs::kMaxWidth ||
+      !absl::WebSafeBase64Unescape(parts[2], &bytes) ||
+      count > bytes.size() * 8 ||
+      bytes.size() != PackedPairs::WordsFor(count, width) * 8) {
+    return absl::nullopt;
+  }
+  std::vector<uint64_t> words(bytes.size() / 8);
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
+  const PackedPairs packed(count, width, std::move(words));
+  std::vector<CarriedPair> pairs;
+  pairs.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) pairs.push_back(packed[i]);
+  return pairs;
+}
+
+// A bit a sample up to the last one.
+std::string SamplesText(const std::vector<uint64_t>& samples) {
+  std::string bits(samples.empty() ? 0 : samples.back() / 8 + 1, '\0');
+  for (const uint64_t sample : samples) {
+    bits[sample / 8] |= static_cast<char>(1 << sample % 8);
+  }
+  return Base64(bits);
+}
+
+absl::optional<std::vector<uint64_t>> SamplesFrom(absl::string_view text) {
+  std::string bits;
+  if (!absl::WebSafeBase64Unescape(text, &bits)) return absl::nullopt;
+  std::vector<uint64_t> samples;
+  for (uint64_t i = 0; i < bits.size() * 8; ++i) {
+    if ((bits[i / 8] >> i % 8 & 1) != 0) samples.push_back(i);
+  }
+  return samples;
+}
+
+bool TakeHead(const std::vector<absl::string_view>& fields, EpochToken& token) {
+  uint64_t seed = 0, epoch = 0, position = 0;
+  token.policy.assign(fields[1].data(), fields[1].size());
+  if (!absl::SimpleHexAtoi(fields[0], &token.fingerprint) ||
+      !absl::SimpleHexAtoi(fields[2], &token.keys) ||
+      !absl::SimpleAtoi(fields[3], &seed) ||
+      !absl::SimpleAtoi(fields[4], &epoch)) {
+    return false;
+  }
+  token.seed = Seed(seed);
+  token.epoch = token.binding = Epoch(epoch);
+  if (fields[5] == "-") return true;
+  if (!absl::SimpleAtoi(fields[5], &position)) return false;
+  token.position = position;
+  return true;
+}
+
+bool TakeField(absl::string_view key, absl::string_view value,
+               EpochToken& token) {
+  const auto take = [](auto found, auto& into) {
+    if (!found) return false;
+    into = *std::move(found);
+    return true;
+  };
+  const auto pairs = [&]() -> EpochToken::Pairs& {
+    if (!token.pairs) token.pairs.emplace();
+    return *token.pairs;
+  };
+  uint64_t number = 0;
+  if (key == "held") {
+    if (!absl::SimpleAtoi(value, &number)) return false;
+    token.binding = Epoch(number);
+    return true;
+  }
+  if (key == "digest") {
+    if (!absl::SimpleHexAtoi(value, &number)) return false;
+    token.digest = number;
+    return true;
+  }
+  if (key == "own") return token.identity = value == "yes";
+  if (key == "kept") return take(PairsFrom(value), token.kept);
+  if (key == "read") return take(SamplesFrom(value), token.read);
+  if (key == "bound") return take(PairsFrom(value), pairs().bound);
+  if (key == "shown") return take(PairsFrom(value), pairs().shown);
+  if (key == "times") {
+    return absl::WebSafeBase64Unescape(value, &pairs().times);
+  }
+  return false;
+}
+
+// Names and samples that there are, each pair of one group.
+bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping) {
+  if (pairs.empty()) return true;
+  if (LargestNumber(pairs) >= grouping.sample_count()) return false;
+  return std::all_of(pairs.begin(), pairs.end(), [&](const CarriedPair& pair) {
+    return grouping.group_of(SampleId(pair.name)) ==
+           grouping.group_of(SampleId(pair.sample));
+  });
+}
+
+}  // namespace
+
+absl::Status TokenRefused(absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("token: ", why));
+}
+
+std::string TokenText(const EpochToken& token) {
+  std::string text = absl::StrCat(
+      HexText(token.fingerprint), " ", token.policy, " ", HexText(token.keys),
+      " ", token.seed.value(), " ", token.epoch.value(), " ",
+      token.position ? absl::StrCat(*token.position) : "-");
+  if (token.binding != token.epoch) {
+    absl::StrAppend(&text, " held=", token.binding.value());
+  }
+  if (token.identity) absl::StrAppend(&text, " own=yes");
+  if (!token.kept.empty()) {
+    absl::StrAppend(&text, " kept=", PairsText(token.kept));
+  }
+  if (!token.read.empty()) {
+    absl::StrAppend(&text, " read=", SamplesText(token.read));
+  }
+  if (token.digest) absl::StrAppend(&text, " digest=", HexText(*token.digest));
+  if (token.pairs) {
+    absl::StrAppend(&text, " bound=", PairsText(token.pairs->bound),
+                    " shown=", PairsText(token.pairs->shown));
+    if (!token.pairs->times.empty()) {
+      absl::StrAppend(&text, " times=", Base64(token.pairs->times));
+    }
+  }
+  return absl::StrCat(text, " check=", HexText(HashOfText(text)), "\n");
+}
+
+absl::StatusOr<EpochToken> ParseToken(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  EpochToken token;
+  if (fields.size() == 5) {
+    return TokenRefused(
+        "it is of a version that did not note all that is needed; write epoch "
+        "= N to control to begin an epoch anew");
+  }
+  if (fields.size() < kUnnamedFields + 1 || !TakeHead(fields, token)) {
+    return TokenRefused(
+        "must be the line that was read from this file, from its first field, "
+        "the fingerprint, to its last, check");
+  }
+  const size_t end = text.rfind(" check=");
+  uint64_t check = 0;
+  if (end == absl::string_view::npos ||
+      !absl::SimpleHexAtoi(text.substr(end + 7), &check) ||
+      check != HashOfText(text.substr(0, end))) {
+    return TokenRefused("it is damaged or not whole");
+  }
+  for (size_t i = kUnnamedFields; i + 1 < fields.size(); ++i) {
+    const std::pair<absl::string_view, absl::string_view> field =
+        absl::StrSplit(fields[i], absl::MaxSplits('=', 1));
+    if (!TakeField(field.first, field.second, token)) {
+      return TokenRefused(
+          absl::StrCat("this version does not understand its ", field.first));
+    }
+  }
+  if (token.reactive() && !token.position) {
+    return TokenRefused("it does not say how much was read");
+  }
+  return token;
+}
+
+uint64_t TokenKeys(const ViewSetup& setup) {
+  const Grouping& grouping = setup.dataset->grouping();
+  return HashOfText(absl::StrCat(
+      OptionsHash(setup.config), " ", static_cast<int>(setup.config.substitute),
+      " ", grouping.sample_count(), " ", grouping.group_count(), " ",
+      setup.config.path));
+}
+
+uint64_t PairDigest(const CarriedPair& pair) {
+  const uint64_t numbers[] = {pair.name, pair.sample};
+  return XXH3_64bits(numbers, sizeof(numbers));
+}
+
+uint64_t TimesDigest(absl::string_view times) {
+  return times.empty() ? 0 : HashOfText(times);
+}
+
+EpochToken TokenOf(const LedgerState& state, uint64_t keys,
+                   absl::optional<uint64_t> position) {
+  const LedgerEpoch& begin = state.begin;
+  EpochToken token;
+  token.fingerprint = begin.fingerprint;
+  token.policy = begin.policy;
+  token.keys = keys;
+  token.seed = begin.seed;
+  token.epoch = begin.epoch;
+  token.binding = begin.binding;
+  token.identity = begin.identity;
+  if (!begin.reactive) {
+    token.position = position ? position : state.consumed.size();
+    token.kept = begin.carried;
+    state.consumed.ForEach([&](uint64_t s) { token.read.push_back(s); });
+    return token;
+  }
+  const uint64_t unread = state.bound.size() - state.bound_consumed;
+  token.position =
+      std::min(position.value_or(state.bound_consumed), state.bound_consumed);
+  token.digest = TimesDigest(begin.served);
+  token.pairs.emplace();
+  token.pairs->times = begin.served;
+  for (uint64_t i = 0; i < state.bound.size(); ++i) {
+    const bool shown = i >= unread && i - unread < *token.position;
+    (shown ? token.pairs->shown : token.pairs->bound).push_back(state.bound[i]);
+    if (shown) *token.digest += PairDigest(state.bound[i]);
+  }
+  return token;
+}
+
+absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
+                                    const ViewSetup& setup) {
+  LedgerState state;
+  LedgerEpoch& begin = state.begin;
+  begin.view_path = setup.config.path;
+  begin.names = setup.dataset->grouping().sample_count();
+  begin.fingerprint = token.fingerprint;
+  begin.epoch = token.epoch;
+  begin.binding = token.binding;
+  begin.seed = token.seed;
+  begin.policy = token.policy;
+  begin.options_hash = OptionsHash(setup.config);
+  begin.substitute = setup.config.substitute;
+  begin.identity = token.identity;
+  begin.moves = setup.rebinds() || setup.records.pool != nullptr;
+  begin.reactive = token.reactive();
+  begin.repeats = begin.reactive && setup.repeats();
+  begin.carried = token.kept;
+  const absl::Status wrong =
+      TokenRefused("it tells of names that this view does not have");
+  const Grouping& grouping = setup.dataset->grouping();
+  if (!AllFit(token.kept, grouping) ||
+      token.position.value_or(0) > begin.names ||
+      (!token.read.empty() && token.read.back() >= begin.names)) {
+    return wrong;
+  }
+  for (const uint64_t sample : token.read) state.consumed.Add(sample);
+  if (token.pairs) {
+    if (!AllFit(token.pairs->bound, grouping) ||
+        !AllFit(token.pairs->shown, grouping)) {
+      return wrong;
+    }
+    begin.served = token.pairs->times;
+    state.bound = token.pairs->bound;
+    state.bound.insert(state.bound.end(), token.pairs->shown.begin(),
+                       token.pairs->shown.end());
+    state.bound_consumed = token.pairs->shown.size();
+    for (const CarriedPair& pair : token.pairs->shown) {
+      state.consumed.Add(pair.sample);
+    }
+  }
+  state.consumed.Settle();
+  return state;
+}
+
+}  // namespace shufflefs
