@@ -30,6 +30,28 @@ EntryKind KindOfMode(uint32_t mode) {
   return EntryKind::kSpecial;
 }
 
+// 0 where every file can be read, and by the same users.
+uint64_t HashOfAccess(const Catalogue& catalogue) {
+  bool differs = false;
+  std::vector<uint32_t> rows;
+  for (uint32_t e = 0; e < catalogue.entry_count(); ++e) {
+    const EntryId entry(e);
+    if (catalogue.kind(entry) != EntryKind::kFile) continue;
+    const AccessId access = catalogue.access(entry);
+    const bool readable = catalogue.readable(entry);
+    differs |= !readable || !catalogue.access_table().value(access).is_open();
+    rows.push_back(access.value() << 1 | (readable ? 1 : 0));
+  }
+  if (!differs) return 0;
+  uint64_t hash = XXH3_64bits(rows.data(), rows.size() * sizeof(rows[0]));
+  for (uint32_t id = 0; id < catalogue.access_table().count(); ++id) {
+    const std::string text =
+        catalogue.access_table().value(AccessId(id)).Text();
+    hash = XXH3_64bits_withSeed(text.data(), text.size(), hash);
+  }
+  return hash;
+}
+
 template <typename T>
 uint64_t BytesOf(const std::vector<T>& column) {
   return column.capacity() * sizeof(T);
@@ -41,6 +63,7 @@ FileAttributes AttributesOf(const struct stat& st) {
   FileAttributes result;
   result.kind = KindOfMode(st.st_mode);
   result.mode = st.st_mode;
+  result.source_mode = st.st_mode;
   result.uid = st.st_uid;
   result.gid = st.st_gid;
   result.nlink = static_cast<uint32_t>(st.st_nlink);
@@ -65,6 +88,9 @@ Catalogue Catalogue::FromTables(CatalogueTables tables) {
   }
   catalogue.fingerprint_ = FingerprintOf(t);
   catalogue.state_ = StateOf(t, catalogue.fingerprint_);
+  if (t.serves_others) catalogue.access_ = AccessTable(t);
+  catalogue.samples_fingerprint_ =
+      catalogue.fingerprint_ ^ HashOfAccess(catalogue);
   return catalogue;
 }
 
@@ -102,6 +128,7 @@ FileAttributes Catalogue::FromClass(uint32_t attr_class, uint64_t ino) const {
   FileAttributes result;
   result.kind = KindOfMode(shared.mode);
   result.mode = shared.mode;
+  result.source_mode = shared.source_mode;
   result.uid = shared.uid;
   result.gid = shared.gid;
   result.nlink = shared.nlink;
@@ -110,6 +137,7 @@ FileAttributes Catalogue::FromClass(uint32_t attr_class, uint64_t ino) const {
   const auto& device = tables_.devices[shared.device];
   result.device = device.number;
   result.inode = device.inodes_last != 0 ? ino : 0;
+  result.serves_others = tables_.serves_others;
   return result;
 }
 
@@ -236,6 +264,7 @@ std::string Catalogue::path(DirId dir) const {
 uint64_t Catalogue::file_count() const { return file_count_; }
 uint64_t Catalogue::total_bytes() const { return total_bytes_; }
 uint64_t Catalogue::fingerprint() const { return fingerprint_; }
+uint64_t Catalogue::samples_fingerprint() const { return samples_fingerprint_; }
 uint64_t Catalogue::name_bytes() const { return tables_.names.size(); }
 
 uint64_t Catalogue::memory_bytes() const {
@@ -244,7 +273,7 @@ uint64_t Catalogue::memory_bytes() const {
          BytesOf(t.attr_class) + BytesOf(t.blocks) + BytesOf(t.source_order) +
          BytesOf(t.size) + BytesOf(t.ino) + BytesOf(t.mtime_ns) +
          BytesOf(t.ctime_ns) + BytesOf(t.names) + BytesOf(t.classes) +
-         BytesOf(t.large_blocks);
+         BytesOf(t.large_blocks) + access_.memory_bytes();
 }
 
 const std::vector<std::string>& Catalogue::unreadable() const {

@@ -19,6 +19,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/access.h"
 #include "core/catalogue_tables.h"
 #include "core/io/file_identity.h"
 #include "core/types.h"
@@ -31,7 +32,8 @@ enum class EntryKind : uint8_t { kFile, kDirectory, kLink, kSpecial };
 // source even where it spans several devices.
 struct FileAttributes {
   EntryKind kind = EntryKind::kFile;
-  mode_t mode = 0;  // type and permission bits as in the source
+  mode_t mode = 0;  // type and permission bits; as in the source, or less
+  mode_t source_mode = 0;  // as in the source
   uid_t uid = 0;
   gid_t gid = 0;
   uint32_t nlink = 1;
@@ -48,6 +50,8 @@ struct FileAttributes {
   FileIdentity identity() const {
     return {device, inode, size, mtime_ns, ctime_ns};
   }
+  // Others are served: its access control list counts.
+  bool serves_others = false;
 };
 
 // What a catalogue would know of what `st` is of.
@@ -124,6 +128,9 @@ class Catalogue {
   uint64_t state() const { return state_; }
   uint64_t memory_bytes() const;  // of the tables and name bytes
   uint64_t name_bytes() const;
+  // The same, and who may read what, where this is not the same for all files:
+  // what samples there are, and which may stand in for each other.
+  uint64_t samples_fingerprint() const;
   // What the scan could not read (no permission, an I/O error), as paths. A
   // directory of these is shown empty or as far as it was read; a file whose
   // stat failed is not in the catalogue.
@@ -133,6 +140,17 @@ class Catalogue {
   // class, dense from 0: a cheap key for caches of what follows from these.
   uint32_t attribute_class(EntryId entry) const;
   uint32_t attribute_class_count() const;
+  // Whether who scanned may read a file, as far as its mode says.
+  bool readable(EntryId entry) const {
+    return tables_.classes[attribute_class(entry)].readable != 0;
+  }
+  // Who may read an entry and search what is above it. There is one id for all
+  // unless others than who scanned are served.
+  AccessId access(EntryId entry) const {
+    return access_.Of(parent(entry).value(), attribute_class(entry));
+  }
+  const AccessTable& access_table() const { return access_; }
+  bool serves_others() const { return tables_.serves_others; }
   const CatalogueTables& tables() const { return tables_; }
 
  private:
@@ -142,10 +160,12 @@ class Catalogue {
 
   // Constant after construction.
   CatalogueTables tables_;
+  AccessTable access_;
   uint64_t file_count_ = 0;
   uint64_t total_bytes_ = 0;
   uint64_t fingerprint_ = 0;
   uint64_t state_ = 0;
+  uint64_t samples_fingerprint_ = 0;
 };
 
 }  // namespace shufflefs

@@ -33,6 +33,15 @@ absl::Status CheckClasses(const Tables& t) {
     if (t.classes[c].device >= std::min(t.devices.size(), kMaxDevices)) {
       return Wrong("class", c, "its device is out of range");
     }
+    // What is shown is what the source has, or less.
+    const mode_t mode = t.classes[c].mode;
+    const mode_t source = t.classes[c].source_mode;
+    if ((mode & S_IFMT) != (source & S_IFMT) || (mode & ~source) != 0) {
+      return Wrong("class", c, "its mode is not that of the source");
+    }
+    if (t.classes[c].readable > 1) {
+      return Wrong("class", c, "who may read it makes no sense");
+    }
   }
   if (t.root.attr_class >= t.classes.size() ||
       !S_ISDIR(t.classes[t.root.attr_class].mode)) {

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
               "the file's columns are copied as they are");
 
 constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'C', 'A', 'T', '\n'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr size_t kAlign = 8;
 
 // The file: this, then the sections in the order of Sections(), each padded
@@ -45,7 +45,7 @@ struct Header {
   int64_t root_mtime_ns;
   int64_t root_ctime_ns;
   uint32_t root_class;
-  uint32_t zero;
+  uint32_t serves_others;
 };
 static_assert(offsetof(Header, checksum) == kCatalogueChecksumAt);
 static_assert(std::has_unique_object_representations_v<Header>);
@@ -104,6 +104,7 @@ Header MakeHeader(const CatalogueTables& t, const Packed& packed) {
   header.root_mtime_ns = t.root.mtime_ns;
   header.root_ctime_ns = t.root.ctime_ns;
   header.root_class = t.root.attr_class;
+  header.serves_others = t.serves_others ? 1 : 0;
   return header;
 }
 
@@ -156,6 +157,9 @@ absl::Status CheckHeader(const Header& header, absl::string_view bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a catalogue of version ", header.version, ", not ", kVersion));
   }
+  if (header.serves_others > 1) {
+    return absl::DataLossError("whom it serves makes no sense");
+  }
   if (!SizesFit(header, bytes.size())) {
     return absl::DataLossError("cut off, or not as long as its header says");
   }
@@ -201,6 +205,7 @@ void Unpack(const Header& header, const Packed& packed, CatalogueTables& t) {
   t.scanned_ns = header.scanned_ns;
   t.root = {header.root_ino, header.root_blocks, header.root_mtime_ns,
             header.root_ctime_ns, header.root_class};
+  t.serves_others = header.serves_others != 0;
 }
 
 }  // namespace

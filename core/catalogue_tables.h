@@ -20,12 +20,14 @@ struct CatalogueTables {
 
   // What most files of a tree have in common.
   struct AttributeClass {
-    uint32_t mode = 0;
+    uint32_t mode = 0;  // as it is shown: within the access control list
     uint32_t uid = 0;
     uint32_t gid = 0;
     uint32_t nlink = 0;
     uint32_t rdev = 0;
     uint32_t device = 0;  // 0 = that of the root, then by first appearance
+    uint32_t source_mode = 0;  // as stat said
+    uint32_t readable = 0;     // 1: by who scanned, as far as source_mode says
     friend bool operator==(const AttributeClass&,
                            const AttributeClass&) = default;
   };
@@ -78,6 +80,8 @@ struct CatalogueTables {
   std::vector<std::pair<uint32_t, uint64_t>> large_blocks;  // by entry
   std::vector<std::string> unreadable;                      // paths, sorted
   int64_t scanned_ns = 0;  // wall clock when the scan began
+  // Others than who scanned are served, and so kept from what is not theirs.
+  bool serves_others = false;
 };
 
 // Fills what follows from the rest: names_base, first_entry, subtree_end,

@@ -7,12 +7,15 @@
 // a name up to the last dot, if they have a dot at all: a.jpg and a.json, but
 // x.seg.png belongs to x.seg. A group holds samples with the same set of
 // extensions (a letter's case does not count) of one directory; with a groups
-// file also of the same label; with substitute = tree of any directory.
+// file also of the same label; with substitute = tree of any directory. The
+// files of one column may all be read by the same users (core/access.h), so
+// that no name shows what is closed to somebody whom the name is open to.
 //
 // In no group, and so always themselves (fixed): everything in a split, below
 // a hidden directory or outside the view, dot files, links, special and empty
-// files, files the daemon may not read, and where names move documents and
-// manifests that are neither paired with a sample nor the samples themselves.
+// files, files that who scanned may not read, and where names move documents
+// and manifests that are neither paired with a sample nor the samples
+// themselves.
 // A pair with such a member is fixed as a whole.
 //
 // Thread-safe: nothing changes after construction. No method does I/O. Ids
@@ -29,7 +32,6 @@
 #include "absl/types/span.h"
 #include "core/catalogue.h"
 #include "core/config.h"
-#include "core/credentials.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -42,7 +44,6 @@ struct GroupingOptions {
   // Lines `path TAB group`, the path relative to the view. "" = none.
   std::string groups_text;
   std::string groups_name;  // of that file, for messages
-  Credentials reader;
 };
 
 class Grouping {
@@ -52,7 +53,8 @@ class Grouping {
     uint32_t samples = 0;
     uint32_t columns = 0;  // files a sample has: 1, or more for pairs
     // Stable name: a hash of the directory's path in the view, the set of
-    // extensions and the groups file's label.
+    // extensions, the groups file's label and, where not everybody may read
+    // its samples, who may.
     uint64_t key = 0;
     DirId dir;                // the view's root for substitute = tree
     uint32_t first_slot = 0;  // internal

@@ -57,14 +57,6 @@ void GroupingBuilder::CountText() {
   text_view_ = others * kTextMajority <= text;
 }
 
-bool GroupingBuilder::MayRead(EntryId entry) {
-  char& known = readable_[catalogue_.attribute_class(entry)];
-  if (known < 0) {
-    known = options_.reader.MayRead(catalogue_.attributes(entry)) ? 1 : 0;
-  }
-  return known == 1;
-}
-
 GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
                                                 bool text_is_sample) {
   absl::string_view name = catalogue_.name(entry);
@@ -77,7 +69,7 @@ GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
   if (file.pairs) file.stem.remove_suffix(extension.size() + 1);
   file.fixed = catalogue_.kind(entry) != EntryKind::kFile ||
                catalogue_.tables().size[entry.value()] == 0 ||
-               !MayRead(entry) || IsSplitName(name);
+               !catalogue_.readable(entry) || IsSplitName(name);
   if (result_.moves_ && !file.fixed) {
     FileKind kind = KindOfFile(name);
     file.fixed = kind == FileKind::kDocument || kind == FileKind::kHidden;
@@ -132,13 +124,32 @@ absl::StatusOr<uint32_t> GroupingBuilder::LabelOf(const File* begin,
   return label;
 }
 
-GroupingBuilder::Filling& GroupingBuilder::FillingOf(DirId dir, uint32_t set,
-                                                     uint32_t label) {
-  auto [at, fresh] =
-      filling_of_.emplace(std::make_pair(set, label), filling_.size());
+uint32_t GroupingBuilder::AccessOf(const File* begin, const File* end) {
+  const AccessTable& table = catalogue_.access_table();
+  if (table.count() == 1 && table.value(AccessId(0)).is_open()) return 0;
+  std::string text;
+  for (const File* file = begin; file != end; ++file) {
+    const AccessId access = catalogue_.access(EntryId(file->entry));
+    const EffectiveAccess& value = table.value(access);
+    text += value.is_open() ? "-" : value.Text();
+    text += ';';
+  }
+  // Groups that everybody may read are named as if there were no others.
+  if (text.find(':') == std::string::npos) return 0;
+  const auto [at, fresh] = access_of_.emplace(text, accesses_.size());
+  if (fresh) accesses_.push_back(std::move(text));
+  return at->second;
+}
+
+GroupingBuilder::Filling& GroupingBuilder::FillingOf(DirId dir,
+                                                     const Filling& wanted) {
+  auto [at, fresh] = filling_of_.emplace(
+      std::make_tuple(wanted.set, wanted.label, wanted.access),
+      filling_.size());
   if (fresh) {
-    bool tree = options_.substitute == Substitute::kTree;
-    filling_.push_back({set, label, 0, tree ? options_.root : dir, {}});
+    filling_.push_back(wanted);
+    const bool tree = options_.substitute == Substitute::kTree;
+    filling_.back().dir = tree ? options_.root : dir;
     noted_.push_back(0);
   }
   return filling_[at->second];
@@ -163,8 +174,12 @@ absl::Status GroupingBuilder::AddSample(DirId dir, File* begin, File* end) {
     extensions_.push_back(file->extension);
   }
   ASSIGN_OR_RETURN(uint32_t label, LabelOf(begin, end));
-  Filling& filling = FillingOf(dir, sets_.Set(extensions_), label);
-  filling.columns = static_cast<uint32_t>(end - begin);
+  Filling wanted;
+  wanted.set = sets_.Set(extensions_);
+  wanted.label = label;
+  wanted.access = AccessOf(begin, end);
+  wanted.columns = static_cast<uint32_t>(end - begin);
+  Filling& filling = FillingOf(dir, wanted);
   for (File* file = begin; file != end; ++file) {
     filling.members.push_back(file->entry);
   }
@@ -214,18 +229,25 @@ uint64_t GroupingBuilder::KeyOf(const Filling& filling) const {
   text += sets_.set_text(filling.set);
   text += '\0';
   text += labels_.labels[filling.label];
+  if (filling.access != 0) {
+    text += '\0';
+    text += accesses_[filling.access];
+  }
   return XXH3_64bits(text.data(), text.size());
 }
 
-// Turns what is filled into groups, in an order that depends on names alone.
+// Turns what is filled into groups, in an order that depends on names, and on
+// who may read them, alone.
 void GroupingBuilder::Flush() {
   std::vector<uint32_t> order(filling_.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
     return std::tie(sets_.set_text(filling_[a].set),
-                    labels_.labels[filling_[a].label]) <
+                    labels_.labels[filling_[a].label],
+                    accesses_[filling_[a].access]) <
            std::tie(sets_.set_text(filling_[b].set),
-                    labels_.labels[filling_[b].label]);
+                    labels_.labels[filling_[b].label],
+                    accesses_[filling_[b].access]);
   });
   std::vector<uint32_t> number(filling_.size());
   for (uint32_t f : order) {
@@ -273,7 +295,6 @@ absl::StatusOr<Grouping> GroupingBuilder::Build() {
   result_.group_.assign(rows, 0);
   result_.members_.reserve(rows);
   result_.piece_of_.resize(dirs + 1);
-  readable_.assign(catalogue_.attribute_class_count(), -1);
   MarkDirectories();
   if (result_.moves_) CountText();
   for (uint32_t d = 0; d < dirs; ++d) {

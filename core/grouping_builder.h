@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,7 @@ class GroupingBuilder {
   struct Filling {
     uint32_t set = 0;
     uint32_t label = 0;
+    uint32_t access = 0;  // in accesses_
     uint32_t columns = 0;
     DirId dir;
     std::vector<uint32_t> members;
@@ -52,10 +54,11 @@ class GroupingBuilder {
   absl::Status AddDirectory(DirId dir);
   void CollectFiles(DirId dir);
   File Describe(EntryId entry, bool text_is_sample);
-  bool MayRead(EntryId entry);
   absl::Status AddSample(DirId dir, File* begin, File* end);
   absl::StatusOr<uint32_t> LabelOf(const File* begin, const File* end);
-  Filling& FillingOf(DirId dir, uint32_t set, uint32_t label);
+  // Who may read the files of a sample, a number for each combination.
+  uint32_t AccessOf(const File* begin, const File* end);
+  Filling& FillingOf(DirId dir, const Filling& wanted);
   void NotePieces(DirId dir);
   void Flush();
   uint64_t KeyOf(const Filling& filling) const;
@@ -67,12 +70,14 @@ class GroupingBuilder {
   ExtensionSets sets_;
   std::vector<bool> fixed_dirs_;      // by DirId: split, hidden or a container
   bool text_view_ = false;            // its text files are the samples
-  std::vector<char> readable_;        // by attribute class; -1 = not asked yet
   std::vector<File> files_;           // of the directory at work
   std::vector<uint32_t> extensions_;  // of the sample at work
   std::vector<Filling> filling_;      // of it, or of the tree
   std::vector<uint32_t> noted_;  // by filling: members before this directory
-  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> filling_of_;
+  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t>
+      filling_of_;
+  std::vector<std::string> accesses_ = {""};  // as text; the first: everybody
+  absl::flat_hash_map<std::string, uint32_t> access_of_;
   // Pieces whose group is still an index in filling_, from here on.
   size_t open_pieces_ = 0;
 };

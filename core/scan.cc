@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/exhaustion.h"
+#include "core/io/posix_acl.h"
 #include "core/mutex.h"
 #include "core/parallel.h"
 #include "core/scan_reader.h"
@@ -86,7 +87,8 @@ Scanner::Scanner(const SourceDir& source, const ScanOptions& options)
       options_(options),
       is_skipped_([skip = options.skip_inode](const struct stat& st) {
         return skip && st.st_ino == skip->ino && st.st_dev == skip->device;
-      }) {}
+      }),
+      classes_(options.reader) {}
 
 bool Scanner::Stopping() const {
   return failed_.load(std::memory_order_relaxed) ||
@@ -153,7 +155,9 @@ void Scanner::List(ScannedDir* dir) {
 
 void Scanner::Stat(OpenDir& open, ScannedBatch& batch) {
   BatchStat::Findings findings =
-      BatchStat(open, batch, classes_, is_skipped_).Run();
+      BatchStat(open, batch,
+                BatchRules{classes_, is_skipped_, options_.serves_others})
+          .Run();
   PushDirs(findings.dirs);
   for (ScannedDir* loop : findings.loops) AddUnreadable(loop->path());
   for (const std::string& name : findings.failed) {
@@ -257,9 +261,14 @@ absl::StatusOr<ScannedTree> Scanner::MakeRoot() {
   tree.root->size = static_cast<uint64_t>(st.st_size);
   tree.root->ino = st.st_ino;
   tree.root->device = st.st_dev;
+  const mode_t mode =
+      options_.serves_others
+          ? ModeWithinAclOf(source_.fd(), st.st_mode, st.st_uid)
+          : st.st_mode;
   tree.root_attributes = {st.st_ino, static_cast<uint64_t>(st.st_blocks),
                           Nanoseconds(st.st_mtim), Nanoseconds(st.st_ctim),
-                          classes_.Intern(st, source_.fd(), "")};
+                          classes_.Intern(st, mode, source_.fd(), "")};
+  tree.serves_others = options_.serves_others;
   return tree;
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/catalogue.h"
+#include "core/credentials.h"
 #include "core/io/source_dir.h"
 
 namespace shufflefs {
@@ -32,6 +33,11 @@ struct ScanOptions {
   // whatever its path is.
   std::string skip_path;
   absl::optional<Inode> skip_inode;
+  // Who scans, and may read what is then a sample.
+  Credentials reader = Credentials::OfProcess();
+  // Others are served, too: access control lists count, and modes are shown
+  // within them.
+  bool serves_others = false;
   // Called with the number of entries so far, ten times a second and at the
   // end, by the thread that called Scan.
   std::function<void(uint64_t entries)> progress;

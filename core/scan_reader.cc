@@ -11,6 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/io/file_identity.h"
+#include "core/io/posix_acl.h"
 
 namespace shufflefs {
 namespace {
@@ -48,13 +49,20 @@ bool ClassTable::KnowsDevice(dev_t device) {
   return devices_.contains(device);
 }
 
-uint32_t ClassTable::Intern(const struct stat& st, int dir, const char* path) {
-  Class wanted = {st.st_mode,
-                  st.st_uid,
-                  st.st_gid,
-                  static_cast<uint32_t>(st.st_nlink),
-                  static_cast<uint32_t>(st.st_rdev),
-                  0};
+uint32_t ClassTable::Intern(const struct stat& st, mode_t mode, int dir,
+                            const char* path) {
+  FileAttributes file;
+  file.mode = st.st_mode;
+  file.uid = st.st_uid;
+  file.gid = st.st_gid;
+  Class wanted;
+  wanted.mode = mode;
+  wanted.uid = st.st_uid;
+  wanted.gid = st.st_gid;
+  wanted.nlink = static_cast<uint32_t>(st.st_nlink);
+  wanted.rdev = static_cast<uint32_t>(st.st_rdev);
+  wanted.source_mode = st.st_mode;
+  wanted.readable = reader_.MayRead(file) ? 1 : 0;
   const bool last = KnowsDevice(st.st_dev) || InodesLast(dir, path);
   MutexLock lock(mu_);
   const auto [device, first] = devices_.emplace(st.st_dev, devices_.size());
@@ -125,8 +133,12 @@ void BatchStat::StatEntry(uint32_t index) {
     }
     return;
   }
-  if (S_ISDIR(st.st_mode) && skip_(st)) return;
-  entry.attr_class = ClassOf(st, name);
+  if (S_ISDIR(st.st_mode) && rules_.skip(st)) return;
+  const mode_t mode = rules_.reads_lists
+                          ? ModeWithinAclAt(open_.fd.get(), name, st.st_mode,
+                                            st.st_uid)
+                          : st.st_mode;
+  entry.attr_class = ClassOf(st, mode, name);
   entry.ino = st.st_ino;
   entry.size = static_cast<uint64_t>(st.st_size);
   entry.blocks = static_cast<uint64_t>(st.st_blocks);
@@ -135,10 +147,13 @@ void BatchStat::StatEntry(uint32_t index) {
   if (S_ISDIR(st.st_mode)) AddChild(index, st);
 }
 
-uint32_t BatchStat::ClassOf(const struct stat& st, const char* name) {
-  if (last_class_ == ScannedEntry::kDropped || !SameClass(st, last_)) {
-    last_class_ = classes_.Intern(st, open_.fd.get(), name);
+uint32_t BatchStat::ClassOf(const struct stat& st, mode_t mode,
+                            const char* name) {
+  if (last_class_ == ScannedEntry::kDropped || mode != last_mode_ ||
+      !SameClass(st, last_)) {
+    last_class_ = rules_.classes.Intern(st, mode, open_.fd.get(), name);
     last_ = st;
+    last_mode_ = mode;
   }
   return last_class_;
 }

@@ -15,6 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "core/credentials.h"
 #include "core/io/unique_fd.h"
 #include "core/mutex.h"
 #include "core/scan_tree.h"
@@ -26,9 +27,13 @@ class ClassTable {
  public:
   using Class = CatalogueTables::AttributeClass;
 
-  // `path` relative to `dir` is what was looked at ("" = `dir`): the first of
-  // a device is asked for its file system.
-  uint32_t Intern(const struct stat& st, int dir, const char* path)
+  // `reader` outlives the table.
+  explicit ClassTable(const Credentials& reader) : reader_(reader) {}
+
+  // `mode`: within the access control list. `path` relative to `dir` is what
+  // was looked at ("" = `dir`): the first of a device is asked for its file
+  // system.
+  uint32_t Intern(const struct stat& st, mode_t mode, int dir, const char* path)
       ABSL_LOCKS_EXCLUDED(mu_);
   // What was interned, by number. Call once, at the end.
   std::vector<Class> Take() ABSL_LOCKS_EXCLUDED(mu_);
@@ -37,10 +42,13 @@ class ClassTable {
  private:
   struct Hash {
     size_t operator()(const Class& c) const {
-      return absl::HashOf(c.mode, c.uid, c.gid, c.nlink, c.rdev, c.device);
+      return absl::HashOf(c.mode, c.source_mode, c.uid, c.gid, c.nlink, c.rdev,
+                          c.device);
     }
   };
   bool KnowsDevice(dev_t device) ABSL_LOCKS_EXCLUDED(mu_);
+
+  const Credentials& reader_;
 
   Mutex mu_;
   std::vector<Class> classes_ ABSL_GUARDED_BY(mu_);
@@ -67,6 +75,14 @@ bool ListNames(const OpenDir& open, const std::string& skip,
                const std::function<void(ScannedBatch* batch)>& full,
                const std::function<bool()>& stopping);
 
+// What is shared by all batches of a scan; what is referred to outlives them.
+struct BatchRules {
+  ClassTable& classes;
+  // Directories of which it is true are left out.
+  const std::function<bool(const struct stat&)>& skip;
+  bool reads_lists = false;  // access control lists
+};
+
 // Stats the entries of a batch. Several threads may work on other batches of
 // the same directory.
 class BatchStat {
@@ -78,24 +94,22 @@ class BatchStat {
     std::vector<std::string> failed;  // stat gave an error
   };
 
-  // Directories of which `skip` is true are left out.
-  BatchStat(OpenDir& open, ScannedBatch& batch, ClassTable& classes,
-            const std::function<bool(const struct stat&)>& skip)
-      : open_(open), batch_(batch), classes_(classes), skip_(skip) {}
+  BatchStat(OpenDir& open, ScannedBatch& batch, const BatchRules& rules)
+      : open_(open), batch_(batch), rules_(rules) {}
 
   Findings Run();
 
  private:
   void StatEntry(uint32_t index);
   void AddChild(uint32_t index, const struct stat& st);
-  uint32_t ClassOf(const struct stat& st, const char* name);
+  uint32_t ClassOf(const struct stat& st, mode_t mode, const char* name);
 
   OpenDir& open_;
   ScannedBatch& batch_;
-  ClassTable& classes_;
-  const std::function<bool(const struct stat&)>& skip_;
+  const BatchRules rules_;
   Findings findings_;
   struct stat last_ = {};
+  mode_t last_mode_ = 0;
   uint32_t last_class_ = ScannedEntry::kDropped;
 };
 

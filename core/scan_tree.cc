@@ -225,6 +225,7 @@ void SortByName(ScannedDir& dir) {
 CatalogueTables PackScannedTree(ScannedTree tree) {
   CatalogueTables t;
   t.scanned_ns = tree.scanned_ns;
+  t.serves_others = tree.serves_others;
   t.unreadable = std::move(tree.unreadable);
   std::sort(t.unreadable.begin(), t.unreadable.end());
   Reserve(Count(*tree.root), t);

@@ -73,6 +73,7 @@ struct ScannedTree {
   std::vector<CatalogueTables::Device> devices;  // by their classes' device
   std::vector<std::string> unreadable;
   int64_t scanned_ns = 0;
+  bool serves_others = false;
 };
 
 // Packs a tree whose directories are all sorted, taking it apart on the way.

@@ -129,7 +129,7 @@ LedgerEpoch View::LedgerRecord() const {
   record.view = static_cast<uint8_t>(id_);
   record.view_path = setup_->config.path;
   record.names = setup_->dataset->grouping().sample_count();
-  record.fingerprint = setup_->dataset->catalogue().fingerprint();
+  record.fingerprint = setup_->dataset->catalogue().samples_fingerprint();
   record.epoch = epoch_;
   record.binding = binding_->epoch();
   record.seed = setup_->config.seed;
@@ -172,7 +172,7 @@ void View::TakeServed(const LedgerState& last, bool ended) {
   const LedgerEpoch& then = last.begin;
   if (!then.repeats || then.served.empty() || setup_->supply == nullptr ||
       !setup_->supply->repeats() ||
-      then.fingerprint != setup_->dataset->catalogue().fingerprint()) {
+      then.fingerprint != setup_->dataset->catalogue().samples_fingerprint()) {
     return;
   }
   const uint64_t samples = setup_->dataset->grouping().sample_count();
@@ -200,7 +200,7 @@ bool View::GoOn(LedgerState& last) {
   // goes on only if it would bind the same names to the same samples.
   const LedgerEpoch& then = last.begin;
   const absl::string_view policy = setup_->policy->name();
-  if (then.fingerprint != setup_->dataset->catalogue().fingerprint() ||
+  if (then.fingerprint != setup_->dataset->catalogue().samples_fingerprint() ||
       then.names != setup_->dataset->grouping().sample_count() ||
       then.seed != setup_->config.seed ||
       absl::string_view(then.policy) != policy ||

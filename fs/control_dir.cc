@@ -139,6 +139,9 @@ absl::StatusOr<NodeReply> ControlDir::MakeSnapshot(ControlFile file, int view) {
   snapshot->file = file;
   snapshot->view = view;
   ASSIGN_OR_RETURN(snapshot->text, files_.Share(file, view));
+  if (file == ControlFile::kOrder) {
+    snapshot->names = tree()->rights().ListingOf(*space()->views()[view]);
+  }
   snapshot->made_ns = NowNs();
   snapshot->references = 1;
   MutexLock lock(mu_);
@@ -172,6 +175,11 @@ struct stat ControlDir::FileStat(Node node, const Snapshot& snapshot) const {
   if (mode == 0600 && owner_.control_gid) {
     mode = 0660;
     st.st_gid = *owner_.control_gid;
+  }
+  // It tells names of all directories of the view.
+  if (snapshot.file == ControlFile::kOrder && snapshot.names.bits != 0111) {
+    mode = 0400 | (snapshot.names.bits * 4);
+    st.st_gid = snapshot.names.gid;
   }
   st.st_mode = S_IFREG | mode;
   st.st_nlink = 1;

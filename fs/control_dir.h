@@ -66,6 +66,7 @@ class ControlDir {
     int view = -1;  // -1: of the mount
     std::shared_ptr<const std::string> text;
     int64_t made_ns = 0;
+    ShownRights::Listing names;  // of `order`: who may learn them
     uint64_t references = 0;
   };
   const Space* space() const;

@@ -29,15 +29,20 @@ std::chrono::milliseconds Now() {
 
 Filesystem::Filesystem(const Parts& parts)
     : parts_(parts),
-      pass_(*parts.source),
+      pass_(*parts.source, parts.serves_others),
       control_dir_(*parts.control, parts.owner) {}
 
 void Filesystem::Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs) {
   space_owner_ = std::move(space);
   if (kernel_knows_epochs) primer_.Begin(*space_owner_);
-  tree_owner_ = std::make_unique<Tree>(
-      *space_owner_, kernel_knows_epochs ? kForLife : 0,
-      kernel_knows_epochs ? &primer_ : nullptr, &epoch_slots_);
+  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, *space_owner_);
+  Tree::Parts tree;
+  tree.space = space_owner_.get();
+  tree.rights = rights_owner_.get();
+  tree.rebind_seconds = kernel_knows_epochs ? kForLife : 0;
+  tree.primer = kernel_knows_epochs ? &primer_ : nullptr;
+  tree.epochs = &epoch_slots_;
+  tree_owner_ = std::make_unique<Tree>(tree);
   control_dir_.SetSpace(space_owner_.get(), tree_owner_.get());
   parts_.control->SetSpace(space_owner_.get());
   tree_.store(tree_owner_.get(), std::memory_order_release);
@@ -139,6 +144,12 @@ absl::StatusOr<NodeReply> Filesystem::GetAttributes(uint64_t nodeid) {
     default:
       if (tree == nullptr) break;
       return tree->Attributes(node);
+  }
+  const absl::optional<Node> dir = Translate(node);
+  if (dir && tree != nullptr) {
+    reply.attributes = tree->LiveDir(DirId(dir->id)).attributes;
+    reply.attribute_seconds = 0;
+    return reply;
   }
   const bool is_pass = node.kind == NodeKind::kPassThrough;
   ASSIGN_OR_RETURN(reply.attributes, pass_.Stat(is_pass ? node.id : 0));

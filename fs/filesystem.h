@@ -30,13 +30,15 @@
 #include "fs/pins.h"
 #include "fs/primer.h"
 #include "fs/reply_types.h"
+#include "fs/shown_rights.h"
 #include "fs/space.h"
 #include "fs/tree.h"
 
 namespace shufflefs {
 
-// Thread-safe. Read may block for the source; nothing else does once the
-// space is there (until then everything may).
+// Thread-safe. Read may block for the source; nothing else does once the space
+// is there (until then everything may), but for attributes that follow from
+// what directories allow, which wait for it a bounded time (shown_rights.h).
 class Filesystem {
  public:
   struct Parts {
@@ -50,6 +52,7 @@ class Filesystem {
     bool goes_on = false;
     // Called before the first bytes of the source as it is are given; once.
     std::function<void()> passed_through;
+    bool serves_others = false;  // allow_other
   };
   explicit Filesystem(const Parts& parts);
 
@@ -125,6 +128,7 @@ class Filesystem {
 
   // Set once, before space_ and tree_ publish them.
   std::unique_ptr<Space> space_owner_;
+  std::unique_ptr<ShownRights> rights_owner_;
   std::unique_ptr<Tree> tree_owner_;
 };
 

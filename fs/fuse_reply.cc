@@ -56,7 +56,7 @@ void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply) {
       [req, known = *std::move(reply)](absl::StatusOr<uint64_t> bytes) mutable {
         if (!bytes.ok()) return ReplyAttributes(req, bytes.status());
         SetSize(*bytes, known.attributes);
-        known.attribute_seconds = kForLife;
+        known.attribute_seconds = known.rights_seconds;
         ReplyAttributes(req, known);
       });
 }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/io/file_check.h"
+#include "core/io/posix_acl.h"
 #include "core/io/read_at.h"
 #include "core/status.h"
 #include "fs/reply_types.h"
@@ -32,8 +33,10 @@ bool IsSame(const FileAttributes& known, const FileAttributes& now) {
 
 }  // namespace
 
-PassThrough::PassThrough(const SourceDir& source)
-    : source_(source), inodes_last_(InodesLast(source.fd(), "")) {
+PassThrough::PassThrough(const SourceDir& source, bool serves_others)
+    : source_(source),
+      inodes_last_(InodesLast(source.fd(), "")),
+      serves_others_(serves_others) {
   MutexLock lock(mu_);
   entries_[0].references = 1;
 }
@@ -66,22 +69,24 @@ absl::StatusOr<PassThrough::Found> PassThrough::Lookup(uint32_t parent,
   const std::string dir = Path(parent);
   const std::string path =
       dir.empty() ? std::string(name) : absl::StrCat(dir, "/", name);
-  ASSIGN_OR_RETURN(struct stat st, source_.Stat(path));
+  ASSIGN_OR_RETURN(const RightsNow now,
+                   ReadRights(source_, path, serves_others_));
+  const FileAttributes looked = KnownOf(now.source);
   MutexLock lock(mu_);
   auto [slot, fresh] =
       ids_.try_emplace(std::make_pair(parent, std::string(name)), next_);
   if (!fresh) {
     Entry& known = entries_[slot->second];
-    if (IsSame(known.known, KnownOf(st))) {
+    if (IsSame(known.known, looked)) {
       ++known.references;
-      return Found{slot->second, st};
+      return Found{slot->second, Shown(now)};
     }
     slot->second = next_;  // another file has the name now
   }
   Entry& entry = entries_[next_];
-  entry = Entry{parent, std::string(name), 1, KnownOf(st)};
+  entry = Entry{parent, std::string(name), 1, looked};
   ++entries_[parent].references;  // a child needs its parent's name
-  return Found{next_++, st};
+  return Found{next_++, Shown(now)};
 }
 
 void PassThrough::Forget(uint32_t id, uint64_t count) {
@@ -110,11 +115,17 @@ absl::StatusOr<PassThrough::Place> PassThrough::PlaceOf(uint32_t id) const {
 
 absl::StatusOr<struct stat> PassThrough::Stat(uint32_t id) const {
   ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
-  ASSIGN_OR_RETURN(const struct stat st, source_.Stat(place.path));
-  if (id != 0 && !IsSameInode(place.known, KnownOf(st))) {
+  ASSIGN_OR_RETURN(const RightsNow now,
+                   ReadRights(source_, place.path, serves_others_));
+  if (id != 0 && !IsSameInode(place.known, KnownOf(now.source))) {
     return ErrnoStatus(ESTALE, absl::StrCat(place.path, ": changed"));
   }
-  return st;
+  return Shown(now);
+}
+
+struct stat PassThrough::Shown(RightsNow now) {
+  now.source.st_mode = now.mode;
+  return now.source;
 }
 
 absl::StatusOr<std::unique_ptr<DirHandle>> PassThrough::List(

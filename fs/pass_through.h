@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/catalogue.h"
+#include "core/io/posix_acl.h"
 #include "core/io/source_dir.h"
 #include "core/mutex.h"
 #include "fs/dir_handle.h"
@@ -32,7 +33,9 @@ class PassThrough {
     uint32_t id = 0;
     struct stat attributes = {};
   };
-  explicit PassThrough(const SourceDir& source);  // outlives the object
+  // `source` outlives the object. Where others are served modes are within the
+  // access control lists.
+  PassThrough(const SourceDir& source, bool serves_others);
 
   absl::StatusOr<Found> Lookup(uint32_t parent, absl::string_view name);
   void Forget(uint32_t id, uint64_t count);
@@ -67,10 +70,13 @@ class PassThrough {
   std::string PathLocked(uint32_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   FileAttributes KnownOf(const struct stat& st) const;
+  // Within the access control list.
+  static struct stat Shown(RightsNow now);
 
   // Constant after construction.
   const SourceDir& source_;
   const bool inodes_last_;
+  const bool serves_others_;
 
   mutable Mutex mu_;
   absl::flat_hash_map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mu_);

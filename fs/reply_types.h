@@ -20,6 +20,8 @@ struct NodeReply {
   struct stat attributes = {};
   double entry_seconds = 0;
   double attribute_seconds = 0;
+  // And all but a size that is not known yet.
+  double rights_seconds = 86400;
   // Not null: the size is not known yet, and this is to be asked for it. A
   // lookup does not: until it is answered the kernel sends no other one in its
   // directory. It gives the source's, not to be believed, and who wants it

@@ -14,36 +14,16 @@ namespace {
 // Slot of a file node that stands under a ranked name.
 constexpr uint32_t kRankedFile = 1;
 
-// What is shown away from its place must not open what a directory above it
-// closes: who may not search one of the directories from `above` up to `top`,
-// which is not looked at, loses the bits of `self` too.
-mode_t SearchableMode(const Catalogue& catalogue, const struct stat& self,
-                      DirId above, DirId top) {
-  mode_t mode = self.st_mode;
-  for (; above != top; above = catalogue.parent(above)) {
-    const FileAttributes dir = catalogue.dir_attributes(above);
-    const bool same_owner = dir.uid == self.st_uid && dir.gid == self.st_gid;
-    if (same_owner) {
-      if (!(dir.mode & 0100)) mode &= ~0700u;
-      if (!(dir.mode & 0010)) mode &= ~0070u;
-      if (!(dir.mode & 0001)) mode &= ~0007u;
-    } else if ((dir.mode & 0111) != 0111) {
-      mode &= ~0777u;  // classes do not map onto each other: close it
-    }
-  }
-  return mode;
-}
-
 absl::Status NoSuchName() { return ErrnoStatus(ENOENT, "no such name"); }
 
 }  // namespace
 
-Tree::Tree(const Space& space, double rebind_seconds, Primer* primer,
-           EpochSlots* epochs)
-    : space_(space),
-      rebind_seconds_(rebind_seconds),
-      primer_(primer),
-      epochs_(epochs) {}
+Tree::Tree(const Parts& parts)
+    : space_(*parts.space),
+      rights_(*parts.rights),
+      rebind_seconds_(parts.rebind_seconds),
+      primer_(parts.primer),
+      epochs_(parts.epochs) {}
 
 absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name,
                                        pid_t pid) {
@@ -149,14 +129,30 @@ absl::StatusOr<NodeReply> Tree::Reply(Node node, double entry_seconds) const {
 }
 
 NodeReply Tree::LiveDir(DirId dir) const {
-  return NodeReply{PackNode(Node{NodeKind::kLiveDir, 0, 0, dir.value()}),
-                   StatOf(space_.catalogue().dir_attributes(dir)), kForLife,
-                   kForLife};
+  struct stat st = StatOf(space_.catalogue().dir_attributes(dir));
+  st.st_mode = rights_.OfDir(dir);
+  if (const View* ranked = space_.ranked_at(dir)) HideNames(*ranked, st);
+  return NodeReply{PackNode(Node{NodeKind::kLiveDir, 0, 0, dir.value()}), st,
+                   kForLife, rights_.seconds()};
+}
+
+// A ranked listing tells names of all directories of its view.
+void Tree::HideNames(const View& view, struct stat& st) const {
+  const mode_t bits = rights_.ListingOf(view).bits;
+  st.st_mode &= ~0444u | bits * 4;
 }
 
 absl::StatusOr<NodeReply> Tree::Attributes(Node node) const {
+  if (node.kind == NodeKind::kLiveDir &&
+      node.id < space_.catalogue().dir_count()) {
+    return LiveDir(DirId(node.id));
+  }
   ASSIGN_OR_RETURN(struct stat st, StatOfNode(node));
   NodeReply reply{PackNode(node), st, 0, kForLife};
+  if (DependsOnDirs(node)) {
+    reply.rights_seconds = rights_.seconds();
+    reply.attribute_seconds = reply.rights_seconds;
+  }
   if (node.kind != NodeKind::kContainer) return reply;
   std::shared_ptr<RecordEpoch> records = RecordsOf(node);
   if (records == nullptr) return ErrnoStatus(ESTALE, "unknown epoch");
@@ -175,18 +171,17 @@ absl::StatusOr<NodeReply> Tree::Attributes(Node node) const {
 absl::StatusOr<struct stat> Tree::StatOfNode(Node node) const {
   const Catalogue& catalogue = space_.catalogue();
   switch (node.kind) {
-    case NodeKind::kLiveDir:
-      if (node.id >= catalogue.dir_count()) break;
-      return StatOf(catalogue.dir_attributes(DirId(node.id)));
     case NodeKind::kLiveFile:
     case NodeKind::kContainer:
     case NodeKind::kFixedFile: {
       if (node.id >= catalogue.entry_count()) break;
       struct stat st = StatOf(catalogue.attributes(EntryId(node.id)));
       if (node.kind == NodeKind::kFixedFile && node.slot == kRankedFile) {
-        st.st_mode =
-            SearchableMode(catalogue, st, catalogue.parent(EntryId(node.id)),
-                           space_.views()[node.view]->setup()->dataset->root());
+        st.st_mode = rights_.Searchable(
+            st, catalogue.parent(EntryId(node.id)),
+            space_.views()[node.view]->setup()->dataset->root());
+      } else if (rights_.CrossesDirs(node) && rights_.IsClosed(node)) {
+        st.st_mode &= ~0777u;
       }
       return st;
     }
@@ -199,16 +194,32 @@ absl::StatusOr<struct stat> Tree::StatOfNode(Node node) const {
   return ErrnoStatus(ESTALE, "unknown node");
 }
 
+// Whether what is shown of a node follows from what directories allow now.
+bool Tree::DependsOnDirs(Node node) const {
+  switch (node.kind) {
+    case NodeKind::kFixedDir:
+    case NodeKind::kFixedRanked:
+      return true;
+    case NodeKind::kFixedFile:
+      return node.slot == kRankedFile || rights_.CrossesDirs(node);
+    default:
+      return rights_.CrossesDirs(node);
+  }
+}
+
 struct stat Tree::FixedDirStat(Node node) const {
   const Catalogue& catalogue = space_.catalogue();
   const DirId root = space_.views()[node.view]->setup()->dataset->root();
   const DirId dir = node.kind == NodeKind::kFixedDir ? DirId(node.id) : root;
   struct stat st = StatOf(catalogue.dir_attributes(dir));
+  st.st_mode = rights_.OfDir(dir);
   // The way through the control directory leads past the directories above
   // the view. The source itself stands at the mountpoint.
   if (dir == root && root != DirId(0)) {
-    st.st_mode =
-        SearchableMode(catalogue, st, catalogue.parent(root), DirId(0));
+    st.st_mode = rights_.Searchable(st, catalogue.parent(root), DirId(0));
+  }
+  if (node.kind == NodeKind::kFixedRanked) {
+    HideNames(*space_.views()[node.view], st);
   }
   // Not the live directory's inode: tree walkers take that for a loop.
   st.st_ino = PackNode(node);

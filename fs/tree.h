@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that come from the catalogue: the live tree, the trees and ranked
 // directories of fixed epochs. Answers LOOKUP, GETATTR and READDIR without
-// touching the source.
+// touching the source, but for what directories allow (shown_rights.h).
 #ifndef SHUFFLEFS_FS_TREE_H_
 #define SHUFFLEFS_FS_TREE_H_
 
@@ -21,6 +21,7 @@
 #include "fs/node_id.h"
 #include "fs/primer.h"
 #include "fs/reply_types.h"
+#include "fs/shown_rights.h"
 #include "fs/space.h"
 
 namespace shufflefs {
@@ -31,9 +32,15 @@ namespace shufflefs {
 // null: nobody is.
 class Tree {
  public:
-  // All but the seconds outlive the tree.
-  Tree(const Space& space, double rebind_seconds, Primer* primer,
-       EpochSlots* epochs);
+  // All outlive the tree; `primer` may be null.
+  struct Parts {
+    const Space* space = nullptr;
+    ShownRights* rights = nullptr;
+    double rebind_seconds = 0;
+    Primer* primer = nullptr;
+    EpochSlots* epochs = nullptr;
+  };
+  explicit Tree(const Parts& parts);
 
   // By thread `pid` (0 = hidden). Errors: NotFound (ENOENT), ENOTDIR.
   absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name,
@@ -56,6 +63,7 @@ class Tree {
   EpochSlots& epochs() { return *epochs_; }
   // The kernel gave `count` references of a node of a fixed epoch back.
   void Forget(Node node, uint64_t count);
+  ShownRights& rights() const { return rights_; }
 
  private:
   absl::StatusOr<NodeReply> LookupLive(DirId dir, absl::string_view name,
@@ -69,9 +77,12 @@ class Tree {
   absl::StatusOr<NodeReply> Reply(Node node, double entry_seconds) const;
   absl::StatusOr<struct stat> StatOfNode(Node node) const;
   struct stat FixedDirStat(Node node) const;
+  bool DependsOnDirs(Node node) const;
+  void HideNames(const View& view, struct stat& st) const;
 
   // Constant after construction.
   const Space& space_;
+  ShownRights& rights_;
   const double rebind_seconds_;
   Primer* const primer_;
   EpochSlots* const epochs_;

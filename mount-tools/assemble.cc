@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/clock_wait.h"
+#include "core/drift.h"
 #include "core/exhaustion.h"
 #include "core/io/source_dir.h"
 #include "core/ledger.h"
@@ -81,6 +82,7 @@ class Mount {
   IndexerParts Indexer();
   absl::Status Index(std::stop_token stop);
   void TellUnreadable(const Catalogue& catalogue);
+  void CheckRights(std::stop_token stop);
 
   const std::unique_ptr<MountLister> lister_;
   ControlMemory memory_;
@@ -100,6 +102,9 @@ class Mount {
   ControlFiles control_;
   Filesystem filesystem_;
   std::unique_ptr<Session> session_;
+  // A saved catalogue whose files' rights were not looked at. Of the thread
+  // that indexes.
+  std::shared_ptr<const Catalogue> unchecked_;
 };
 
 ControlFiles::Parts Mount::ControlParts() {
@@ -142,6 +147,7 @@ Filesystem::Parts Mount::FilesystemParts() {
   for (const ViewConfig& view : config_.views) {
     parts.goes_on = parts.goes_on || ledger_->GoesOn(view.path);
   }
+  parts.serves_others = config_.allow_other;
   return parts;
 }
 
@@ -240,10 +246,13 @@ absl::Status Mount::Index(std::stop_token stop) {
       std::unique_ptr<Space> space,
       OrExhausted(config_.source,
                   [&]() -> absl::StatusOr<std::unique_ptr<Space>> {
-                    ASSIGN_OR_RETURN(std::shared_ptr<const Catalogue> catalogue,
+                    ASSIGN_OR_RETURN(FoundCatalogue found,
                                      GetCatalogue(parts, stop));
-                    TellUnreadable(*catalogue);
-                    return MakeSpace(parts, std::move(catalogue),
+                    TellUnreadable(*found.catalogue);
+                    if (found.was_saved && found.catalogue->serves_others()) {
+                      unchecked_ = found.catalogue;
+                    }
+                    return MakeSpace(parts, std::move(found.catalogue),
                                      filesystem_.SettleAndAskWhetherRead() ||
                                          state_.passed_through());
                   }));
@@ -252,6 +261,24 @@ absl::Status Mount::Index(std::stop_token stop) {
   session_->AnswerWaiting();
   state_.SetPassedThrough(false);  // the ledger has the epoch
   return absl::OkStatus();
+}
+
+// Of many files a saved catalogue is believed: to ask for each takes as long as
+// a scan. What was closed meanwhile nobody is given (CheckUnchanged), and what
+// was opened waits for the next mount.
+void Mount::CheckRights(std::stop_token stop) {
+  if (unchecked_ == nullptr) return;
+  const absl::optional<std::string> changed =
+      FindChangedRights(source_, *unchecked_, stop);
+  unchecked_.reset();
+  if (!changed) return;
+  std::string line =
+      absl::StrCat(*changed, "; the next mount scans again");
+  Log(LogLevel::kWarning, line);
+  control_.AddWarning(std::move(line));
+  if (absl::Status gone = state_.catalogue().Remove(); !gone.ok()) {
+    Log(LogLevel::kWarning, absl::StrCat("catalogue: ", gone.message()));
+  }
 }
 
 absl::Status Mount::Serve(ReadyPipe& ready) {
@@ -268,6 +295,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
       session_->Stop();
     }
     ready.Succeed();
+    if (indexed.ok()) CheckRights(stop);
   });
   auto patience = TryStartThread(  // without it the catalogue is waited for
       "sfs-wait", [&](std::stop_token stop) {

@@ -48,8 +48,10 @@ std::string PathInside(const std::string& source,
 
 absl::StatusOr<Catalogue> LoadSaved(const IndexerParts& parts) {
   ASSIGN_OR_RETURN(Catalogue saved, LoadCatalogue(parts.state->catalogue()));
+  DriftOptions options;
+  options.serves_others = parts.config->allow_other;
   const absl::optional<std::string> drift =
-      FindDrift(*parts.source, saved, DriftOptions{});
+      FindDrift(*parts.source, saved, options);
   if (drift) {
     return absl::FailedPreconditionError(
         absl::StrCat(*drift, ": scanning again"));
@@ -76,10 +78,13 @@ SetupTools ToolsOf(const IndexerParts& parts) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Catalogue>> GetCatalogue(
-    const IndexerParts& parts, std::stop_token stop) {
+absl::StatusOr<FoundCatalogue> GetCatalogue(const IndexerParts& parts,
+                                            std::stop_token stop) {
   absl::StatusOr<Catalogue> saved = LoadSaved(parts);
-  if (saved.ok()) return std::make_shared<const Catalogue>(*std::move(saved));
+  if (saved.ok()) {
+    return FoundCatalogue{
+        std::make_shared<const Catalogue>(*std::move(saved)), true};
+  }
   if (!absl::IsNotFound(saved.status())) {
     Log(LogLevel::kInfo,
         absl::StrCat("saved catalogue: ", saved.status().message()));
@@ -89,13 +94,15 @@ absl::StatusOr<std::shared_ptr<const Catalogue>> GetCatalogue(
       PathInside(parts.config->source, parts.config->mountpoint);
   options.progress = parts.progress;
   options.stop = stop;
+  options.serves_others = parts.config->allow_other;
   ASSIGN_OR_RETURN(Catalogue scanned, Scan(*parts.source, options));
   if (absl::Status done = SaveCatalogue(scanned, parts.state->catalogue());
       !done.ok()) {
     Log(LogLevel::kWarning,
         absl::StrCat("catalogue not saved: ", done.message()));
   }
-  return std::make_shared<const Catalogue>(std::move(scanned));
+  return FoundCatalogue{std::make_shared<const Catalogue>(std::move(scanned)),
+                        false};
 }
 
 absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
@@ -186,7 +193,7 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
   input.view_memory = parts.view_memory;
   if (parts.ledger != nullptr) {
     input.under_way = parts.ledger->PolicyUnderWay(
-        config.path, dataset.catalogue().fingerprint());
+        config.path, dataset.catalogue().samples_fingerprint());
   }
   return ChooseAuto(FactsOf(input));
 }

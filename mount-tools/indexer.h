@@ -45,10 +45,14 @@ struct IndexerParts {
   std::function<void(uint64_t entries)> progress;
 };
 
+struct FoundCatalogue {
+  std::shared_ptr<const Catalogue> catalogue;
+  bool was_saved = false;
+};
 // The saved catalogue if it still fits the source, else a new scan, which is
 // saved. Blocks for the scan. A catalogue that cannot be saved is a log line.
-absl::StatusOr<std::shared_ptr<const Catalogue>> GetCatalogue(
-    const IndexerParts& parts, std::stop_token stop);
+absl::StatusOr<FoundCatalogue> GetCatalogue(const IndexerParts& parts,
+                                            std::stop_token stop);
 
 // The views over a catalogue. `something_was_read`: readers had files of the
 // source before, so what moves waits for the next boundary. All parts outlive

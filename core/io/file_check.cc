@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "core/io/posix_acl.h"
 #include "core/status.h"
 
 namespace shufflefs {
@@ -25,7 +26,7 @@ bool SameInode(const struct statx& now, const FileAttributes& known) {
 
 }  // namespace
 
-absl::Status CheckUnchanged(const struct statx& now,
+absl::Status CheckUnchanged(int fd, const struct statx& now,
                             const FileAttributes& known) {
   if (!S_ISREG(now.stx_mode) || now.stx_size != known.size ||
       Nanoseconds(now.stx_mtime) != known.mtime_ns) {
@@ -34,13 +35,16 @@ absl::Status CheckUnchanged(const struct statx& now,
   }
   if (!SameInode(now, known)) return Stale("another file has its name now");
   if (now.stx_nlink == 0 && known.nlink != 0) return Stale("it is removed");
-  const mode_t lost = known.mode & ~mode_t{now.stx_mode} & 0444;
+  const mode_t mode =
+      known.serves_others ? ModeWithinAclOf(fd, now.stx_mode, now.stx_uid)
+                          : mode_t{now.stx_mode};
+  const mode_t lost = known.mode & ~mode & 0444;
   if (lost != 0 || now.stx_uid != known.uid || now.stx_gid != known.gid) {
     return ErrnoStatus(EACCES,
                        "permission changed since the catalogue was made");
   }
   if (Nanoseconds(now.stx_ctime) != known.ctime_ns &&
-      now.stx_mode == known.mode && now.stx_nlink == known.nlink) {
+      now.stx_mode == known.source_mode && now.stx_nlink == known.nlink) {
     return Stale("something wrote to it, or to its metadata");
   }
   return absl::OkStatus();
@@ -51,7 +55,7 @@ absl::Status CheckUnchanged(int fd, const FileAttributes& known) {
   if (statx(fd, "", AT_EMPTY_PATH, kLookMask, &now) != 0) {
     return ErrnoStatus(errno, "statx");
   }
-  return CheckUnchanged(now, known);
+  return CheckUnchanged(fd, now, known);
 }
 
 absl::Status OpenFailure(int error) {

@@ -23,13 +23,15 @@ inline constexpr unsigned kLookMask = STATX_TYPE | STATX_MODE | STATX_NLINK |
 // ESTALE when the file is not a regular one, has another identity, or no name
 // any more; EACCES when a read permission that it had was taken away or its
 // owner changed. Permission bits are compared, not tried: a daemon that runs as
-// root would be let in.
+// root would be let in. Where others are served its access control list counts,
+// too, which is read from `fd`, the open file; else that is not looked at. May
+// block for the source.
 //
 // A ctime alone that differs is an error, too: somebody may have written the
 // file and set its time back. Unless its mode or its number of links tells why.
-absl::Status CheckUnchanged(const struct statx& now,
+absl::Status CheckUnchanged(int fd, const struct statx& now,
                             const FileAttributes& known);
-// The same of an open file. May block for the source.
+// The same, by a statx of its own.
 absl::Status CheckUnchanged(int fd, const FileAttributes& known);
 
 // The status of an open that failed with `error`. The catalogue knows the

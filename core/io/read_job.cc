@@ -201,7 +201,7 @@ ReadJob::Step ReadJob::Looked(int result) {
   // That the file changed explains all else that went wrong.
   const absl::Status same = result != 0
                                 ? ErrnoStatus(-result, "statx")
-                                : CheckUnchanged(look_, *read_.expected);
+                                : CheckUnchanged(fd(), look_, *read_.expected);
   if (!same.ok()) status_ = same;
   // Whatever is wrong, it may be of this descriptor only.
   return borrowed_ != nullptr && !status_.ok() ? OpenAnew() : Step::kEnd;

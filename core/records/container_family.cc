@@ -71,10 +71,27 @@ std::string ContainerSet::ScopeObjection(EntryId file,
                       " are not mixed with those of other files");
 }
 
+// A record that somebody may not read would be shown to him as one of a file
+// that he may.
+std::string ContainerSet::WhyNotShared(
+    const std::map<uint64_t, size_t>& members) const {
+  const Catalogue& catalogue = dataset_->catalogue();
+  const EntryId first = containers_[members.begin()->second].file;
+  for (const auto& [number, c] : members) {
+    const EntryId file = containers_[c].file;
+    if (catalogue.access(file) == catalogue.access(first)) continue;
+    return absl::StrCat("record.scope: not all who may read ",
+                        catalogue.path(first), " or ", catalogue.path(file),
+                        " may read both");
+  }
+  return "";
+}
+
 void ContainerSet::Group() {
   const Catalogue& catalogue = dataset_->catalogue();
   const bool sets = rules_.options().scope == RecordScope::kSet;
-  using Key = std::tuple<RecordFormat, uint32_t, std::string>;
+  // The number is that of the directory, or of who may read.
+  using Key = std::tuple<RecordFormat, std::string, uint32_t>;
   struct Found {
     std::map<uint64_t, size_t> members;  // by number, in containers_
     uint64_t wanted = 0;
@@ -87,16 +104,29 @@ void ContainerSet::Group() {
     if (!sets) {
       // Lines of other extensions are lines of another kind.
       const bool any = container.format != RecordFormat::kLines;
-      families[{container.format, 0, any ? "" : ExtensionOf(name)}].members[c] =
-          c;
+      families[{container.format, any ? "" : ExtensionOf(name),
+                catalogue.access(container.file).value()}]
+          .members[c] = c;
       continue;
     }
     const auto shard = ShardOf(name);
     if (!shard) continue;  // it shows its own
     const uint32_t dir = catalogue.parent(container.file).value();
-    Found& found = families[{container.format, dir, shard->name}];
+    Found& found = families[{container.format, shard->name, dir}];
     found.members.try_emplace(shard->number, c);
     found.wanted = shard->of;
+  }
+  if (!sets) {
+    const auto differ = std::adjacent_find(
+        families.begin(), families.end(), [](const auto& a, const auto& b) {
+          return std::get<0>(a.first) == std::get<0>(b.first) &&
+                 std::get<1>(a.first) == std::get<1>(b.first);
+        });
+    if (differ != families.end()) {
+      parted_ =
+          "record.scope: records of files that not the same users may read are "
+          "not mixed with each other";
+    }
   }
   for (const auto& [key, found] : families) {
     Alignment family;
@@ -108,6 +138,8 @@ void ContainerSet::Group() {
                        " containers of ", found.wanted, " are there");
     } else if (found.members.size() == 1) {
       continue;  // all its records are its own
+    } else if (sets) {
+      family.why_not = WhyNotShared(found.members);
     }
     for (const auto& [number, c] : found.members) {
       containers_[c].alignment = alignments_.size();

@@ -65,6 +65,7 @@ ContainerReport ContainerSet::Report() const {
       }
     }
   }
+  if (!parted_.empty()) report.warnings.push_back(parted_);
   for (const auto& [format, files] : unmixed) {
     report.warnings.push_back(WarningOf(format, files));
   }

@@ -177,6 +177,19 @@ bool ContainerSet::IsMixed(EntryId file) const {
   return alignment != kAlone && alignments_[alignment].is_family;
 }
 
+std::vector<EntryId> ContainerSet::MixedWith(EntryId file) const {
+  MutexLock lock(mu_);
+  std::vector<EntryId> files;
+  const auto found = places_.find(file);
+  if (found == places_.end()) return files;
+  const size_t alignment = containers_[found->second].alignment;
+  if (alignment == kAlone || !alignments_[alignment].is_family) return files;
+  for (const size_t member : alignments_[alignment].members) {
+    files.push_back(containers_[member].file);
+  }
+  return files;
+}
+
 absl::optional<ContainerShape> ContainerSet::Shape(EntryId file) const {
   MutexLock lock(mu_);
   return containers_[places_.at(file)].shape;

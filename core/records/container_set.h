@@ -73,7 +73,9 @@ class ContainerSet {
   // moves between names is no container; what has a companion, or belongs to
   // a table, is untouched, and so are files that are to be aligned, unless all
   // of them can be. With record.scope = set files are untouched, too, whose set
-  // is not whole, or that cannot be mixed with the rest of it.
+  // is not whole, or that cannot be mixed with the rest of it: not all
+  // may be read by the same users, for one. With record.scope = view those are
+  // mixed that the same users may read.
   ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules,
                const std::vector<std::string>& inside = {})
       : ContainerSet(std::move(dataset), std::move(rules),
@@ -121,6 +123,9 @@ class ContainerSet {
   // shown is known with its Shape, else it is as large as its source.
   // REQUIRES: Has(file).
   bool IsMixed(EntryId file) const;
+  // The files whose records may come in its place, itself included; none if it
+  // is not mixed.
+  std::vector<EntryId> MixedWith(EntryId file) const;
 
   // Nothing while it is not known, of it and of all that are aligned or mixed
   // with it; a shape without records if the file turned out to be none.
@@ -249,6 +254,9 @@ class ContainerSet {
   void JoinView(Alignment& view) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeFamily(Alignment& of, const std::vector<size_t>& members) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Why not all of a set can be mixed, by who may read them; "" if they may.
+  std::string WhyNotShared(const std::map<uint64_t, size_t>& members) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Why the file's records cannot be mixed with others; "" if they may.
   std::string ScopeObjection(EntryId file, RecordFormat format) const;
   void Publish(Container& container, absl::StatusOr<ContainerShape> shape);
@@ -264,6 +272,8 @@ class ContainerSet {
   absl::flat_hash_map<EntryId, size_t> places_;    // in containers_
   absl::flat_hash_map<EntryId, EntryId> indexes_;  // the containers they are of
   std::vector<ContainerReport::Untouched> objections_;
+  // Where files are mixed apart, for not all who may read some may read others.
+  std::string parted_;
   // Indexes of offsets that lie in another directory than their file, by what
   // they are called without their extension; where one of them lies.
   absl::flat_hash_map<std::string, std::string> lone_indexes_;

@@ -202,7 +202,6 @@ absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
   Survey(catalogue, report).Run();
   GroupingOptions options;
   options.proven = report.movability.moves;
-  options.reader = Credentials::OfProcess();
   ASSIGN_OR_RETURN(const Grouping grouping, Grouping::Make(catalogue, options));
   CountSamples(grouping, report);
   report.memory = input.memory;

@@ -249,12 +249,12 @@ absl::Status IndexCommand::Run(const CommandContext& context) {
                    << " names" << std::flush;
     };
   }
-  absl::StatusOr<std::shared_ptr<const Catalogue>> catalogue =
+  const absl::StatusOr<FoundCatalogue> found =
       GetCatalogue(parts, std::stop_token());
   if (context.err_terminal) *context.err << kClearLine << std::flush;
-  if (!catalogue.ok()) return std::move(catalogue).status();
+  if (!found.ok()) return found.status();
   ASSIGN_OR_RETURN(const std::vector<ViewContainers> views,
-                   Views(config, source, *catalogue));
+                   Views(config, source, found->catalogue));
   IndexReport report;
   report.source = config.source;
   report.saved = absl::StrCat(state.path(), "/", kRecordIndexes);

@@ -87,7 +87,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
 
 absl::StatusOr<LedgerReplay::Replayed> LedgerReplay::Replay(
     const LedgerEpoch& epoch) {
-  if (epoch.fingerprint != catalogue_->fingerprint()) {
+  if (epoch.fingerprint != catalogue_->samples_fingerprint()) {
     return absl::FailedPreconditionError("the dataset was another one then");
   }
   const auto view = std::find_if(

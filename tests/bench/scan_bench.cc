@@ -142,7 +142,6 @@ void OtherSteps(const std::string& root, const std::string& state) {
               }));
   GroupingOptions options;
   options.substitute = Substitute::kDirectory;
-  options.reader = Credentials::OfProcess();
   uint64_t grouping_bytes = 0;
   std::printf("  %-28s %8.3f s\n", "grouping", Seconds([&] {
                 grouping_bytes =

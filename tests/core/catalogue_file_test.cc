@@ -2,6 +2,7 @@
 #include "core/catalogue_file.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <cstring>
@@ -55,6 +56,9 @@ void ExpectEqual(const Catalogue& a, const Catalogue& b) {
   EXPECT_EQ(a.file_count(), b.file_count());
   EXPECT_EQ(a.unreadable(), b.unreadable());
   EXPECT_EQ(a.tables().scanned_ns, b.tables().scanned_ns);
+  EXPECT_EQ(a.serves_others(), b.serves_others());
+  EXPECT_EQ(a.tables().classes, b.tables().classes);
+  EXPECT_EQ(a.samples_fingerprint(), b.samples_fingerprint());
   for (uint32_t i = 0; i < a.entry_count(); ++i) {
     EntryId entry(i);
     EXPECT_EQ(a.path(entry), b.path(entry));
@@ -97,6 +101,18 @@ TEST_F(CatalogueFileTest, UnreadablePathsAndHugeFilesSurvive) {
   EXPECT_EQ(catalogue.attributes(EntryId(at)).blocks, uint64_t{1} << 40);
   ASSERT_TRUE(SaveCatalogue(catalogue, FilePath()).ok());
   ExpectEqual(catalogue, *LoadCatalogue(FilePath()));
+}
+
+TEST_F(CatalogueFileTest, WhomItServesIsSaved) {
+  ASSERT_EQ(chmod(tree_.At("b").c_str(), 0700), 0);
+  ScanOptions options;
+  options.serves_others = true;
+  const Catalogue catalogue = tree_.Scanned(options);
+  ASSERT_TRUE(SaveCatalogue(catalogue, FilePath()).ok());
+  const Catalogue loaded = *LoadCatalogue(FilePath());
+  ExpectEqual(catalogue, loaded);
+  EXPECT_TRUE(loaded.serves_others());
+  EXPECT_NE(loaded.samples_fingerprint(), loaded.fingerprint());
 }
 
 TEST_F(CatalogueFileTest, SavingReplacesTheOldFileAndALeftover) {
@@ -237,6 +253,16 @@ TEST_F(CatalogueCheckTest, Entries) {
          [](CatalogueTables& t) { t.classes[0].device = 1 << 16; });
   Expect("not that of a directory",
          [](CatalogueTables& t) { t.root.attr_class = t.attr_class[2]; });
+}
+
+TEST_F(CatalogueCheckTest, Rights) {
+  Expect("its mode is not that of the source",
+         [](CatalogueTables& t) { t.classes[0].source_mode &= ~0400u; });
+  Expect("its mode is not that of the source", [](CatalogueTables& t) {
+    t.classes[0].source_mode ^= S_IFMT;
+  });
+  Expect("who may read it makes no sense",
+         [](CatalogueTables& t) { t.classes[0].readable = 2; });
 }
 
 // Times long past, so that no change of this test hides behind the clock.

@@ -74,7 +74,6 @@ TEST(CatalogueTest, CostsLessThan72BytesAFileWithItsGrouping) {
   Catalogue catalogue = tree.Scanned();
   GroupingOptions options;
   options.substitute = Substitute::kDirectory;
-  options.reader = Credentials::OfProcess();
   Grouping grouping = *Grouping::Make(catalogue, options);
   EXPECT_EQ(grouping.sample_count(), files);
   EXPECT_EQ(grouping.group_count(), 20u);

@@ -40,9 +40,8 @@ class GroupingTest : public ::testing::Test {
   // All groups, as text, and the consistency of every accessor.
   std::vector<std::vector<std::string>> Groups(GroupingOptions options,
                                                const std::string& root = "") {
-    Catalogue catalogue = tree_.Scanned();
+    Catalogue catalogue = tree_.Scanned(scan_);
     options.root = *catalogue.FindDir(root);
-    options.reader = reader_;
     absl::StatusOr<Grouping> grouping = Grouping::Make(catalogue, options);
     EXPECT_TRUE(grouping.ok()) << grouping.status();
     CheckConsistent(catalogue, *grouping);
@@ -63,7 +62,7 @@ class GroupingTest : public ::testing::Test {
   }
 
   TempTree tree_;
-  Credentials reader_ = Credentials::OfProcess();
+  ScanOptions scan_;
 };
 
 void GroupingTest::CheckConsistent(const Catalogue& catalogue,
@@ -192,10 +191,10 @@ TEST_F(GroupingTest, OneFixedMemberFixesThePair) {
 TEST_F(GroupingTest, WhatTheDaemonMayNotReadIsFixed) {
   tree_.Files({"d/a.jpg", "d/b.jpg", "d/c.jpg"});
   chmod(tree_.At("d/b.jpg").c_str(), 0000);
-  reader_.reads_all = false;
+  scan_.reader.reads_all = false;
   EXPECT_THAT(Groups(With(Substitute::kDirectory)),
               ElementsAre(ElementsAre("d/a.jpg", "d/c.jpg")));
-  reader_.reads_all = true;
+  scan_.reader.reads_all = true;
   EXPECT_THAT(Groups(With(Substitute::kDirectory)),
               ElementsAre(ElementsAre("d/a.jpg", "d/b.jpg", "d/c.jpg")));
 }

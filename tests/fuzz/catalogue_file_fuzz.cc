@@ -50,7 +50,6 @@ void WalkEverything(const Catalogue& catalogue) {
   Judge(catalogue, DirId(0), MovabilityOptions());
   GroupingOptions options;
   options.substitute = Substitute::kTree;
-  options.reader.reads_all = true;
   absl::StatusOr<Grouping> grouping = Grouping::Make(catalogue, options);
   Require(grouping.ok());
   for (uint64_t s = 0; s < grouping->sample_count(); ++s) {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/posix_acl.h"
+
+#include <endian.h>
+#include <fcntl.h>
+#include <sys/xattr.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/io/unique_fd.h"
+#include "core/status.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr char kXattr[] = "system.posix_acl_access";
+constexpr uint32_t kVersion = 2;
+constexpr mode_t kNotOwners = 0077;
+constexpr mode_t kBits = 7;
+constexpr size_t kXattrLimit = 65536;  // the kernel's
+
+// Tags of entries, as the kernel writes them.
+enum Tag : uint16_t {
+  kUserObj = 0x01,
+  kUser = 0x02,
+  kGroupObj = 0x04,
+  kGroup = 0x08,
+  kMask = 0x10,
+  kOther = 0x20,
+};
+
+struct Entry {
+  uint16_t tag;
+  uint16_t bits;
+  uint32_t id;
+};
+static_assert(sizeof(Entry) == 8);
+
+// What a list says, its mask not yet applied.
+struct Rights {
+  mode_t user = 0;
+  mode_t group = 0;
+  mode_t other = 0;
+  mode_t mask = kBits;
+  // What each that is named lacks. Only these and the group have the mask.
+  mode_t users_lack = 0;
+  mode_t groups_lack = 0;
+  bool names_users = false;
+  bool names_groups = false;
+  unsigned needed = 0;  // of the three that each list has
+};
+
+Rights RightsOf(uid_t owner, absl::string_view entries) {
+  Rights rights;
+  for (; !entries.empty(); entries.remove_prefix(sizeof(Entry))) {
+    Entry entry;
+    std::memcpy(&entry, entries.data(), sizeof entry);
+    const mode_t bits = le16toh(entry.bits) & kBits;
+    const uint16_t tag = le16toh(entry.tag);
+    if (tag == kUserObj) rights.user = bits;
+    if (tag == kGroupObj) rights.group = bits;
+    if (tag == kOther) rights.other = bits;
+    if (tag == kMask) rights.mask = bits;
+    // The owner's own entry decides before one that names him.
+    if (tag == kUser && le32toh(entry.id) != owner) {
+      rights.names_users = true;
+      rights.users_lack |= ~bits;
+    }
+    if (tag == kGroup) {
+      rights.names_groups = true;
+      rights.groups_lack |= ~bits;
+    }
+    if (tag == kUserObj || tag == kGroupObj || tag == kOther) ++rights.needed;
+  }
+  return rights;
+}
+
+// Gives what `get` writes: the list of one file.
+template <typename Get>
+mode_t Within(mode_t mode, uid_t owner, const Get& get) {
+  if (S_ISLNK(mode) || (mode & kNotOwners) == 0) return mode;
+  std::string acl(256, '\0');
+  for (;;) {
+    const ssize_t length = get(acl.data(), acl.size());
+    if (length >= 0) {
+      acl.resize(static_cast<size_t>(length));
+      return ModeWithinAcl(mode, owner, acl);
+    }
+    if (errno == ENODATA || errno == EOPNOTSUPP) return mode;  // there is none
+    if (errno != ERANGE || acl.size() >= kXattrLimit) {
+      return mode & ~kNotOwners;
+    }
+    acl.resize(acl.size() * 4);
+  }
+}
+
+}  // namespace
+
+mode_t ModeWithinAcl(mode_t mode, uid_t owner, absl::string_view acl) {
+  uint32_t version = 0;
+  if (acl.size() >= sizeof version) {
+    std::memcpy(&version, acl.data(), sizeof version);
+    acl.remove_prefix(sizeof version);
+  }
+  if (le32toh(version) != kVersion || acl.size() % sizeof(Entry) != 0) {
+    return mode & ~kNotOwners;
+  }
+  const Rights rights = RightsOf(owner, acl);
+  if (rights.needed != 3) return mode & ~kNotOwners;
+  const mode_t masked = ~rights.mask;
+  const mode_t users_lack =
+      rights.names_users ? rights.users_lack | masked : 0;
+  const mode_t groups_lack =
+      rights.names_groups ? rights.groups_lack | masked : 0;
+  // Of a named group the owning group's members lose nothing: any entry that
+  // is theirs may give what they ask for.
+  const mode_t group = rights.group & rights.mask & ~users_lack;
+  const mode_t other = rights.other & ~users_lack & ~groups_lack;
+  return mode & (~0777u | rights.user << 6 | group << 3 | other);
+}
+
+mode_t ModeWithinAclOf(int fd, mode_t mode, uid_t owner) {
+  return Within(mode, owner, [fd](char* out, size_t size) {
+    return fgetxattr(fd, kXattr, out, size);
+  });
+}
+
+mode_t ModeWithinAclAt(int dir, const char* name, mode_t mode, uid_t owner) {
+  return Within(mode, owner, [&](char* out, size_t size) {
+    const std::string path = absl::StrCat("/proc/self/fd/", dir, "/", name);
+    return lgetxattr(path.c_str(), kXattr, out, size);
+  });
+}
+
+absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
+                                     absl::string_view path, bool reads_list) {
+  ASSIGN_OR_RETURN(const UniqueFd held,
+                   source.Open(path, O_PATH | O_NOFOLLOW));
+  RightsNow now;
+  if (fstatat(held.get(), "", &now.source, AT_EMPTY_PATH) != 0) {
+    return ErrnoStatus(errno, path);
+  }
+  now.mode = now.source.st_mode;
+  if (!reads_list) return now;
+  // By the descriptor's own name: a path may lead elsewhere by now.
+  now.mode = Within(
+      now.source.st_mode, now.source.st_uid, [&](char* out, size_t size) {
+        const std::string self = absl::StrCat("/proc/self/fd/", held.get());
+        return getxattr(self.c_str(), kXattr, out, size);
+      });
+  return now;
+}
+
+}  // namespace shufflefs
