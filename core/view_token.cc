@@ -140,7 +140,8 @@ absl::Status View::FindPairs(EpochToken& token) const {
 }
 
 absl::StatusOr<bool> View::GoesOnWith(EpochToken& token) {
-  if (token.fingerprint != setup()->dataset->catalogue().samples_fingerprint()) {
+  if (token.fingerprint !=
+      setup()->dataset->catalogue().samples_fingerprint()) {
     return TokenRefused("it was saved with another state of the dataset");
   }
   RETURN_IF_ERROR(FindPairs(token));
