@@ -97,7 +97,7 @@ std::string MiniEpoch(const Json& view) {
 }
 
 // What the faster tier of a view holds and does; "" without one.
-std::string Tier(const Json& view) {
+std::string TierText(const Json& view) {
   const auto tier = view.find("tier");
   if (tier == view.end() || !tier->is_object()) return "";
   const auto bytes = [&](const char* key) {
@@ -180,7 +180,7 @@ std::string ViewText(const Json& view) {
   const std::pair<const char*, std::string> more[] = {
       {"pool", pool},
       {"mini-epoch", MiniEpoch(view)},
-      {"tier", Tier(view)},
+      {"tier", TierText(view)},
       {"roofline", Roofline(view)}};
   for (const auto& [title, value] : more) {
     if (value.empty()) continue;
