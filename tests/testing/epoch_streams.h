@@ -49,10 +49,10 @@ inline std::vector<uint64_t> SortedOrder(uint64_t names) {
 }
 
 // One pass of a job: the names of each local rank in the rank's order.
-using Pass = std::vector<std::vector<uint64_t>>;
+using OnePass = std::vector<std::vector<uint64_t>>;
 
 // What DistributedSampler gives the local ranks [0, local) of `world`.
-inline Pass Distribute(std::vector<uint64_t> order, uint64_t world,
+inline OnePass Distribute(std::vector<uint64_t> order, uint64_t world,
                        uint64_t local, bool drop_last) {
   const uint64_t names = order.size();
   const uint64_t share =
@@ -61,7 +61,7 @@ inline Pass Distribute(std::vector<uint64_t> order, uint64_t world,
     order.push_back(order[i % names]);
   }
   order.resize(share * world);
-  Pass pass(local);
+  OnePass pass(local);
   for (uint64_t i = 0; i < order.size(); ++i) {
     if (i % world < local) pass[i % world].push_back(order[i]);
   }
@@ -100,7 +100,7 @@ class LoaderSim {
   }
 
   // Opens of one pass. `number` is its true epoch.
-  void Run(const Pass& pass, int number) {
+  void Run(const OnePass& pass, int number) {
     pass_ = number;
     std::vector<std::vector<std::vector<uint64_t>>> batches;
     uint64_t steps = 0;
