@@ -219,9 +219,6 @@ TEST_F(ContainerIndexTest, ASavedIndexSavesTheReading) {
   request.saved = state_.At("index");
   const auto first = Begins(Index(request));
   ASSERT_TRUE(std::filesystem::exists(request.saved.path()));
-  // The same size and time: what is in it now is not looked at.
-  tree_.File("file", std::string(38, '?'));
-  tree_.SetTime("file", 1000);
   uint64_t read = 0;
   request.progress = [&](uint64_t bytes) {
     read += bytes;
@@ -229,6 +226,12 @@ TEST_F(ContainerIndexTest, ASavedIndexSavesTheReading) {
   };
   EXPECT_EQ(Begins(Index(request)), first);
   EXPECT_EQ(read, 0u);
+  // Of another file it is not believed, though size and time are the same.
+  tree_.File("file", Tfrecords({"a", "fives"}));
+  tree_.SetTime("file", 1000);
+  IndexRequest other = Request("file", RecordFormat::kTfrecord);
+  other.saved = request.saved;
+  EXPECT_EQ(Begins(Index(other)), std::vector<uint64_t>({0, 17, 38}));
 }
 
 TEST_F(ContainerIndexTest, ASavedIndexThatDoesNotFitIsReplaced) {

@@ -185,17 +185,25 @@ TEST_F(TfrecordFileTest, DamageIsToldWithItsPlace) {
 TEST_F(TfrecordFileTest, ATableIsKept) {
   Write({"one", "two"});
   const std::string saved = tree_.At("table");
+  const auto inode = [&] {
+    struct stat st;
+    EXPECT_EQ(stat(saved.c_str(), &st), 0);
+    return st.st_ino;
+  };
   EXPECT_EQ(Open({.saved = saved})->count(), 2u);
-  // Of the same file it is taken: what lies in the file is not looked at.
+  // Of the same file it is taken, and so it is not written anew.
+  const ino_t first = inode();
+  EXPECT_EQ(Open({.saved = saved})->count(), 2u);
+  EXPECT_EQ(inode(), first);
+  // Of another it is not believed, though size and time are the same.
   struct stat st;
   ASSERT_EQ(stat(Path().c_str(), &st), 0);
   tree_.File("a.tfrecord", std::string(38, 'x'));
   const timespec times[2] = {st.st_atim, st.st_mtim};
   ASSERT_EQ(utimensat(AT_FDCWD, Path().c_str(), times, 0), 0);
-  const auto file = Open({.saved = saved});
-  EXPECT_EQ(file->count(), 2u);
-  EXPECT_EQ(file->Read(0).status().code(), absl::StatusCode::kDataLoss);
-  // Of another it is replaced.
+  EXPECT_EQ(TfrecordFile::Open(Path(), {.saved = saved}).status().code(),
+            absl::StatusCode::kDataLoss);
+  // And it is replaced.
   Write({"one", "two", "three"});
   EXPECT_EQ(Open({.saved = saved})->count(), 3u);
   EXPECT_EQ(Open({.saved = saved})->count(), 3u);
