@@ -57,6 +57,23 @@ std::string ExtensionOf(absl::string_view name) {
   return whole.substr(dot + 1, whole.find("-of-", dot) - dot - 1);
 }
 
+// The number is that of the directory, or of who may read.
+using FamilyKey = std::tuple<RecordFormat, std::string, uint32_t>;
+struct FoundFamily {
+  std::map<uint64_t, size_t> members;  // by number, in containers_
+  uint64_t wanted = 0;
+};
+
+bool SomeDifferInReadersOnly(
+    const std::map<FamilyKey, FoundFamily>& families) {
+  const auto differ = std::adjacent_find(
+      families.begin(), families.end(), [](const auto& a, const auto& b) {
+        return std::get<0>(a.first) == std::get<0>(b.first) &&
+               std::get<1>(a.first) == std::get<1>(b.first);
+      });
+  return differ != families.end();
+}
+
 }  // namespace
 
 std::string ContainerSet::ScopeObjection(EntryId file,
@@ -90,13 +107,7 @@ std::string ContainerSet::WhyNotShared(
 void ContainerSet::Group() {
   const Catalogue& catalogue = dataset_->catalogue();
   const bool sets = rules_.options().scope == RecordScope::kSet;
-  // The number is that of the directory, or of who may read.
-  using Key = std::tuple<RecordFormat, std::string, uint32_t>;
-  struct Found {
-    std::map<uint64_t, size_t> members;  // by number, in containers_
-    uint64_t wanted = 0;
-  };
-  std::map<Key, Found> families;
+  std::map<FamilyKey, FoundFamily> families;
   for (size_t c = 0; c < containers_.size(); ++c) {
     const Container& container = containers_[c];
     if (container.keeps_order) continue;
@@ -112,21 +123,14 @@ void ContainerSet::Group() {
     const auto shard = ShardOf(name);
     if (!shard) continue;  // it shows its own
     const uint32_t dir = catalogue.parent(container.file).value();
-    Found& found = families[{container.format, shard->name, dir}];
+    FoundFamily& found = families[{container.format, shard->name, dir}];
     found.members.try_emplace(shard->number, c);
     found.wanted = shard->of;
   }
-  if (!sets) {
-    const auto differ = std::adjacent_find(
-        families.begin(), families.end(), [](const auto& a, const auto& b) {
-          return std::get<0>(a.first) == std::get<0>(b.first) &&
-                 std::get<1>(a.first) == std::get<1>(b.first);
-        });
-    if (differ != families.end()) {
-      parted_ =
-          "record.scope: records of files that not the same users may read are "
-          "not mixed with each other";
-    }
+  if (!sets && SomeDifferInReadersOnly(families)) {
+    parted_ =
+        "record.scope: records of files that not the same users may read are "
+        "not mixed with each other";
   }
   for (const auto& [key, found] : families) {
     Alignment family;
