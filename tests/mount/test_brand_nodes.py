@@ -50,9 +50,10 @@ def test_a_job_of_several_nodes_is_noticed(mounts, source, advance):
     for word in ("several nodes", "WORLD_SIZE=8, LOCAL_WORLD_SIZE=4", "lirs",
                  "nodes = 1/1"):
         assert word in warning
-    assert view["substitute"] == "never"
+    assert view["substitute"] == "directory"  # of what has moved
     assert mount.log().count("several nodes") == 1
     mount.next_epoch()
+    assert mount.view()["substitute"] == "never"
     assert read_all(mount, SPAN) == trees.contents(source)
     assert verified(mount)
 
