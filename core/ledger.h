@@ -114,8 +114,9 @@ class Ledger {
   void CompactSoon() ABSL_LOCKS_EXCLUDED(mu_, compactor_mu_);
   absl::Status CompactNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
   void Runs(const LedgerEpoch& epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // `{}` is none: clang takes no default here, inside the class.
   struct Seen {
-    bool named = false;
+    bool named;
     absl::Span<const CarriedPair> pairs;
   };
   template <typename Record>
