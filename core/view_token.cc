@@ -208,8 +208,8 @@ void View::RestoreEpoch(LedgerState& state, uint64_t position) {
     names.push_back(state.bound[i].name);
   }
   if (!then.reactive) {
-    state.consumed.ForEach([&](uint64_t sample) {
-      names.push_back(binding_->NameOfSample(SampleId(sample)).value());
+    state.consumed.ForEach([&names, &binding = *binding_](uint64_t sample) {
+      names.push_back(binding.NameOfSample(SampleId(sample)).value());
     });
   }
   const std::unique_ptr<EpochWatch> before = std::move(watch_);
