@@ -51,7 +51,9 @@ class Switches:
 
     def switch(self):
         for _ in range(self.rng.randrange(1, 4)):
-            retrying_reader.write_next(self.mount.path)
+            # EAGAIN until the catalogue is there.
+            retrying_reader.again(
+                lambda: retrying_reader.write_next(self.mount.path))
         time.sleep(self.rng.random() * self.options.within)
 
     def run(self):
