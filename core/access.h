@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may read what: what decides it of a file, as one small value, and the
 // values of a catalogue's files by number. Samples, records and names of files
-// with one number may be mixed; of two numbers they may not, or somebody would
+// with one number may be mixed. Of two numbers they may not, or somebody would
 // read under one name what is closed to him under its own.
 #ifndef SHUFFLEFS_CORE_ACCESS_H_
 #define SHUFFLEFS_CORE_ACCESS_H_
