@@ -19,11 +19,18 @@ namespace {
 std::atomic<uint64_t> allocated_bytes = 0;  // ever asked for
 }  // namespace
 
-// Not inlined: gcc would see free() where it expects operator delete.
+// Not inlined: gcc would see free() where it expects operator delete. The form
+// that does not throw is here, too, as the same operator delete frees what it
+// returns (std::stable_sort asks for its buffer so).
 [[gnu::noinline]] void* operator new(size_t size) {
   allocated_bytes += size;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(size_t size,
+                                     const std::nothrow_t&) noexcept {
+  allocated_bytes += size;
+  return std::malloc(size);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
