@@ -15,14 +15,14 @@ Binding::Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
                 plan_->policy().consumption() == Consumption::kSource) {}
 
 Binding::Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
-                 std::shared_ptr<Supply> supply)
+                 std::shared_ptr<BoundNames> names)
     : plan_(std::move(plan)),
       carried_(std::move(carried)),
       identity_(false),
-      supply_(std::move(supply)) {}
+      names_(std::move(names)) {}
 
 SampleId Binding::ShownSample(SampleId name) const {
-  if (supply_ != nullptr) return supply_->Bound(name).value_or(name);
+  if (names_ != nullptr) return names_->Bound(name).value_or(name);
   if (identity_) {
     return SampleId(carried_.Shown(name.value(), [](uint64_t n) { return n; }));
   }
@@ -36,7 +36,7 @@ SampleId Binding::ShownSample(SampleId name) const {
 }
 
 SampleId Binding::NameOfSample(SampleId sample) const {
-  if (supply_ != nullptr) return supply_->NameOf(sample).value_or(sample);
+  if (names_ != nullptr) return names_->NameOf(sample).value_or(sample);
   if (identity_) {
     return SampleId(
         carried_.NameOf(sample.value(), [](uint64_t s) { return s; }));
@@ -51,18 +51,18 @@ SampleId Binding::NameOfSample(SampleId sample) const {
 }
 
 uint32_t Binding::OrdinalOf(SampleId name) const {
-  return repeats() ? supply_->OrdinalOf(name) : 0;
+  return repeats() ? names_->OrdinalOf(name) : 0;
 }
 
 absl::optional<SampleId> Binding::NameAt(SampleId sample,
                                          uint32_t ordinal) const {
-  if (repeats()) return supply_->NameAt(sample, ordinal);
-  if (supply_ != nullptr) return supply_->NameOf(sample);
+  if (repeats()) return names_->NameAt(sample, ordinal);
+  if (names_ != nullptr) return names_->NameOf(sample);
   return NameOfSample(sample);
 }
 
 bool Binding::repeats() const {
-  return supply_ != nullptr && supply_->repeats();
+  return names_ != nullptr && names_->repeats();
 }
 
 EntryId Binding::Shown(EntryId name) const {

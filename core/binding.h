@@ -11,14 +11,14 @@
 #include <memory>
 
 #include "absl/types/optional.h"
+#include "core/bound_names.h"
 #include "core/carried.h"
 #include "core/plan.h"
-#include "core/supply/supply.h"
 #include "core/types.h"
 
 namespace shufflefs {
 
-// Immutable but for what a supply binds; any thread may call. No method blocks
+// Immutable but for what is bound on demand; any thread may call. No method blocks
 // but for the first use of an order of the plan.
 class Binding {
  public:
@@ -28,10 +28,10 @@ class Binding {
   // a carried name shows.
   Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
           bool identity);
-  // The epoch that `supply` was last told of: what it binds and what is
+  // The epoch that `names` was last told of: what it binds and what is
   // carried is what names show.
   Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
-          std::shared_ptr<Supply> supply);
+          std::shared_ptr<BoundNames> names);
 
   // Whether an epoch may show a sample under several names, or under none.
   bool repeats() const;
@@ -51,7 +51,7 @@ class Binding {
 
   bool identity() const { return identity_; }
   // Null unless names are bound as they are asked for.
-  const std::shared_ptr<Supply>& supply() const { return supply_; }
+  const std::shared_ptr<BoundNames>& bound_names() const { return names_; }
   const Plan& plan() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
   const CarriedNames& carried() const { return carried_; }
@@ -61,7 +61,7 @@ class Binding {
   const std::shared_ptr<const Plan> plan_;
   const CarriedNames carried_;
   const bool identity_;
-  const std::shared_ptr<Supply> supply_;
+  const std::shared_ptr<BoundNames> names_;
 };
 
 }  // namespace shufflefs

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "core/policy.h"
-#include "core/records/record_rules.h"
+#include "core/policy_options.h"
+#include "core/record_options.h"
 #include "core/types.h"
 
 namespace shufflefs {

@@ -15,6 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/device.h"
+#include "core/policy_options.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -55,36 +57,6 @@ enum class Consumption {
   // The reader decides when a name is asked for, the pool what it shows. The
   // plan is what ranked directories and epochs by path show.
   kReactive,
-};
-
-struct PolicyOptions {
-  enum class Unit { kInstance, kPage };
-  Unit lirs_unit = Unit::kInstance;
-  uint64_t lirs_page = 4096;        // bytes, a power of two, 4 KiB..16 MiB
-  uint64_t lirs_batch = 0;          // pages mixed with each other; 0 = 1 page
-  uint64_t window_samples = 10000;  // samples in the shuffle queue, >= 1
-  uint64_t reimu_block = 1 << 20;   // bytes of a container, >= 4 KiB
-  uint64_t reimu_window = 64;       // blocks in memory at a time, >= 1
-  enum class Binding { kGroup, kLocation };
-  Binding brand_binding = Binding::kGroup;
-  uint64_t brand_chunk = 64;  // files read together, 1..65536
-  // What makes a chunk: files drawn at random, or what lies together; kAuto:
-  // as the device rewards.
-  enum class Chunks { kAuto, kRandom, kPhysical };
-  Chunks brand_chunks = Chunks::kAuto;
-  std::string brand_packed;   // directory of packed chunks; "" = none
-  uint64_t met_mini_epochs = 0;  // of a pass; 0 = as the tier's capacity allows
-  // Where that is 0, of the records of one container; 0 = any. No key.
-  uint64_t met_record_bytes = 0;
-  uint64_t met_repeat = 0;  // times a mini-epoch comes in a row; 0 = as needed
-  uint64_t met_epochs = 0;  // that the job runs; 0 = not known, nothing repeats
-  enum class Adapt { kOff, kScore, kBollinger };
-  Adapt met_adapt = Adapt::kOff;  // what of the job's scores ends repeating
-  uint64_t met_patience = 2;      // repetitions without a better score, >= 1
-  uint64_t met_scores = 8;        // that make the band, >= 2
-  std::string met_model;          // whose learnt factors are used; "" = any
-  // Of the job's samplers, besides those that are commonly used.
-  std::vector<uint64_t> clairvoyant_seeds;
 };
 
 // Records of a container that are read together: those that begin in `bytes`
@@ -150,18 +122,8 @@ class Policy {
       const BinderInput& input) const;
 };
 
-// How fast a device reads; 0 = not measured.
-struct DeviceSpeed {
-  double random_us = 0;      // a random 4 KiB read alone
-  double parallel_gain = 0;  // how many times as fast eight at a time are
-  // Of reads that lie together, or of many large ones at once, whichever the
-  // device rewards.
-  double bytes_per_second = 0;
-};
-
 // What `policy = auto` looks at before it chooses. Measured by the caller.
 struct DatasetFacts {
-  enum class Device { kUnknown, kMemory, kFlash, kSeekBound, kLatencyBound };
   uint64_t files = 0;
   uint64_t bytes = 0;
   uint64_t memory_bytes = 0;  // what the machine or group can cache

@@ -79,8 +79,8 @@ View::Found View::Lookup(EntryId name, int32_t pid) {
     }
     const Grouping& grouping = binding->plan().dataset().grouping();
     if (!grouping.place(name)) return Found{name, false};
-    Supply* const supply = binding->supply().get();
-    if (supply != nullptr) supply->Bind(grouping.sample(name));
+    BoundNames* const bound_names = binding->bound_names().get();
+    if (bound_names != nullptr) bound_names->Bind(grouping.sample(name));
     const EntryId shown = binding->Shown(name);
     MutexLock lock(mu_);
     // A thread that was sent back opens what it is told: not of an epoch ago.
@@ -93,7 +93,7 @@ View::Found View::Lookup(EntryId name, int32_t pid) {
       watch_->NoteLookup(repeats ? own : grouping.sample(shown), reader);
       lasts = !watch_->shows_walks();
     }
-    return Found{shown, true, supply == nullptr, lasts,
+    return Found{shown, true, bound_names == nullptr, lasts,
                  binding->OrdinalOf(own)};
   }
 }
@@ -102,7 +102,7 @@ std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
   MutexLock lock(mu_);
   if (live && setup_->foresight != nullptr) return setup_->foresight;
   std::shared_ptr<SampleMemory> memory = setup_->ahead;
-  if (live && binding_->supply() != nullptr) memory = binding_->supply();
+  if (live && binding_->bound_names() != nullptr) memory = setup_->supply;
   if ((live && setup_->policy->keeps_first()) || setup_->stages_ranks()) {
     memory = setup_->supply;
   }
@@ -226,7 +226,7 @@ void View::Hold(const EpochOutcome& outcome) {
   if (ledger_ == nullptr) return;
   Note(ledger_->Hold(LedgerHold{static_cast<uint8_t>(id_), epoch_,
                                 outcome.rule, hold_reason_},
-                     binding_->supply() != nullptr, seen));
+                     binding_->bound_names() != nullptr, seen));
 }
 
 void View::Begin(Boundary boundary) {
@@ -329,7 +329,7 @@ void View::NoteListing(std::chrono::milliseconds now) {
 
 bool View::BindByListing() {
   MutexLock lock(mu_);
-  if (told_ != begun_ || binding_->supply() != nullptr ||
+  if (told_ != begun_ || binding_->bound_names() != nullptr ||
       (watch_ != nullptr && !watch_->may_list())) {
     return false;
   }

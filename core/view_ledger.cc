@@ -68,16 +68,16 @@ void View::NoteBegun(const ViewSetup* before) {
 }
 
 void View::NoteShown(const CarriedPair& pair) {
-  if (binding_->supply() != nullptr) shown_.Add(pair);
+  if (binding_->bound_names() != nullptr) shown_.Add(pair);
 }
 
 void View::NoteConsumed(SampleId name) {
-  if (binding_->repeats()) binding_->supply()->Opened(name);
+  if (binding_->repeats()) binding_->bound_names()->Opened(name);
   const SampleId sample = binding_->ShownSample(name);
   NoteShown({name.value(), sample.value()});
   if (ledger_ == nullptr) return;
   const uint8_t view = static_cast<uint8_t>(id_);
-  if (binding_->supply() == nullptr) {
+  if (binding_->bound_names() == nullptr) {
     Note(ledger_->Consumed(view, sample.value()));
   } else {
     Note(ledger_->ConsumedUnder(view, name.value(), sample.value()));
@@ -99,8 +99,8 @@ std::vector<CarriedPair> View::Seen() {
   for (const uint64_t name : watch_->OpenedBefore()) {
     if (binding_->repeats()) {
       // One that is sent back shows what it is bound to now.
-      binding_->supply()->Bind(SampleId(name));
-      binding_->supply()->Opened(SampleId(name));
+      binding_->bound_names()->Bind(SampleId(name));
+      binding_->bound_names()->Opened(SampleId(name));
     }
     seen.push_back({name, binding_->ShownSample(SampleId(name)).value()});
     NoteShown(seen.back());
@@ -139,9 +139,9 @@ LedgerEpoch View::LedgerRecord() const {
   record.substitute = setup_->config.substitute;
   record.identity = binding_->identity();
   record.moves = setup_->rebinds() || records_ != nullptr;
-  record.reactive = binding_->supply() != nullptr;
+  record.reactive = binding_->bound_names() != nullptr;
   record.repeats = binding_->repeats();
-  if (record.repeats) record.served = binding_->supply()->Served();
+  if (record.repeats) record.served = binding_->bound_names()->Served();
   record.carried = binding_->carried().pairs();
   return record;
 }

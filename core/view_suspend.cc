@@ -53,12 +53,12 @@ bool View::LearnNodes(uint32_t reader, std::chrono::milliseconds now) {
 }
 
 bool View::StopBinding() {
-  const std::shared_ptr<Supply> supply = binding_->supply();
-  if (supply == nullptr) return false;
+  const std::shared_ptr<BoundNames> bound_names = binding_->bound_names();
+  if (bound_names == nullptr) return false;
   std::vector<CarriedPair> bound;
   const uint64_t names = setup_->dataset->grouping().sample_count();
   for (uint64_t name = 0; name < names; ++name) {
-    const absl::optional<SampleId> sample = supply->Bound(SampleId(name));
+    const absl::optional<SampleId> sample = bound_names->Bound(SampleId(name));
     if (!sample) continue;
     if (bound.size() == kMostCarried) return false;
     bound.push_back(CarriedPair{name, sample->value()});

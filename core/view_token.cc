@@ -35,10 +35,10 @@ void AddReadTo(const Binding& binding, const std::vector<uint64_t>& names,
   std::sort(token.read.begin(), token.read.end());
 }
 
-void AddPairsTo(const Supply& supply, uint64_t names,
+void AddPairsTo(const BoundNames& bound_names, uint64_t names,
                 const absl::flat_hash_set<uint64_t>& read, EpochToken& token) {
   for (uint64_t name = 0; name < names; ++name) {
-    const absl::optional<SampleId> sample = supply.Bound(SampleId(name));
+    const absl::optional<SampleId> sample = bound_names.Bound(SampleId(name));
     if (!sample) continue;
     (read.contains(name) ? token.pairs->shown : token.pairs->bound)
         .push_back({name, sample->value()});
@@ -77,17 +77,17 @@ EpochToken View::Token() const {
   }
   token.pairs.emplace();
   token.pairs->times = begin.served;
-  AddPairsTo(*binding->supply(), begin.names, {names.begin(), names.end()},
+  AddPairsTo(*binding->bound_names(), begin.names, {names.begin(), names.end()},
              token);
   return token;
 }
 
 bool View::ShowsPairs(const EpochToken& token) const {
-  const std::shared_ptr<Supply>& supply = binding_->supply();
-  if (supply->Served() != token.pairs->times) return false;
+  const std::shared_ptr<BoundNames>& bound_names = binding_->bound_names();
+  if (bound_names->Served() != token.pairs->times) return false;
   return std::all_of(token.pairs->shown.begin(), token.pairs->shown.end(),
                      [&](const CarriedPair& pair) {
-                       return supply->Bound(SampleId(pair.name)) ==
+                       return bound_names->Bound(SampleId(pair.name)) ==
                               SampleId(pair.sample);
                      });
 }
@@ -97,7 +97,7 @@ bool View::IsLive(const EpochToken& token) const {
       token.keys != TokenKeys(*setup_) || token.seed != setup_->config.seed ||
       token.epoch != epoch_ || token.binding != binding_->epoch() ||
       token.identity != binding_->identity() ||
-      token.reactive() != (binding_->supply() != nullptr)) {
+      token.reactive() != (binding_->bound_names() != nullptr)) {
     return false;
   }
   // Of what it has not seen read it knows nothing.

@@ -150,7 +150,7 @@ std::shared_ptr<const std::string> ControlFiles::ShareOrder(const View& view) {
   std::shared_ptr<const std::string> text = known.text.lock();
   if (known.binding.lock() != binding) text = nullptr;
   // Names that are bound as they are asked for are added to the text.
-  if (text != nullptr && binding->supply() == nullptr) return text;
+  if (text != nullptr && binding->bound_names() == nullptr) return text;
   auto fresh = std::make_shared<const std::string>(RenderOrder(view, *binding));
   if (text != nullptr && *text == *fresh) return text;
   known = {binding, fresh};

@@ -33,7 +33,7 @@ std::string RepeatingText(const Binding& binding) {
   uint64_t rank = 0;
   for (uint64_t n = 0; n < grouping.sample_count(); ++n) {
     const SampleId name(n);
-    const absl::optional<SampleId> sample = binding.supply()->Bound(name);
+    const absl::optional<SampleId> sample = binding.bound_names()->Bound(name);
     if (!sample) continue;
     for (uint32_t column = 0; column < grouping.columns(name); ++column) {
       absl::StrAppend(&text, rank, "\t");
@@ -58,7 +58,7 @@ std::string OrderText(const Binding& binding, const RankedNames* ranked) {
   std::string text;
   for (uint64_t rank = 0; rank < order.size(); ++rank) {
     const SampleId sample(order.SampleAt(rank));
-    if (binding.supply() != nullptr && !binding.supply()->NameOf(sample)) {
+    if (binding.bound_names() != nullptr && !binding.bound_names()->NameOf(sample)) {
       continue;  // no name shows it yet
     }
     const SampleId name = binding.NameOfSample(sample);

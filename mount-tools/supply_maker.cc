@@ -87,7 +87,7 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
 }  // namespace
 
 bool Seeks(const DeviceProbe& probe) {
-  return probe.device == DatasetFacts::Device::kSeekBound;
+  return probe.device == Device::kSeekBound;
 }
 
 // A pack that pools read from.
@@ -138,7 +138,7 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
   if (slow.memory_bytes < HeldFiles::kLeastMemory) return absl::nullopt;
   const DeviceProbe probe =
       parts_.devices->Find(dataset->catalogue(), dataset->root());
-  if (!Seeks(probe) && probe.device != DatasetFacts::Device::kLatencyBound) {
+  if (!Seeks(probe) && probe.device != Device::kLatencyBound) {
     return absl::nullopt;
   }
   if (Seeks(probe)) {

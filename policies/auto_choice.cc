@@ -11,7 +11,7 @@
 namespace shufflefs {
 namespace {
 
-using Device = DatasetFacts::Device;
+using Device = Device;
 
 // Fewer files do not tell one order from another soon enough to gain by it.
 constexpr uint64_t kLeastForesight = 1000;

@@ -9,7 +9,7 @@
 namespace shufflefs {
 namespace {
 
-using Device = DatasetFacts::Device;
+using Device = Device;
 
 constexpr double kMeasuredAtOnce = 8;  // DeviceSpeed::parallel_gain
 // Reads that brand, or reading ahead, has under way.

@@ -25,7 +25,7 @@ namespace shufflefs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Device = DatasetFacts::Device;
+using Device = Device;
 
 constexpr size_t kPiece = 4096;
 constexpr size_t kFiles = 64;       // candidates, spread over the tree
@@ -311,7 +311,7 @@ DeviceProbe Prober::Run() {
 
 }  // namespace
 
-DatasetFacts::Device ClassifyDevice(const DeviceFigures& figures) {
+Device ClassifyDevice(const DeviceFigures& figures) {
   if (figures.memory_fs) return Device::kMemory;
   if (figures.reads == 0) return Device::kUnknown;
   // Also a disk that calls itself rotational, as most virtual ones do.

@@ -68,12 +68,4 @@ absl::Status OpenFailure(int error) {
   return ErrnoStatus(error, "open");
 }
 
-absl::Status ReadFailure(int error, uint64_t offset) {
-  return ErrnoStatus(error, absl::StrCat("read at byte ", offset));
-}
-
-absl::Status EndsEarly(uint64_t offset) {
-  return ErrnoStatus(EIO, absl::StrCat("ends early, at byte ", offset));
-}
-
 }  // namespace shufflefs

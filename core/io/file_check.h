@@ -38,10 +38,6 @@ absl::Status CheckUnchanged(int fd, const FileAttributes& known);
 // name, so "no such file", a link in the way or a socket mean "not any more":
 // ESTALE.
 absl::Status OpenFailure(int error);
-// Of a read of the byte at `offset` that failed with `error`.
-absl::Status ReadFailure(int error, uint64_t offset);
-// Of a file that has no byte at `offset` where it should: EIO.
-absl::Status EndsEarly(uint64_t offset);
 
 }  // namespace shufflefs
 

@@ -5,9 +5,18 @@
 
 #include <cerrno>
 
-#include "core/io/file_check.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
 
 namespace shufflefs {
+
+absl::Status ReadFailure(int error, uint64_t offset) {
+  return ErrnoStatus(error, absl::StrCat("read at byte ", offset));
+}
+
+absl::Status EndsEarly(uint64_t offset) {
+  return ErrnoStatus(EIO, absl::StrCat("ends early, at byte ", offset));
+}
 
 absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
                               size_t size) {

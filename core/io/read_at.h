@@ -5,9 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace shufflefs {
+
+// The status of a read of the byte at `offset` that failed with `error`. No
+// text names the path; the caller annotates.
+absl::Status ReadFailure(int error, uint64_t offset);
+// Of a file that has no byte at `offset` where it should: EIO.
+absl::Status EndsEarly(uint64_t offset);
 
 // Reads until `size` bytes came or the file ends, and returns how many came.
 // Blocks for the source. Errors: those of ReadFailure.

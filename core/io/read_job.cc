@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/io/file_check.h"
+#include "core/io/read_at.h"
 #include "core/status.h"
 
 namespace shufflefs {

@@ -10,6 +10,7 @@
 
 #include "core/io/cached_read.h"
 #include "core/io/file_check.h"
+#include "core/io/read_at.h"
 #include "core/status.h"
 
 namespace shufflefs {

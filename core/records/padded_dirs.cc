@@ -10,6 +10,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "core/io/file_check.h"
+#include "core/io/read_at.h"
 #include "core/io/unique_fd.h"
 #include "core/records/record_rules.h"
 #include "core/status.h"

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/record_options.h"
 #include "core/records/record_align.h"
 
 namespace shufflefs {
@@ -35,33 +36,6 @@ absl::string_view RecordLevelName(RecordFormat format);
 inline bool IsColumnar(RecordFormat format) {
   return format == RecordFormat::kParquet || format == RecordFormat::kArrow;
 }
-
-// record.scope: from which containers the records that one shows come.
-enum class RecordScope {
-  kFile,  // from itself
-  kSet,   // from all of a set of shards: X-00000-of-00008, … in one directory
-  kView,  // from all of its format
-};
-
-// The keys record.*.
-struct RecordOptions {
-  // record.as: `pattern:format` rules, separated by `;`. A pattern is matched
-  // as a shell does, against the path in the view if it has a slash, else
-  // against the name alone. The first that matches decides. "" = none.
-  std::string as;
-  uint64_t bytes = 0;   // record.bytes: of a record of `fixed`
-  uint64_t header = 0;  // record.header: bytes of `fixed`, lines of `lines`
-  // record.csv: of `lines` in a file called .csv or .tsv. kPlain: one that has
-  // a line's end within quotes is not touched; kQuoted: that belongs to its
-  // record.
-  enum class Csv { kPlain, kQuoted };
-  Csv csv = Csv::kPlain;
-  // record.align: files whose rows belong together (record_align.h): their
-  // records get one order. "" = none.
-  std::string align;
-  RecordScope scope = RecordScope::kFile;
-  friend bool operator==(const RecordOptions&, const RecordOptions&) = default;
-};
 
 // A copy of the rules, parsed. Immutable.
 class RecordRules {

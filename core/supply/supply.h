@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/bound_names.h"
 #include "core/carried.h"
 #include "core/dataset.h"
 #include "core/metrics.h"
@@ -42,6 +43,7 @@ namespace shufflefs {
 // Thread-safe. Nothing waits for a device. May go while reads are under way,
 // on any thread.
 class Supply : public SampleMemory,
+               public BoundNames,
                public StagingPlan,
                public std::enable_shared_from_this<Supply> {
  public:
@@ -69,17 +71,18 @@ class Supply : public SampleMemory,
 
   // As Binder's. What was bound and not read leaves before.
   void BeginEpoch(Seed seed, Epoch epoch, absl::Span<const CarriedPair> bound);
-  SampleId Bind(SampleId name);
-  absl::optional<SampleId> Bound(SampleId name) const;
-  absl::optional<SampleId> NameOf(SampleId sample) const;
+  SampleId Bind(SampleId name) override;
+  absl::optional<SampleId> Bound(SampleId name) const override;
+  absl::optional<SampleId> NameOf(SampleId sample) const override;
 
   // Whether the binder has mini-epochs; what follows is then of these.
-  bool repeats() const { return repeats_; }
+  bool repeats() const override { return repeats_; }
   // As MiniEpochs'.
-  uint32_t OrdinalOf(SampleId name) const;
-  absl::optional<SampleId> NameAt(SampleId sample, uint32_t ordinal) const;
-  void Opened(SampleId name);
-  std::string Served() const;
+  uint32_t OrdinalOf(SampleId name) const override;
+  absl::optional<SampleId> NameAt(SampleId sample,
+                                  uint32_t ordinal) const override;
+  void Opened(SampleId name) override;
+  std::string Served() const override;
   std::string ServedNow() const;
   absl::Status TakeServed(absl::string_view served);
   void Feedback(double loss);

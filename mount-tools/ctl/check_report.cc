@@ -17,7 +17,7 @@
 namespace shufflefs {
 namespace {
 
-using Device = DatasetFacts::Device;
+using Device = Device;
 
 // Files at or below each directory, by DirId.
 std::vector<uint64_t> FilesBelow(const Catalogue& catalogue) {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/io/file_check.h"
 #include "core/io/file_reader.h"
+#include "core/io/read_at.h"
 #include "core/io/read_queue.h"
 #include "core/mutex.h"
 #include "core/status.h"

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/io/file_check.h"
+#include "core/io/read_at.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing_support::TempTree;
-using Device = DatasetFacts::Device;
+using Device = Device;
 
 std::vector<EntryId> FilesOf(const Catalogue& catalogue) {
   std::vector<EntryId> files;

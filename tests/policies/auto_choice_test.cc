@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-using Device = DatasetFacts::Device;
+using Device = Device;
 
 // ImageNet-like class folders, ten times as large as memory, on a disk.
 DatasetFacts LargeClassFolders() {

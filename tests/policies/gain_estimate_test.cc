@@ -10,7 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Ge;
 using ::testing::Le;
-using Device = DatasetFacts::Device;
+using Device = Device;
 
 // 20,000 files of 100.9 KB in 40 classes, with memory for a sixth of them.
 DatasetFacts Data() {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names that are bound to samples as they are asked for, as a Binding sees
+// them. The supply of a reactive view is one.
+#ifndef SHUFFLEFS_CORE_BOUND_NAMES_H_
+#define SHUFFLEFS_CORE_BOUND_NAMES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/types/optional.h"
+#include "core/types.h"
+
+namespace shufflefs {
+
+// Thread-safe; nothing blocks. Of the epoch that it was last told of.
+class BoundNames {
+ public:
+  virtual ~BoundNames() = default;
+
+  // The sample that `name` shows. The first call binds it.
+  virtual SampleId Bind(SampleId name) = 0;
+  // What a name shows, or under which name a sample is shown, if bound.
+  virtual absl::optional<SampleId> Bound(SampleId name) const = 0;
+  virtual absl::optional<SampleId> NameOf(SampleId sample) const = 0;
+
+  // Whether an epoch may show a sample under several names, or under none
+  // (mini-epochs). What follows is then of these; see MiniEpochs.
+  virtual bool repeats() const = 0;
+  virtual uint32_t OrdinalOf(SampleId name) const = 0;
+  virtual absl::optional<SampleId> NameAt(SampleId sample,
+                                          uint32_t ordinal) const = 0;
+  virtual void Opened(SampleId name) = 0;
+  virtual std::string Served() const = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_BOUND_NAMES_H_
