@@ -41,12 +41,23 @@ BlockOrder::BlockOrder(const RecordTable& table, RecordBlocks blocks,
   const uint64_t window_blocks = std::min(blocks_.window, order_.size());
   const uint64_t most = std::max<uint64_t>(options.most_part_bytes, 1);
   // Compared so that nothing overflows.
-  if (window_blocks > most / OwnBlockBytes() && !options.records_are_blocks) {
-    per_part_ = 1;
-    shares_ = std::min(
-        DivideUp(window_blocks, std::max<uint64_t>(most / OwnBlockBytes(), 1)),
-        std::max<uint64_t>(table.count(), 1));
+  uint64_t shares = 1;
+  if (window_blocks > most / OwnBlockBytes()) {
+    shares =
+        DivideUp(window_blocks, std::max<uint64_t>(most / OwnBlockBytes(), 1));
   }
+  shares = std::max(
+      shares, DivideUp(MeanRecords(window_blocks), MostRecordsOfPart(most)));
+  if (shares > 1 && !options.records_are_blocks) {
+    per_part_ = 1;
+    shares_ = std::min(shares, std::max<uint64_t>(table.count(), 1));
+  }
+}
+
+uint64_t BlockOrder::MeanRecords(uint64_t blocks) const {
+  if (order_.size() == 0) return 0;
+  return std::min(table_.count(),
+                  DivideUp(table_.count(), order_.size()) * blocks);
 }
 
 uint64_t BlockOrder::OwnBlockBytes() const {
@@ -99,8 +110,7 @@ std::vector<BlockSlot> BlockOrder::SlotsOf(uint64_t first,
 PartRecords BlockOrder::WindowsOf(uint64_t first, uint64_t last) const {
   last = std::min(last, windows());
   std::vector<BlockSlot> slots = SlotsOf(first, last);
-  const uint64_t all =
-      slots.empty() ? 0 : slots.back().begin + slots.back().run.size();
+  const uint64_t all = RecordsOfSlots(slots);
   std::vector<uint32_t> mixed(all);  // by record, as the blocks come
   for (uint64_t w = first, s = 0; w < last; ++w, s += blocks_.window) {
     const uint64_t next = s + blocks_.window;
@@ -113,9 +123,10 @@ PartRecords BlockOrder::WindowsOf(uint64_t first, uint64_t last) const {
 PartRecords BlockOrder::ShareOf(uint64_t part) const {
   const uint64_t window = part / shares_;
   const uint64_t share = part % shares_;
-  const PartRecords whole = WindowsOf(window, window + 1);
-  const uint64_t all = whole.positions.size();
-  return ShareOfPart(whole, all * share / shares_, all * (share + 1) / shares_);
+  const std::vector<BlockSlot> slots = SlotsOf(window, window + 1);
+  const uint64_t all = RecordsOfSlots(slots);
+  return ShareOfWindow(slots, SubKey(inside_, window), all * share / shares_,
+                       all * (share + 1) / shares_);
 }
 
 PartRecords BlockOrder::RecordsOf(uint64_t part) const {
@@ -150,7 +161,7 @@ RecordOrder::Sums BlockOrder::SumsOf(uint64_t part) const {
 }
 
 uint64_t BlockOrder::steps() const {
-  return shares_ > 1 ? table_.count() * shares_ : order_.size();
+  return shares_ > 1 ? table_.count() : order_.size();
 }
 
 }  // namespace shufflefs

@@ -16,7 +16,9 @@
 // many records: the order is that one's.
 //
 // A part is some windows or, where a window is larger than a part may be, an
-// equal share of its records, one after the other.
+// equal share of its records, one after the other. So is it where a window has
+// more records than a part may have (MostRecordsOfPart), as its mean block has:
+// its blocks come at random, so windows differ little.
 #ifndef SHUFFLEFS_CORE_RECORDS_BLOCK_ORDER_H_
 #define SHUFFLEFS_CORE_RECORDS_BLOCK_ORDER_H_
 
@@ -53,6 +55,8 @@ class BlockOrder : public RecordOrder {
   uint64_t windows() const;
   // Bytes of a block of `table_`.
   uint64_t OwnBlockBytes() const;
+  // How many records so many blocks have on average, rounded up.
+  uint64_t MeanRecords(uint64_t blocks) const;
   Run RunOf(uint64_t block) const;
   // Whether block `a` comes after block `b`.
   bool IsLater(uint64_t a, uint64_t b) const {

@@ -3,6 +3,7 @@
 #ifndef SHUFFLEFS_CORE_RECORDS_RECORD_MATH_H_
 #define SHUFFLEFS_CORE_RECORDS_RECORD_MATH_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/records/record_table.h"
@@ -12,6 +13,16 @@ namespace shufflefs {
 // REQUIRES: b > 0.
 inline uint64_t DivideUp(uint64_t a, uint64_t b) {
   return a / b + (a % b != 0);
+}
+
+// Of a record in the plan of a part (core/records/shuffled_file.h).
+constexpr uint64_t kPlanBytes = 32;
+
+// Records of a part, where a part has no more than `most_bytes` bytes: to plan
+// many tiny ones takes many times their bytes. So their plan takes no more than
+// such a part, and no more than 128 MiB.
+inline uint64_t MostRecordsOfPart(uint64_t most_bytes) {
+  return std::clamp<uint64_t>(most_bytes / kPlanBytes, 1, uint64_t{1} << 22);
 }
 
 inline uint64_t BytesOfAll(const RecordTable& table) {

@@ -21,9 +21,6 @@ constexpr uint64_t kQuickSteps = uint64_t{1} << 15;
 // From so many on they are all summed up at once.
 constexpr uint64_t kFarSteps = uint64_t{1} << 18;
 
-// Of a record in the plan of a part (core/records/shuffled_file.h).
-constexpr uint64_t kPlanBytes = 32;
-
 // Bytes of a part where the policy does not say.
 uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes) {
   const uint64_t all = BytesOfAll(table);

@@ -109,8 +109,9 @@ struct RecordOrderOptions {
   // A container of no more bytes is one part: it is read from end to end. The
   // order does not depend on it.
   uint64_t whole_bytes = 0;
-  // Windows of more bytes are cut into parts of about so many; each needs reads
-  // from all of the window. The order does not depend on it.
+  // Windows of more bytes, or of so many tiny records that their plan takes
+  // more memory, are cut into parts of about so many; each needs reads from all
+  // of the window. The order does not depend on it.
   uint64_t most_part_bytes = ~uint64_t{0};
   // Blocks are of this table, not of the container's own: what comes where
   // then follows from it. It has as many records. Outlives the order; null:

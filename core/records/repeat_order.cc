@@ -114,8 +114,10 @@ void RepeatOrder::AppendRepetition(Table& table, const Part& of) const {
       records += run.size();
       bytes += table_.begin(run.last) - table_.begin(run.first);
     }
-    const uint64_t shares =
-        std::clamp<uint64_t>(DivideUp(bytes, most_part_bytes_), 1, records);
+    const uint64_t shares = std::clamp<uint64_t>(
+        std::max(DivideUp(bytes, most_part_bytes_),
+                 DivideUp(records, MostRecordsOfPart(most_part_bytes_))),
+        1, records);
     for (uint64_t s = 0; s < shares; ++s) {
       Part part = of;
       part.window = w;
@@ -126,7 +128,7 @@ void RepeatOrder::AppendRepetition(Table& table, const Part& of) const {
       part.to = std::min(to, of.to) - position;
       const bool whole = part.from == 0 && part.to == records;
       part.bytes = whole ? bytes : 0;
-      if (!whole) table.steps += records;
+      if (!whole) table.steps += part.to - part.from;
       table.parts.push_back(part);
     }
     position += records;
@@ -195,11 +197,13 @@ PartRecords RepeatOrder::RecordsOf(uint64_t part) const {
     slots.push_back({run, records});
     records += run.size();
   }
+  const RandomKey key = SubKey(of.key, kOfWindows + of.window);
+  if (of.from > 0 || of.to < records) {
+    return ShareOfWindow(slots, key, of.from, of.to);
+  }
   std::vector<uint32_t> positions(records);
-  MixWindow(SubKey(of.key, kOfWindows + of.window), 0, records, positions);
-  PartRecords whole = PartOfSlots(std::move(slots), positions);
-  if (of.from == 0 && of.to == records) return whole;
-  return ShareOfPart(whole, of.from, of.to);
+  MixWindow(key, 0, records, positions);
+  return PartOfSlots(std::move(slots), positions);
 }
 
 RecordOrder::Sums RepeatOrder::SumsOf(uint64_t part) const {

@@ -2,6 +2,7 @@
 #include "core/records/window_mix.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/permutation.h"
 
@@ -43,17 +44,37 @@ PartRecords PartOfSlots(std::vector<BlockSlot> slots,
   return records;
 }
 
-PartRecords ShareOfPart(const PartRecords& part, uint64_t begin, uint64_t end) {
+uint64_t RecordsOfSlots(const std::vector<BlockSlot>& slots) {
+  return slots.empty() ? 0 : slots.back().begin + slots.back().run.size();
+}
+
+PartRecords ShareOfWindow(const std::vector<BlockSlot>& slots, RandomKey key,
+                          uint64_t begin, uint64_t end) {
+  const Permutation mix(RecordsOfSlots(slots), key);
+  struct Taken {
+    uint64_t record = 0;
+    uint32_t position = 0;
+  };
+  std::vector<Taken> taken;
+  taken.reserve(end - begin);
+  for (uint64_t t = begin; t < end; ++t) {
+    const uint64_t at = mix(t);
+    // The last that begins there: those before it may be empty.
+    const auto behind = std::upper_bound(
+        slots.begin(), slots.end(), at,
+        [](uint64_t wanted, const BlockSlot& s) { return wanted < s.begin; });
+    const BlockSlot& slot = *std::prev(behind);
+    taken.push_back({slot.run.first + (at - slot.begin),
+                     static_cast<uint32_t>(t - begin)});
+  }
+  std::sort(taken.begin(), taken.end(), [](const Taken& a, const Taken& b) {
+    return a.record < b.record;
+  });
   PartRecords share;
-  share.positions.reserve(end - begin);
-  size_t at = 0;
-  for (const PartRecords::Run& run : part.runs) {
-    for (uint64_t r = run.first; r < run.last; ++r, ++at) {
-      const uint64_t position = part.positions[at];
-      if (position < begin || position >= end) continue;
-      AppendRecord(r, share.runs);
-      share.positions.push_back(static_cast<uint32_t>(position - begin));
-    }
+  share.positions.reserve(taken.size());
+  for (const Taken& each : taken) {
+    AppendRecord(each.record, share.runs);
+    share.positions.push_back(each.position);
   }
   return share;
 }

@@ -28,8 +28,13 @@ void MixWindow(RandomKey key, uint64_t from, uint64_t records,
 PartRecords PartOfSlots(std::vector<BlockSlot> slots,
                         const std::vector<uint32_t>& positions);
 
-// Those of its records that come as number [begin, end).
-PartRecords ShareOfPart(const PartRecords& part, uint64_t begin, uint64_t end);
+// Records of the slots, which begin at the first.
+uint64_t RecordsOfSlots(const std::vector<BlockSlot>& slots);
+
+// Of the window that is the slots, mixed as by MixWindow, the records that come
+// as number [begin, end). Takes memory for these only.
+PartRecords ShareOfWindow(const std::vector<BlockSlot>& slots, RandomKey key,
+                          uint64_t begin, uint64_t end);
 
 }  // namespace shufflefs
 

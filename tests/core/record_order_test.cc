@@ -180,6 +180,35 @@ TEST(RecordOrderTest, AWindowThatIsTooLargeIsCutAndTheOrderStays) {
   }
 }
 
+// A copy of a plan takes 32 bytes: that of a window of small records may be
+// many times as large as the window.
+TEST(RecordOrderTest, AWindowOfTinyRecordsIsCutAndTheOrderStays) {
+  PolicyOptions policy_options;
+  policy_options.reimu_block = 4096;
+  policy_options.reimu_window = 50;
+  const auto policy = testing_support::PolicyOf("reimu", policy_options);
+  const FixedTable table(7, 2, 400000);
+  const auto whole = MakeRecordOrder(*policy, table, RecordOrderOptions());
+  RecordOrderOptions options;
+  options.most_part_bytes = 500000;  // a window fits
+  const auto cut = MakeRecordOrder(*policy, table, options);
+  for (uint64_t part = 0; part < cut->part_count(); ++part) {
+    EXPECT_LE(cut->Records(part).size() * sizeof(PartCopy), 510000u);
+  }
+  EXPECT_EQ(AllOf(*cut), AllOf(*whole));
+  EXPECT_EQ(cut->part_begin(cut->part_count()), 800000u);
+}
+
+// However much memory there is for parts.
+TEST(RecordOrderTest, NoPlanTakesMuchMoreThan128MiB) {
+  const auto policy = testing_support::PolicyOf("reimu", PolicyOptions());
+  const FixedTable table(0, 1, 200 << 20);
+  const auto order = MakeRecordOrder(*policy, table, RecordOrderOptions());
+  EXPECT_GE(order->part_count(), 50u);
+  EXPECT_LE(order->RecordsOf(17).positions.size() * sizeof(PartCopy),
+            129u << 20);
+}
+
 TEST(RecordOrderTest, PlansOfTinyRecordsStaySmall) {
   const auto policy = testing_support::PolicyOf("lirs", PolicyOptions());
   RecordOrderOptions options;

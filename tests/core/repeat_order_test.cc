@@ -135,6 +135,25 @@ TEST(RepeatOrderTest, TheOrderDoesNotDependOnTheParts) {
   }
 }
 
+// Of tiny records the plan of a window is larger than the window.
+TEST(RepeatOrderTest, PartsOfTinyRecordsAreSmallAndHaveNoneTwice) {
+  std::vector<uint64_t> begins;
+  for (uint64_t r = 0; r <= 90000; ++r) begins.push_back(2 * r);
+  const PlainTable table(begins);
+  const auto policy = PolicyOf("met", Options(3, 2, 4));
+  const auto whole = MakeRecordOrder(*policy, table, OrderOptions(1));
+  RecordOrderOptions options = OrderOptions(1);
+  options.most_part_bytes = 96000;
+  const auto cut = MakeRecordOrder(*policy, table, options);
+  for (uint64_t part = 0; part < cut->part_count(); ++part) {
+    const std::vector<uint64_t> records = cut->Records(part);
+    EXPECT_LE(records.size(), 3000u);
+    EXPECT_EQ(std::set<uint64_t>(records.begin(), records.end()).size(),
+              records.size());
+  }
+  EXPECT_EQ(All(*cut), All(*whole));
+}
+
 TEST(RepeatOrderTest, AnEpochIsAFunctionOfItsNumber) {
   Rng rng{RandomKey(5)};
   const PlainTable table = RandomTable(3000, 700, rng);
