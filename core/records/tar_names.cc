@@ -58,6 +58,10 @@ absl::Status TarNames::Insert(absl::string_view name, bool is_key) {
   ASSIGN_OR_RETURN(const std::string normal, Normal(name));
   const uint64_t hash =
       XXH3_64bits_withSeed(normal.data(), normal.size(), is_key ? 1 : 0);
+  if (seen_.size() >= most_ && !seen_.contains(hash)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("it has more than ", most_, " records"));
+  }
   if (seen_.insert(hash).second) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the ", is_key ? "key" : "name", " '",
