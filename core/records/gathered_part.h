@@ -32,7 +32,9 @@ class GatheredPart {
   // Bytes of memory that it takes. REQUIRES: `reads` are those of the plan.
   static uint64_t Footprint(const PartPlan& plan,
                             const std::vector<PartRead>& reads);
-  // More than this cannot be addressed.
+  // More than this cannot be addressed. A part whose memory is no larger has
+  // fewer bytes, too: no two copies of a part are of the same bytes of a file
+  // (PartRecords::runs), so all its bytes have places of their own in memory.
   static constexpr uint64_t kMostBytes = ~uint32_t{0};
 
   // Writes the literals and the table. Each of `plan.kept` then says in `to`

@@ -102,6 +102,9 @@ TEST(GatheredPartTest, GivesEveryRangeOfThePart) {
     });
     const std::string part = Apply(without_kept, file);
     const std::vector<PartCopy> kept = plan.kept;
+    // So what can be addressed of the memory can be of the part.
+    ASSERT_GT(GatheredPart::Footprint(plan, PlanPartReads(plan, limits)),
+              plan.bytes);
     const Gathered gathered(plan, file, limits);
     ASSERT_EQ(gathered.Given(0, part.size()), part) << round;
     for (int i = 0; i < 20; ++i) {
@@ -114,6 +117,20 @@ TEST(GatheredPartTest, GivesEveryRangeOfThePart) {
       EXPECT_EQ(gathered.memory().substr(plan.kept[i].to, kept[i].bytes),
                 file.substr(kept[i].from, kept[i].bytes));
     }
+  }
+}
+
+// Then RecordPool lays it out instead.
+TEST(GatheredPartTest, APartOfFourGigabytesIsTooLarge) {
+  for (const uint64_t records : {3, 4, 5}) {
+    PartPlan plan;
+    for (uint64_t r = 0; r < records; ++r) {
+      plan.copies.push_back({r << 30, 1 << 30, (records - 1 - r) << 30, 0});
+    }
+    plan.bytes = records << 30;
+    const std::vector<PartRead> reads = PlanPartReads(plan, PartReadLimits());
+    EXPECT_EQ(GatheredPart::Footprint(plan, reads) > GatheredPart::kMostBytes,
+              records >= 4);
   }
 }
 
