@@ -2,6 +2,7 @@
 #include "mount-tools/supply_maker.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,12 +42,6 @@ std::vector<uint64_t> Footprints(const Dataset& dataset) {
     }
   }
   return bytes;
-}
-
-FileReaderOptions ReaderOptionsFor(const DeviceProbe& probe) {
-  FileReaderOptions options;
-  options.batch_by_batch = Seeks(probe);
-  return options;
 }
 
 struct ChunkNeeds {
@@ -146,10 +141,8 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
     slow.addresses = std::move(layout.addresses);
   }
   slow.line = probe.line;
-  FileReaderOptions options = ReaderOptionsFor(probe);
-  options.batch_by_batch &= in_batches;
-  slow.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                             Reader(options));
+  slow.source = std::make_unique<FileSource>(
+      dataset->shared_catalogue(), Reader(in_batches && Seeks(probe)));
   return slow;
 }
 
@@ -198,7 +191,7 @@ absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
 }
 
 void SupplyFactory::Stop() {
-  std::unique_ptr<FileReader> reader;
+  std::array<std::unique_ptr<FileReader>, 2> readers;
   std::vector<std::unique_ptr<Pack>> packs;
   std::vector<std::weak_ptr<Foresight>> foresights;
   {
@@ -213,20 +206,23 @@ void SupplyFactory::Stop() {
   }
   {
     MutexLock lock(mu_);
-    reader = std::move(reader_);
+    readers.swap(readers_);
     packs.swap(packs_);
   }
   // They go without the lock: what they answer may ask for more.
 }
 
 FileReader* SupplyFactory::SourceReader(const DeviceProbe& probe) {
-  return Reader(ReaderOptionsFor(probe));
+  return Reader(Seeks(probe));
 }
 
-FileReader* SupplyFactory::Reader(const FileReaderOptions& options) {
+FileReader* SupplyFactory::Reader(bool in_batches) {
+  FileReaderOptions options;
+  options.batch_by_batch = in_batches;
   MutexLock lock(mu_);
-  if (reader_ == nullptr) reader_ = MakeFileReader(*parts_.source, options);
-  return reader_.get();
+  std::unique_ptr<FileReader>& reader = readers_[in_batches ? 1 : 0];
+  if (reader == nullptr) reader = MakeFileReader(*parts_.source, options);
+  return reader.get();
 }
 
 absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
@@ -245,7 +241,7 @@ absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
   input.chunks = std::move(chunks.chunks);
   parts.how = std::move(chunks.how);
   parts.source = std::make_unique<FileSource>(dataset.shared_catalogue(),
-                                              Reader(ReaderOptionsFor(probe)));
+                                              SourceReader(probe));
   return absl::OkStatus();
 }
 
@@ -259,8 +255,7 @@ absl::Status SupplyFactory::TakeTier(const ViewConfig& config,
   }
   const DeviceProbe probe =
       parts_.devices->Find(dataset.catalogue(), dataset.root());
-  const TierMaker::SourceReader source{Reader(ReaderOptionsFor(probe)),
-                                       Seeks(probe)};
+  const TierMaker::SourceReader source{SourceReader(probe), Seeks(probe)};
   RETURN_IF_ERROR(parts_.tiers->Fill(config, dataset, source, parts, input));
   if (!Seeks(probe)) return absl::OkStatus();
   ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(dataset));
@@ -319,7 +314,7 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   } else if (policy.keeps_first()) {
     parts.how = "what is read first stays";
     parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                                Reader(FileReaderOptions{}));
+                                                Reader(/*in_batches=*/false));
   } else if (config.policy_options.brand_packed.empty()) {
     RETURN_IF_ERROR(TakeFiles(config, *dataset, parts, *input));
   } else {

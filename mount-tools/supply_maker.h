@@ -4,6 +4,7 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_SUPPLY_MAKER_H_
 #define SHUFFLEFS_MOUNT_TOOLS_SUPPLY_MAKER_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,7 +12,6 @@
 #include "absl/base/thread_annotations.h"
 #include "core/config.h"
 #include "core/io/file_reader.h"
-#include "core/io/reader_options.h"
 #include "core/io/source_dir.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
@@ -31,9 +31,9 @@ uint64_t MemoryOfAView(const MountConfig& config);
 // Whether reads in the order in which bytes lie are worth waiting for.
 bool Seeks(const DeviceProbe& probe);
 
-// Thread-safe. Owns the readers: one of the source that all pools share, and
-// one of each pack; it is made when the first
-// pool needs it, for the device that this one found.
+// Thread-safe. Owns the readers: of the source one that all pools share which
+// want to be read alike (see Reader), and one of each pack. A reader is made
+// when the first pool needs it.
 class SupplyFactory {
  public:
   struct Parts {
@@ -86,13 +86,15 @@ class SupplyFactory {
   // Null as above.
   absl::StatusOr<std::shared_ptr<Foresight>> MakeForesight(
       const ViewConfig& config, std::shared_ptr<const Dataset> dataset);
-  FileReader* Reader(const FileReaderOptions& options);
+  // Of the source. `in_batches`: FileReaderOptions::batch_by_batch.
+  FileReader* Reader(bool in_batches);
 
   // Constant after construction.
   const Parts parts_;
 
   Mutex mu_;
-  std::unique_ptr<FileReader> reader_ ABSL_GUARDED_BY(mu_);
+  // By `in_batches`; null: nobody needed it.
+  std::array<std::unique_ptr<FileReader>, 2> readers_ ABSL_GUARDED_BY(mu_);
   struct Pack;
   std::vector<std::unique_ptr<Pack>> packs_ ABSL_GUARDED_BY(mu_);
   // Those that were made, some of which are gone.

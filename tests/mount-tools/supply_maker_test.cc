@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/supply_maker.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "core/scan.h"
+#include "gtest/gtest.h"
+#include "tests/mount-tools/temp_dir.h"
+
+namespace shufflefs {
+namespace {
+
+// Threads of readers of files.
+int ReadersNow() {
+  int count = 0;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "comm");
+    std::string name;
+    std::getline(file, name);
+    count += name == "sfs-uring" || name == "sfs-read-0";
+  }
+  return count;
+}
+
+// A thread gives itself its name.
+int Readers(int expected) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (ReadersNow() != expected && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return ReadersNow();
+}
+
+class SupplyMakerTest : public ::testing::Test {
+ protected:
+  SupplyMakerTest() {
+    for (const char* name : {"a.jpg", "b.jpg", "c.jpg"}) {
+      tree_.Write(name, std::string(9000, 'x'));
+    }
+    source_ = std::make_unique<SourceDir>(*SourceDir::At(tree_.path()));
+    setenv("SHUFFLEFS_DEVICE", "hdd", 1);
+    devices_ = std::make_unique<DeviceFinder>(*source_);
+    unsetenv("SHUFFLEFS_DEVICE");
+    places_ = std::make_unique<PlaceFinder>(*source_, "");
+    config_.views.push_back(view_);
+    config_.memory = uint64_t{64} << 20;
+    dataset_ = *Dataset::Make(
+        std::make_shared<const Catalogue>(*Scan(*source_, ScanOptions())),
+        view_, "");
+    SupplyFactory::Parts parts;
+    parts.config = &config_;
+    parts.source = source_.get();
+    parts.devices = devices_.get();
+    parts.places = places_.get();
+    parts.families = &families_;
+    factory_ = std::make_unique<SupplyFactory>(parts);
+  }
+  ~SupplyMakerTest() override { factory_->Stop(); }
+
+  const TempDir tree_;
+  std::unique_ptr<SourceDir> source_;
+  std::unique_ptr<DeviceFinder> devices_;
+  std::unique_ptr<PlaceFinder> places_;
+  MountConfig config_;
+  ViewConfig view_;
+  ReaderFamilies families_;
+  std::shared_ptr<const Dataset> dataset_;
+  std::unique_ptr<SupplyFactory> factory_;
+};
+
+TEST_F(SupplyMakerTest, AReaderIsSharedByThoseWhoWantToBeReadAlike) {
+  FileReader* const disk = factory_->SourceReader(*PretendedDevice("hdd"));
+  FileReader* const nas = factory_->SourceReader(*PretendedDevice("nas"));
+  EXPECT_NE(disk, nas);
+  EXPECT_EQ(factory_->SourceReader(*PretendedDevice("hdd")), disk);
+  EXPECT_EQ(factory_->SourceReader(*PretendedDevice("flash")), nas);
+}
+
+// What is read ahead of a job never waits for a batch to end, whoever had the
+// disk read before or has it read later.
+TEST_F(SupplyMakerTest, ForesightHasAReaderOfItsOwnOnADisk) {
+  const int before = ReadersNow();
+  FileReader* const disk = factory_->SourceReader(*PretendedDevice("hdd"));
+  EXPECT_EQ(Readers(before + 1), before + 1);
+  const auto foresight = factory_->foresight_maker()(view_, dataset_);
+  ASSERT_TRUE(foresight.ok()) << foresight.status();
+  ASSERT_NE(*foresight, nullptr);
+  EXPECT_EQ(Readers(before + 2), before + 2);
+  EXPECT_EQ(factory_->SourceReader(*PretendedDevice("hdd")), disk);
+  EXPECT_EQ(Readers(before + 2), before + 2);
+}
+
+}  // namespace
+}  // namespace shufflefs
