@@ -6,6 +6,13 @@
 #include "core/thread.h"
 
 namespace shufflefs {
+namespace {
+
+absl::Status Stopped() {
+  return absl::CancelledError("stopped before its turn");
+}
+
+}  // namespace
 
 Worker::Worker(const std::string& name, int threads) {
   const auto run = [this](std::stop_token) { Run(); };
@@ -18,24 +25,29 @@ Worker::Worker(const std::string& name, int threads) {
 }
 
 void Worker::Post(Job job, bool urgent) {
-  MutexLock lock(mu_);
-  if (stopped_) return;
-  (urgent ? urgent_ : jobs_).push_back(std::move(job));
-  posted_.SignalOne();
+  {
+    MutexLock lock(mu_);
+    if (!stopped_) {
+      (urgent ? urgent_ : jobs_).push_back(std::move(job));
+      posted_.SignalOne();
+      return;
+    }
+  }
+  job(Stopped());
 }
 
 void Worker::Stop() {
-  std::deque<Job> dropped;
-  std::deque<Job> dropped_urgent;
+  std::deque<Job> waiting;
+  std::deque<Job> urgent;
   {
     MutexLock lock(mu_);
     stopped_ = true;
-    dropped.swap(jobs_);
-    dropped_urgent.swap(urgent_);
+    waiting.swap(jobs_);
+    urgent.swap(urgent_);
     posted_.SignalAll();
   }
-  dropped.clear();
-  dropped_urgent.clear();
+  for (const Job& job : urgent) job(Stopped());
+  for (const Job& job : waiting) job(Stopped());
   threads_.clear();  // joins
 }
 
@@ -50,7 +62,7 @@ void Worker::Run() {
       job = std::move(from.front());
       from.pop_front();
     }
-    job();
+    job(absl::OkStatus());
   }
 }
 

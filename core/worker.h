@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "core/mutex.h"
 
 namespace shufflefs {
@@ -17,7 +18,9 @@ namespace shufflefs {
 // Thread-safe. A job may post others.
 class Worker {
  public:
-  using Job = std::function<void()>;
+  // Is called once: with OK when its turn comes, or with Cancelled where the
+  // worker was stopped before. So who waits for what a job does is told.
+  using Job = std::function<void(const absl::Status& turn)>;
 
   // Of the threads; at most 15 bytes. Jobs are done in turn, `threads` >= 1 at
   // a time.
@@ -26,8 +29,9 @@ class Worker {
 
   // Behind those that wait; urgent ones before all that are not.
   void Post(Job job, bool urgent);
-  // Waits for the jobs that are being done. Those that wait are dropped, as is
-  // what is posted from now on. REQUIRES: not called by a job.
+  // Cancels the jobs that wait, then waits for those that are being done. What
+  // is posted from now on is cancelled by who posts it. REQUIRES: not called by
+  // a job.
   void Stop();
 
  private:

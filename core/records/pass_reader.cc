@@ -43,8 +43,8 @@ void PassReader::FetchNext() {
   fetches_ = true;
   const uint64_t count = std::min(piece_, size_ - at_);
   worker_->Post(
-      [this, at = at_, count] {
-        absl::Status status = Read(at, count, next_.data());
+      [this, at = at_, count](const absl::Status& turn) {
+        absl::Status status = turn.ok() ? Read(at, count, next_.data()) : turn;
         MutexLock lock(mu_);
         // Moved: who reads it shares nothing with this thread.
         next_status_ = std::move(status);

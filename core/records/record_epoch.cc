@@ -14,6 +14,8 @@ RecordEpoch::RecordEpoch(Parts parts)
     : parts_(std::move(parts)),
       repeats_(parts_.policy->record_repeats(parts_.epoch).repeats()) {}
 
+RecordEpoch::~RecordEpoch() { Rest(); }
+
 void RecordEpoch::Rest() {
   absl::flat_hash_map<EntryId, std::shared_ptr<const RecordFile>> files;
   {
@@ -21,6 +23,7 @@ void RecordEpoch::Rest() {
     files.swap(files_);
     orders_.clear();
   }
+  if (files.empty()) return;
   std::vector<std::shared_ptr<const RecordFile>> forgotten;
   for (auto& [entry, file] : files) forgotten.push_back(std::move(file));
   parts_.pool->Forget(forgotten);

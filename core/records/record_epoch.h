@@ -40,6 +40,10 @@ class RecordEpoch : public SampleMemory,
     bool live = false;  // names of the view lead here, while it lasts
   };
   explicit RecordEpoch(Parts parts);
+  // The pool forgets what was read since Rest, too. So it must not have its
+  // lock: the last who holds an epoch may be a request of the pool, and these
+  // go without it.
+  ~RecordEpoch() override;
 
   // Whether it is a container, or an index of one.
   bool Has(EntryId file) const {

@@ -15,6 +15,8 @@ namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
 constexpr uint64_t kSpareBytes = uint64_t{4} << 20;
+// Of plans of parts that are read alone: half a million copies.
+constexpr uint64_t kKeptPlanBytes = uint64_t{16} << 20;
 // Pieces of records between pages of 4 KiB are 2 % of a file at most.
 constexpr uint64_t kSeamsOfMemory = 16;
 // The largest part: that of a reader, what is fetched ahead of it, and some
@@ -54,6 +56,7 @@ RecordPool::RecordPool(Parts parts, std::unique_ptr<Arena> pool,
       pool_(std::move(pool)),
       staging_(std::move(staging)),
       spare_(std::move(spare)),
+      plans_(kKeptPlanBytes),
       seams_(memory_bytes_ / kSeamsOfMemory) {}
 
 uint64_t RecordPool::largest_part() const {
@@ -90,18 +93,24 @@ void RecordPool::Forget(
   for (const std::shared_ptr<const RecordFile>& file : files) {
     ids.insert(file->id);
   }
-  seams_.Forget(ids);
-  MutexLock lock(mu_);
-  for (const uint64_t id : ids) readers_.erase(id);
-  // What is on its way goes when it is here and its readers have it.
-  absl::erase_if(held_, [&ids](const auto& entry) {
-    return ids.contains(entry.first.first);
-  });
-  std::erase_if(ages_,
-                [&ids](const Age& age) { return ids.contains(age.key.first); });
-  std::erase_if(kept_, [&ids](const KeptPlan& kept) {
-    return ids.contains(kept.key.first);
-  });
+  // They go without the lock: what hangs on them may be anything.
+  std::vector<std::shared_ptr<Held>> gone;
+  {
+    MutexLock lock(mu_);
+    for (const auto& file : files) file->forgotten = true;
+    for (const uint64_t id : ids) readers_.erase(id);
+    // What is on its way goes when it is here and its readers have it.
+    absl::erase_if(held_, [&ids, &gone](auto& entry) {
+      if (!ids.contains(entry.first.first)) return false;
+      gone.push_back(std::move(entry.second));
+      return true;
+    });
+    std::erase_if(ages_, [&ids](const Age& age) {
+      return ids.contains(age.key.first);
+    });
+  }
+  plans_.Forget(ids);
+  seams_.Forget(ids);  // last: who keeps one looks behind it (KeepSeams)
 }
 
 RecordPool::Age RecordPool::AgeOf(const Held& held) {
@@ -150,6 +159,7 @@ std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes, bool urgent) {
 std::shared_ptr<RecordPool::Held> RecordPool::Begin(
     const std::shared_ptr<const RecordFile>& file, const Wanted& wanted,
     bool urgent) {
+  if (file->forgotten) return nullptr;
   std::unique_ptr<MemoryBlock> memory = Allocate(wanted.bytes, urgent);
   if (memory == nullptr) return nullptr;
   auto held = std::make_shared<Held>();
@@ -270,9 +280,11 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
   bool waits = false;  // afterwards the request may be somebody else's
   {
     MutexLock lock(mu_);
-    RecordReaders& readers = readers_[file->id];
-    reads_on = readers.ReadsOn(span);
-    run = readers.run();
+    if (!file->forgotten) {
+      RecordReaders& readers = readers_[file->id];
+      reads_on = readers.ReadsOn(span);
+      run = readers.run();
+    }
     alone = !Take(request, wanted, begun);
     ++(alone ? bypass_ : begun.empty() ? hits_ : misses_);
     waits = request->waited = alone || request->missing > 0;
@@ -287,23 +299,30 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
   }
   PostPlans(std::move(begun), /*urgent=*/true);
   if (!reads_on) return;
-  Post([self = shared_from_this(), file, part = wanted.back().part,
-        end = span.end,
-        run] { self->GoAhead(file, part, file->content->AheadEnd(end, run)); },
-       /*urgent=*/false);
+  Post(
+      [self = shared_from_this(), file, part = wanted.back().part,
+       end = span.end, run](const absl::Status& turn) {
+        if (!turn.ok()) return;  // nobody waits for it
+        self->GoAhead(file, part, file->content->AheadEnd(end, run));
+      },
+      /*urgent=*/false);
 }
 
 void RecordPool::PostPlans(std::vector<std::shared_ptr<Held>> begun,
                            bool urgent) {
   for (std::shared_ptr<Held>& held : begun) {
-    Post([self = shared_from_this(), held = std::move(held),
-          urgent] { self->Plan(held, urgent); },
-         urgent);
+    Post(
+        [self = shared_from_this(), held = std::move(held),
+         urgent](const absl::Status& turn) {
+          if (turn.ok()) return self->Plan(held, urgent);
+          self->OneLess(held, turn);
+        },
+        urgent);
   }
 }
 
 void RecordPool::Post(Worker::Job job, bool urgent) {
-  if (worker_ == nullptr) return job();
+  if (worker_ == nullptr) return job(absl::OkStatus());
   worker_->Post(std::move(job), urgent);
 }
 

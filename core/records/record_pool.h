@@ -5,6 +5,7 @@
 #ifndef SHUFFLEFS_CORE_RECORDS_RECORD_POOL_H_
 #define SHUFFLEFS_CORE_RECORDS_RECORD_POOL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "core/metrics.h"
 #include "core/mutex.h"
 #include "core/records/gathered_part.h"
+#include "core/records/kept_plans.h"
 #include "core/records/part_reads.h"
 #include "core/records/record_readers.h"
 #include "core/records/record_seams.h"
@@ -39,6 +41,8 @@ struct RecordFile {
   std::shared_ptr<const PartedFile> content;
   // The members of its family, by PartCopy::file; null: it has none.
   std::shared_ptr<const std::vector<EntryId>> family;
+  // Of RecordPool::Forget: from then on nothing of it is kept in the pool.
+  mutable std::atomic<bool> forgotten{false};
 
   EntryId source(uint64_t member) const {
     return family == nullptr ? file : (*family)[member];
@@ -55,12 +59,14 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   struct Parts {
     std::unique_ptr<SampleSource> source;
     // >= kLeastMemory; a hard bound, but for the copy that is made of small
-    // records for an answer, up to 1 MiB each.
+    // records for an answer, up to 1 MiB each, and for plans: of parts that
+    // are on their way, and up to 16 MiB of those that are read alone.
     uint64_t memory_bytes = 0;
     std::string how;              // of the device, for `status`
     StallClock* stall = nullptr;  // outlives the pool; may be null
     // Plans parts, and takes what comes of them from the cache; outlives the
-    // pool. Null: who reads does.
+    // pool. Null: who reads does. Once it is stopped reads are Cancelled, but
+    // for those of parts that are here.
     Worker* worker = nullptr;
   };
   static absl::StatusOr<std::shared_ptr<RecordPool>> Make(Parts parts);
@@ -74,7 +80,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   // As SampleMemory::Read.
   void Read(const std::shared_ptr<const RecordFile>& file, uint64_t offset,
             uint64_t length, SampleMemory::ReadDone done);
-  // Nobody reads the files any more, as far as is known.
+  // Nobody reads the files any more, as far as is known. Who does all the same
+  // is answered by reads of just what he asks for.
   void Forget(absl::Span<const std::shared_ptr<const RecordFile>> files);
   SupplyStatus status() const;
 
@@ -137,10 +144,6 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     PartKey key;
     friend auto operator<=>(const Age&, const Age&) = default;
   };
-  struct KeptPlan {
-    PartKey key;
-    std::shared_ptr<const PartPlan> plan;
-  };
 
   RecordPool(Parts parts, std::unique_ptr<Arena> pool,
              std::unique_ptr<Arena> staging, std::unique_ptr<Arena> spare);
@@ -153,7 +156,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
             const std::vector<Wanted>& wanted,
             std::vector<std::shared_ptr<Held>>& begun)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Begins a part; null without memory for it. `urgent`: a reader waits.
+  // Begins a part; null without memory for it, or of a file that was forgotten.
+  // `urgent`: a reader waits.
   std::shared_ptr<Held> Begin(const std::shared_ptr<const RecordFile>& file,
                               const Wanted& wanted, bool urgent)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -212,6 +216,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   const std::unique_ptr<Arena> pool_;
   const std::unique_ptr<Arena> staging_;
   const std::unique_ptr<Arena> spare_;  // of ReadAlone
+  KeptPlans plans_;
   RecordSeams seams_;
 
   mutable Mutex mu_;
@@ -220,8 +225,6 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   std::set<Age> ages_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, RecordReaders> readers_  // by RecordFile::id
       ABSL_GUARDED_BY(mu_);
-  // Plans of parts of which bytes are read alone, the last first.
-  std::deque<KeptPlan> kept_ ABSL_GUARDED_BY(mu_);
   std::deque<Fetch> urgent_ ABSL_GUARDED_BY(mu_);
   std::deque<Fetch> queue_ ABSL_GUARDED_BY(mu_);
   bool pumping_ ABSL_GUARDED_BY(mu_) = false;

@@ -6,37 +6,13 @@
 #include "core/records/record_pool.h"
 
 namespace shufflefs {
-namespace {
-
-// Of the plans that are kept. A part that does not fit into the memory is
-// planned once, not for each read of it.
-constexpr size_t kKeptCopies = size_t{1} << 19;
-
-}  // namespace
 
 std::shared_ptr<const PartPlan> RecordPool::PlanOfPart(const RecordFile& file,
                                                        uint64_t part) {
-  {
-    MutexLock lock(mu_);
-    for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-      if (it->key != PartKey(file.id, part)) continue;
-      std::rotate(kept_.begin(), it, it + 1);
-      return kept_.front().plan;
-    }
-  }
+  const KeptPlans::Key key(file.id, part);
+  if (std::shared_ptr<const PartPlan> kept = plans_.Find(key)) return kept;
   auto plan = std::make_shared<const PartPlan>(file.content->Plan(part));
-  MutexLock lock(mu_);
-  kept_.push_front({{file.id, part}, plan});
-  size_t copies = 0;
-  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-    copies += it->plan->copies.size();
-    for (const PartLiteral& literal : it->plan->literals) {
-      copies += literal.bytes.size() / sizeof(PartCopy);
-    }
-    if (copies <= kKeptCopies) continue;
-    kept_.erase(it, kept_.end());
-    break;
-  }
+  plans_.Keep(key, plan);
   return plan;
 }
 

@@ -74,10 +74,13 @@ bool RecordPool::AppendKept(Held& held) {
 }
 
 void RecordPool::KeepSeams(const Held& held, const PartPlan& plan) {
+  if (plan.kept.empty()) return;
   for (const PartCopy& piece : plan.kept) {
     seams_.Keep(held.file->id, piece.from,
                 held.bytes_at.Read(piece.to, piece.bytes));
   }
+  // Forgotten since the part was begun: nobody comes for them.
+  if (held.file->forgotten) seams_.Forget({held.file->id});
 }
 
 void RecordPool::Answer(const std::shared_ptr<Request>& request) {

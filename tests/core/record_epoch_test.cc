@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/records/record_epoch.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,9 +49,13 @@ class RecordEpochTest : public ::testing::Test {
   }
   void Index() { containers_->Index(tree_.Source(), {}); }
   std::shared_ptr<RecordEpoch> Make(uint64_t epoch) {
+    return Make(epoch, test_.pool);
+  }
+  std::shared_ptr<RecordEpoch> Make(uint64_t epoch,
+                                    std::shared_ptr<RecordPool> pool) {
     RecordEpoch::Parts parts;
     parts.containers = containers_;
-    parts.pool = test_.pool;
+    parts.pool = std::move(pool);
     parts.policy = Blocks(65536, 4);
     parts.seed = Seed(1);
     parts.epoch = Epoch(epoch);
@@ -163,6 +169,87 @@ TEST_F(RecordEpochTest, RestingWhileReadsAreUnderWayLosesNone) {
   test_.asked->ComeAll();
   EXPECT_TRUE(read->bytes == Expected(a_, 3).substr(0, 100000));
   EXPECT_TRUE(more->bytes == Expected(a_, 3).substr(100000, 100000));
+}
+
+// What is read after Rest is known to nobody else.
+TEST_F(RecordEpochTest, WithAnEpochGoesWhatWasReadOfItAfterItRested) {
+  Index();
+  auto epoch = Make(3);
+  epoch->Rest();
+  const auto read = Ask(*epoch, a_, 0, 1000);
+  test_.asked->ComeAll();
+  EXPECT_TRUE(read->bytes == Expected(a_, 3).substr(0, 1000));
+  EXPECT_GT(testing_support::PoolBytes(test_), 0u) << "the rest of the part";
+  epoch.reset();
+  EXPECT_EQ(testing_support::PoolBytes(test_), 0u);
+}
+
+// Parts come that were on their way, pieces of records with them.
+TEST_F(RecordEpochTest, NothingIsKeptOfWhatComesAfterItRested) {
+  Index();
+  const auto epoch = Make(3);
+  const auto read = Ask(*epoch, a_, 0, 100000);
+  epoch->Rest();
+  test_.asked->ComeAll();
+  EXPECT_EQ(read->answers, 1);
+  EXPECT_EQ(testing_support::PoolBytes(test_), 0u);
+}
+
+// A read that is under way holds the epoch, and the pool lets go of both.
+TEST_F(RecordEpochTest, AnEpochMayGoWithTheLastOfItsReads) {
+  Index();
+  auto epoch = Make(3);
+  const std::weak_ptr<RecordEpoch> gone = epoch;
+  const auto whole = Ask(*epoch, a_, 0, 100000);
+  const auto piece = Ask(*epoch, a_, 0, 1000);
+  epoch.reset();
+  EXPECT_FALSE(gone.expired());
+  test_.asked->ComeAll();
+  EXPECT_TRUE(gone.expired());
+  EXPECT_EQ(whole->answers, 1);
+  EXPECT_EQ(piece->answers, 1);
+  EXPECT_EQ(testing_support::PoolBytes(test_), 0u);
+}
+
+// Readers, a source that answers on a thread of its own, two that plan, and
+// epochs that rest and go at any time.
+TEST_F(RecordEpochTest, EpochsMayGoOnAnyThread) {
+  Index();
+  Worker worker("test", 2);
+  TestPool test(64 << 20, nullptr, &worker);
+  std::atomic<bool> over{false};
+  std::jthread source([&] {
+    while (!over || test.asked->waiting() > 0) {
+      if (!test.asked->Come()) std::this_thread::yield();
+    }
+  });
+  constexpr int kReads = 300;
+  std::atomic<int> answers{0};
+  std::atomic<int> errors{0};
+  std::vector<std::jthread> readers;
+  for (uint64_t thread = 0; thread < 3; ++thread) {
+    readers.emplace_back([&, thread] {
+      Rng rng{RandomKey(thread)};
+      std::shared_ptr<RecordEpoch> epoch;
+      for (int i = 0; i < kReads; ++i) {
+        if (i % 7 == 0) epoch = Make(thread, test.pool);
+        if (i % 7 == 3) epoch->Rest();
+        epoch->Read(rng.Bounded(2) == 0 ? a_ : b_, rng.Bounded(kBytes), 1000,
+                    [&](absl::StatusOr<absl::Span<const iovec>> got) {
+                      if (!got.ok()) ++errors;
+                      ++answers;
+                    });
+      }
+    });
+  }
+  readers.clear();  // joins
+  while (answers < 3 * kReads) std::this_thread::yield();
+  worker.Stop();
+  over = true;
+  source.join();
+  EXPECT_EQ(errors, 0);
+  EXPECT_EQ(answers, 3 * kReads);
+  EXPECT_EQ(testing_support::PoolBytes(test), 0u);
 }
 
 TEST_F(RecordEpochTest, WhatTurnsOutToBeNoContainerIsShownAsItIs) {

@@ -102,12 +102,14 @@ class AskedSource : public SampleSource {
 };
 
 struct TestPool {
-  explicit TestPool(uint64_t memory, StallClock* stall = nullptr) {
+  explicit TestPool(uint64_t memory, StallClock* stall = nullptr,
+                    Worker* worker = nullptr) {
     RecordPool::Parts parts;
     parts.source = std::make_unique<AskedSource>(asked);
     parts.memory_bytes = memory;
     parts.how = "a test";
     parts.stall = stall;
+    parts.worker = worker;
     pool = *RecordPool::Make(std::move(parts));
   }
   std::shared_ptr<AskedReads> asked = std::make_shared<AskedReads>();

@@ -2,9 +2,12 @@
 #include "core/records/record_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
+#include <future>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -247,6 +250,57 @@ TEST(RecordPoolTest, TooLittleMemoryIsRefused) {
   parts.memory_bytes = RecordPool::kLeastMemory - 1;
   EXPECT_EQ(RecordPool::Make(std::move(parts)).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// What is read ahead is begun by another thread, maybe later.
+TEST(RecordPoolTest, WhoReadsOnInAForgottenFileGetsWhatHeAsksFor) {
+  Rng rng{RandomKey(32)};
+  TestPool test(64 << 20);
+  const TestFile file(*test.pool, 1, Shape(RandomSizes(3000, 1000, rng)),
+                      *Blocks(65536, 4));
+  test.pool->Forget({file.file});
+  for (uint64_t at = 0; at + kKernelRead < file.bytes.size();
+       at += kKernelRead) {
+    const auto read = ReadFrom(*test.pool, file, at, kKernelRead);
+    test.asked->ComeAll();
+    ExpectBytes(*read, file, at, kKernelRead);
+    EXPECT_EQ(PoolBytes(test), 0u);
+  }
+}
+
+// Who ends a mount stops the planning: no reader waits for a plan for ever.
+TEST(RecordPoolTest, WhoWaitsForAPlanIsToldThatItDoesNotCome) {
+  Rng rng{RandomKey(31)};
+  Worker worker("test", 1);
+  TestPool test(64 << 20, nullptr, &worker);
+  const TestFile file(*test.pool, 1, Shape(RandomSizes(3000, 1000, rng)),
+                      *Blocks(65536, 4));
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  worker.Post(
+      [&](const absl::Status&) {
+        begun.set_value();
+        go_on.get_future().wait();
+      },
+      /*urgent=*/true);
+  begun.get_future().wait();
+  const auto planned = ReadFrom(*test.pool, file, 0, kKernelRead);
+  EXPECT_EQ(planned->answers, 0);
+  std::thread stop([&] { worker.Stop(); });
+  // While another plan is still being made.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (planned.use_count() > 1 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(planned->answers, 1);
+  EXPECT_EQ(planned->status.code(), absl::StatusCode::kCancelled);
+  go_on.set_value();
+  stop.join();
+  const auto late = ReadFrom(*test.pool, file, 0, kKernelRead);
+  EXPECT_EQ(late->answers, 1);
+  EXPECT_EQ(late->status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(test.asked->waiting(), 0u);
+  EXPECT_EQ(PoolBytes(test), 0u);
 }
 
 }  // namespace

@@ -3,22 +3,26 @@
 
 #include <future>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 
 namespace shufflefs {
 namespace {
 
+using Turn = const absl::Status&;
+
 TEST(WorkerTest, UrgentJobsComeFirstAndTheOthersInTheirOrder) {
   Worker worker("test", 1);
   std::promise<void> go_on;
   std::promise<void> done;
   std::string order;
-  worker.Post([&] { go_on.get_future().wait(); }, /*urgent=*/false);
-  worker.Post([&] { order += 'a'; }, /*urgent=*/false);
-  worker.Post([&] { order += 'b'; }, /*urgent=*/false);
-  worker.Post([&] { order += 'U'; }, /*urgent=*/true);
-  worker.Post([&] { done.set_value(); }, /*urgent=*/false);
+  worker.Post([&](Turn) { go_on.get_future().wait(); }, /*urgent=*/false);
+  worker.Post([&](Turn) { order += 'a'; }, /*urgent=*/false);
+  worker.Post([&](Turn) { order += 'b'; }, /*urgent=*/false);
+  worker.Post([&](Turn) { order += 'U'; }, /*urgent=*/true);
+  worker.Post([&](Turn) { done.set_value(); }, /*urgent=*/false);
   go_on.set_value();
   done.get_future().wait();
   EXPECT_EQ(order, "Uab");
@@ -27,31 +31,49 @@ TEST(WorkerTest, UrgentJobsComeFirstAndTheOthersInTheirOrder) {
 TEST(WorkerTest, AJobMayPostAnother) {
   Worker worker("test", 1);
   std::promise<void> done;
-  worker.Post([&] { worker.Post([&] { done.set_value(); }, /*urgent=*/false); },
-              /*urgent=*/true);
+  worker.Post(
+      [&](Turn) {
+        worker.Post([&](Turn) { done.set_value(); }, /*urgent=*/false);
+      },
+      /*urgent=*/true);
   done.get_future().wait();
 }
 
-TEST(WorkerTest, WhatWaitsWhenItStopsIsDropped) {
+TEST(WorkerTest, WhatWaitsWhenItStopsIsCancelledOnce) {
   Worker worker("test", 1);
   std::promise<void> begun;
   std::promise<void> go_on;
-  auto waits = std::make_shared<int>(0);
+  std::promise<void> stops;
+  std::vector<absl::Status> turns;
   worker.Post(
-      [&] {
+      [&](Turn turn) {
+        EXPECT_TRUE(turn.ok());
         begun.set_value();
         go_on.get_future().wait();
       },
       /*urgent=*/false);
   begun.get_future().wait();
-  worker.Post([waits] { ++*waits; }, /*urgent=*/false);
+  // Of the thread that stops it, one after the other.
+  const auto note = [&](Turn turn) { turns.push_back(turn); };
+  worker.Post(note, /*urgent=*/false);
+  worker.Post(
+      [&](Turn turn) {
+        note(turn);
+        worker.Post(note, /*urgent=*/true);
+        stops.set_value();
+      },
+      /*urgent=*/true);
   std::thread stop([&] { worker.Stop(); });
-  while (waits.use_count() > 1) std::this_thread::yield();
+  // While another is still being done.
+  stops.get_future().wait();
   go_on.set_value();
   stop.join();
-  worker.Post([waits] { ++*waits; }, /*urgent=*/true);
-  EXPECT_EQ(*waits, 0);
-  EXPECT_EQ(waits.use_count(), 1);
+  EXPECT_EQ(turns.size(), 3u);
+  worker.Post(note, /*urgent=*/true);
+  EXPECT_EQ(turns.size(), 4u);
+  for (const absl::Status& turn : turns) {
+    EXPECT_EQ(turn.code(), absl::StatusCode::kCancelled) << turn;
+  }
 }
 
 }  // namespace
