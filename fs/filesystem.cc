@@ -119,7 +119,9 @@ void Filesystem::Forget(uint64_t nodeid, uint64_t count) {
       node.kind == NodeKind::kControlDir) {
     control_dir_.Forget(node, count);
   }
-  if (node.kind == NodeKind::kFixedDir || node.kind == NodeKind::kFixedRanked) {
+  if (node.kind == NodeKind::kFixedDir ||
+      node.kind == NodeKind::kFixedRanked ||
+      node.kind == NodeKind::kContainer) {
     if (Tree* tree = tree_.load(std::memory_order_acquire)) {
       tree->Forget(node, count);
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inode numbers of the FUSE protocol ("nodeids"). A nodeid says by itself
-// what it shows, so the daemon keeps no table of looked-up inodes and a
-// FORGET costs nothing. One nodeid has one content for life: files are
-// numbered by the sample they show, not by the name.
+// what it shows, so the daemon keeps no table of looked-up inodes, and a FORGET
+// costs nothing but where a slot stands for an epoch. One nodeid has one
+// content for as long as the kernel knows it: files are numbered by the sample
+// they show, not by the name.
 #ifndef SHUFFLEFS_FS_NODE_ID_H_
 #define SHUFFLEFS_FS_NODE_ID_H_
 

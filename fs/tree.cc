@@ -103,23 +103,10 @@ absl::StatusOr<NodeReply> Tree::LookupContainer(
     const View& view, std::shared_ptr<RecordEpoch> records, EntryId entry) {
   Node node{NodeKind::kContainer, static_cast<uint8_t>(view.id()), 0,
             entry.value()};
-  {
-    MutexLock lock(mu_);
-    auto [found, fresh] =
-        record_slots_.try_emplace(records.get(), records_.size());
-    if (fresh && records_.size() == kSlotLimit) {
-      record_slots_.erase(found);
-      return ErrnoStatus(ENOSPC, "too many epochs of records");
-    }
-    node.slot = found->second;
-    if (fresh) records_.push_back(std::move(records));
-  }
-  return Reply(node, rebind_seconds_);
-}
-
-std::shared_ptr<RecordEpoch> Tree::RecordsOf(Node node) const {
-  MutexLock lock(mu_);
-  return node.slot < records_.size() ? records_[node.slot] : nullptr;
+  ASSIGN_OR_RETURN(node.slot, records_.Take(std::move(records)));
+  absl::StatusOr<NodeReply> reply = Reply(node, rebind_seconds_);
+  if (!reply.ok()) records_.Forget(node.slot, 1);
+  return reply;
 }
 
 absl::StatusOr<NodeReply> Tree::Reply(Node node, double entry_seconds) const {
@@ -237,7 +224,11 @@ absl::StatusOr<NodeReply> Tree::FixedRoot(const View& view, Epoch epoch,
 }
 
 void Tree::Forget(Node node, uint64_t count) {
-  epochs_->Forget(node.slot, count);
+  if (node.kind == NodeKind::kContainer) {
+    records_.Forget(node.slot, count);
+  } else {
+    epochs_->Forget(node.slot, count);
+  }
 }
 
 absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node,

@@ -7,19 +7,16 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/mutex.h"
 #include "core/records/record_epoch.h"
 #include "core/types.h"
 #include "fs/dir_handle.h"
 #include "fs/epoch_slots.h"
 #include "fs/node_id.h"
 #include "fs/primer.h"
+#include "fs/record_slots.h"
 #include "fs/reply_types.h"
 #include "fs/shown_rights.h"
 #include "fs/space.h"
@@ -59,9 +56,12 @@ class Tree {
                                       bool ranked);
   NodeReply LiveDir(DirId dir) const;
   // The epoch of records that a container's node shows. REQUIRES: kContainer.
-  std::shared_ptr<RecordEpoch> RecordsOf(Node node) const;
+  std::shared_ptr<RecordEpoch> RecordsOf(Node node) const {
+    return records_.At(node.slot);
+  }
   EpochSlots& epochs() { return *epochs_; }
-  // The kernel gave `count` references of a node of a fixed epoch back.
+  // The kernel gave `count` references of a node of a fixed epoch, or of a
+  // container, back.
   void Forget(Node node, uint64_t count);
   ShownRights& rights() const { return rights_; }
 
@@ -87,11 +87,7 @@ class Tree {
   Primer* const primer_;
   EpochSlots* const epochs_;
 
-  mutable Mutex mu_;
-  // By slot of containers' nodes. They stay: a descriptor may read on.
-  std::vector<std::shared_ptr<RecordEpoch>> records_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_map<const RecordEpoch*, uint32_t> record_slots_
-      ABSL_GUARDED_BY(mu_);
+  RecordSlots records_;  // self-synchronised
 };
 
 }  // namespace shufflefs

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes over container files begin the next epoch (design 6)."""
+import os
+
 import pytest
 
 import containers
+import harness
 
 LINES = {"record.as": "*.svm:lines", "policy": "lirs", "epoch.advance": "auto"}
 
@@ -60,3 +63,22 @@ def test_an_open_right_after_the_last_close_begins_the_next_pass(mounts,
             file.read()
             other.read()
             assert mount.view()["epoch"] == epoch
+
+
+# [S-6.1c] A descriptor of a container reads the epoch in which it was opened
+# to its end.
+def test_the_memory_of_an_epoch_goes_with_its_last_descriptor(mounts, source):
+    mount = mounts(source, {**LINES, "policy": "reimu",
+                            "epoch.advance": "manual"})
+    path = mount.path / "train.svm"
+    for _ in range(3):
+        shown = path.read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            mount.next_epoch()
+            # It begins in the part, of which nobody reads the rest.
+            assert os.pread(file.fileno(), 1000, 600_000) == (
+                shown[600_000:601_000])
+            assert mount.view()["pool_bytes"] > 0
+            path.stat()
+    harness.eventually(lambda: mount.view()["pool_bytes"] == 0)
