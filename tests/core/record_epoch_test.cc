@@ -184,17 +184,6 @@ TEST_F(RecordEpochTest, WithAnEpochGoesWhatWasReadOfItAfterItRested) {
   EXPECT_EQ(testing_support::PoolBytes(test_), 0u);
 }
 
-// Parts come that were on their way, pieces of records with them.
-TEST_F(RecordEpochTest, NothingIsKeptOfWhatComesAfterItRested) {
-  Index();
-  const auto epoch = Make(3);
-  const auto read = Ask(*epoch, a_, 0, 100000);
-  epoch->Rest();
-  test_.asked->ComeAll();
-  EXPECT_EQ(read->answers, 1);
-  EXPECT_EQ(testing_support::PoolBytes(test_), 0u);
-}
-
 // A read that is under way holds the epoch, and the pool lets go of both.
 TEST_F(RecordEpochTest, AnEpochMayGoWithTheLastOfItsReads) {
   Index();

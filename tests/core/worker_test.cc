@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/worker.h"
 
+#include <chrono>
 #include <future>
 #include <string>
 #include <thread>
@@ -65,7 +66,8 @@ TEST(WorkerTest, WhatWaitsWhenItStopsIsCancelledOnce) {
       /*urgent=*/true);
   std::thread stop([&] { worker.Stop(); });
   // While another is still being done.
-  stops.get_future().wait();
+  EXPECT_EQ(stops.get_future().wait_for(std::chrono::seconds(10)),
+            std::future_status::ready);
   go_on.set_value();
   stop.join();
   EXPECT_EQ(turns.size(), 3u);
