@@ -6,10 +6,10 @@
 # Installs what is missing, builds, and runs the tests:
 #   release         every tier: unit, model, meta, docs and real mounts
 # and with --all, as .ci/run calls it:
-#   asan (+ubsan)   unit, model and the mount tests that its list names
+#   asan (+ubsan)   unit, model and the mount tests that its list names; built
+#                   by clang, which proves the annotations of locks, too
 #   tsan            the same under ThreadSanitizer, with a list of its own and
-#                   without the long tests of code that has no threads
-#   locks           clang's analysis of the lock annotations, no tests
+#                   without the tests of code that has no threads
 # Ends with ctest's summary and a line `N passed, N failed`; exits 0 only if
 # everything built and passed. A mount test that fails beside others runs once
 # more alone; one that passes only then is named in the last lines. Mount tests
@@ -24,14 +24,12 @@ all=no
 case "${1:-}" in
   "") ;;
   --all) all=yes ;;
-  -h | --help) sed -n '4,19s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
+  -h | --help) sed -n '4,18s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
   *) echo "tests/run.sh: unknown argument: $1" >&2; exit 2 ;;
 esac
 
 jobs=${JOBS:-$(nproc)}
-# Several sources a compiler run; gcc then warns about unnamed namespaces.
-unity=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS=-Wno-subobject-linkage)
-threadless='OffsetTable|LinesScanner|TarHostile|ParquetHostile|IndexLines|Streams/|StreamsOf|ColumnarFile|PolicyContract|Uniformity|BinderMixing|PoolSimulation|EpochMemory|EveryFlippedBit|EveryChangedByte|Recogniser|SeedSearch|FollowedJob|JobFinder|TwoLoaders|ReadPlan|fuzz/'
+unity=-DCMAKE_UNITY_BUILD=ON  # several sources a compiler run
 logs=build/logs
 mkdir -p "$logs"
 passed=0
@@ -65,19 +63,6 @@ build() {
       tail -n 60 "$logs/$preset.configure" "$logs/$preset.build" >&2
       return 1
     }
-}
-
-# Clang proves the lock annotations while it compiles; nothing is run. Without
-# precompiled headers, so that each source includes what it uses.
-check_locks() {
-  {
-    cmake --preset dev -B build/locks -DSHUFFLEFS_TESTS=OFF \
-      -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_FLAGS_DEBUG=-O0 &&
-      cmake --build build/locks -j "$jobs"
-  } >"$logs/locks.build" 2>&1 || {
-    tail -n 60 "$logs/locks.build" >&2
-    return 1
-  }
 }
 
 # The readers come while the release build compiles.
@@ -186,15 +171,14 @@ fi
 
 stage "install" mount-tools/install-deps.sh --build --test || finish
 fetch_readers
-stage "build release" build release "${unity[@]}"
+stage "build release" build release "$unity"
 built=$?
 stage "readers" readers_are_there
 [ "$built" != 0 ] || tests release
 if [ "$all" = yes ]; then
-  stage "build asan" build asan "${unity[@]}" &&
+  stage "build asan" build asan "$unity" &&
     tests asan -L 'unit|model|sanitize'
-  stage "build tsan" build tsan "${unity[@]}" &&
-    tests tsan -L 'unit|model|sanitize' -E "$threadless"
-  stage "check locks" check_locks
+  stage "build tsan" build tsan "$unity" &&
+    tests tsan -L 'unit|model|sanitize'
 fi
 finish

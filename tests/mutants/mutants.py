@@ -127,7 +127,7 @@ foreach(source {sources})
   string(REGEX REPLACE "[/.]" "_" target only_${{source}})
   add_executable(${{target}} ${{source}})
   target_include_directories(${{target}} PRIVATE ${{CMAKE_SOURCE_DIR}})
-  target_compile_options(${{target}} PRIVATE ${{test_optimisation}})
+  target_compile_options(${{target}} PRIVATE ${{test_options}})
   target_link_libraries(${{target}} PRIVATE test_main)
 endforeach()
 """
@@ -174,7 +174,7 @@ class Tree:
     def all_programs(self):
         """Those of all unit and model tests."""
         targets = self._run(["ninja", "-C", self.build, "-t", "targets", "all"])
-        found = re.findall(r"^tests/(\w[\w-]*_tests_\d+):", targets,
+        found = re.findall(r"^tests/(\w[\w-]*_tests):", targets,
                            re.MULTILINE)
         return sorted(program for program in set(found)
                       if not program.startswith(("meta", "docs")))
