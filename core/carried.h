@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names that keep their sample over an epoch boundary, and the bijection
-// that the others then have (design 3.11).
+// that the others then have.
 //
 // With K the carried names, T their samples and pi the epoch's own
 // permutation, a name outside K shows pi(name), or, while that is taken by a

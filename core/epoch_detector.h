@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the boundaries of epochs in the opens of a view (design 3.11).
+// Finds the boundaries of epochs in the opens of a view.
 //
 // Late is safe, early is not: while the names keep their bijection every pass
 // of every reader gets each sample once, whatever the detector believes. So it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger: the append-only record, in the state directory, of what was
-// bound and consumed, by view and epoch (design 1, 3.10, 3.12). After a crash
+// bound and consumed, by view and epoch. After a crash
 // of the daemon it gives back what was consumed and what was carried, and it
 // proves that an epoch was served exactly once.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger's records of names that show a sample by no plan: a reactive
-// policy binds them at run time (design 2), so each pair is written down.
+// policy binds them at run time, so each pair is written down.
 //
 //   shown    3 words: a record's first with bits 0-15 of the name in its own;
 //            bits 16-39 of the name in 40-63 and the sample in 0-39; the hash

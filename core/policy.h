@@ -149,7 +149,7 @@ struct DatasetFacts {
   std::string not_foreseen;
   // The policy of an epoch that was begun and is not finished; "" if none is.
   std::string under_way;
-  bool names_may_move = false;        // proven class folders (design 3.4)
+  bool names_may_move = false;        // proven class folders
   bool has_validation_split = false;  // a split of its own beside them
   uint64_t classes = 0;               // groups that move
   std::string layout;                 // one clause of prose: what was found
@@ -159,8 +159,6 @@ struct AutoChoice {
   std::string policy;  // never "auto"
   std::string why;     // one line: found, chosen, gain to expect
 };
-
-using AutoChooser = std::function<AutoChoice(const DatasetFacts&)>;
 
 // Makes a policy by name; policies/registry gives one to the view, so that
 // core knows no concrete policy. Errors: InvalidArgument that lists the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Suspects a split that the client made by name inside one directory
-// (random_split, k-fold: design 3.6). Moving samples between names would then
+// (random_split, k-fold). Moving samples between names would then
 // mix validation samples into training, so the view stops substituting.
 //
 // Three signs, looked at when an epoch ends:

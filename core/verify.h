@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves from the ledger what was promised (design 3.10): in each epoch names
+// Proves from the ledger what was promised: in each epoch names
 // and samples are in a bijection, and no sample was consumed twice.
 //
 // What no plan gives, the binding of a reactive epoch, is proven from the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was set through the control file of a mount, kept for a daemon that
-// is killed: the same command goes on with it (design 3.12). After a clean
+// is killed: the same command goes on with it. After a clean
 // end, and under another command line, the command line rules again.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CONTROL_MEMORY_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CONTROL_MEMORY_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `policy = auto`: looks at what was found and measured, chooses, and says
-// why in one line (design 3.13).
+// why in one line.
 //
 // `brand` where it is safe and pays: proven class folders with a validation
 // split of their own beside them (without one a client may split by name),
@@ -27,7 +27,6 @@
 
 namespace shufflefs {
 
-// Matches AutoChooser.
 AutoChoice ChooseAuto(const DatasetFacts& facts);
 
 }  // namespace shufflefs

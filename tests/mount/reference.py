@@ -50,7 +50,7 @@ class Reference:
         self.shown = {}
 
     def group(self, path):
-        """Who may stand in for each other: as design 1 defines it."""
+        """Who may stand in for each other: as SEMANTICS defines it."""
         stem = os.path.splitext(path)[0]
         kinds = [kind for kind in (".cls", ".jpg")
                  if stem + kind in self.samples]

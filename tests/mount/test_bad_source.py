@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source that changes under the mount (design 3.15)."""
+"""A source that changes under the mount."""
 import errno
 import os
 

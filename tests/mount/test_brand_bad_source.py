@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A source that changes under a pool, in the middle of an epoch: only the
-reader of what changed is told (design 3.15)."""
+reader of what changed is told."""
 import collections
 import errno
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """policy = clairvoyant: the order of a stock job is found out and read ahead,
-and every name shows its own bytes (design 7)."""
+and every name shows its own bytes."""
 import pytest
 
 import trees

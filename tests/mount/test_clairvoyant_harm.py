@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What policy = clairvoyant cannot foresee costs no error, no wrong byte and
-little more than native (design 7)."""
+little more than native."""
 import errno
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that splits one folder by name would leak (design 3.6)."""
+"""A client that splits one folder by name would leak."""
 import random
 
 import trees

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row groups and record batches come in the epoch's order (design 6)."""
+"""Row groups and record batches come in the epoch's order."""
 import concurrent.futures
 import mmap
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control directory (design section 4)."""
+"""The control directory."""
 import errno
 import json
 import os

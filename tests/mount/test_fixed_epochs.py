@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epochs by path: .shufflefs/epoch/<n>/ is immutable (design 3.9)."""
+"""Epochs by path: .shufflefs/epoch/<n>/ is immutable."""
 import os
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was opened before an epoch switch stays as it was (design 3.2, 3.7)."""
+"""What was opened before an epoch switch stays as it was."""
 import ctypes
 import mmap
 import os

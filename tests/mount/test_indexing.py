@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree whose catalogue is not ready passes through (design section 4)."""
+"""A tree whose catalogue is not ready passes through."""
 import os
 import signal
 import subprocess

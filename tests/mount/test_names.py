@@ -143,7 +143,7 @@ def test_empty_files_and_folders(mounts, folder):
     for _ in range(3):
         assert os.listdir(mount.path / "empty") == []
         assert os.listdir(mount.path / "c0" / "none") == []
-        for number in range(3):  # design 3.4: they keep their own content
+        for number in range(3):  # they keep their own content
             path = mount.path / "c0" / f"8{number:05d}.png"
             assert path.stat().st_size == 0 and path.read_bytes() == b""
         mount.next_epoch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs that are not as they should be: never a wrong byte (design 3.15)."""
+"""Packs that are not as they should be: never a wrong byte."""
 import collections
 import errno
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source is never written (design 3.1)."""
+"""The source is never written."""
 import errno
 import os
 

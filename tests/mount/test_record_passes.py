@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over container files begin the next epoch (design 6)."""
+"""Passes over container files begin the next epoch."""
 import os
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of container files come in the epoch's order (design 6)."""
+"""Records of container files come in the epoch's order."""
 import concurrent.futures
 import csv
 import json

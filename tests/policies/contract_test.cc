@@ -221,7 +221,7 @@ TEST_P(PolicyContractTest, TheStreamsOfOrderAndListingAreNotTheSame) {
   EXPECT_NE(OrderOf(data, 3, 9), ListingOf(data, 3, 9));
 }
 
-// Design 3.7: a reader that holds W blocks loads every block once. Also with
+// A reader that holds W blocks loads every block once. Also with
 // the listing's rotation in front.
 TEST_P(PolicyContractTest, BlocksStayTogether) {
   if (!policy_->wants_blocks()) return;
