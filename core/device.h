@@ -5,7 +5,7 @@
 
 namespace shufflefs {
 
-enum class Device { kUnknown, kMemory, kFlash, kSeekBound, kLatencyBound };
+enum class DeviceKind { kUnknown, kMemory, kFlash, kSeekBound, kLatencyBound };
 
 // How fast a device reads; 0 = not measured.
 struct DeviceSpeed {

@@ -127,7 +127,7 @@ struct DatasetFacts {
   uint64_t files = 0;
   uint64_t bytes = 0;
   uint64_t memory_bytes = 0;  // what the machine or group can cache
-  Device device = Device::kUnknown;
+  DeviceKind device = DeviceKind::kUnknown;
   DeviceSpeed speed;
   uint64_t file_bytes = 0;   // of a file that may move, on average
   uint64_t pool_bytes = 0;   // what `memory` gives the view

@@ -47,7 +47,7 @@ std::string HeldBack(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
   if (input.open == OpenMode::kUnseen) return "open = unseen";
   const PolicyOptions& options = input.config->policy_options;
-  if (input.device->device == Device::kSeekBound &&
+  if (input.device->device == DeviceKind::kSeekBound &&
       options.brand_chunks == PolicyOptions::Chunks::kRandom &&
       options.brand_packed.empty()) {
     return "brand.chunks = random, which costs a seek a file";

@@ -58,7 +58,7 @@ DeviceProbe DeviceFinder::Find(const Catalogue& catalogue, DirId root) {
   ProbeOptions where;
   where.root = root;
   DeviceProbe probe = ProbeDevice(source_, catalogue, where);
-  if (probe.device != Device::kUnknown) found_[device] = probe;
+  if (probe.device != DeviceKind::kUnknown) found_[device] = probe;
   return probe;
 }
 

@@ -82,7 +82,7 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
 }  // namespace
 
 bool Seeks(const DeviceProbe& probe) {
-  return probe.device == Device::kSeekBound;
+  return probe.device == DeviceKind::kSeekBound;
 }
 
 // A pack that pools read from.
@@ -133,7 +133,7 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
   if (slow.memory_bytes < HeldFiles::kLeastMemory) return absl::nullopt;
   const DeviceProbe probe =
       parts_.devices->Find(dataset->catalogue(), dataset->root());
-  if (!Seeks(probe) && probe.device != Device::kLatencyBound) {
+  if (!Seeks(probe) && probe.device != DeviceKind::kLatencyBound) {
     return absl::nullopt;
   }
   if (Seeks(probe)) {

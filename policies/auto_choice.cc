@@ -11,8 +11,6 @@
 namespace shufflefs {
 namespace {
 
-using Device = Device;
-
 // Fewer files do not tell one order from another soon enough to gain by it.
 constexpr uint64_t kLeastForesight = 1000;
 
@@ -45,17 +43,17 @@ std::string AgainstMemory(const DatasetFacts& facts) {
                       Bytes(facts.memory_bytes), ")");
 }
 
-std::string DeviceClause(Device device) {
+std::string DeviceClause(DeviceKind device) {
   switch (device) {
-    case Device::kMemory:
+    case DeviceKind::kMemory:
       return "source is in memory";
-    case Device::kFlash:
+    case DeviceKind::kFlash:
       return "source is on flash, where random reads are cheap";
-    case Device::kSeekBound:
+    case DeviceKind::kSeekBound:
       return "source seeks for each random read";
-    case Device::kLatencyBound:
+    case DeviceKind::kLatencyBound:
       return "source has a high latency for each read";
-    case Device::kUnknown:
+    case DeviceKind::kUnknown:
       break;
   }
   return "device not recognised";
@@ -86,8 +84,9 @@ double UsualGain(const DatasetFacts& facts) {
   return estimate ? estimate->gain() : 0;
 }
 
-bool IsSlow(Device device) {
-  return device == Device::kSeekBound || device == Device::kLatencyBound;
+bool IsSlow(DeviceKind device) {
+  return device == DeviceKind::kSeekBound ||
+         device == DeviceKind::kLatencyBound;
 }
 
 bool IsMostlyContainers(const DatasetFacts& facts) {
@@ -146,15 +145,15 @@ std::string AgainstBrand(const DatasetFacts& facts) {
 
 // What to expect, and what a user could ask for.
 std::string Advice(const DatasetFacts& facts) {
-  if (facts.device == Device::kMemory) {
+  if (facts.device == DeviceKind::kMemory) {
     return "no gain in speed to expect from any policy";
   }
   if (Fits(facts)) return "no gain in speed to expect after the first epoch";
-  if (facts.device == Device::kFlash) {
+  if (facts.device == DeviceKind::kFlash) {
     return "little gain in speed to expect; -o policy=lirs,layout=ranked gives "
            "readers in name order a full shuffle";
   }
-  if (facts.device == Device::kUnknown) {
+  if (facts.device == DeviceKind::kUnknown) {
     return "no gain can be promised; -o policy=lirs,layout=ranked gives "
            "readers in name order a full shuffle";
   }
@@ -236,7 +235,7 @@ std::string RecordPolicy(const DatasetFacts& facts) {
       facts.record_bytes <= facts.memory_bytes) {
     return "";
   }
-  if (facts.device == Device::kFlash) return "lirs";
+  if (facts.device == DeviceKind::kFlash) return "lirs";
   return IsSlow(facts.device) && facts.record_memory >= MemoryOfBlocks(facts)
              ? "reimu"
              : "";

@@ -9,8 +9,6 @@
 namespace shufflefs {
 namespace {
 
-using Device = Device;
-
 constexpr double kMeasuredAtOnce = 8;  // DeviceSpeed::parallel_gain
 // Reads that brand, or reading ahead, has under way.
 constexpr double kQueue = 32;
@@ -23,7 +21,7 @@ class Model {
  public:
   explicit Model(const DatasetFacts& facts)
       : facts_(facts),
-        seeks_(facts.device == Device::kSeekBound),
+        seeks_(facts.device == DeviceKind::kSeekBound),
         random_(facts.speed.random_us / 1e6),
         transfer_(static_cast<double>(facts.file_bytes) /
                   facts.speed.bytes_per_second) {}
@@ -82,8 +80,8 @@ class Model {
 
 absl::optional<GainEstimate> EstimateGain(const DatasetFacts& facts,
                                           int readers) {
-  const bool slow = facts.device == Device::kSeekBound ||
-                    facts.device == Device::kLatencyBound;
+  const bool slow = facts.device == DeviceKind::kSeekBound ||
+                    facts.device == DeviceKind::kLatencyBound;
   if (!slow || facts.speed.random_us <= 0 ||
       facts.speed.bytes_per_second <= 0 || facts.file_bytes == 0) {
     return absl::nullopt;
@@ -98,7 +96,7 @@ absl::optional<GainEstimate> EstimateGain(const DatasetFacts& facts,
 absl::optional<ForesightEstimate> EstimateForesight(const DatasetFacts& facts,
                                                     int readers) {
   const absl::optional<GainEstimate> plain = EstimateGain(facts, readers);
-  if (!plain || facts.device != Device::kLatencyBound) return absl::nullopt;
+  if (!plain || facts.device != DeviceKind::kLatencyBound) return absl::nullopt;
   ForesightEstimate estimate;
   estimate.raw = plain->raw;
   estimate.ahead = 1 / Model(facts).Ahead();
@@ -117,7 +115,7 @@ absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
   DatasetFacts of_blocks = facts;
   of_blocks.file_bytes = std::max(facts.record_block, kUsualRecord);
   const double ahead =
-      facts.device == Device::kSeekBound ? 1 : kQueue;  // blocks under way
+      facts.device == DeviceKind::kSeekBound ? 1 : kQueue;  // blocks under way
   RecordEstimate estimate;
   estimate.at_random = 1 / Model(of_records).Raw(readers);
   estimate.in_blocks = kOfTheModel * records / Model(of_blocks).Raw(ahead);

@@ -25,7 +25,6 @@ namespace shufflefs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Device = Device;
 
 constexpr size_t kPiece = 4096;
 constexpr size_t kFiles = 64;       // candidates, spread over the tree
@@ -53,17 +52,17 @@ absl::optional<bool> Rotational(dev_t device) {
   return absl::nullopt;
 }
 
-absl::string_view NameOfDevice(Device device) {
+absl::string_view NameOfDevice(DeviceKind device) {
   switch (device) {
-    case Device::kMemory:
+    case DeviceKind::kMemory:
       return "memory";
-    case Device::kFlash:
+    case DeviceKind::kFlash:
       return "flash";
-    case Device::kSeekBound:
+    case DeviceKind::kSeekBound:
       return "seek-bound";
-    case Device::kLatencyBound:
+    case DeviceKind::kLatencyBound:
       return "latency-bound";
-    case Device::kUnknown:
+    case DeviceKind::kUnknown:
       break;
   }
   return "unknown device";
@@ -298,8 +297,8 @@ DeviceProbe Prober::Run() {
     if (!files_.empty()) MeasureSerial();
     if (figures_.median_us >= kSlowUs) {
       MeasureParallel();
-      ClassifyDevice(figures_) == Device::kSeekBound ? MeasureStreams()
-                                                     : MeasureManyStreams();
+      ClassifyDevice(figures_) == DeviceKind::kSeekBound ? MeasureStreams()
+                                                         : MeasureManyStreams();
     }
   }
   DeviceProbe probe;
@@ -311,16 +310,16 @@ DeviceProbe Prober::Run() {
 
 }  // namespace
 
-Device ClassifyDevice(const DeviceFigures& figures) {
-  if (figures.memory_fs) return Device::kMemory;
-  if (figures.reads == 0) return Device::kUnknown;
+DeviceKind ClassifyDevice(const DeviceFigures& figures) {
+  if (figures.memory_fs) return DeviceKind::kMemory;
+  if (figures.reads == 0) return DeviceKind::kUnknown;
   // Also a disk that calls itself rotational, as most virtual ones do.
-  if (figures.median_us < kSlowUs) return Device::kFlash;
+  if (figures.median_us < kSlowUs) return DeviceKind::kFlash;
   if (figures.network_fs || figures.parallel_gain >= kGainOfRoundTrips ||
       figures.rotational == absl::optional<bool>(false)) {
-    return Device::kLatencyBound;
+    return DeviceKind::kLatencyBound;
   }
-  return Device::kSeekBound;
+  return DeviceKind::kSeekBound;
 }
 
 DeviceProbe ProbeDevice(const SourceDir& source, const Catalogue& catalogue,

@@ -10,8 +10,8 @@
 
 #include "absl/types/optional.h"
 #include "core/catalogue.h"
-#include "core/io/source_dir.h"
 #include "core/device.h"
+#include "core/io/source_dir.h"
 #include "core/types.h"
 
 namespace shufflefs {
@@ -37,7 +37,7 @@ struct DeviceProbe {
     return {figures.median_us, figures.parallel_gain, figures.bytes_per_second};
   }
 
-  Device device = Device::kUnknown;
+  DeviceKind device = DeviceKind::kUnknown;
   DeviceFigures figures;
   std::string line;  // one clause with the figures, for status and check
 };
@@ -55,7 +55,7 @@ DeviceProbe ProbeDevice(const SourceDir& source, const Catalogue& catalogue,
 
 // The class that figures mean. A millisecond a read is slow; what is slow and
 // gains much from parallel reads waits for round trips, not for a head.
-Device ClassifyDevice(const DeviceFigures& figures);
+DeviceKind ClassifyDevice(const DeviceFigures& figures);
 
 }  // namespace shufflefs
 

@@ -17,8 +17,6 @@
 namespace shufflefs {
 namespace {
 
-using Device = Device;
-
 // Files at or below each directory, by DirId.
 std::vector<uint64_t> FilesBelow(const Catalogue& catalogue) {
   std::vector<uint64_t> files(catalogue.dir_count());
@@ -160,10 +158,10 @@ std::vector<Suggestion> Suggest(const CheckReport& report) {
       {command(""), absl::StrCat(UseOf(report.choice.policy), "; auto is ",
                                  report.choice.policy, " here")}};
   if (report.samples < 2) return suggestions;
-  const Device device = report.device.device;
+  const DeviceKind device = report.device.device;
   const bool pages =
       !report.fits_in_memory &&
-      (device == Device::kSeekBound || device == Device::kLatencyBound);
+      (device == DeviceKind::kSeekBound || device == DeviceKind::kLatencyBound);
   const std::string lirs = pages ? "policy=lirs,lirs.unit=page" : "policy=lirs";
   if (report.choice.policy != "brand" && report.movability.moves &&
       !report.fits_in_memory && report.usual_gain &&

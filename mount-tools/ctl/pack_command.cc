@@ -46,7 +46,7 @@ uint64_t MemoryFor(const ScannedSource& scanned) {
   const uint64_t least = PackOptions().memory_bytes;
   const DeviceProbe probe =
       ProbeDevice(scanned.source, *scanned.catalogue, ProbeOptions());
-  if (probe.device != Device::kSeekBound) return least;
+  if (probe.device != DeviceKind::kSeekBound) return least;
   return std::max(least, DefaultMemory());
 }
 

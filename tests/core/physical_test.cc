@@ -21,7 +21,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing_support::TempTree;
-using Device = Device;
 
 std::vector<EntryId> FilesOf(const Catalogue& catalogue) {
   std::vector<EntryId> files;
@@ -182,7 +181,7 @@ TEST(DeviceProbeTest, SmallFilesWillDo) {
   tree.File("a/tiny", "just a few bytes");
   DeviceProbe probe =
       ProbeDevice(tree.Source(), tree.Scanned(), ProbeOptions());
-  EXPECT_NE(probe.device, Device::kUnknown) << probe.line;
+  EXPECT_NE(probe.device, DeviceKind::kUnknown) << probe.line;
 }
 
 TEST(DeviceProbeTest, NothingToReadIsUnknown) {
@@ -193,9 +192,9 @@ TEST(DeviceProbeTest, NothingToReadIsUnknown) {
   DeviceProbe probe =
       ProbeDevice(tree.Source(), tree.Scanned(), ProbeOptions());
   if (fs.f_type == 0x01021994) {
-    EXPECT_EQ(probe.device, Device::kMemory);
+    EXPECT_EQ(probe.device, DeviceKind::kMemory);
   } else {
-    EXPECT_EQ(probe.device, Device::kUnknown);
+    EXPECT_EQ(probe.device, DeviceKind::kUnknown);
     EXPECT_THAT(probe.line, HasSubstr("no file to measure"));
   }
 }
@@ -211,26 +210,26 @@ TEST(DeviceProbeTest, WhatFiguresMean) {
     f.network_fs = network;
     return f;
   };
-  EXPECT_EQ(ClassifyDevice(DeviceFigures()), Device::kUnknown);
+  EXPECT_EQ(ClassifyDevice(DeviceFigures()), DeviceKind::kUnknown);
   // NVMe, and a virtual disk that says it rotates.
-  EXPECT_EQ(ClassifyDevice(figures(80, 0, false, false)), Device::kFlash);
-  EXPECT_EQ(ClassifyDevice(figures(300, 0, true, false)), Device::kFlash);
+  EXPECT_EQ(ClassifyDevice(figures(80, 0, false, false)), DeviceKind::kFlash);
+  EXPECT_EQ(ClassifyDevice(figures(300, 0, true, false)), DeviceKind::kFlash);
   EXPECT_EQ(ClassifyDevice(figures(8000, 1.6, true, false)),
-            Device::kSeekBound);
+            DeviceKind::kSeekBound);
   EXPECT_EQ(ClassifyDevice(figures(8000, 1.6, absl::nullopt, false)),
-            Device::kSeekBound);
+            DeviceKind::kSeekBound);
   // NFS, cloud block storage, and a network file system next door.
   EXPECT_EQ(ClassifyDevice(figures(3000, 1.2, absl::nullopt, true)),
-            Device::kLatencyBound);
+            DeviceKind::kLatencyBound);
   EXPECT_EQ(ClassifyDevice(figures(2000, 7, true, false)),
-            Device::kLatencyBound);
+            DeviceKind::kLatencyBound);
   EXPECT_EQ(ClassifyDevice(figures(2000, 1, false, false)),
-            Device::kLatencyBound);
+            DeviceKind::kLatencyBound);
   EXPECT_EQ(ClassifyDevice(figures(200, 0, absl::nullopt, true)),
-            Device::kFlash);
+            DeviceKind::kFlash);
   DeviceFigures memory;
   memory.memory_fs = true;
-  EXPECT_EQ(ClassifyDevice(memory), Device::kMemory);
+  EXPECT_EQ(ClassifyDevice(memory), DeviceKind::kMemory);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class CheckTest : public ::testing::Test {
     }
   }
 
-  CheckReport Report(Device device = Device::kFlash,
+  CheckReport Report(DeviceKind device = DeviceKind::kFlash,
                      uint64_t memory = kGiB, double parallel_gain = 1.1) {
     const absl::StatusOr<SourceDir> source = SourceDir::At(tree_.path());
     EXPECT_TRUE(source.ok()) << source.status();
@@ -124,22 +124,22 @@ TEST_F(CheckTest, PairsAndContainersAreNamed) {
 TEST_F(CheckTest, MemoryAndDeviceDecideWhatIsAdvised) {
   WriteClasses();
   tree_.Write("val/cat/a.jpg", "x");
-  const CheckReport fits = Report(Device::kSeekBound, kGiB);
+  const CheckReport fits = Report(DeviceKind::kSeekBound, kGiB);
   EXPECT_TRUE(fits.fits_in_memory);
   EXPECT_THAT(fits.suggestions[1].command, Not(HasSubstr("lirs.unit")));
-  const CheckReport large = Report(Device::kSeekBound, 1000);
+  const CheckReport large = Report(DeviceKind::kSeekBound, 1000);
   EXPECT_FALSE(large.fits_in_memory);
   EXPECT_THAT(large.suggestions[1].command,
               HasSubstr("policy=lirs,lirs.unit=page,layout=ranked"));
   EXPECT_THAT(CheckText(large), HasSubstr("the dataset is larger: 1000 B"));
-  const CheckReport flash = Report(Device::kFlash, 1000);
+  const CheckReport flash = Report(DeviceKind::kFlash, 1000);
   EXPECT_THAT(flash.suggestions[1].command, Not(HasSubstr("lirs.unit")));
 }
 
 // [S-3.13a] The policy auto says what it found and what to expect.
 TEST_F(CheckTest, TheGainIsEstimatedWhereThereIsOne) {
   WriteClasses();
-  const auto seeks = Device::kSeekBound;
+  const auto seeks = DeviceKind::kSeekBound;
   // Without a validation split brand is for who knows that nothing is split.
   const CheckReport report = Report(seeks, 1000);
   EXPECT_EQ(report.choice.policy, "native");
@@ -164,7 +164,7 @@ TEST_F(CheckTest, TheGainIsEstimatedWhereThereIsOne) {
   const CheckReport fits = Report(seeks, kGiB);
   EXPECT_EQ(fits.choice.policy, "native");
   EXPECT_THAT(CheckText(fits), HasSubstr("in the first epoch only"));
-  const CheckReport flash = Report(Device::kFlash, 1000);
+  const CheckReport flash = Report(DeviceKind::kFlash, 1000);
   EXPECT_FALSE(flash.usual_gain);
   EXPECT_THAT(CheckText(flash), Not(HasSubstr("gain:")));
 }
@@ -174,7 +174,7 @@ TEST_F(CheckTest, ClairvoyantWhereNamesStayOnASlowSource) {
     tree_.Write(absl::StrCat("images/", i * i, ".jpg"), "x");
   }
   tree_.Write("labels.csv", "a,b\n");
-  const auto network = Device::kLatencyBound;
+  const auto network = DeviceKind::kLatencyBound;
   const CheckReport report = Report(network, 1000, 8);
   EXPECT_EQ(report.choice.policy, "clairvoyant") << report.choice.why;
   EXPECT_EQ(report.suggestions[0].when,
@@ -190,7 +190,7 @@ TEST_F(CheckTest, ClairvoyantWhereNamesStayOnASlowSource) {
   ASSERT_EQ(json["gain"].size(), 2u);
   EXPECT_EQ(json["gain"][0]["policy"], "clairvoyant");
   EXPECT_DOUBLE_EQ(json["gain"][0]["gain"], report.usual_ahead->gain());
-  const CheckReport disk = Report(Device::kSeekBound, 1000);
+  const CheckReport disk = Report(DeviceKind::kSeekBound, 1000);
   EXPECT_EQ(disk.choice.policy, "clairvoyant");
   EXPECT_THAT(CheckText(disk), Not(HasSubstr("gain:")));
 }
@@ -199,7 +199,7 @@ TEST_F(CheckTest, LargeContainersAreShuffledAndTheGainIsEstimated) {
   tree_.Write("a.tfrecord", std::string(20000, 'x'));
   tree_.Write("b.tar", std::string(30000, 'x'));
   tree_.Write("val/c.tar", std::string(10000, 'x'));
-  CheckReport report = Report(Device::kSeekBound, 40000);
+  CheckReport report = Report(DeviceKind::kSeekBound, 40000);
   EXPECT_EQ(report.choice.policy, "reimu") << report.choice.why;
   EXPECT_THAT(report.choice.why, HasSubstr("; 2 containers, whose records"));
   ASSERT_TRUE(report.record_gain.has_value());
@@ -214,11 +214,11 @@ TEST_F(CheckTest, LargeContainersAreShuffledAndTheGainIsEstimated) {
   const auto json = nlohmann::json::parse(CheckJson(report));
   ASSERT_EQ(json["gain"].size(), 1u);
   EXPECT_EQ(json["gain"][0]["policy"], "reimu");
-  EXPECT_EQ(Report(Device::kFlash, 40000).choice.policy, "lirs");
-  report = Report(Device::kSeekBound, 50000);
+  EXPECT_EQ(Report(DeviceKind::kFlash, 40000).choice.policy, "lirs");
+  report = Report(DeviceKind::kSeekBound, 50000);
   EXPECT_EQ(report.choice.policy, "native") << report.choice.why;
   tree_.Write("a.index", "0");
-  report = Report(Device::kSeekBound, 40000);
+  report = Report(DeviceKind::kSeekBound, 40000);
   EXPECT_EQ(report.choice.policy, "native") << report.choice.why;
 }
 

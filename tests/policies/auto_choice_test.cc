@@ -15,15 +15,13 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-using Device = Device;
-
 // ImageNet-like class folders, ten times as large as memory, on a disk.
 DatasetFacts LargeClassFolders() {
   DatasetFacts facts;
   facts.files = 1281167;
   facts.bytes = uint64_t{140} << 30;
   facts.memory_bytes = uint64_t{14} << 30;
-  facts.device = Device::kSeekBound;
+  facts.device = DeviceKind::kSeekBound;
   facts.speed = {6300, 1.1, 144e6};
   facts.file_bytes = 110'000;
   facts.pool_bytes = uint64_t{4} << 30;
@@ -37,7 +35,7 @@ DatasetFacts LargeClassFolders() {
 
 DatasetFacts OnANetwork() {
   DatasetFacts facts = LargeClassFolders();
-  facts.device = Device::kLatencyBound;
+  facts.device = DeviceKind::kLatencyBound;
   facts.speed = {4000, 8, 378e6};
   return facts;
 }
@@ -157,7 +155,8 @@ TEST(AutoChoiceTest, NativeUnlessAllSpeaksForClairvoyant) {
   facts = table;
   facts.not_foreseen = "layout = ranked";
   ExpectNative(facts, "not clairvoyant because of layout = ranked");
-  for (Device device : {Device::kFlash, Device::kMemory, Device::kUnknown}) {
+  for (DeviceKind device :
+       {DeviceKind::kFlash, DeviceKind::kMemory, DeviceKind::kUnknown}) {
     facts = table;
     facts.device = device;
     ExpectNative(facts, "");
@@ -181,7 +180,7 @@ TEST(AutoChoiceTest, FinishesAnEpochOfBrand) {
   DatasetFacts facts = LargeClassFolders();
   facts.under_way = "brand";
   EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("brand, expect about"));
-  facts.device = Device::kFlash;
+  facts.device = DeviceKind::kFlash;
   EXPECT_EQ(ChooseAuto(facts).policy, "brand");
   EXPECT_THAT(ChooseAuto(facts).why,
               HasSubstr("cheap: brand, for its epoch is not finished"));
@@ -206,7 +205,7 @@ DatasetFacts Shards() {
   facts.files = 144;
   facts.bytes = uint64_t{144} << 30;
   facts.memory_bytes = uint64_t{14} << 30;
-  facts.device = Device::kSeekBound;
+  facts.device = DeviceKind::kSeekBound;
   facts.speed = {6300, 1.1, 144e6};
   facts.file_bytes = 1 << 30;
   facts.record_files = 140;
@@ -228,7 +227,7 @@ TEST(AutoChoiceTest, ReimuForLargeContainersOnASlowSource) {
             "about 3x what 4 plain readers get that draw records of 128.0 KiB "
             "at random; 140 containers, whose records carry their labels");
   DatasetFacts network = Shards();
-  network.device = Device::kLatencyBound;
+  network.device = DeviceKind::kLatencyBound;
   network.speed = {4000, 8, 378e6};
   EXPECT_EQ(ChooseAuto(network).policy, "reimu");
   network.speed = {};
@@ -238,7 +237,7 @@ TEST(AutoChoiceTest, ReimuForLargeContainersOnASlowSource) {
 
 TEST(AutoChoiceTest, LirsForLargeContainersOnFlash) {
   DatasetFacts facts = Shards();
-  facts.device = Device::kFlash;
+  facts.device = DeviceKind::kFlash;
   const AutoChoice choice = ChooseAuto(facts);
   EXPECT_EQ(choice.policy, "lirs");
   EXPECT_THAT(choice.why,
@@ -263,7 +262,7 @@ TEST(AutoChoiceTest, RecordsStayUnlessAllSpeaksForThem) {
   facts = Shards();
   facts.memory_bytes = 0;
   ExpectNative(facts, "the size of memory is not known");
-  for (const Device device : {Device::kMemory, Device::kUnknown}) {
+  for (const DeviceKind device : {DeviceKind::kMemory, DeviceKind::kUnknown}) {
     facts = Shards();
     facts.device = device;
     ExpectNative(facts, "");
@@ -284,7 +283,7 @@ TEST(AutoChoiceTest, FinishesAnEpochOfRecords) {
   DatasetFacts facts = Shards();
   facts.under_way = "reimu";
   EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("reimu, records come"));
-  facts.device = Device::kFlash;
+  facts.device = DeviceKind::kFlash;
   EXPECT_EQ(ChooseAuto(facts).policy, "reimu");
   EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("its epoch is not finished"));
   facts.under_way = "window";
@@ -307,7 +306,7 @@ TEST(AutoChoiceTest, NothingToExpectOfWhatFitsInMemory) {
 
 TEST(AutoChoiceTest, NothingToExpectOfASourceInMemory) {
   DatasetFacts facts = LargeClassFolders();
-  facts.device = Device::kMemory;
+  facts.device = DeviceKind::kMemory;
   EXPECT_THAT(ChooseAuto(facts).why,
               HasSubstr("source is in memory: native, no gain in speed to "
                         "expect from any policy"));
@@ -315,9 +314,9 @@ TEST(AutoChoiceTest, NothingToExpectOfASourceInMemory) {
 
 TEST(AutoChoiceTest, NamesEachDevice) {
   DatasetFacts facts = LargeClassFolders();
-  facts.device = Device::kFlash;
+  facts.device = DeviceKind::kFlash;
   ExpectNative(facts, "little gain in speed");
-  facts.device = Device::kUnknown;
+  facts.device = DeviceKind::kUnknown;
   ExpectNative(facts, "device not recognised");
   EXPECT_THAT(ChooseAuto(facts).why, HasSubstr("no gain can be promised"));
 }
@@ -356,8 +355,9 @@ TEST(AutoChoiceTest, SmallAndUnknownFigures) {
 }
 
 TEST(AutoChoiceTest, EveryChoiceIsARegisteredPolicyAndOneLine) {
-  for (auto device : {Device::kUnknown, Device::kMemory, Device::kFlash,
-                      Device::kSeekBound, Device::kLatencyBound}) {
+  for (auto device :
+       {DeviceKind::kUnknown, DeviceKind::kMemory, DeviceKind::kFlash,
+        DeviceKind::kSeekBound, DeviceKind::kLatencyBound}) {
     for (bool moves : {false, true}) {
       for (uint64_t files : {0, 1, 100000}) {
         DatasetFacts facts = LargeClassFolders();

@@ -10,7 +10,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Ge;
 using ::testing::Le;
-using Device = Device;
 
 // 20,000 files of 100.9 KB in 40 classes, with memory for a sixth of them.
 DatasetFacts Data() {
@@ -26,21 +25,21 @@ DatasetFacts Data() {
 // random 4 KiB reads a second alone and 32 at a time, sequential bytes.
 DatasetFacts Disk() {
   DatasetFacts facts = Data();
-  facts.device = Device::kSeekBound;
+  facts.device = DeviceKind::kSeekBound;
   facts.speed = {1e6 / 158, 1.09, 143.5e6};
   return facts;
 }
 
 DatasetFacts FastDisk() {
   DatasetFacts facts = Data();
-  facts.device = Device::kSeekBound;
+  facts.device = DeviceKind::kSeekBound;
   facts.speed = {1e6 / 689, 1.16, 150.4e6};
   return facts;
 }
 
 DatasetFacts Network() {
   DatasetFacts facts = Data();
-  facts.device = Device::kLatencyBound;
+  facts.device = DeviceKind::kLatencyBound;
   facts.speed = {1e6 / 252, 8, 378e6};
   return facts;
 }
@@ -107,7 +106,8 @@ TEST(GainEstimateTest, NothingWithoutFiguresOrOnAQuickDevice) {
   facts = Disk();
   facts.file_bytes = 0;
   EXPECT_FALSE(EstimateGain(facts, 4));
-  for (Device device : {Device::kFlash, Device::kMemory, Device::kUnknown}) {
+  for (DeviceKind device :
+       {DeviceKind::kFlash, DeviceKind::kMemory, DeviceKind::kUnknown}) {
     facts = Disk();
     facts.device = device;
     EXPECT_FALSE(EstimateGain(facts, 4));
