@@ -14,14 +14,15 @@ absl::Status Stopped() {
 
 }  // namespace
 
-Worker::Worker(const std::string& name, int threads) {
-  const auto run = [this](std::stop_token) { Run(); };
-  threads_.push_back(StartThread(name, run));
-  for (int i = 1; i < threads; ++i) {
-    auto more = TryStartThread(name, run);
-    if (!more) break;
-    threads_.push_back(*std::move(more));
-  }
+Worker::Worker(const std::string& name, size_t threads)
+    : name_(name), most_(threads) {
+  MutexLock lock(mu_);
+  threads_.push_back(StartThread(name_, [this](std::stop_token) { Run(); }));
+}
+
+void Worker::StartOne() {
+  auto more = TryStartThread(name_, [this](std::stop_token) { Run(); });
+  if (more) threads_.push_back(*std::move(more));
 }
 
 void Worker::Post(Job job, bool urgent) {
@@ -29,6 +30,9 @@ void Worker::Post(Job job, bool urgent) {
     MutexLock lock(mu_);
     if (!stopped_) {
       (urgent ? urgent_ : jobs_).push_back(std::move(job));
+      const bool all_have_work =
+          busy_ + urgent_.size() + jobs_.size() > threads_.size();
+      if (all_have_work && threads_.size() < most_) StartOne();
       posted_.SignalOne();
       return;
     }
@@ -39,28 +43,34 @@ void Worker::Post(Job job, bool urgent) {
 void Worker::Stop() {
   std::deque<Job> waiting;
   std::deque<Job> urgent;
+  std::vector<std::jthread> threads;
   {
     MutexLock lock(mu_);
     stopped_ = true;
     waiting.swap(jobs_);
     urgent.swap(urgent_);
+    threads.swap(threads_);
     posted_.SignalAll();
   }
   for (const Job& job : urgent) job(Stopped());
   for (const Job& job : waiting) job(Stopped());
-  threads_.clear();  // joins
+  threads.clear();  // joins
 }
 
 void Worker::Run() {
+  bool was_busy = false;
   for (;;) {
     Job job;
     {
       MutexLock lock(mu_);
+      if (was_busy) --busy_;
       while (!stopped_ && urgent_.empty() && jobs_.empty()) posted_.Wait(mu_);
       if (stopped_) return;
       std::deque<Job>& from = urgent_.empty() ? jobs_ : urgent_;
       job = std::move(from.front());
       from.pop_front();
+      was_busy = true;
+      ++busy_;
     }
     job(absl::OkStatus());
   }

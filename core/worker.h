@@ -3,6 +3,7 @@
 #ifndef SHUFFLEFS_CORE_WORKER_H_
 #define SHUFFLEFS_CORE_WORKER_H_
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <string>
@@ -22,9 +23,10 @@ class Worker {
   // worker was stopped before. So who waits for what a job does is told.
   using Job = std::function<void(const absl::Status& turn)>;
 
-  // Of the threads; at most 15 bytes. Jobs are done in turn, `threads` >= 1 at
-  // a time.
-  Worker(const std::string& name, int threads);
+  // Of the threads; at most 15 bytes. Jobs are begun in turn, and done `threads`
+  // >= 1 at a time. One thread is there at once, the others are started when a
+  // job would wait for them.
+  Worker(const std::string& name, size_t threads);
   ~Worker() { Stop(); }
 
   // Behind those that wait; urgent ones before all that are not.
@@ -36,14 +38,20 @@ class Worker {
 
  private:
   void Run();
+  // Does nothing where the system gives no more threads.
+  void StartOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Constant after construction.
+  const std::string name_;
+  const size_t most_;
 
   Mutex mu_;
   CondVar posted_;
   std::deque<Job> urgent_ ABSL_GUARDED_BY(mu_);
   std::deque<Job> jobs_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  // Self-synchronised, and last: it uses the others.
-  std::vector<std::jthread> threads_;
+  size_t busy_ ABSL_GUARDED_BY(mu_) = 0;  // threads that do a job
+  std::vector<std::jthread> threads_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

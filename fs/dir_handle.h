@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 
 namespace shufflefs {
@@ -22,10 +23,14 @@ struct DirEntry {
   uint64_t nodeid = 0;  // 0: listing the name does not bind it
 };
 
-// Immutable; any thread may call.
+// Immutable but for Load; any thread may call.
 class DirHandle {
  public:
   virtual ~DirHandle() = default;
+  // Whether Load may wait for the source.
+  virtual bool asks_source() const { return false; }
+  // Before the first of the calls below.
+  virtual absl::Status Load() const { return absl::OkStatus(); }
   // The entry at `offset`, 0 and 1 being "." and "..". False at the end. An
   // empty name is a gap: skip the offset.
   virtual bool Get(uint64_t offset, DirEntry& out) const = 0;

@@ -26,7 +26,10 @@ class DirStream {
     bool plus = false;  // with attributes and nodeids
     friend bool operator==(const Piece&, const Piece&) = default;
   };
+  // REQUIRES: Load was well.
   void Reply(fuse_req_t req, const Piece& piece);
+  bool asks_source() const { return dir_->asks_source(); }
+  absl::Status Load() const { return dir_->Load(); }
 
  private:
   void Make(FuseContext& context, const Piece& piece)

@@ -15,9 +15,19 @@ namespace shufflefs {
 namespace {
 
 constexpr char kSampleXattr[] = "user.shufflefs.sample";
+// Threads for what may wait for the source, and is no read of a file of the
+// catalogue. More of these at a time wait for each other.
+constexpr size_t kAskers = 8;
 
 absl::Status ReadOnly() {
   return ErrnoStatus(EROFS, "the source is never written");
+}
+
+absl::StatusOr<struct statvfs> RoomOf(const SourceDir& source) {
+  struct statvfs st;
+  if (fstatvfs(source.fd(), &st) != 0) return ErrnoStatus(errno, source.path());
+  st.f_namemax = 255;
+  return st;
 }
 
 std::chrono::milliseconds Now() {
@@ -30,7 +40,10 @@ std::chrono::milliseconds Now() {
 Filesystem::Filesystem(const Parts& parts)
     : parts_(parts),
       pass_(*parts.source, parts.serves_others),
-      control_dir_(*parts.control, parts.owner) {}
+      root_([this] { return pass_.Stat(0); }),
+      room_([this] { return RoomOf(*parts_.source); }),
+      control_dir_(*parts.control, parts.owner),
+      asker_("sfs-source", kAskers) {}
 
 void Filesystem::Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs) {
   space_owner_ = std::move(space);
@@ -154,7 +167,8 @@ absl::StatusOr<NodeReply> Filesystem::GetAttributes(uint64_t nodeid) {
     return reply;
   }
   const bool is_pass = node.kind == NodeKind::kPassThrough;
-  ASSIGN_OR_RETURN(reply.attributes, pass_.Stat(is_pass ? node.id : 0));
+  ASSIGN_OR_RETURN(reply.attributes,
+                   is_pass ? pass_.Stat(node.id) : root_.Get(asker_));
   if (!S_ISDIR(reply.attributes.st_mode)) reply.attributes.st_mode &= ~0222u;
   reply.attribute_seconds = 0;
   return reply;
@@ -240,8 +254,25 @@ bool Filesystem::IsStale(Node node, int32_t pid) const {
              EntryId(node.id), *records, pid) == View::OpenVerdict::kStale;
 }
 
-absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
-                                        absl::Span<char> out) {
+bool Filesystem::AsksSource(uint64_t nodeid) const {
+  switch (UnpackNode(nodeid).kind) {
+    case NodeKind::kPassThrough:
+      return true;
+    case NodeKind::kLiveDir:
+      return space() == nullptr;
+    default:
+      return false;
+  }
+}
+
+void Filesystem::Stop() {
+  asker_.Stop();
+  if (const Space* known = space()) known->plain().Stop();
+}
+
+absl::StatusOr<absl::optional<size_t>> Filesystem::Read(uint64_t nodeid,
+                                                        uint64_t offset,
+                                                        absl::Span<char> out) {
   const Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kControlFile) {
     return control_dir_.Read(node, offset, out);
@@ -262,11 +293,15 @@ absl::StatusOr<size_t> Filesystem::Read(uint64_t nodeid, uint64_t offset,
     return ErrnoStatus(EINVAL, "not a regular file");
   }
   NoteRead(node);
-  parts_.metrics->stall().Enter();
-  absl::StatusOr<size_t> got = known->files().Read(file, offset, out);
-  parts_.metrics->stall().Leave();
-  if (got.ok()) parts_.metrics->Add(Counter::kServedBytes, *got);
+  const absl::optional<size_t> got =
+      known->plain().ReadAtOnce(file, offset, out);
+  if (got) parts_.metrics->Add(Counter::kServedBytes, *got);
   return got;
+}
+
+void Filesystem::ReadLater(uint64_t nodeid, uint64_t offset, uint64_t length,
+                           SampleMemory::ReadDone done) {
+  space()->plain().Read(FileOf(nodeid), offset, length, std::move(done));
 }
 
 std::shared_ptr<SampleMemory> Filesystem::MemoryOf(Node node) const {
@@ -335,15 +370,6 @@ absl::StatusOr<std::string> Filesystem::GetXattr(uint64_t nodeid,
     return ErrnoStatus(ENODATA, name);
   }
   return known->catalogue().path(EntryId(node.id));
-}
-
-absl::StatusOr<struct statvfs> Filesystem::StatFs() {
-  struct statvfs st;
-  if (fstatvfs(parts_.source->fd(), &st) != 0) {
-    return ErrnoStatus(errno, parts_.source->path());
-  }
-  st.f_namemax = 255;
-  return st;
 }
 
 }  // namespace shufflefs

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,9 +23,11 @@
 #include "core/io/source_dir.h"
 #include "core/metrics.h"
 #include "core/supply/sample_memory.h"
+#include "core/worker.h"
 #include "fs/control_dir.h"
 #include "fs/control_files.h"
 #include "fs/dir_handle.h"
+#include "fs/last_answer.h"
 #include "fs/node_id.h"
 #include "fs/pass_through.h"
 #include "fs/pins.h"
@@ -36,9 +39,10 @@
 
 namespace shufflefs {
 
-// Thread-safe. Read may block for the source; nothing else does once the space
-// is there (until then everything may), but for attributes that follow from
-// what directories allow, which wait for it a bounded time (shown_rights.h).
+// Thread-safe. What AsksSource names may block for the source, and so may
+// ReadLink and writing control. What follows from a directory's rights, the
+// root's attributes before there is a catalogue, and StatFs wait for it a
+// bounded time. Nothing else waits.
 class Filesystem {
  public:
   struct Parts {
@@ -80,12 +84,25 @@ class Filesystem {
                                                      int32_t pid);
   // `pid`: the opening thread, 0 if hidden.
   absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
-  absl::StatusOr<size_t> Read(uint64_t nodeid, uint64_t offset,
-                              absl::Span<char> out);
+  // What AnswerOf does not answer. Nothing: it is not in the kernel's memory,
+  // and ReadLater tells.
+  absl::StatusOr<absl::optional<size_t>> Read(uint64_t nodeid, uint64_t offset,
+                                              absl::Span<char> out);
+  // REQUIRES: Read gave nothing.
+  void ReadLater(uint64_t nodeid, uint64_t offset, uint64_t length,
+                 SampleMemory::ReadDone done);
   // A READ of a file comes, from `offset` and by thread `pid` (0 if hidden):
   // what answers it, which never waits for a device. Null: call Read.
   std::shared_ptr<SampleMemory> AnswerOf(uint64_t nodeid, uint64_t offset,
                                          int32_t pid);
+  // Whether a lookup in this node, or a read of it, may wait for the source,
+  // and of all but the root a stat: until there is a catalogue, and of what was
+  // found until then.
+  bool AsksSource(uint64_t nodeid) const;
+  // Has a thread do what may wait for the source.
+  void AskSource(Worker::Job job) { asker_.Post(std::move(job), false); }
+  // Ends what is under way; waits for the source. Nobody asks any more.
+  void Stop();
   // Whether no READ of a file waits for a device.
   bool AnswersFromMemory(uint64_t nodeid) const;
   static EntryId FileOf(uint64_t nodeid) {
@@ -95,7 +112,7 @@ class Filesystem {
   void Release(uint64_t nodeid);
   absl::Status Write(uint64_t nodeid, absl::string_view text);
   absl::StatusOr<std::string> GetXattr(uint64_t nodeid, absl::string_view name);
-  absl::StatusOr<struct statvfs> StatFs();
+  absl::StatusOr<struct statvfs> StatFs() { return room_.Get(asker_); }
 
   Pins& pins() { return pins_; }
   Primer& primer() { return primer_; }
@@ -119,6 +136,8 @@ class Filesystem {
   std::once_flag passed_;
   std::atomic<bool> settling_{false};
   PassThrough pass_;
+  LastAnswer<struct stat> root_;
+  LastAnswer<struct statvfs> room_;  // of the source's file system
   ControlDir control_dir_;
   Pins pins_;
   Primer primer_;
@@ -130,6 +149,8 @@ class Filesystem {
   std::unique_ptr<Space> space_owner_;
   std::unique_ptr<ShownRights> rights_owner_;
   std::unique_ptr<Tree> tree_owner_;
+
+  Worker asker_;  // last: it uses the others
 };
 
 }  // namespace shufflefs

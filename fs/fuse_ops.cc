@@ -13,6 +13,8 @@
 namespace shufflefs {
 namespace {
 
+constexpr unsigned kMostBackground = 4096;
+
 Filesystem& Fs(fuse_req_t req) { return *Context(req).filesystem; }
 
 // Whether the request waits for the catalogue; then `again` answers it.
@@ -22,6 +24,35 @@ bool Waits(fuse_req_t req, Again&& again) {
     if (outcome == ReadyGate::Outcome::kReady) return again();
     fuse_reply_err(req, ENOTCONN);
   });
+}
+
+// Answers by another thread what may wait for the source.
+template <typename Answer>
+void Ask(fuse_req_t req, Answer answer) {
+  auto job = [req, answer = std::move(answer)](const absl::Status& turn) {
+    if (!turn.ok()) return ReplyError(req, "asking the source", turn);
+    answer();
+  };
+  Fs(req).AskSource(std::move(job));
+}
+
+// Answers now, or where it may wait for the source by another thread.
+template <typename Answer>
+void AnswerOrAsk(fuse_req_t req, bool asks_source, Answer answer) {
+  if (!asks_source) return answer();
+  Ask(req, std::move(answer));
+}
+
+// The same, timed.
+template <typename Answer>
+void AnswerOrAsk(fuse_req_t req, bool asks_source, Latency latency,
+                 Counter counter, Answer answer) {
+  if (!asks_source) {
+    Timer timer(req, latency, counter);
+    return answer();
+  }
+  auto timer = std::make_shared<Timer>(req, latency, counter);
+  Ask(req, [timer, answer = std::move(answer)] { answer(); });
 }
 
 void Init(void* userdata, fuse_conn_info* conn) {
@@ -38,8 +69,10 @@ void Init(void* userdata, fuse_conn_info* conn) {
   // A link's target is part of its content, so it does not change.
   conn->want |= conn->capable & FUSE_CAP_CACHE_SYMLINKS;
   conn->max_readahead = 1 << 20;
-  conn->max_background = 64;
-  conn->congestion_threshold = 48;
+  // Beyond it the kernel sends no read ahead of any file: readers of a source
+  // that hangs must not use it up.
+  conn->max_background = kMostBackground;
+  conn->congestion_threshold = kMostBackground / 4 * 3;
   static_cast<FuseContext*>(userdata)->initialised(conn->proto_minor);
 }
 
@@ -50,8 +83,13 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
       })) {
     return;
   }
-  Timer timer(req, Latency::kLookup, Counter::kLookups);
-  ReplyEntry(req, Fs(req).Lookup(parent, name, fuse_req_ctx(req)->pid));
+  const bool control =
+      parent == FUSE_ROOT_ID && absl::string_view(name) == kControlName;
+  AnswerOrAsk(req, !control && Fs(req).AsksSource(parent), Latency::kLookup,
+              Counter::kLookups, [req, parent, text = std::string(name)] {
+                const pid_t pid = fuse_req_ctx(req)->pid;
+                ReplyEntry(req, Fs(req).Lookup(parent, text, pid));
+              });
 }
 
 void Forget(fuse_req_t req, fuse_ino_t ino, uint64_t count) {
@@ -68,7 +106,10 @@ void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
 
 void GetAttr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
   Context(req).metrics->Add(Counter::kGetattrs);
-  ReplyAttributesWhenSized(req, Fs(req).GetAttributes(ino));
+  const bool asks = ino != FUSE_ROOT_ID && Fs(req).AsksSource(ino);
+  AnswerOrAsk(req, asks, [req, ino] {
+    ReplyAttributesWhenSized(req, Fs(req).GetAttributes(ino));
+  });
 }
 
 void SetAttr(fuse_req_t req, fuse_ino_t ino, struct stat*, int to_set,
@@ -81,9 +122,11 @@ void SetAttr(fuse_req_t req, fuse_ino_t ino, struct stat*, int to_set,
 }
 
 void ReadLink(fuse_req_t req, fuse_ino_t ino) {
-  const absl::StatusOr<std::string> target = Fs(req).ReadLink(ino);
-  if (!target.ok()) return ReplyError(req, "readlink", target.status());
-  fuse_reply_readlink(req, target->c_str());
+  Ask(req, [req, ino] {
+    const absl::StatusOr<std::string> target = Fs(req).ReadLink(ino);
+    if (!target.ok()) return ReplyError(req, "readlink", target.status());
+    fuse_reply_readlink(req, target->c_str());
+  });
 }
 
 void Open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
@@ -101,13 +144,17 @@ void Open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
 }
 
 void ReadNow(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset) {
-  Timer timer(req, Latency::kRead, Counter::kReads);
+  auto timer = std::make_shared<Timer>(req, Latency::kRead, Counter::kReads);
   thread_local std::vector<char> buffer;
   if (buffer.size() < size) buffer.resize(size);
-  const absl::StatusOr<size_t> got =
+  const absl::StatusOr<absl::optional<size_t>> got =
       Fs(req).Read(ino, offset, absl::MakeSpan(buffer.data(), size));
   if (!got.ok()) return ReplyError(req, "read", got.status());
-  fuse_reply_buf(req, buffer.data(), *got);
+  if (*got) {
+    fuse_reply_buf(req, buffer.data(), **got);
+  } else {
+    Fs(req).ReadLater(ino, offset, size, ReplyBytesLater(req, timer));
+  }
 }
 
 void Read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
@@ -115,10 +162,13 @@ void Read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
   const std::shared_ptr<SampleMemory> memory =
       Fs(req).AnswerOf(ino, offset, fuse_req_ctx(req)->pid);
   if (memory != nullptr) {
-    memory->Read(Filesystem::FileOf(ino), offset, size, ReplyBytesLater(req));
+    auto timer = std::make_shared<Timer>(req, Latency::kRead, Counter::kReads);
+    memory->Read(Filesystem::FileOf(ino), offset, size,
+                 ReplyBytesLater(req, std::move(timer)));
     return;
   }
-  ReadNow(req, ino, size, offset);
+  AnswerOrAsk(req, Fs(req).AsksSource(ino),
+              [req, ino, size, offset] { ReadNow(req, ino, size, offset); });
 }
 
 void Release(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
@@ -152,18 +202,25 @@ void OpenDir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   fuse_reply_open(req, info);
 }
 
+void ReadPiece(fuse_req_t req, const fuse_file_info& info,
+               const DirStream::Piece& piece) {
+  const auto dir = Context(req).open_dirs.Find(info.fh);
+  AnswerOrAsk(req, dir->asks_source(), Latency::kReaddir, Counter::kReaddirs,
+              [req, dir, piece] {
+                const absl::Status loaded = dir->Load();
+                if (!loaded.ok()) return ReplyError(req, "readdir", loaded);
+                dir->Reply(req, piece);
+              });
+}
+
 void ReadDir(fuse_req_t req, fuse_ino_t, size_t size, off_t offset,
              fuse_file_info* info) {
-  Timer timer(req, Latency::kReaddir, Counter::kReaddirs);
-  const auto dir = Context(req).open_dirs.Find(info->fh);
-  dir->Reply(req, DirStream::Piece{size, static_cast<uint64_t>(offset), false});
+  ReadPiece(req, *info, {size, static_cast<uint64_t>(offset), false});
 }
 
 void ReadDirPlus(fuse_req_t req, fuse_ino_t, size_t size, off_t offset,
                  fuse_file_info* info) {
-  Timer timer(req, Latency::kReaddir, Counter::kReaddirs);
-  const auto dir = Context(req).open_dirs.Find(info->fh);
-  dir->Reply(req, DirStream::Piece{size, static_cast<uint64_t>(offset), true});
+  ReadPiece(req, *info, {size, static_cast<uint64_t>(offset), true});
 }
 
 void ReleaseDir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {

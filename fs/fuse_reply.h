@@ -5,6 +5,7 @@
 #define SHUFFLEFS_FS_FUSE_REPLY_H_
 
 #include <chrono>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "fs/fuse_ops.h"
@@ -37,7 +38,8 @@ class Timer {
 };
 
 // Answers a READ when its bytes are there, by whatever thread brings them.
-SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req);
+SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req,
+                                       std::shared_ptr<Timer> timer);
 
 }  // namespace shufflefs
 

@@ -65,22 +65,6 @@ TopMount TopMountAt(const std::string& mountpoint) {
   return top;
 }
 
-absl::Status Detach(const std::string& mountpoint) {
-  if (umount2(mountpoint.c_str(), MNT_DETACH) == 0) return absl::OkStatus();
-  const int error = errno;
-  const char* argv[] = {"fusermount3", "-uz", "--", mountpoint.c_str(),
-                        nullptr};
-  pid_t child = 0;
-  int state = 0;
-  if (posix_spawnp(&child, argv[0], nullptr, nullptr,
-                   const_cast<char**>(argv), environ) == 0 &&
-      waitpid(child, &state, 0) == child && state == 0) {
-    return absl::OkStatus();
-  }
-  return ErrnoStatus(error, absl::StrCat("cannot detach the dead mount at ",
-                                         mountpoint));
-}
-
 // Of a daemon that is being killed the kernel closes the mount soon.
 bool IsClosing(int error) { return error == ENOTCONN || error == ECONNABORTED; }
 
@@ -122,6 +106,22 @@ absl::Status AbortMount(const std::string& mountpoint) {
       ErrnoStatus(errno, "cannot be written").message()));
 }
 
+absl::Status DetachMount(const std::string& mountpoint) {
+  if (umount2(mountpoint.c_str(), MNT_DETACH) == 0) return absl::OkStatus();
+  const int error = errno;
+  const char* argv[] = {"fusermount3", "-uz", "--", mountpoint.c_str(),
+                        nullptr};
+  pid_t child = 0;
+  int state = 0;
+  if (posix_spawnp(&child, argv[0], nullptr, nullptr,
+                   const_cast<char**>(argv), environ) == 0 &&
+      waitpid(child, &state, 0) == child && state == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(error, absl::StrCat("cannot detach the mount at ",
+                                         mountpoint));
+}
+
 absl::Status ClearDeadMount(const std::string& mountpoint,
                             const std::function<bool()>& daemon_is_dying) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {
@@ -145,7 +145,7 @@ absl::Status ClearDeadMount(const std::string& mountpoint,
       case MountState::kDead:
         Log(LogLevel::kInfo, absl::StrCat(mountpoint, ": detaching the mount "
                                           "that a dead daemon left"));
-        RETURN_IF_ERROR(Detach(mountpoint));
+        RETURN_IF_ERROR(DetachMount(mountpoint));
         break;
     }
   }

@@ -31,6 +31,10 @@ MountState AskMount(const std::string& mountpoint,
 // as its user. Errors: PermissionDenied; NotFound.
 absl::Status AbortMount(const std::string& mountpoint);
 
+// Detaches what is mounted topmost at `mountpoint`, by fusermount3 where this
+// process may not. Errors: what umount gives.
+absl::Status DetachMount(const std::string& mountpoint);
+
 // Detaches a mount at `mountpoint` that a killed daemon left behind; one that
 // does not answer is aborted first where `daemon_is_dying()`. Call before
 // anything else touches the mountpoint, or a source that is the same

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <utility>
 
@@ -128,8 +129,45 @@ struct stat PassThrough::Shown(RightsNow now) {
   return now.source;
 }
 
-absl::StatusOr<std::unique_ptr<DirHandle>> PassThrough::List(
-    uint32_t id) const {
+// The names as they are when the first of them is asked for.
+class PassThrough::Listing : public DirHandle {
+ public:
+  Listing(const PassThrough& pass, uint32_t id) : pass_(pass), id_(id) {}
+
+  bool asks_source() const override {
+    return !loaded_.load(std::memory_order_acquire);
+  }
+  absl::Status Load() const override {
+    if (!asks_source()) return absl::OkStatus();
+    absl::StatusOr<std::vector<DirEntry>> names = pass_.Names(id_);
+    if (!names.ok()) return names.status();
+    MutexLock lock(mu_);
+    if (!asks_source()) return absl::OkStatus();  // another one was faster
+    names_ = *std::move(names);
+    loaded_.store(true, std::memory_order_release);
+    return absl::OkStatus();
+  }
+  bool Get(uint64_t offset, DirEntry& out) const override {
+    MutexLock lock(mu_);
+    if (offset >= names_.size()) return false;
+    out = names_[offset];
+    return true;
+  }
+
+ private:
+  const PassThrough& pass_;
+  const uint32_t id_;
+
+  mutable Mutex mu_;
+  mutable std::vector<DirEntry> names_ ABSL_GUARDED_BY(mu_);
+  mutable std::atomic<bool> loaded_{false};
+};
+
+std::unique_ptr<DirHandle> PassThrough::List(uint32_t id) const {
+  return std::make_unique<Listing>(*this, id);
+}
+
+absl::StatusOr<std::vector<DirEntry>> PassThrough::Names(uint32_t id) const {
   const std::string path = Path(id);
   ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(path, O_RDONLY | O_DIRECTORY));
   DIR* dir = fdopendir(fd.get());
@@ -145,7 +183,7 @@ absl::StatusOr<std::unique_ptr<DirHandle>> PassThrough::List(
   const int error = errno;
   closedir(dir);
   if (error != 0) return ErrnoStatus(error, path);
-  return std::make_unique<ListedDir>(std::move(entries));
+  return entries;
 }
 
 absl::StatusOr<std::string> PassThrough::ReadLink(uint32_t id) const {

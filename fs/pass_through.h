@@ -42,7 +42,8 @@ class PassThrough {
 
   // ESTALE when the path names another one by now.
   absl::StatusOr<struct stat> Stat(uint32_t id) const;
-  absl::StatusOr<std::unique_ptr<DirHandle>> List(uint32_t id) const;
+  // Asks nobody: that is left to DirHandle::Load. This outlives the handle.
+  std::unique_ptr<DirHandle> List(uint32_t id) const;
   absl::StatusOr<std::string> ReadLink(uint32_t id) const;
   // ESTALE when the path names another file by now, or this one changed: a
   // descriptor never mixes bytes of two states of it.
@@ -69,6 +70,8 @@ class PassThrough {
   absl::StatusOr<Place> PlaceOf(uint32_t id) const;
   std::string PathLocked(uint32_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  class Listing;
+  absl::StatusOr<std::vector<DirEntry>> Names(uint32_t id) const;
   FileAttributes KnownOf(const struct stat& st) const;
   // Within the access control list.
   static struct stat Shown(RightsNow now);

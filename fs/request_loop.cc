@@ -87,6 +87,7 @@ absl::Status RequestLoop::Run() {
     threads.swap(threads_);
     result = result_;
   }
+  if (options_.ended) options_.ended(result >= 0);
   threads.clear();  // joins
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (result < 0) return ErrnoStatus(-result, "request loop");

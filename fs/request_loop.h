@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves a session's requests: one thread at a time, the leader, takes
 // requests from the kernel. It makes another thread the leader before it
-// serves one that may block. Quick requests it answers itself, and for a moment
-// after a quick one it looks for the next without sleeping: to wake a sleeping
-// thread on another core costs a reader more than most answers do (tens of
-// microseconds in a virtual machine).
+// serves one that is not quick. None waits for the source but one that serves a
+// write to control: whatever else may wait is left to other threads. Quick
+// requests it answers itself, and for a moment after a quick one it looks for
+// the next without sleeping: to wake a sleeping thread on another core costs a
+// reader more than most answers do (tens of microseconds in a virtual machine).
 #ifndef SHUFFLEFS_FS_REQUEST_LOOP_H_
 #define SHUFFLEFS_FS_REQUEST_LOOP_H_
 
@@ -33,7 +34,9 @@ class RequestLoop {
     std::function<bool()> answers_quickly;
     // Whether reads of this file are.
     std::function<bool(uint64_t nodeid)> reads_quickly;
-    // Beyond it a thread that may block goes on leading meanwhile.
+    // No more requests are taken; told before the threads are waited for.
+    std::function<void(bool well)> ended;
+    // Beyond it a thread that is not quick goes on leading meanwhile.
     size_t max_threads = 32;
   };
   explicit RequestLoop(Options options);

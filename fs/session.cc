@@ -2,6 +2,7 @@
 #include "fs/session.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "core/status.h"
 #include "core/thread.h"
 #include "fs/fuse_ops.h"
+#include "fs/mount_point.h"
 #include "fs/node_id.h"
 #include "fs/request_loop.h"
 
@@ -84,6 +86,7 @@ class FuseSession : public Session {
     fuse_session_exit(session_);
     kill(getpid(), SIGTERM);  // wakes the loop's reads
   }
+  void Detach() override;
 
  private:
   void Initialised(uint32_t proto_minor);
@@ -104,6 +107,7 @@ class FuseSession : public Session {
 
   // Self-synchronised.
   std::atomic<bool> knows_epochs_{false};
+  std::atomic<bool> unmounts_{false};
 
   Mutex device_mu_;  // taken last
   bool device_open_ ABSL_GUARDED_BY(device_mu_) = true;
@@ -148,6 +152,7 @@ absl::Status FuseSession::Start() {
   loop.reads_quickly = [this](uint64_t nodeid) {
     return context_.filesystem->AnswersFromMemory(nodeid);
   };
+  loop.ended = options_.ended;
   loop_ = std::make_unique<RequestLoop>(std::move(loop));
   return absl::OkStatus();
 }
@@ -172,9 +177,22 @@ absl::Status FuseSession::Run() {
     MutexLock lock(device_mu_);
     device_open_ = false;
   }
-  fuse_session_unmount(session_);
+  if (!unmounts_.exchange(true)) fuse_session_unmount(session_);
   fuse_remove_signal_handlers(session_);
   return result;
+}
+
+void FuseSession::Detach() {
+  if (unmounts_.exchange(true)) return;
+  // What is mounted there after it is another's.
+  pollfd device{fuse_session_fd(session_), POLLIN, 0};
+  if (poll(&device, 1, 0) > 0 && (device.revents & POLLERR) != 0) return;
+  // A thread that the kernel cannot end yet would keep the device open, and
+  // those waiting who wait for an answer.
+  absl::Status gone = AbortMount(options_.mountpoint);
+  if (absl::IsNotFound(gone)) return;
+  gone = DetachMount(options_.mountpoint);
+  if (!gone.ok()) Log(LogLevel::kWarning, gone.message());
 }
 
 void FuseSession::Initialised(uint32_t proto_minor) {

@@ -3,6 +3,7 @@
 #ifndef SHUFFLEFS_FS_SESSION_H_
 #define SHUFFLEFS_FS_SESSION_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,9 @@ class Session {
     bool read_only = false;
     bool debug = false;
     bool use_epochs = true;  // false: as if the kernel knew no epochs
+    // The mount takes no more requests. Told before what they still do is
+    // waited for, by the thread that runs.
+    std::function<void(bool well)> ended;
   };
   // Mounts; requests wait in the kernel until Run.
   static absl::StatusOr<std::unique_ptr<Session>> Mount(
@@ -58,6 +62,9 @@ class Session {
   virtual void RaiseReadAhead() = 0;
   // Ends Run.
   virtual void Stop() = 0;
+  // For who ends the process at once, while Run waits for something: takes the
+  // mount away where that was still to come.
+  virtual void Detach() = 0;
 };
 
 }  // namespace shufflefs

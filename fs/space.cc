@@ -6,10 +6,10 @@
 namespace shufflefs {
 
 Space::Space(std::shared_ptr<const Catalogue> catalogue,
-             std::unique_ptr<SourceFiles> files,
+             std::unique_ptr<PlainReads> plain,
              std::vector<std::unique_ptr<View>> views, bool sees_opens)
     : catalogue_(std::move(catalogue)),
-      files_(std::move(files)),
+      plain_(std::move(plain)),
       views_(std::move(views)),
       sees_opens_(sees_opens),
       view_of_dir_(catalogue_->dir_count(), 0) {

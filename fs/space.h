@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mount shows once the catalogue is ready: the catalogue, the files
-// of the source, and the views over them.
+// What the mount shows once the catalogue is ready: the catalogue, what reads
+// the files of the source, and the views over them.
 #ifndef SHUFFLEFS_FS_SPACE_H_
 #define SHUFFLEFS_FS_SPACE_H_
 
@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/catalogue.h"
-#include "core/io/source_files.h"
+#include "core/supply/plain_reads.h"
 #include "core/view.h"
 
 namespace shufflefs {
@@ -19,7 +19,7 @@ namespace shufflefs {
 class Space {
  public:
   Space(std::shared_ptr<const Catalogue> catalogue,
-        std::unique_ptr<SourceFiles> files,
+        std::unique_ptr<PlainReads> plain,
         std::vector<std::unique_ptr<View>> views, bool sees_opens);
 
   const Catalogue& catalogue() const { return *catalogue_; }
@@ -28,7 +28,7 @@ class Space {
   }
   // Whether OPEN requests are answered, and so seen, on this mount.
   bool sees_opens() const { return sees_opens_; }
-  SourceFiles& files() const { return *files_; }
+  PlainReads& plain() const { return *plain_; }
   const std::vector<std::unique_ptr<View>>& views() const { return views_; }
 
   // The view that shows a directory's names; the deepest one where views
@@ -41,7 +41,7 @@ class Space {
 
  private:
   const std::shared_ptr<const Catalogue> catalogue_;
-  const std::unique_ptr<SourceFiles> files_;
+  const std::unique_ptr<PlainReads> plain_;
   const std::vector<std::unique_ptr<View>> views_;
   const bool sees_opens_;
   std::vector<uint8_t> view_of_dir_;  // by DirId: index + 1, 0 = none

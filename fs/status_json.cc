@@ -57,15 +57,15 @@ void AddEpoch(const ViewEpochStatus& epoch, nlohmann::ordered_json& json) {
 // Reads are counted for the mount, and so known for a view that is alone.
 void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
   const bool alone = parts.space->views().size() == 1;
-  const SourceFiles& files = parts.space->files();
+  const PlainReads& plain = parts.space->plain();
   const StallClock::Times times = parts.metrics->stall().Read();
   json["hits"] = nullptr;  // no pool serves this policy
   json["misses"] = nullptr;
   json["bypass"] = nullptr;
   json["source_bytes"] =
-      alone ? nlohmann::ordered_json(files.bytes()) : nullptr;
+      alone ? nlohmann::ordered_json(plain.bytes()) : nullptr;
   json["source_reads"] =
-      alone ? nlohmann::ordered_json(files.reads()) : nullptr;
+      alone ? nlohmann::ordered_json(plain.reads()) : nullptr;
   json["served_bytes"] =
       alone ? nlohmann::ordered_json(parts.metrics->Get(Counter::kServedBytes))
             : nullptr;

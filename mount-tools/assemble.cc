@@ -33,6 +33,7 @@
 #include "mount-tools/control_memory.h"
 #include "mount-tools/control_text.h"
 #include "mount-tools/device_finder.h"
+#include "mount-tools/end_in_time.h"
 #include "mount-tools/indexer.h"
 #include "mount-tools/learnt_factors.h"
 #include "mount-tools/mounts_above.h"
@@ -67,7 +68,8 @@ class Mount {
         control_(ControlParts()),
         filesystem_(FilesystemParts()) {}
 
-  absl::Status Start(const RunOptions& options);
+  // `end` begins when the mount is gone.
+  absl::Status Start(const RunOptions& options, EndInTime& end);
   // Serves; `ready` is told once when the mount shows the views, or passes
   // through because the catalogue takes longer than `wait`.
   absl::Status Serve(ReadyPipe& ready);
@@ -157,7 +159,7 @@ TierMaker::Parts Mount::TierParts() {
   parts.learnt = &learnt_;
   parts.foreground_reads = [this]() -> uint64_t {
     const Space* space = filesystem_.space();
-    return space == nullptr ? 0 : space->files().reads();
+    return space == nullptr ? 0 : space->plain().reads();
   };
   return parts;
 }
@@ -186,7 +188,7 @@ RecordsFactory::Parts Mount::RecordParts() {
   return parts;
 }
 
-absl::Status Mount::Start(const RunOptions& options) {
+absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   Session::Options session;
   session.filesystem = &filesystem_;
   session.metrics = &metrics_;
@@ -196,6 +198,9 @@ absl::Status Mount::Start(const RunOptions& options) {
   session.allow_other = config_.allow_other;
   session.read_only = config_.read_only;
   session.debug = options.debug;
+  session.ended = [this, &end](bool well) {
+    end.Begin(well ? 0 : 1, [this] { session_->Detach(); });
+  };
   // To see on a new kernel what happens on one before 6.16.
   const char* epochs = std::getenv("SHUFFLEFS_KERNEL_EPOCHS");
   session.use_epochs = epochs == nullptr || absl::string_view(epochs) != "no";
@@ -216,6 +221,7 @@ IndexerParts Mount::Indexer() {
     return places_.Find(dataset);
   };
   parts.nodes = &nodes_;
+  parts.stall = &metrics_.stall();
   parts.supply = supplies_.maker();
   parts.ahead = supplies_.ahead_maker();
   parts.foresight = supplies_.foresight_maker();
@@ -311,13 +317,15 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     Log(LogLevel::kError, served.message());
   }
   tiers_.KeepLearnt();
-  tiers_.Stop();  // before what it reads the source with goes
-  records_.Stop();
-  supplies_.Stop();  // nobody is answered once the session is gone
   if (served.ok() && indexed.ok()) {
     memory_.Forget();
     state_.SetPassedThrough(false);
   }
+  // From here on a source that hangs is waited for, until `end` does it.
+  tiers_.Stop();  // before what it reads the source with goes
+  records_.Stop();
+  supplies_.Stop();  // nobody is answered once the session is gone
+  filesystem_.Stop();
   return served.ok() ? indexed : served;
 }
 
@@ -365,12 +373,13 @@ int RunMount(const MountConfig& config, const RunOptions& options) {
     if (!side.ok()) return Complain(side.status());
     if (*side == ReadyPipe::Side::kParent) return ready.AwaitChild();
   }
+  EndInTime end;  // outlives the mount
   absl::StatusOr<std::unique_ptr<Mount>> mount =
       OrExhausted(config.source, [&] { return Prepare(config); });
   absl::Status status = mount.status();
   if (status.ok()) {
-    status =
-        OrExhausted(config.source, [&] { return (*mount)->Start(options); });
+    status = OrExhausted(config.source,
+                         [&] { return (*mount)->Start(options, end); });
   }
   if (!status.ok()) {
     ready.Fail(status.message());

@@ -151,9 +151,12 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     view.wait_for_boundary = something_was_read;
     views.push_back(std::make_unique<View>(std::move(view)));
   }
-  auto files =
-      std::make_unique<SourceFiles>(*parts.source, *catalogue, OpenLimit());
-  return std::make_unique<Space>(std::move(catalogue), std::move(files),
+  auto plain = std::make_unique<PlainReads>(
+      PlainReads::Parts{.source = parts.source,
+                        .catalogue = catalogue,
+                        .open_limit = OpenLimit(),
+                        .stall = parts.stall});
+  return std::make_unique<Space>(std::move(catalogue), std::move(plain),
                                  std::move(views), sees_opens);
 }
 

@@ -34,6 +34,7 @@ struct IndexerParts {
   std::shared_ptr<DeviceFinder> devices;
   AddressFinder addresses;
   JobNodes* nodes = nullptr;
+  StallClock* stall = nullptr;
   SupplyMaker supply;
   ReadAheadMaker ahead;
   ForesightMaker foresight;

@@ -30,10 +30,12 @@ struct CacheStat {
 };
 
 // To ask first: a read that must not wait has the kernel fetch what is missing.
-bool IsCached(int fd, uint64_t offset, uint64_t length) {
+bool IsCached(int fd, uint64_t offset, uint64_t length, IfUnknown if_unknown) {
   CacheRange range{offset, length};
   CacheStat stat;
-  if (syscall(kCachestat, fd, &range, &stat, 0) != 0) return false;
+  if (syscall(kCachestat, fd, &range, &stat, 0) != 0) {
+    return if_unknown == IfUnknown::kTry;
+  }
   const uint64_t first = offset / kPage;
   const uint64_t last = (offset + length - 1) / kPage;
   return stat.cached >= last - first + 1;
@@ -42,8 +44,8 @@ bool IsCached(int fd, uint64_t offset, uint64_t length) {
 }  // namespace
 
 bool ReadIfCached(int fd, const std::vector<iovec>& into, uint64_t offset,
-                  uint64_t length) {
-  if (length == 0 || !IsCached(fd, offset, length)) return false;
+                  uint64_t length, IfUnknown if_unknown) {
+  if (length == 0 || !IsCached(fd, offset, length, if_unknown)) return false;
   size_t piece = 0;
   while (length > 0) {
     std::vector<iovec> some;

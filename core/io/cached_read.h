@@ -10,12 +10,16 @@
 
 namespace shufflefs {
 
+// What to do on a kernel before Linux 6.5, which cannot tell what it caches: to
+// try has it fetch what is missing, for who reads by the page cache next.
+enum class IfUnknown { kLeave, kTry };
+
 // Fills `into` with `length` bytes of the file from `offset` if the page cache
-// holds them all: true. Else, and always on a kernel before Linux 6.5, which
-// cannot tell, false; then `into` may be overwritten in part. Waits for no
-// device. `fd` was opened to read, without O_DIRECT. REQUIRES: `into` has room.
+// holds them all: true. Else, and where that is unknown and left, false; then
+// `into` may be overwritten in part. Waits for no device. `fd` was opened to
+// read, without O_DIRECT. REQUIRES: `into` has room.
 bool ReadIfCached(int fd, const std::vector<iovec>& into, uint64_t offset,
-                  uint64_t length);
+                  uint64_t length, IfUnknown if_unknown = IfUnknown::kLeave);
 
 }  // namespace shufflefs
 

@@ -21,6 +21,17 @@ bool IsNetworkFs(uint64_t type) {
   return false;
 }
 
+bool AnswersFromMemory(uint64_t type) {
+  if (IsMemoryFs(type)) return true;
+  for (uint64_t known : {0xef53ull, 0x58465342ull,         // ext, XFS
+                         0x9123683eull, 0xf2f52010ull,     // btrfs, F2FS
+                         0x73717368ull, 0xe0f5e1e2ull,     // squashfs, EROFS
+                         0xca451a4eull, 0x794c7630ull}) {  // bcachefs, overlay
+    if (type == known) return true;
+  }
+  return false;
+}
+
 FileSystemTraits FileSystems::Of(uint64_t device, int fd) {
   {
     MutexLock lock(mu_);
@@ -33,6 +44,11 @@ FileSystemTraits FileSystems::Of(uint64_t device, int fd) {
       fstatfs(fd, &fs) != 0 || IsNetworkFs(static_cast<uint64_t>(fs.f_type));
   MutexLock lock(mu_);
   return traits_.try_emplace(device, traits).first->second;
+}
+
+void FileSystems::Know(uint64_t device, const FileSystemTraits& traits) {
+  MutexLock lock(mu_);
+  traits_[device] = traits;
 }
 
 void FileSystems::RefusedDirect(uint64_t device) {

@@ -15,6 +15,9 @@ namespace shufflefs {
 // By the f_type of statfs.
 bool IsMemoryFs(uint64_t type);   // tmpfs, ramfs
 bool IsNetworkFs(uint64_t type);  // NFS, SMB, FUSE, …: a stat may wait long
+// Whether to open a file whose name the kernel knows, and to read what it has
+// cached of it, waits for no device and no server.
+bool AnswersFromMemory(uint64_t type);
 
 struct FileSystemTraits {
   bool remote = false;      // as IsNetworkFs says
@@ -27,6 +30,8 @@ class FileSystems {
  public:
   // `fd` is a file of `device`. Asks the file system once, which may block.
   FileSystemTraits Of(uint64_t device, int fd);
+  // What is known of a device: it is not asked.
+  void Know(uint64_t device, const FileSystemTraits& traits);
   void RefusedDirect(uint64_t device);
   void RefusedDropBehind(uint64_t device);
 

@@ -11,8 +11,19 @@ std::shared_ptr<const OpenFile> OpenFiles::Find(const std::string& path) {
   return found->second->second;
 }
 
+std::shared_ptr<const OpenFile> OpenFiles::Owned(OpenFile file) const {
+  if (close_ == nullptr) {
+    return std::make_shared<const OpenFile>(std::move(file));
+  }
+  auto owned = std::make_unique<OpenFile>(std::move(file));
+  return {owned.release(), [close = close_](OpenFile* gone) {
+            close(std::move(gone->fd));
+            delete gone;
+          }};
+}
+
 void OpenFiles::Keep(const std::string& path, OpenFile file) {
-  auto kept = std::make_shared<const OpenFile>(std::move(file));
+  auto kept = Owned(std::move(file));
   Entry closed;  // without the lock
   MutexLock lock(mu_);
   if (by_path_.contains(path)) return;

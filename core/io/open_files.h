@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -39,8 +40,12 @@ class OpenFiles {
  public:
   static constexpr size_t kMost = 64;
 
-  // At most so many besides those in use.
-  explicit OpenFiles(size_t most) : most_(most) {}
+  using Close = std::function<void(UniqueFd)>;
+
+  // At most so many besides those in use. `close`, if given, is what closes
+  // one, by the thread that let go of it last.
+  explicit OpenFiles(size_t most, Close close = nullptr)
+      : most_(most), close_(std::move(close)) {}
 
   // Null: it is not open.
   std::shared_ptr<const OpenFile> Find(const std::string& path);
@@ -52,7 +57,11 @@ class OpenFiles {
  private:
   using Entry = std::pair<std::string, std::shared_ptr<const OpenFile>>;
 
-  const size_t most_;  // constant after construction
+  std::shared_ptr<const OpenFile> Owned(OpenFile file) const;
+
+  // Constant after construction.
+  const size_t most_;
+  const Close close_;
 
   Mutex mu_;
   std::list<Entry> recent_ ABSL_GUARDED_BY(mu_);  // used last first

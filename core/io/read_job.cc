@@ -31,9 +31,12 @@ bool IsAligned(uint64_t value) { return value % kReadAlignment == 0; }
 
 }  // namespace
 
-ReadJob::ReadJob(FileRead read, FileSystems* systems, bool direct)
-    : read_(std::move(read)), systems_(systems) {
-  mode_.direct = direct;
+ReadJob::ReadJob(FileRead read, FileSystems* systems,
+                 const FileReaderOptions& options)
+    : read_(std::move(read)),
+      systems_(systems),
+      keeps_remote_(options.keeps_remote) {
+  mode_.direct = options.direct;
 }
 
 absl::Status ReadJob::CheckRequest() const {
@@ -75,7 +78,7 @@ ReadJob::Step ReadJob::Borrowed(std::shared_ptr<const OpenFile> file) {
 bool ReadJob::may_lend() const {
   // Over a network an open is what asks the server whether the file changed.
   return takes_open_file() && fd_.valid() && status_.ok() &&
-         !mode_.traits.remote;
+         (keeps_remote_ || !mode_.traits.remote);
 }
 
 ReadJob::Step ReadJob::OpenFailed(int error) {

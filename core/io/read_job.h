@@ -22,6 +22,7 @@
 #include "core/io/file_reader.h"
 #include "core/io/file_systems.h"
 #include "core/io/open_files.h"
+#include "core/io/reader_options.h"
 #include "core/io/unique_fd.h"
 
 namespace shufflefs {
@@ -33,7 +34,8 @@ class ReadJob {
   enum class Step { kOpen, kRead, kLook, kEnd };
 
   // `systems` outlives the job.
-  ReadJob(FileRead read, FileSystems* systems, bool direct);
+  ReadJob(FileRead read, FileSystems* systems,
+          const FileReaderOptions& options);
 
   // kOpen, or kEnd where the request itself is wrong (InvalidArgument).
   Step Begin();
@@ -66,6 +68,10 @@ class ReadJob {
     return look_;
   }
   bool look_waits() const { return mode_.traits.remote; }
+  // Whether the file is known to be on another device.
+  bool is_beyond(uint64_t device) const {
+    return read_.expected && read_.expected->device != device;
+  }
 
   // At kEnd. What came, in bytes; maybe some behind `length`.
   uint64_t got() const { return got_; }
@@ -90,6 +96,7 @@ class ReadJob {
 
   FileRead read_;
   FileSystems* const systems_;
+  const bool keeps_remote_;
   ReadMode mode_;
   bool opens_anew_ = false;  // what it borrowed did not do
   UniqueFd fd_;

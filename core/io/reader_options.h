@@ -24,6 +24,9 @@ struct FileReaderOptions {
   // Pieces of files (FileRead::one_of_many), asked for as those before them
   // come, do not wait for each other.
   bool batch_by_batch = false;
+  // Of pieces of files: a server's stay open between them, too. Else each is
+  // opened anew, which asks whether the file changed.
+  bool keeps_remote = false;
   bool io_uring = true;  // false: as if it were refused
   // Most reads go into it, one run each: pinned for the kernel, as a whole and
   // at once, where that is allowed. Outlives the reader. Empty: none is.

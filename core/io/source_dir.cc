@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <utility>
@@ -84,6 +85,15 @@ absl::StatusOr<SourceDir> SourceDir::At(const std::string& path,
   }
   if (fd < 0) return ErrnoStatus(-fd, path);
   return SourceDir(path, UniqueFd(fd), lookup, noatime);
+}
+
+SourceDir::Place SourceDir::PlaceOf(int fd) {
+  Place place;
+  struct stat st;
+  if (fstat(fd, &st) == 0) place.device = st.st_dev;
+  struct statfs fs;
+  if (fstatfs(fd, &fs) == 0) place.fs_type = static_cast<uint64_t>(fs.f_type);
+  return place;
 }
 
 bool SourceDir::IsPath(absl::string_view path) {

@@ -19,11 +19,13 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "core/io/unique_fd.h"
 
 namespace shufflefs {
@@ -63,12 +65,22 @@ class SourceDir {
   const std::string& path() const { return path_; }  // as given to At()
   Lookup lookup() const { return lookup_; }
 
+  // Of the directory itself, as it was opened: nothing asks the source again.
+  struct Place {
+    uint64_t device = 0;
+    absl::optional<uint64_t> fs_type;  // of statfs; nothing: it did not tell
+  };
+  const Place& place() const { return place_; }
+
  private:
   SourceDir(std::string path, UniqueFd fd, Lookup lookup, int noatime)
       : path_(std::move(path)),
         fd_(std::move(fd)),
+        place_(PlaceOf(fd_.get())),
         lookup_(lookup),
         noatime_(noatime) {}
+
+  static Place PlaceOf(int fd);
 
   absl::StatusOr<UniqueFd> Hold(absl::string_view path) const;
   // Return a descriptor or -errno.
@@ -78,6 +90,7 @@ class SourceDir {
 
   std::string path_;
   UniqueFd fd_;
+  Place place_;
   Lookup lookup_;
   int noatime_;  // O_NOATIME or 0
 };

@@ -2,7 +2,10 @@
 #include "core/io/source_files.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +13,7 @@
 
 #include "core/io/cached_read.h"
 #include "core/io/file_check.h"
+#include "core/io/file_systems.h"
 #include "core/io/read_at.h"
 #include "core/status.h"
 
@@ -21,13 +25,23 @@ namespace {
 // were cached before stay. Debian 12's headers do not name the flag.
 constexpr int kRwfDropBehind = 0x80;
 
+absl::optional<uint64_t> LocalDevice(const SourceDir& source) {
+  const SourceDir::Place& place = source.place();
+  if (source.lookup() != SourceDir::Lookup::kKernel || !place.fs_type ||
+      !AnswersFromMemory(*place.fs_type)) {
+    return absl::nullopt;
+  }
+  return place.device;
+}
+
 }  // namespace
 
 SourceFiles::SourceFiles(const SourceDir& source, const Catalogue& catalogue,
                          size_t open_limit)
     : source_(source),
       catalogue_(catalogue),
-      open_limit_(std::max<size_t>(open_limit, 1)) {}
+      open_limit_(std::max<size_t>(open_limit, 1)),
+      local_device_(LocalDevice(source)) {}
 
 absl::StatusOr<size_t> SourceFiles::Read(EntryId file, uint64_t offset,
                                          absl::Span<char> out) {
@@ -52,28 +66,62 @@ absl::StatusOr<size_t> SourceFiles::Read(EntryId file, uint64_t offset,
 }
 
 bool SourceFiles::ReadCached(EntryId file, uint64_t offset, uint64_t length,
-                             const std::vector<iovec>& into) {
-  const auto fd = Get(file);
-  if (!fd.ok() || !ReadIfCached((*fd)->get(), into, offset, length)) {
+                             const std::vector<iovec>& into,
+                             IfUnknown if_unknown) {
+  const OpenedFile fd = GetAtOnce(file);
+  if (fd == nullptr ||
+      !ReadIfCached(fd->get(), into, offset, length, if_unknown)) {
     return false;
   }
-  if (!Check((*fd)->get(), file).ok()) {
+  if (!Check(fd->get(), file).ok()) {
     Drop(file);
     return false;
   }
   return true;
 }
 
-absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::Get(EntryId file) {
-  {
-    MutexLock lock(mu_);
-    auto found = open_.find(file);
-    if (found != open_.end()) {
-      recent_.splice(recent_.begin(), recent_, found->second.place);
-      return found->second.fd;
-    }
+SourceFiles::OpenedFile SourceFiles::Find(EntryId file) {
+  MutexLock lock(mu_);
+  auto found = open_.find(file);
+  if (found == open_.end()) return nullptr;
+  recent_.splice(recent_.begin(), recent_, found->second.place);
+  return found->second.fd;
+}
+
+absl::StatusOr<SourceFiles::OpenedFile> SourceFiles::Get(EntryId file) {
+  if (OpenedFile fd = Find(file)) return fd;
+  ASSIGN_OR_RETURN(OpenedFile fd, OpenChecked(file));
+  return Keep(file, std::move(fd));
+}
+
+SourceFiles::OpenedFile SourceFiles::GetAtOnce(EntryId file) {
+  if (OpenedFile fd = Find(file)) return fd;
+  OpenedFile fd = OpenAtOnce(file);
+  return fd == nullptr ? nullptr : Keep(file, std::move(fd));
+}
+
+// Neither lookup nor open asks the device: the kernel knows the names, and a
+// file system of this kind has all that it needs with them.
+SourceFiles::OpenedFile SourceFiles::OpenAtOnce(EntryId file) const {
+  if (catalogue_.attributes(file).device != local_device_) return nullptr;
+  const std::string path = catalogue_.path(file);
+  open_how how = source_.HowToRead();
+  how.resolve |= RESOLVE_CACHED;
+  const auto open = [&] {
+    return static_cast<int>(
+        syscall(SYS_openat2, source_.fd(), path.c_str(), &how, sizeof how));
+  };
+  UniqueFd fd(open());
+  if (!fd.valid() && errno == EPERM && (how.flags & O_NOATIME) != 0) {
+    how.flags &= ~uint64_t{O_NOATIME};  // not the owner of this file
+    fd = UniqueFd(open());
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<const UniqueFd> fd, OpenChecked(file));
+  if (!fd.valid() || !Check(fd.get(), file).ok()) return nullptr;
+  posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
+  return std::make_shared<const UniqueFd>(std::move(fd));
+}
+
+SourceFiles::OpenedFile SourceFiles::Keep(EntryId file, OpenedFile fd) {
   MutexLock lock(mu_);
   if (open_.contains(file)) return fd;  // another reader was faster
   recent_.push_front(file);
@@ -85,8 +133,7 @@ absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::Get(EntryId file) {
   return fd;
 }
 
-absl::StatusOr<std::shared_ptr<const UniqueFd>> SourceFiles::OpenChecked(
-    EntryId file) {
+absl::StatusOr<SourceFiles::OpenedFile> SourceFiles::OpenChecked(EntryId file) {
   absl::StatusOr<UniqueFd> opened =
       source_.Open(catalogue_.path(file), O_RDONLY);
   if (!opened.ok()) {

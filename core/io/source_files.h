@@ -16,8 +16,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/catalogue.h"
+#include "core/io/cached_read.h"
 #include "core/io/source_dir.h"
 #include "core/io/unique_fd.h"
 #include "core/mutex.h"
@@ -42,10 +44,11 @@ class SourceFiles {
                               absl::Span<char> out);
 
   // As ReadIfCached (core/io/cached_read.h), of a file that is still the one
-  // that the catalogue knows; false as well if it is not. Waits for the device
-  // only to open a file that is not open yet.
+  // that the catalogue knows; false as well if it is not, if opening it could
+  // wait for the device, and for all that is not on the source's own device.
   bool ReadCached(EntryId file, uint64_t offset, uint64_t length,
-                  const std::vector<iovec>& into);
+                  const std::vector<iovec>& into,
+                  IfUnknown if_unknown = IfUnknown::kLeave);
 
   uint64_t reads() const { return reads_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -55,8 +58,16 @@ class SourceFiles {
     std::shared_ptr<const UniqueFd> fd;
     std::list<EntryId>::iterator place;
   };
-  absl::StatusOr<std::shared_ptr<const UniqueFd>> Get(EntryId file);
-  absl::StatusOr<std::shared_ptr<const UniqueFd>> OpenChecked(EntryId file);
+  using OpenedFile = std::shared_ptr<const UniqueFd>;
+
+  absl::StatusOr<OpenedFile> Get(EntryId file);
+  absl::StatusOr<OpenedFile> OpenChecked(EntryId file);
+  // The same where nothing waits for the device; else null.
+  OpenedFile GetAtOnce(EntryId file);
+  OpenedFile OpenAtOnce(EntryId file) const;
+  // Null where it is not open.
+  OpenedFile Find(EntryId file);
+  OpenedFile Keep(EntryId file, OpenedFile fd);
   void Drop(EntryId file);
   absl::Status Check(int fd, EntryId file) const;
   absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, absl::Span<char> out);
@@ -65,6 +76,9 @@ class SourceFiles {
   const SourceDir& source_;
   const Catalogue& catalogue_;
   const size_t open_limit_;
+  // Of the source, where its file system is known to answer from memory; else
+  // nothing.
+  const absl::optional<uint64_t> local_device_;
 
   // Self-synchronised.
   std::atomic<uint64_t> reads_{0};

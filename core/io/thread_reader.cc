@@ -28,43 +28,46 @@ ReadJob::Step Read(ReadJob& job) {
 ThreadReader::ThreadReader(const SourceDir& source,
                            const FileReaderOptions& options)
     : source_(source),
-      direct_(options.direct),
+      options_(options),
       files_(OpenFiles::kMost),
       queue_(std::max<size_t>(options.threads, 1),
              options.max_in_flight_bytes) {
-  const auto run = [this](std::stop_token) { Run(); };
-  threads_.push_back(StartThread("sfs-read-0", run));
-  for (size_t i = 1; i < options.threads; ++i) {
-    auto more = TryStartThread(absl::StrCat("sfs-read-", i), run);
-    if (!more) break;
-    threads_.push_back(*std::move(more));
-  }
+  MutexLock lock(mu_);
+  threads_.push_back(
+      StartThread("sfs-read-0", [this](std::stop_token) { Run(); }));
 }
 
 ThreadReader::~ThreadReader() {
+  std::vector<std::jthread> threads;
   {
     MutexLock lock(mu_);
     queue_.Cancel();
     stop_ = true;
+    threads.swap(threads_);
   }
   changed_.SignalAll();
-  threads_.clear();  // joins
+  threads.clear();  // joins
+}
+
+void ThreadReader::CallOne() {
+  if (stop_ || !queue_.Ready()) return;
+  if (idle_ > 0) return changed_.SignalOne();
+  if (threads_.size() >= options_.threads) return;
+  auto more = TryStartThread(absl::StrCat("sfs-read-", threads_.size()),
+                             [this](std::stop_token) { Run(); });
+  if (more) threads_.push_back(*std::move(more));
 }
 
 void ThreadReader::Submit(std::vector<FileRead> reads) {
-  {
-    MutexLock lock(mu_);
-    queue_.Push(std::move(reads));
-  }
-  changed_.SignalOne();
+  MutexLock lock(mu_);
+  queue_.Push(std::move(reads));
+  CallOne();
 }
 
 void ThreadReader::SubmitUrgent(FileRead read) {
-  {
-    MutexLock lock(mu_);
-    queue_.PushUrgent(std::move(read));
-  }
-  changed_.SignalOne();
+  MutexLock lock(mu_);
+  queue_.PushUrgent(std::move(read));
+  CallOne();
 }
 
 void ThreadReader::Cancel() {
@@ -85,13 +88,16 @@ void ThreadReader::Run() {
     absl::optional<ReadQueue::Next> next;
     {
       MutexLock lock(mu_);
-      while (!queue_.Ready() && !stop_) changed_.Wait(mu_);
+      while (!queue_.Ready() && !stop_) {
+        ++idle_;
+        changed_.Wait(mu_);
+        --idle_;
+      }
       next = queue_.Take();
       if (!next) return;  // stopped, and all that waited was ended
-      // One wakes the next, as far as there is work.
-      if (queue_.Ready()) changed_.SignalOne();
+      CallOne();  // as far as there is work
     }
-    ReadJob job(std::move(next->read), &systems_, direct_);
+    ReadJob job(std::move(next->read), &systems_, options_);
     ReadOne(job, next->cancelled ? job.Cancelled() : job.Begin());
   }
 }
@@ -123,7 +129,7 @@ void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
   {
     MutexLock lock(mu_);
     queue_.End(job.length(), job.got());
-    if (queue_.Ready()) changed_.SignalOne();  // it fits now
+    CallOne();  // it fits now
   }
   job.CallDone();
 }

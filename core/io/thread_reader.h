@@ -18,7 +18,8 @@
 
 namespace shufflefs {
 
-// Its threads are named "sfs-read-<i>"; `done` is called by them.
+// Its threads are named "sfs-read-<i>"; `done` is called by them. The first is
+// there at once, the others are started when reads would wait for them.
 class ThreadReader : public FileReader {
  public:
   // `source` outlives the reader.
@@ -33,6 +34,8 @@ class ThreadReader : public FileReader {
 
  private:
   void Run();
+  // Has one more thread look at the queue if there is work for it.
+  void CallOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadOne(ReadJob& job, ReadJob::Step step);
   ReadJob::Step Open(ReadJob& job);
   // Keeps or closes what the job has open.
@@ -40,7 +43,7 @@ class ThreadReader : public FileReader {
 
   // Constant after construction.
   const SourceDir& source_;
-  const bool direct_;
+  const FileReaderOptions options_;
 
   // Self-synchronised.
   FileSystems systems_;
@@ -50,8 +53,8 @@ class ThreadReader : public FileReader {
   mutable Mutex mu_;
   ReadQueue queue_ ABSL_GUARDED_BY(mu_);
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
-
-  std::vector<std::jthread> threads_;  // last: they use all of the above
+  size_t idle_ ABSL_GUARDED_BY(mu_) = 0;  // threads that wait for changed_
+  std::vector<std::jthread> threads_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

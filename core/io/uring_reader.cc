@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/io/file_check.h"
+#include "core/io/file_systems.h"
 #include "core/io/uring.h"
 #include "core/status.h"
 #include "core/thread.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr uint64_t kClose = 1;  // the tag of closes; nobody waits for them
 constexpr size_t kMostDepth = 4096;
-constexpr unsigned kMostWorkers = 64;
+constexpr unsigned kMostWorkers = 256;
 // Of one file: openat2's EAGAIN says that a rename raced with it.
 constexpr int kMostOpens = 64;
 
@@ -26,13 +27,24 @@ size_t Depth(const FileReaderOptions& options) {
   return std::clamp<size_t>(options.depth, 1, kMostDepth);
 }
 
+bool IsRemote(const SourceDir& source) {
+  const absl::optional<uint64_t> type = source.place().fs_type;
+  return !type || IsNetworkFs(*type);
+}
+
+// Has a thread of the kernel do the call. Of a server's files some calls wait
+// though the ring asks them not to, and would stop all others.
+void ByAnotherThread(bool remote, io_uring_sqe* entry) {
+  if (remote) entry->flags |= IOSQE_ASYNC;
+}
+
 }  // namespace
 
 // One read in the ring; its address is the tag of its calls. It has at most
 // one call pending.
 struct UringReader::Slot {
-  Slot(FileRead read, FileSystems* systems, bool direct)
-      : job(std::move(read), systems, direct) {}
+  Slot(FileRead read, FileSystems* systems, const FileReaderOptions& options)
+      : job(std::move(read), systems, options) {}
   ReadJob job;
   ReadJob::Step step = ReadJob::Step::kOpen;  // of the pending call
   open_how how = {};
@@ -57,8 +69,11 @@ UringReader::UringReader(const SourceDir& source,
     : source_(source),
       options_(options),
       entries_(static_cast<unsigned>(2 * Depth(options) + 2)),
-      files_(OpenFiles::kMost),
-      queue_(Depth(options), options.max_in_flight_bytes) {}
+      remote_(IsRemote(source)),
+      files_(OpenFiles::kMost, [this](UniqueFd fd) { Close(std::move(fd)); }),
+      queue_(Depth(options), options.max_in_flight_bytes) {
+  systems_.Know(source.place().device, {.remote = remote_});
+}
 
 // The thread that uses the ring makes it: the kernel binds it to its maker.
 absl::Status UringReader::Start() {
@@ -160,8 +175,8 @@ bool UringReader::Admit() {
       if (!next) return !stop_ || !queue_.idle() || ring_->pending() > 0;
       awake_ = true;
     }
-    auto slot = std::make_unique<Slot>(std::move(next->read), &systems_,
-                                       options_.direct);
+    auto slot =
+        std::make_unique<Slot>(std::move(next->read), &systems_, options_);
     if (!next->urgent && !next->cancelled) {
       slot->turn = first_turn_ + turns_.size();
       turns_.emplace_back();
@@ -251,6 +266,9 @@ void UringReader::QueueOpen(std::unique_ptr<Slot> slot) {
   io_uring_sqe* entry = ring_->Next();
   io_uring_prep_openat2(entry, source_.fd(), slot->job.path().c_str(),
                         &slot->how);
+  // What is mounted below the source may be a server's.
+  ByAnotherThread(remote_ || slot->job.is_beyond(source_.place().device),
+                  entry);
   io_uring_sqe_set_data(entry, slot.release());
 }
 
@@ -295,6 +313,7 @@ void UringReader::QueueRead(std::unique_ptr<Slot> slot) {
     io_uring_prep_read(entry, job.fd(), first.iov_base, length, job.offset());
   }
   entry->rw_flags = job.flags();
+  ByAnotherThread(job.look_waits(), entry);
   io_uring_sqe_set_data(entry, slot.release());
 }
 
@@ -305,9 +324,9 @@ void UringReader::QueueLook(std::unique_ptr<Slot> slot) {
   io_uring_sqe_set_data(entry, slot.release());
 }
 
-// A close may wait for a server, so nothing waits for it. (Files that stay open
-// are of no server.)
-void UringReader::QueueClose(UniqueFd fd) {
+// A close may wait for a server, so nothing waits for it, but at the end.
+void UringReader::Close(UniqueFd fd) {
+  if (ring_ == nullptr) return;
   io_uring_sqe* entry = ring_->Next();
   io_uring_prep_close(entry, fd.release());
   io_uring_sqe_set_data64(entry, kClose);
@@ -317,7 +336,7 @@ void UringReader::Leave(ReadJob& job) {
   if (job.is_stale()) files_.Drop(job.path());
   if (job.may_lend()) files_.Keep(job.path(), job.TakeFile());
   UniqueFd own = job.TakeFd();
-  if (own.valid()) QueueClose(std::move(own));
+  if (own.valid()) Close(std::move(own));
 }
 
 void UringReader::End(std::unique_ptr<Slot> slot) {

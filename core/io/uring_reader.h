@@ -72,7 +72,7 @@ class UringReader : public FileReader {
   void TakeTurns();
   void QueueRead(std::unique_ptr<Slot> slot);
   void QueueLook(std::unique_ptr<Slot> slot);
-  void QueueClose(UniqueFd fd);
+  void Close(UniqueFd fd);
   // Keeps or closes what the job has open.
   void Leave(ReadJob& job);
   void End(std::unique_ptr<Slot> slot);
@@ -83,6 +83,7 @@ class UringReader : public FileReader {
   const SourceDir& source_;
   const FileReaderOptions options_;
   const unsigned entries_;  // of the ring
+  const bool remote_;       // the source is on a server, or on FUSE
 
   // Of the ring's thread, but for Uring::Wake.
   std::unique_ptr<Uring> ring_;

@@ -16,15 +16,18 @@
 #include "gtest/gtest.h"
 #include "tests/core/reader_fixture.h"
 #include "tests/core/temp_tree.h"
+#include "tests/core/thread_names.h"
 
 namespace shufflefs {
 namespace {
 
 using testing_support::AttributesOf;
 using testing_support::ErrorOf;
+using testing_support::Gate;
 using testing_support::RandomBytes;
 using testing_support::Results;
 using testing_support::TempTree;
+using testing_support::ThreadsNamed;
 
 // From now on this process is refused `call` with EPERM, as in a container
 // whose sandbox does not know it.
@@ -79,6 +82,33 @@ TEST(MakeReaderTest, ReadsByIoUringUnlessItIsSwitchedOff) {
   FileReaderOptions options;
   options.io_uring = false;
   EXPECT_EQ(MakeFileReader(source, options)->how(), "threads");
+}
+
+TEST(ThreadReaderTest, MoreThreadsAreStartedWhenAReadWouldWaitForThem) {
+  TempTree tree;
+  tree.File("f", "content");
+  SourceDir source = tree.Source();
+  Results results;
+  Gate gate;
+  FileReaderOptions options;
+  options.io_uring = false;
+  options.threads = 3;
+  const std::unique_ptr<FileReader> reader = MakeFileReader(source, options);
+  EXPECT_EQ(ThreadsNamed("sfs-read-"), 1);
+  FileRead held = results.Read(0, "f", 7);
+  held.done = [&](const absl::Status& status) {
+    gate.Pass();
+    results.Done(0, status);
+  };
+  reader->SubmitUrgent(std::move(held));
+  gate.WaitForArrival();
+  EXPECT_EQ(ThreadsNamed("sfs-read-"), 1);
+  reader->SubmitUrgent(results.Read(1, "f", 7));
+  results.Wait(1);
+  EXPECT_EQ(results.memory(1).Content(7), "content");
+  EXPECT_EQ(ThreadsNamed("sfs-read-", 2), 2);
+  gate.Open();
+  results.Wait(2);
 }
 
 class RegisteredMemoryTest : public ::testing::Test {

@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/io/file_reader.h"
 #include "gtest/gtest.h"
@@ -64,6 +65,23 @@ TEST(OpenFilesTest, ClosesWhatWasUsedLongestAgo) {
   char first = 0;
   EXPECT_EQ(pread(files.Find("a")->fd.get(), &first, 1, 0), 1);
   EXPECT_EQ(first, 'a');
+}
+
+TEST(OpenFilesTest, WhoLetsGoLastCloses) {
+  testing_support::TempTree tree;
+  tree.Files({"a", "b"});
+  std::vector<UniqueFd> to_close;
+  OpenFiles files(1, [&](UniqueFd fd) { to_close.push_back(std::move(fd)); });
+  files.Keep("a", Opened(tree.At("a")));
+  std::shared_ptr<const OpenFile> used = files.Find("a");
+  files.Keep("b", Opened(tree.At("b")));
+  EXPECT_EQ(files.Find("a"), nullptr);
+  EXPECT_TRUE(to_close.empty());
+  used.reset();
+  EXPECT_EQ(to_close.size(), 1u);
+  files.Drop("b");
+  ASSERT_EQ(to_close.size(), 2u);
+  EXPECT_TRUE(to_close[0].valid() && to_close[1].valid());
 }
 
 INSTANTIATE_TEST_SUITE_P(Readers, FileReaderTest, testing_support::AllReaders(),

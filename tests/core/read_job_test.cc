@@ -49,7 +49,7 @@ class ReadJobTest : public ::testing::Test {
 
   // What a first read of many lends to the next ones.
   std::shared_ptr<const OpenFile> Lent() {
-    ReadJob job(OneOfMany(), &systems_, true);
+    ReadJob job(OneOfMany(), &systems_, {});
     EXPECT_TRUE(job.takes_open_file());
     job.Begin();
     job.Opened(Open());
@@ -71,7 +71,7 @@ class ReadJobTest : public ::testing::Test {
 };
 
 TEST_F(ReadJobTest, AsksForWholeBlocksAndGoesOnWhereItStopped) {
-  ReadJob job(Expecting(), &systems_, true);
+  ReadJob job(Expecting(), &systems_, {});
   ASSERT_EQ(job.Begin(), Step::kOpen);
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   EXPECT_TRUE(IsDirect(job));
@@ -91,7 +91,7 @@ TEST_F(ReadJobTest, AsksForWholeBlocksAndGoesOnWhereItStopped) {
 // A piece that does not end at a block: the rest comes through the page cache,
 // which alone reads from there on.
 TEST_F(ReadJobTest, LeavesDirectReadsAfterAnOddPiece) {
-  ReadJob job(Expecting(), &systems_, true);
+  ReadJob job(Expecting(), &systems_, {});
   job.Begin();
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   ASSERT_EQ(job.ReadEnded(5000), Step::kRead);
@@ -106,14 +106,14 @@ TEST_F(ReadJobTest, LeavesDirectReadsAfterAnOddPiece) {
 }
 
 TEST_F(ReadJobTest, RemembersThatAFileSystemRefusesDirectReads) {
-  ReadJob first(Expecting(), &systems_, true);
+  ReadJob first(Expecting(), &systems_, {});
   first.Begin();
   ASSERT_EQ(first.Opened(Open()), Step::kRead);
   ASSERT_EQ(first.ReadEnded(-EINVAL), Step::kRead);
   EXPECT_FALSE(IsDirect(first));
   EXPECT_EQ(first.flags(), kRwfDontCache);
   EXPECT_EQ(Wanted(first), 20000u);
-  ReadJob second(Expecting(), &systems_, true);
+  ReadJob second(Expecting(), &systems_, {});
   second.Begin();
   ASSERT_EQ(second.Opened(Open()), Step::kRead);
   EXPECT_FALSE(IsDirect(second));
@@ -122,13 +122,13 @@ TEST_F(ReadJobTest, RemembersThatAFileSystemRefusesDirectReads) {
 TEST_F(ReadJobTest, RemembersThatAFileSystemDoesNotDropBehind) {
   for (int error : {EOPNOTSUPP, EINVAL}) {
     FileSystems systems;
-    ReadJob first(Expecting(), &systems, false);
+    ReadJob first(Expecting(), &systems, {.direct = false});
     first.Begin();
     ASSERT_EQ(first.Opened(Open()), Step::kRead);
     EXPECT_EQ(first.flags(), kRwfDontCache);
     ASSERT_EQ(first.ReadEnded(-error), Step::kRead);
     EXPECT_EQ(first.flags(), 0);
-    ReadJob second(Expecting(), &systems, false);
+    ReadJob second(Expecting(), &systems, {.direct = false});
     second.Begin();
     ASSERT_EQ(second.Opened(Open()), Step::kRead);
     EXPECT_EQ(second.flags(), 0);
@@ -140,7 +140,7 @@ TEST_F(ReadJobTest, RemembersThatAFileSystemDoesNotDropBehind) {
 }
 
 TEST_F(ReadJobTest, AnErrorOfTheDeviceNamesTheByte) {
-  ReadJob job(Expecting(), &systems_, true);
+  ReadJob job(Expecting(), &systems_, {});
   job.Begin();
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   ASSERT_EQ(job.ReadEnded(4096), Step::kRead);
@@ -152,7 +152,7 @@ TEST_F(ReadJobTest, AnErrorOfTheDeviceNamesTheByte) {
 }
 
 TEST_F(ReadJobTest, DoesNotAskAgainForEver) {
-  ReadJob job(Expecting(), &systems_, true);
+  ReadJob job(Expecting(), &systems_, {});
   job.Begin();
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   Step step = Step::kRead;
@@ -169,7 +169,7 @@ TEST_F(ReadJobTest, DoesNotAskAgainForEver) {
 // Rewritten between the open and the end of the read: what was read may be of
 // both.
 TEST_F(ReadJobTest, AFileThatChangesMeanwhileIsStale) {
-  ReadJob job(Expecting(), &systems_, true);
+  ReadJob job(Expecting(), &systems_, {});
   job.Begin();
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   tree_.SetTime("f", 1000000000);
@@ -179,7 +179,7 @@ TEST_F(ReadJobTest, AFileThatChangesMeanwhileIsStale) {
 }
 
 TEST_F(ReadJobTest, AFailedLookIsAnErrorAndAnOpenOfASocketIsStale) {
-  ReadJob looks(Expecting(), &systems_, true);
+  ReadJob looks(Expecting(), &systems_, {});
   looks.Begin();
   ASSERT_EQ(looks.Opened(Open()), Step::kRead);
   ASSERT_EQ(looks.ReadEnded(20000), Step::kLook);
@@ -192,7 +192,7 @@ TEST_F(ReadJobTest, AFailedLookIsAnErrorAndAnOpenOfASocketIsStale) {
                                         {ENXIO, ESTALE},
                                         {EACCES, EACCES},
                                         {EMFILE, EMFILE}}) {
-    ReadJob opens(Expecting(), &systems_, true);
+    ReadJob opens(Expecting(), &systems_, {});
     opens.Begin();
     ASSERT_EQ(opens.OpenFailed(error), Step::kEnd);
     EXPECT_EQ(ErrorOf(opens.status()), told);
@@ -202,7 +202,7 @@ TEST_F(ReadJobTest, AFailedLookIsAnErrorAndAnOpenOfASocketIsStale) {
 
 TEST_F(ReadJobTest, ReadsWhatItBorrowsAndGivesNothingBack) {
   const std::shared_ptr<const OpenFile> lent = Lent();
-  ReadJob job(OneOfMany(), &systems_, true);
+  ReadJob job(OneOfMany(), &systems_, {});
   ASSERT_EQ(job.Begin(), Step::kOpen);
   ASSERT_EQ(job.Borrowed(lent), Step::kRead);
   EXPECT_EQ(job.fd(), lent->fd.get());
@@ -220,7 +220,7 @@ TEST_F(ReadJobTest, ReadsWhatItBorrowsAndGivesNothingBack) {
 TEST_F(ReadJobTest, OpensAnewWhereWhatItBorrowedDoesNotDo) {
   const std::shared_ptr<const OpenFile> lent = Lent();
   const auto fails = [&](auto&& until_it_opens) {
-    ReadJob job(OneOfMany(), &systems_, true);
+    ReadJob job(OneOfMany(), &systems_, {});
     job.Begin();
     job.Borrowed(lent);
     ASSERT_EQ(until_it_opens(job), Step::kOpen);
@@ -249,7 +249,7 @@ TEST_F(ReadJobTest, OpensAnewWhereWhatItBorrowedDoesNotDo) {
 }
 
 TEST_F(ReadJobTest, AnErrorThatStaysIsToldOnce) {
-  ReadJob job(OneOfMany(), &systems_, true);
+  ReadJob job(OneOfMany(), &systems_, {});
   job.Begin();
   job.Borrowed(Lent());
   job.ReadEnded(-EIO);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/worker.h"
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <string>
@@ -8,11 +9,13 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/core/thread_names.h"
 
 namespace shufflefs {
 namespace {
 
 using Turn = const absl::Status&;
+using testing_support::ThreadsNamed;
 
 TEST(WorkerTest, UrgentJobsComeFirstAndTheOthersInTheirOrder) {
   Worker worker("test", 1);
@@ -38,6 +41,25 @@ TEST(WorkerTest, AJobMayPostAnother) {
       },
       /*urgent=*/true);
   done.get_future().wait();
+}
+
+// Each job ends when the last has begun.
+TEST(WorkerTest, MoreThreadsAreStartedWhenAJobWouldWaitForThem) {
+  Worker worker("sfs-demanded", 3);
+  std::promise<void> all_begun;
+  std::shared_future<void> go_on = all_begun.get_future().share();
+  std::atomic<int> ended{0};
+  EXPECT_EQ(ThreadsNamed("sfs-demanded"), 1);
+  for (int i = 0; i < 2; ++i) {
+    worker.Post([&, go_on](Turn) { go_on.wait(), ++ended; }, /*urgent=*/i == 0);
+  }
+  EXPECT_EQ(ThreadsNamed("sfs-demanded", 2), 2);
+  worker.Post([&](Turn) { all_begun.set_value(), ++ended; }, /*urgent=*/false);
+  while (ended < 3) std::this_thread::yield();
+  std::promise<void> done;
+  worker.Post([&](Turn) { done.set_value(); }, /*urgent=*/false);
+  done.get_future().wait();
+  EXPECT_EQ(ThreadsNamed("sfs-demanded", 3), 3);
 }
 
 TEST(WorkerTest, WhatWaitsWhenItStopsIsCancelledOnce) {

@@ -30,7 +30,8 @@ class ControlFilesTest : public ::testing::Test {
     views.push_back(fixture_.MakeView(ViewFixture::Config("lirs")));
     space_ = std::make_unique<Space>(
         fixture_.catalogue,
-        std::make_unique<SourceFiles>(*fixture_.source, *fixture_.catalogue, 8),
+        std::make_unique<PlainReads>(
+            PlainReads::Parts{fixture_.source.get(), fixture_.catalogue, 8}),
         std::move(views), true);
     ControlFiles::Parts parts;
     parts.config.views = {ViewFixture::Config("lirs")};
@@ -106,7 +107,8 @@ TEST_F(ControlFilesTest, NoMemoryWhilePreparingIsAStatus) {
   views.push_back(std::make_unique<View>(std::move(parts)));
   const Space space(
       fixture_.catalogue,
-      std::make_unique<SourceFiles>(*fixture_.source, *fixture_.catalogue, 8),
+      std::make_unique<PlainReads>(
+            PlainReads::Parts{fixture_.source.get(), fixture_.catalogue, 8}),
       std::move(views), true);
   files_->SetSpace(&space);
   const absl::Status status = Write("policy = \"window\"");

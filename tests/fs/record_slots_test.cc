@@ -95,7 +95,9 @@ class ContainerTreeTest : public ::testing::Test {
     std::vector<std::unique_ptr<View>> views;
     views.push_back(std::make_unique<View>(std::move(parts)));
     space_ = std::make_unique<Space>(
-        catalogue, std::make_unique<SourceFiles>(*source_, *catalogue, 8),
+        catalogue,
+        std::make_unique<PlainReads>(
+            PlainReads::Parts{source_.get(), catalogue, 8}),
         std::move(views), true);
     rights_ = std::make_unique<ShownRights>(*source_, *space_);
     Tree::Parts of_tree;

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source that does not answer: what else is asked is answered."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+import harness
+
+READERS = 64
+BYTES = 300_000
+NATIVE = {"policy": "native"}
+LIRS = {"policy": "lirs", "substitute": "directory",
+        "epoch.advance": "manual"}
+
+
+def hanging_fs():
+    beside = pathlib.Path(harness.shufflefs()).resolve().parents[1]
+    return os.environ.get("HANGING_FS_BIN", beside / "tests/mount/hanging_fs")
+
+
+def content(name):
+    return name.encode() * (BYTES // len(name))
+
+
+class Source:
+    """A directory, and the mount of it that hangs by a switch."""
+
+    def __init__(self, folder):
+        self.directory = folder / "directory"
+        self.path = folder / "source"
+        self.switches = folder / "switches"
+        for path in (self.directory, self.path, self.switches):
+            path.mkdir()
+        names = [f"hang{i:03}" for i in range(READERS)]
+        for name in [*names, "cached", "other"]:
+            (self.directory / name).write_bytes(content(name))
+        self.process = subprocess.Popen(
+            [hanging_fs(), self.directory, self.path, self.switches])
+        harness.eventually(lambda: harness.mount_types(self.path),
+                           what="hanging_fs")
+
+    def hang(self, what):
+        (self.switches / what).touch()
+
+    def answer(self):
+        for switch in self.switches.iterdir():
+            switch.unlink()
+
+    def close(self):
+        self.answer()
+        harness.run(["umount", "-l", self.path])
+        self.process.wait(timeout=30 * harness.SLOWDOWN)
+
+
+@pytest.fixture
+def source(folder):
+    made = Source(folder)
+    yield made
+    made.close()
+
+
+class Readers:
+    """Programs that read files that do not come."""
+
+    def __init__(self, mount):
+        self.processes = [
+            subprocess.Popen(["cat", mount.path / f"hang{i:03}"],
+                             stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+            for i in range(READERS)]
+        for process in self.processes:
+            harness.eventually(lambda p=process: self.waits(p),
+                               what=f"reader {process.pid}")
+
+    @staticmethod
+    def waits(process, what="/hang"):
+        """Whether it has the file open and is in a call that waits."""
+        folder = pathlib.Path(f"/proc/{process.pid}")
+        files = [os.readlink(f) for f in (folder / "fd").iterdir()]
+        state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        return any(what in file for file in files) and state in "DS"
+
+    def kill(self):
+        for process in self.processes:
+            process.kill()
+        self.wait()
+
+    def wait(self):
+        for process in self.processes:
+            process.wait(timeout=30 * harness.SLOWDOWN)
+
+
+def expect_answers(mount):
+    """What needs no source, by programs of their own."""
+    names = mount.run(["ls", "-l", mount.path], timeout=30).stdout
+    assert "cached" in names and "hang000" in names
+    mount.run(["stat", mount.path / "hang001"], timeout=30)
+    read = ["cmp", mount.path / "cached", mount.source.parent / "copy"]
+    mount.run(read, timeout=30)
+    assert mount.view()["epoch_state"] == "running"
+    assert "shufflefs_reads_total" in mount.read("metrics")
+    assert "policy" in mount.read("control")
+    assert mount.write_control("nonsense\n") is not None
+    mount.run([harness.shufflectl(), "status", mount.path], timeout=30)
+    mount.next_epoch()
+    busy = mount.run([harness.shufflectl(), "umount", "--wait", "1s",
+                      mount.path], timeout=30, check=False)
+    assert busy.returncode != 0 and "busy" in busy.stderr, busy
+
+
+def mount_with_hung_readers(mounts, source, options):
+    mount = mounts(source.path, options)
+    (source.path.parent / "copy").write_bytes(
+        (mount.path / "cached").read_bytes())
+    source.hang("read")
+    return mount, Readers(mount)
+
+
+# [S-3.15k] While reads of the source hang, all that needs none of them is
+# answered.
+@pytest.mark.parametrize("options", [NATIVE], ids=["native"])
+def test_what_needs_no_source_is_answered(source, mounts, options):
+    mount, readers = mount_with_hung_readers(mounts, source, options)
+    expect_answers(mount)
+    assert (mount.path / "other").read_bytes() == content("other")
+    assert all(p.poll() is None for p in readers.processes)
+    source.answer()
+    readers.wait()
+    assert [p.returncode for p in readers.processes] == [0] * READERS
+
+
+# [S-3.15k] While reads of the source hang, all that needs none of them is
+# answered.
+def test_closes_that_hang_hold_up_no_read(source, mounts):
+    mount = mounts(source.path, NATIVE)
+    source.hang("flush")
+    # More than the daemon keeps open, so that it closes some.
+    read = ["sh", "-c", 'for file; do dd bs=1M status=none if="$file"; done',
+            "sh", *sorted(mount.path.glob("[cho]*"))]
+    got = mount.run(read, timeout=30).stdout
+    names = sorted(os.listdir(source.directory))
+    source.answer()  # the kernel waits for closes of a process that ends
+    assert got == b"".join(content(name) for name in names).decode()
+
+
+# [S-3.15k] While reads of the source hang, all that needs none of them is
+# answered.
+def test_room_is_told_as_it_was_while_the_source_does_not_tell(source, mounts):
+    mount = mounts(source.path, NATIVE)
+    source.hang("statfs")
+    room = ["stat", "-f", "--format=%b %S", mount.path]
+    of_directory = [*room[:-1], source.directory]
+    assert mount.run(room, timeout=30).stdout == \
+        harness.run(of_directory).stdout
+    for _ in range(10):
+        mount.run(room, timeout=3)
+    mount.run([harness.shufflectl(), "umount", mount.path], timeout=60)
+    assert mount.process.poll() is not None  # it was waited for
+    mount.expect_exit()
+
+
+# [S-3.15l] Who is killed while its read hangs ends, and unmounting ends, too.
+def test_unmounting_ends_while_the_source_hangs(source, mounts):
+    mount, readers = mount_with_hung_readers(mounts, source, NATIVE)
+    readers.kill()
+    mount.run([harness.shufflectl(), "umount", mount.path], timeout=60)
+    mount.expect_exit()
+    assert not harness.mount_types(mount.path)
+
+
+# [S-3.15l] Who is killed while its read hangs ends, and unmounting ends, too.
+def test_sigterm_ends_a_mount_whose_control_file_waits(source, mounts):
+    mount = mounts(source.path, NATIVE)
+    source.hang("read")
+    control = mount.control_dir / "control"
+    writer = subprocess.Popen(
+        ["sh", "-c", f"echo 'policy = \"clairvoyant\"' > {control}"],
+        stderr=subprocess.DEVNULL)
+    harness.eventually(lambda: Readers.waits(writer, "/control"),
+                       what="the write")
+    assert mount.view()["epoch_state"] == "running"
+    mount.process.terminate()
+    harness.eventually(lambda: not harness.mount_types(mount.path),
+                       what="unmounting")
+    assert writer.wait(timeout=30 * harness.SLOWDOWN) != 0
+    source.answer()  # the kernel waits for direct reads of a process that ends
+    mount.expect_exit()
+
+
+# [S-3.15l] Who is killed while its read hangs ends, and unmounting ends, too.
+def test_killing_the_daemon_leaves_nothing_that_hangs(source, mounts):
+    mount, readers = mount_with_hung_readers(mounts, source, NATIVE)
+    mount.kill()
+    readers.wait()
+    assert all(p.returncode != 0 for p in readers.processes)
+    source.answer()
+    again = mount.start()
+    assert (again.path / "hang000").read_bytes() == content("hang000")
+
+
+# [S-3.15k] While reads of the source hang, all that needs none of them is
+# answered.
+def test_a_scan_that_hangs_holds_up_nobody(source, mounts):
+    source.hang("list")
+    mount = mounts(source.path, NATIVE, start=False)
+    mount.start(ready=False)
+    harness.eventually(lambda: harness.mount_types(mount.path)
+                       and "indexing" in mount.read("status"), what="mount")
+    listers = [subprocess.Popen(["ls", mount.path], stdout=subprocess.DEVNULL)
+               for _ in range(READERS)]
+    assert mount.view()["epoch_state"] == "indexing"
+    assert "shufflefs_reads_total" in mount.read("metrics")
+    source.answer()
+    for process in listers:
+        assert process.wait(timeout=60 * harness.SLOWDOWN) == 0
+    harness.eventually(lambda: mount.view()["epoch_state"] == "running",
+                       what="catalogue")
+
+
+# [S-3.15l] Who is killed while its read hangs ends, and unmounting ends, too.
+def test_unmounting_ends_while_the_scan_hangs(source, mounts):
+    source.hang("list")
+    mount = mounts(source.path, NATIVE, start=False)
+    mount.start(ready=False)
+    harness.eventually(lambda: harness.mount_types(mount.path)
+                       and "indexing" in mount.read("status"), what="mount")
+    mount.run([harness.shufflectl(), "umount", mount.path], timeout=60)
+    mount.expect_exit()
