@@ -10,13 +10,9 @@
 namespace shufflefs {
 namespace {
 
-// Positions of a window have 32 bits. Only a container of more records than
-// that, all of a few bytes, could have more in one.
-constexpr uint64_t kMostRecords = ~uint32_t{0};
-
 RecordBlocks Bounded(RecordBlocks blocks, const RecordTable& by) {
-  if (by.count() > kMostRecords) {
-    const uint64_t most = kMostRecords / blocks.bytes;
+  if (by.count() > kMostInWindow) {
+    const uint64_t most = kMostInWindow / blocks.bytes;
     blocks.window = std::clamp<uint64_t>(most, 1, blocks.window);
   }
   return blocks;

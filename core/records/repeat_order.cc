@@ -12,8 +12,6 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 20;
-// Positions of a window have 32 bits.
-constexpr uint64_t kMostRecords = ~uint32_t{0};
 // Blocks that are composed in some milliseconds.
 constexpr uint64_t kQuickBlocks = uint64_t{1} << 14;
 
@@ -26,8 +24,8 @@ constexpr uint64_t kOfWindows = 1;
 uint64_t WindowOf(const RecordBlocks& blocks, const RecordTable& table) {
   const uint64_t wished =
       std::max(blocks.window, DivideUp(kLeastWindowBytes, blocks.bytes));
-  if (table.count() <= kMostRecords) return wished;
-  return std::clamp<uint64_t>(kMostRecords / blocks.bytes, 1, wished);
+  if (table.count() <= kMostInWindow) return wished;
+  return std::clamp<uint64_t>(kMostInWindow / blocks.bytes, 1, wished);
 }
 
 // A multiple of the factor, so that an epoch begins where a mini-epoch does and

@@ -12,6 +12,10 @@
 
 namespace shufflefs {
 
+// Positions of a window have 32 bits. Only a container of more records than
+// that, all of a few bytes, could have more in one.
+inline constexpr uint64_t kMostInWindow = ~uint32_t{0};
+
 // A block where it comes, in a window or several.
 struct BlockSlot {
   PartRecords::Run run;  // may be empty here
