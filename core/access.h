@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/base/types.h"
 #include "core/catalogue_tables.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

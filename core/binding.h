@@ -11,10 +11,10 @@
 #include <memory>
 
 #include "absl/types/optional.h"
+#include "core/base/types.h"
 #include "core/bound_names.h"
 #include "core/carried.h"
 #include "core/plan.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/types/optional.h"
-#include "core/types.h"
+#include "core/base/types.h"
 
 namespace shufflefs {
 

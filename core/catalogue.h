@@ -20,9 +20,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/access.h"
+#include "core/base/types.h"
 #include "core/catalogue_tables.h"
 #include "core/io/file_identity.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/catalogue_check.h"
-#include "core/status.h"
 #include "core/whole_file.h"
 
 namespace shufflefs {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/base/types.h"
 #include "core/policy_options.h"
 #include "core/record_options.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -14,14 +14,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "core/base/types.h"
 #include "core/block_map.h"
 #include "core/catalogue.h"
 #include "core/config.h"
 #include "core/grouping.h"
 #include "core/movability.h"
-#include "core/mutex.h"
-#include "core/status.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

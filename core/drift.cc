@@ -9,10 +9,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/mutex.h"
+#include "core/base/parallel.h"
+#include "core/base/status.h"
 #include "core/io/posix_acl.h"
-#include "core/mutex.h"
-#include "core/parallel.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -24,9 +24,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/base/types.h"
 #include "core/carried.h"
 #include "core/ledger_pass.h"
-#include "core/types.h"
 #include "core/view_setup.h"
 
 namespace shufflefs {

@@ -21,13 +21,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "core/base/name_bits.h"
+#include "core/base/types.h"
 #include "core/config.h"
 #include "core/epoch_detector.h"
-#include "core/name_bits.h"
 #include "core/reader_family.h"
 #include "core/sized_names.h"
 #include "core/split_suspicion.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "core/types.h"
+#include "core/base/types.h"
 
 namespace shufflefs {
 

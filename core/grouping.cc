@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/status.h"
 #include "core/grouping_builder.h"
-#include "core/status.h"
 
 namespace shufflefs {
 

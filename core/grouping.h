@@ -30,9 +30,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/config.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

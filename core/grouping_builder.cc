@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/file_kinds.h"
 #include "core/splits.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
-#include "core/thread.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "core/process_table.h"
 
 namespace shufflefs {

@@ -9,12 +9,12 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 #include "core/io/unique_fd.h"
 #include "core/ledger_pairs.h"
 #include "core/ledger_reader.h"
-#include "core/log.h"
-#include "core/status.h"
-#include "core/thread.h"
 
 namespace shufflefs {
 namespace {

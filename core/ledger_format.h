@@ -25,9 +25,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/base/types.h"
 #include "core/carried.h"
 #include "core/config.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/base/status.h"
 #include "core/ledger_fields.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

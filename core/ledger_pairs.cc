@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/ledger_fields.h"
-#include "core/status.h"
 
 namespace shufflefs::ledger_format {
 namespace {

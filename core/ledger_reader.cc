@@ -13,9 +13,9 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/io/unique_fd.h"
 #include "core/ledger_pairs.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/types.h"
 #include "core/binding.h"
 #include "core/grouping.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/types.h"
 #include "core/binding.h"
 #include "core/listed_piece.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/base/types.h"
 #include "core/policy.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

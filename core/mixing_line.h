@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
 #include "core/binding.h"
-#include "core/mutex.h"
 
 namespace shufflefs {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/types.h"
 #include "core/catalogue.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

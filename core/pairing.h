@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/whole_file.h"
 
 namespace shufflefs {

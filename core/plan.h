@@ -10,10 +10,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/dataset.h"
-#include "core/mutex.h"
 #include "core/policy.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

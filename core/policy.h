@@ -15,9 +15,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/device.h"
+#include "core/base/device.h"
+#include "core/base/types.h"
 #include "core/policy_options.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

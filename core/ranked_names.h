@@ -15,8 +15,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/base/mutex.h"
 #include "core/dataset.h"
-#include "core/mutex.h"
 
 namespace shufflefs {
 

@@ -29,8 +29,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "core/base/mutex.h"
 #include "core/family_id.h"
-#include "core/mutex.h"
 #include "core/process_table.h"
 
 namespace shufflefs {

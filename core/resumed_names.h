@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "core/name_bits.h"
+#include "core/base/name_bits.h"
 
 namespace shufflefs {
 

@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/exhaustion.h"
+#include "core/base/exhaustion.h"
+#include "core/base/mutex.h"
+#include "core/base/parallel.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 #include "core/io/posix_acl.h"
-#include "core/mutex.h"
-#include "core/parallel.h"
 #include "core/scan_reader.h"
 #include "core/scan_tree.h"
-#include "core/status.h"
-#include "core/thread.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/types.h"
+#include "core/base/types.h"
 
 namespace shufflefs {
 

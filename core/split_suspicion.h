@@ -26,7 +26,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/name_bits.h"
+#include "core/base/name_bits.h"
 
 namespace shufflefs {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/file_kinds.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

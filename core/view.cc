@@ -6,8 +6,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/log.h"
 #include "core/clairvoyant/foresight.h"
-#include "core/log.h"
 
 namespace shufflefs {
 namespace {

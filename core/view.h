@@ -19,6 +19,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/binding.h"
 #include "core/config.h"
 #include "core/epoch_token.h"
@@ -27,10 +29,8 @@
 #include "core/ledger.h"
 #include "core/ledger_history.h"
 #include "core/mixing_line.h"
-#include "core/mutex.h"
 #include "core/reader_family.h"
 #include "core/records/record_epoch.h"
-#include "core/types.h"
 #include "core/view_setup.h"
 
 namespace shufflefs {

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/log.h"
+#include "core/base/log.h"
 #include "core/served_counts.h"
 #include "core/view.h"
 

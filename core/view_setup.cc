@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/clairvoyant/foresight.h"
 #include "core/io/unique_fd.h"
-#include "core/status.h"
 #include "core/whole_file.h"
 #include "xxhash.h"
 

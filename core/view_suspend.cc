@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/log.h"
+#include "core/base/log.h"
 #include "core/view.h"
 
 namespace shufflefs {

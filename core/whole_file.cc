@@ -11,9 +11,9 @@
 #include <exception>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/io/read_at.h"
 #include "core/io/unique_fd.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

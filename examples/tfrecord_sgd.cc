@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/random.h"
 #include "core/records/tfrecord_cursor.h"
 #include "core/records/tfrecord_file.h"
 #include "core/records/tfrecord_writer.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

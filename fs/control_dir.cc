@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 namespace {

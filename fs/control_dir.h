@@ -18,7 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "fs/control_files.h"
 #include "fs/dir_handle.h"
 #include "fs/node_id.h"

@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
 #include "core/config.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
 #include "fs/space.h"
 #include "fs/token_parts.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "fs/dir_handle.h"
 #include "fs/fuse_ops.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 

@@ -14,8 +14,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "core/mutex.h"
-#include "core/types.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "fs/node_id.h"
 
 namespace shufflefs {

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 

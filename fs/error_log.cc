@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/error_log.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 namespace shufflefs {
 

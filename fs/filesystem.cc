@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/reader_family.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "core/metrics.h"
+#include "core/base/metrics.h"
 #include "fs/error_log.h"
 #include "fs/filesystem.h"
 #include "fs/open_dirs.h"

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "core/mutex.h"
-#include "core/worker.h"
+#include "core/base/mutex.h"
+#include "core/base/worker.h"
 
 namespace shufflefs {
 

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 namespace {

@@ -16,10 +16,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/base/mutex.h"
 #include "core/catalogue.h"
 #include "core/io/posix_acl.h"
 #include "core/io/source_dir.h"
-#include "core/mutex.h"
 #include "fs/dir_handle.h"
 
 namespace shufflefs {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "core/mutex.h"
-#include "core/types.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "fs/mount_lister.h"
 #include "fs/space.h"
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 

@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "core/records/record_epoch.h"
 #include "fs/node_id.h"
 

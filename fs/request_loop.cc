@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/status.h"
-#include "core/thread.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 namespace {

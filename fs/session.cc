@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/log.h"
-#include "core/mutex.h"
-#include "core/status.h"
-#include "core/thread.h"
+#include "core/base/log.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 #include "fs/fuse_ops.h"
 #include "fs/mount_point.h"
 #include "fs/node_id.h"

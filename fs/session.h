@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/metrics.h"
+#include "core/base/metrics.h"
 #include "fs/filesystem.h"
 #include "fs/mount_lister.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/metrics.h"
 #include "core/config.h"
-#include "core/metrics.h"
 #include "fs/space.h"
 
 namespace shufflefs {

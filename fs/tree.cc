@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/status.h"
 #include "core/ranked_names.h"
-#include "core/status.h"
 #include "fs/tree_dirs.h"
 
 namespace shufflefs {

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/types.h"
 #include "core/records/record_epoch.h"
-#include "core/types.h"
 #include "fs/dir_handle.h"
 #include "fs/epoch_slots.h"
 #include "fs/node_id.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/option_table.h"
 #include "mount-tools/paths.h"

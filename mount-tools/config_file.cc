@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/option_table.h"
 #include "mount-tools/paths.h"
 #include "mount-tools/value_text.h"

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/log.h"
-#include "core/status.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
 #include "core/whole_file.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/option_table.h"

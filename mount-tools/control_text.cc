@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/option_table.h"
 #include "mount-tools/value_text.h"

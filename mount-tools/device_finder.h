@@ -10,10 +10,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/base/mutex.h"
 #include "core/catalogue.h"
 #include "core/io/device_probe.h"
 #include "core/io/source_dir.h"
-#include "core/mutex.h"
 
 namespace shufflefs {
 

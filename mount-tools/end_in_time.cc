@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/clock_wait.h"
-#include "core/log.h"
-#include "core/thread.h"
+#include "core/base/clock_wait.h"
+#include "core/base/log.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 

@@ -9,7 +9,7 @@
 
 #include <array>
 
-#include "core/thread.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 

@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/nearest_word.h"
 #include "mount-tools/option_values.h"
 #include "mount-tools/value_text.h"

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/log.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
 #include "core/places_file.h"
-#include "core/status.h"
 #include "core/view_setup.h"
 
 namespace shufflefs {

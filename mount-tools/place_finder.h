@@ -6,11 +6,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/base/mutex.h"
 #include "core/dataset.h"
 #include "core/io/owned_dir.h"
 #include "core/io/physical.h"
 #include "core/io/source_dir.h"
-#include "core/mutex.h"
 
 namespace shufflefs {
 

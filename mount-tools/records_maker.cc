@@ -8,13 +8,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/log.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 #include "core/records/container_set.h"
 #include "core/records/record_pool.h"
-#include "core/status.h"
 #include "core/supply/cached_source.h"
 #include "core/supply/file_source.h"
-#include "core/thread.h"
 #include "mount-tools/state_dir.h"
 #include "mount-tools/value_text.h"
 

@@ -25,8 +25,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "core/log.h"
-#include "core/status.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
 #include "xxhash.h"
 
 namespace shufflefs {

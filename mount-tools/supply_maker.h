@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
 #include "core/config.h"
 #include "core/io/file_reader.h"
 #include "core/io/source_dir.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
 #include "core/reader_family.h"
 #include "core/view_setup.h"
 #include "mount-tools/device_finder.h"

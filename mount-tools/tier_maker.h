@@ -14,10 +14,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/mutex.h"
 #include "core/config.h"
 #include "core/dataset.h"
 #include "core/io/file_reader.h"
-#include "core/mutex.h"
 #include "core/supply/supply.h"
 #include "core/tiers/tier.h"
 #include "mount-tools/learnt_factors.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/status.h"
 #include "core/served_counts.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

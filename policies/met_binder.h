@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/name_bits.h"
+#include "core/base/name_bits.h"
 #include "core/supply/binder.h"
 #include "core/supply/mini_epochs.h"
 #include "policies/met_progress.h"

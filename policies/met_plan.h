@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/lazy.h"
 #include "core/grouping.h"
-#include "core/lazy.h"
 #include "core/policy.h"
 #include "policies/met_pass.h"
 

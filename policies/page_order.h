@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/lazy.h"
 #include "core/block_map.h"
-#include "core/lazy.h"
 #include "core/permutation.h"
 #include "core/policy.h"
 #include "core/random.h"

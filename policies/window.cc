@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/lazy.h"
+#include "core/base/lazy.h"
 #include "core/random.h"
 #include "policies/basic_orders.h"
 

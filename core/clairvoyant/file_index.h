@@ -15,8 +15,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/clock_wait.h"
-#include "core/status.h"
-#include "core/thread.h"
+#include "core/base/clock_wait.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 namespace {

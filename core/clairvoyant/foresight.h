@@ -24,17 +24,17 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/base/idle_work.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/clairvoyant/followed_job.h"
 #include "core/clairvoyant/job_finder.h"
 #include "core/clairvoyant/sweep.h"
 #include "core/dataset.h"
-#include "core/idle_work.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
 #include "core/reader_family.h"
 #include "core/supply/held_files.h"
 #include "core/supply/sample_memory.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

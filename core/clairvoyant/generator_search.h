@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
 #include "core/clairvoyant/seed_kernel.h"
 #include "core/clairvoyant/seed_search.h"
 #include "core/clairvoyant/torch_random.h"
-#include "core/mutex.h"
 
 namespace shufflefs {
 

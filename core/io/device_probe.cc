@@ -17,8 +17,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/parallel.h"
 #include "core/io/file_systems.h"
-#include "core/parallel.h"
 #include "core/random.h"
 
 namespace shufflefs {

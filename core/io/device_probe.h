@@ -9,10 +9,10 @@
 #include <string>
 
 #include "absl/types/optional.h"
+#include "core/base/device.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
-#include "core/device.h"
 #include "core/io/source_dir.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

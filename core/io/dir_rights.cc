@@ -6,9 +6,9 @@
 #include <cerrno>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 #include "core/io/posix_acl.h"
-#include "core/status.h"
-#include "core/thread.h"
 
 namespace shufflefs {
 namespace {

@@ -21,10 +21,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/io/source_dir.h"
-#include "core/mutex.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/io/posix_acl.h"
-#include "core/status.h"
 
 namespace shufflefs {
 

@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/log.h"
 #include "core/io/thread_reader.h"
 #include "core/io/uring_reader.h"
-#include "core/log.h"
 
 namespace shufflefs {
 namespace {

@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 
 namespace shufflefs {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/io/source_dir.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

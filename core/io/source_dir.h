@@ -8,7 +8,7 @@
 // length (also beyond PATH_MAX); "" is the source itself. Neither the last
 // component nor one before it is ever followed if it is a symbolic link.
 //
-// Errors carry the errno as payload (core/status.h): EINVAL for a path that
+// Errors carry the errno as payload (core/base/status.h): EINVAL for a path that
 // is not as above, ELOOP where a link is in the way, ENOENT, EACCES, EIO, …
 //
 // Thread-safe: constant after construction. Every method may block for as

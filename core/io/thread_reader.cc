@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 #include "core/io/read_job.h"
-#include "core/status.h"
-#include "core/thread.h"
 
 namespace shufflefs {
 namespace {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
 #include "core/io/file_reader.h"
 #include "core/io/file_systems.h"
 #include "core/io/read_job.h"
 #include "core/io/read_queue.h"
 #include "core/io/reader_options.h"
 #include "core/io/source_dir.h"
-#include "core/mutex.h"
 
 namespace shufflefs {
 

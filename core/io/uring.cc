@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/log.h"
-#include "core/status.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 namespace {

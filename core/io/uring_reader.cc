@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/status.h"
+#include "core/base/thread.h"
 #include "core/io/file_check.h"
 #include "core/io/file_systems.h"
 #include "core/io/uring.h"
-#include "core/status.h"
-#include "core/thread.h"
 
 namespace shufflefs {
 namespace {

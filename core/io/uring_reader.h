@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/mutex.h"
 #include "core/io/file_reader.h"
 #include "core/io/file_systems.h"
 #include "core/io/open_files.h"
@@ -22,7 +23,6 @@
 #include "core/io/read_queue.h"
 #include "core/io/reader_options.h"
 #include "core/io/source_dir.h"
-#include "core/mutex.h"
 
 namespace shufflefs {
 

@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
+#include "core/base/status.h"
 #include "core/pack/pack_format.h"
 #include "core/pack/pack_journal.h"
-#include "core/status.h"
 #include "core/whole_file.h"
 
 namespace shufflefs {

@@ -15,10 +15,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/io/source_dir.h"
 #include "core/pack/pack_format.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

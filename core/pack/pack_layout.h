@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/pack/pack_format.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

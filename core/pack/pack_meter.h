@@ -10,7 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "core/pack/pack_format.h"
 #include "core/pack/pack_writer.h"
 

@@ -14,15 +14,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/base/parallel.h"
+#include "core/base/status.h"
 #include "core/io/physical.h"
 #include "core/io/source_files.h"
 #include "core/io/unique_fd.h"
-#include "core/mutex.h"
 #include "core/pack/pack_dir.h"
 #include "core/pack/pack_meter.h"
 #include "core/pack/pack_takeup.h"
-#include "core/parallel.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

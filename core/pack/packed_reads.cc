@@ -8,9 +8,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/io/file_reader.h"
 #include "core/pack/pack_format.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

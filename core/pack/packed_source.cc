@@ -9,9 +9,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
 #include "core/pack/packed_reads.h"
-#include "core/status.h"
 #include "core/supply/arena.h"
 
 namespace shufflefs {

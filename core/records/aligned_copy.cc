@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/io/file_identity.h"
 #include "core/io/unique_fd.h"
 #include "core/records/fresh_file.h"
 #include "core/records/tfrecord_index.h"
 #include "core/records/tfrecord_scanner.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/records/fresh_file.h"
-#include "core/status.h"
 #include "core/whole_file.h"
 
 namespace shufflefs {

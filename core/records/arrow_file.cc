@@ -9,8 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/records/flatbuffer_table.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/records/flatbuffer_table.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

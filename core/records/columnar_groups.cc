@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "core/base/status.h"
 #include "core/io/file_check.h"
 #include "core/io/read_at.h"
 #include "core/records/arrow_file.h"
 #include "core/records/parquet_footer.h"
-#include "core/status.h"
 #include "core/whole_file.h"
 
 namespace shufflefs {

@@ -11,12 +11,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/clock_wait.h"
+#include "core/base/exhaustion.h"
+#include "core/base/log.h"
+#include "core/base/parallel.h"
+#include "core/base/status.h"
 #include "core/catalogue.h"
-#include "core/clock_wait.h"
-#include "core/exhaustion.h"
-#include "core/log.h"
-#include "core/parallel.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -19,16 +19,16 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/dataset.h"
 #include "core/io/owned_dir.h"
 #include "core/io/source_dir.h"
-#include "core/mutex.h"
 #include "core/records/container_index.h"
 #include "core/records/padded_dirs.h"
 #include "core/records/record_rules.h"
 #include "core/records/shuffled_file.h"
 #include "core/records/table_files.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -2,7 +2,7 @@
 #include "core/records/fixed_shape.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 namespace {

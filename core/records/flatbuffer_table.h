@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 

@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/mutex.h"
-#include "core/parallel.h"
+#include "core/base/mutex.h"
+#include "core/base/parallel.h"
 #include "core/records/record_math.h"
 
 namespace shufflefs {

@@ -9,10 +9,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/io/source_dir.h"
 #include "core/records/aligned_manifest.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

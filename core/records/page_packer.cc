@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 

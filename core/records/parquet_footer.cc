@@ -8,9 +8,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/records/parquet_metadata.h"
 #include "core/records/thrift_compact.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "core/base/status.h"
 #include "core/records/thrift_compact.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

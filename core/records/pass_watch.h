@@ -9,7 +9,7 @@
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/types.h"
+#include "core/base/types.h"
 
 namespace shufflefs {
 

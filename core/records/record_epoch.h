@@ -13,14 +13,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/policy.h"
 #include "core/records/container_set.h"
 #include "core/records/pass_watch.h"
 #include "core/records/record_pool.h"
 #include "core/records/record_staging.h"
 #include "core/supply/sample_memory.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

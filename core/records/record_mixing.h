@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/types.h"
 #include "core/dataset.h"
 #include "core/policy.h"
 #include "core/records/container_set.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "core/policy.h"
 #include "core/random.h"
 #include "core/records/record_table.h"

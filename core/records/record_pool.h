@@ -17,8 +17,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
+#include "core/base/worker.h"
 #include "core/records/gathered_part.h"
 #include "core/records/kept_plans.h"
 #include "core/records/part_reads.h"
@@ -29,8 +31,6 @@
 #include "core/supply/paged_bytes.h"
 #include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
-#include "core/types.h"
-#include "core/worker.h"
 
 namespace shufflefs {
 

@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 
 namespace shufflefs {
 

@@ -24,7 +24,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/lazy.h"
+#include "core/base/lazy.h"
 #include "core/policy.h"
 #include "core/random.h"
 #include "core/records/block_pass.h"

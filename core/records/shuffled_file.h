@@ -23,7 +23,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/optional.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "core/records/family_table.h"
 #include "core/records/parted_file.h"
 #include "core/records/record_order.h"

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 namespace {

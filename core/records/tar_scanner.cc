@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "core/base/status.h"
 #include "core/records/tar_header.h"
 #include "core/records/tar_names.h"
 #include "core/records/webdataset_key.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

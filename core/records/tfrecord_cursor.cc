@@ -5,10 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/status.h"
 #include "core/permutation.h"
 #include "core/random.h"
 #include "core/records/tfrecord_frame.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

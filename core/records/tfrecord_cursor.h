@@ -18,10 +18,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/types.h"
 #include "core/policy.h"
 #include "core/records/record_order.h"
 #include "core/records/tfrecord_file.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/records/index_file.h"
 #include "core/records/offset_table_builder.h"
 #include "core/records/tfrecord_frame.h"
 #include "core/records/tfrecord_scanner.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/records/crc32c.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/records/tfrecord_writer.h"
 
+#include "core/base/status.h"
 #include "core/records/tfrecord_frame.h"
-#include "core/status.h"
 
 namespace shufflefs {
 

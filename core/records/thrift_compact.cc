@@ -2,7 +2,7 @@
 #include "core/records/thrift_compact.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 

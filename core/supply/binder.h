@@ -16,11 +16,11 @@
 
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/types.h"
 #include "core/carried.h"
 #include "core/grouping.h"
 #include "core/policy.h"
 #include "core/supply/mini_epochs.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -13,14 +13,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
 #include "core/supply/arena.h"
 #include "core/supply/lone_reads.h"
 #include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

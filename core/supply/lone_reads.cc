@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/io/file_reader.h"
-#include "core/status.h"
 
 namespace shufflefs {
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/types.h"
+#include "core/base/types.h"
 
 namespace shufflefs {
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/exhaustion.h"
+#include "core/base/exhaustion.h"
+#include "core/base/status.h"
 #include "core/io/make_reader.h"
-#include "core/status.h"
 #include "core/supply/file_source.h"
 
 namespace shufflefs {

@@ -14,15 +14,15 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/io/source_dir.h"
 #include "core/io/source_files.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
 #include "core/supply/lone_reads.h"
 #include "core/supply/sample_memory.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -15,15 +15,15 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/dataset.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
 #include "core/supply/cursors.h"
 #include "core/supply/held_files.h"
 #include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
 #include "core/supply/sequence.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

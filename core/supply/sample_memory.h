@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "core/types.h"
+#include "core/base/types.h"
 
 namespace shufflefs {
 

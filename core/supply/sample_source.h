@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/types.h"
+#include "core/base/types.h"
 
 namespace shufflefs {
 

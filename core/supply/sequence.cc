@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
 #include "core/listed_piece.h"
-#include "core/mutex.h"
 
 namespace shufflefs {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/types.h"
 #include "core/binding.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -23,12 +23,13 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/name_bits.h"
+#include "core/base/types.h"
 #include "core/bound_names.h"
 #include "core/carried.h"
 #include "core/dataset.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
-#include "core/name_bits.h"
 #include "core/supply/arena.h"
 #include "core/supply/binder.h"
 #include "core/supply/lone_reads.h"
@@ -36,7 +37,6 @@
 #include "core/supply/sample_source.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_status.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/types.h"
+#include "core/base/types.h"
 
 namespace shufflefs {
 

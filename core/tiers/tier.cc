@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/tiers/tier_reads.h"
 #include "core/tiers/tier_source.h"
 #include "core/tiers/tier_stager.h"

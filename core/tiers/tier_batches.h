@@ -24,12 +24,12 @@
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/supply/arena.h"
 #include "core/supply/sample_source.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_ranges.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

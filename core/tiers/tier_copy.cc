@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/tiers/tier_writer.h"
 
 namespace shufflefs {

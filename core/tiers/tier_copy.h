@@ -14,13 +14,13 @@
 #include "absl/container/btree_set.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/base/types.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_dir.h"
 #include "core/tiers/tier_doomed.h"
 #include "core/tiers/tier_pace.h"
 #include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_reads.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

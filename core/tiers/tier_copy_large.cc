@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/tiers/tier_copy.h"
 #include "core/tiers/tier_writer.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 
 namespace shufflefs {
 namespace {

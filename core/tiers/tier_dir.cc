@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/tiers/tier_lock.h"
 #include "core/whole_file.h"
 

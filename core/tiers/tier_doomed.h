@@ -9,7 +9,7 @@
 #include <deque>
 
 #include "absl/status/status.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/tiers/tier_dir.h"
 
 namespace shufflefs {

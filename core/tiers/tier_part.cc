@@ -15,8 +15,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/status.h"
 #include "core/io/file_reader.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

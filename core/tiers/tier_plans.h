@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_reads.h"
 #include "core/tiers/tier_wishes.h"

@@ -10,10 +10,10 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_part.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

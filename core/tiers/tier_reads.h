@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
 #include "core/catalogue.h"
 #include "core/io/file_reader.h"
-#include "core/metrics.h"
-#include "core/mutex.h"
 #include "core/supply/arena.h"
 #include "core/supply/file_source.h"
 #include "core/supply/sample_source.h"

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
 #include "core/io/make_reader.h"
-#include "core/status.h"
-#include "core/thread.h"
 
 namespace shufflefs {
 namespace {

@@ -15,11 +15,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
-#include "core/mutex.h"
 #include "core/tiers/tier_part.h"
 #include "core/tiers/tier_ranges.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -2,7 +2,7 @@
 #include "core/tiers/tier_trouble.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/log.h"
+#include "core/base/log.h"
 
 namespace shufflefs {
 

@@ -10,7 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 
 namespace shufflefs {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_store.h"
-#include "core/types.h"
 
 namespace shufflefs {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 namespace {

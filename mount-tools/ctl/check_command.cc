@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/machine_memory.h"
-#include "core/status.h"
+#include "core/base/machine_memory.h"
+#include "core/base/status.h"
 #include "mount-tools/ctl/check_report.h"
 #include "mount-tools/ctl/scan_source.h"
 #include "mount-tools/device_finder.h"

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "core/base/status.h"
 #include "core/credentials.h"
 #include "core/file_kinds.h"
 #include "core/grouping.h"
-#include "core/status.h"
 #include "mount-tools/dataset_facts.h"
 #include "mount-tools/records_maker.h"
 #include "policies/auto_choice.h"

@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/base/machine_memory.h"
 #include "core/catalogue.h"
 #include "core/io/device_probe.h"
-#include "core/machine_memory.h"
 #include "core/movability.h"
 #include "core/policy.h"
 #include "core/splits.h"

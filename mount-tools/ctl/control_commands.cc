@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"

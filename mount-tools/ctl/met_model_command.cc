@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/option_table.h"
 #include "mount-tools/value_text.h"
 #include "policies/repeat_control.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/order_line.h"
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {

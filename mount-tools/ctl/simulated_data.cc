@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "core/base/status.h"
 #include "core/block_map.h"
 #include "core/io/physical.h"
 #include "core/plan.h"
-#include "core/status.h"
 #include "core/view_setup.h"
 #include "mount-tools/indexer.h"
 #include "mount-tools/value_text.h"

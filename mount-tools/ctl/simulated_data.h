@@ -9,9 +9,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/base/types.h"
 #include "core/config.h"
 #include "core/policy.h"
-#include "core/types.h"
 #include "mount-tools/ctl/scan_source.h"
 #include "mount-tools/ctl/simulated_pool.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mount-tools/ctl/foresight_text.h"
 #include "mount-tools/ctl/status_fields.h"
 #include "mount-tools/value_text.h"

@@ -10,10 +10,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/config.h"
 #include "core/epoch_token.h"
 #include "core/ledger_history.h"
-#include "core/status.h"
 #include "core/whole_file.h"
 #include "fs/token_parts.h"
 #include "mount-tools/config_file.h"

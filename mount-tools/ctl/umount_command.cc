@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "fs/mount_point.h"
 #include "mount-tools/ctl/daemon_end.h"
 #include "mount-tools/ctl/mount_client.h"

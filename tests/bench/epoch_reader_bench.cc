@@ -48,9 +48,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/io/unique_fd.h"
 #include "core/random.h"
-#include "core/status.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

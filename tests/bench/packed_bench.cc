@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/io/make_reader.h"
-#include "core/mutex.h"
 #include "core/pack/packed_source.h"
 #include "core/permutation.h"
 #include "core/scan.h"

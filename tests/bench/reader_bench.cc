@@ -35,8 +35,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/status.h"
 #include "core/random.h"
-#include "core/status.h"
 
 namespace shufflefs {
 namespace {

@@ -20,8 +20,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/mutex.h"
 #include "core/io/make_reader.h"
-#include "core/mutex.h"
 #include "core/permutation.h"
 #include "core/scan.h"
 

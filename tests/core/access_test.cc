@@ -13,15 +13,15 @@
 #include <string>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/drift.h"
 #include "core/grouping.h"
 #include "core/io/file_check.h"
 #include "core/io/posix_acl.h"
-#include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/acl_fixture.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {

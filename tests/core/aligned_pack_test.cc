@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/records/aligned_manifest.h"
 #include "core/records/tfrecord_frame.h"
-#include "core/status.h"
 #include "core/whole_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/tfrecord_fixture.h"
 
 namespace shufflefs {

@@ -10,13 +10,13 @@
 #include <iterator>
 #include <random>
 
+#include "core/base/status.h"
 #include "core/catalogue_check.h"
 #include "core/drift.h"
-#include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/file_bytes.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/file_bytes.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/records/container_set.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/columnar_fixture.h"
-#include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/file_bytes.h"
+#include "tests/core/base/file_bytes.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/tar_fixture.h"
-#include "tests/core/temp_tree.h"
 #include "tests/core/tfrecord_fixture.h"
 
 namespace shufflefs {

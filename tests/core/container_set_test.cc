@@ -14,12 +14,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "core/mutex.h"
-#include "core/parallel.h"
-#include "core/status.h"
+#include "core/base/mutex.h"
+#include "core/base/parallel.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/tfrecord_fixture.h"
 
 namespace shufflefs {

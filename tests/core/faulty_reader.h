@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
+#include "core/base/status.h"
 #include "core/io/file_reader.h"
-#include "core/mutex.h"
-#include "core/status.h"
 
 namespace shufflefs::testing_support {
 

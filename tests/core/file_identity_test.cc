@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <string>
 
+#include "core/base/status.h"
 #include "core/catalogue.h"
 #include "core/io/file_check.h"
 #include "core/io/source_files.h"
-#include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {

@@ -11,8 +11,8 @@
 #include "core/clairvoyant/samplers.h"
 #include "core/clairvoyant/seed_search.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/loader_simulation.h"
-#include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/base/mutex.h"
 #include "core/io/file_reader.h"
-#include "core/mutex.h"
 #include "core/supply/sample_source.h"
 #include "gtest/gtest.h"
 

@@ -13,7 +13,7 @@
 #include "core/ledger.h"
 #include "core/ledger_reader.h"
 #include "gtest/gtest.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs::testing_support {
 

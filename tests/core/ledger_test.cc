@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/ledger_fixture.h"

@@ -14,9 +14,9 @@
 #include "core/io/uring_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
+#include "tests/core/base/thread_names.h"
 #include "tests/core/reader_fixture.h"
-#include "tests/core/temp_tree.h"
-#include "tests/core/thread_names.h"
 
 namespace shufflefs {
 namespace {

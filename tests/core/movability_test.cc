@@ -6,8 +6,8 @@
 #include "core/name_sequence.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/layouts.h"
-#include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {

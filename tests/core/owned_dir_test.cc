@@ -10,11 +10,11 @@
 #include <fstream>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/whole_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {

@@ -2,7 +2,7 @@
 // From a view's samples to the chunks of a pack, and back.
 #include "core/pack/pack_chunks.h"
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/pack_fixture.h"

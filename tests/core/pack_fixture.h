@@ -17,8 +17,8 @@
 #include "core/pack/pack_writer.h"
 #include "core/random.h"
 #include "gtest/gtest.h"
-#include "tests/core/file_bytes.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/file_bytes.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs::testing_support {
 

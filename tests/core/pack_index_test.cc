@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_format.h"
+#include "core/base/status.h"
 #include "core/pack/pack_chunks.h"
-#include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/pack_fixture.h"

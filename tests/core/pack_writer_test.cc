@@ -12,8 +12,8 @@
 #include <set>
 
 #include "absl/strings/str_format.h"
+#include "core/base/status.h"
 #include "core/pack/pack_journal.h"
-#include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/pack_fixture.h"

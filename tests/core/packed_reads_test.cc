@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/held_reader.h"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/mutex.h"
 #include "core/io/source_dir.h"
-#include "core/mutex.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/packed_source.h"
 #include "core/supply/arena.h"

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "core/base/status.h"
 #include "core/io/make_reader.h"
-#include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/held_reader.h"

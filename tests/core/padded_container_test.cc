@@ -13,18 +13,18 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/records/aligned_pack.h"
 #include "core/records/container_set.h"
 #include "core/records/index_text.h"
 #include "core/records/part_reads.h"
 #include "core/records/shuffled_file.h"
 #include "core/records/source_order.h"
-#include "core/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/file_bytes.h"
+#include "tests/core/base/file_bytes.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/record_fixture.h"
-#include "tests/core/temp_tree.h"
 #include "tests/core/tfrecord_fixture.h"
 
 namespace shufflefs {

@@ -9,10 +9,10 @@
 #include <memory>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gtest/gtest.h"
-#include "tests/core/temp_tree.h"
-#include "tests/core/thread_names.h"
+#include "tests/core/base/temp_tree.h"
+#include "tests/core/base/thread_names.h"
 
 namespace shufflefs {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gtest/gtest.h"
 #include "tests/core/held_source.h"
 #include "tests/core/view_fixture.h"

@@ -9,8 +9,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/reader_fixture.h"
-#include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {

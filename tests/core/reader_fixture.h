@@ -15,14 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
+#include "core/base/status.h"
 #include "core/io/file_reader.h"
 #include "core/io/make_reader.h"
-#include "core/mutex.h"
 #include "core/random.h"
-#include "core/status.h"
 #include "gtest/gtest.h"
-#include "tests/core/file_bytes.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/file_bytes.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs::testing_support {
 

@@ -17,8 +17,8 @@
 #include "core/records/shuffled_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/record_fixture.h"
-#include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {

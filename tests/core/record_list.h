@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "core/base/status.h"
 #include "core/records/record_scanner.h"
-#include "core/status.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs::testing_support {

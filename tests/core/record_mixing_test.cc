@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {

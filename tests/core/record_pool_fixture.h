@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/io/file_reader.h"
-#include "core/mutex.h"
 #include "core/random.h"
 #include "core/records/record_order.h"
 #include "core/records/record_pool.h"

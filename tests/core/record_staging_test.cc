@@ -12,9 +12,9 @@
 #include "core/records/record_epoch.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/record_fixture.h"
 #include "tests/core/record_pool_fixture.h"
-#include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/supply/supply.h"
 #include "gtest/gtest.h"
 #include "policies/group_binder.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {

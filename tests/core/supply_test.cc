@@ -10,12 +10,12 @@
 #include <string>
 #include <thread>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/supply/chunk_map.h"
 #include "gtest/gtest.h"
 #include "policies/group_binder.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/held_source.h"
-#include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {

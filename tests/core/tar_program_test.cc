@@ -11,8 +11,8 @@
 #include "core/records/tar_scanner.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/scanner_fixture.h"
-#include "tests/core/temp_tree.h"
 
 namespace shufflefs {
 namespace {

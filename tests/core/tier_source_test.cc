@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/tier_fixture.h"

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -17,7 +17,7 @@
 #include "core/view.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs::testing_support {
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <set>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

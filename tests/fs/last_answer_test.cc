@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

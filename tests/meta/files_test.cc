@@ -22,7 +22,7 @@ const std::vector<std::string>& CodeExtensions() {
 
 TEST(FilesTest, TheRepositoryIsFound) {
   EXPECT_THAT(Files(), testing::Contains("CMakeLists.txt"));
-  EXPECT_THAT(Files(), testing::Contains("core/types.h"));
+  EXPECT_THAT(Files(), testing::Contains("core/base/types.h"));
 }
 
 TEST(FilesTest, AreShort) {

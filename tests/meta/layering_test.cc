@@ -32,7 +32,7 @@ std::vector<Rule> Rules() {
       {"", "toml[+][+]/.*|toml.hpp", "mount-tools/.*[.]cc|tests/.*"},
       {"", "CLI/.*", "mount-tools/.*|tests/bench/.*"},
       {"", "liburing.*", "core/io/.*"},
-      {"", "spdlog/.*", "core/log.cc"},
+      {"", "spdlog/.*", "core/base/log.cc"},
       // Sequences that differ between library versions, and a mutex that
       // ThreadSanitizer misreads.
       {"", "absl/random/.*|absl/synchronization/.*", "-"},

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/random.h"
-#include "core/status.h"
 #include "mount-tools/option_table.h"
 
 namespace shufflefs {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/mount-tools/temp_dir.h"

@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "policies/location_binder.h"
 #include "policies/pool_simulation.h"
-#include "tests/core/temp_tree.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {

@@ -2,7 +2,7 @@
 // Runs the tests of one program. The log is set up first, as the tools do:
 // spdlog makes its registry at the first line, and where two threads meet there
 // ThreadSanitizer, which does not see into that library, reports a race.
-#include "core/log.h"
+#include "core/base/log.h"
 #include "gmock/gmock.h"
 
 int main(int argc, char** argv) {

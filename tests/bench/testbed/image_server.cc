@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/thread.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 namespace {

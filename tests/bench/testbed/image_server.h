@@ -16,7 +16,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 #include "tests/bench/testbed/device_model.h"
 
 namespace shufflefs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <syslog.h>
 

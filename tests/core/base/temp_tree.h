@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A directory tree for one test, below TMPDIR, removed at its end.
-#ifndef SHUFFLEFS_TESTS_CORE_TEMP_TREE_H_
-#define SHUFFLEFS_TESTS_CORE_TEMP_TREE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_BASE_TEMP_TREE_H_
+#define SHUFFLEFS_TESTS_CORE_BASE_TEMP_TREE_H_
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -87,4 +87,4 @@ class TempTree {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_TEMP_TREE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_BASE_TEMP_TREE_H_

@@ -2,8 +2,8 @@
 // How much memory this process may fill with cached files: what the machine
 // has to spare, or less where a control group (a container, a batch job)
 // limits it.
-#ifndef SHUFFLEFS_CORE_MACHINE_MEMORY_H_
-#define SHUFFLEFS_CORE_MACHINE_MEMORY_H_
+#ifndef SHUFFLEFS_CORE_BASE_MACHINE_MEMORY_H_
+#define SHUFFLEFS_CORE_BASE_MACHINE_MEMORY_H_
 
 #include <cstdint>
 #include <string>
@@ -26,4 +26,4 @@ inline uint64_t MachineMemoryBytes() { return FindMachineMemory().bytes; }
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_MACHINE_MEMORY_H_
+#endif  // SHUFFLEFS_CORE_BASE_MACHINE_MEMORY_H_

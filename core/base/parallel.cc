@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/mutex.h"
-#include "core/thread.h"
+#include "core/base/mutex.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 namespace {

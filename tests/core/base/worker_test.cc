@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/worker.h"
+#include "core/base/worker.h"
 
 #include <atomic>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/core/thread_names.h"
+#include "tests/core/base/thread_names.h"
 
 namespace shufflefs {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of this process.
-#ifndef SHUFFLEFS_TESTS_CORE_THREAD_NAMES_H_
-#define SHUFFLEFS_TESTS_CORE_THREAD_NAMES_H_
+#ifndef SHUFFLEFS_TESTS_CORE_BASE_THREAD_NAMES_H_
+#define SHUFFLEFS_TESTS_CORE_BASE_THREAD_NAMES_H_
 
 #include <chrono>
 #include <filesystem>
@@ -30,4 +30,4 @@ inline int ThreadsNamed(const std::string& prefix, int at_least = 1) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_THREAD_NAMES_H_
+#endif  // SHUFFLEFS_TESTS_CORE_BASE_THREAD_NAMES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/machine_memory.h"
+#include "core/base/machine_memory.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/status.h"
+#include "core/base/status.h"
 
 #include <cstring>
 #include <string>

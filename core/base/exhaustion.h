@@ -2,8 +2,8 @@
 // Where memory or threads run out, the C++ library throws. Work that may ask
 // for much is called through here, so that it fails alone and the daemon goes
 // on, or ends with one line.
-#ifndef SHUFFLEFS_CORE_EXHAUSTION_H_
-#define SHUFFLEFS_CORE_EXHAUSTION_H_
+#ifndef SHUFFLEFS_CORE_BASE_EXHAUSTION_H_
+#define SHUFFLEFS_CORE_BASE_EXHAUSTION_H_
 
 #include <cerrno>
 #include <new>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace shufflefs {
 
@@ -34,4 +34,4 @@ auto OrExhausted(absl::string_view what, Call call) -> decltype(call()) {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_EXHAUSTION_H_
+#endif  // SHUFFLEFS_CORE_BASE_EXHAUSTION_H_

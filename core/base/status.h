@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // absl::Status with the errno that caused it as a payload, so that EACCES,
 // EPERM and ESTALE survive until fs/errno_map answers the kernel.
-#ifndef SHUFFLEFS_CORE_STATUS_H_
-#define SHUFFLEFS_CORE_STATUS_H_
+#ifndef SHUFFLEFS_CORE_BASE_STATUS_H_
+#define SHUFFLEFS_CORE_BASE_STATUS_H_
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,4 +37,4 @@ absl::Status Annotate(const absl::Status& status, absl::string_view where);
 #define ASSIGN_OR_RETURN(lhs, expr) \
   SHUFFLEFS_ASSIGN_(SHUFFLEFS_CONCAT(status_or_, __LINE__), lhs, expr)
 
-#endif  // SHUFFLEFS_CORE_STATUS_H_
+#endif  // SHUFFLEFS_CORE_BASE_STATUS_H_

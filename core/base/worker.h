@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads for what would keep those waiting who come to ask: a queue of jobs.
-#ifndef SHUFFLEFS_CORE_WORKER_H_
-#define SHUFFLEFS_CORE_WORKER_H_
+#ifndef SHUFFLEFS_CORE_BASE_WORKER_H_
+#define SHUFFLEFS_CORE_BASE_WORKER_H_
 
 #include <cstddef>
 #include <deque>
@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 
 namespace shufflefs {
 
@@ -56,4 +56,4 @@ class Worker {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_WORKER_H_
+#endif  // SHUFFLEFS_CORE_BASE_WORKER_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes of files that tests write and read.
-#ifndef SHUFFLEFS_TESTS_CORE_FILE_BYTES_H_
-#define SHUFFLEFS_TESTS_CORE_FILE_BYTES_H_
+#ifndef SHUFFLEFS_TESTS_CORE_BASE_FILE_BYTES_H_
+#define SHUFFLEFS_TESTS_CORE_BASE_FILE_BYTES_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -39,4 +39,4 @@ inline std::string RandomBytes(Rng& rng, size_t size) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_FILE_BYTES_H_
+#endif  // SHUFFLEFS_TESTS_CORE_BASE_FILE_BYTES_H_

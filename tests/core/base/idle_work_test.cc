@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/idle_work.h"
+#include "core/base/idle_work.h"
 
 #include <set>
 #include <thread>

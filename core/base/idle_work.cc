@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/idle_work.h"
+#include "core/base/idle_work.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/thread.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kind of device a source lies on, and how fast it reads.
-#ifndef SHUFFLEFS_CORE_DEVICE_H_
-#define SHUFFLEFS_CORE_DEVICE_H_
+#ifndef SHUFFLEFS_CORE_BASE_DEVICE_H_
+#define SHUFFLEFS_CORE_BASE_DEVICE_H_
 
 namespace shufflefs {
 
@@ -18,4 +18,4 @@ struct DeviceSpeed {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_DEVICE_H_
+#endif  // SHUFFLEFS_CORE_BASE_DEVICE_H_

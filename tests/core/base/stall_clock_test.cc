@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "core/metrics.h"
+#include "core/base/metrics.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting that a stop request ends.
-#ifndef SHUFFLEFS_CORE_CLOCK_WAIT_H_
-#define SHUFFLEFS_CORE_CLOCK_WAIT_H_
+#ifndef SHUFFLEFS_CORE_BASE_CLOCK_WAIT_H_
+#define SHUFFLEFS_CORE_BASE_CLOCK_WAIT_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -22,4 +22,4 @@ inline bool WaitUnlessStopped(std::stop_token stop,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLOCK_WAIT_H_
+#endif  // SHUFFLEFS_CORE_BASE_CLOCK_WAIT_H_

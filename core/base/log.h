@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One line an event, to stderr in the foreground and to syslog as a daemon.
 // Thread-safe. A line names the file, offset or key that it is about.
-#ifndef SHUFFLEFS_CORE_LOG_H_
-#define SHUFFLEFS_CORE_LOG_H_
+#ifndef SHUFFLEFS_CORE_BASE_LOG_H_
+#define SHUFFLEFS_CORE_BASE_LOG_H_
 
 #include "absl/strings/string_view.h"
 
@@ -18,4 +18,4 @@ void Log(LogLevel level, absl::string_view line);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LOG_H_
+#endif  // SHUFFLEFS_CORE_BASE_LOG_H_

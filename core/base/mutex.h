@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // std::mutex with clang's thread-safety annotations. Not absl::Mutex: the
 // Debian build of Abseil is not instrumented, so ThreadSanitizer misreads it.
-#ifndef SHUFFLEFS_CORE_MUTEX_H_
-#define SHUFFLEFS_CORE_MUTEX_H_
+#ifndef SHUFFLEFS_CORE_BASE_MUTEX_H_
+#define SHUFFLEFS_CORE_BASE_MUTEX_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -65,4 +65,4 @@ class CondVar {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_MUTEX_H_
+#endif  // SHUFFLEFS_CORE_BASE_MUTEX_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strong types of the vocabulary: an id of one kind is never taken for one
 // of another. All are plain values: copy them, compare them, hash them.
-#ifndef SHUFFLEFS_CORE_TYPES_H_
-#define SHUFFLEFS_CORE_TYPES_H_
+#ifndef SHUFFLEFS_CORE_BASE_TYPES_H_
+#define SHUFFLEFS_CORE_BASE_TYPES_H_
 
 #include <compare>
 #include <cstdint>
@@ -44,4 +44,4 @@ using Seed = StrongInt<struct SeedTag, uint64_t>;
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TYPES_H_
+#endif  // SHUFFLEFS_CORE_BASE_TYPES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One bit a name. Not thread-safe; an index out of range is undefined.
-#ifndef SHUFFLEFS_CORE_NAME_BITS_H_
-#define SHUFFLEFS_CORE_NAME_BITS_H_
+#ifndef SHUFFLEFS_CORE_BASE_NAME_BITS_H_
+#define SHUFFLEFS_CORE_BASE_NAME_BITS_H_
 
 #include <bit>
 #include <cstdint>
@@ -49,4 +49,4 @@ class NameBits {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_NAME_BITS_H_
+#endif  // SHUFFLEFS_CORE_BASE_NAME_BITS_H_

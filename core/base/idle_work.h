@@ -2,8 +2,8 @@
 // Long work, cut into slices, for threads that run only while nobody else wants
 // the processor, and rest between slices, which had best be about a millisecond
 // long.
-#ifndef SHUFFLEFS_CORE_IDLE_WORK_H_
-#define SHUFFLEFS_CORE_IDLE_WORK_H_
+#ifndef SHUFFLEFS_CORE_BASE_IDLE_WORK_H_
+#define SHUFFLEFS_CORE_BASE_IDLE_WORK_H_
 
 #include <atomic>
 #include <chrono>
@@ -15,7 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/optional.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 
 namespace shufflefs {
 
@@ -75,4 +75,4 @@ class IdleWork {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IDLE_WORK_H_
+#endif  // SHUFFLEFS_CORE_BASE_IDLE_WORK_H_

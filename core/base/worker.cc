@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/worker.h"
+#include "core/base/worker.h"
 
 #include <utility>
 
-#include "core/thread.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every counter and histogram of the daemon, declared once in a table: name,
 // unit, help. The Prometheus text and `status` are rendered from it.
-#ifndef SHUFFLEFS_CORE_METRICS_H_
-#define SHUFFLEFS_CORE_METRICS_H_
+#ifndef SHUFFLEFS_CORE_BASE_METRICS_H_
+#define SHUFFLEFS_CORE_BASE_METRICS_H_
 
 #include <array>
 #include <atomic>
@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "core/mutex.h"
+#include "core/base/mutex.h"
 
 namespace shufflefs {
 
@@ -92,4 +92,4 @@ class Metrics {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_METRICS_H_
+#endif  // SHUFFLEFS_CORE_BASE_METRICS_H_

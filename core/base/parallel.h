@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same work on many items, by several threads.
-#ifndef SHUFFLEFS_CORE_PARALLEL_H_
-#define SHUFFLEFS_CORE_PARALLEL_H_
+#ifndef SHUFFLEFS_CORE_BASE_PARALLEL_H_
+#define SHUFFLEFS_CORE_BASE_PARALLEL_H_
 
 #include <cstdint>
 #include <functional>
@@ -28,4 +28,4 @@ void ParallelFor(uint64_t count, const ParallelOptions& options,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PARALLEL_H_
+#endif  // SHUFFLEFS_CORE_BASE_PARALLEL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/metrics.h"
+#include "core/base/metrics.h"
 
 #include <algorithm>
 #include <bit>

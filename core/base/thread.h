@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A named thread that is joined when its object goes.
-#ifndef SHUFFLEFS_CORE_THREAD_H_
-#define SHUFFLEFS_CORE_THREAD_H_
+#ifndef SHUFFLEFS_CORE_BASE_THREAD_H_
+#define SHUFFLEFS_CORE_BASE_THREAD_H_
 
 #include <pthread.h>
 #include <signal.h>
@@ -45,4 +45,4 @@ inline absl::optional<std::jthread> TryStartThread(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_THREAD_H_
+#endif  // SHUFFLEFS_CORE_BASE_THREAD_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A value that its first user makes; constant afterwards. For what is derived
 // from constant fields but too costly to make before it is needed.
-#ifndef SHUFFLEFS_CORE_LAZY_H_
-#define SHUFFLEFS_CORE_LAZY_H_
+#ifndef SHUFFLEFS_CORE_BASE_LAZY_H_
+#define SHUFFLEFS_CORE_BASE_LAZY_H_
 
 #include <mutex>
 
@@ -32,4 +32,4 @@ class Lazy {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LAZY_H_
+#endif  // SHUFFLEFS_CORE_BASE_LAZY_H_
