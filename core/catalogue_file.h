@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/files/owned_dir.h"
 #include "core/catalogue.h"
-#include "core/io/owned_dir.h"
 
 namespace shufflefs {
 
@@ -23,7 +23,7 @@ namespace shufflefs {
 // follows them.
 inline constexpr size_t kCatalogueChecksumAt = 16;
 
-// As ReplaceFile, core/whole_file.h.
+// As ReplaceFile, core/base/files/whole_file.h.
 absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place);
 
 // Errors, each naming the path: what open and read gave, with its errno

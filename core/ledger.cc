@@ -9,10 +9,10 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "core/io/unique_fd.h"
 #include "core/ledger_pairs.h"
 #include "core/ledger_reader.h"
 

@@ -26,12 +26,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/files/owned_dir.h"
+#include "core/base/files/word_file.h"
 #include "core/base/mutex.h"
 #include "core/carried.h"
-#include "core/io/owned_dir.h"
 #include "core/ledger_format.h"
 #include "core/ledger_history.h"
-#include "core/word_file.h"
 
 namespace shufflefs {
 

@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/base/files/word_file.h"
 #include "core/ledger_pass.h"
 #include "core/ledger_reader.h"
-#include "core/word_file.h"
 
 namespace shufflefs {
 

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/base/files/word_file.h"
 #include "core/base/status.h"
 #include "core/carried.h"
 #include "core/ledger_format.h"
 #include "core/ledger_opens.h"
 #include "core/packed_pairs.h"
 #include "core/sample_set.h"
-#include "core/word_file.h"
 
 namespace shufflefs {
 

@@ -13,8 +13,8 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/unique_fd.h"
 #include "core/ledger_pairs.h"
 
 namespace shufflefs {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/io/owned_dir.h"
+#include "core/base/files/owned_dir.h"
 #include "core/ledger_format.h"
 #include "core/ledger_opens.h"
 #include "core/packed_pairs.h"

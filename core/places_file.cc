@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {

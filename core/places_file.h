@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/files/owned_dir.h"
 #include "core/catalogue.h"
-#include "core/io/owned_dir.h"
 #include "core/io/physical.h"
 
 namespace shufflefs {
@@ -30,7 +30,7 @@ inline constexpr size_t kPlacesChecksumAt = 16;
 // devices, inode numbers, sizes and both times, in the catalogue's order.
 uint64_t PlacesIdentity(const Catalogue& catalogue);
 
-// As ReplaceFile, core/whole_file.h. REQUIRES: one place an entry.
+// As ReplaceFile, core/base/files/whole_file.h. REQUIRES: one place an entry.
 absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
                         const FilePlace& place);
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 namespace {

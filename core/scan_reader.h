@@ -15,9 +15,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
 #include "core/credentials.h"
-#include "core/io/unique_fd.h"
 #include "core/scan_tree.h"
 
 namespace shufflefs {

@@ -20,11 +20,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/base/files/owned_dir.h"
 #include "core/base/types.h"
 #include "core/binding.h"
 #include "core/carried.h"
 #include "core/epoch_memory.h"
-#include "core/io/owned_dir.h"
 #include "core/ledger_format.h"
 #include "core/mixing.h"
 

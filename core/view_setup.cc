@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/unique_fd.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/clairvoyant/foresight.h"
-#include "core/io/unique_fd.h"
-#include "core/whole_file.h"
 #include "xxhash.h"
 
 namespace shufflefs {

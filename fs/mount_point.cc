@@ -17,9 +17,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/io/unique_fd.h"
 #include "fs/run_apart.h"
 
 namespace shufflefs {

@@ -17,8 +17,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
-#include "core/io/unique_fd.h"
 
 struct fuse_session;
 struct fuse_buf;

@@ -11,7 +11,7 @@
 #include <array>
 #include <cerrno>
 
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 namespace {

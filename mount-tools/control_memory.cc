@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/whole_file.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/option_table.h"
 #include "xxhash.h"

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/base/files/owned_dir.h"
 #include "core/config.h"
-#include "core/io/owned_dir.h"
 #include "fs/control_files.h"
 
 namespace shufflefs {

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <thread>
 
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 

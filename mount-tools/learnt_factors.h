@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/files/owned_dir.h"
 #include "core/base/mutex.h"
-#include "core/io/owned_dir.h"
 
 namespace shufflefs {
 

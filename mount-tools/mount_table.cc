@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/unique_fd.h"
 #include "fs/mount_point.h"
 
 namespace shufflefs {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/base/files/owned_dir.h"
 #include "core/base/mutex.h"
 #include "core/dataset.h"
-#include "core/io/owned_dir.h"
 #include "core/io/physical.h"
 #include "core/io/source_dir.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
-#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 

@@ -2,7 +2,7 @@
 // The state directory of a mount: catalogue, where its files lie, ledger, what
 // was set through the control file, what met has learnt, and a lock that one
 // daemon holds while it lives. Nobody else can have put anything into it
-// (core/io/owned_dir.h).
+// (core/base/files/owned_dir.h).
 #ifndef SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 #define SHUFFLEFS_MOUNT_TOOLS_STATE_DIR_H_
 
@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "core/base/files/owned_dir.h"
+#include "core/base/files/unique_fd.h"
 #include "core/config.h"
-#include "core/io/owned_dir.h"
-#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 namespace {

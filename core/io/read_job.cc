@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/read_at.h"
 #include "core/base/status.h"
 #include "core/io/file_check.h"
-#include "core/io/read_at.h"
 
 namespace shufflefs {
 namespace {

@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/base/files/unique_fd.h"
 #include "core/io/file_reader.h"
 #include "core/io/file_systems.h"
 #include "core/io/open_files.h"
 #include "core/io/reader_options.h"
-#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 

@@ -26,7 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 

@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/files/read_at.h"
 #include "core/base/status.h"
 #include "core/io/cached_read.h"
 #include "core/io/file_check.h"
 #include "core/io/file_systems.h"
-#include "core/io/read_at.h"
 
 namespace shufflefs {
 namespace {

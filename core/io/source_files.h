@@ -18,12 +18,12 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/catalogue.h"
 #include "core/io/cached_read.h"
 #include "core/io/source_dir.h"
-#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 

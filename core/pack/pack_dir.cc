@@ -17,10 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/pack/pack_format.h"
 #include "core/pack/pack_journal.h"
-#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {

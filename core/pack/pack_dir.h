@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/base/files/unique_fd.h"
 #include "core/io/source_dir.h"
-#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 

@@ -8,12 +8,12 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"
 #include "core/pack/pack_dir.h"
 #include "core/pack/pack_journal.h"
-#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {

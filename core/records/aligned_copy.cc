@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
 #include "core/io/file_identity.h"
-#include "core/io/unique_fd.h"
 #include "core/records/fresh_file.h"
 #include "core/records/tfrecord_index.h"
 #include "core/records/tfrecord_scanner.h"

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 #include "core/records/aligned_manifest.h"
 
 namespace shufflefs {

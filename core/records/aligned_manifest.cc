@@ -13,10 +13,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/records/fresh_file.h"
 #include "core/records/tfrecord_scanner.h"
-#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
 #include "core/io/file_identity.h"
-#include "core/io/unique_fd.h"
 #include "core/records/aligned_copy.h"
 #include "core/records/aligned_dir.h"
 #include "core/records/aligned_manifest.h"

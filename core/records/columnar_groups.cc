@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "core/base/files/read_at.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/io/file_check.h"
-#include "core/io/read_at.h"
 #include "core/records/arrow_file.h"
 #include "core/records/parquet_footer.h"
-#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {

@@ -13,11 +13,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/read_at.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/io/file_check.h"
-#include "core/io/read_at.h"
-#include "core/io/unique_fd.h"
 #include "core/records/arrow_file.h"
 #include "core/records/arrow_stream.h"
 #include "core/records/columnar_groups.h"

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/read_at.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
 #include "core/io/file_check.h"
-#include "core/io/read_at.h"
-#include "core/io/unique_fd.h"
 #include "core/records/offset_table_builder.h"
 #include "core/records/tfrecord_scanner.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {

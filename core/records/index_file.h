@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/files/owned_dir.h"
 #include "core/io/file_identity.h"
-#include "core/io/owned_dir.h"
 #include "core/records/offset_table.h"
 
 namespace shufflefs {
@@ -43,7 +43,7 @@ struct RecordIndex {
   std::shared_ptr<const OffsetTable> table;  // not null
 };
 
-// As ReplaceFile, core/whole_file.h; InvalidArgument if the format's name is
+// As ReplaceFile, core/base/files/whole_file.h; InvalidArgument if the format's name is
 // too long. REQUIRES: the records lie inside the file.
 absl::Status SaveRecordIndex(const FilePlace& place, const RecordIndex& index);
 

@@ -9,12 +9,12 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/read_at.h"
+#include "core/base/files/unique_fd.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/io/file_check.h"
-#include "core/io/read_at.h"
-#include "core/io/unique_fd.h"
 #include "core/records/record_rules.h"
-#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/files/read_at.h"
 #include "core/base/status.h"
 #include "core/io/file_check.h"
-#include "core/io/read_at.h"
 
 namespace shufflefs {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 #include "core/records/offset_table.h"
 
 namespace shufflefs {

@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/tiers/tier_lock.h"
-#include "core/whole_file.h"
 
 namespace shufflefs {
 namespace {

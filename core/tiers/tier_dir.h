@@ -19,9 +19,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/io/owned_dir.h"
+#include "core/base/files/owned_dir.h"
+#include "core/base/files/unique_fd.h"
 #include "core/io/source_dir.h"
-#include "core/io/unique_fd.h"
 #include "core/tiers/tier_part.h"
 
 namespace shufflefs {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 

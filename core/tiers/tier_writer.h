@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 #include "core/tiers/tier_dir.h"
 #include "core/tiers/tier_part.h"
 

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <string>
 
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 

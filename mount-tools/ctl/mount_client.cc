@@ -14,8 +14,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/unique_fd.h"
 #include "mount-tools/paths.h"
 
 namespace shufflefs {

@@ -10,11 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/config.h"
 #include "core/epoch_token.h"
 #include "core/ledger_history.h"
-#include "core/whole_file.h"
 #include "fs/token_parts.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/ctl/mount_client.h"

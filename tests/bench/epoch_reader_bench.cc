@@ -48,8 +48,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/unique_fd.h"
 #include "core/random.h"
 
 #define XXH_INLINE_ALL

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/read_at.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/io/file_check.h"
 #include "core/io/file_reader.h"
-#include "core/io/read_at.h"
 #include "core/io/read_queue.h"
 
 namespace shufflefs::testing_support {

@@ -9,8 +9,8 @@
 #include <random>
 #include <string>
 
+#include "core/base/files/read_at.h"
 #include "core/io/file_check.h"
-#include "core/io/read_at.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

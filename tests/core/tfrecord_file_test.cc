@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/policy.h"
 #include "core/records/record_order.h"
 #include "core/records/tfrecord_cursor.h"
 #include "core/records/tfrecord_frame.h"
 #include "core/records/tfrecord_writer.h"
-#include "core/whole_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/lirs.h"

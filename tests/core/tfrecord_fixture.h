@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/records/crc32c.h"
+#include "core/base/files/crc32c.h"
 
 namespace shufflefs::testing_support {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/records/crc32c.h"
+#include "core/base/files/crc32c.h"
 #include "core/records/tfrecord_scanner.h"
 
 namespace shufflefs {

@@ -24,7 +24,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 #include "tests/bench/testbed/image_server.h"
 
 namespace shufflefs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/whole_file.h"
+#include "core/base/files/whole_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <exception>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/read_at.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/read_at.h"
-#include "core/io/unique_fd.h"
 
 namespace shufflefs {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files of the daemon's own that are written and read whole. Any thread
 // may call; blocks for the disk.
-#ifndef SHUFFLEFS_CORE_WHOLE_FILE_H_
-#define SHUFFLEFS_CORE_WHOLE_FILE_H_
+#ifndef SHUFFLEFS_CORE_BASE_FILES_WHOLE_FILE_H_
+#define SHUFFLEFS_CORE_BASE_FILES_WHOLE_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/io/owned_dir.h"
+#include "core/base/files/owned_dir.h"
 
 namespace shufflefs {
 
@@ -50,4 +50,4 @@ absl::StatusOr<std::string> ReadWholeFile(const FilePlace& place,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_WHOLE_FILE_H_
+#endif  // SHUFFLEFS_CORE_BASE_FILES_WHOLE_FILE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/whole_file.h"
+#include "core/base/files/whole_file.h"
 
 #include <errno.h>
 #include <unistd.h>

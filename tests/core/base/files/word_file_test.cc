@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger's file of words: what was appended stays while the file grows and
 // its mapping moves.
-#include "core/word_file.h"
+#include "core/base/files/word_file.h"
 
 #include <atomic>
 #include <cstring>

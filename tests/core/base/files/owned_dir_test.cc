@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/owned_dir.h"
+#include "core/base/files/owned_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/whole_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

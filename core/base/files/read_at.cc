@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/read_at.h"
+#include "core/base/files/read_at.h"
 
 #include <unistd.h>
 

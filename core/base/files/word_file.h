@@ -2,8 +2,8 @@
 // A file of 64-bit words that grows at its end through a shared mapping:
 // appending is a store, and what was stored outlives the process. Not
 // thread-safe.
-#ifndef SHUFFLEFS_CORE_WORD_FILE_H_
-#define SHUFFLEFS_CORE_WORD_FILE_H_
+#ifndef SHUFFLEFS_CORE_BASE_FILES_WORD_FILE_H_
+#define SHUFFLEFS_CORE_BASE_FILES_WORD_FILE_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/io/owned_dir.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/owned_dir.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 
@@ -64,4 +64,4 @@ class WordFile {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_WORD_FILE_H_
+#endif  // SHUFFLEFS_CORE_BASE_FILES_WORD_FILE_H_

@@ -3,8 +3,8 @@
 // and root can have put anything there, and nobody else can lead the daemon to
 // another place: a directory is reached step by step, its descriptor is held,
 // and the files are named relative to that. No link in it is ever followed.
-#ifndef SHUFFLEFS_CORE_IO_OWNED_DIR_H_
-#define SHUFFLEFS_CORE_IO_OWNED_DIR_H_
+#ifndef SHUFFLEFS_CORE_BASE_FILES_OWNED_DIR_H_
+#define SHUFFLEFS_CORE_BASE_FILES_OWNED_DIR_H_
 
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/io/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 
@@ -86,4 +86,4 @@ class FilePlace {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_OWNED_DIR_H_
+#endif  // SHUFFLEFS_CORE_BASE_FILES_OWNED_DIR_H_

@@ -2,8 +2,8 @@
 // CRC-32C (Castagnoli; RFC 3720, 12.1), and the masked one of TFRecord. Any
 // thread may call. Uses the instruction of SSE 4.2 where the processor has it,
 // about 8 bytes in 3 cycles, else tables, about a byte a cycle.
-#ifndef SHUFFLEFS_CORE_RECORDS_CRC32C_H_
-#define SHUFFLEFS_CORE_RECORDS_CRC32C_H_
+#ifndef SHUFFLEFS_CORE_BASE_FILES_CRC32C_H_
+#define SHUFFLEFS_CORE_BASE_FILES_CRC32C_H_
 
 #include <cstdint>
 
@@ -32,4 +32,4 @@ inline uint32_t MaskedCrc32c(absl::string_view bytes) {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_CRC32C_H_
+#endif  // SHUFFLEFS_CORE_BASE_FILES_CRC32C_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/crc32c.h"
+#include "core/base/files/crc32c.h"
 
 #include <random>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/word_file.h"
+#include "core/base/files/word_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SHUFFLEFS_CORE_IO_READ_AT_H_
-#define SHUFFLEFS_CORE_IO_READ_AT_H_
+#ifndef SHUFFLEFS_CORE_BASE_FILES_READ_AT_H_
+#define SHUFFLEFS_CORE_BASE_FILES_READ_AT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,4 +23,4 @@ absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_READ_AT_H_
+#endif  // SHUFFLEFS_CORE_BASE_FILES_READ_AT_H_

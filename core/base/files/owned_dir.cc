@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/owned_dir.h"
+#include "core/base/files/owned_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

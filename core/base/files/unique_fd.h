@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file descriptor that is closed when its owner goes.
-#ifndef SHUFFLEFS_CORE_IO_UNIQUE_FD_H_
-#define SHUFFLEFS_CORE_IO_UNIQUE_FD_H_
+#ifndef SHUFFLEFS_CORE_BASE_FILES_UNIQUE_FD_H_
+#define SHUFFLEFS_CORE_BASE_FILES_UNIQUE_FD_H_
 
 #include <unistd.h>
 
@@ -38,4 +38,4 @@ class UniqueFd {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_UNIQUE_FD_H_
+#endif  // SHUFFLEFS_CORE_BASE_FILES_UNIQUE_FD_H_
