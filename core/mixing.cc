@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/records/tfrecord_cursor.h"
 #include "core/records/tfrecord_file.h"
 #include "core/records/tfrecord_writer.h"

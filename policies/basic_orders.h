@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "core/permutation.h"
 #include "core/policy.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 

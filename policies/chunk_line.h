@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "policies/sample_table.h"
 
 namespace shufflefs {

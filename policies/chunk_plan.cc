@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "policies/group_heap.h"
 #include "policies/miss_queue.h"
 

@@ -20,7 +20,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "policies/sample_table.h"
 
 namespace shufflefs {

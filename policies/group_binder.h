@@ -32,7 +32,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/supply/binder.h"
 #include "policies/chunk_line.h"
 #include "policies/chunk_plan.h"

@@ -26,7 +26,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/supply/binder.h"
 #include "policies/location_map.h"
 #include "policies/sample_table.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 

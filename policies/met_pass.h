@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 #include "core/grouping.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 

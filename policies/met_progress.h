@@ -26,7 +26,7 @@
 
 #include "absl/types/span.h"
 #include "core/policy.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/supply/binder.h"
 #include "policies/met_pass.h"
 #include "policies/repeat_control.h"

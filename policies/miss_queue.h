@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "policies/sample_table.h"
 
 namespace shufflefs {

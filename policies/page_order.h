@@ -18,9 +18,9 @@
 
 #include "core/base/lazy.h"
 #include "core/block_map.h"
-#include "core/permutation.h"
 #include "core/policy.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "core/carried.h"
 #include "core/grouping.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 

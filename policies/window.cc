@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/lazy.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "policies/basic_orders.h"
 
 namespace shufflefs {

@@ -19,7 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/parallel.h"
 #include "core/io/file_systems.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 namespace {

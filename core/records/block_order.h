@@ -25,9 +25,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/permutation.h"
 #include "core/policy.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "core/records/record_order.h"
 #include "core/records/record_table.h"
 #include "core/records/window_mix.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "core/records/record_math.h"
 
 namespace shufflefs {

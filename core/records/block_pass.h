@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/records/record_order.h"
 #include "core/records/record_table.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "core/records/record_math.h"
 #include "core/records/window_mix.h"
 

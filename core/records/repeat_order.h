@@ -26,7 +26,7 @@
 
 #include "core/base/lazy.h"
 #include "core/policy.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/records/block_pass.h"
 #include "core/records/record_order.h"
 #include "core/records/record_table.h"

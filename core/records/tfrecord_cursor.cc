@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "core/records/tfrecord_frame.h"
 
 namespace shufflefs {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 
 namespace shufflefs {
 namespace {

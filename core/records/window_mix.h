@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/records/record_order.h"
 
 namespace shufflefs {

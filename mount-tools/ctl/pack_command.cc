@@ -19,7 +19,7 @@
 #include "core/io/device_probe.h"
 #include "core/pack/pack_chunks.h"
 #include "core/pack/pack_writer.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/supply/chunk_map.h"
 #include "mount-tools/ctl/aligned_pack_command.h"
 #include "mount-tools/ctl/pack_text.h"

@@ -50,7 +50,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

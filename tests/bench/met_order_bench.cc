@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "core/grouping.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/supply/binder.h"
 #include "policies/met_binder.h"
 

@@ -19,7 +19,7 @@
 #include "core/base/mutex.h"
 #include "core/io/make_reader.h"
 #include "core/pack/packed_source.h"
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "core/scan.h"
 #include "core/supply/arena.h"
 

@@ -9,8 +9,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 namespace {

@@ -36,7 +36,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/status.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 namespace {

@@ -22,7 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
 #include "core/io/make_reader.h"
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "core/scan.h"
 
 namespace shufflefs {

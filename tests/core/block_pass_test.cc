@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/records/record_table.h"
 #include "gtest/gtest.h"
 #include "tests/core/record_fixture.h"

@@ -6,8 +6,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/statistics.h"

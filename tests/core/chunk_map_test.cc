@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/statistics.h"

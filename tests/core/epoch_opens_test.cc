@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/clairvoyant/samplers.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/io/file_reader.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 #include "tests/core/part_fixture.h"
 #include "tests/core/record_fixture.h"

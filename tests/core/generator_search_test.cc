@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/clairvoyant/loader_epochs.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/clairvoyant/loader_epochs.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/ledger.h"
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/ledger_fixture.h"

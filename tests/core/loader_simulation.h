@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/clairvoyant/samplers.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 

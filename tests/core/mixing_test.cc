@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

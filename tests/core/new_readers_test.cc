@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -15,7 +15,7 @@
 #include "core/catalogue.h"
 #include "core/pack/pack_format.h"
 #include "core/pack/pack_writer.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <functional>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

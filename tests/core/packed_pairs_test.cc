@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/ledger_pairs.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

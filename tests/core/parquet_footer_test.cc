@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/parquet_fixture.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/records/shuffled_file.h"
 #include "core/supply/arena.h"
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

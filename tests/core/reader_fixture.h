@@ -19,7 +19,7 @@
 #include "core/base/status.h"
 #include "core/io/file_reader.h"
 #include "core/io/make_reader.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"

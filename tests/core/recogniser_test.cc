@@ -2,7 +2,7 @@
 #include "core/clairvoyant/recogniser.h"
 
 #include "core/clairvoyant/loader_epochs.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/loader_simulation.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/policy.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/records/record_table.h"
 #include "core/records/shuffled_file.h"
 #include "policies/registry.h"

@@ -14,7 +14,7 @@
 
 #include "core/base/mutex.h"
 #include "core/io/file_reader.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/records/record_order.h"
 #include "core/records/record_pool.h"
 #include "gtest/gtest.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/pack/pack_format.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 #include "tests/core/pack_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/clairvoyant/samplers.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/tiers/tier_part.h"
 #include "gtest/gtest.h"
 

@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -12,8 +12,8 @@
 
 #include "core/carried.h"
 #include "core/ledger.h"
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "core/verify.h"
 #include "gtest/gtest.h"
 #include "tests/core/view_fixture.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/verify_fixture.h"

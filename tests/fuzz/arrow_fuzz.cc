@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "core/records/arrow_file.h"
 #include "core/records/arrow_stream.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "core/records/parquet_footer.h"
 
 namespace shufflefs {

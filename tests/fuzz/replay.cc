@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-#include "core/random.h"
+#include "core/random/random.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

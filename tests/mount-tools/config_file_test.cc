@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "mount-tools/option_table.h"
 
 namespace shufflefs {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "core/carried.h"
 #include "core/grouping.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/supply/binder.h"
 #include "core/supply/chunk_map.h"
 #include "gtest/gtest.h"

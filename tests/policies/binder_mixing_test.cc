@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "core/supply/chunk_map.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

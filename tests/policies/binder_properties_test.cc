@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/brand.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/block_map.h"
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"

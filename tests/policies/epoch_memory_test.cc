@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/block_map.h"
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "core/records/record_order.h"
 #include "gtest/gtest.h"
 #include "policies/group_binder.h"

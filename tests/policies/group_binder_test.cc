@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/policies/binder_fixture.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "core/supply/chunk_map.h"
 #include "core/supply/supply.h"
 #include "gtest/gtest.h"

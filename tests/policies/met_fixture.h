@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 #include "policies/met_binder.h"
 #include "tests/policies/binder_fixture.h"

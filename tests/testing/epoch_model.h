@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/carried.h"
 #include "core/epoch_detector.h"
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "gtest/gtest.h"
 #include "tests/testing/epoch_streams.h"
 

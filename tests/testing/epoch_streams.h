@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/random/permutation.h"
+#include "core/random/random.h"
 
 namespace shufflefs::testing_support {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 

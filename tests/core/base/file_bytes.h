@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs::testing_support {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 
 #include <bit>
 #include <utility>

@@ -3,7 +3,7 @@
 // seed gives the same plan with every compiler, library and machine, for ever.
 // All arithmetic is on unsigned 64-bit integers and wraps. A change of any
 // constant here changes every plan: the golden vectors in
-// tests/core/random_test.cc hold them.
+// tests/core/random/random_test.cc hold them.
 //
 // Mix64(z), a bijection (the finaliser of SplitMix64; Steele, Lea, Flood,
 // "Fast splittable pseudorandom number generators", 2014):
@@ -30,8 +30,8 @@
 // differ in one argument never give the same key.
 //
 // Not for cryptography. Plain values; an Rng belongs to one thread.
-#ifndef SHUFFLEFS_CORE_RANDOM_H_
-#define SHUFFLEFS_CORE_RANDOM_H_
+#ifndef SHUFFLEFS_CORE_RANDOM_RANDOM_H_
+#define SHUFFLEFS_CORE_RANDOM_RANDOM_H_
 
 #include <cstdint>
 
@@ -108,4 +108,4 @@ class Rng {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RANDOM_H_
+#endif  // SHUFFLEFS_CORE_RANDOM_RANDOM_H_

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/permutation.h"
+#include "core/random/permutation.h"
 #include "gtest/gtest.h"
 #include "tests/core/statistics.h"
 

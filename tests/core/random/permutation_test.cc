@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The golden vectors were computed by a separate program written from the
-// text of core/permutation.h.
-#include "core/permutation.h"
+// text of core/random/permutation.h.
+#include "core/random/permutation.h"
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 namespace {

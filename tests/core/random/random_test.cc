@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The golden vectors were computed by a separate program written from the
-// text of core/random.h; the first two streams are SplitMix64's published
+// text of core/random/random.h; the first two streams are SplitMix64's published
 // ones.
-#include "core/random.h"
+#include "core/random/random.h"
 
 #include <cstdint>
 #include <set>

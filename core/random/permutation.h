@@ -4,9 +4,9 @@
 // randomness of a planned epoch. Meant to be made on the stack where it is
 // used: making one costs some 10 to 90 ns, an element about 10 to 30 ns.
 //
-// Specified bit for bit (golden vectors: tests/core/permutation_test.cc); the
+// Specified bit for bit (golden vectors: tests/core/random/permutation_test.cc); the
 // arithmetic is unsigned 64-bit and wraps, Rng and RandomKey are those of
-// core/random.h.
+// core/random/random.h.
 //
 // n <= 32: exactly uniform over all n! permutations up to the quality of Rng.
 //   Fisher-Yates: t[i] = i; for m = n, n-1, …, 2: swap t[m-1] and t[d], where
@@ -32,13 +32,13 @@
 //   at 8 rounds, not at 10). a is even, so odd permutations occur as well.
 //
 // Not for cryptography. Immutable; any thread may call.
-#ifndef SHUFFLEFS_CORE_PERMUTATION_H_
-#define SHUFFLEFS_CORE_PERMUTATION_H_
+#ifndef SHUFFLEFS_CORE_RANDOM_PERMUTATION_H_
+#define SHUFFLEFS_CORE_RANDOM_PERMUTATION_H_
 
 #include <array>
 #include <cstdint>
 
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace shufflefs {
 
@@ -134,4 +134,4 @@ class Permutation {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PERMUTATION_H_
+#endif  // SHUFFLEFS_CORE_RANDOM_PERMUTATION_H_
