@@ -19,7 +19,7 @@
 #include "core/base/types.h"
 #include "core/block_map.h"
 #include "core/catalogue.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/grouping.h"
 #include "core/movability.h"
 

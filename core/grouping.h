@@ -32,7 +32,7 @@
 #include "absl/types/span.h"
 #include "core/base/types.h"
 #include "core/catalogue.h"
-#include "core/config.h"
+#include "core/config/config.h"
 
 namespace shufflefs {
 

@@ -27,7 +27,7 @@
 #include "absl/types/span.h"
 #include "core/base/types.h"
 #include "core/carried.h"
-#include "core/config.h"
+#include "core/config/config.h"
 
 namespace shufflefs {
 

@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/device.h"
 #include "core/base/types.h"
-#include "core/policy_options.h"
+#include "core/config/policy_options.h"
 
 namespace shufflefs {
 

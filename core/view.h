@@ -22,7 +22,7 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/binding.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/epoch_token.h"
 #include "core/epoch_watch.h"
 #include "core/job_nodes.h"

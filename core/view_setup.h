@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/dataset.h"
 #include "core/io/physical.h"
 #include "core/io/source_dir.h"

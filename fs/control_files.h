@@ -16,7 +16,7 @@
 #include "absl/types/optional.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "fs/space.h"
 #include "fs/token_parts.h"
 

@@ -21,7 +21,7 @@
 #include "absl/types/span.h"
 #include "core/base/metrics.h"
 #include "core/base/worker.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/io/source_dir.h"
 #include "core/supply/sample_memory.h"
 #include "fs/control_dir.h"

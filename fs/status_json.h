@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/metrics.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "fs/space.h"
 
 namespace shufflefs {

@@ -4,7 +4,7 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_ASSEMBLE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_ASSEMBLE_H_
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 namespace shufflefs {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "mount-tools/assemble.h"
 
 namespace shufflefs {

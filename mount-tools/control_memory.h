@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/base/files/owned_dir.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "fs/control_files.h"
 
 namespace shufflefs {

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/config.h"
+#include "core/config/config.h"
 
 namespace shufflefs {
 

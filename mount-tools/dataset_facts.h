@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/catalogue.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/grouping.h"
 #include "core/io/device_probe.h"
 #include "core/movability.h"

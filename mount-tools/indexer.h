@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/io/source_dir.h"
 #include "core/ledger.h"
 #include "core/reader_family.h"

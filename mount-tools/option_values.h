@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/records/record_align.h"
 #include "core/records/record_rules.h"
 #include "mount-tools/value_text.h"

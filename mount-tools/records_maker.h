@@ -14,7 +14,7 @@
 #include "core/base/files/owned_dir.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/io/source_dir.h"
 #include "core/records/container_set.h"
 #include "core/view_setup.h"

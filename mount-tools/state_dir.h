@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/files/owned_dir.h"
 #include "core/base/files/unique_fd.h"
-#include "core/config.h"
+#include "core/config/config.h"
 
 namespace shufflefs {
 

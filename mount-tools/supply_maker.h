@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/io/file_reader.h"
 #include "core/io/source_dir.h"
 #include "core/reader_family.h"

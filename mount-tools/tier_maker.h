@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/dataset.h"
 #include "core/io/file_reader.h"
 #include "core/supply/supply.h"

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/record_options.h"
+#include "core/config/record_options.h"
 #include "core/records/record_align.h"
 
 namespace shufflefs {

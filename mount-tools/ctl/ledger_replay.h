@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "core/binding.h"
 #include "core/carried.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/io/source_dir.h"
 #include "core/ledger_format.h"
 #include "core/verify.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/dataset.h"
 #include "core/io/device_probe.h"
 #include "core/pack/pack_chunks.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/epoch_token.h"
 #include "core/ledger_history.h"
 #include "fs/token_parts.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/status.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/ctl/ledger_replay.h"
 #include "mount-tools/ctl/mount_client.h"

@@ -47,7 +47,7 @@ TEST(OptionTable, RowsAreComplete) {
   }
 }
 
-// What the table says of a default is what the structs of core/config.h hold.
+// What the table says of a default is what the structs of core/config/config.h hold.
 TEST(OptionTable, DefaultTextIsTheDefault) {
   const MountConfig mount;
   const ViewConfig view;

@@ -2,8 +2,8 @@
 // The configuration of a mount, parsed once into typed fields. Keys, defaults
 // and help of what a user can set stand in mount-tools/option_table, one row
 // each; this header only holds the values.
-#ifndef SHUFFLEFS_CORE_CONFIG_H_
-#define SHUFFLEFS_CORE_CONFIG_H_
+#ifndef SHUFFLEFS_CORE_CONFIG_CONFIG_H_
+#define SHUFFLEFS_CORE_CONFIG_CONFIG_H_
 
 #include <chrono>
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 #include "absl/types/optional.h"
 #include "core/base/types.h"
-#include "core/policy_options.h"
-#include "core/record_options.h"
+#include "core/config/policy_options.h"
+#include "core/config/record_options.h"
 
 namespace shufflefs {
 
@@ -82,4 +82,4 @@ struct ControlRequest {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CONFIG_H_
+#endif  // SHUFFLEFS_CORE_CONFIG_CONFIG_H_

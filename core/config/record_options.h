@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the keys `record.*` hold.
-#ifndef SHUFFLEFS_CORE_RECORD_OPTIONS_H_
-#define SHUFFLEFS_CORE_RECORD_OPTIONS_H_
+#ifndef SHUFFLEFS_CORE_CONFIG_RECORD_OPTIONS_H_
+#define SHUFFLEFS_CORE_CONFIG_RECORD_OPTIONS_H_
 
 #include <cstdint>
 #include <string>
@@ -37,4 +37,4 @@ struct RecordOptions {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORD_OPTIONS_H_
+#endif  // SHUFFLEFS_CORE_CONFIG_RECORD_OPTIONS_H_

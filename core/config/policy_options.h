@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the keys of the policies hold: `lirs.page` and its like.
-#ifndef SHUFFLEFS_CORE_POLICY_OPTIONS_H_
-#define SHUFFLEFS_CORE_POLICY_OPTIONS_H_
+#ifndef SHUFFLEFS_CORE_CONFIG_POLICY_OPTIONS_H_
+#define SHUFFLEFS_CORE_CONFIG_POLICY_OPTIONS_H_
 
 #include <cstdint>
 #include <string>
@@ -41,4 +41,4 @@ struct PolicyOptions {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_POLICY_OPTIONS_H_
+#endif  // SHUFFLEFS_CORE_CONFIG_POLICY_OPTIONS_H_
