@@ -18,7 +18,7 @@
 #include "core/base/status.h"
 #include "core/base/types.h"
 #include "core/block_map.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/config/config.h"
 #include "core/grouping.h"
 #include "core/movability.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/types/optional.h"
-#include "core/catalogue.h"
-#include "core/credentials.h"
+#include "core/catalogue/catalogue.h"
+#include "core/catalogue/credentials.h"
 #include "core/io/source_dir.h"
 
 namespace shufflefs {

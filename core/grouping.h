@@ -8,7 +8,7 @@
 // x.seg.png belongs to x.seg. A group holds samples with the same set of
 // extensions (a letter's case does not count) of one directory; with a groups
 // file also of the same label; with substitute = tree of any directory. The
-// files of one column may all be read by the same users (core/access.h), so
+// files of one column may all be read by the same users (core/catalogue/access.h), so
 // that no name shows what is closed to somebody whom the name is open to.
 //
 // In no group, and so always themselves (fixed): everything in a split, below
@@ -31,7 +31,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/config/config.h"
 
 namespace shufflefs {

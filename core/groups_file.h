@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 

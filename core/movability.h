@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 

@@ -10,7 +10,7 @@
 
 #include "absl/types/optional.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 

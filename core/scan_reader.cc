@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "absl/strings/string_view.h"
-#include "core/io/file_identity.h"
+#include "core/catalogue/file_identity.h"
 #include "core/io/posix_acl.h"
 
 namespace shufflefs {

@@ -17,7 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
-#include "core/credentials.h"
+#include "core/catalogue/credentials.h"
 #include "core/scan_tree.h"
 
 namespace shufflefs {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/catalogue_tables.h"
+#include "core/catalogue/catalogue_tables.h"
 
 namespace shufflefs {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 

@@ -13,7 +13,7 @@
 
 #include "absl/types/optional.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/file_kinds.h"
 
 namespace shufflefs {

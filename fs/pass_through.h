@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/posix_acl.h"
 #include "core/io/source_dir.h"
 #include "fs/dir_handle.h"

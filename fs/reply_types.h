@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/records/record_epoch.h"
 
 namespace shufflefs {

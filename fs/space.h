@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/supply/plain_reads.h"
 #include "core/view.h"
 

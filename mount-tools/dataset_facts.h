@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/config/config.h"
 #include "core/grouping.h"
 #include "core/io/device_probe.h"

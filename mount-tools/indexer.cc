@@ -11,7 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
-#include "core/catalogue_file.h"
+#include "core/catalogue/catalogue_file.h"
 #include "core/drift.h"
 #include "core/scan.h"
 #include "core/supply/arena.h"

@@ -11,7 +11,7 @@
 #include "absl/types/optional.h"
 #include "core/base/device.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/source_dir.h"
 
 namespace shufflefs {

@@ -23,7 +23,7 @@
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/source_dir.h"
 
 namespace shufflefs {

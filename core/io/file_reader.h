@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 

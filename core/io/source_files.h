@@ -21,7 +21,7 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/cached_read.h"
 #include "core/io/source_dir.h"
 

@@ -16,7 +16,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/source_dir.h"
 #include "core/pack/pack_format.h"
 

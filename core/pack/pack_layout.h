@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/pack/pack_format.h"
 
 namespace shufflefs {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/file_identity.h"
+#include "core/catalogue/file_identity.h"
 #include "core/records/fresh_file.h"
 #include "core/records/tfrecord_index.h"
 #include "core/records/tfrecord_scanner.h"

@@ -67,7 +67,7 @@ struct AlignedFile {
   uint64_t padded_bytes = 0;
   uint64_t stripped_bytes = 0;
   uint64_t records = 0;
-  uint64_t source_identity = 0;  // core/io/file_identity.h
+  uint64_t source_identity = 0;  // core/catalogue/file_identity.h
   uint64_t source_pages = 0;
   uint64_t padded_pages = 0;
   uint64_t idx_bytes = 0;

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/file_identity.h"
+#include "core/catalogue/file_identity.h"
 #include "core/records/aligned_copy.h"
 #include "core/records/aligned_dir.h"
 #include "core/records/aligned_manifest.h"

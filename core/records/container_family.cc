@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/records/container_set.h"
 
 namespace shufflefs {

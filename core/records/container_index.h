@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/base/files/owned_dir.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/source_dir.h"
 #include "core/records/index_companion.h"
 #include "core/records/record_rules.h"

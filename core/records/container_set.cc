@@ -16,7 +16,7 @@
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/source_dir.h"
 #include "core/records/aligned_manifest.h"
 #include "core/records/family_table.h"

@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/files/owned_dir.h"
-#include "core/io/file_identity.h"
+#include "core/catalogue/file_identity.h"
 #include "core/records/offset_table.h"
 
 namespace shufflefs {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/mixing.h"
 
 namespace shufflefs {

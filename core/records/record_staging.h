@@ -16,7 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/records/record_pool.h"
 #include "core/supply/mini_epochs.h"
 #include "core/tiers/staging_plan.h"

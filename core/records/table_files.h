@@ -10,7 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/source_files.h"
 #include "core/supply/sample_source.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/supply/sample_source.h"
 

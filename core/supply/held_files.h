@@ -16,7 +16,7 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/supply/arena.h"
 #include "core/supply/lone_reads.h"
 #include "core/supply/sample_memory.h"

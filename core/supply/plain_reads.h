@@ -17,7 +17,7 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/io/source_dir.h"
 #include "core/io/source_files.h"

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/io/reader_options.h"
 #include "core/supply/sample_source.h"

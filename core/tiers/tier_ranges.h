@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/tiers/staging_plan.h"
 #include "core/tiers/tier_part.h"
 

@@ -16,7 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/supply/arena.h"
 #include "core/supply/file_source.h"

@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/tiers/tier_part.h"
 #include "core/tiers/tier_ranges.h"
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/status.h"
-#include "core/credentials.h"
+#include "core/catalogue/credentials.h"
 #include "core/file_kinds.h"
 #include "core/grouping.h"
 #include "mount-tools/dataset_facts.h"

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/base/machine_memory.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/device_probe.h"
 #include "core/movability.h"
 #include "core/policy.h"

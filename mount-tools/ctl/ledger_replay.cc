@@ -8,7 +8,7 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/carried.h"
-#include "core/catalogue_file.h"
+#include "core/catalogue/catalogue_file.h"
 #include "core/plan.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/ctl/order_line.h"

@@ -26,8 +26,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/catalogue.h"
-#include "core/catalogue_file.h"
+#include "core/catalogue/catalogue.h"
+#include "core/catalogue/catalogue_file.h"
 #include "core/drift.h"
 #include "core/grouping.h"
 #include "core/movability.h"

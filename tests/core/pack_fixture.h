@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/pack/pack_format.h"
 #include "core/pack/pack_writer.h"
 #include "core/random/random.h"

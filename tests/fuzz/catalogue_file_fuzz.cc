@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string>
 
-#include "core/catalogue.h"
-#include "core/catalogue_file.h"
+#include "core/catalogue/catalogue.h"
+#include "core/catalogue/catalogue_file.h"
 #include "core/grouping.h"
 #include "core/movability.h"
 

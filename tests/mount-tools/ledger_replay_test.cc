@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/catalogue_file.h"
+#include "core/catalogue/catalogue_file.h"
 #include "core/ledger.h"
 #include "core/view.h"
 #include "fs/order_text.h"

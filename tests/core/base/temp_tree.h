@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/source_dir.h"
 #include "core/scan.h"
 #include "gtest/gtest.h"

@@ -5,8 +5,8 @@
 // A file is input like any other: it may be cut off, damaged, older or made
 // by somebody else. Loading checks every count, offset, name and order, and
 // a file that passes gives a catalogue whose every method is safe.
-#ifndef SHUFFLEFS_CORE_CATALOGUE_FILE_H_
-#define SHUFFLEFS_CORE_CATALOGUE_FILE_H_
+#ifndef SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_FILE_H_
+#define SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_FILE_H_
 
 #include <cstddef>
 #include <string>
@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/files/owned_dir.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 
@@ -36,4 +36,4 @@ absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CATALOGUE_FILE_H_
+#endif  // SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_FILE_H_

@@ -3,8 +3,8 @@
 // values of a catalogue's files by number. Samples, records and names of files
 // with one number may be mixed. Of two numbers they may not, or somebody would
 // read under one name what is closed to him under its own.
-#ifndef SHUFFLEFS_CORE_ACCESS_H_
-#define SHUFFLEFS_CORE_ACCESS_H_
+#ifndef SHUFFLEFS_CORE_CATALOGUE_ACCESS_H_
+#define SHUFFLEFS_CORE_CATALOGUE_ACCESS_H_
 
 #include <sys/types.h>
 
@@ -16,7 +16,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/base/types.h"
-#include "core/catalogue_tables.h"
+#include "core/catalogue/catalogue_tables.h"
 
 namespace shufflefs {
 
@@ -78,4 +78,4 @@ class AccessTable {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_ACCESS_H_
+#endif  // SHUFFLEFS_CORE_CATALOGUE_ACCESS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/file_identity.h"
+#include "core/catalogue/file_identity.h"
 
 #include <fcntl.h>
 #include <sys/sysmacros.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/base/status.h"
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/file_check.h"
 #include "core/io/source_files.h"
 #include "gmock/gmock.h"

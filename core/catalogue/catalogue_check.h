@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether tables from outside make a catalogue. Internal to catalogue_file.
-#ifndef SHUFFLEFS_CORE_CATALOGUE_CHECK_H_
-#define SHUFFLEFS_CORE_CATALOGUE_CHECK_H_
+#ifndef SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_CHECK_H_
+#define SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_CHECK_H_
 
 #include "absl/status/status.h"
-#include "core/catalogue_tables.h"
+#include "core/catalogue/catalogue_tables.h"
 
 namespace shufflefs {
 
@@ -14,4 +14,4 @@ absl::Status CheckCatalogueTables(const CatalogueTables& tables);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CATALOGUE_CHECK_H_
+#endif  // SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_CHECK_H_

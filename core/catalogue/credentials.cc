@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/credentials.h"
+#include "core/catalogue/credentials.h"
 
 #include <linux/capability.h>
 #include <sys/stat.h>

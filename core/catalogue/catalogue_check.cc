@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/catalogue_check.h"
+#include "core/catalogue/catalogue_check.h"
 
 #include <sys/stat.h>
 

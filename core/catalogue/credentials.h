@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who the daemon is, as far as the source's permission bits care.
-#ifndef SHUFFLEFS_CORE_CREDENTIALS_H_
-#define SHUFFLEFS_CORE_CREDENTIALS_H_
+#ifndef SHUFFLEFS_CORE_CATALOGUE_CREDENTIALS_H_
+#define SHUFFLEFS_CORE_CATALOGUE_CREDENTIALS_H_
 
 #include <sys/types.h>
 
 #include <vector>
 
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
 
@@ -27,4 +27,4 @@ struct Credentials {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CREDENTIALS_H_
+#endif  // SHUFFLEFS_CORE_CATALOGUE_CREDENTIALS_H_

@@ -2,8 +2,8 @@
 // The tables behind a catalogue: one column an attribute, so that a row costs
 // 52 bytes and a walk over one attribute touches nothing else. Plain data,
 // filled by the scan's builder or read from a catalogue file.
-#ifndef SHUFFLEFS_CORE_CATALOGUE_TABLES_H_
-#define SHUFFLEFS_CORE_CATALOGUE_TABLES_H_
+#ifndef SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_TABLES_H_
+#define SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_TABLES_H_
 
 #include <cstdint>
 #include <string>
@@ -35,7 +35,7 @@ struct CatalogueTables {
   // By AttributeClass::device. Words, so that they are filed as they are.
   struct Device {
     uint64_t number = 0;       // st_dev
-    uint64_t inodes_last = 0;  // 1: core/io/file_identity.h
+    uint64_t inodes_last = 0;  // 1: core/catalogue/file_identity.h
     friend bool operator==(const Device&, const Device&) = default;
   };
 
@@ -99,4 +99,4 @@ uint64_t StateOf(const CatalogueTables& tables, uint64_t fingerprint);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CATALOGUE_TABLES_H_
+#endif  // SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_TABLES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/access.h"
+#include "core/catalogue/access.h"
 
 #include <algorithm>
 #include <map>

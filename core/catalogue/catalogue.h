@@ -6,8 +6,8 @@
 // every parent before its children.
 //
 // Thread-safe: nothing changes after it was built. No method does I/O.
-#ifndef SHUFFLEFS_CORE_CATALOGUE_H_
-#define SHUFFLEFS_CORE_CATALOGUE_H_
+#ifndef SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_H_
+#define SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_H_
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -19,10 +19,10 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/access.h"
 #include "core/base/types.h"
-#include "core/catalogue_tables.h"
-#include "core/io/file_identity.h"
+#include "core/catalogue/access.h"
+#include "core/catalogue/catalogue_tables.h"
+#include "core/catalogue/file_identity.h"
 
 namespace shufflefs {
 
@@ -170,4 +170,4 @@ class Catalogue {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CATALOGUE_H_
+#endif  // SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_H_

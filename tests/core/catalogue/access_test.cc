@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may read what: access control lists, the values that keep files apart,
 // and what is noticed when rights change.
-#include "core/access.h"
+#include "core/catalogue/access.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/catalogue.h"
+#include "core/catalogue/catalogue.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/grouping.h"

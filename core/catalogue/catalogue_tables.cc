@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/catalogue_tables.h"
+#include "core/catalogue/catalogue_tables.h"
 
 #include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
 
-#include "core/io/file_identity.h"
+#include "core/catalogue/file_identity.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/catalogue_file.h"
+#include "core/catalogue/catalogue_file.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <random>
 
 #include "core/base/status.h"
-#include "core/catalogue_check.h"
+#include "core/catalogue/catalogue_check.h"
 #include "core/drift.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/file_identity.h"
+#include "core/catalogue/file_identity.h"
 
 #include <fcntl.h>
 #include <sys/sysmacros.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/catalogue_file.h"
+#include "core/catalogue/catalogue_file.h"
 
 #include <xxhash.h>
 
@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/catalogue_check.h"
+#include "core/catalogue/catalogue_check.h"
 
 namespace shufflefs {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which file of the source it is, and in which state: what has to be the same
 // for bytes that were read, or what was learnt of them, to be of this file.
-#ifndef SHUFFLEFS_CORE_IO_FILE_IDENTITY_H_
-#define SHUFFLEFS_CORE_IO_FILE_IDENTITY_H_
+#ifndef SHUFFLEFS_CORE_CATALOGUE_FILE_IDENTITY_H_
+#define SHUFFLEFS_CORE_CATALOGUE_FILE_IDENTITY_H_
 
 #include <sys/stat.h>
 
@@ -48,4 +48,4 @@ bool InodesLast(int dir, const char* path);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_FILE_IDENTITY_H_
+#endif  // SHUFFLEFS_CORE_CATALOGUE_FILE_IDENTITY_H_
