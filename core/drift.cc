@@ -12,7 +12,7 @@
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"
-#include "core/io/posix_acl.h"
+#include "core/source/posix_acl.h"
 
 namespace shufflefs {
 namespace {

@@ -18,7 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/files/owned_dir.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/physical.h"
+#include "core/source/physical.h"
 
 namespace shufflefs {
 

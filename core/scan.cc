@@ -21,9 +21,9 @@
 #include "core/base/parallel.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "core/io/posix_acl.h"
 #include "core/scan_reader.h"
 #include "core/scan_tree.h"
+#include "core/source/posix_acl.h"
 
 namespace shufflefs {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/types/optional.h"
 #include "core/catalogue/catalogue.h"
 #include "core/catalogue/credentials.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

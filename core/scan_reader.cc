@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/catalogue/file_identity.h"
-#include "core/io/posix_acl.h"
+#include "core/source/posix_acl.h"
 
 namespace shufflefs {
 namespace {

@@ -22,7 +22,7 @@
 #include "core/base/metrics.h"
 #include "core/base/worker.h"
 #include "core/config/config.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 #include "core/supply/sample_memory.h"
 #include "fs/control_dir.h"
 #include "fs/control_files.h"

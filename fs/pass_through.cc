@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/read_at.h"
 #include "core/base/status.h"
-#include "core/io/file_check.h"
-#include "core/io/posix_acl.h"
+#include "core/source/file_check.h"
+#include "core/source/posix_acl.h"
 #include "fs/reply_types.h"
 
 namespace shufflefs {

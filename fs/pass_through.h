@@ -18,8 +18,8 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/posix_acl.h"
-#include "core/io/source_dir.h"
+#include "core/source/posix_acl.h"
+#include "core/source/source_dir.h"
 #include "fs/dir_handle.h"
 
 namespace shufflefs {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "absl/types/optional.h"
-#include "core/io/dir_rights.h"
-#include "core/io/source_dir.h"
+#include "core/source/dir_rights.h"
+#include "core/source/source_dir.h"
 #include "core/view.h"
 #include "fs/node_id.h"
 #include "fs/space.h"

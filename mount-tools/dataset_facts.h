@@ -10,10 +10,10 @@
 #include "core/catalogue/catalogue.h"
 #include "core/config/config.h"
 #include "core/grouping.h"
-#include "core/io/device_probe.h"
 #include "core/movability.h"
 #include "core/policy.h"
 #include "core/records/container_set.h"
+#include "core/source/device_probe.h"
 
 namespace shufflefs {
 

@@ -12,8 +12,8 @@
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/device_probe.h"
-#include "core/io/source_dir.h"
+#include "core/source/device_probe.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

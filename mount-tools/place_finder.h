@@ -9,8 +9,8 @@
 #include "core/base/files/owned_dir.h"
 #include "core/base/mutex.h"
 #include "core/dataset.h"
-#include "core/io/physical.h"
-#include "core/io/source_dir.h"
+#include "core/source/physical.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

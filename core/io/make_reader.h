@@ -7,7 +7,7 @@
 
 #include "core/io/file_reader.h"
 #include "core/io/reader_options.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/read_at.h"
 #include "core/base/status.h"
-#include "core/io/file_check.h"
+#include "core/source/file_check.h"
 
 namespace shufflefs {
 namespace {

@@ -21,9 +21,9 @@
 #include "absl/status/status.h"
 #include "core/base/files/unique_fd.h"
 #include "core/io/file_reader.h"
-#include "core/io/file_systems.h"
-#include "core/io/open_files.h"
 #include "core/io/reader_options.h"
+#include "core/source/file_systems.h"
+#include "core/source/open_files.h"
 
 namespace shufflefs {
 

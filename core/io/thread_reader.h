@@ -10,11 +10,11 @@
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
 #include "core/io/file_reader.h"
-#include "core/io/file_systems.h"
 #include "core/io/read_job.h"
 #include "core/io/read_queue.h"
 #include "core/io/reader_options.h"
-#include "core/io/source_dir.h"
+#include "core/source/file_systems.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

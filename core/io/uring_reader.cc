@@ -10,9 +10,9 @@
 
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "core/io/file_check.h"
-#include "core/io/file_systems.h"
 #include "core/io/uring.h"
+#include "core/source/file_check.h"
+#include "core/source/file_systems.h"
 
 namespace shufflefs {
 namespace {

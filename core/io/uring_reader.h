@@ -17,12 +17,12 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/io/file_reader.h"
-#include "core/io/file_systems.h"
-#include "core/io/open_files.h"
 #include "core/io/read_job.h"
 #include "core/io/read_queue.h"
 #include "core/io/reader_options.h"
-#include "core/io/source_dir.h"
+#include "core/source/file_systems.h"
+#include "core/source/open_files.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

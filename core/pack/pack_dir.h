@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/files/unique_fd.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

@@ -17,8 +17,8 @@
 #include "absl/types/span.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_dir.h"
 #include "core/pack/pack_format.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

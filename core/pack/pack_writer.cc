@@ -18,11 +18,11 @@
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"
-#include "core/io/physical.h"
-#include "core/io/source_files.h"
 #include "core/pack/pack_dir.h"
 #include "core/pack/pack_meter.h"
 #include "core/pack/pack_takeup.h"
+#include "core/source/physical.h"
+#include "core/source/source_files.h"
 
 namespace shufflefs {
 namespace {

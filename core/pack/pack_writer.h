@@ -21,8 +21,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_dir.h"
 #include "core/pack/pack_layout.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

@@ -9,9 +9,9 @@
 #include "core/base/files/read_at.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/io/file_check.h"
 #include "core/records/arrow_file.h"
 #include "core/records/parquet_footer.h"
+#include "core/source/file_check.h"
 
 namespace shufflefs {
 namespace {

@@ -17,7 +17,6 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/io/file_check.h"
 #include "core/records/arrow_file.h"
 #include "core/records/arrow_stream.h"
 #include "core/records/columnar_groups.h"
@@ -31,6 +30,7 @@
 #include "core/records/record_scanner.h"
 #include "core/records/tar_scanner.h"
 #include "core/records/tfrecord_scanner.h"
+#include "core/source/file_check.h"
 
 namespace shufflefs {
 namespace {

@@ -23,12 +23,12 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/dataset.h"
-#include "core/io/source_dir.h"
 #include "core/records/container_index.h"
 #include "core/records/padded_dirs.h"
 #include "core/records/record_rules.h"
 #include "core/records/shuffled_file.h"
 #include "core/records/table_files.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

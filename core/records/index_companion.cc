@@ -15,9 +15,9 @@
 #include "core/base/files/read_at.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/io/file_check.h"
 #include "core/records/offset_table_builder.h"
 #include "core/records/tfrecord_scanner.h"
+#include "core/source/file_check.h"
 
 namespace shufflefs {
 namespace {

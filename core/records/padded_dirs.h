@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_dir.h"
 #include "core/records/aligned_manifest.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 

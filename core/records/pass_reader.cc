@@ -8,7 +8,7 @@
 
 #include "core/base/files/read_at.h"
 #include "core/base/status.h"
-#include "core/io/file_check.h"
+#include "core/source/file_check.h"
 
 namespace shufflefs {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_files.h"
+#include "core/source/source_files.h"
 #include "core/supply/sample_source.h"
 
 namespace shufflefs {

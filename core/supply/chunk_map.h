@@ -45,7 +45,7 @@ struct PhysicalChunks {
 
 // Chunks of samples that lie together on the device, for a source that is
 // read as it is. `addresses` and `bytes` are by SampleId: where a sample's
-// first file begins (DeviceLayout, core/io/physical.h), and how much memory
+// first file begins (DeviceLayout, core/source/physical.h), and how much memory
 // all its files take.
 //
 // Where a group's samples lie side by side (class folders, copied one after

@@ -19,8 +19,8 @@
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
-#include "core/io/source_dir.h"
-#include "core/io/source_files.h"
+#include "core/source/source_dir.h"
+#include "core/source/source_files.h"
 #include "core/supply/lone_reads.h"
 #include "core/supply/sample_memory.h"
 

@@ -21,7 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/files/owned_dir.h"
 #include "core/base/files/unique_fd.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 #include "core/tiers/tier_part.h"
 
 namespace shufflefs {

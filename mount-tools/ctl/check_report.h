@@ -12,9 +12,9 @@
 #include "absl/types/optional.h"
 #include "core/base/machine_memory.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/device_probe.h"
 #include "core/movability.h"
 #include "core/policy.h"
+#include "core/source/device_probe.h"
 #include "core/splits.h"
 #include "policies/gain_estimate.h"
 

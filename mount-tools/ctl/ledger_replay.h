@@ -15,8 +15,8 @@
 #include "core/binding.h"
 #include "core/carried.h"
 #include "core/config/config.h"
-#include "core/io/source_dir.h"
 #include "core/ledger_format.h"
+#include "core/source/source_dir.h"
 #include "core/verify.h"
 #include "core/view_setup.h"
 

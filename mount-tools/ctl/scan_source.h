@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 #include "mount-tools/ctl/command.h"
 
 namespace shufflefs {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/io/file_reader.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs::testing_support {

@@ -17,9 +17,9 @@
 #include "core/base/files/read_at.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
-#include "core/io/file_check.h"
 #include "core/io/file_reader.h"
 #include "core/io/read_queue.h"
+#include "core/source/file_check.h"
 
 namespace shufflefs::testing_support {
 

@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
-#include "core/io/source_dir.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/packed_source.h"
+#include "core/source/source_dir.h"
 #include "core/supply/arena.h"
 #include "gtest/gtest.h"
 #include "tests/core/pack_fixture.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/base/files/read_at.h"
-#include "core/io/file_check.h"
+#include "core/source/file_check.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

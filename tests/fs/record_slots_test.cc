@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/io/source_files.h"
+#include "core/source/source_files.h"
 #include "fs/tree.h"
 #include "gtest/gtest.h"
 #include "tests/core/record_pool_fixture.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/io/source_dir.h"
 #include "core/scan.h"
+#include "core/source/source_dir.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/ctl/shufflectl_app.h"

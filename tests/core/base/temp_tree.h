@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_dir.h"
 #include "core/scan.h"
+#include "core/source/source_dir.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs::testing_support {

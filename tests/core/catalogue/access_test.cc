@@ -16,12 +16,12 @@
 #include "core/base/status.h"
 #include "core/drift.h"
 #include "core/grouping.h"
-#include "core/io/file_check.h"
-#include "core/io/posix_acl.h"
+#include "core/source/file_check.h"
+#include "core/source/posix_acl.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/acl_fixture.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/core/source/acl_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "core/base/status.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/file_check.h"
-#include "core/io/source_files.h"
+#include "core/source/file_check.h"
+#include "core/source/source_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

@@ -7,8 +7,8 @@
 //
 // A thread of its own asks the source, so that a source that hangs holds nobody
 // up for longer than `patience`: then what was known last counts.
-#ifndef SHUFFLEFS_CORE_IO_DIR_RIGHTS_H_
-#define SHUFFLEFS_CORE_IO_DIR_RIGHTS_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_
+#define SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_
 
 #include <sys/types.h>
 
@@ -24,7 +24,7 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 
@@ -95,4 +95,4 @@ class DirRights {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_DIR_RIGHTS_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads from the page cache what is in it, and only that.
-#ifndef SHUFFLEFS_CORE_IO_CACHED_READ_H_
-#define SHUFFLEFS_CORE_IO_CACHED_READ_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_CACHED_READ_H_
+#define SHUFFLEFS_CORE_SOURCE_CACHED_READ_H_
 
 #include <sys/uio.h>
 
@@ -23,4 +23,4 @@ bool ReadIfCached(int fd, const std::vector<iovec>& into, uint64_t offset,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_CACHED_READ_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_CACHED_READ_H_

@@ -2,15 +2,15 @@
 // Access control lists of the source. A mount shows owner, group and mode
 // alone, and the kernel decides by these; so what a list takes from somebody
 // the mode that is shown must take from all of that somebody's class.
-#ifndef SHUFFLEFS_CORE_IO_POSIX_ACL_H_
-#define SHUFFLEFS_CORE_IO_POSIX_ACL_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_POSIX_ACL_H_
+#define SHUFFLEFS_CORE_SOURCE_POSIX_ACL_H_
 
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 
@@ -38,4 +38,4 @@ absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_POSIX_ACL_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_POSIX_ACL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/posix_acl.h"
+#include "core/source/posix_acl.h"
 
 #include <endian.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file systems below a source can do, as far as reading from them
 // has shown.
-#ifndef SHUFFLEFS_CORE_IO_FILE_SYSTEMS_H_
-#define SHUFFLEFS_CORE_IO_FILE_SYSTEMS_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_FILE_SYSTEMS_H_
+#define SHUFFLEFS_CORE_SOURCE_FILE_SYSTEMS_H_
 
 #include <cstdint>
 
@@ -42,4 +42,4 @@ class FileSystems {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_FILE_SYSTEMS_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_FILE_SYSTEMS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that stay open between their reads: fewer opens, and no read of a file
 // that is another one by now.
-#include "core/io/open_files.h"
+#include "core/source/open_files.h"
 
 #include <fcntl.h>
 #include <sys/inotify.h>

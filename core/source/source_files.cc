@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/source_files.h"
+#include "core/source/source_files.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -13,9 +13,9 @@
 
 #include "core/base/files/read_at.h"
 #include "core/base/status.h"
-#include "core/io/cached_read.h"
-#include "core/io/file_check.h"
-#include "core/io/file_systems.h"
+#include "core/source/cached_read.h"
+#include "core/source/file_check.h"
+#include "core/source/file_systems.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/physical.h"
+#include "core/source/physical.h"
 
 #include <errno.h>
 #include <fcntl.h>

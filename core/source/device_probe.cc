@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/device_probe.h"
+#include "core/source/device_probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/parallel.h"
-#include "core/io/file_systems.h"
 #include "core/random/random.h"
+#include "core/source/file_systems.h"
 
 namespace shufflefs {
 namespace {

@@ -2,8 +2,8 @@
 // Reads files of the source by catalogue id, through a bounded cache of open
 // descriptors, and never hands out a byte of a file that is not the one the
 // catalogue knows.
-#ifndef SHUFFLEFS_CORE_IO_SOURCE_FILES_H_
-#define SHUFFLEFS_CORE_IO_SOURCE_FILES_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_SOURCE_FILES_H_
+#define SHUFFLEFS_CORE_SOURCE_SOURCE_FILES_H_
 
 #include <sys/uio.h>
 
@@ -22,8 +22,8 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/cached_read.h"
-#include "core/io/source_dir.h"
+#include "core/source/cached_read.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 
@@ -43,7 +43,7 @@ class SourceFiles {
   absl::StatusOr<size_t> Read(EntryId file, uint64_t offset,
                               absl::Span<char> out);
 
-  // As ReadIfCached (core/io/cached_read.h), of a file that is still the one
+  // As ReadIfCached (core/source/cached_read.h), of a file that is still the one
   // that the catalogue knows; false as well if it is not, if opening it could
   // wait for the device, and for all that is not on the source's own device.
   bool ReadCached(EntryId file, uint64_t offset, uint64_t length,
@@ -92,4 +92,4 @@ class SourceFiles {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_SOURCE_FILES_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_SOURCE_FILES_H_

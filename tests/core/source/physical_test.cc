@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/physical.h"
+#include "core/source/physical.h"
 
 #include <fcntl.h>
 #include <linux/fiemap.h>
@@ -11,7 +11,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "core/io/device_probe.h"
+#include "core/source/device_probe.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

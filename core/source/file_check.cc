@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/file_check.h"
+#include "core/source/file_check.h"
 
 #include <fcntl.h>
 #include <sys/sysmacros.h>
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/io/posix_acl.h"
+#include "core/source/posix_acl.h"
 
 namespace shufflefs {
 

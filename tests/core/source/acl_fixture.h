@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access control lists for tests, as the kernel takes them.
-#ifndef SHUFFLEFS_TESTS_CORE_ACL_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_ACL_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_SOURCE_ACL_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_SOURCE_ACL_FIXTURE_H_
 
 #include <sys/xattr.h>
 
@@ -51,4 +51,4 @@ inline bool SetAcl(const std::string& path, const std::string& acl) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_ACL_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_SOURCE_ACL_FIXTURE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

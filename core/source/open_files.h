@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors that stay open between the reads of a file of which many pieces
 // are read: to open it for each takes longer than to read some KiB.
-#ifndef SHUFFLEFS_CORE_IO_OPEN_FILES_H_
-#define SHUFFLEFS_CORE_IO_OPEN_FILES_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_OPEN_FILES_H_
+#define SHUFFLEFS_CORE_SOURCE_OPEN_FILES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
-#include "core/io/file_systems.h"
+#include "core/source/file_systems.h"
 
 namespace shufflefs {
 
@@ -71,4 +71,4 @@ class OpenFiles {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_OPEN_FILES_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_OPEN_FILES_H_

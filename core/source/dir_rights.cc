@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/dir_rights.h"
+#include "core/source/dir_rights.h"
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "core/io/posix_acl.h"
+#include "core/source/posix_acl.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/file_systems.h"
+#include "core/source/file_systems.h"
 
 #include <sys/vfs.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where files lie on the device: the order in which reading them moves the
 // head, or fills a flash page, least.
-#ifndef SHUFFLEFS_CORE_IO_PHYSICAL_H_
-#define SHUFFLEFS_CORE_IO_PHYSICAL_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_PHYSICAL_H_
+#define SHUFFLEFS_CORE_SOURCE_PHYSICAL_H_
 
 #include <cstdint>
 #include <stop_token>
@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 
@@ -61,4 +61,4 @@ absl::StatusOr<DeviceLayout> DeviceAddresses(const SourceDir& source,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_PHYSICAL_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_PHYSICAL_H_

@@ -13,8 +13,8 @@
 //
 // Thread-safe: constant after construction. Every method may block for as
 // long as the source's file system does.
-#ifndef SHUFFLEFS_CORE_IO_SOURCE_DIR_H_
-#define SHUFFLEFS_CORE_IO_SOURCE_DIR_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_SOURCE_DIR_H_
+#define SHUFFLEFS_CORE_SOURCE_SOURCE_DIR_H_
 
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -97,4 +97,4 @@ class SourceDir {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_SOURCE_DIR_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_SOURCE_DIR_H_

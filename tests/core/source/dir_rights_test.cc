@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/dir_rights.h"
+#include "core/source/dir_rights.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/acl_fixture.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/core/source/acl_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/cached_read.h"
+#include "core/source/cached_read.h"
 
 #include <limits.h>
 #include <sys/syscall.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kind of device the source lies on, by measurement: a few random reads
 // that go past the page cache.
-#ifndef SHUFFLEFS_CORE_IO_DEVICE_PROBE_H_
-#define SHUFFLEFS_CORE_IO_DEVICE_PROBE_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_DEVICE_PROBE_H_
+#define SHUFFLEFS_CORE_SOURCE_DEVICE_PROBE_H_
 
 #include <chrono>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "core/base/device.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/io/source_dir.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 
@@ -59,4 +59,4 @@ DeviceKind ClassifyDevice(const DeviceFigures& figures);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_DEVICE_PROBE_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_DEVICE_PROBE_H_

@@ -3,8 +3,8 @@
 // catalogue knows, and how an errno of it is told: in one place, so that every
 // way of reading says the same of the same file. No text names the path; the
 // caller annotates.
-#ifndef SHUFFLEFS_CORE_IO_FILE_CHECK_H_
-#define SHUFFLEFS_CORE_IO_FILE_CHECK_H_
+#ifndef SHUFFLEFS_CORE_SOURCE_FILE_CHECK_H_
+#define SHUFFLEFS_CORE_SOURCE_FILE_CHECK_H_
 
 #include <sys/stat.h>
 
@@ -41,4 +41,4 @@ absl::Status OpenFailure(int error);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_IO_FILE_CHECK_H_
+#endif  // SHUFFLEFS_CORE_SOURCE_FILE_CHECK_H_

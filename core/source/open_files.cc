@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/open_files.h"
+#include "core/source/open_files.h"
 
 namespace shufflefs {
 
