@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/held_reader.h"
+#include "tests/core/io/held_reader.h"
 #include "tests/core/packed_source_fixture.h"
 
 namespace shufflefs {

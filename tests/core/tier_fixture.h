@@ -19,7 +19,7 @@
 #include "core/tiers/tier.h"
 #include "core/tiers/tier_part.h"
 #include "gtest/gtest.h"
-#include "tests/core/faulty_reader.h"
+#include "tests/core/io/faulty_reader.h"
 #include "tests/core/packed_source_fixture.h"
 
 namespace shufflefs::testing_support {

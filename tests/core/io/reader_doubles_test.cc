@@ -2,9 +2,9 @@
 // The readers that other tests rely on do what their headers say.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/faulty_reader.h"
-#include "tests/core/memory_reader.h"
-#include "tests/core/reader_fixture.h"
+#include "tests/core/io/faulty_reader.h"
+#include "tests/core/io/memory_reader.h"
+#include "tests/core/io/reader_fixture.h"
 
 namespace shufflefs {
 namespace {

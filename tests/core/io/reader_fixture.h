@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tests of a FileReader share: memory to read into, the results, and the
 // readers: io_uring and threads, O_DIRECT and the page cache, disk and tmpfs.
-#ifndef SHUFFLEFS_TESTS_CORE_READER_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_READER_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_IO_READER_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_IO_READER_FIXTURE_H_
 
 #include <sys/stat.h>
 
@@ -294,4 +294,4 @@ inline std::string NameOfKind(const ::testing::TestParamInfo<ReaderKind>& i) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_READER_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_IO_READER_FIXTURE_H_

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/reader_fixture.h"
+#include "tests/core/io/reader_fixture.h"
 
 namespace shufflefs {
 namespace {

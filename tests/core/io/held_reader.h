@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A FileReader that a test holds in its hands: nothing is read until the test
 // says so, in the order and with the outcome that it says.
-#ifndef SHUFFLEFS_TESTS_CORE_HELD_READER_H_
-#define SHUFFLEFS_TESTS_CORE_HELD_READER_H_
+#ifndef SHUFFLEFS_TESTS_CORE_IO_HELD_READER_H_
+#define SHUFFLEFS_TESTS_CORE_IO_HELD_READER_H_
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -97,4 +97,4 @@ class HeldReader : public FileReader {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_HELD_READER_H_
+#endif  // SHUFFLEFS_TESTS_CORE_IO_HELD_READER_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A FileReader in front of another one that fails or holds up the reads of
 // chosen paths: a device that is breaking, or slow.
-#ifndef SHUFFLEFS_TESTS_CORE_FAULTY_READER_H_
-#define SHUFFLEFS_TESTS_CORE_FAULTY_READER_H_
+#ifndef SHUFFLEFS_TESTS_CORE_IO_FAULTY_READER_H_
+#define SHUFFLEFS_TESTS_CORE_IO_FAULTY_READER_H_
 
 #include <functional>
 #include <map>
@@ -123,4 +123,4 @@ class FaultyReader : public FileReader {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_FAULTY_READER_H_
+#endif  // SHUFFLEFS_TESTS_CORE_IO_FAULTY_READER_H_

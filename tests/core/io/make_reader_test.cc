@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/base/thread_names.h"
-#include "tests/core/reader_fixture.h"
+#include "tests/core/io/reader_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -2,8 +2,8 @@
 // A FileReader of files in memory, whose reads complete when the test says, in
 // the order that it says. So what several reads in flight do to each other is
 // tested without threads and clocks.
-#ifndef SHUFFLEFS_TESTS_CORE_MEMORY_READER_H_
-#define SHUFFLEFS_TESTS_CORE_MEMORY_READER_H_
+#ifndef SHUFFLEFS_TESTS_CORE_IO_MEMORY_READER_H_
+#define SHUFFLEFS_TESTS_CORE_IO_MEMORY_READER_H_
 
 #include <algorithm>
 #include <cerrno>
@@ -164,4 +164,4 @@ class MemoryReader : public FileReader {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_MEMORY_READER_H_
+#endif  // SHUFFLEFS_TESTS_CORE_IO_MEMORY_READER_H_
