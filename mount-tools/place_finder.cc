@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/places_file.h"
+#include "core/scan/places_file.h"
 #include "core/view_setup.h"
 
 namespace shufflefs {

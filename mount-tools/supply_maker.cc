@@ -16,7 +16,7 @@
 #include "core/pack/pack_chunks.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/packed_source.h"
-#include "core/scan.h"
+#include "core/scan/scan.h"
 #include "core/source/device_probe.h"
 #include "core/supply/arena.h"
 #include "core/supply/chunk_map.h"

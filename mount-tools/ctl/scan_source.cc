@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
-#include "core/scan.h"
+#include "core/scan/scan.h"
 #include "mount-tools/mount_table.h"
 #include "mount-tools/paths.h"
 #include "mount-tools/value_text.h"

@@ -20,7 +20,7 @@
 #include "core/io/make_reader.h"
 #include "core/pack/packed_source.h"
 #include "core/random/permutation.h"
-#include "core/scan.h"
+#include "core/scan/scan.h"
 #include "core/supply/arena.h"
 
 namespace shufflefs {

@@ -23,7 +23,7 @@
 #include "core/base/mutex.h"
 #include "core/io/make_reader.h"
 #include "core/random/permutation.h"
-#include "core/scan.h"
+#include "core/scan/scan.h"
 
 namespace shufflefs {
 namespace {

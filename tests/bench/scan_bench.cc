@@ -28,10 +28,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue.h"
 #include "core/catalogue/catalogue_file.h"
-#include "core/drift.h"
 #include "core/grouping.h"
 #include "core/movability.h"
-#include "core/scan.h"
+#include "core/scan/drift.h"
+#include "core/scan/scan.h"
 
 namespace shufflefs {
 namespace {

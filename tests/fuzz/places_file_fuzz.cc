@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/places_file.h"
+#include "core/scan/places_file.h"
 
 namespace shufflefs {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/scan.h"
+#include "core/scan/scan.h"
 #include "core/source/source_dir.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "core/scan.h"
+#include "core/scan/scan.h"
 #include "core/view_setup.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "core/scan.h"
+#include "core/scan/scan.h"
 #include "gtest/gtest.h"
 #include "tests/mount-tools/temp_dir.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/catalogue/catalogue.h"
-#include "core/scan.h"
+#include "core/scan/scan.h"
 #include "core/source/source_dir.h"
 #include "gtest/gtest.h"
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/drift.h"
 #include "core/grouping.h"
+#include "core/scan/drift.h"
 #include "core/source/file_check.h"
 #include "core/source/posix_acl.h"
 #include "gmock/gmock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scan.h"
+#include "core/scan/scan.h"
 
 #include <errno.h>
 #include <sys/mount.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the source still is what a saved catalogue says.
-#ifndef SHUFFLEFS_CORE_DRIFT_H_
-#define SHUFFLEFS_CORE_DRIFT_H_
+#ifndef SHUFFLEFS_CORE_SCAN_DRIFT_H_
+#define SHUFFLEFS_CORE_SCAN_DRIFT_H_
 
 #include <stop_token>
 #include <string>
@@ -44,4 +44,4 @@ absl::optional<std::string> FindChangedRights(const SourceDir& source,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_DRIFT_H_
+#endif  // SHUFFLEFS_CORE_SCAN_DRIFT_H_

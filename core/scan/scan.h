@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scan: reads the tree below the source into a catalogue, with several
 // threads, without following a link and without opening a file.
-#ifndef SHUFFLEFS_CORE_SCAN_H_
-#define SHUFFLEFS_CORE_SCAN_H_
+#ifndef SHUFFLEFS_CORE_SCAN_SCAN_H_
+#define SHUFFLEFS_CORE_SCAN_SCAN_H_
 
 #include <sys/types.h>
 
@@ -55,4 +55,4 @@ absl::StatusOr<Catalogue> Scan(const SourceDir& source,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SCAN_H_
+#endif  // SHUFFLEFS_CORE_SCAN_SCAN_H_

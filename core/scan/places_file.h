@@ -6,8 +6,8 @@
 //
 // A file is input like any other. What passes gives an address, one of the two
 // words of KnownPlaces, for each entry of the catalogue.
-#ifndef SHUFFLEFS_CORE_PLACES_FILE_H_
-#define SHUFFLEFS_CORE_PLACES_FILE_H_
+#ifndef SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_
+#define SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -48,4 +48,4 @@ absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PLACES_FILE_H_
+#endif  // SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_

@@ -2,8 +2,8 @@
 // What the scan's threads hand to the catalogue's builder: the tree as it was
 // read, in readdir order, before it is sorted and packed. Internal to the
 // scan. Owned by one thread at a time; the scan says when.
-#ifndef SHUFFLEFS_CORE_SCAN_TREE_H_
-#define SHUFFLEFS_CORE_SCAN_TREE_H_
+#ifndef SHUFFLEFS_CORE_SCAN_SCAN_TREE_H_
+#define SHUFFLEFS_CORE_SCAN_SCAN_TREE_H_
 
 #include <cstdint>
 #include <memory>
@@ -82,4 +82,4 @@ CatalogueTables PackScannedTree(ScannedTree tree);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SCAN_TREE_H_
+#endif  // SHUFFLEFS_CORE_SCAN_SCAN_TREE_H_

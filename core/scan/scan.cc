@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scan.h"
+#include "core/scan/scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "core/base/parallel.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "core/scan_reader.h"
-#include "core/scan_tree.h"
+#include "core/scan/scan_reader.h"
+#include "core/scan/scan_tree.h"
 #include "core/source/posix_acl.h"
 
 namespace shufflefs {

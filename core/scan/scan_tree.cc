@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scan_tree.h"
+#include "core/scan/scan_tree.h"
 
 #include <endian.h>
 #include <sys/stat.h>

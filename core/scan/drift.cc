@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/drift.h"
+#include "core/scan/drift.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads one directory of the source: the names, batch by batch, and what stat
 // says of them. Internal to the scan, which gives it the work and the threads.
-#ifndef SHUFFLEFS_CORE_SCAN_READER_H_
-#define SHUFFLEFS_CORE_SCAN_READER_H_
+#ifndef SHUFFLEFS_CORE_SCAN_SCAN_READER_H_
+#define SHUFFLEFS_CORE_SCAN_SCAN_READER_H_
 
 #include <sys/stat.h>
 
@@ -18,7 +18,7 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
 #include "core/catalogue/credentials.h"
-#include "core/scan_tree.h"
+#include "core/scan/scan_tree.h"
 
 namespace shufflefs {
 
@@ -115,4 +115,4 @@ class BatchStat {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SCAN_READER_H_
+#endif  // SHUFFLEFS_CORE_SCAN_SCAN_READER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/places_file.h"
+#include "core/scan/places_file.h"
 
 #include <errno.h>
 #include <xxhash.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scan_reader.h"
+#include "core/scan/scan_reader.h"
 
 #include <dirent.h>
 #include <errno.h>
