@@ -9,7 +9,7 @@
 
 #include "core/base/types.h"
 #include "core/binding.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 
 namespace shufflefs {
 

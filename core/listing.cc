@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 
 namespace shufflefs {
 

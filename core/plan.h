@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/policy.h"
 
 namespace shufflefs {

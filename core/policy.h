@@ -21,8 +21,8 @@
 
 namespace shufflefs {
 
-class BlockMap;  // core/block_map.h: samples that lie together on the device
-class Grouping;  // core/grouping.h: the groups of a view's samples
+class BlockMap;  // core/dataset/block_map.h: samples that lie together on the device
+class Grouping;  // core/dataset/grouping.h: the groups of a view's samples
 class Binder;    // core/supply/binder.h: binds names as they are asked for
 struct BinderInput;
 

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 
 namespace shufflefs {
 

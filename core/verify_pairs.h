@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "core/carried.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/packed_pairs.h"
 
 namespace shufflefs {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/config/config.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/policy.h"
 #include "core/ranked_names.h"
 #include "core/records/container_set.h"

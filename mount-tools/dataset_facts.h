@@ -9,8 +9,8 @@
 
 #include "core/catalogue/catalogue.h"
 #include "core/config/config.h"
-#include "core/grouping.h"
-#include "core/movability.h"
+#include "core/dataset/grouping.h"
+#include "core/dataset/movability.h"
 #include "core/policy.h"
 #include "core/records/container_set.h"
 #include "core/source/device_probe.h"

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/files/owned_dir.h"
 #include "core/base/mutex.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/source/physical.h"
 #include "core/source/source_dir.h"
 

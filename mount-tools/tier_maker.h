@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
 #include "core/config/config.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/io/file_reader.h"
 #include "core/supply/supply.h"
 #include "core/tiers/tier.h"

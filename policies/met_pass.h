@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/random/random.h"
 
 namespace shufflefs {

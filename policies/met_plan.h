@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/lazy.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/policy.h"
 #include "policies/met_pass.h"
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/base/lazy.h"
-#include "core/block_map.h"
+#include "core/dataset/block_map.h"
 #include "core/policy.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"

@@ -14,7 +14,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/carried.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/random/random.h"
 
 namespace shufflefs {

@@ -7,8 +7,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
-#include "core/file_kinds.h"
-#include "core/splits.h"
+#include "core/dataset/file_kinds.h"
+#include "core/dataset/splits.h"
 
 namespace shufflefs {
 namespace {

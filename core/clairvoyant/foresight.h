@@ -31,7 +31,7 @@
 #include "core/clairvoyant/followed_job.h"
 #include "core/clairvoyant/job_finder.h"
 #include "core/clairvoyant/sweep.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/reader_family.h"
 #include "core/supply/held_files.h"
 #include "core/supply/sample_memory.h"

@@ -22,7 +22,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/clairvoyant/followed_job.h"
 #include "core/clairvoyant/loader_watch.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/reader_family.h"
 
 namespace shufflefs {

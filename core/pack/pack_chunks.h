@@ -4,7 +4,7 @@
 #define SHUFFLEFS_CORE_PACK_PACK_CHUNKS_H_
 
 #include "absl/status/statusor.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/pack_layout.h"
 #include "core/supply/chunk_map.h"

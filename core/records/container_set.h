@@ -22,7 +22,7 @@
 #include "core/base/files/owned_dir.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/records/container_index.h"
 #include "core/records/padded_dirs.h"
 #include "core/records/record_rules.h"

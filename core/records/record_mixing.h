@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/types.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/policy.h"
 #include "core/records/container_set.h"
 

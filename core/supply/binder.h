@@ -18,7 +18,7 @@
 #include "absl/types/span.h"
 #include "core/base/types.h"
 #include "core/carried.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/policy.h"
 #include "core/supply/mini_epochs.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 
 namespace shufflefs {
 

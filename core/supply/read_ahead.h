@@ -18,7 +18,7 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/supply/cursors.h"
 #include "core/supply/held_files.h"
 #include "core/supply/sample_memory.h"

@@ -29,7 +29,7 @@
 #include "core/base/types.h"
 #include "core/bound_names.h"
 #include "core/carried.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/supply/arena.h"
 #include "core/supply/binder.h"
 #include "core/supply/lone_reads.h"

@@ -12,10 +12,10 @@
 #include "absl/types/optional.h"
 #include "core/base/machine_memory.h"
 #include "core/catalogue/catalogue.h"
-#include "core/movability.h"
+#include "core/dataset/movability.h"
+#include "core/dataset/splits.h"
 #include "core/policy.h"
 #include "core/source/device_probe.h"
-#include "core/splits.h"
 #include "policies/gain_estimate.h"
 
 namespace shufflefs {

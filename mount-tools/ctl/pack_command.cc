@@ -15,7 +15,7 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/config/config.h"
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 #include "core/pack/pack_chunks.h"
 #include "core/pack/pack_writer.h"
 #include "core/random/random.h"

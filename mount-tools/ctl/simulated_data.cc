@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
-#include "core/block_map.h"
+#include "core/dataset/block_map.h"
 #include "core/plan.h"
 #include "core/source/physical.h"
 #include "core/view_setup.h"

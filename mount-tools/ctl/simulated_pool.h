@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/dataset/grouping.h"
 #include "core/epoch_memory.h"
-#include "core/grouping.h"
 #include "core/policy.h"
 #include "core/supply/binder.h"
 #include "policies/location_binder.h"

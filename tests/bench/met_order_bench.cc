@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/random/random.h"
 #include "core/supply/binder.h"
 #include "policies/met_binder.h"

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/supply/binder.h"
 #include "core/supply/chunk_map.h"
 #include "policies/group_binder.h"

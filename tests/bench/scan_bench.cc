@@ -28,8 +28,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue.h"
 #include "core/catalogue/catalogue_file.h"
-#include "core/grouping.h"
-#include "core/movability.h"
+#include "core/dataset/grouping.h"
+#include "core/dataset/movability.h"
 #include "core/scan/drift.h"
 #include "core/scan/scan.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/movability.h"
-#include "core/splits.h"
+#include "core/dataset/movability.h"
+#include "core/dataset/splits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

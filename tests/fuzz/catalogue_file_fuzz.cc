@@ -11,8 +11,8 @@
 
 #include "core/catalogue/catalogue.h"
 #include "core/catalogue/catalogue_file.h"
-#include "core/grouping.h"
-#include "core/movability.h"
+#include "core/dataset/grouping.h"
+#include "core/dataset/movability.h"
 
 namespace shufflefs {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/carried.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/random/random.h"
 #include "core/supply/binder.h"
 #include "core/supply/chunk_map.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/block_map.h"
+#include "core/dataset/block_map.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 #include "gmock/gmock.h"

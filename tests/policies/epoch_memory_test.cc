@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/block_map.h"
+#include "core/dataset/block_map.h"
 #include "core/random/permutation.h"
 #include "core/records/record_order.h"
 #include "gtest/gtest.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/block_map.h"
+#include "core/dataset/block_map.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
 #include "tests/core/statistics.h"

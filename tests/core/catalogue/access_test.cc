@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "core/scan/drift.h"
 #include "core/source/file_check.h"
 #include "core/source/posix_acl.h"

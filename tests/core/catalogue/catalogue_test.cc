@@ -2,7 +2,7 @@
 #include "core/catalogue/catalogue.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directories whose files belong together one by one: images/ and labels/,
 // images and masks, high and low resolution, left and right.
-#ifndef SHUFFLEFS_CORE_PAIRING_H_
-#define SHUFFLEFS_CORE_PAIRING_H_
+#ifndef SHUFFLEFS_CORE_DATASET_PAIRING_H_
+#define SHUFFLEFS_CORE_DATASET_PAIRING_H_
 
 #include <cstdint>
 #include <string>
@@ -33,4 +33,4 @@ absl::optional<std::string> FindPairedDirectories(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PAIRING_H_
+#endif  // SHUFFLEFS_CORE_DATASET_PAIRING_H_

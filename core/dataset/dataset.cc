@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/dataset.h"
+#include "core/dataset/dataset.h"
 
 #include <utility>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which names belong to a validation or test split. These are never shuffled,
 // and nothing crosses their border. Pure functions of names.
-#ifndef SHUFFLEFS_CORE_SPLITS_H_
-#define SHUFFLEFS_CORE_SPLITS_H_
+#ifndef SHUFFLEFS_CORE_DATASET_SPLITS_H_
+#define SHUFFLEFS_CORE_DATASET_SPLITS_H_
 
 #include <vector>
 
@@ -34,4 +34,4 @@ std::vector<bool> SplitDirs(const Catalogue& catalogue);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SPLITS_H_
+#endif  // SHUFFLEFS_CORE_DATASET_SPLITS_H_

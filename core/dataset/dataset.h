@@ -2,8 +2,8 @@
 // What a view shows: a subtree of the catalogue, its groups, whether names
 // may show other samples than their own and why, and where on the device the
 // samples lie.
-#ifndef SHUFFLEFS_CORE_DATASET_H_
-#define SHUFFLEFS_CORE_DATASET_H_
+#ifndef SHUFFLEFS_CORE_DATASET_DATASET_H_
+#define SHUFFLEFS_CORE_DATASET_DATASET_H_
 
 #include <cstdint>
 #include <memory>
@@ -17,11 +17,11 @@
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/base/types.h"
-#include "core/block_map.h"
 #include "core/catalogue/catalogue.h"
 #include "core/config/config.h"
-#include "core/grouping.h"
-#include "core/movability.h"
+#include "core/dataset/block_map.h"
+#include "core/dataset/grouping.h"
+#include "core/dataset/movability.h"
 
 namespace shufflefs {
 
@@ -87,4 +87,4 @@ class Dataset {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_DATASET_H_
+#endif  // SHUFFLEFS_CORE_DATASET_DATASET_H_

@@ -3,8 +3,8 @@
 // the view, the path relative to the view and the group any bytes without tab
 // and newline. Empty lines are skipped; a carriage return before the newline
 // is dropped.
-#ifndef SHUFFLEFS_CORE_GROUPS_FILE_H_
-#define SHUFFLEFS_CORE_GROUPS_FILE_H_
+#ifndef SHUFFLEFS_CORE_DATASET_GROUPS_FILE_H_
+#define SHUFFLEFS_CORE_DATASET_GROUPS_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -33,4 +33,4 @@ absl::StatusOr<GroupLabels> ParseGroupsFile(const Catalogue& catalogue,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_GROUPS_FILE_H_
+#endif  // SHUFFLEFS_CORE_DATASET_GROUPS_FILE_H_

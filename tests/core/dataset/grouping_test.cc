@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 
 #include <map>
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/block_map.h"
+#include "core/dataset/block_map.h"
 
 #include <algorithm>
 #include <limits>

@@ -7,8 +7,8 @@
 //
 // 8 bytes a sample and 4 bytes a block. Immutable; any thread may call; no
 // call blocks.
-#ifndef SHUFFLEFS_CORE_BLOCK_MAP_H_
-#define SHUFFLEFS_CORE_BLOCK_MAP_H_
+#ifndef SHUFFLEFS_CORE_DATASET_BLOCK_MAP_H_
+#define SHUFFLEFS_CORE_DATASET_BLOCK_MAP_H_
 
 #include <cstdint>
 #include <vector>
@@ -57,4 +57,4 @@ class BlockMap {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_BLOCK_MAP_H_
+#endif  // SHUFFLEFS_CORE_DATASET_BLOCK_MAP_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/pairing.h"
+#include "core/dataset/pairing.h"
 
 #include <xxhash.h>
 
@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "core/file_kinds.h"
-#include "core/name_sequence.h"
+#include "core/dataset/file_kinds.h"
+#include "core/dataset/name_sequence.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/file_kinds.h"
+#include "core/dataset/file_kinds.h"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 // class folders, in which a file's label is the directory it lies in and
 // nothing else speaks of its name. Safety before speed: whatever is not
 // proven does not move. It looks at names, kinds and sizes only.
-#ifndef SHUFFLEFS_CORE_MOVABILITY_H_
-#define SHUFFLEFS_CORE_MOVABILITY_H_
+#ifndef SHUFFLEFS_CORE_DATASET_MOVABILITY_H_
+#define SHUFFLEFS_CORE_DATASET_MOVABILITY_H_
 
 #include <cstdint>
 #include <string>
@@ -57,4 +57,4 @@ Movability Judge(const Catalogue& catalogue, DirId root,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_MOVABILITY_H_
+#endif  // SHUFFLEFS_CORE_DATASET_MOVABILITY_H_

@@ -2,8 +2,8 @@
 // What a subtree of the catalogue holds, counted by directory and kind: the
 // facts from which core/movability judges. Splits, hidden files and documents
 // are not counted. One thread; refers to the catalogue, which outlives it.
-#ifndef SHUFFLEFS_CORE_TREE_SURVEY_H_
-#define SHUFFLEFS_CORE_TREE_SURVEY_H_
+#ifndef SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_
+#define SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/file_kinds.h"
+#include "core/dataset/file_kinds.h"
 
 namespace shufflefs {
 
@@ -79,4 +79,4 @@ class TreeSurvey {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TREE_SURVEY_H_
+#endif  // SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_

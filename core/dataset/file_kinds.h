@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file is, as far as its name says. Pure functions of names.
-#ifndef SHUFFLEFS_CORE_FILE_KINDS_H_
-#define SHUFFLEFS_CORE_FILE_KINDS_H_
+#ifndef SHUFFLEFS_CORE_DATASET_FILE_KINDS_H_
+#define SHUFFLEFS_CORE_DATASET_FILE_KINDS_H_
 
 #include "absl/strings/string_view.h"
 
@@ -37,4 +37,4 @@ absl::string_view NameOfKind(FileKind kind);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_FILE_KINDS_H_
+#endif  // SHUFFLEFS_CORE_DATASET_FILE_KINDS_H_

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules behind the verdict, one by one; whole layouts are in
 // layouts_test.cc.
-#include "core/movability.h"
+#include "core/dataset/movability.h"
 
-#include "core/name_sequence.h"
+#include "core/dataset/name_sequence.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/name_sequence.h"
+#include "core/dataset/name_sequence.h"
 
 #include <algorithm>
 

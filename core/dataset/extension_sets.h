@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers for file name extensions and for sets of them, while a grouping is
 // made. Internal to core/grouping. One thread.
-#ifndef SHUFFLEFS_CORE_EXTENSION_SETS_H_
-#define SHUFFLEFS_CORE_EXTENSION_SETS_H_
+#ifndef SHUFFLEFS_CORE_DATASET_EXTENSION_SETS_H_
+#define SHUFFLEFS_CORE_DATASET_EXTENSION_SETS_H_
 
 #include <cstdint>
 #include <string>
@@ -41,4 +41,4 @@ class ExtensionSets {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_EXTENSION_SETS_H_
+#endif  // SHUFFLEFS_CORE_DATASET_EXTENSION_SETS_H_

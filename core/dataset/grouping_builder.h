@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a Grouping: one pass over the view's directories in path order.
 // Internal to core/grouping.
-#ifndef SHUFFLEFS_CORE_GROUPING_BUILDER_H_
-#define SHUFFLEFS_CORE_GROUPING_BUILDER_H_
+#ifndef SHUFFLEFS_CORE_DATASET_GROUPING_BUILDER_H_
+#define SHUFFLEFS_CORE_DATASET_GROUPING_BUILDER_H_
 
 #include <cstdint>
 #include <string>
@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
-#include "core/extension_sets.h"
-#include "core/grouping.h"
-#include "core/groups_file.h"
+#include "core/dataset/extension_sets.h"
+#include "core/dataset/grouping.h"
+#include "core/dataset/groups_file.h"
 
 namespace shufflefs {
 
@@ -84,4 +84,4 @@ class GroupingBuilder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_GROUPING_BUILDER_H_
+#endif  // SHUFFLEFS_CORE_DATASET_GROUPING_BUILDER_H_

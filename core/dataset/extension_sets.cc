@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/extension_sets.h"
+#include "core/dataset/extension_sets.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"

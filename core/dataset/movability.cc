@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/movability.h"
+#include "core/dataset/movability.h"
 
 #include <algorithm>
 #include <map>
@@ -11,11 +11,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
-#include "core/file_kinds.h"
-#include "core/name_sequence.h"
-#include "core/pairing.h"
-#include "core/splits.h"
-#include "core/tree_survey.h"
+#include "core/dataset/file_kinds.h"
+#include "core/dataset/name_sequence.h"
+#include "core/dataset/pairing.h"
+#include "core/dataset/splits.h"
+#include "core/dataset/tree_survey.h"
 
 namespace shufflefs {
 namespace {

@@ -20,8 +20,8 @@
 //
 // Thread-safe: nothing changes after construction. No method does I/O. Ids
 // depend only on the catalogue and the options.
-#ifndef SHUFFLEFS_CORE_GROUPING_H_
-#define SHUFFLEFS_CORE_GROUPING_H_
+#ifndef SHUFFLEFS_CORE_DATASET_GROUPING_H_
+#define SHUFFLEFS_CORE_DATASET_GROUPING_H_
 
 #include <cstdint>
 #include <string>
@@ -136,4 +136,4 @@ class Grouping {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_GROUPING_H_
+#endif  // SHUFFLEFS_CORE_DATASET_GROUPING_H_

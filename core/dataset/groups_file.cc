@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/groups_file.h"
+#include "core/dataset/groups_file.h"
 
 #include <utility>
 

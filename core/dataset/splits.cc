@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/splits.h"
+#include "core/dataset/splits.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"

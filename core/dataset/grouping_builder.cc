@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/grouping_builder.h"
+#include "core/dataset/grouping_builder.h"
 
 #include <xxhash.h>
 
@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/file_kinds.h"
-#include "core/splits.h"
+#include "core/dataset/file_kinds.h"
+#include "core/dataset/splits.h"
 
 namespace shufflefs {
 namespace {

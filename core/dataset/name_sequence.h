@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the names of a directory count something: frames of a film, slices
 // of a scan. Then their order carries meaning and they must not move.
-#ifndef SHUFFLEFS_CORE_NAME_SEQUENCE_H_
-#define SHUFFLEFS_CORE_NAME_SEQUENCE_H_
+#ifndef SHUFFLEFS_CORE_DATASET_NAME_SEQUENCE_H_
+#define SHUFFLEFS_CORE_DATASET_NAME_SEQUENCE_H_
 
 #include <cstdint>
 #include <utility>
@@ -27,4 +27,4 @@ bool IsOneSequence(const std::vector<absl::string_view>& names, size_t least);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_NAME_SEQUENCE_H_
+#endif  // SHUFFLEFS_CORE_DATASET_NAME_SEQUENCE_H_

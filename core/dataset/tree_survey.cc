@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tree_survey.h"
+#include "core/dataset/tree_survey.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/splits.h"
+#include "core/dataset/splits.h"
 
 namespace shufflefs {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/grouping.h"
+#include "core/dataset/grouping.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/grouping_builder.h"
+#include "core/dataset/grouping_builder.h"
 
 namespace shufflefs {
 
