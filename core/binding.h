@@ -13,8 +13,8 @@
 #include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/bound_names.h"
-#include "core/carried.h"
-#include "core/plan.h"
+#include "core/policy/carried.h"
+#include "core/policy/plan.h"
 
 namespace shufflefs {
 

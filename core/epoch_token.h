@@ -25,8 +25,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/base/types.h"
-#include "core/carried.h"
 #include "core/ledger_pass.h"
+#include "core/policy/carried.h"
 #include "core/view_setup.h"
 
 namespace shufflefs {

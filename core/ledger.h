@@ -29,9 +29,9 @@
 #include "core/base/files/owned_dir.h"
 #include "core/base/files/word_file.h"
 #include "core/base/mutex.h"
-#include "core/carried.h"
 #include "core/ledger_format.h"
 #include "core/ledger_history.h"
+#include "core/policy/carried.h"
 
 namespace shufflefs {
 

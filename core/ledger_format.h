@@ -26,8 +26,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/base/types.h"
-#include "core/carried.h"
 #include "core/config/config.h"
+#include "core/policy/carried.h"
 
 namespace shufflefs {
 

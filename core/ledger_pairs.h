@@ -15,9 +15,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/carried.h"
 #include "core/ledger_format.h"
 #include "core/packed_pairs.h"
+#include "core/policy/carried.h"
 
 namespace shufflefs::ledger_format {
 

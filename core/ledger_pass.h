@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "core/base/files/word_file.h"
 #include "core/base/status.h"
-#include "core/carried.h"
 #include "core/ledger_format.h"
 #include "core/ledger_opens.h"
 #include "core/packed_pairs.h"
+#include "core/policy/carried.h"
 #include "core/sample_set.h"
 
 namespace shufflefs {

@@ -17,7 +17,7 @@
 
 #include "absl/types/optional.h"
 #include "core/base/types.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 

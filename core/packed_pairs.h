@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/carried.h"
+#include "core/policy/carried.h"
 
 namespace shufflefs {
 

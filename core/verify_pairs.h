@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/carried.h"
 #include "core/dataset/dataset.h"
 #include "core/packed_pairs.h"
+#include "core/policy/carried.h"
 
 namespace shufflefs {
 

@@ -11,7 +11,7 @@
 #include "core/config/config.h"
 #include "core/dataset/grouping.h"
 #include "core/dataset/movability.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/records/container_set.h"
 #include "core/source/device_probe.h"
 

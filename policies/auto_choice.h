@@ -23,7 +23,7 @@
 #ifndef SHUFFLEFS_POLICIES_AUTO_CHOICE_H_
 #define SHUFFLEFS_POLICIES_AUTO_CHOICE_H_
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 

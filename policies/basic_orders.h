@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policies/brand.h"
 
-#include "core/supply/binder.h"
+#include "core/policy/binder.h"
 #include "policies/basic_orders.h"
 #include "policies/group_binder.h"
 #include "policies/location_binder.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/types/optional.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 

@@ -32,8 +32,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/policy/binder.h"
 #include "core/random/random.h"
-#include "core/supply/binder.h"
 #include "policies/chunk_line.h"
 #include "policies/chunk_plan.h"
 #include "policies/sample_table.h"

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "core/supply/binder.h"
+#include "core/policy/binder.h"
 
 namespace shufflefs {
 

@@ -26,8 +26,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/policy/binder.h"
 #include "core/random/random.h"
-#include "core/supply/binder.h"
 #include "policies/location_map.h"
 #include "policies/sample_table.h"
 

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/supply/binder.h"
+#include "core/policy/binder.h"
 #include "policies/sample_table.h"
 
 namespace shufflefs {

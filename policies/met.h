@@ -21,7 +21,7 @@
 
 #include <memory>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/base/name_bits.h"
-#include "core/supply/binder.h"
-#include "core/supply/mini_epochs.h"
+#include "core/policy/binder.h"
+#include "core/policy/mini_epochs.h"
 #include "policies/met_progress.h"
 
 namespace shufflefs {

@@ -14,7 +14,7 @@
 
 #include "core/base/lazy.h"
 #include "core/dataset/grouping.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "policies/met_pass.h"
 
 namespace shufflefs {

@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/policy.h"
+#include "core/policy/binder.h"
+#include "core/policy/policy.h"
 #include "core/random/random.h"
-#include "core/supply/binder.h"
 #include "policies/met_pass.h"
 #include "policies/repeat_control.h"
 

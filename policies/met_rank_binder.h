@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "core/supply/binder.h"
-#include "core/supply/mini_epochs.h"
+#include "core/policy/binder.h"
+#include "core/policy/mini_epochs.h"
 #include "policies/met_plan.h"
 
 namespace shufflefs {

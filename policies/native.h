@@ -12,7 +12,7 @@
 
 #include <memory>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 

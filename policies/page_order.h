@@ -18,7 +18,7 @@
 
 #include "core/base/lazy.h"
 #include "core/dataset/block_map.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 

@@ -15,7 +15,7 @@
 #include <deque>
 #include <vector>
 
-#include "core/supply/binder.h"
+#include "core/policy/binder.h"
 
 namespace shufflefs {
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 

@@ -13,8 +13,8 @@
 
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "core/carried.h"
 #include "core/dataset/grouping.h"
+#include "core/policy/carried.h"
 #include "core/random/random.h"
 
 namespace shufflefs {

@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 

@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 #include "core/records/record_order.h"

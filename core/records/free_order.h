@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/records/record_order.h"
 #include "core/records/record_table.h"
 

@@ -15,7 +15,7 @@
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/records/container_set.h"
 #include "core/records/pass_watch.h"
 #include "core/records/record_pool.h"

@@ -8,7 +8,7 @@
 
 #include "core/base/types.h"
 #include "core/dataset/dataset.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/records/container_set.h"
 
 namespace shufflefs {

@@ -18,7 +18,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/random/random.h"
 #include "core/records/record_table.h"
 

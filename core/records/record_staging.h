@@ -17,8 +17,8 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
+#include "core/policy/mini_epochs.h"
 #include "core/records/record_pool.h"
-#include "core/supply/mini_epochs.h"
 #include "core/tiers/staging_plan.h"
 
 namespace shufflefs {

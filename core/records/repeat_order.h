@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "core/base/lazy.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/random/random.h"
 #include "core/records/block_pass.h"
 #include "core/records/record_order.h"

@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/types.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/records/record_order.h"
 #include "core/records/tfrecord_file.h"
 

@@ -14,7 +14,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/dataset/movability.h"
 #include "core/dataset/splits.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/source/device_probe.h"
 #include "policies/gain_estimate.h"
 

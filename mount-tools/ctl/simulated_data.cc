@@ -8,7 +8,7 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/dataset/block_map.h"
-#include "core/plan.h"
+#include "core/policy/plan.h"
 #include "core/source/physical.h"
 #include "core/view_setup.h"
 #include "mount-tools/indexer.h"

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/types.h"
 #include "core/config/config.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "mount-tools/ctl/scan_source.h"
 #include "mount-tools/ctl/simulated_pool.h"
 

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "core/dataset/grouping.h"
+#include "core/policy/binder.h"
 #include "core/random/random.h"
-#include "core/supply/binder.h"
 #include "policies/met_binder.h"
 
 namespace shufflefs {

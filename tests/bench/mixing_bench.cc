@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/dataset/grouping.h"
-#include "core/supply/binder.h"
+#include "core/policy/binder.h"
 #include "core/supply/chunk_map.h"
 #include "policies/group_binder.h"
 #include "policies/pool_simulation.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/random/random.h"
 #include "core/records/record_table.h"
 #include "core/records/shuffled_file.h"

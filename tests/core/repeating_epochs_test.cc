@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/carried.h"
+#include "core/policy/carried.h"
 #include "core/served_counts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "core/records/record_order.h"
 #include "core/records/tfrecord_cursor.h"
 #include "core/records/tfrecord_frame.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/carried.h"
 #include "core/ledger.h"
+#include "core/policy/carried.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 #include "core/verify.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/carried.h"
 #include "core/epoch_detector.h"
+#include "core/policy/carried.h"
 #include "core/split_suspicion.h"
 
 namespace shufflefs {

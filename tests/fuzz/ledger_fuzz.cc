@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/carried.h"
 #include "core/ledger.h"
 #include "core/ledger_reader.h"
+#include "core/policy/carried.h"
 
 namespace shufflefs {
 namespace {

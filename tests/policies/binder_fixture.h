@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What binders are tested with: datasets that are only numbers, and a checker
 // that stands between a binder and whoever drives it and holds every answer
-// against core/supply/binder.h.
+// against core/policy/binder.h.
 #ifndef SHUFFLEFS_TESTS_POLICIES_BINDER_FIXTURE_H_
 #define SHUFFLEFS_TESTS_POLICIES_BINDER_FIXTURE_H_
 
@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/carried.h"
 #include "core/dataset/grouping.h"
+#include "core/policy/binder.h"
+#include "core/policy/carried.h"
 #include "core/random/random.h"
-#include "core/supply/binder.h"
 #include "core/supply/chunk_map.h"
 #include "gtest/gtest.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binders under random interleavings of everything that can happen to them.
-// CheckedBinder holds every answer against core/supply/binder.h.
+// CheckedBinder holds every answer against core/policy/binder.h.
 #include <memory>
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/supply/binder.h"
+#include "core/policy/binder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/lirs.h"

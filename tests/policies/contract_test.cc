@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What core/policy.h promises of every policy, held against all of them with
+// What core/policy/policy.h promises of every policy, held against all of them with
 // several options and sizes.
 #include <algorithm>
 #include <cstdint>

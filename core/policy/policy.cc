@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
-#include "core/supply/binder.h"
+#include "core/policy/binder.h"
 
 namespace shufflefs {
 

@@ -2,8 +2,8 @@
 // The plan of one epoch: the orders that a policy gives to the groups of a
 // dataset and to the whole view. A pure function of (dataset, policy options,
 // seed, epoch); the object only remembers orders that were asked for.
-#ifndef SHUFFLEFS_CORE_PLAN_H_
-#define SHUFFLEFS_CORE_PLAN_H_
+#ifndef SHUFFLEFS_CORE_POLICY_PLAN_H_
+#define SHUFFLEFS_CORE_POLICY_PLAN_H_
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/dataset/dataset.h"
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 
@@ -56,4 +56,4 @@ class Plan {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PLAN_H_
+#endif  // SHUFFLEFS_CORE_POLICY_PLAN_H_

@@ -7,8 +7,8 @@
 // Samples are numbered as in Grouping: those of a group follow each other,
 // and a name is numbered by its own sample. Within an epoch names and samples
 // of a group are bound one to one, whatever the interleaving.
-#ifndef SHUFFLEFS_CORE_SUPPLY_BINDER_H_
-#define SHUFFLEFS_CORE_SUPPLY_BINDER_H_
+#ifndef SHUFFLEFS_CORE_POLICY_BINDER_H_
+#define SHUFFLEFS_CORE_POLICY_BINDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -17,10 +17,10 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/base/types.h"
-#include "core/carried.h"
 #include "core/dataset/grouping.h"
-#include "core/policy.h"
-#include "core/supply/mini_epochs.h"
+#include "core/policy/carried.h"
+#include "core/policy/mini_epochs.h"
+#include "core/policy/policy.h"
 
 namespace shufflefs {
 
@@ -113,4 +113,4 @@ class Binder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SUPPLY_BINDER_H_
+#endif  // SHUFFLEFS_CORE_POLICY_BINDER_H_

@@ -4,8 +4,8 @@
 // seed, epoch), without I/O, threads or clocks. The view decides what that
 // order is used for: which sample a name shows, how a directory is listed,
 // how ranked names are numbered.
-#ifndef SHUFFLEFS_CORE_POLICY_H_
-#define SHUFFLEFS_CORE_POLICY_H_
+#ifndef SHUFFLEFS_CORE_POLICY_POLICY_H_
+#define SHUFFLEFS_CORE_POLICY_POLICY_H_
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ namespace shufflefs {
 
 class BlockMap;  // core/dataset/block_map.h: samples that lie together on the device
 class Grouping;  // core/dataset/grouping.h: the groups of a view's samples
-class Binder;    // core/supply/binder.h: binds names as they are asked for
+class Binder;    // core/policy/binder.h: binds names as they are asked for
 struct BinderInput;
 
 // What an order permutes: the samples of one group, or of a whole view.
@@ -169,4 +169,4 @@ using PolicyFactory =
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_POLICY_H_
+#endif  // SHUFFLEFS_CORE_POLICY_POLICY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/carried.h"
+#include "core/policy/carried.h"
 
 #include <map>
 #include <vector>

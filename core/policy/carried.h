@@ -10,8 +10,8 @@
 // and takes 1 / (1 - |K| / group) steps on average, never more than |K| + 1.
 //
 // Immutable after Make; any thread may call. 32 to 64 bytes a carried name.
-#ifndef SHUFFLEFS_CORE_CARRIED_H_
-#define SHUFFLEFS_CORE_CARRIED_H_
+#ifndef SHUFFLEFS_CORE_POLICY_CARRIED_H_
+#define SHUFFLEFS_CORE_POLICY_CARRIED_H_
 
 #include <cstdint>
 #include <vector>
@@ -88,4 +88,4 @@ class CarriedNames {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CARRIED_H_
+#endif  // SHUFFLEFS_CORE_POLICY_CARRIED_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan.h"
+#include "core/policy/plan.h"
 
 #include <utility>
 

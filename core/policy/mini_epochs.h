@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a binder tells and is told besides, where it shows a part of the samples
 // several times before the next part: mini-epochs (MET).
-#ifndef SHUFFLEFS_CORE_SUPPLY_MINI_EPOCHS_H_
-#define SHUFFLEFS_CORE_SUPPLY_MINI_EPOCHS_H_
+#ifndef SHUFFLEFS_CORE_POLICY_MINI_EPOCHS_H_
+#define SHUFFLEFS_CORE_POLICY_MINI_EPOCHS_H_
 
 #include <cstdint>
 #include <string>
@@ -67,4 +67,4 @@ class MiniEpochs {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SUPPLY_MINI_EPOCHS_H_
+#endif  // SHUFFLEFS_CORE_POLICY_MINI_EPOCHS_H_
