@@ -34,13 +34,13 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "core/base/name_bits.h"
+#include "core/binding/resumed_names.h"
 #include "core/detector_windows.h"
 #include "core/epoch_outcome.h"
 #include "core/family_id.h"
 #include "core/open_log.h"
 #include "core/pass_lengths.h"
 #include "core/recency_ring.h"
-#include "core/resumed_names.h"
 
 namespace shufflefs {
 
@@ -87,7 +87,7 @@ class EpochDetector {
   void Replay(uint64_t name, OpenClass open_class);
   // The same for a job that goes on from a checkpoint: `known` names were
   // opened, and `unknown` more, some of which it may open again (see
-  // core/resumed_names.h). How the epoch ends teaches nothing.
+  // core/binding/resumed_names.h). How the epoch ends teaches nothing.
   void Resume(absl::Span<const uint64_t> known, uint64_t unknown);
 
   uint64_t names() const { return options_.names; }

@@ -23,10 +23,10 @@
 #include "absl/types/optional.h"
 #include "core/base/name_bits.h"
 #include "core/base/types.h"
+#include "core/binding/sized_names.h"
 #include "core/config/config.h"
 #include "core/epoch_detector.h"
 #include "core/reader_family.h"
-#include "core/sized_names.h"
 #include "core/split_suspicion.h"
 
 namespace shufflefs {

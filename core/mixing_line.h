@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
-#include "core/binding.h"
+#include "core/binding/binding.h"
 
 namespace shufflefs {
 

@@ -22,7 +22,7 @@
 #include "absl/types/optional.h"
 #include "core/base/files/owned_dir.h"
 #include "core/base/types.h"
-#include "core/binding.h"
+#include "core/binding/binding.h"
 #include "core/epoch_memory.h"
 #include "core/ledger_format.h"
 #include "core/mixing.h"

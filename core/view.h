@@ -21,7 +21,7 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/binding.h"
+#include "core/binding/binding.h"
 #include "core/config/config.h"
 #include "core/epoch_token.h"
 #include "core/epoch_watch.h"

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/binding/ranked_names.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
 #include "core/policy/policy.h"
-#include "core/ranked_names.h"
 #include "core/records/container_set.h"
 #include "core/records/record_pool.h"
 #include "core/records/record_staging.h"

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/binding.h"
-#include "core/ranked_names.h"
+#include "core/binding/binding.h"
+#include "core/binding/ranked_names.h"
 
 namespace shufflefs {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/ranked_names.h"
+#include "core/binding/ranked_names.h"
 #include "fs/tree_dirs.h"
 
 namespace shufflefs {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/listing.h"
-#include "core/ranked_names.h"
+#include "core/binding/listing.h"
+#include "core/binding/ranked_names.h"
 #include "fs/reply_types.h"
 
 namespace shufflefs {

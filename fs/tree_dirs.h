@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "core/binding.h"
+#include "core/binding/binding.h"
 #include "fs/dir_handle.h"
 #include "fs/node_id.h"
 #include "fs/space.h"

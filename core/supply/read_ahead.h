@@ -18,12 +18,12 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
+#include "core/binding/sequence.h"
 #include "core/dataset/dataset.h"
 #include "core/supply/cursors.h"
 #include "core/supply/held_files.h"
 #include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
-#include "core/supply/sequence.h"
 
 namespace shufflefs {
 

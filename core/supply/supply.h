@@ -27,7 +27,7 @@
 #include "core/base/mutex.h"
 #include "core/base/name_bits.h"
 #include "core/base/types.h"
-#include "core/bound_names.h"
+#include "core/binding/bound_names.h"
 #include "core/dataset/dataset.h"
 #include "core/policy/binder.h"
 #include "core/policy/carried.h"

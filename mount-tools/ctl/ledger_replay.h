@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/binding.h"
+#include "core/binding/binding.h"
 #include "core/config/config.h"
 #include "core/ledger_format.h"
 #include "core/policy/carried.h"

@@ -4,8 +4,8 @@
 #include <random>
 #include <vector>
 
+#include "core/binding/resumed_names.h"
 #include "core/epoch_detector.h"
-#include "core/resumed_names.h"
 #include "core/split_suspicion.h"
 #include "gmock/gmock.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-#include "core/listing.h"
+#include "core/binding/listing.h"
 #include "tests/core/view_fixture.h"
 #include "tests/model/view_reference.h"
 

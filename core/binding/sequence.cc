@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/supply/sequence.h"
+#include "core/binding/sequence.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
-#include "core/listed_piece.h"
+#include "core/binding/listed_piece.h"
 
 namespace shufflefs {
 namespace {

@@ -2,16 +2,16 @@
 // The order in which a directory of the live view lists its names in one
 // epoch, computed name by name, so that an open directory of a million names
 // costs no table and seeks in constant time.
-#ifndef SHUFFLEFS_CORE_LISTING_H_
-#define SHUFFLEFS_CORE_LISTING_H_
+#ifndef SHUFFLEFS_CORE_BINDING_LISTING_H_
+#define SHUFFLEFS_CORE_BINDING_LISTING_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "core/base/types.h"
-#include "core/binding.h"
-#include "core/listed_piece.h"
+#include "core/binding/binding.h"
+#include "core/binding/listed_piece.h"
 
 namespace shufflefs {
 
@@ -51,4 +51,4 @@ class Listing {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LISTING_H_
+#endif  // SHUFFLEFS_CORE_BINDING_LISTING_H_

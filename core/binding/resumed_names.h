@@ -4,8 +4,8 @@
 // may also open some of these once more: loaders read ahead of what is trained,
 // and the job may have gone on after it saved. Such an open is no sign of a new
 // pass.
-#ifndef SHUFFLEFS_CORE_RESUMED_NAMES_H_
-#define SHUFFLEFS_CORE_RESUMED_NAMES_H_
+#ifndef SHUFFLEFS_CORE_BINDING_RESUMED_NAMES_H_
+#define SHUFFLEFS_CORE_BINDING_RESUMED_NAMES_H_
 
 #include <cstdint>
 
@@ -53,4 +53,4 @@ class ResumedNames {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RESUMED_NAMES_H_
+#endif  // SHUFFLEFS_CORE_BINDING_RESUMED_NAMES_H_

@@ -5,14 +5,14 @@
 //
 // Under a reactive policy a name shows what it was bound to when it was asked
 // for; until then, itself.
-#ifndef SHUFFLEFS_CORE_BINDING_H_
-#define SHUFFLEFS_CORE_BINDING_H_
+#ifndef SHUFFLEFS_CORE_BINDING_BINDING_H_
+#define SHUFFLEFS_CORE_BINDING_BINDING_H_
 
 #include <memory>
 
 #include "absl/types/optional.h"
 #include "core/base/types.h"
-#include "core/bound_names.h"
+#include "core/binding/bound_names.h"
 #include "core/policy/carried.h"
 #include "core/policy/plan.h"
 
@@ -66,4 +66,4 @@ class Binding {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_BINDING_H_
+#endif  // SHUFFLEFS_CORE_BINDING_BINDING_H_

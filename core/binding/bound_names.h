@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that are bound to samples as they are asked for, as a Binding sees
 // them. The supply of a reactive view is one.
-#ifndef SHUFFLEFS_CORE_BOUND_NAMES_H_
-#define SHUFFLEFS_CORE_BOUND_NAMES_H_
+#ifndef SHUFFLEFS_CORE_BINDING_BOUND_NAMES_H_
+#define SHUFFLEFS_CORE_BINDING_BOUND_NAMES_H_
 
 #include <cstdint>
 #include <string>
@@ -35,4 +35,4 @@ class BoundNames {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_BOUND_NAMES_H_
+#endif  // SHUFFLEFS_CORE_BINDING_BOUND_NAMES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/listing.h"
+#include "core/binding/listing.h"
 
 #include <algorithm>
 #include <utility>

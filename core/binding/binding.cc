@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/binding.h"
+#include "core/binding/binding.h"
 
 #include <utility>
 

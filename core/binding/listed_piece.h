@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of one group that lie in one directory, in the order in which an
 // epoch lists them.
-#ifndef SHUFFLEFS_CORE_LISTED_PIECE_H_
-#define SHUFFLEFS_CORE_LISTED_PIECE_H_
+#ifndef SHUFFLEFS_CORE_BINDING_LISTED_PIECE_H_
+#define SHUFFLEFS_CORE_BINDING_LISTED_PIECE_H_
 
 #include <cstdint>
 #include <memory>
 
 #include "core/base/types.h"
-#include "core/binding.h"
+#include "core/binding/binding.h"
 #include "core/dataset/grouping.h"
 
 namespace shufflefs {
@@ -35,4 +35,4 @@ class ListedPiece {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LISTED_PIECE_H_
+#endif  // SHUFFLEFS_CORE_BINDING_LISTED_PIECE_H_

@@ -2,8 +2,8 @@
 // Samples that threads were told of by a lookup and have not opened since. Such
 // a thread may have asked for the size, and will open what has that size; so
 // over a boundary in between the name must go on showing it.
-#ifndef SHUFFLEFS_CORE_SIZED_NAMES_H_
-#define SHUFFLEFS_CORE_SIZED_NAMES_H_
+#ifndef SHUFFLEFS_CORE_BINDING_SIZED_NAMES_H_
+#define SHUFFLEFS_CORE_BINDING_SIZED_NAMES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -41,4 +41,4 @@ class SizedNames {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SIZED_NAMES_H_
+#endif  // SHUFFLEFS_CORE_BINDING_SIZED_NAMES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/resumed_names.h"
+#include "core/binding/resumed_names.h"
 
 namespace shufflefs {
 namespace {

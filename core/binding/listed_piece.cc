@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/listed_piece.h"
+#include "core/binding/listed_piece.h"
 
 namespace shufflefs {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ranked_names.h"
+#include "core/binding/ranked_names.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sized_names.h"
+#include "core/binding/sized_names.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

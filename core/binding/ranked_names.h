@@ -4,8 +4,8 @@
 // with the extension>` where the first form would be longer than 255 bytes or
 // ambiguous. The rank is only a sort key: a name with a stale rank still
 // resolves to the file that its path part names.
-#ifndef SHUFFLEFS_CORE_RANKED_NAMES_H_
-#define SHUFFLEFS_CORE_RANKED_NAMES_H_
+#ifndef SHUFFLEFS_CORE_BINDING_RANKED_NAMES_H_
+#define SHUFFLEFS_CORE_BINDING_RANKED_NAMES_H_
 
 #include <cstdint>
 #include <memory>
@@ -48,4 +48,4 @@ class RankedNames {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RANKED_NAMES_H_
+#endif  // SHUFFLEFS_CORE_BINDING_RANKED_NAMES_H_

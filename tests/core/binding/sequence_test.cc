@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The orders of an epoch that are known in advance, against what a reader of
 // the names sees.
-#include "core/supply/sequence.h"
+#include "core/binding/sequence.h"
 
 #include <random>
 #include <set>
 #include <vector>
 
-#include "core/listing.h"
+#include "core/binding/listing.h"
 #include "tests/core/view_fixture.h"
 
 namespace shufflefs {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orders of one epoch in which a reader may go through a view's samples: what
 // is known in advance of a planned policy's reads.
-#ifndef SHUFFLEFS_CORE_SUPPLY_SEQUENCE_H_
-#define SHUFFLEFS_CORE_SUPPLY_SEQUENCE_H_
+#ifndef SHUFFLEFS_CORE_BINDING_SEQUENCE_H_
+#define SHUFFLEFS_CORE_BINDING_SEQUENCE_H_
 
 #include <cstdint>
 #include <memory>
 
 #include "core/base/types.h"
-#include "core/binding.h"
+#include "core/binding/binding.h"
 
 namespace shufflefs {
 
@@ -26,11 +26,11 @@ class Sequence {
 std::unique_ptr<Sequence> RankSequence(std::shared_ptr<const Binding> binding);
 // The names in sorted order, directory after directory: what a name shows.
 std::unique_ptr<Sequence> NameSequence(std::shared_ptr<const Binding> binding);
-// The names as directories list them (core/listing.h), directory after
+// The names as directories list them (core/binding/listing.h), directory after
 // directory.
 std::unique_ptr<Sequence> ListingSequence(
     std::shared_ptr<const Binding> binding);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SUPPLY_SEQUENCE_H_
+#endif  // SHUFFLEFS_CORE_BINDING_SEQUENCE_H_

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/binding.h"
+#include "core/binding/binding.h"
 
 #include <set>
 
-#include "core/listing.h"
+#include "core/binding/listing.h"
 #include "gmock/gmock.h"
 #include "tests/core/view_fixture.h"
 
