@@ -23,10 +23,10 @@
 #include "core/base/files/owned_dir.h"
 #include "core/base/types.h"
 #include "core/binding/binding.h"
-#include "core/epoch_memory.h"
 #include "core/ledger_format.h"
-#include "core/mixing.h"
 #include "core/policy/carried.h"
+#include "core/quality/epoch_memory.h"
+#include "core/quality/mixing.h"
 
 namespace shufflefs {
 

@@ -28,7 +28,7 @@
 #include "core/job_nodes.h"
 #include "core/ledger.h"
 #include "core/ledger_history.h"
-#include "core/mixing_line.h"
+#include "core/quality/mixing_line.h"
 #include "core/reader_family.h"
 #include "core/records/record_epoch.h"
 #include "core/view_setup.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/catalogue/catalogue.h"
-#include "core/mixing.h"
+#include "core/quality/mixing.h"
 
 namespace shufflefs {
 namespace {

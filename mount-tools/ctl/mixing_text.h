@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "core/epoch_memory.h"
-#include "core/mixing.h"
+#include "core/quality/epoch_memory.h"
+#include "core/quality/mixing.h"
 
 namespace shufflefs {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/mixing.h"
+#include "core/quality/mixing.h"
 #include "core/supply/arena.h"
 #include "core/supply/chunk_map.h"
 #include "core/supply/supply.h"

@@ -13,9 +13,9 @@
 
 #include "absl/types/optional.h"
 #include "core/dataset/grouping.h"
-#include "core/epoch_memory.h"
 #include "core/policy/binder.h"
 #include "core/policy/policy.h"
+#include "core/quality/epoch_memory.h"
 #include "policies/location_binder.h"
 #include "policies/pool_simulation.h"
 

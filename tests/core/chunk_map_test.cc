@@ -8,7 +8,7 @@
 #include "core/random/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/statistics.h"
+#include "tests/core/quality/statistics.h"
 
 namespace shufflefs {
 namespace {

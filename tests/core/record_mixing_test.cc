@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/mixing.h"
+#include "core/quality/mixing.h"
 #include "core/records/record_order.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/epoch_memory.h"
-#include "core/mixing.h"
+#include "core/quality/epoch_memory.h"
+#include "core/quality/mixing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/verify_fixture.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // That an epoch's order owes nothing to those before it, under every policy
 // that shuffles. All seeds are fixed.
-#include "core/epoch_memory.h"
+#include "core/quality/epoch_memory.h"
 
 #include <cmath>
 #include <cstdio>

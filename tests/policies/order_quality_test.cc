@@ -13,7 +13,7 @@
 #include "core/dataset/block_map.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
-#include "tests/core/statistics.h"
+#include "tests/core/quality/statistics.h"
 
 namespace {
 std::atomic<uint64_t> allocated_bytes = 0;  // ever asked for

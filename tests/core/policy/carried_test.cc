@@ -10,7 +10,7 @@
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/statistics.h"
+#include "tests/core/quality/statistics.h"
 
 namespace shufflefs {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mixing of a view's live epoch in one line, for `status`.
-#ifndef SHUFFLEFS_CORE_MIXING_LINE_H_
-#define SHUFFLEFS_CORE_MIXING_LINE_H_
+#ifndef SHUFFLEFS_CORE_QUALITY_MIXING_LINE_H_
+#define SHUFFLEFS_CORE_QUALITY_MIXING_LINE_H_
 
 #include <memory>
 #include <string>
@@ -30,4 +30,4 @@ class MixingCache {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_MIXING_LINE_H_
+#endif  // SHUFFLEFS_CORE_QUALITY_MIXING_LINE_H_

@@ -7,8 +7,8 @@
 // (MixingInput::max_positions). The choice depends on MixingInput::seed only,
 // so that a report repeats. Stateless; blocks on nothing but what the caller's
 // functions do.
-#ifndef SHUFFLEFS_CORE_MIXING_H_
-#define SHUFFLEFS_CORE_MIXING_H_
+#ifndef SHUFFLEFS_CORE_QUALITY_MIXING_H_
+#define SHUFFLEFS_CORE_QUALITY_MIXING_H_
 
 #include <cstdint>
 #include <functional>
@@ -105,4 +105,4 @@ MixingReport MeasureMixing(const MixingInput& input);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_MIXING_H_
+#endif  // SHUFFLEFS_CORE_QUALITY_MIXING_H_

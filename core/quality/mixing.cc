@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/mixing.h"
+#include "core/quality/mixing.h"
 
 #include <algorithm>
 #include <cmath>

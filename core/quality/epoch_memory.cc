@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/epoch_memory.h"
+#include "core/quality/epoch_memory.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far counted things are from what chance gives, in standard deviations.
 // All tests use fixed seeds, so a bound of 5 either always holds or never.
-#ifndef SHUFFLEFS_TESTS_CORE_STATISTICS_H_
-#define SHUFFLEFS_TESTS_CORE_STATISTICS_H_
+#ifndef SHUFFLEFS_TESTS_CORE_QUALITY_STATISTICS_H_
+#define SHUFFLEFS_TESTS_CORE_QUALITY_STATISTICS_H_
 
 #include <cmath>
 #include <cstdint>
@@ -43,4 +43,4 @@ inline double MeanDeviations(double mean, double expected, double variance,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_TESTS_CORE_STATISTICS_H_
+#endif  // SHUFFLEFS_TESTS_CORE_QUALITY_STATISTICS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/mixing_line.h"
+#include "core/quality/mixing_line.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/mixing.h"
+#include "core/quality/mixing.h"
 
 namespace shufflefs {
 

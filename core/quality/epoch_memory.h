@@ -6,8 +6,8 @@
 // for only there may a policy shuffle: the correlation of a sample's positions,
 // and the share of neighbours that are near each other again. For
 // `shufflectl simulate`, `shufflectl verify`, and tests. Pure.
-#ifndef SHUFFLEFS_CORE_EPOCH_MEMORY_H_
-#define SHUFFLEFS_CORE_EPOCH_MEMORY_H_
+#ifndef SHUFFLEFS_CORE_QUALITY_EPOCH_MEMORY_H_
+#define SHUFFLEFS_CORE_QUALITY_EPOCH_MEMORY_H_
 
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/mixing.h"
+#include "core/quality/mixing.h"
 
 namespace shufflefs {
 
@@ -87,4 +87,4 @@ class EpochMemoryMeter {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_EPOCH_MEMORY_H_
+#endif  // SHUFFLEFS_CORE_QUALITY_EPOCH_MEMORY_H_
