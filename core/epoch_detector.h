@@ -37,9 +37,9 @@
 #include "core/binding/resumed_names.h"
 #include "core/detector_windows.h"
 #include "core/epoch_outcome.h"
-#include "core/family_id.h"
 #include "core/open_log.h"
 #include "core/pass_lengths.h"
+#include "core/readers/family_id.h"
 #include "core/recency_ring.h"
 
 namespace shufflefs {

@@ -26,7 +26,7 @@
 #include "core/binding/sized_names.h"
 #include "core/config/config.h"
 #include "core/epoch_detector.h"
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 #include "core/split_suspicion.h"
 
 namespace shufflefs {

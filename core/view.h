@@ -25,11 +25,11 @@
 #include "core/config/config.h"
 #include "core/epoch_token.h"
 #include "core/epoch_watch.h"
-#include "core/job_nodes.h"
 #include "core/ledger.h"
 #include "core/ledger_history.h"
 #include "core/quality/mixing_line.h"
-#include "core/reader_family.h"
+#include "core/readers/job_nodes.h"
+#include "core/readers/reader_family.h"
 #include "core/records/record_epoch.h"
 #include "core/view_setup.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 
 namespace shufflefs {
 namespace {

@@ -21,7 +21,7 @@
 #include "core/base/status.h"
 #include "core/base/thread.h"
 #include "core/ledger.h"
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 #include "core/scan/drift.h"
 #include "core/source/source_dir.h"
 #include "fs/control_files.h"

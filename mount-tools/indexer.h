@@ -13,7 +13,7 @@
 #include "absl/types/optional.h"
 #include "core/config/config.h"
 #include "core/ledger.h"
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
 #include "core/view_setup.h"
 #include "fs/space.h"

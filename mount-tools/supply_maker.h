@@ -14,7 +14,7 @@
 #include "core/base/mutex.h"
 #include "core/config/config.h"
 #include "core/io/file_reader.h"
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
 #include "core/view_setup.h"
 #include "mount-tools/device_finder.h"

@@ -32,7 +32,7 @@
 #include "core/clairvoyant/job_finder.h"
 #include "core/clairvoyant/sweep.h"
 #include "core/dataset/dataset.h"
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 #include "core/supply/held_files.h"
 #include "core/supply/sample_memory.h"
 

@@ -23,7 +23,7 @@
 #include "core/clairvoyant/followed_job.h"
 #include "core/clairvoyant/loader_watch.h"
 #include "core/dataset/dataset.h"
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 
 namespace shufflefs {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 #include "core/view.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the job that a reader belongs to spans several nodes, as the
 // environment shows that its launcher gave it.
-#ifndef SHUFFLEFS_CORE_JOB_NODES_H_
-#define SHUFFLEFS_CORE_JOB_NODES_H_
+#ifndef SHUFFLEFS_CORE_READERS_JOB_NODES_H_
+#define SHUFFLEFS_CORE_READERS_JOB_NODES_H_
 
 #include <chrono>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
-#include "core/process_table.h"
+#include "core/readers/process_table.h"
 
 namespace shufflefs {
 
@@ -65,4 +65,4 @@ class JobNodes {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_JOB_NODES_H_
+#endif  // SHUFFLEFS_CORE_READERS_JOB_NODES_H_

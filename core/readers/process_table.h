@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads what /proc says of one process. Thread-safe; each call opens a file.
-#ifndef SHUFFLEFS_CORE_PROCESS_TABLE_H_
-#define SHUFFLEFS_CORE_PROCESS_TABLE_H_
+#ifndef SHUFFLEFS_CORE_READERS_PROCESS_TABLE_H_
+#define SHUFFLEFS_CORE_READERS_PROCESS_TABLE_H_
 
 #include <cstdint>
 #include <string>
@@ -46,4 +46,4 @@ class ProcessTable {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PROCESS_TABLE_H_
+#endif  // SHUFFLEFS_CORE_READERS_PROCESS_TABLE_H_

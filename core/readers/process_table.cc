@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/process_table.h"
+#include "core/readers/process_table.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The id of a family of reading processes: a job with all its workers and
 // ranks. core/reader_family gives them out, core/epoch_detector compares them.
-#ifndef SHUFFLEFS_CORE_FAMILY_ID_H_
-#define SHUFFLEFS_CORE_FAMILY_ID_H_
+#ifndef SHUFFLEFS_CORE_READERS_FAMILY_ID_H_
+#define SHUFFLEFS_CORE_READERS_FAMILY_ID_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ inline constexpr FamilyId kHiddenFamily{0};
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_FAMILY_ID_H_
+#endif  // SHUFFLEFS_CORE_READERS_FAMILY_ID_H_

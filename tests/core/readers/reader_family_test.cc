@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/reader_family.h"
+#include "core/readers/reader_family.h"
 
 #include <sys/types.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/job_nodes.h"
+#include "core/readers/job_nodes.h"
 
 #include <filesystem>
 #include <string>

@@ -18,8 +18,8 @@
 // at most once a second for a reader and ten times for a family; that costs
 // some tens of microseconds and does not block on the reader. Bounded by
 // Limits.
-#ifndef SHUFFLEFS_CORE_READER_FAMILY_H_
-#define SHUFFLEFS_CORE_READER_FAMILY_H_
+#ifndef SHUFFLEFS_CORE_READERS_READER_FAMILY_H_
+#define SHUFFLEFS_CORE_READERS_READER_FAMILY_H_
 
 #include <chrono>
 #include <cstdint>
@@ -30,8 +30,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
-#include "core/family_id.h"
-#include "core/process_table.h"
+#include "core/readers/family_id.h"
+#include "core/readers/process_table.h"
 
 namespace shufflefs {
 
@@ -136,4 +136,4 @@ class ReaderFamilies {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_READER_FAMILY_H_
+#endif  // SHUFFLEFS_CORE_READERS_READER_FAMILY_H_
