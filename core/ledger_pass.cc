@@ -12,7 +12,7 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kSetPart = 1 << 16;  // words of a set in one record
-constexpr char kUnexplainedRule = 'c';  // see core/epoch_detector.h
+constexpr char kUnexplainedRule = 'c';  // see core/epoch/epoch_detector.h
 
 bool Before(const CarriedPair& a, const CarriedPair& b) {
   return std::tie(a.name, a.sample) < std::tie(b.name, b.sample);

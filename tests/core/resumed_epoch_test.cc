@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/binding/resumed_names.h"
-#include "core/epoch_detector.h"
-#include "core/split_suspicion.h"
+#include "core/epoch/epoch_detector.h"
+#include "core/epoch/split_suspicion.h"
 #include "gmock/gmock.h"
 
 namespace shufflefs {

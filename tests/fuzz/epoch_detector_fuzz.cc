@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/epoch_detector.h"
+#include "core/epoch/epoch_detector.h"
+#include "core/epoch/split_suspicion.h"
 #include "core/policy/carried.h"
-#include "core/split_suspicion.h"
 
 namespace shufflefs {
 namespace {

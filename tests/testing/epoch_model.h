@@ -15,7 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "core/epoch_detector.h"
+#include "core/epoch/epoch_detector.h"
 #include "core/policy/carried.h"
 #include "core/random/permutation.h"
 #include "gtest/gtest.h"

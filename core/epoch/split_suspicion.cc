@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/split_suspicion.h"
+#include "core/epoch/split_suspicion.h"
 
 #include <algorithm>
 #include <cmath>

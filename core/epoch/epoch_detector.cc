@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/epoch_detector.h"
+#include "core/epoch/epoch_detector.h"
 
 #include <algorithm>
 #include <cmath>

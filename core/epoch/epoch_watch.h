@@ -10,8 +10,8 @@
 // the boundary. Thus what is sized before it and opened after it is one file.
 // The walks of a new pass are among these, as they begin when the last file of
 // the old one is there, and that is opened later than walks are shown.
-#ifndef SHUFFLEFS_CORE_EPOCH_WATCH_H_
-#define SHUFFLEFS_CORE_EPOCH_WATCH_H_
+#ifndef SHUFFLEFS_CORE_EPOCH_EPOCH_WATCH_H_
+#define SHUFFLEFS_CORE_EPOCH_EPOCH_WATCH_H_
 
 #include <chrono>
 #include <cstdint>
@@ -25,9 +25,9 @@
 #include "core/base/types.h"
 #include "core/binding/sized_names.h"
 #include "core/config/config.h"
-#include "core/epoch_detector.h"
+#include "core/epoch/epoch_detector.h"
+#include "core/epoch/split_suspicion.h"
 #include "core/readers/reader_family.h"
-#include "core/split_suspicion.h"
 
 namespace shufflefs {
 
@@ -196,4 +196,4 @@ class EpochWatch {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_EPOCH_WATCH_H_
+#endif  // SHUFFLEFS_CORE_EPOCH_EPOCH_WATCH_H_

@@ -2,8 +2,8 @@
 // The last opens of an epoch by position: what a new binding may carry over.
 // Opens are numbered from 0 over the life of the log; only the last `capacity`
 // can be read back. Not thread-safe.
-#ifndef SHUFFLEFS_CORE_OPEN_LOG_H_
-#define SHUFFLEFS_CORE_OPEN_LOG_H_
+#ifndef SHUFFLEFS_CORE_EPOCH_OPEN_LOG_H_
+#define SHUFFLEFS_CORE_EPOCH_OPEN_LOG_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -48,4 +48,4 @@ class OpenLog {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_OPEN_LOG_H_
+#endif  // SHUFFLEFS_CORE_EPOCH_OPEN_LOG_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of the epoch detector one by one.
-#include "core/epoch_detector.h"
+#include "core/epoch/epoch_detector.h"
 
 #include "absl/container/flat_hash_set.h"
 #include "gmock/gmock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/pass_lengths.h"
+#include "core/epoch/pass_lengths.h"
 
 #include <algorithm>
 

@@ -23,8 +23,8 @@
 // thread-safe; the view's lock guards it. Memory: 2 bits a name and about
 // 300 KiB. O(1) an open; a boundary costs names/8 bytes of clearing and one
 // walk over at most 8192 logged opens.
-#ifndef SHUFFLEFS_CORE_EPOCH_DETECTOR_H_
-#define SHUFFLEFS_CORE_EPOCH_DETECTOR_H_
+#ifndef SHUFFLEFS_CORE_EPOCH_EPOCH_DETECTOR_H_
+#define SHUFFLEFS_CORE_EPOCH_EPOCH_DETECTOR_H_
 
 #include <chrono>
 #include <cstdint>
@@ -35,12 +35,12 @@
 #include "absl/types/span.h"
 #include "core/base/name_bits.h"
 #include "core/binding/resumed_names.h"
-#include "core/detector_windows.h"
-#include "core/epoch_outcome.h"
-#include "core/open_log.h"
-#include "core/pass_lengths.h"
+#include "core/epoch/detector_windows.h"
+#include "core/epoch/epoch_outcome.h"
+#include "core/epoch/open_log.h"
+#include "core/epoch/pass_lengths.h"
+#include "core/epoch/recency_ring.h"
 #include "core/readers/family_id.h"
-#include "core/recency_ring.h"
 
 namespace shufflefs {
 
@@ -224,4 +224,4 @@ class EpochDetector {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_EPOCH_DETECTOR_H_
+#endif  // SHUFFLEFS_CORE_EPOCH_EPOCH_DETECTOR_H_

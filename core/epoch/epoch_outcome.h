@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the epoch detector says about an open. Plain values.
-#ifndef SHUFFLEFS_CORE_EPOCH_OUTCOME_H_
-#define SHUFFLEFS_CORE_EPOCH_OUTCOME_H_
+#ifndef SHUFFLEFS_CORE_EPOCH_EPOCH_OUTCOME_H_
+#define SHUFFLEFS_CORE_EPOCH_EPOCH_OUTCOME_H_
 
 #include <cstdint>
 #include <vector>
@@ -55,4 +55,4 @@ struct EpochOutcome {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_EPOCH_OUTCOME_H_
+#endif  // SHUFFLEFS_CORE_EPOCH_EPOCH_OUTCOME_H_

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/epoch_detector.h"
+#include "core/epoch/epoch_detector.h"
 
 namespace shufflefs {
 namespace {

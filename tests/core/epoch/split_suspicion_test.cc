@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits that a client makes by name are suspected, whatever loads them;
 // stock jobs over all names are not.
-#include "core/split_suspicion.h"
+#include "core/epoch/split_suspicion.h"
 
 #include <functional>
 #include <string>

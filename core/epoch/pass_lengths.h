@@ -2,8 +2,8 @@
 // What the lengths of the last passes teach: how many names a pass of this
 // job opens (drop_last, a node's share), and whether its passes are so clean
 // that the first re-open proves the next one. Not thread-safe.
-#ifndef SHUFFLEFS_CORE_PASS_LENGTHS_H_
-#define SHUFFLEFS_CORE_PASS_LENGTHS_H_
+#ifndef SHUFFLEFS_CORE_EPOCH_PASS_LENGTHS_H_
+#define SHUFFLEFS_CORE_EPOCH_PASS_LENGTHS_H_
 
 #include <cstdint>
 #include <deque>
@@ -41,4 +41,4 @@ class PassLengths {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PASS_LENGTHS_H_
+#endif  // SHUFFLEFS_CORE_EPOCH_PASS_LENGTHS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many of the last opens were fresh: a sliding window of one bit an open
 // with a running sum. Not thread-safe.
-#ifndef SHUFFLEFS_CORE_DETECTOR_WINDOWS_H_
-#define SHUFFLEFS_CORE_DETECTOR_WINDOWS_H_
+#ifndef SHUFFLEFS_CORE_EPOCH_DETECTOR_WINDOWS_H_
+#define SHUFFLEFS_CORE_EPOCH_DETECTOR_WINDOWS_H_
 
 #include <cmath>
 #include <cstdint>
@@ -63,4 +63,4 @@ struct DetectorWindows {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_DETECTOR_WINDOWS_H_
+#endif  // SHUFFLEFS_CORE_EPOCH_DETECTOR_WINDOWS_H_

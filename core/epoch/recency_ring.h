@@ -2,8 +2,8 @@
 // The last opens of a view, to tell a double open (cv2.imread opens a file
 // twice, np.load three times) from a re-open that belongs to a new pass.
 // Constant memory, O(1) an open. Not thread-safe.
-#ifndef SHUFFLEFS_CORE_RECENCY_RING_H_
-#define SHUFFLEFS_CORE_RECENCY_RING_H_
+#ifndef SHUFFLEFS_CORE_EPOCH_RECENCY_RING_H_
+#define SHUFFLEFS_CORE_EPOCH_RECENCY_RING_H_
 
 #include <chrono>
 #include <cstdint>
@@ -44,4 +44,4 @@ class RecencyRing {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECENCY_RING_H_
+#endif  // SHUFFLEFS_CORE_EPOCH_RECENCY_RING_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/recency_ring.h"
+#include "core/epoch/recency_ring.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/epoch_watch.h"
+#include "core/epoch/epoch_watch.h"
 
 #include "gtest/gtest.h"
 

@@ -17,8 +17,8 @@
 // Pure and not thread-safe. Memory: 4 bits a name, at most 512 KiB (above a
 // million names a sample of them is watched), 2 bytes a group, 256 readers; 1
 // bit a name more once a guest has opened one.
-#ifndef SHUFFLEFS_CORE_SPLIT_SUSPICION_H_
-#define SHUFFLEFS_CORE_SPLIT_SUSPICION_H_
+#ifndef SHUFFLEFS_CORE_EPOCH_SPLIT_SUSPICION_H_
+#define SHUFFLEFS_CORE_EPOCH_SPLIT_SUSPICION_H_
 
 #include <cstdint>
 #include <vector>
@@ -135,4 +135,4 @@ class SplitSuspicion {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SPLIT_SUSPICION_H_
+#endif  // SHUFFLEFS_CORE_EPOCH_SPLIT_SUSPICION_H_
