@@ -13,8 +13,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "core/packed_pairs.h"
-#include "core/sample_set.h"
+#include "core/ledger/packed_pairs.h"
+#include "core/ledger/sample_set.h"
 
 namespace shufflefs {
 namespace {

@@ -25,7 +25,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/base/types.h"
-#include "core/ledger_pass.h"
+#include "core/ledger/ledger_pass.h"
 #include "core/policy/carried.h"
 #include "core/view_setup.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/proof_collector.h"
 
-#include "core/sample_set.h"
+#include "core/ledger/sample_set.h"
 
 namespace shufflefs {
 namespace {

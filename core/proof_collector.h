@@ -12,8 +12,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
-#include "core/ledger_pass.h"
-#include "core/ledger_reader.h"
+#include "core/ledger/ledger_pass.h"
+#include "core/ledger/ledger_reader.h"
 #include "core/verify.h"
 
 namespace shufflefs {

@@ -7,9 +7,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/ledger_reader.h"
+#include "core/ledger/ledger_reader.h"
+#include "core/ledger/served_counts.h"
 #include "core/proof_collector.h"
-#include "core/served_counts.h"
 #include "core/verify_pairs.h"
 
 namespace shufflefs {

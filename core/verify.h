@@ -23,7 +23,7 @@
 #include "core/base/files/owned_dir.h"
 #include "core/base/types.h"
 #include "core/binding/binding.h"
-#include "core/ledger_format.h"
+#include "core/ledger/ledger_format.h"
 #include "core/policy/carried.h"
 #include "core/quality/epoch_memory.h"
 #include "core/quality/mixing.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "core/dataset/dataset.h"
-#include "core/packed_pairs.h"
+#include "core/ledger/packed_pairs.h"
 #include "core/policy/carried.h"
 
 namespace shufflefs {

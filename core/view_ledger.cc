@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/log.h"
-#include "core/served_counts.h"
+#include "core/ledger/served_counts.h"
 #include "core/view.h"
 
 namespace shufflefs {

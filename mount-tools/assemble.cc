@@ -20,7 +20,7 @@
 #include "core/base/metrics.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/readers/reader_family.h"
 #include "core/scan/drift.h"
 #include "core/source/source_dir.h"

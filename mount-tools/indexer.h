@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/config/config.h"
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
 #include "core/view_setup.h"

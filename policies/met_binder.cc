@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/served_counts.h"
+#include "core/ledger/served_counts.h"
 
 namespace shufflefs {
 namespace {

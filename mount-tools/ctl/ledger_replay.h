@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "core/binding/binding.h"
 #include "core/config/config.h"
-#include "core/ledger_format.h"
+#include "core/ledger/ledger_format.h"
 #include "core/policy/carried.h"
 #include "core/source/source_dir.h"
 #include "core/verify.h"

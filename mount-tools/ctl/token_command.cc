@@ -14,7 +14,7 @@
 #include "core/base/status.h"
 #include "core/config/config.h"
 #include "core/epoch_token.h"
-#include "core/ledger_history.h"
+#include "core/ledger/ledger_history.h"
 #include "fs/token_parts.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/ctl/mount_client.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/ledger/served_counts.h"
 #include "core/policy/carried.h"
-#include "core/served_counts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/verify_fixture.h"

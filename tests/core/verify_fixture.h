@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/policy/carried.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"

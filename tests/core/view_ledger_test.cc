@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "core/ledger_reader.h"
+#include "core/ledger/ledger_reader.h"
 #include "core/view.h"
 #include "gmock/gmock.h"
 #include "tests/core/view_fixture.h"

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/ledger.h"
-#include "core/ledger_reader.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/ledger_reader.h"
 #include "core/policy/carried.h"
 
 namespace shufflefs {

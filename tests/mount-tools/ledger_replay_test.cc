@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue_file.h"
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/view.h"
 #include "fs/order_text.h"
 #include "gmock/gmock.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of a ledger's record, one after the other. For
-// core/ledger_format.cc and core/ledger_pairs.cc only.
-#ifndef SHUFFLEFS_CORE_LEDGER_FIELDS_H_
-#define SHUFFLEFS_CORE_LEDGER_FIELDS_H_
+// core/ledger/ledger_format.cc and core/ledger/ledger_pairs.cc only.
+#ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_FIELDS_H_
+#define SHUFFLEFS_CORE_LEDGER_LEDGER_FIELDS_H_
 
 #include <xxhash.h>
 
@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/ledger_format.h"
+#include "core/ledger/ledger_format.h"
 
 namespace shufflefs::ledger_format {
 
@@ -120,4 +120,4 @@ class RecordFields {
 
 }  // namespace shufflefs::ledger_format
 
-#endif  // SHUFFLEFS_CORE_LEDGER_FIELDS_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_LEDGER_FIELDS_H_

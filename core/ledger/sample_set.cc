@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sample_set.h"
+#include "core/ledger/sample_set.h"
 
 #include <algorithm>
 

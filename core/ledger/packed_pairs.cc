@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/packed_pairs.h"
+#include "core/ledger/packed_pairs.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/ledger_fixture.h"
+#include "tests/core/ledger/ledger_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -6,8 +6,8 @@
 //            bits 16-39 of the name in 40-63 and the sample in 0-39; the hash
 //   set      a record of up to kMaxSetPairs pairs: whether they were consumed
 //            in this pass, how many, bits of a number, PackedPairs::words()
-#ifndef SHUFFLEFS_CORE_LEDGER_PAIRS_H_
-#define SHUFFLEFS_CORE_LEDGER_PAIRS_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_PAIRS_H_
+#define SHUFFLEFS_CORE_LEDGER_LEDGER_PAIRS_H_
 
 #include <array>
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/ledger_format.h"
-#include "core/packed_pairs.h"
+#include "core/ledger/ledger_format.h"
+#include "core/ledger/packed_pairs.h"
 #include "core/policy/carried.h"
 
 namespace shufflefs::ledger_format {
@@ -42,4 +42,4 @@ absl::StatusOr<PairSet> DecodePairSet(absl::Span<const uint64_t> record);
 
 }  // namespace shufflefs::ledger_format
 
-#endif  // SHUFFLEFS_CORE_LEDGER_PAIRS_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_LEDGER_PAIRS_H_

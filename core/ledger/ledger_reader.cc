@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ledger_reader.h"
+#include "core/ledger/ledger_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/ledger_pairs.h"
+#include "core/ledger/ledger_pairs.h"
 
 namespace shufflefs {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ledger in a directory of its own, and what it says, as lines.
-#ifndef SHUFFLEFS_TESTS_CORE_LEDGER_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_LEDGER_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_LEDGER_LEDGER_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_LEDGER_LEDGER_FIXTURE_H_
 
 #include <fstream>
 #include <iterator>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/ledger.h"
-#include "core/ledger_reader.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/ledger_reader.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 
@@ -136,4 +136,4 @@ class LedgerTest : public ::testing::Test {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_LEDGER_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_LEDGER_LEDGER_FIXTURE_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ledger_history.h"
+#include "core/ledger/ledger_history.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/ledger_pairs.h"
+#include "core/ledger/ledger_pairs.h"
 
 namespace shufflefs {
 namespace {

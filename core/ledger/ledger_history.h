@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last epochs of every view, gathered from a ledger's records.
-#ifndef SHUFFLEFS_CORE_LEDGER_HISTORY_H_
-#define SHUFFLEFS_CORE_LEDGER_HISTORY_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_HISTORY_H_
+#define SHUFFLEFS_CORE_LEDGER_LEDGER_HISTORY_H_
 
 #include <array>
 #include <cstdint>
@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/base/files/word_file.h"
-#include "core/ledger_pass.h"
-#include "core/ledger_reader.h"
+#include "core/ledger/ledger_pass.h"
+#include "core/ledger/ledger_reader.h"
 
 namespace shufflefs {
 
@@ -96,4 +96,4 @@ class LedgerHistory : public LedgerVisitor {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LEDGER_HISTORY_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_LEDGER_HISTORY_H_

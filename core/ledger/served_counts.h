@@ -2,8 +2,8 @@
 // How often each sample was shown, as text for the ledger: the least of all
 // counts, and what each has more, in as many bits as the largest needs. Counts
 // of met differ by a repeating factor at most: some 3 bits a sample.
-#ifndef SHUFFLEFS_CORE_SERVED_COUNTS_H_
-#define SHUFFLEFS_CORE_SERVED_COUNTS_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_SERVED_COUNTS_H_
+#define SHUFFLEFS_CORE_LEDGER_SERVED_COUNTS_H_
 
 #include <cstdint>
 #include <string>
@@ -22,4 +22,4 @@ absl::StatusOr<std::vector<uint32_t>> UnpackCounts(absl::string_view text,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SERVED_COUNTS_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_SERVED_COUNTS_H_

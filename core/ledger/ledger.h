@@ -12,8 +12,8 @@
 // Thread-safe. Appending takes a lock, a checksum and a store, and once in
 // thousands of appends a call that lets the file grow. An append that fails
 // (the disk is full: the errno is in the status) appended nothing.
-#ifndef SHUFFLEFS_CORE_LEDGER_H_
-#define SHUFFLEFS_CORE_LEDGER_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_H_
+#define SHUFFLEFS_CORE_LEDGER_LEDGER_H_
 
 #include <cstdint>
 #include <memory>
@@ -29,8 +29,8 @@
 #include "core/base/files/owned_dir.h"
 #include "core/base/files/word_file.h"
 #include "core/base/mutex.h"
-#include "core/ledger_format.h"
-#include "core/ledger_history.h"
+#include "core/ledger/ledger_format.h"
+#include "core/ledger/ledger_history.h"
 #include "core/policy/carried.h"
 
 namespace shufflefs {
@@ -148,4 +148,4 @@ class Ledger {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LEDGER_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_LEDGER_H_

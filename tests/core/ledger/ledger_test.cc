@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ledger gives back: after a close, a kill, a compaction, and while
 // it is written.
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/ledger_fixture.h"
+#include "tests/core/ledger/ledger_fixture.h"
 
 namespace shufflefs {
 namespace {

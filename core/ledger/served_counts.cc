@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/served_counts.h"
+#include "core/ledger/served_counts.h"
 
 #include <algorithm>
 #include <bit>

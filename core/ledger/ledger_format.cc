@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ledger_format.h"
+#include "core/ledger/ledger_format.h"
 
 #include <xxhash.h>
 
@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/ledger_fields.h"
+#include "core/ledger/ledger_fields.h"
 
 namespace shufflefs::ledger_format {
 namespace {

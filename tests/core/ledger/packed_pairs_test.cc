@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs as bits, in memory and in a record of the ledger.
-#include "core/packed_pairs.h"
+#include "core/ledger/packed_pairs.h"
 
 #include <utility>
 #include <vector>
 
-#include "core/ledger_pairs.h"
+#include "core/ledger/ledger_pairs.h"
 #include "core/random/random.h"
 #include "gtest/gtest.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ledger_opens.h"
+#include "core/ledger/ledger_opens.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/ledger_fields.h"
+#include "core/ledger/ledger_fields.h"
 
 namespace shufflefs {
 namespace {

@@ -6,15 +6,15 @@
 //   opens    a record: whether it is told anew, how many re-opens before these
 //            are not told, and a word an open: its kind in bits 40-41, name or
 //            sample in 0-39
-#ifndef SHUFFLEFS_CORE_LEDGER_OPENS_H_
-#define SHUFFLEFS_CORE_LEDGER_OPENS_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_OPENS_H_
+#define SHUFFLEFS_CORE_LEDGER_LEDGER_OPENS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/ledger_format.h"
+#include "core/ledger/ledger_format.h"
 
 namespace shufflefs {
 
@@ -65,4 +65,4 @@ absl::StatusOr<LedgerOpens> DecodeOpens(absl::Span<const uint64_t> record);
 }  // namespace ledger_format
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LEDGER_OPENS_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_LEDGER_OPENS_H_

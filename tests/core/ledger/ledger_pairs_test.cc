@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/ledger_fixture.h"
+#include "tests/core/ledger/ledger_fixture.h"
 
 namespace shufflefs {
 namespace {

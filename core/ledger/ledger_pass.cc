@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ledger_pass.h"
+#include "core/ledger/ledger_pass.h"
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "absl/types/span.h"
-#include "core/ledger_pairs.h"
+#include "core/ledger/ledger_pairs.h"
 
 namespace shufflefs {
 namespace {

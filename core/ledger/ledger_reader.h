@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a ledger from its beginning, record by record. Works on a file that a
 // daemon appends to at the same time: it sees a prefix.
-#ifndef SHUFFLEFS_CORE_LEDGER_READER_H_
-#define SHUFFLEFS_CORE_LEDGER_READER_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_READER_H_
+#define SHUFFLEFS_CORE_LEDGER_LEDGER_READER_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/files/owned_dir.h"
-#include "core/ledger_format.h"
-#include "core/ledger_opens.h"
-#include "core/packed_pairs.h"
+#include "core/ledger/ledger_format.h"
+#include "core/ledger/ledger_opens.h"
+#include "core/ledger/packed_pairs.h"
 
 namespace shufflefs {
 
@@ -71,4 +71,4 @@ absl::Status ReplayLedger(const FilePlace& place, LedgerVisitor& visitor);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LEDGER_READER_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_LEDGER_READER_H_

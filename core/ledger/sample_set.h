@@ -2,15 +2,15 @@
 // A set of samples that takes memory by its members, not by their range: 16
 // bytes for up to 64 neighbours, twice that while it is filled. Not
 // thread-safe.
-#ifndef SHUFFLEFS_CORE_SAMPLE_SET_H_
-#define SHUFFLEFS_CORE_SAMPLE_SET_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_SAMPLE_SET_H_
+#define SHUFFLEFS_CORE_LEDGER_SAMPLE_SET_H_
 
 #include <bit>
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/ledger_format.h"
+#include "core/ledger/ledger_format.h"
 
 namespace shufflefs {
 
@@ -43,4 +43,4 @@ class SampleSet {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SAMPLE_SET_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_SAMPLE_SET_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "core/ledger_pairs.h"
-#include "core/ledger_reader.h"
+#include "core/ledger/ledger_pairs.h"
+#include "core/ledger/ledger_reader.h"
 
 namespace shufflefs {
 namespace {

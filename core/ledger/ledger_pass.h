@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over a view as a ledger keeps it, and as it gives it back.
-#ifndef SHUFFLEFS_CORE_LEDGER_PASS_H_
-#define SHUFFLEFS_CORE_LEDGER_PASS_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_PASS_H_
+#define SHUFFLEFS_CORE_LEDGER_LEDGER_PASS_H_
 
 #include <vector>
 
 #include "absl/status/status.h"
 #include "core/base/files/word_file.h"
 #include "core/base/status.h"
-#include "core/ledger_format.h"
-#include "core/ledger_opens.h"
-#include "core/packed_pairs.h"
+#include "core/ledger/ledger_format.h"
+#include "core/ledger/ledger_opens.h"
+#include "core/ledger/packed_pairs.h"
+#include "core/ledger/sample_set.h"
 #include "core/policy/carried.h"
-#include "core/sample_set.h"
 
 namespace shufflefs {
 
@@ -71,4 +71,4 @@ absl::Status AppendPass(WordFile& file, const LedgerPass& pass);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LEDGER_PASS_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_LEDGER_PASS_H_

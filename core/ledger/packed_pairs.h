@@ -2,8 +2,8 @@
 // A list of pairs of a name and a sample, in their order, at twice the bits
 // of the largest number: 5 bytes a pair for a million names, 16 as structs.
 // Not thread-safe.
-#ifndef SHUFFLEFS_CORE_PACKED_PAIRS_H_
-#define SHUFFLEFS_CORE_PACKED_PAIRS_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_PACKED_PAIRS_H_
+#define SHUFFLEFS_CORE_LEDGER_PACKED_PAIRS_H_
 
 #include <bit>
 #include <cstdint>
@@ -68,4 +68,4 @@ class PackedPairs {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PACKED_PAIRS_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_PACKED_PAIRS_H_

@@ -6,7 +6,7 @@
 //   consumed  1 word: view + 1 in bits 56-63, CRC-16 in 40-55, sample in 0-39
 //   record    n words: 0xff in bits 56-63, type in 48-55, n in 24-47, view in
 //             16-23; payload; last a 64-bit hash of the words before. A
-//             consumption with its name is one (core/ledger_pairs.h)
+//             consumption with its name is one (core/ledger/ledger_pairs.h)
 //   zero      nothing was written from here on
 //
 // Both checks are seeded with the word's number in the file, so a word at
@@ -16,8 +16,8 @@
 //
 // Parsing trusts nothing: every error says what is wrong, the caller adds
 // file and offset.
-#ifndef SHUFFLEFS_CORE_LEDGER_FORMAT_H_
-#define SHUFFLEFS_CORE_LEDGER_FORMAT_H_
+#ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_FORMAT_H_
+#define SHUFFLEFS_CORE_LEDGER_LEDGER_FORMAT_H_
 
 #include <cstdint>
 #include <string>
@@ -98,9 +98,9 @@ enum class RecordType : uint8_t {
   kHold = 2,
   kSwitch = 4,  // 3 was never written
   kConsumedSet = 5,
-  kShown = 6,  // core/ledger_pairs.h, as is
+  kShown = 6,  // core/ledger/ledger_pairs.h, as is
   kPairSet = 7,
-  kOpens = 8,  // core/ledger_opens.h
+  kOpens = 8,  // core/ledger/ledger_opens.h
 };
 
 using Words = std::vector<uint64_t>;
@@ -154,4 +154,4 @@ absl::StatusOr<std::vector<SampleBits>> DecodeConsumedSet(
 }  // namespace ledger_format
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_LEDGER_FORMAT_H_
+#endif  // SHUFFLEFS_CORE_LEDGER_LEDGER_FORMAT_H_

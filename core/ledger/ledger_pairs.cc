@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ledger_pairs.h"
+#include "core/ledger/ledger_pairs.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/ledger_fields.h"
+#include "core/ledger/ledger_fields.h"
 
 namespace shufflefs::ledger_format {
 namespace {
