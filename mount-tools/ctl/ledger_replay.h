@@ -17,7 +17,7 @@
 #include "core/ledger/ledger_format.h"
 #include "core/policy/carried.h"
 #include "core/source/source_dir.h"
-#include "core/verify.h"
+#include "core/verify/verify.h"
 #include "core/view_setup.h"
 
 namespace shufflefs {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "core/verify.h"
+#include "core/verify/verify.h"
 
 namespace shufflefs {
 

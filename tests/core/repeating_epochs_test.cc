@@ -9,7 +9,7 @@
 #include "core/policy/carried.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/verify_fixture.h"
+#include "tests/core/verify/verify_fixture.h"
 
 namespace shufflefs {
 namespace {

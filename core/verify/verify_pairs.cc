@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/verify_pairs.h"
+#include "core/verify/verify_pairs.h"
 
 #include <algorithm>
 #include <tuple>

@@ -11,7 +11,7 @@
 #include "core/quality/mixing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/verify_fixture.h"
+#include "tests/core/verify/verify_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/verify.h"
+#include "core/verify/verify.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,8 +9,8 @@
 #include "core/base/status.h"
 #include "core/ledger/ledger_reader.h"
 #include "core/ledger/served_counts.h"
-#include "core/proof_collector.h"
-#include "core/verify_pairs.h"
+#include "core/verify/proof_collector.h"
+#include "core/verify/verify_pairs.h"
 
 namespace shufflefs {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers the passes of a ledger for core/verify.cc: what each of them began
+// Gathers the passes of a ledger for core/verify/verify.cc: what each of them began
 // with, and what was consumed in it.
-#ifndef SHUFFLEFS_CORE_PROOF_COLLECTOR_H_
-#define SHUFFLEFS_CORE_PROOF_COLLECTOR_H_
+#ifndef SHUFFLEFS_CORE_VERIFY_PROOF_COLLECTOR_H_
+#define SHUFFLEFS_CORE_VERIFY_PROOF_COLLECTOR_H_
 
 #include <array>
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include "absl/types/optional.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/ledger/ledger_reader.h"
-#include "core/verify.h"
+#include "core/verify/verify.h"
 
 namespace shufflefs {
 
@@ -63,4 +63,4 @@ class ProofCollector : public LedgerVisitor {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_PROOF_COLLECTOR_H_
+#endif  // SHUFFLEFS_CORE_VERIFY_PROOF_COLLECTOR_H_

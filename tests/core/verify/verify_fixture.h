@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ledger beside a view's dataset, and what verify says of it.
-#ifndef SHUFFLEFS_TESTS_CORE_VERIFY_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_VERIFY_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_VERIFY_VERIFY_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_VERIFY_VERIFY_FIXTURE_H_
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 #include "core/policy/carried.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
-#include "core/verify.h"
+#include "core/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/core/view_fixture.h"
 
@@ -110,4 +110,4 @@ class VerifyFixture : public ::testing::Test {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_VERIFY_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_VERIFY_VERIFY_FIXTURE_H_

@@ -7,8 +7,8 @@
 //
 // Blocks for as long as reading the ledger and computing its bindings takes:
 // some 0.2 us a name and binding. Stateless; any thread may call.
-#ifndef SHUFFLEFS_CORE_VERIFY_H_
-#define SHUFFLEFS_CORE_VERIFY_H_
+#ifndef SHUFFLEFS_CORE_VERIFY_VERIFY_H_
+#define SHUFFLEFS_CORE_VERIFY_VERIFY_H_
 
 #include <cstdint>
 #include <functional>
@@ -109,4 +109,4 @@ absl::Status ProveBijection(const Binding& binding);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_VERIFY_H_
+#endif  // SHUFFLEFS_CORE_VERIFY_VERIFY_H_

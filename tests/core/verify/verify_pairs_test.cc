@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reactive epochs are proven from their pairs: whatever is broken in them is
 // found and named.
-#include "core/verify_pairs.h"
+#include "core/verify/verify_pairs.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/verify_fixture.h"
+#include "tests/core/verify/verify_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/proof_collector.h"
+#include "core/verify/proof_collector.h"
 
 #include "core/ledger/sample_set.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves an epoch whose binding no plan gives: from the pairs of a name and a
-// sample that were recorded when the names were read. For core/verify.cc.
+// sample that were recorded when the names were read. For core/verify/verify.cc.
 // Stateless; blocks on nothing.
-#ifndef SHUFFLEFS_CORE_VERIFY_PAIRS_H_
-#define SHUFFLEFS_CORE_VERIFY_PAIRS_H_
+#ifndef SHUFFLEFS_CORE_VERIFY_VERIFY_PAIRS_H_
+#define SHUFFLEFS_CORE_VERIFY_VERIFY_PAIRS_H_
 
 #include <cstdint>
 #include <string>
@@ -35,4 +35,4 @@ LeftOut FirstLeftOut(const PackedPairs& shown, const Dataset& dataset);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_VERIFY_PAIRS_H_
+#endif  // SHUFFLEFS_CORE_VERIFY_VERIFY_PAIRS_H_

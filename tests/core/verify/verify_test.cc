@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/verify.h"
+#include "core/verify/verify.h"
 
 #include <unistd.h>
 
@@ -17,7 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
-#include "tests/core/verify_fixture.h"
+#include "tests/core/verify/verify_fixture.h"
 
 namespace shufflefs {
 namespace {
