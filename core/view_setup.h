@@ -19,9 +19,9 @@
 #include "core/records/record_staging.h"
 #include "core/source/physical.h"
 #include "core/source/source_dir.h"
+#include "core/staging/tier_status.h"
 #include "core/supply/read_ahead.h"
 #include "core/supply/supply.h"
-#include "core/tiers/tier_status.h"
 
 namespace shufflefs {
 

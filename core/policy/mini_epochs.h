@@ -32,7 +32,7 @@ class MiniEpochs {
  public:
   virtual ~MiniEpochs() = default;
 
-  // As StagingPlan's (core/tiers/staging_plan.h), in samples.
+  // As StagingPlan's (core/staging/staging_plan.h), in samples.
   virtual std::vector<uint64_t> WantedSets() const = 0;
   virtual std::vector<SampleId> SamplesOf(uint64_t set) const = 0;
   virtual void SetReady(uint64_t set) = 0;

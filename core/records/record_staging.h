@@ -19,7 +19,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/policy/mini_epochs.h"
 #include "core/records/record_pool.h"
-#include "core/tiers/staging_plan.h"
+#include "core/staging/staging_plan.h"
 
 namespace shufflefs {
 

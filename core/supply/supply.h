@@ -31,12 +31,12 @@
 #include "core/dataset/dataset.h"
 #include "core/policy/binder.h"
 #include "core/policy/carried.h"
+#include "core/staging/staging_plan.h"
+#include "core/staging/tier_status.h"
 #include "core/supply/arena.h"
 #include "core/supply/lone_reads.h"
 #include "core/supply/sample_memory.h"
 #include "core/supply/sample_source.h"
-#include "core/tiers/staging_plan.h"
-#include "core/tiers/tier_status.h"
 
 namespace shufflefs {
 

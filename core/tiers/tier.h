@@ -15,9 +15,9 @@
 #include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/io/reader_options.h"
+#include "core/staging/staging_plan.h"
+#include "core/staging/tier_status.h"
 #include "core/supply/sample_source.h"
-#include "core/tiers/staging_plan.h"
-#include "core/tiers/tier_status.h"
 
 namespace shufflefs {
 

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/base/types.h"
-#include "core/tiers/staging_plan.h"
+#include "core/staging/staging_plan.h"
 #include "core/tiers/tier_dir.h"
 #include "core/tiers/tier_doomed.h"
 #include "core/tiers/tier_pace.h"

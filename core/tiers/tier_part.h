@@ -24,7 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "core/tiers/staging_plan.h"
+#include "core/staging/staging_plan.h"
 
 namespace shufflefs {
 

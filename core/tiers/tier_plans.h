@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
-#include "core/tiers/staging_plan.h"
+#include "core/staging/staging_plan.h"
 #include "core/tiers/tier_reads.h"
 #include "core/tiers/tier_wishes.h"
 

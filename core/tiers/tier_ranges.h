@@ -12,7 +12,7 @@
 
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/tiers/staging_plan.h"
+#include "core/staging/staging_plan.h"
 #include "core/tiers/tier_part.h"
 
 namespace shufflefs {

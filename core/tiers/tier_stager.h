@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "core/io/file_reader.h"
-#include "core/tiers/staging_plan.h"
+#include "core/staging/staging_plan.h"
 #include "core/tiers/tier.h"
 #include "core/tiers/tier_copy.h"
 #include "core/tiers/tier_dir.h"

@@ -10,7 +10,7 @@
 #include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/tiers/staging_plan.h"
+#include "core/staging/staging_plan.h"
 #include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_store.h"
 

@@ -15,7 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "core/io/make_reader.h"
-#include "core/tiers/staging_plan.h"
+#include "core/staging/staging_plan.h"
 #include "core/tiers/tier.h"
 #include "core/tiers/tier_part.h"
 #include "gtest/gtest.h"

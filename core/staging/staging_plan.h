@@ -2,8 +2,8 @@
 // What is to be in the performance tier: sets of files, or of ranges of files,
 // such as the mini-epochs of the met policy. Told by who knows the order of an
 // epoch, asked by what copies (core/tiers/tier.h).
-#ifndef SHUFFLEFS_CORE_TIERS_STAGING_PLAN_H_
-#define SHUFFLEFS_CORE_TIERS_STAGING_PLAN_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGING_PLAN_H_
+#define SHUFFLEFS_CORE_STAGING_STAGING_PLAN_H_
 
 #include <compare>
 #include <cstddef>
@@ -52,4 +52,4 @@ class StagingPlan {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_STAGING_PLAN_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGING_PLAN_H_

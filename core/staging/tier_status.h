@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `status` says of a performance tier.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_STATUS_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_STATUS_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_STATUS_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_STATUS_H_
 
 #include <cstdint>
 #include <string>
@@ -24,4 +24,4 @@ struct TierStatus {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_STATUS_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_STATUS_H_
