@@ -2,7 +2,7 @@
 // Epochs of a view that are known beforehand, and who is told of their orders.
 #include <utility>
 
-#include "core/supply/read_ahead.h"
+#include "core/pool/read_ahead.h"
 #include "core/view.h"
 
 namespace shufflefs {

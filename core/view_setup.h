@@ -14,14 +14,14 @@
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
 #include "core/policy/policy.h"
+#include "core/pool/read_ahead.h"
+#include "core/pool/supply.h"
 #include "core/records/container_set.h"
 #include "core/records/record_pool.h"
 #include "core/records/record_staging.h"
 #include "core/source/physical.h"
 #include "core/source/source_dir.h"
 #include "core/staging/tier_status.h"
-#include "core/supply/read_ahead.h"
-#include "core/supply/supply.h"
 
 namespace shufflefs {
 

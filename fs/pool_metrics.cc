@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "core/supply/supply.h"
+#include "core/pool/supply.h"
 
 namespace shufflefs {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
-#include "core/supply/plain_reads.h"
+#include "core/pool/plain_reads.h"
 #include "core/view.h"
 
 namespace shufflefs {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "core/supply/read_ahead.h"
-#include "core/supply/supply.h"
+#include "core/pool/read_ahead.h"
+#include "core/pool/supply.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {

@@ -16,11 +16,11 @@
 #include "core/pack/pack_chunks.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/packed_source.h"
+#include "core/pool/arena.h"
+#include "core/pool/chunk_map.h"
+#include "core/pool/file_source.h"
 #include "core/scan/scan.h"
 #include "core/source/device_probe.h"
-#include "core/supply/arena.h"
-#include "core/supply/chunk_map.h"
-#include "core/supply/file_source.h"
 
 namespace shufflefs {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
 #include "core/io/file_reader.h"
-#include "core/supply/supply.h"
+#include "core/pool/supply.h"
 #include "core/tiers/tier.h"
 #include "mount-tools/learnt_factors.h"
 

@@ -32,9 +32,9 @@
 #include "core/clairvoyant/job_finder.h"
 #include "core/clairvoyant/sweep.h"
 #include "core/dataset/dataset.h"
+#include "core/pool/held_files.h"
+#include "core/pool/sample_memory.h"
 #include "core/readers/reader_family.h"
-#include "core/supply/held_files.h"
-#include "core/supply/sample_memory.h"
 
 namespace shufflefs {
 

@@ -7,7 +7,7 @@
 #include "core/dataset/grouping.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/pack_layout.h"
-#include "core/supply/chunk_map.h"
+#include "core/pool/chunk_map.h"
 
 namespace shufflefs {
 

@@ -13,8 +13,8 @@
 #include "core/base/mutex.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/scatter.h"
-#include "core/supply/arena.h"
-#include "core/supply/sample_source.h"
+#include "core/pool/arena.h"
+#include "core/pool/sample_source.h"
 
 namespace shufflefs {
 

@@ -12,7 +12,7 @@
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/pack/packed_reads.h"
-#include "core/supply/arena.h"
+#include "core/pool/arena.h"
 
 namespace shufflefs {
 

@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "core/io/file_reader.h"
 #include "core/pack/pack_index.h"
-#include "core/supply/arena.h"
-#include "core/supply/sample_source.h"
+#include "core/pool/arena.h"
+#include "core/pool/sample_source.h"
 
 namespace shufflefs {
 

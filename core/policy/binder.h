@@ -2,7 +2,7 @@
 // The run-time half of a reactive policy: a reader asks for a name, and the
 // binder answers with a sample of the name's group that is in memory and was
 // not shown yet. A small state machine without I/O, threads or clocks; the
-// supply (core/supply/supply.h) tells it what came and went.
+// supply (core/pool/supply.h) tells it what came and went.
 //
 // Samples are numbered as in Grouping: those of a group follow each other,
 // and a name is numbered by its own sample. Within an epoch names and samples

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "core/pool/arena.h"
 #include "core/records/prefetch.h"
 #include "core/records/record_math.h"
-#include "core/supply/arena.h"
 
 namespace shufflefs {
 namespace {

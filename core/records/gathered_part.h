@@ -13,9 +13,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/pool/paged_bytes.h"
 #include "core/records/part_reads.h"
 #include "core/records/shuffled_file.h"
-#include "core/supply/paged_bytes.h"
 
 namespace shufflefs {
 

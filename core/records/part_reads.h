@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/pool/paged_bytes.h"
 #include "core/records/shuffled_file.h"
-#include "core/supply/paged_bytes.h"
 
 namespace shufflefs {
 

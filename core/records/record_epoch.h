@@ -16,11 +16,11 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/policy/policy.h"
+#include "core/pool/sample_memory.h"
 #include "core/records/container_set.h"
 #include "core/records/pass_watch.h"
 #include "core/records/record_pool.h"
 #include "core/records/record_staging.h"
-#include "core/supply/sample_memory.h"
 
 namespace shufflefs {
 

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/supply/lone_reads.h"
+#include "core/pool/lone_reads.h"
 
 namespace shufflefs {
 namespace {

@@ -21,16 +21,16 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/base/worker.h"
+#include "core/pool/arena.h"
+#include "core/pool/paged_bytes.h"
+#include "core/pool/sample_memory.h"
+#include "core/pool/sample_source.h"
 #include "core/records/gathered_part.h"
 #include "core/records/kept_plans.h"
 #include "core/records/part_reads.h"
 #include "core/records/record_readers.h"
 #include "core/records/record_seams.h"
 #include "core/records/shuffled_file.h"
-#include "core/supply/arena.h"
-#include "core/supply/paged_bytes.h"
-#include "core/supply/sample_memory.h"
-#include "core/supply/sample_source.h"
 
 namespace shufflefs {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/catalogue/catalogue.h"
+#include "core/pool/sample_source.h"
 #include "core/source/source_files.h"
-#include "core/supply/sample_source.h"
 
 namespace shufflefs {
 

@@ -15,9 +15,9 @@
 #include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/io/reader_options.h"
+#include "core/pool/sample_source.h"
 #include "core/staging/staging_plan.h"
 #include "core/staging/tier_status.h"
-#include "core/supply/sample_source.h"
 
 namespace shufflefs {
 

@@ -26,9 +26,9 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
+#include "core/pool/arena.h"
+#include "core/pool/sample_source.h"
 #include "core/staging/staging_plan.h"
-#include "core/supply/arena.h"
-#include "core/supply/sample_source.h"
 #include "core/tiers/tier_ranges.h"
 
 namespace shufflefs {

@@ -9,7 +9,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "core/supply/sample_source.h"
+#include "core/pool/sample_source.h"
 #include "core/tiers/tier_batches.h"
 #include "core/tiers/tier_store.h"
 #include "core/tiers/tier_wishes.h"

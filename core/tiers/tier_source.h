@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/supply/sample_source.h"
+#include "core/pool/sample_source.h"
 #include "core/tiers/tier_reads.h"
 
 namespace shufflefs {

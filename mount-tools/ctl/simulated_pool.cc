@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/pool/arena.h"
+#include "core/pool/chunk_map.h"
+#include "core/pool/supply.h"
 #include "core/quality/mixing.h"
-#include "core/supply/arena.h"
-#include "core/supply/chunk_map.h"
-#include "core/supply/supply.h"
 #include "mount-tools/value_text.h"
 
 namespace shufflefs {

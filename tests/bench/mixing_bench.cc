@@ -12,7 +12,7 @@
 
 #include "core/dataset/grouping.h"
 #include "core/policy/binder.h"
-#include "core/supply/chunk_map.h"
+#include "core/pool/chunk_map.h"
 #include "policies/group_binder.h"
 #include "policies/pool_simulation.h"
 

@@ -19,9 +19,9 @@
 #include "core/base/mutex.h"
 #include "core/io/make_reader.h"
 #include "core/pack/packed_source.h"
+#include "core/pool/arena.h"
 #include "core/random/permutation.h"
 #include "core/scan/scan.h"
-#include "core/supply/arena.h"
 
 namespace shufflefs {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/clairvoyant/samplers.h"
 #include "gtest/gtest.h"
-#include "tests/core/held_source.h"
+#include "tests/core/pool/held_source.h"
 #include "tests/core/view_fixture.h"
 
 namespace shufflefs {

@@ -16,8 +16,8 @@
 #include "core/base/mutex.h"
 #include "core/pack/pack_index.h"
 #include "core/pack/packed_source.h"
+#include "core/pool/arena.h"
 #include "core/source/source_dir.h"
-#include "core/supply/arena.h"
 #include "gtest/gtest.h"
 #include "tests/core/pack_fixture.h"
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/pool/arena.h"
 #include "core/random/random.h"
 #include "core/records/shuffled_file.h"
-#include "core/supply/arena.h"
 
 namespace shufflefs::testing_support {
 

@@ -15,8 +15,8 @@
 #include "core/dataset/grouping.h"
 #include "core/policy/binder.h"
 #include "core/policy/carried.h"
+#include "core/pool/chunk_map.h"
 #include "core/random/random.h"
-#include "core/supply/chunk_map.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs::testing_support {

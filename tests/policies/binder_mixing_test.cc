@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/pool/chunk_map.h"
 #include "core/random/permutation.h"
-#include "core/supply/chunk_map.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/group_binder.h"

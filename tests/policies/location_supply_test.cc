@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/pool/chunk_map.h"
+#include "core/pool/supply.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
-#include "core/supply/chunk_map.h"
-#include "core/supply/supply.h"
 #include "gtest/gtest.h"
 #include "policies/location_binder.h"
 #include "policies/pool_simulation.h"

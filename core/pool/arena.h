@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pool's memory: one region of a fixed size, handed out in pages that need
+// not lie together. So it never fragments, and its bound is exact.
+#ifndef SHUFFLEFS_CORE_POOL_ARENA_H_
+#define SHUFFLEFS_CORE_POOL_ARENA_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/base/mutex.h"
+
+namespace shufflefs {
+
+class Arena;
+
+// Some pages of an arena, given back with the object. The arena may go first:
+// its memory lives as long as the last block.
+class MemoryBlock {
+ public:
+  MemoryBlock(MemoryBlock&& other) = default;
+  ~MemoryBlock();
+
+  // Runs of pages, in order; together at least what was asked for. Bases and
+  // lengths are multiples of kReadAlignment.
+  const std::vector<iovec>& pieces() const { return pieces_; }
+  // The bytes [offset, offset + length) of it. REQUIRES: they are within.
+  std::vector<iovec> Range(uint64_t offset, uint64_t length) const;
+
+ private:
+  friend class Arena;
+  struct Region;
+  MemoryBlock(std::shared_ptr<Region> region, std::vector<iovec> pieces)
+      : region_(std::move(region)), pieces_(std::move(pieces)) {}
+
+  std::shared_ptr<Region> region_;  // null when moved from
+  std::vector<iovec> pieces_;
+};
+
+// Thread-safe. Nothing blocks. The memory is asked of the kernel as it is
+// used first, and kept.
+class Arena {
+ public:
+  static constexpr size_t kPage = 4096;
+
+  // `bytes` is rounded down to whole pages. Errors: what mmap gives.
+  static absl::StatusOr<std::unique_ptr<Arena>> Make(uint64_t bytes);
+  ~Arena();
+
+  // Null when fewer than `bytes` bytes are free. REQUIRES: bytes > 0.
+  std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes);
+  // What a block of `bytes` bytes takes.
+  static uint64_t Footprint(uint64_t bytes) {
+    return (bytes + kPage - 1) / kPage * kPage;
+  }
+  uint64_t capacity() const;
+  uint64_t used() const;
+  absl::Span<char> memory() const;
+
+ private:
+  explicit Arena(std::shared_ptr<MemoryBlock::Region> region);
+  const std::shared_ptr<MemoryBlock::Region> region_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_POOL_ARENA_H_

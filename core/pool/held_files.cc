@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/pool/held_files.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace shufflefs {
+namespace {
+
+uint64_t OthersBytes(uint64_t memory_bytes) {
+  return std::clamp<uint64_t>(memory_bytes / 16, 2 << 20, 16 << 20);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<HeldFiles>> HeldFiles::Make(Parts parts) {
+  if (parts.memory_bytes < kLeastMemory) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: ", parts.memory_bytes, " bytes; at least ",
+                     kLeastMemory, " are needed"));
+  }
+  const uint64_t others_bytes = OthersBytes(parts.memory_bytes);
+  ASSIGN_OR_RETURN(std::unique_ptr<Arena> pool,
+                   Arena::Make(parts.memory_bytes - others_bytes));
+  std::shared_ptr<SampleSource> source = std::move(parts.source);
+  ASSIGN_OR_RETURN(std::shared_ptr<LoneReads> others,
+                   LoneReads::Make(others_bytes, source, parts.stall));
+  return std::shared_ptr<HeldFiles>(new HeldFiles(
+      std::move(parts), std::move(pool), std::move(source), std::move(others)));
+}
+
+HeldFiles::HeldFiles(Parts parts, std::unique_ptr<Arena> pool,
+                     std::shared_ptr<SampleSource> source,
+                     std::shared_ptr<LoneReads> others)
+    : catalogue_(std::move(parts.catalogue)),
+      memory_bytes_(parts.memory_bytes),
+      stall_(parts.stall),
+      source_(std::move(source)),
+      pool_(std::move(pool)),
+      others_(std::move(others)) {}
+
+bool HeldFiles::MayHold(EntryId file) const {
+  const uint64_t bytes = catalogue_->file_size(file);
+  return bytes > 0 && bytes <= pool_->capacity() / 8;
+}
+
+bool HeldFiles::Start(EntryId file, Owner owner, Pieces& pieces) {
+  const uint64_t length = catalogue_->file_size(file);
+  auto held = std::make_shared<Held>();
+  held->memory = pool_->Allocate(length);
+  if (held->memory == nullptr) return false;
+  held->owner = owner;
+  held->length = length;
+  FilePiece piece;
+  piece.file = file;
+  piece.length = length;
+  piece.into = held->memory->pieces();
+  piece.done = [self = shared_from_this(), file,
+                held](const absl::Status& status) {
+    self->Arrived(file, held, status);
+  };
+  pieces.push_back(std::move(piece));
+  MutexLock lock(mu_);
+  held_[file] = std::move(held);
+  ++coming_;
+  return true;
+}
+
+bool HeldFiles::Holds(EntryId file) const {
+  MutexLock lock(mu_);
+  return held_.contains(file);
+}
+
+bool HeldFiles::IsHere(EntryId file) const {
+  MutexLock lock(mu_);
+  const auto found = held_.find(file);
+  return found != held_.end() && found->second->here;
+}
+
+void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
+                     SampleMemory::ReadDone done) {
+  ReadWaiter waiter = LoneReads::Clip(catalogue_->file_size(file),
+                                      {offset, length, std::move(done)});
+  if (waiter.length == 0) {
+    waiter.done(absl::Span<const iovec>());
+    return;
+  }
+  std::shared_ptr<Held> held;
+  {
+    MutexLock lock(mu_);
+    const auto found = held_.find(file);
+    if (found != held_.end()) held = found->second;
+    if (held != nullptr && !held->here) {
+      held->waiters.push_back(std::move(waiter));
+      if (stall_ != nullptr) stall_->Enter();
+      return;
+    }
+  }
+  if (held == nullptr) {  // gone since somebody said that it was here
+    others_->Read(file, std::move(waiter));
+    return;
+  }
+  Deliver(file, held, waiter);
+  if (stall_ != nullptr) stall_->Served();
+}
+
+void HeldFiles::Deliver(EntryId file, const std::shared_ptr<Held>& held,
+                        const ReadWaiter& waiter) {
+  const std::vector<iovec> range =
+      held->memory->Range(waiter.offset, waiter.length);
+  waiter.done(absl::Span<const iovec>(range));
+  MutexLock lock(mu_);
+  held->delivered += waiter.length;
+  const auto found = held_.find(file);
+  // By now the file may be held anew.
+  if (held->delivered >= held->length && found != held_.end() &&
+      found->second == held) {
+    held_.erase(found);
+  }
+}
+
+bool HeldFiles::Close(EntryId file) {
+  MutexLock lock(mu_);
+  const auto found = held_.find(file);
+  // Read in part, and no more of it will be.
+  if (found == held_.end() || found->second->delivered == 0) return false;
+  held_.erase(found);
+  return true;
+}
+
+void HeldFiles::Reclaim(const std::function<bool(const Owner&)>& is_awaited) {
+  MutexLock lock(mu_);
+  for (auto it = held_.begin(); it != held_.end();) {
+    // What is on its way cannot be called back.
+    const Held& held = *it->second;
+    if (!held.here || is_awaited(held.owner)) {
+      ++it;
+      continue;
+    }
+    if (held.delivered == 0) wasted_ += held.length;
+    held_.erase(it++);
+  }
+}
+
+void HeldFiles::Arrived(EntryId file, const std::shared_ptr<Held>& held,
+                        const absl::Status& status) {
+  std::vector<ReadWaiter> waiters;
+  {
+    MutexLock lock(mu_);
+    held->here = true;
+    --coming_;
+    waiters.swap(held->waiters);
+    if (absl::IsCancelled(status)) stopped_ = true;
+    if (status.ok()) fetched_ += held->length;
+    const auto found = held_.find(file);
+    if (!status.ok() && found != held_.end() && found->second == held) {
+      held_.erase(found);
+    }
+  }
+  for (const ReadWaiter& waiter : waiters) {
+    if (status.ok()) {
+      Deliver(file, held, waiter);
+    } else {
+      waiter.done(status);
+    }
+    if (stall_ != nullptr) stall_->Leave();
+  }
+}
+
+uint64_t HeldFiles::coming() const {
+  MutexLock lock(mu_);
+  return coming_;
+}
+
+bool HeldFiles::stopped() const {
+  MutexLock lock(mu_);
+  return stopped_;
+}
+
+uint64_t HeldFiles::fetched_bytes() const {
+  MutexLock lock(mu_);
+  return fetched_;
+}
+
+uint64_t HeldFiles::wasted_bytes() const {
+  MutexLock lock(mu_);
+  return wasted_;
+}
+
+SupplyStatus HeldFiles::status() const {
+  SupplyStatus status;
+  status.memory_limit = memory_bytes_;
+  status.pool_bytes = pool_->used() + others_->used();
+  status.source_bytes = source_->bytes_read();
+  status.source_reads = source_->reads();
+  status.how = source_->how();
+  return status;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole files that were fetched ahead of their readers: in memory, or on their
+// way. One leaves when it was read to its end, or closed after a part of it was
+// read; what nobody comes for leaves when its owner says so.
+#ifndef SHUFFLEFS_CORE_POOL_HELD_FILES_H_
+#define SHUFFLEFS_CORE_POOL_HELD_FILES_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
+#include "core/catalogue/catalogue.h"
+#include "core/pool/arena.h"
+#include "core/pool/lone_reads.h"
+#include "core/pool/sample_memory.h"
+#include "core/pool/sample_source.h"
+
+namespace shufflefs {
+
+// Thread-safe. Nothing waits for a device. May go while reads are under way,
+// on any thread.
+class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
+ public:
+  static constexpr uint64_t kLeastMemory = 8 << 20;
+
+  struct Parts {
+    std::shared_ptr<const Catalogue> catalogue;
+    std::unique_ptr<SampleSource> source;
+    uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
+    StallClock* stall = nullptr;  // outlives this; may be null
+  };
+  static absl::StatusOr<std::shared_ptr<HeldFiles>> Make(Parts parts);
+
+  // For whom a file was fetched, in its owner's words.
+  struct Owner {
+    uint64_t id = 0;
+    uint64_t place = 0;
+  };
+  using Pieces = std::vector<FilePiece>;
+
+  // Of a file that is too large to be held, the kernel reads ahead.
+  bool MayHold(EntryId file) const;
+  // Memory for a file: appends what brings it there; false if there is none.
+  // REQUIRES: MayHold(file), and it is not held.
+  bool Start(EntryId file, Owner owner, Pieces& pieces);
+  // Reads what Start appended, best in this order.
+  void Fetch(Pieces pieces) { source_->Fetch(std::move(pieces)); }
+
+  bool Holds(EntryId file) const;
+  // Whether it is in memory already.
+  bool IsHere(EntryId file) const;
+  // As SampleMemory's; what is not held is read alone.
+  void Read(EntryId file, uint64_t offset, uint64_t length,
+            SampleMemory::ReadDone done);
+  // True if its memory came free.
+  bool Close(EntryId file);
+  // Drops what arrived and `is_awaited` denies, which is called with the lock
+  // held.
+  void Reclaim(const std::function<bool(const Owner&)>& is_awaited);
+
+  uint64_t capacity() const { return pool_->capacity(); }
+  // Files on their way.
+  uint64_t coming() const;
+  // Whether the source was stopped, and reads no more.
+  bool stopped() const;
+  // Bytes that were fetched, and of these what was dropped and never read.
+  uint64_t fetched_bytes() const;
+  uint64_t wasted_bytes() const;
+  // Memory and the source's counts; hits and misses are the owner's to count.
+  SupplyStatus status() const;
+
+ private:
+  struct Held {
+    std::shared_ptr<MemoryBlock> memory;
+    Owner owner;
+    uint64_t length = 0;
+    uint64_t delivered = 0;  // bytes
+    bool here = false;
+    std::vector<ReadWaiter> waiters;
+  };
+
+  HeldFiles(Parts parts, std::unique_ptr<Arena> pool,
+            std::shared_ptr<SampleSource> source,
+            std::shared_ptr<LoneReads> others);
+  void Arrived(EntryId file, const std::shared_ptr<Held>& held,
+               const absl::Status& status);
+  void Deliver(EntryId file, const std::shared_ptr<Held>& held,
+               const ReadWaiter& waiter);
+
+  // Constant after construction.
+  const std::shared_ptr<const Catalogue> catalogue_;
+  const uint64_t memory_bytes_;
+  StallClock* const stall_;
+  // Self-synchronised.
+  const std::shared_ptr<SampleSource> source_;
+  const std::unique_ptr<Arena> pool_;
+  const std::shared_ptr<LoneReads> others_;
+
+  mutable Mutex mu_;
+  absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_
+      ABSL_GUARDED_BY(mu_);
+  uint64_t coming_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t fetched_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t wasted_ ABSL_GUARDED_BY(mu_) = 0;
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_POOL_HELD_FILES_H_

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/pool/read_ahead.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace shufflefs {
+namespace {
+
+// Sequences that are followed: the live epoch's, and of some epochs by path.
+constexpr size_t kMostFollowed = 12;
+constexpr uint64_t kLeastAhead = 8;  // samples
+
+uint64_t MeanBytes(const Dataset& dataset) {
+  const Grouping& grouping = dataset.grouping();
+  uint64_t bytes = 0;
+  uint64_t samples = 0;
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    samples += group.samples;
+    for (uint64_t i = 0; i < uint64_t{group.samples} * group.columns; ++i) {
+      const EntryId file =
+          grouping.member(GroupId(g), i / group.columns, i % group.columns);
+      bytes += Arena::Footprint(dataset.catalogue().attributes(file).size);
+    }
+  }
+  return samples == 0 ? Arena::kPage : std::max<uint64_t>(bytes / samples, 1);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<ReadAhead>> ReadAhead::Make(Parts parts) {
+  HeldFiles::Parts files;
+  files.catalogue = parts.dataset->shared_catalogue();
+  files.source = std::move(parts.source);
+  files.memory_bytes = parts.memory_bytes;
+  files.stall = parts.stall;
+  ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
+                   HeldFiles::Make(std::move(files)));
+  return std::shared_ptr<ReadAhead>(
+      new ReadAhead(std::move(parts), std::move(held)));
+}
+
+ReadAhead::ReadAhead(Parts parts, std::shared_ptr<HeldFiles> files)
+    : dataset_(std::move(parts.dataset)),
+      addresses_(std::move(parts.addresses)),
+      how_(std::move(parts.how)),
+      mean_bytes_(MeanBytes(*dataset_)),
+      files_(std::move(files)) {}
+
+void ReadAhead::Add(const Binding* binding, bool ranks,
+                    std::unique_ptr<const Sequence> sequence) {
+  followed_.push_front(Followed{++last_id_, binding, ranks, std::move(sequence),
+                                Cursors(dataset_->grouping().sample_count())});
+  // The live epoch's are the last to go: they are read most.
+  while (followed_.size() > kMostFollowed) {
+    auto last = std::find_if(followed_.rbegin(), followed_.rend(),
+                             [](const Followed& f) { return f.binding; });
+    if (last == followed_.rend()) return;
+    followed_.erase(std::next(last).base());
+  }
+}
+
+void ReadAhead::FollowLive(Sequences sequences) {
+  MutexLock lock(mu_);
+  followed_.remove_if([](const Followed& f) { return f.binding == nullptr; });
+  last_noted_.reset();
+  for (std::unique_ptr<Sequence>& sequence : sequences) {
+    Add(nullptr, false, std::move(sequence));
+  }
+}
+
+void ReadAhead::FollowFixed(const std::shared_ptr<const Binding>& binding,
+                            bool ranks) {
+  MutexLock lock(mu_);
+  for (const Followed& followed : followed_) {
+    if (followed.binding == binding.get() && followed.ranks == ranks) return;
+  }
+  if (ranks) {
+    Add(binding.get(), true, RankSequence(binding));
+    return;
+  }
+  Add(binding.get(), false, NameSequence(binding));
+  Add(binding.get(), false, ListingSequence(binding));
+}
+
+SupplyStatus ReadAhead::status() const {
+  SupplyStatus status = files_->status();
+  status.how = absl::StrCat(how_, "; ", status.how);
+  MutexLock lock(mu_);
+  status.hits = hits_;
+  status.misses = misses_;
+  return status;
+}
+
+void ReadAhead::Note(SampleId sample) {
+  ++noted_;
+  for (Followed& followed : followed_) followed.cursors.Tick();
+  for (auto it = followed_.begin(); it != followed_.end(); ++it) {
+    if (!it->cursors.Advance(it->sequence->PositionOf(sample))) continue;
+    followed_.splice(followed_.begin(), followed_, it);
+    return;
+  }
+  for (Followed& followed : followed_) {
+    followed.cursors.Missed(followed.sequence->PositionOf(sample));
+  }
+}
+
+uint64_t ReadAhead::MostAhead() const {
+  uint64_t cursors = 0;
+  for (const Followed& followed : followed_) {
+    cursors += followed.cursors.count();
+  }
+  const uint64_t samples = files_->capacity() / 4 * 3 / mean_bytes_;
+  return std::max(samples / std::max<uint64_t>(cursors, 1), kLeastAhead);
+}
+
+void ReadAhead::Plan(Pieces& pieces) {
+  for (bool more = !files_->stopped(); more;) {
+    more = false;
+    for (Followed& followed : followed_) {
+      const absl::optional<Cursors::Range> range =
+          followed.cursors.Next(MostAhead());
+      if (range && !Start(followed, *range, pieces)) return;
+      more |= range.has_value();
+    }
+  }
+}
+
+bool ReadAhead::Start(Followed& followed, const Cursors::Range& range,
+                      Pieces& pieces) {
+  // What the memory does not take is cut off at the end of the sequence, so
+  // memory is taken before the samples are sorted.
+  Pieces found;
+  std::vector<uint64_t> keys;
+  for (uint64_t p = range.begin; p < range.end; ++p) {
+    if (!StartSample(followed, p, found)) {
+      followed.cursors.TakeBack(range.cursor, p);
+      break;
+    }
+    const uint64_t sample = followed.sequence->At(p).value();
+    keys.resize(found.size(), addresses_.empty() ? p : addresses_[sample]);
+  }
+  keys.resize(found.size(), 0);
+  std::vector<size_t> by_address(found.size());
+  for (size_t i = 0; i < by_address.size(); ++i) by_address[i] = i;
+  std::stable_sort(by_address.begin(), by_address.end(),
+                   [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+  for (const size_t i : by_address) pieces.push_back(std::move(found[i]));
+  return !found.empty();
+}
+
+bool ReadAhead::StartSample(const Followed& followed, uint64_t position,
+                            Pieces& pieces) {
+  const Grouping& grouping = dataset_->grouping();
+  const SampleId sample = followed.sequence->At(position);
+  const HeldFiles::Owner owner{followed.id, position};
+  for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
+    const EntryId file = grouping.member(sample, c);
+    if (files_->Holds(file) || !files_->MayHold(file)) continue;
+    if (files_->Start(file, owner, pieces)) continue;
+    if (noted_ < reclaimed_at_ + kLeastAhead) return false;
+    Reclaim();
+    if (!files_->Start(file, owner, pieces)) return false;
+  }
+  return true;
+}
+
+bool ReadAhead::Awaited(const HeldFiles::Owner& owner) {
+  for (Followed& followed : followed_) {
+    if (followed.id != owner.id) continue;
+    if (followed.cursors.Awaits(owner.place)) return true;
+    followed.cursors.Unread(owner.place);
+    return false;
+  }
+  return false;
+}
+
+void ReadAhead::Reclaim() {
+  reclaimed_at_ = noted_;
+  files_->Reclaim(
+      [this](const HeldFiles::Owner& owner)
+          ABSL_NO_THREAD_SAFETY_ANALYSIS { return Awaited(owner); });
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that answers reads of samples: what is asked before the source.
+#ifndef SHUFFLEFS_CORE_POOL_SAMPLE_MEMORY_H_
+#define SHUFFLEFS_CORE_POOL_SAMPLE_MEMORY_H_
+
+#include <sys/uio.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "core/base/types.h"
+
+namespace shufflefs {
+
+// For `status`. Bytes, or counts since the memory was made.
+struct SupplyStatus {
+  uint64_t memory_limit = 0;
+  uint64_t pool_bytes = 0;  // in memory or on their way
+  // Samples that were in memory or on their way when a reader came for them.
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t bypass = 0;  // samples read alone
+  uint64_t chunk_loads = 0;
+  // Of the samples of the chunks that were loaded, the share that was wanted
+  // and fitted. Nothing before the first.
+  absl::optional<double> fill_rate;
+  uint64_t source_bytes = 0;
+  uint64_t source_reads = 0;
+  std::string how;  // how samples are fetched, in a few words
+};
+
+// Thread-safe. Nothing waits for a device.
+class SampleMemory {
+ public:
+  // The bytes asked for, fewer only at the file's end; they stay only while
+  // the function runs. Called once, by the asking thread or by one that reads,
+  // with no lock held.
+  using ReadDone = std::function<void(absl::StatusOr<absl::Span<const iovec>>)>;
+
+  virtual ~SampleMemory() = default;
+
+  // Thread `reader` (0 = hidden) reads the first bytes of `file`; before that
+  // Answers is asked. For who learns from it.
+  virtual void Begun(EntryId /*file*/, uint32_t /*reader*/,
+                     std::chrono::milliseconds /*now*/) {}
+  // A read of `file`, which is part of a sample, comes. False: it is the
+  // source's to answer.
+  virtual bool Answers(EntryId file) = 0;
+  // Whether it will be true, as far as can be told.
+  virtual bool Holds(EntryId file) const = 0;
+  // Whether a sample that it answered comes under its own name or by plan in
+  // each epoch, so that the kernel had better keep its pages.
+  virtual bool comes_again() const = 0;
+  // Reads up to `length` bytes of `file` from `offset`. Errors: as FileRead's.
+  virtual void Read(EntryId file, uint64_t offset, uint64_t length,
+                    ReadDone done) = 0;
+  // A descriptor of `file` was closed.
+  virtual void Close(EntryId file) = 0;
+
+  virtual SupplyStatus status() const = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_POOL_SAMPLE_MEMORY_H_

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a supply answers readers.
+#include <algorithm>
+#include <utility>
+
+#include "core/pool/supply.h"
+
+namespace shufflefs {
+
+void Supply::Wait() const {
+  if (stall_ != nullptr) stall_->Enter();
+}
+
+void Supply::Waited() const {
+  if (stall_ != nullptr) stall_->Leave();
+}
+
+void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
+                  ReadDone done) {
+  ReadWaiter waiter = LoneReads::Clip(dataset_->catalogue().file_size(file),
+                                      {offset, length, std::move(done)});
+  if (waiter.length == 0) {
+    waiter.done(absl::Span<const iovec>());
+    return;
+  }
+  Pieces pieces;
+  std::shared_ptr<Held> held;
+  bool waits = false;
+  {
+    MutexLock lock(mu_);
+    auto found = held_.find(file);
+    if (found == held_.end()) {
+      Want(file, pieces);
+      found = held_.find(file);
+    }
+    if (found != held_.end()) held = found->second;
+    served_.Set(dataset_->grouping().sample(file).value());
+    wanted_ = true;
+    waits = held != nullptr && !held->here;
+    if (waits) {
+      held->closed = false;
+      held->waiters.push_back(std::move(waiter));
+      Wait();
+    }
+  }
+  if (held == nullptr) {
+    bypasses_->Read(file, std::move(waiter));
+  } else if (!waits) {
+    Deliver(file, held, waiter);
+    if (stall_ != nullptr) stall_->Served();
+  }
+  Send(std::move(pieces), file);
+  Refill();
+  TellWishes();  // where what is read shows what comes next
+}
+
+void Supply::Send(Pieces pieces, EntryId wanted) {
+  if (pieces.empty()) return;
+  // Alone: a reader waits for just that.
+  if (pieces.size() == 1 && pieces.front().file == wanted) {
+    source_->FetchNow(std::move(pieces.front()));
+  } else {
+    source_->Fetch(std::move(pieces));
+  }
+}
+
+void Supply::Want(EntryId file, Pieces& pieces) {
+  const SampleId sample = dataset_->grouping().sample(file);
+  // Read again, or through a descriptor of an epoch before: that is nobody
+  // else's business.
+  // (Where samples are repeated it is one more of its names.)
+  if (!repeats_ && served_.Get(sample.value())) return;
+  if (!binder_->NameOf(sample)) return;
+  const std::vector<SampleId> samples = binder_->FetchChunkOf(sample, Room());
+  if (!samples.empty()) {
+    Start(samples, pieces);
+    return;
+  }
+  binder_->FetchedAlone(sample);
+  ++bypassed_;
+  for (uint32_t c = 0; c < Columns(sample); ++c) {
+    if (!StartFile(Member(sample, c), /*counted=*/false, pieces)) return;
+  }
+}
+
+bool Supply::KeptForNext(EntryId file, const Held& held) const {
+  return held.counted &&
+         binder_->fetched_ahead(dataset_->grouping().sample(file));
+}
+
+void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
+                     const ReadWaiter& waiter) {
+  const std::vector<iovec> range =
+      held->memory->Range(waiter.offset, waiter.length);
+  waiter.done(absl::Span<const iovec>(range));
+  MutexLock lock(mu_);
+  // A second look at what this epoch has done with, or a late one of an epoch
+  // before.
+  if (KeptForNext(file, *held) || Foreign(file, *held)) return;
+  held->delivered += waiter.length;
+  const auto found = held_.find(file);
+  // By now the file may be held anew.
+  if (held->delivered < held->length || found == held_.end() ||
+      found->second != held) {
+    return;
+  }
+  if (!Keep(file, *held)) Finish(file);
+}
+
+bool Supply::Foreign(EntryId file, const Held& held) const {
+  return held.counted && !binder_->NameOf(dataset_->grouping().sample(file));
+}
+
+bool Supply::Keep(EntryId file, const Held& held) {
+  if (!held.counted) return false;
+  const SampleId sample = dataset_->grouping().sample(file);
+  std::vector<Held*> whole;
+  for (uint32_t c = 0; c < Columns(sample); ++c) {
+    const auto found = held_.find(Member(sample, c));
+    if (found == held_.end() || !found->second->counted) return false;
+    whole.push_back(found->second.get());
+  }
+  if (!binder_->Keeps(sample)) return false;
+  for (Held* part : whole) part->delivered = 0;
+  return true;
+}
+
+void Supply::Finish(EntryId file) {
+  const SampleId sample = dataset_->grouping().sample(file);
+  for (uint32_t c = 0; c < Columns(sample); ++c) {
+    const EntryId other = Member(sample, c);
+    if (other != file && held_.contains(other)) lingering_.push_back(other);
+  }
+  Drop(file);
+}
+
+void Supply::Close(EntryId file) {
+  {
+    MutexLock lock(mu_);
+    const auto found = held_.find(file);
+    if (found == held_.end()) return;
+    const std::shared_ptr<Held> held = found->second;
+    // Not what this epoch shows: it was opened in one before.
+    if (Foreign(file, *held)) return;
+    if (KeptForNext(file, *held) || Keep(file, *held)) return;
+    if (held->here) {
+      Finish(file);
+    } else {
+      held->closed = held->waiters.empty();
+    }
+  }
+  Refill();
+}
+
+}  // namespace shufflefs

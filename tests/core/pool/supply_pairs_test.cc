@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A supply of samples that are several files each: they come, are bound and
+// leave together.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/pool/chunk_map.h"
+#include "core/pool/supply.h"
+#include "gtest/gtest.h"
+#include "policies/group_binder.h"
+#include "tests/core/base/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::TempTree;
+
+// Brings everything at once, each file's bytes being its id.
+class InstantSource : public SampleSource {
+ public:
+  void Fetch(std::vector<FilePiece> files) override {
+    for (FilePiece& file : files) FetchNow(std::move(file));
+  }
+  void FetchNow(FilePiece piece) override {
+    for (const iovec& run : piece.into) {
+      std::fill_n(static_cast<char*>(run.iov_base), run.iov_len,
+                  static_cast<char>(piece.file.value()));
+    }
+    bytes_ += piece.length;
+    ++reads_;
+    piece.done(absl::OkStatus());
+  }
+  uint64_t bytes_read() const override { return bytes_; }
+  uint64_t reads() const override { return reads_; }
+  std::string how() const override { return "at once"; }
+
+ private:
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> reads_{0};
+};
+
+class SupplyPairs : public testing::Test {
+ protected:
+  static constexpr uint64_t kSamples = 360;
+
+  void SetUp() override {
+    for (int f = 0; f < static_cast<int>(kSamples); ++f) {
+      const std::string stem = "c" + std::to_string(f % 3) + "/" +
+                               std::to_string((f * 7919 + f % 3) % 100003);
+      tree_.File(stem + ".jpg", std::string(9000 + f % 120, 'x'));
+      tree_.File(stem + ".json", std::string(9000 + f % 7, 'x'));
+    }
+    auto catalogue = std::make_shared<const Catalogue>(tree_.Scanned());
+    ViewConfig config;
+    config.substitute = Substitute::kDirectory;
+    auto made = Dataset::Make(catalogue, config, "");
+    ASSERT_TRUE(made.ok()) << made.status();
+    dataset_ = *std::move(made);
+    ASSERT_EQ(grouping().sample_count(), kSamples);
+    MakeSupply();
+  }
+
+  void MakeSupply() {
+    Supply::Parts parts;
+    parts.dataset = dataset_;
+    parts.memory_bytes = Supply::kLeastMemory;
+    auto input = std::make_unique<BinderInput>();
+    input->grouping = &grouping();
+    input->bytes.assign(kSamples, 2 * Arena::Footprint(9200));
+    input->chunks = ComposeRandomChunks(grouping(), dataset_->key(), 16);
+    input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+    parts.binder = std::make_unique<GroupBinder>(*input);
+    parts.input = std::move(input);
+    auto source = std::make_unique<InstantSource>();
+    source_ = source.get();
+    parts.source = std::move(source);
+    auto supply = Supply::Make(std::move(parts));
+    ASSERT_TRUE(supply.ok()) << supply.status();
+    supply_ = *std::move(supply);
+  }
+
+  const Grouping& grouping() const { return dataset_->grouping(); }
+
+  // Reads one of a sample's files whole and closes it.
+  void Read(SampleId sample, uint32_t column) {
+    const GroupId group = grouping().group_of(sample);
+    const auto index = static_cast<uint32_t>(
+        sample.value() - grouping().group(group).first_sample);
+    const EntryId file = grouping().member(group, index, column);
+    const uint64_t size = dataset_->catalogue().attributes(file).size;
+    uint64_t got = 0;
+    supply_->Read(file, 0, size,
+                  [&](absl::StatusOr<absl::Span<const iovec>> bytes) {
+                    ASSERT_TRUE(bytes.ok()) << bytes.status();
+                    for (const iovec& run : *bytes) {
+                      got += run.iov_len;
+                      EXPECT_EQ(static_cast<char*>(run.iov_base)[0],
+                                static_cast<char>(file.value()));
+                    }
+                  });
+    EXPECT_EQ(got, size);
+    supply_->Close(file);
+  }
+
+  TempTree tree_;
+  std::shared_ptr<const Dataset> dataset_;
+  InstantSource* source_ = nullptr;
+  std::shared_ptr<Supply> supply_;
+};
+
+TEST_F(SupplyPairs, BothFilesOfANameAreThoseOfOneSample) {
+  for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+    supply_->BeginEpoch(Seed(3), Epoch(epoch), {});
+    std::set<uint64_t> shown;
+    for (uint64_t n = 0; n < kSamples; ++n) {
+      const SampleId name(n * 7 % kSamples);
+      const SampleId sample = supply_->Bind(name);
+      EXPECT_TRUE(shown.insert(sample.value()).second) << "shown twice";
+      ASSERT_EQ(grouping().group_of(sample), grouping().group_of(name));
+      Read(sample, 0);
+      if (n % 8 == 0) Read(sample, 1);  // most do not look at the label
+    }
+    EXPECT_EQ(shown.size(), kSamples);
+  }
+  EXPECT_LE(supply_->status().pool_bytes, Supply::kLeastMemory);
+  // Far fewer than if the labels stayed.
+  EXPECT_LT(supply_->status().bypass, 3 * kSamples / 5);
+  // Each file once an epoch, and once more at most what is left in memory.
+  EXPECT_LE(source_->reads(), 4 * 2 * kSamples);
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// The supply against a source that the test drives: what readers get, what it
+// costs, and that nobody waits for another reader.
+#include "core/pool/supply.h"
+
+#include <atomic>
+#include <deque>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "core/base/status.h"
+#include "core/pool/chunk_map.h"
+#include "gtest/gtest.h"
+#include "policies/group_binder.h"
+#include "tests/core/base/temp_tree.h"
+#include "tests/core/pool/held_source.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::ByteAt;
+using testing_support::HeldSource;
+using testing_support::TempTree;
+
+// Files of about `file_bytes` bytes in class folders, and a supply over them.
+class SupplyTest : public testing::Test {
+ protected:
+  // What is still asked for keeps the supply, and the supply the source.
+  void TearDown() override {
+    for (int i = 0; source_ != nullptr && i < 100000; ++i) {
+      if (!source_->Come(absl::CancelledError("over"))) break;
+    }
+  }
+
+  void Make(int classes, int files, uint64_t file_bytes, uint64_t memory,
+            uint32_t chunk = 8) {
+    for (int c = 0; c < classes; ++c) {
+      for (int f = 0; f < files; ++f) {
+        tree_.File("c" + std::to_string(c) + "/" +
+                       std::to_string((f * 7919 + c * 13) % 100003) + ".jpg",
+                   std::string(file_bytes + (f * 37 + c) % 101, 'x'));
+      }
+    }
+    auto catalogue = std::make_shared<const Catalogue>(tree_.Scanned());
+    ViewConfig config;
+    config.substitute = Substitute::kDirectory;
+    auto dataset = Dataset::Make(catalogue, config, "");
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    dataset_ = *std::move(dataset);
+    Supply::Parts parts;
+    parts.dataset = dataset_;
+    parts.memory_bytes = memory;
+    auto input = std::make_unique<BinderInput>();
+    input->grouping = &grouping();
+    for (uint64_t s = 0; s < grouping().sample_count(); ++s) {
+      input->bytes.push_back(Arena::Footprint(SizeOf(SampleId(s))));
+    }
+    input->chunks = ComposeRandomChunks(grouping(), dataset_->key(), chunk);
+    input->dataset_key = dataset_->key();
+    input->memory_bytes = Supply::PoolBytes(memory);
+    parts.binder = std::make_unique<GroupBinder>(*input);
+    parts.input = std::move(input);
+    auto source = std::make_unique<HeldSource>();
+    source_ = source.get();
+    parts.source = std::move(source);
+    auto supply = Supply::Make(std::move(parts));
+    ASSERT_TRUE(supply.ok()) << supply.status();
+    supply_ = *std::move(supply);
+    supply_->BeginEpoch(Seed(1), Epoch(0), {});
+  }
+
+  const Grouping& grouping() const { return dataset_->grouping(); }
+  EntryId FileOf(SampleId sample) const {
+    return grouping().first_member(sample);
+  }
+  uint64_t SizeOf(SampleId sample) const {
+    return dataset_->catalogue().attributes(FileOf(sample)).size;
+  }
+
+  struct Answer {
+    bool there = false;
+    absl::Status status;
+    std::string bytes;
+  };
+  // Asks for a piece; the answer may come later.
+  std::shared_ptr<Answer> Ask(EntryId file, uint64_t offset, uint64_t length) {
+    auto answer = std::make_shared<Answer>();
+    supply_->Read(file, offset, length,
+                  [answer](absl::StatusOr<absl::Span<const iovec>> got) {
+                    EXPECT_FALSE(answer->there) << "answered twice";
+                    answer->there = true;
+                    answer->status = got.status();
+                    if (!got.ok()) return;
+                    for (const iovec& piece : *got) {
+                      answer->bytes.append(
+                          static_cast<const char*>(piece.iov_base),
+                          piece.iov_len);
+                    }
+                  });
+    return answer;
+  }
+  void ExpectBytes(const Answer& answer, EntryId file, uint64_t offset,
+                   uint64_t length) {
+    ASSERT_TRUE(answer.there);
+    ASSERT_TRUE(answer.status.ok()) << answer.status;
+    ASSERT_EQ(answer.bytes.size(), length);
+    for (uint64_t i = 0; i < length; ++i) {
+      ASSERT_EQ(answer.bytes[i], ByteAt(file, offset + i)) << "at " << i;
+    }
+  }
+  // Looks a name up, reads it whole and closes it.
+  SampleId ReadName(SampleId name) {
+    const SampleId shown = supply_->Bind(name);
+    const uint64_t size = SizeOf(shown);
+    const auto answer = Ask(FileOf(shown), 0, size);
+    while (!answer->there && source_->Come()) {
+    }
+    ExpectBytes(*answer, FileOf(shown), 0, size);
+    supply_->Close(FileOf(shown));
+    return shown;
+  }
+
+  TempTree tree_;
+  std::shared_ptr<const Dataset> dataset_;
+  HeldSource* source_ = nullptr;
+  std::shared_ptr<Supply> supply_;
+};
+
+TEST_F(SupplyTest, EveryEpochShowsEverySampleOnceAndReadsItOnce) {
+  Make(4, 300, 12000, 4 << 20);
+  std::mt19937_64 random(11);
+  for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+    if (epoch > 0) supply_->BeginEpoch(Seed(1), Epoch(epoch), {});
+    std::vector<uint64_t> names(grouping().sample_count());
+    for (uint64_t i = 0; i < names.size(); ++i) names[i] = i;
+    for (size_t i = names.size(); i > 1; --i) {
+      std::swap(names[i - 1], names[random() % i]);
+    }
+    std::set<uint64_t> shown;
+    for (const uint64_t name : names) {
+      const SampleId sample = ReadName(SampleId(name));
+      EXPECT_TRUE(shown.insert(sample.value()).second) << "shown twice";
+      EXPECT_EQ(grouping().group_of(sample),
+                grouping().group_of(SampleId(name)));
+      EXPECT_LE(supply_->status().pool_bytes, uint64_t{4} << 20);
+    }
+  }
+  source_->ComeAll();
+  const uint64_t total = dataset_->catalogue().total_bytes();
+  // Once an epoch, and at most the pool full for an epoch that did not come;
+  // but for what stayed in memory from one epoch to the next.
+  EXPECT_LE(source_->bytes_read(), total * 4 + (4 << 20));
+  EXPECT_GE(source_->bytes_read(), total * 4 - 3 * (4 << 20));
+  EXPECT_LT(supply_->status().bypass, grouping().sample_count() / 20);
+}
+
+TEST_F(SupplyTest, WhatFitsIntoMemoryIsReadOnce) {
+  Make(4, 100, 12000, 16 << 20);
+  for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+    if (epoch > 0) supply_->BeginEpoch(Seed(1), Epoch(epoch), {});
+    std::set<uint64_t> shown;
+    for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+      shown.insert(ReadName(SampleId((name * 7 + epoch) % 400)).value());
+    }
+    EXPECT_EQ(shown.size(), grouping().sample_count());
+  }
+  source_->ComeAll();
+  EXPECT_EQ(source_->bytes_read(), dataset_->catalogue().total_bytes());
+  EXPECT_EQ(supply_->status().bypass, 0u);
+}
+
+// Of a file that stayed for the next epoch, by a descriptor of the one before.
+TEST_F(SupplyTest, ALateReadTakesNothingFromTheNextEpoch) {
+  Make(2, 100, 12000, 16 << 20);
+  std::vector<SampleId> shown;
+  for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+    shown.push_back(ReadName(SampleId(name)));
+  }
+  supply_->BeginEpoch(Seed(1), Epoch(1), {});
+  for (const SampleId old : shown) {
+    ExpectBytes(*Ask(FileOf(old), 0, SizeOf(old)), FileOf(old), 0, SizeOf(old));
+    supply_->Close(FileOf(old));
+  }
+  for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+    ReadName(SampleId(name));
+  }
+  source_->ComeAll();
+  EXPECT_EQ(source_->bytes_read(), dataset_->catalogue().total_bytes());
+  EXPECT_EQ(supply_->status().bypass, 0u);
+}
+
+TEST_F(SupplyTest, NothingIsReadBeforeSomebodyReads) {
+  Make(2, 50, 5000, 4 << 20);
+  for (uint64_t name = 0; name < 100; ++name) supply_->Bind(SampleId(name));
+  EXPECT_EQ(source_->waiting(), 0u);
+}
+
+TEST_F(SupplyTest, AReaderOfWhatIsOnItsWayWaitsForNoOtherReader) {
+  Make(2, 400, 30000, 4 << 20);
+  // Reads the first name half, and goes away without a word.
+  const SampleId first = supply_->Bind(SampleId(0));
+  const auto half = Ask(FileOf(first), 0, SizeOf(first) / 2);
+  source_->ComeAll();
+  EXPECT_TRUE(half->there);
+  // Everybody else is served, one after the other.
+  for (uint64_t name = 1; name < grouping().sample_count(); ++name) {
+    ReadName(SampleId(name));
+  }
+  ExpectBytes(*Ask(FileOf(first), SizeOf(first) / 2, 100), FileOf(first),
+              SizeOf(first) / 2, 100);
+}
+
+TEST_F(SupplyTest, AFullPoolReadsJustTheAbsentee) {
+  Make(2, 400, 30000, 4 << 20);
+  ReadName(SampleId(0));
+  source_->ComeAll();  // full now
+  // All of one group in memory are bound, and none is read.
+  std::set<uint64_t> bound;
+  const uint64_t size = grouping().group(GroupId(0)).samples;
+  for (uint64_t name = 1; name < size; ++name) {
+    bound.insert(supply_->Bind(SampleId(name)).value());
+  }
+  EXPECT_EQ(bound.size(), size - 1) << "not one to one";
+  const uint64_t before = source_->bytes_read();
+  EXPECT_EQ(source_->waiting(), 0u);
+  const SampleId absent = supply_->Bind(SampleId(size - 1));
+  const auto answer = Ask(FileOf(absent), 0, SizeOf(absent));
+  EXPECT_FALSE(answer->there);
+  EXPECT_EQ(source_->waiting(), 1u);
+  source_->ComeAll();
+  ExpectBytes(*answer, FileOf(absent), 0, SizeOf(absent));
+  EXPECT_EQ(source_->bytes_read() - before, SizeOf(absent));
+  EXPECT_GE(supply_->status().bypass, 1u);
+}
+
+// Half of a file that was read alone stays in the pool. When its chunk is
+// fetched in a later epoch it is not on its way, so it must not count as that.
+TEST_F(SupplyTest, WhatWasReadAloneInPartIsNotOnItsWayForEver) {
+  Make(1, 80, 90000, 4 << 20);
+  uint64_t epoch = 0;
+  for (; epoch < 1000; ++epoch) {
+    ReadName(SampleId(0));
+    source_->ComeAll();
+    for (uint64_t name = 1; name < grouping().sample_count(); ++name) {
+      const SampleId shown = supply_->Bind(SampleId(name));
+      Ask(FileOf(shown), 0, SizeOf(shown) / 2);
+    }
+    source_->ComeAll();
+    supply_->BeginEpoch(Seed(1), Epoch(epoch + 1), {});
+    source_->ComeAll();
+  }
+  // It still reads ahead: what is asked for is there, or on its way.
+  const uint64_t misses = supply_->status().misses;
+  for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+    ReadName(SampleId(name));
+    source_->ComeAll();
+  }
+  EXPECT_LT(supply_->status().misses - misses, 8u);
+}
+
+TEST_F(SupplyTest, AFileLargerThanTheMemoryIsReadPieceByPiece) {
+  Make(2, 3, 9 << 20, 4 << 20);
+  const SampleId shown = supply_->Bind(SampleId(0));
+  const EntryId file = FileOf(shown);
+  for (uint64_t at = 0; at < SizeOf(shown); at += 131072) {
+    const uint64_t length = std::min<uint64_t>(131072, SizeOf(shown) - at);
+    const auto answer = Ask(file, at, length);
+    source_->ComeAll();
+    ExpectBytes(*answer, file, at, length);
+  }
+  EXPECT_TRUE(Ask(file, SizeOf(shown), 100)->bytes.empty());
+}
+
+TEST_F(SupplyTest, ManyPiecesPastThePoolWaitForMemoryNotForReaders) {
+  Make(2, 3, 9 << 20, 4 << 20);
+  const SampleId shown = supply_->Bind(SampleId(0));
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (uint64_t k = 0; k < 40; ++k) {
+    answers.push_back(Ask(FileOf(shown), k * 131072 + 5, 131072));
+  }
+  EXPECT_LE(supply_->status().pool_bytes, uint64_t{4} << 20);
+  EXPECT_LT(source_->waiting(), 40u);
+  source_->ComeAll();
+  for (uint64_t k = 0; k < 40; ++k) {
+    ExpectBytes(*answers[k], FileOf(shown), k * 131072 + 5, 131072);
+  }
+}
+
+TEST_F(SupplyTest, AFailedReadIsItsReadersAlone) {
+  Make(2, 100, 20000, 4 << 20);
+  const SampleId shown = supply_->Bind(SampleId(3));
+  const auto answer = Ask(FileOf(shown), 0, SizeOf(shown));
+  const absl::Status gone = ErrnoStatus(ESTALE, "c0/x: gone");
+  while (!answer->there) {
+    ASSERT_TRUE(source_->Come(gone));
+  }
+  EXPECT_EQ(ErrnoOf(answer->status), ESTALE);
+  std::set<uint64_t> all = {shown.value()};
+  for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+    if (name != 3) all.insert(ReadName(SampleId(name)).value());
+  }
+  EXPECT_EQ(all.size(), grouping().sample_count());
+}
+
+TEST_F(SupplyTest, ReadersAreAnsweredAfterTheSourceWasStopped) {
+  Make(2, 400, 30000, 4 << 20);
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (uint64_t name = 0; name < 20; ++name) {
+    const SampleId shown = supply_->Bind(SampleId(name));
+    answers.push_back(Ask(FileOf(shown), 0, SizeOf(shown)));
+  }
+  for (int i = 0; i < 2000 && source_->Come(absl::CancelledError("stopped"));
+       ++i) {
+  }
+  EXPECT_EQ(source_->waiting(), 0u) << "still asks for more";
+  for (const auto& answer : answers) {
+    ASSERT_TRUE(answer->there);
+    EXPECT_TRUE(absl::IsCancelled(answer->status)) << answer->status;
+  }
+}
+
+TEST_F(SupplyTest, AnOldDescriptorReadsItsOwnFileInTheNextEpoch) {
+  Make(2, 200, 20000, 4 << 20);
+  const SampleId old = supply_->Bind(SampleId(7));
+  const auto first = Ask(FileOf(old), 0, 4096);
+  source_->ComeAll();
+  ExpectBytes(*first, FileOf(old), 0, 4096);
+  supply_->BeginEpoch(Seed(1), Epoch(1), {});
+  const auto second = Ask(FileOf(old), 4096, 4096);
+  source_->ComeAll();
+  ExpectBytes(*second, FileOf(old), 4096, 4096);
+  supply_->Close(FileOf(old));
+  std::set<uint64_t> shown;
+  for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+    shown.insert(ReadName(SampleId(name)).value());
+  }
+  EXPECT_EQ(shown.size(), grouping().sample_count());
+}
+
+TEST_F(SupplyTest, ManyThreadsAtOnceGetWholeFilesOfTheirGroup) {
+  Make(4, 250, 9000, 4 << 20);
+  std::atomic<bool> stop{false};
+  std::thread device([&] {
+    while (!stop) {
+      if (!source_->Come()) std::this_thread::yield();
+    }
+  });
+  for (uint64_t epoch = 1; epoch < 4; ++epoch) {
+    supply_->BeginEpoch(Seed(1), Epoch(epoch), {});
+    std::vector<std::thread> readers;
+    std::vector<std::vector<uint64_t>> shown(4);
+    for (uint64_t r = 0; r < 4; ++r) {
+      readers.emplace_back([&, r] {
+        for (uint64_t n = r; n < grouping().sample_count(); n += 4) {
+          const SampleId sample = supply_->Bind(SampleId(n * 7 % 1000));
+          shown[r].push_back(sample.value());
+          std::atomic<bool> there{false};
+          supply_->Read(FileOf(sample), 0, SizeOf(sample),
+                        [&](absl::StatusOr<absl::Span<const iovec>> got) {
+                          EXPECT_TRUE(got.ok()) << got.status();
+                          uint64_t size = 0;
+                          for (const iovec& piece : *got) size += piece.iov_len;
+                          EXPECT_EQ(size, SizeOf(sample));
+                          there = true;
+                        });
+          while (!there) std::this_thread::yield();
+          supply_->Close(FileOf(sample));
+        }
+      });
+    }
+    for (std::thread& reader : readers) reader.join();
+    std::set<uint64_t> all;
+    for (const auto& part : shown) all.insert(part.begin(), part.end());
+    EXPECT_EQ(all.size(), grouping().sample_count());
+  }
+  stop = true;
+  device.join();
+  source_->ComeAll();
+}
+
+}  // namespace
+}  // namespace shufflefs
