@@ -17,8 +17,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/config/config.h"
-#include "core/records/record_align.h"
-#include "core/records/record_rules.h"
+#include "core/formats/record_align.h"
+#include "core/formats/record_rules.h"
 #include "mount-tools/value_text.h"
 #include "policies/registry.h"
 

@@ -15,9 +15,9 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
 #include "core/catalogue/file_identity.h"
+#include "core/formats/tfrecord_index.h"
+#include "core/formats/tfrecord_scanner.h"
 #include "core/records/fresh_file.h"
-#include "core/records/tfrecord_index.h"
-#include "core/records/tfrecord_scanner.h"
 
 namespace shufflefs {
 namespace {

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
+#include "core/formats/tfrecord_scanner.h"
 #include "core/records/fresh_file.h"
-#include "core/records/tfrecord_scanner.h"
 
 namespace shufflefs {
 namespace {

@@ -47,8 +47,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/formats/tfrecord_index.h"
 #include "core/records/page_packer.h"
-#include "core/records/tfrecord_index.h"
 
 namespace shufflefs {
 

@@ -16,7 +16,7 @@
 #include <memory>
 
 #include "absl/strings/string_view.h"
-#include "core/records/record_scanner.h"
+#include "core/formats/record_scanner.h"
 
 namespace shufflefs {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/records/record_math.h"
+#include "core/formats/record_math.h"
 #include "core/records/window_mix.h"
 
 namespace shufflefs {

@@ -25,11 +25,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/formats/record_table.h"
 #include "core/policy/policy.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 #include "core/records/record_order.h"
-#include "core/records/record_table.h"
 #include "core/records/window_mix.h"
 
 namespace shufflefs {

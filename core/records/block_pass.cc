@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/formats/record_math.h"
 #include "core/random/permutation.h"
-#include "core/records/record_math.h"
 
 namespace shufflefs {
 namespace {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/formats/record_table.h"
 #include "core/random/random.h"
 #include "core/records/record_order.h"
-#include "core/records/record_table.h"
 
 namespace shufflefs {
 

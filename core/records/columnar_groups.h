@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/formats/record_table.h"
 #include "core/records/columnar_footer.h"
-#include "core/records/record_table.h"
 
 namespace shufflefs {
 

@@ -12,8 +12,8 @@
 #include "absl/types/optional.h"
 #include "core/base/files/owned_dir.h"
 #include "core/catalogue/catalogue.h"
+#include "core/formats/record_rules.h"
 #include "core/records/index_companion.h"
-#include "core/records/record_rules.h"
 #include "core/records/shuffled_file.h"
 #include "core/source/source_dir.h"
 

@@ -11,10 +11,10 @@
 
 #include "absl/types/optional.h"
 #include "core/base/types.h"
+#include "core/formats/record_table.h"
+#include "core/formats/tfrecord_index.h"
 #include "core/records/columnar_groups.h"
 #include "core/records/record_order.h"
-#include "core/records/record_table.h"
-#include "core/records/tfrecord_index.h"
 
 namespace shufflefs {
 

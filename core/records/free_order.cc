@@ -7,7 +7,7 @@
 
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
-#include "core/records/record_math.h"
+#include "core/formats/record_math.h"
 
 namespace shufflefs {
 namespace {

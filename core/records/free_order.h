@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/formats/record_table.h"
 #include "core/policy/policy.h"
 #include "core/records/record_order.h"
-#include "core/records/record_table.h"
 
 namespace shufflefs {
 

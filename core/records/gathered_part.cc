@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "core/formats/record_math.h"
 #include "core/pool/arena.h"
 #include "core/records/prefetch.h"
-#include "core/records/record_math.h"
 
 namespace shufflefs {
 namespace {

@@ -15,8 +15,8 @@
 #include "core/base/files/read_at.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
+#include "core/formats/tfrecord_scanner.h"
 #include "core/records/offset_table_builder.h"
-#include "core/records/tfrecord_scanner.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {

@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
+#include "core/formats/tfrecord_index.h"
 #include "core/records/aligned_manifest.h"
 #include "core/records/family_table.h"
-#include "core/records/tfrecord_index.h"
 #include "core/source/source_dir.h"
 
 namespace shufflefs {

@@ -29,7 +29,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/records/record_table.h"
+#include "core/formats/record_table.h"
 
 namespace shufflefs {
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/formats/record_scanner.h"
 #include "core/records/offset_table.h"
-#include "core/records/record_scanner.h"
 
 namespace shufflefs {
 

@@ -13,7 +13,7 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/records/record_rules.h"
+#include "core/formats/record_rules.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/formats/record_math.h"
 #include "core/records/block_order.h"
 #include "core/records/free_order.h"
-#include "core/records/record_math.h"
 #include "core/records/repeat_order.h"
 
 namespace shufflefs {

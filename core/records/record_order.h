@@ -18,9 +18,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
+#include "core/formats/record_table.h"
 #include "core/policy/policy.h"
 #include "core/random/random.h"
-#include "core/records/record_table.h"
 
 namespace shufflefs {
 

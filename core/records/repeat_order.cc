@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/formats/record_math.h"
 #include "core/random/permutation.h"
-#include "core/records/record_math.h"
 #include "core/records/window_mix.h"
 
 namespace shufflefs {

@@ -25,11 +25,11 @@
 #include <vector>
 
 #include "core/base/lazy.h"
+#include "core/formats/record_table.h"
 #include "core/policy/policy.h"
 #include "core/random/random.h"
 #include "core/records/block_pass.h"
 #include "core/records/record_order.h"
-#include "core/records/record_table.h"
 
 namespace shufflefs {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/records/record_math.h"
+#include "core/formats/record_math.h"
 
 namespace shufflefs {
 namespace {

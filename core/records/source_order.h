@@ -6,8 +6,8 @@
 
 #include <memory>
 
+#include "core/formats/record_table.h"
 #include "core/records/record_order.h"
-#include "core/records/record_table.h"
 
 namespace shufflefs {
 

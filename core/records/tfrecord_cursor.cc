@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/formats/tfrecord_frame.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
-#include "core/records/tfrecord_frame.h"
 
 namespace shufflefs {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/formats/tfrecord_frame.h"
+#include "core/formats/tfrecord_scanner.h"
 #include "core/records/index_file.h"
 #include "core/records/offset_table_builder.h"
-#include "core/records/tfrecord_frame.h"
-#include "core/records/tfrecord_scanner.h"
 
 namespace shufflefs {
 namespace {

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/arrow_fixture.h"
-#include "tests/core/scanner_fixture.h"
+#include "tests/core/formats/scanner_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "core/formats/record_table.h"
 #include "core/random/random.h"
-#include "core/records/record_table.h"
 #include "gtest/gtest.h"
 #include "tests/core/record_fixture.h"
 

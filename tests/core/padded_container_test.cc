@@ -24,8 +24,8 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/core/formats/tfrecord_fixture.h"
 #include "tests/core/record_fixture.h"
-#include "tests/core/tfrecord_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/formats/record_table.h"
 #include "core/policy/policy.h"
 #include "core/random/random.h"
-#include "core/records/record_table.h"
 #include "core/records/shuffled_file.h"
 #include "policies/registry.h"
 

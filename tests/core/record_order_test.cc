@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/records/record_table.h"
+#include "core/formats/record_table.h"
 #include "gtest/gtest.h"
 #include "tests/core/record_fixture.h"
 

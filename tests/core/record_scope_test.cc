@@ -17,8 +17,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/core/formats/tfrecord_fixture.h"
 #include "tests/core/record_fixture.h"
-#include "tests/core/tfrecord_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -3,7 +3,7 @@
 // is refused, and the reason and the place are named.
 #include "core/records/tar_scanner.h"
 #include "gtest/gtest.h"
-#include "tests/core/scanner_fixture.h"
+#include "tests/core/formats/scanner_fixture.h"
 #include "tests/core/tar_fixture.h"
 
 namespace shufflefs {

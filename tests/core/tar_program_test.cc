@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/scanner_fixture.h"
+#include "tests/core/formats/scanner_fixture.h"
 
 namespace shufflefs {
 namespace {

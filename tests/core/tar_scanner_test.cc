@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/scanner_fixture.h"
+#include "tests/core/formats/scanner_fixture.h"
 #include "tests/core/tar_fixture.h"
 
 namespace shufflefs {

@@ -16,16 +16,16 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
+#include "core/formats/tfrecord_frame.h"
 #include "core/policy/policy.h"
 #include "core/records/record_order.h"
 #include "core/records/tfrecord_cursor.h"
-#include "core/records/tfrecord_frame.h"
 #include "core/records/tfrecord_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/lirs.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/records/lines_scanner.h"
+#include "core/formats/lines_scanner.h"
 
 namespace shufflefs {
 namespace {

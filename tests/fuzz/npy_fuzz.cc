@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string>
 
-#include "core/records/idx_header.h"
-#include "core/records/npy_header.h"
+#include "core/formats/idx_header.h"
+#include "core/formats/npy_header.h"
 
 namespace shufflefs {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/tfrecord_index.h"
 #include "core/records/offset_table_builder.h"
-#include "core/records/tfrecord_index.h"
 
 namespace shufflefs {
 namespace {

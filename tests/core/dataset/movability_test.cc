@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/layouts.h"
+#include "tests/core/formats/layouts.h"
 
 namespace shufflefs {
 namespace {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the records of a TFRecord file. Each is: the length of its data (8
+// bytes, little-endian), the masked CRC-32C of these 8 bytes (4), the data, and
+// their masked CRC-32C (4); a record here is all of that. Both checksums are
+// compared. Compressed TFRecord files are not read.
+#ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_SCANNER_H_
+#define SHUFFLEFS_CORE_FORMATS_TFRECORD_SCANNER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/strings/string_view.h"
+#include "core/formats/record_scanner.h"
+
+namespace shufflefs {
+
+// What a record has besides its data.
+inline constexpr uint64_t kTfrecordHeadBytes = 12;
+inline constexpr uint64_t kTfrecordTailBytes = 4;
+
+// Of a file of so many bytes. A file without a byte has no records; DataLoss
+// for every byte that belongs to no whole record.
+std::unique_ptr<RecordScanner> MakeTfrecordScanner(uint64_t file_bytes);
+
+// Whether a file that starts so starts with a record: its first 12 bytes are a
+// length and the checksum of it.
+bool LooksLikeTfrecord(absl::string_view head);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_FORMATS_TFRECORD_SCANNER_H_
