@@ -22,6 +22,7 @@
 #include "core/formats/lines_scanner.h"
 #include "core/formats/npy_header.h"
 #include "core/formats/record_scanner.h"
+#include "core/formats/tar/tar_scanner.h"
 #include "core/formats/tfrecord_scanner.h"
 #include "core/records/arrow_file.h"
 #include "core/records/arrow_stream.h"
@@ -29,7 +30,6 @@
 #include "core/records/index_file.h"
 #include "core/records/offset_table_builder.h"
 #include "core/records/pass_reader.h"
-#include "core/records/tar_scanner.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {

@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/core/formats/tar/tar_fixture.h"
 #include "tests/core/formats/tfrecord_fixture.h"
-#include "tests/core/tar_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/records/tar_header.h"
-#include "core/records/tar_scanner.h"
-#include "tests/core/tar_fixture.h"
+#include "core/formats/tar/tar_header.h"
+#include "core/formats/tar/tar_scanner.h"
+#include "tests/core/formats/tar/tar_fixture.h"
 
 namespace shufflefs {
 namespace {

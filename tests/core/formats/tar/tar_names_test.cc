@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/tar_names.h"
+#include "core/formats/tar/tar_names.h"
 
 #include <string>
 

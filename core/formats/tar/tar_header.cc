@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/tar_header.h"
+#include "core/formats/tar/tar_header.h"
 
 #include <algorithm>
 #include <limits>

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_split.h"
-#include "core/records/tar_scanner.h"
+#include "core/formats/tar/tar_scanner.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

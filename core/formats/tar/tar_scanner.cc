@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/tar_scanner.h"
+#include "core/formats/tar/tar_scanner.h"
 
 #include <algorithm>
 #include <string>
@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
-#include "core/records/tar_header.h"
-#include "core/records/tar_names.h"
-#include "core/records/webdataset_key.h"
+#include "core/formats/tar/tar_header.h"
+#include "core/formats/tar/tar_names.h"
+#include "core/formats/tar/webdataset_key.h"
 
 namespace shufflefs {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of members, against webdataset's own regular expressions.
-#include "core/records/webdataset_key.h"
+#include "core/formats/tar/webdataset_key.h"
 
 #include <random>
 #include <regex>

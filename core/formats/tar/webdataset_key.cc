@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/webdataset_key.h"
+#include "core/formats/tar/webdataset_key.h"
 
 #include "absl/strings/match.h"
 

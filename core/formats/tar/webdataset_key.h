@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule by which webdataset makes samples of the members of a tar archive.
-#ifndef SHUFFLEFS_CORE_RECORDS_WEBDATASET_KEY_H_
-#define SHUFFLEFS_CORE_RECORDS_WEBDATASET_KEY_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_TAR_WEBDATASET_KEY_H_
+#define SHUFFLEFS_CORE_FORMATS_TAR_WEBDATASET_KEY_H_
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -19,4 +19,4 @@ absl::optional<absl::string_view> WebDatasetKey(absl::string_view name);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_WEBDATASET_KEY_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_TAR_WEBDATASET_KEY_H_

@@ -2,8 +2,8 @@
 // One header of a tar archive: its block of 512 bytes, in the formats V7,
 // ustar (POSIX.1-1988), GNU and pax (POSIX.1-2001), and what a pax extended
 // header adds to it. Pure functions; their errors do not say where.
-#ifndef SHUFFLEFS_CORE_RECORDS_TAR_HEADER_H_
-#define SHUFFLEFS_CORE_RECORDS_TAR_HEADER_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_TAR_TAR_HEADER_H_
+#define SHUFFLEFS_CORE_FORMATS_TAR_TAR_HEADER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -54,4 +54,4 @@ absl::StatusOr<PaxFields> ParsePaxRecords(absl::string_view records);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_TAR_HEADER_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_TAR_TAR_HEADER_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tar archives that are not to be shuffled, and those that are damaged: each
 // is refused, and the reason and the place are named.
-#include "core/records/tar_scanner.h"
+#include "core/formats/tar/tar_scanner.h"
 #include "gtest/gtest.h"
 #include "tests/core/formats/scanner_fixture.h"
-#include "tests/core/tar_fixture.h"
+#include "tests/core/formats/tar/tar_fixture.h"
 
 namespace shufflefs {
 namespace {

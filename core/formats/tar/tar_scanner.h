@@ -10,8 +10,8 @@
 // anything behind these. Those between belong to the record whose next member
 // follows them: so a directory comes before a file of its own, as programs
 // that unpack expect, and a record is never cut.
-#ifndef SHUFFLEFS_CORE_RECORDS_TAR_SCANNER_H_
-#define SHUFFLEFS_CORE_RECORDS_TAR_SCANNER_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_TAR_TAR_SCANNER_H_
+#define SHUFFLEFS_CORE_FORMATS_TAR_TAR_SCANNER_H_
 
 #include <cstdint>
 #include <memory>
@@ -36,4 +36,4 @@ std::unique_ptr<RecordScanner> MakeTarScanner(uint64_t file_bytes);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_TAR_SCANNER_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_TAR_TAR_SCANNER_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tar archives, made header by header in each of the formats.
-#ifndef SHUFFLEFS_TESTS_CORE_TAR_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_TAR_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_FORMATS_TAR_TAR_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_FORMATS_TAR_TAR_FIXTURE_H_
 
 #include <cstdint>
 #include <cstdio>
@@ -111,4 +111,4 @@ inline std::string TarEnd() { return std::string(1024, '\0'); }
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_TAR_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_FORMATS_TAR_TAR_FIXTURE_H_

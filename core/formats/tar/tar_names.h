@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the members of a tar archive may come in another order, as far as
 // their names say.
-#ifndef SHUFFLEFS_CORE_RECORDS_TAR_NAMES_H_
-#define SHUFFLEFS_CORE_RECORDS_TAR_NAMES_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_TAR_TAR_NAMES_H_
+#define SHUFFLEFS_CORE_FORMATS_TAR_TAR_NAMES_H_
 
 #include <cstdint>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "core/records/tar_header.h"
+#include "core/formats/tar/tar_header.h"
 
 namespace shufflefs {
 
@@ -45,4 +45,4 @@ class TarNames {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_TAR_NAMES_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_TAR_TAR_NAMES_H_

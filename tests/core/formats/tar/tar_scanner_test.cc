@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // WebDataset shards: where their records lie, against a reference that knows
 // how each archive was made.
-#include "core/records/tar_scanner.h"
+#include "core/formats/tar/tar_scanner.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/formats/scanner_fixture.h"
-#include "tests/core/tar_fixture.h"
+#include "tests/core/formats/tar/tar_fixture.h"
 
 namespace shufflefs {
 namespace {
