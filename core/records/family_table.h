@@ -11,9 +11,9 @@
 
 #include "absl/types/optional.h"
 #include "core/base/types.h"
+#include "core/formats/columnar/columnar_groups.h"
 #include "core/formats/record_table.h"
 #include "core/formats/tfrecord_index.h"
-#include "core/records/columnar_groups.h"
 #include "core/records/record_order.h"
 
 namespace shufflefs {

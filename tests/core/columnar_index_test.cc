@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/columnar_fixture.h"
+#include "tests/core/formats/columnar/columnar_fixture.h"
 
 namespace shufflefs {
 namespace {

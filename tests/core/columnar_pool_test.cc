@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/core/columnar_fixture.h"
+#include "tests/core/formats/columnar/columnar_fixture.h"
 #include "tests/core/record_pool_fixture.h"
 
 namespace shufflefs {

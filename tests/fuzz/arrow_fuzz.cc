@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/columnar/arrow_file.h"
+#include "core/formats/columnar/arrow_stream.h"
 #include "core/random/permutation.h"
-#include "core/records/arrow_file.h"
-#include "core/records/arrow_stream.h"
 
 namespace shufflefs {
 namespace {

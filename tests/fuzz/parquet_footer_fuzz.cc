@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/columnar/parquet_footer.h"
 #include "core/random/permutation.h"
-#include "core/records/parquet_footer.h"
 
 namespace shufflefs {
 namespace {

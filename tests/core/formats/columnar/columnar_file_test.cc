@@ -11,7 +11,7 @@
 #include "core/records/shuffled_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/columnar_fixture.h"
+#include "tests/core/formats/columnar/columnar_fixture.h"
 
 namespace shufflefs {
 namespace {

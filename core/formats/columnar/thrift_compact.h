@@ -3,8 +3,8 @@
 // is written: finds fields and elements as ranges of bytes and skips the rest.
 // It never looks outside its bytes, whatever they are, and takes time in
 // proportion to them.
-#ifndef SHUFFLEFS_CORE_RECORDS_THRIFT_COMPACT_H_
-#define SHUFFLEFS_CORE_RECORDS_THRIFT_COMPACT_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_THRIFT_COMPACT_H_
+#define SHUFFLEFS_CORE_FORMATS_COLUMNAR_THRIFT_COMPACT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -103,4 +103,4 @@ void AppendThriftInteger(int64_t number, std::string& bytes);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_THRIFT_COMPACT_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_COLUMNAR_THRIFT_COMPACT_H_

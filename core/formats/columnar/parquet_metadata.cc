@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/parquet_metadata.h"
+#include "core/formats/columnar/parquet_metadata.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
-#include "core/records/thrift_compact.h"
+#include "core/formats/columnar/thrift_compact.h"
 
 namespace shufflefs {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columnar containers: true footers behind any bytes.
-#ifndef SHUFFLEFS_TESTS_CORE_COLUMNAR_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_COLUMNAR_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_COLUMNAR_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_COLUMNAR_FIXTURE_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/records/arrow_file.h"
-#include "core/records/columnar_groups.h"
-#include "core/records/parquet_footer.h"
+#include "core/formats/columnar/arrow_file.h"
+#include "core/formats/columnar/columnar_groups.h"
+#include "core/formats/columnar/parquet_footer.h"
 #include "core/records/shuffled_file.h"
 #include "gtest/gtest.h"
-#include "tests/core/arrow_fixture.h"
-#include "tests/core/parquet_fixture.h"
+#include "tests/core/formats/columnar/arrow_fixture.h"
+#include "tests/core/formats/columnar/parquet_fixture.h"
 #include "tests/core/record_fixture.h"
 
 namespace shufflefs::testing_support {
@@ -72,4 +72,4 @@ inline Container MakeArrowFile(const std::vector<uint64_t>& sizes, Rng& rng) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_COLUMNAR_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_COLUMNAR_FIXTURE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/columnar_groups.h"
+#include "core/formats/columnar/columnar_groups.h"
 
 #include <algorithm>
 #include <string>
@@ -9,8 +9,8 @@
 #include "core/base/files/read_at.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/records/arrow_file.h"
-#include "core/records/parquet_footer.h"
+#include "core/formats/columnar/arrow_file.h"
+#include "core/formats/columnar/parquet_footer.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {

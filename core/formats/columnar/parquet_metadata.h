@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is needed of the metadata of a Parquet file (FileMetaData): where the
 // entries of its row groups are, and whether they may change places.
-#ifndef SHUFFLEFS_CORE_RECORDS_PARQUET_METADATA_H_
-#define SHUFFLEFS_CORE_RECORDS_PARQUET_METADATA_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_PARQUET_METADATA_H_
+#define SHUFFLEFS_CORE_FORMATS_COLUMNAR_PARQUET_METADATA_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -41,4 +41,4 @@ absl::StatusOr<ParquetRowGroups> ParseParquetMetadata(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PARQUET_METADATA_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_COLUMNAR_PARQUET_METADATA_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/flatbuffer_table.h"
+#include "core/formats/columnar/flatbuffer_table.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/arrow_stream.h"
+#include "core/formats/columnar/arrow_stream.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/arrow_fixture.h"
+#include "tests/core/formats/columnar/arrow_fixture.h"
 #include "tests/core/formats/scanner_fixture.h"
 
 namespace shufflefs {

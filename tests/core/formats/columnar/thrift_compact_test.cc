@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/thrift_compact.h"
+#include "core/formats/columnar/thrift_compact.h"
 
 #include <random>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/thrift_fixture.h"
+#include "tests/core/formats/columnar/thrift_fixture.h"
 
 namespace shufflefs {
 namespace {

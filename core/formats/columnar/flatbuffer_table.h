@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads fields of a table in the flatbuffers encoding, as the metadata of Arrow
 // IPC is written. It never looks outside the buffer, whatever is in it.
-#ifndef SHUFFLEFS_CORE_RECORDS_FLATBUFFER_TABLE_H_
-#define SHUFFLEFS_CORE_RECORDS_FLATBUFFER_TABLE_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_FLATBUFFER_TABLE_H_
+#define SHUFFLEFS_CORE_FORMATS_COLUMNAR_FLATBUFFER_TABLE_H_
 
 #include <bit>
 #include <cstddef>
@@ -79,4 +79,4 @@ class FlatbufferTable {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_FLATBUFFER_TABLE_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_COLUMNAR_FLATBUFFER_TABLE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/parquet_footer.h"
+#include "core/formats/columnar/parquet_footer.h"
 
 #include <algorithm>
 #include <numeric>
@@ -10,7 +10,7 @@
 #include "core/random/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/parquet_fixture.h"
+#include "tests/core/formats/columnar/parquet_fixture.h"
 
 namespace shufflefs {
 namespace {

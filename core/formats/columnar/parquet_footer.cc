@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/parquet_footer.h"
+#include "core/formats/columnar/parquet_footer.h"
 
 #include <algorithm>
 #include <string>
@@ -9,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/records/parquet_metadata.h"
-#include "core/records/thrift_compact.h"
+#include "core/formats/columnar/parquet_metadata.h"
+#include "core/formats/columnar/thrift_compact.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/thrift_compact.h"
+#include "core/formats/columnar/thrift_compact.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"

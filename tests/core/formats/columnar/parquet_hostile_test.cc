@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/records/parquet_footer.h"
+#include "core/formats/columnar/parquet_footer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/parquet_fixture.h"
+#include "tests/core/formats/columnar/parquet_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parquet files with true metadata, field by field as parquet.thrift has them,
 // whose pages are any bytes.
-#ifndef SHUFFLEFS_TESTS_CORE_PARQUET_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_PARQUET_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_PARQUET_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_PARQUET_FIXTURE_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "core/records/parquet_footer.h"
+#include "core/formats/columnar/parquet_footer.h"
 #include "gtest/gtest.h"
-#include "tests/core/thrift_fixture.h"
+#include "tests/core/formats/columnar/thrift_fixture.h"
 
 namespace shufflefs::testing_support {
 
@@ -163,4 +163,4 @@ inline std::vector<ParquetGroup> Groups(uint64_t count, bool ordinals) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_PARQUET_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_PARQUET_FIXTURE_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrow IPC messages and footers, as flatbuffers made field by field. Their
 // schemas have no columns and their bodies are any bytes.
-#ifndef SHUFFLEFS_TESTS_CORE_ARROW_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_ARROW_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_ARROW_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_ARROW_FIXTURE_H_
 
 #include <cstdint>
 #include <string>
@@ -130,4 +130,4 @@ inline std::string ArrowFooterOf(const std::vector<ArrowBlock>& batches,
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_ARROW_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_ARROW_FIXTURE_H_

@@ -9,8 +9,8 @@
 // before it; streams of Arrow before 0.15, which have no ones; and messages of
 // a size that is no multiple of 8, which the format asks for: they would move
 // the others off their alignment, which readers that map the file rely on.
-#ifndef SHUFFLEFS_CORE_RECORDS_ARROW_STREAM_H_
-#define SHUFFLEFS_CORE_RECORDS_ARROW_STREAM_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_ARROW_STREAM_H_
+#define SHUFFLEFS_CORE_FORMATS_COLUMNAR_ARROW_STREAM_H_
 
 #include <cstdint>
 #include <memory>
@@ -34,4 +34,4 @@ bool LooksLikeArrowStream(absl::string_view head);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_ARROW_STREAM_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_COLUMNAR_ARROW_STREAM_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/columnar_footer.h"
+#include "core/formats/columnar/columnar_footer.h"
 
 #include "absl/strings/str_cat.h"
 

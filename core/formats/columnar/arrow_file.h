@@ -16,15 +16,15 @@
 // bodies), and none was found that asks for ascending offsets. One that reads
 // the stream inside the file instead, and not its footer, gets the batches in
 // the source's order.
-#ifndef SHUFFLEFS_CORE_RECORDS_ARROW_FILE_H_
-#define SHUFFLEFS_CORE_RECORDS_ARROW_FILE_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_ARROW_FILE_H_
+#define SHUFFLEFS_CORE_FORMATS_COLUMNAR_ARROW_FILE_H_
 
 #include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/records/columnar_footer.h"
+#include "core/formats/columnar/columnar_footer.h"
 
 namespace shufflefs {
 
@@ -32,7 +32,7 @@ namespace shufflefs {
 inline constexpr uint64_t kArrowTailBytes = 10;
 
 // Whether a file that starts so may be an Arrow IPC file (8 bytes are looked
-// at). Many files named .arrow are streams: core/records/arrow_stream.h.
+// at). Many files named .arrow are streams: core/formats/columnar/arrow_stream.h.
 bool LooksLikeArrowFile(absl::string_view head);
 
 // How many bytes at the end of the file are its footer, with the tail of it.
@@ -47,4 +47,4 @@ absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseArrowFooter(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_ARROW_FILE_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_COLUMNAR_ARROW_FILE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/arrow_stream.h"
+#include "core/formats/columnar/arrow_stream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/records/flatbuffer_table.h"
+#include "core/formats/columnar/flatbuffer_table.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/arrow_file.h"
+#include "core/formats/columnar/arrow_file.h"
 
 #include <algorithm>
 #include <numeric>
@@ -10,7 +10,7 @@
 #include "core/random/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/arrow_fixture.h"
+#include "tests/core/formats/columnar/arrow_fixture.h"
 
 namespace shufflefs {
 namespace {

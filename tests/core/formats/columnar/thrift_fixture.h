@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structs in Thrift's compact protocol, made field by field, for tests.
-#ifndef SHUFFLEFS_TESTS_CORE_THRIFT_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_THRIFT_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_THRIFT_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_THRIFT_FIXTURE_H_
 
 #include <cstdint>
 #include <string>
@@ -104,4 +104,4 @@ class ThriftStruct {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_THRIFT_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_FORMATS_COLUMNAR_THRIFT_FIXTURE_H_

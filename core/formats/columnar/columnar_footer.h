@@ -3,8 +3,8 @@
 // Parquet, record batches of an Arrow IPC file). Readers take the groups in the
 // order of that list, wherever in the file they lie: to list them in another
 // order shuffles the file, and no byte of data moves.
-#ifndef SHUFFLEFS_CORE_RECORDS_COLUMNAR_FOOTER_H_
-#define SHUFFLEFS_CORE_RECORDS_COLUMNAR_FOOTER_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_COLUMNAR_FOOTER_H_
+#define SHUFFLEFS_CORE_FORMATS_COLUMNAR_COLUMNAR_FOOTER_H_
 
 #include <cstdint>
 #include <functional>
@@ -61,4 +61,4 @@ absl::Status CheckFooterLength(uint64_t bytes);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_COLUMNAR_FOOTER_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_COLUMNAR_COLUMNAR_FOOTER_H_

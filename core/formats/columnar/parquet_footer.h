@@ -22,15 +22,15 @@
 // * parquet-go reads all page indexes in one piece, from those of the row group
 //   that is listed first. It cannot open a shuffled file that has page indexes
 //   unless it is told SkipPageIndex. No other reader of this kind was found.
-#ifndef SHUFFLEFS_CORE_RECORDS_PARQUET_FOOTER_H_
-#define SHUFFLEFS_CORE_RECORDS_PARQUET_FOOTER_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_PARQUET_FOOTER_H_
+#define SHUFFLEFS_CORE_FORMATS_COLUMNAR_PARQUET_FOOTER_H_
 
 #include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/records/columnar_footer.h"
+#include "core/formats/columnar/columnar_footer.h"
 
 namespace shufflefs {
 
@@ -56,4 +56,4 @@ absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseParquetFooter(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PARQUET_FOOTER_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_COLUMNAR_PARQUET_FOOTER_H_

@@ -2,8 +2,8 @@
 // The groups of rows of a columnar container as its footer lists them, and
 // where in the file one ends: who reads on inside a group goes on to its end,
 // and from there to any other.
-#ifndef SHUFFLEFS_CORE_RECORDS_COLUMNAR_GROUPS_H_
-#define SHUFFLEFS_CORE_RECORDS_COLUMNAR_GROUPS_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_COLUMNAR_GROUPS_H_
+#define SHUFFLEFS_CORE_FORMATS_COLUMNAR_COLUMNAR_GROUPS_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/formats/columnar/columnar_footer.h"
 #include "core/formats/record_table.h"
-#include "core/records/columnar_footer.h"
 
 namespace shufflefs {
 
@@ -38,7 +38,7 @@ class ColumnarGroups {
 };
 
 // The two formats, as the end of a file says. Of an Arrow file that is no
-// stream (core/records/arrow_stream.h).
+// stream (core/formats/columnar/arrow_stream.h).
 enum class ColumnarFormat { kParquet, kArrowFile };
 
 // At the end of a file lies what says where its footer is, and most often all
@@ -57,4 +57,4 @@ absl::StatusOr<std::shared_ptr<const ColumnarGroups>> ReadColumnarGroups(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_COLUMNAR_GROUPS_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_COLUMNAR_COLUMNAR_GROUPS_H_
