@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue.h"
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 #include "core/records/container_set.h"
 
 namespace shufflefs {

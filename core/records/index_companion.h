@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
 #include "core/formats/tfrecord_index.h"
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 #include "core/records/family_table.h"
 #include "core/source/source_dir.h"
 

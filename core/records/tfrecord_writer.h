@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/records/fresh_file.h"
+#include "core/records/aligned/fresh_file.h"
 
 namespace shufflefs {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
-#include "core/records/aligned_pack.h"
+#include "core/records/aligned/aligned_pack.h"
 #include "mount-tools/ctl/aligned_pack_text.h"
 #include "mount-tools/ctl/scan_source.h"
 #include "mount-tools/paths.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/records/aligned_pack.h"
+#include "core/records/aligned/aligned_pack.h"
 
 namespace shufflefs {
 

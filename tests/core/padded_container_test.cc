@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/records/aligned_pack.h"
+#include "core/records/aligned/aligned_pack.h"
 #include "core/records/container_set.h"
 #include "core/records/index_text.h"
 #include "core/records/part_reads.h"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/ctl/aligned_pack_text.h"

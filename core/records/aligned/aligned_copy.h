@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the records of one TFRecord file to another one that is padded to
 // pages, with its index (aligned_manifest.h).
-#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_COPY_H_
-#define SHUFFLEFS_CORE_RECORDS_ALIGNED_COPY_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_COPY_H_
+#define SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_COPY_H_
 
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 
 namespace shufflefs {
 
@@ -34,4 +34,4 @@ absl::StatusOr<AlignedFile> CopyAligned(const AlignedCopyOptions& options);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_COPY_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_COPY_H_

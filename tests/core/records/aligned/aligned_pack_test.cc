@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/aligned_pack.h"
+#include "core/records/aligned/aligned_pack.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/formats/tfrecord_frame.h"
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/aligned_copy.h"
+#include "core/records/aligned/aligned_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "core/catalogue/file_identity.h"
 #include "core/formats/tfrecord_index.h"
 #include "core/formats/tfrecord_scanner.h"
-#include "core/records/fresh_file.h"
+#include "core/records/aligned/fresh_file.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/formats/tfrecord_scanner.h"
-#include "core/records/fresh_file.h"
+#include "core/records/aligned/fresh_file.h"
 
 namespace shufflefs {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a view that are padded to pages, as the manifests in its
 // directories say (aligned_manifest.h).
-#ifndef SHUFFLEFS_CORE_RECORDS_PADDED_DIRS_H_
-#define SHUFFLEFS_CORE_RECORDS_PADDED_DIRS_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_PADDED_DIRS_H_
+#define SHUFFLEFS_CORE_RECORDS_ALIGNED_PADDED_DIRS_H_
 
 #include <memory>
 
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 #include "core/source/source_dir.h"
 
 namespace shufflefs {
@@ -45,4 +45,4 @@ class PaddedDirs {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PADDED_DIRS_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_PADDED_DIRS_H_

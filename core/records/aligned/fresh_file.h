@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that is written from start to end, and has its name only when it is
 // whole and on the device.
-#ifndef SHUFFLEFS_CORE_RECORDS_FRESH_FILE_H_
-#define SHUFFLEFS_CORE_RECORDS_FRESH_FILE_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_FRESH_FILE_H_
+#define SHUFFLEFS_CORE_RECORDS_ALIGNED_FRESH_FILE_H_
 
 #include <sys/types.h>
 
@@ -58,4 +58,4 @@ inline constexpr char kFreshSuffix[] = ".tmp";
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_FRESH_FILE_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_FRESH_FILE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/aligned_pack.h"
+#include "core/records/aligned/aligned_pack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +17,9 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
 #include "core/catalogue/file_identity.h"
-#include "core/records/aligned_copy.h"
-#include "core/records/aligned_dir.h"
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_copy.h"
+#include "core/records/aligned/aligned_dir.h"
+#include "core/records/aligned/aligned_manifest.h"
 
 namespace shufflefs {
 namespace {

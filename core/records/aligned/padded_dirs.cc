@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/padded_dirs.h"
+#include "core/records/aligned/padded_dirs.h"
 
 #include <fcntl.h>
 

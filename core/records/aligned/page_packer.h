@@ -3,8 +3,8 @@
 // those that are larger than a page: such a record begins with a page, and what
 // is left of its last page is filled like any other. A state machine without
 // I/O.
-#ifndef SHUFFLEFS_CORE_RECORDS_PAGE_PACKER_H_
-#define SHUFFLEFS_CORE_RECORDS_PAGE_PACKER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_PAGE_PACKER_H_
+#define SHUFFLEFS_CORE_RECORDS_ALIGNED_PAGE_PACKER_H_
 
 #include <cstdint>
 #include <map>
@@ -84,4 +84,4 @@ inline uint64_t PagesOf(uint64_t offset, uint64_t bytes, uint64_t page_bytes) {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PAGE_PACKER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_PAGE_PACKER_H_

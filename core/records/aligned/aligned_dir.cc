@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/aligned_dir.h"
+#include "core/records/aligned/aligned_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/records/fresh_file.h"
+#include "core/records/aligned/fresh_file.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 
 #include <errno.h>
 #include <xxhash.h>

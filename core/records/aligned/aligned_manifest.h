@@ -36,8 +36,8 @@
 //           names, one behind the other
 // While the files are written it is called `aligned.manifest.part` and has
 // those that are finished.
-#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_MANIFEST_H_
-#define SHUFFLEFS_CORE_RECORDS_ALIGNED_MANIFEST_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_MANIFEST_H_
+#define SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_MANIFEST_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/formats/tfrecord_index.h"
-#include "core/records/page_packer.h"
+#include "core/records/aligned/page_packer.h"
 
 namespace shufflefs {
 
@@ -127,4 +127,4 @@ bool IsAlignedName(absl::string_view name);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_MANIFEST_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_MANIFEST_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory that page-aligned files are written to, and how far an earlier
 // run came. Nothing that such a run did not write is ever touched.
-#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_DIR_H_
-#define SHUFFLEFS_CORE_RECORDS_ALIGNED_DIR_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_DIR_H_
+#define SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_DIR_H_
 
 #include <set>
 #include <string>
@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/base/files/unique_fd.h"
-#include "core/records/aligned_manifest.h"
+#include "core/records/aligned/aligned_manifest.h"
 
 namespace shufflefs {
 
@@ -66,4 +66,4 @@ class AlignedDir {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_DIR_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_DIR_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/fresh_file.h"
+#include "core/records/aligned/fresh_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

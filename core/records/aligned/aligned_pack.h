@@ -6,8 +6,8 @@
 // goes on behind the last file that was finished, and gives the same bytes. A
 // file has its name only when the manifest knows it, so one that the manifest
 // does not know is somebody else's, and is refused.
-#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_PACK_H_
-#define SHUFFLEFS_CORE_RECORDS_ALIGNED_PACK_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_PACK_H_
+#define SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_PACK_H_
 
 #include <chrono>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/records/page_packer.h"
+#include "core/records/aligned/page_packer.h"
 
 namespace shufflefs {
 
@@ -76,4 +76,4 @@ absl::StatusOr<AlignResult> WriteAligned(const std::string& source,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_PACK_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_PACK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/page_packer.h"
+#include "core/records/aligned/page_packer.h"
 
 #include <iterator>
 
