@@ -12,7 +12,7 @@
 // Read pattern: mini-epochs from the source, once a pass, ahead of readers.
 // Where the order must be known in advance: ranked names come mini-epoch by
 //   mini-epoch (policies/met_plan.h), from the tier too, and so do the records
-//   of containers (core/records/repeat_order.h), of which an epoch shows as
+//   of containers (core/records/order/repeat_order.h), of which an epoch shows as
 //   many as there are, some several times and others not. What names show in an
 //   epoch by path is an independent permutation each epoch, as lirs by
 //   instance.

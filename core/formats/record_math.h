@@ -15,7 +15,7 @@ inline uint64_t DivideUp(uint64_t a, uint64_t b) {
   return a / b + (a % b != 0);
 }
 
-// Of a record in the plan of a part (core/records/shuffled_file.h).
+// Of a record in the plan of a part (core/records/order/shuffled_file.h).
 constexpr uint64_t kPlanBytes = 32;
 
 // Records of a part, where a part has no more than `most_bytes` bytes: to plan

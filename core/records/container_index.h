@@ -14,7 +14,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/formats/record_rules.h"
 #include "core/records/index_companion.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/shuffled_file.h"
 #include "core/source/source_dir.h"
 
 namespace shufflefs {

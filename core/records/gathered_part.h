@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/pool/paged_bytes.h"
+#include "core/records/order/shuffled_file.h"
 #include "core/records/part_reads.h"
-#include "core/records/shuffled_file.h"
 
 namespace shufflefs {
 

@@ -15,7 +15,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/formats/tfrecord_index.h"
 #include "core/records/aligned/aligned_manifest.h"
-#include "core/records/family_table.h"
+#include "core/records/order/family_table.h"
 #include "core/source/source_dir.h"
 
 namespace shufflefs {

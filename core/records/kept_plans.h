@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/base/mutex.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {
 

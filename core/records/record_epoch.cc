@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/records/index_text.h"
-#include "core/records/record_order.h"
-#include "core/records/source_order.h"
+#include "core/records/order/index_text.h"
+#include "core/records/order/record_order.h"
+#include "core/records/order/source_order.h"
 
 namespace shufflefs {
 

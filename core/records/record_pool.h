@@ -27,10 +27,10 @@
 #include "core/pool/sample_source.h"
 #include "core/records/gathered_part.h"
 #include "core/records/kept_plans.h"
+#include "core/records/order/shuffled_file.h"
 #include "core/records/part_reads.h"
 #include "core/records/record_readers.h"
 #include "core/records/record_seams.h"
-#include "core/records/shuffled_file.h"
 
 namespace shufflefs {
 

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/io/file_reader.h"
-#include "core/records/repeat_order.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/repeat_order.h"
+#include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {
 namespace {

@@ -20,7 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/types.h"
 #include "core/policy/policy.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 #include "core/records/tfrecord_file.h"
 
 namespace shufflefs {

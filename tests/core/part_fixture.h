@@ -13,7 +13,7 @@
 
 #include "core/pool/arena.h"
 #include "core/random/random.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/shuffled_file.h"
 
 namespace shufflefs::testing_support {
 

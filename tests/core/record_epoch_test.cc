@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/record_pool_fixture.h"

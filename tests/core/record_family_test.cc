@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/records/family_table.h"
-#include "core/records/record_order.h"
+#include "core/records/order/family_table.h"
+#include "core/records/order/record_order.h"
+#include "core/records/order/shuffled_file.h"
 #include "core/records/record_pool.h"
-#include "core/records/shuffled_file.h"
 #include "gtest/gtest.h"
 #include "tests/core/record_fixture.h"
 #include "tests/core/record_pool_fixture.h"

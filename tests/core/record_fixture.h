@@ -15,7 +15,7 @@
 #include "core/formats/record_table.h"
 #include "core/policy/policy.h"
 #include "core/random/random.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/shuffled_file.h"
 #include "policies/registry.h"
 
 namespace shufflefs::testing_support {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/quality/mixing.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"

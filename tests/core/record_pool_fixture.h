@@ -15,7 +15,7 @@
 #include "core/base/mutex.h"
 #include "core/io/file_reader.h"
 #include "core/random/random.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 #include "core/records/record_pool.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"

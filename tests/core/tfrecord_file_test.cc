@@ -18,7 +18,7 @@
 #include "core/base/status.h"
 #include "core/formats/tfrecord_frame.h"
 #include "core/policy/policy.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 #include "core/records/tfrecord_cursor.h"
 #include "core/records/tfrecord_writer.h"
 #include "gmock/gmock.h"

@@ -12,7 +12,7 @@
 
 #include "core/dataset/block_map.h"
 #include "core/random/permutation.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 #include "gtest/gtest.h"
 #include "policies/group_binder.h"
 #include "policies/location_binder.h"

@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/records/container_set.h"
-#include "core/records/record_order.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/record_order.h"
+#include "core/records/order/shuffled_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/records/record_order.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/record_order.h"
+#include "core/records/order/shuffled_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/formats/columnar/columnar_fixture.h"

@@ -12,7 +12,7 @@
 #include "core/formats/columnar/arrow_file.h"
 #include "core/formats/columnar/columnar_groups.h"
 #include "core/formats/columnar/parquet_footer.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/shuffled_file.h"
 #include "gtest/gtest.h"
 #include "tests/core/formats/columnar/arrow_fixture.h"
 #include "tests/core/formats/columnar/parquet_fixture.h"

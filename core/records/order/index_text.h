@@ -2,16 +2,16 @@
 // The index of a container (tfrecord_index.h) with its lines in the order in
 // which an epoch shows the records. Its parts are those of the order; none
 // needs a read of the source.
-#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_TEXT_H_
-#define SHUFFLEFS_CORE_RECORDS_INDEX_TEXT_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_INDEX_TEXT_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_INDEX_TEXT_H_
 
 #include <cstdint>
 #include <memory>
 
-#include "core/records/family_table.h"
-#include "core/records/parted_file.h"
-#include "core/records/record_order.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/family_table.h"
+#include "core/records/order/parted_file.h"
+#include "core/records/order/record_order.h"
+#include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {
 
@@ -51,4 +51,4 @@ class IndexText : public PartedFile {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_TEXT_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_INDEX_TEXT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/family_table.h"
+#include "core/records/order/family_table.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 
 #include <future>
 #include <thread>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/repeat_order.h"
+#include "core/records/order/repeat_order.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/records/record_order.h"
-#include "core/records/shuffled_file.h"
+#include "core/records/order/record_order.h"
+#include "core/records/order/shuffled_file.h"
 #include "gtest/gtest.h"
 #include "tests/core/record_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/source_order.h"
+#include "core/records/order/source_order.h"
 
 #include <algorithm>
 #include <cstdint>

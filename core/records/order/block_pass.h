@@ -7,8 +7,8 @@
 // Where a mini-epoch has many blocks of a file they are drawn by runs of blocks
 // that lie together, of 4 MiB at most: a disk that moves its arm for every
 // megabyte copies half as fast as one that reads on.
-#ifndef SHUFFLEFS_CORE_RECORDS_BLOCK_PASS_H_
-#define SHUFFLEFS_CORE_RECORDS_BLOCK_PASS_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_BLOCK_PASS_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_BLOCK_PASS_H_
 
 #include <cstdint>
 #include <vector>
@@ -16,7 +16,7 @@
 #include "absl/types/span.h"
 #include "core/formats/record_table.h"
 #include "core/random/random.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 
 namespace shufflefs {
 
@@ -75,4 +75,4 @@ class BlockPass {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_BLOCK_PASS_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_BLOCK_PASS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/window_mix.h"
+#include "core/records/order/window_mix.h"
 
 #include <algorithm>
 #include <iterator>

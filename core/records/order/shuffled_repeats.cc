@@ -3,7 +3,7 @@
 // records lie.
 #include <algorithm>
 
-#include "core/records/shuffled_file.h"
+#include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {
 

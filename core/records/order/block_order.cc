@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/block_order.h"
+#include "core/records/order/block_order.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/formats/record_math.h"
-#include "core/records/window_mix.h"
+#include "core/records/order/window_mix.h"
 
 namespace shufflefs {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/formats/record_math.h"
-#include "core/records/block_order.h"
-#include "core/records/free_order.h"
-#include "core/records/repeat_order.h"
+#include "core/records/order/block_order.h"
+#include "core/records/order/free_order.h"
+#include "core/records/order/repeat_order.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/free_order.h"
+#include "core/records/order/free_order.h"
 
 #include <algorithm>
 #include <thread>

@@ -9,8 +9,8 @@
 // start to the end pays for that bit by bit; for who jumps far into a full
 // shuffle of records of many sizes, all of them are looked at by all cores
 // (20 million: about a second on two).
-#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_ORDER_H_
-#define SHUFFLEFS_CORE_RECORDS_RECORD_ORDER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_RECORD_ORDER_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_RECORD_ORDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -41,7 +41,7 @@ struct PartRecords {
   std::vector<uint32_t> positions;
 };
 
-class RepeatOrder;  // core/records/repeat_order.h
+class RepeatOrder;  // core/records/order/repeat_order.h
 
 // Thread-safe. No call waits for a device; who asks for a part far ahead waits
 // for the sum, but not who asks for one that is known meanwhile.
@@ -139,4 +139,4 @@ std::unique_ptr<const RecordOrder> MakeRecordOrder(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_ORDER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_RECORD_ORDER_H_

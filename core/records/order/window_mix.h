@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of windows of blocks, mixed: what orders by blocks have in
 // common.
-#ifndef SHUFFLEFS_CORE_RECORDS_WINDOW_MIX_H_
-#define SHUFFLEFS_CORE_RECORDS_WINDOW_MIX_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_WINDOW_MIX_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_WINDOW_MIX_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "core/random/random.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 
 namespace shufflefs {
 
@@ -42,4 +42,4 @@ PartRecords ShareOfWindow(const std::vector<BlockSlot>& slots, RandomKey key,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_WINDOW_MIX_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_WINDOW_MIX_H_

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of a container whose records stay in that of the file, for what is
 // not shown as it lies there: padding is left out.
-#ifndef SHUFFLEFS_CORE_RECORDS_SOURCE_ORDER_H_
-#define SHUFFLEFS_CORE_RECORDS_SOURCE_ORDER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_SOURCE_ORDER_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_SOURCE_ORDER_H_
 
 #include <memory>
 
 #include "core/formats/record_table.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 
 namespace shufflefs {
 
@@ -16,4 +16,4 @@ std::unique_ptr<const RecordOrder> MakeSourceOrder(const RecordTable& table);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_SOURCE_ORDER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_SOURCE_ORDER_H_

@@ -5,9 +5,9 @@
 // every record comes `factor` times; in one epoch some come several times and
 // others not at all.
 //
-// Mini-epoch m of the pass (core/records/block_pass.h) in its repetition r: its
+// Mini-epoch m of the pass (core/records/order/block_pass.h) in its repetition r: its
 // blocks in an order of their own, P = Permutation(blocks, SubKey(K, 0)); the
-// records of each window of them mixed, as by core/records/block_order.h, with
+// records of each window of them mixed, as by core/records/order/block_order.h, with
 // SubKey(K, 1 + window); K = SubKey(SubKey(SubKey(pass, 2 + m), r), salt),
 // pass = SubKey(DeriveKey(seed, epoch 0, key, kMiniEpoch), number of the pass).
 // The salt is the first of 0, 1, … with which no record follows itself: readers
@@ -16,8 +16,8 @@
 // A window is the blocks that the policy says, or 1 MiB of them, if that is
 // more: a full shuffle where the mini-epoch is no larger. A part is a window,
 // or an equal share of its records where it is larger than a part may be.
-#ifndef SHUFFLEFS_CORE_RECORDS_REPEAT_ORDER_H_
-#define SHUFFLEFS_CORE_RECORDS_REPEAT_ORDER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_REPEAT_ORDER_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_REPEAT_ORDER_H_
 
 #include <atomic>
 #include <cstdint>
@@ -28,8 +28,8 @@
 #include "core/formats/record_table.h"
 #include "core/policy/policy.h"
 #include "core/random/random.h"
-#include "core/records/block_pass.h"
-#include "core/records/record_order.h"
+#include "core/records/order/block_pass.h"
+#include "core/records/order/record_order.h"
 
 namespace shufflefs {
 
@@ -115,4 +115,4 @@ class RepeatOrder : public RecordOrder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_REPEAT_ORDER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_REPEAT_ORDER_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/repeat_order.h"
+#include "core/records/order/repeat_order.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/formats/record_math.h"
 #include "core/random/permutation.h"
-#include "core/records/window_mix.h"
+#include "core/records/order/window_mix.h"
 
 namespace shufflefs {
 namespace {

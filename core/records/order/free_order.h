@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any order of all records of a container, cut into parts of as many records.
-#ifndef SHUFFLEFS_CORE_RECORDS_FREE_ORDER_H_
-#define SHUFFLEFS_CORE_RECORDS_FREE_ORDER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_FREE_ORDER_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_FREE_ORDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "core/formats/record_table.h"
 #include "core/policy/policy.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 
 namespace shufflefs {
 
@@ -41,4 +41,4 @@ class FreeOrder : public RecordOrder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_FREE_ORDER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_FREE_ORDER_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of a view that is made part by part, each held as a whole: what
 // RecordPool answers reads of.
-#ifndef SHUFFLEFS_CORE_RECORDS_PARTED_FILE_H_
-#define SHUFFLEFS_CORE_RECORDS_PARTED_FILE_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_PARTED_FILE_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_PARTED_FILE_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 namespace shufflefs {
 
 class ShuffledFile;
-struct PartPlan;  // core/records/shuffled_file.h
+struct PartPlan;  // core/records/order/shuffled_file.h
 
 // A piece of a record, [from, from + bytes) of the source, that was kept when
 // another part was read. Nothing: it was not.
@@ -48,4 +48,4 @@ class PartedFile {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PARTED_FILE_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_PARTED_FILE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/index_text.h"
+#include "core/records/order/index_text.h"
 
 #include <algorithm>
 #include <string>

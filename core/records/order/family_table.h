@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers whose records are shuffled as if they were those of one: the
 // records of each behind those of the one before it, heads and tails left out.
-#ifndef SHUFFLEFS_CORE_RECORDS_FAMILY_TABLE_H_
-#define SHUFFLEFS_CORE_RECORDS_FAMILY_TABLE_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_FAMILY_TABLE_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_FAMILY_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "core/formats/columnar/columnar_groups.h"
 #include "core/formats/record_table.h"
 #include "core/formats/tfrecord_index.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 
 namespace shufflefs {
 
@@ -108,4 +108,4 @@ struct FamilyOrder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_FAMILY_TABLE_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_FAMILY_TABLE_H_

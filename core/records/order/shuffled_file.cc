@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/shuffled_file.h"
+#include "core/records/order/shuffled_file.h"
 
 #include <algorithm>
 #include <utility>

@@ -13,8 +13,8 @@
 // into equal ones, the records as their order says. What the footer of a
 // columnar container lists is one part, which needs no read; its readers jump
 // about, and so the other parts are small.
-#ifndef SHUFFLEFS_CORE_RECORDS_SHUFFLED_FILE_H_
-#define SHUFFLEFS_CORE_RECORDS_SHUFFLED_FILE_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_SHUFFLED_FILE_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_SHUFFLED_FILE_H_
 
 #include <cstdint>
 #include <memory>
@@ -24,10 +24,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
-#include "core/records/family_table.h"
-#include "core/records/parted_file.h"
-#include "core/records/record_order.h"
-#include "core/records/repeat_order.h"
+#include "core/records/order/family_table.h"
+#include "core/records/order/parted_file.h"
+#include "core/records/order/record_order.h"
+#include "core/records/order/repeat_order.h"
 
 namespace shufflefs {
 
@@ -165,4 +165,4 @@ PartPlan Clip(const PartPlan& plan, uint64_t from, uint64_t to);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_SHUFFLED_FILE_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_SHUFFLED_FILE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/shuffled_file.h"
+#include "core/records/order/shuffled_file.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "core/records/record_order.h"
+#include "core/records/order/record_order.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/record_fixture.h"

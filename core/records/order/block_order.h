@@ -19,8 +19,8 @@
 // equal share of its records, one after the other. So is it where a window has
 // more records than a part may have (MostRecordsOfPart), as its mean block has:
 // its blocks come at random, so windows differ little.
-#ifndef SHUFFLEFS_CORE_RECORDS_BLOCK_ORDER_H_
-#define SHUFFLEFS_CORE_RECORDS_BLOCK_ORDER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_ORDER_BLOCK_ORDER_H_
+#define SHUFFLEFS_CORE_RECORDS_ORDER_BLOCK_ORDER_H_
 
 #include <cstdint>
 #include <vector>
@@ -29,8 +29,8 @@
 #include "core/policy/policy.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
-#include "core/records/record_order.h"
-#include "core/records/window_mix.h"
+#include "core/records/order/record_order.h"
+#include "core/records/order/window_mix.h"
 
 namespace shufflefs {
 
@@ -87,4 +87,4 @@ class BlockOrder : public RecordOrder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_BLOCK_ORDER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_ORDER_BLOCK_ORDER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/block_pass.h"
+#include "core/records/order/block_pass.h"
 
 #include <algorithm>
 #include <limits>
