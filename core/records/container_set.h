@@ -25,9 +25,9 @@
 #include "core/dataset/dataset.h"
 #include "core/formats/record_rules.h"
 #include "core/records/aligned/padded_dirs.h"
-#include "core/records/container_index.h"
+#include "core/records/index/container_index.h"
+#include "core/records/index/table_files.h"
 #include "core/records/order/shuffled_file.h"
-#include "core/records/table_files.h"
 #include "core/source/source_dir.h"
 
 namespace shufflefs {

@@ -13,8 +13,8 @@
 #include "core/base/status.h"
 #include "core/formats/tfrecord_frame.h"
 #include "core/formats/tfrecord_scanner.h"
-#include "core/records/index_file.h"
-#include "core/records/offset_table_builder.h"
+#include "core/records/index/index_file.h"
+#include "core/records/index/offset_table_builder.h"
 
 namespace shufflefs {
 namespace {

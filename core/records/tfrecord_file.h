@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/base/files/unique_fd.h"
-#include "core/records/offset_table.h"
+#include "core/records/index/offset_table.h"
 
 namespace shufflefs {
 

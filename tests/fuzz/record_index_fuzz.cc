@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/records/index_file.h"
+#include "core/records/index/index_file.h"
 
 namespace shufflefs {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/formats/tfrecord_index.h"
-#include "core/records/offset_table_builder.h"
+#include "core/records/index/offset_table_builder.h"
 
 namespace shufflefs {
 namespace {

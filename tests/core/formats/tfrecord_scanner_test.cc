@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "core/records/offset_table_builder.h"
+#include "core/records/index/offset_table_builder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/formats/record_list.h"

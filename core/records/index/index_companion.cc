@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/index_companion.h"
+#include "core/records/index/index_companion.h"
 
 #include <fcntl.h>
 #include <xxhash.h>
@@ -16,7 +16,7 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
 #include "core/formats/tfrecord_scanner.h"
-#include "core/records/offset_table_builder.h"
+#include "core/records/index/offset_table_builder.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {

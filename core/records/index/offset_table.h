@@ -20,8 +20,8 @@
 // some 20 ns in order, 100 to 200 ns at random in a table of 20 million
 // records, most of it cache misses. No spread of sizes needs more than O(log n)
 // steps.
-#ifndef SHUFFLEFS_CORE_RECORDS_OFFSET_TABLE_H_
-#define SHUFFLEFS_CORE_RECORDS_OFFSET_TABLE_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_OFFSET_TABLE_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_OFFSET_TABLE_H_
 
 #include <cstdint>
 #include <memory>
@@ -112,4 +112,4 @@ class OffsetTable : public RecordTable {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_OFFSET_TABLE_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_OFFSET_TABLE_H_

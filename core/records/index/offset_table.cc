@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/offset_table.h"
+#include "core/records/index/offset_table.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "core/records/word_select.h"
+#include "core/records/index/word_select.h"
 
 namespace shufflefs {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a file from start to end once, and passes over what is not wanted.
-#ifndef SHUFFLEFS_CORE_RECORDS_PASS_READER_H_
-#define SHUFFLEFS_CORE_RECORDS_PASS_READER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_PASS_READER_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_PASS_READER_H_
 
 #include <cstdint>
 #include <memory>
@@ -67,4 +67,4 @@ class PassReader {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PASS_READER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_PASS_READER_H_

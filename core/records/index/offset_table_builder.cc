@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/offset_table_builder.h"
+#include "core/records/index/offset_table_builder.h"
 
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "core/records/word_select.h"
+#include "core/records/index/word_select.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/index_file.h"
+#include "core/records/index/index_file.h"
 
 #include <xxhash.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/pass_reader.h"
+#include "core/records/index/pass_reader.h"
 
 #include <fcntl.h>
 #include <unistd.h>

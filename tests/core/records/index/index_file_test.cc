@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/index_file.h"
+#include "core/records/index/index_file.h"
 
 #include <errno.h>
 #include <xxhash.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/records/offset_table_builder.h"
+#include "core/records/index/offset_table_builder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"

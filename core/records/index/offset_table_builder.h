@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes an offset table in one pass over the records, of which neither the
 // number nor the bytes are known before.
-#ifndef SHUFFLEFS_CORE_RECORDS_OFFSET_TABLE_BUILDER_H_
-#define SHUFFLEFS_CORE_RECORDS_OFFSET_TABLE_BUILDER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_OFFSET_TABLE_BUILDER_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_OFFSET_TABLE_BUILDER_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "core/formats/record_scanner.h"
-#include "core/records/offset_table.h"
+#include "core/records/index/offset_table.h"
 
 namespace shufflefs {
 
@@ -38,4 +38,4 @@ class OffsetTableBuilder : public RecordSink {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_OFFSET_TABLE_BUILDER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_OFFSET_TABLE_BUILDER_H_

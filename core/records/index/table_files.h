@@ -3,8 +3,8 @@
 // own (Delta Lake, Iceberg, Hudi, or summaries of Dask and Spark). That
 // metadata may speak of rows by their places in the files: which are deleted,
 // where a row group is.
-#ifndef SHUFFLEFS_CORE_RECORDS_TABLE_FILES_H_
-#define SHUFFLEFS_CORE_RECORDS_TABLE_FILES_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_TABLE_FILES_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_TABLE_FILES_H_
 
 #include <string>
 
@@ -35,4 +35,4 @@ class TableFiles {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_TABLE_FILES_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_TABLE_FILES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the records of one container file.
-#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINER_INDEX_H_
-#define SHUFFLEFS_CORE_RECORDS_CONTAINER_INDEX_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_CONTAINER_INDEX_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_CONTAINER_INDEX_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 #include "core/base/files/owned_dir.h"
 #include "core/catalogue/catalogue.h"
 #include "core/formats/record_rules.h"
-#include "core/records/index_companion.h"
+#include "core/records/index/index_companion.h"
 #include "core/records/order/shuffled_file.h"
 #include "core/source/source_dir.h"
 
@@ -50,4 +50,4 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINER_INDEX_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_CONTAINER_INDEX_H_

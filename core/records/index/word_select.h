@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting and finding bits in one 64-bit word in plain C++: what the baseline
 // instruction set has no instruction for.
-#ifndef SHUFFLEFS_CORE_RECORDS_WORD_SELECT_H_
-#define SHUFFLEFS_CORE_RECORDS_WORD_SELECT_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_WORD_SELECT_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_WORD_SELECT_H_
 
 #include <bit>
 #include <cstdint>
@@ -42,4 +42,4 @@ inline uint64_t SelectInWord(uint64_t word, uint64_t index) {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_WORD_SELECT_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_WORD_SELECT_H_

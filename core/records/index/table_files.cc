@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/table_files.h"
+#include "core/records/index/table_files.h"
 
 #include <cstdint>
 #include <utility>

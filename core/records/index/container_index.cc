@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/container_index.h"
+#include "core/records/index/container_index.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -27,9 +27,9 @@
 #include "core/formats/record_scanner.h"
 #include "core/formats/tar/tar_scanner.h"
 #include "core/formats/tfrecord_scanner.h"
-#include "core/records/index_file.h"
-#include "core/records/offset_table_builder.h"
-#include "core/records/pass_reader.h"
+#include "core/records/index/index_file.h"
+#include "core/records/index/offset_table_builder.h"
+#include "core/records/index/pass_reader.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {

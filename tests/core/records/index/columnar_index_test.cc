@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/records/container_index.h"
 #include "core/records/container_set.h"
+#include "core/records/index/container_index.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

@@ -2,8 +2,8 @@
 // The index of a TFRecord file that lies beside it (tfrecord_index.h), as it is
 // read while the file is indexed: it is compared with the records that were
 // found, or tells where those of a padded file lie (aligned_manifest.h).
-#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_COMPANION_H_
-#define SHUFFLEFS_CORE_RECORDS_INDEX_COMPANION_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_COMPANION_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_COMPANION_H_
 
 #include <cstdint>
 #include <functional>
@@ -78,4 +78,4 @@ absl::StatusOr<ContainerShape> ReadPaddedRecords(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_COMPANION_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_COMPANION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/container_index.h"
+#include "core/records/index/container_index.h"
 
 #include <cerrno>
 #include <filesystem>

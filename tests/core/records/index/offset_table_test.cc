@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "core/records/offset_table_builder.h"
-#include "core/records/word_select.h"
+#include "core/records/index/offset_table_builder.h"
+#include "core/records/index/word_select.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -6,8 +6,8 @@
 //
 // A file is input like any other. What passes is a table whose records lie one
 // behind the other inside the container.
-#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_FILE_H_
-#define SHUFFLEFS_CORE_RECORDS_INDEX_FILE_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_FILE_H_
+#define SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/files/owned_dir.h"
 #include "core/catalogue/file_identity.h"
-#include "core/records/offset_table.h"
+#include "core/records/index/offset_table.h"
 
 namespace shufflefs {
 
@@ -61,4 +61,4 @@ absl::StatusOr<RecordIndex> ParseRecordIndex(absl::string_view bytes,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_FILE_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_FILE_H_
