@@ -16,7 +16,7 @@
 #include "core/policy/policy.h"
 #include "core/pool/read_ahead.h"
 #include "core/pool/supply.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/records/record_pool.h"
 #include "core/records/record_staging.h"
 #include "core/source/physical.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "fs/reply_types.h"
 
 namespace shufflefs {

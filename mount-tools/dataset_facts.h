@@ -12,7 +12,7 @@
 #include "core/dataset/grouping.h"
 #include "core/dataset/movability.h"
 #include "core/policy/policy.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/source/device_probe.h"
 
 namespace shufflefs {

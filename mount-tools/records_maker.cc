@@ -12,7 +12,7 @@
 #include "core/base/status.h"
 #include "core/base/thread.h"
 #include "core/pool/file_source.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/records/record_pool.h"
 #include "core/supply/cached_source.h"
 #include "mount-tools/state_dir.h"

@@ -15,7 +15,7 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/config/config.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/source/source_dir.h"
 #include "core/view_setup.h"
 #include "mount-tools/device_finder.h"

@@ -17,7 +17,7 @@
 #include "core/base/types.h"
 #include "core/policy/policy.h"
 #include "core/pool/sample_memory.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/records/pass_watch.h"
 #include "core/records/record_pool.h"
 #include "core/records/record_staging.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 
 namespace shufflefs {
 

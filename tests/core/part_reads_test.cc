@@ -10,7 +10,7 @@
 #include "core/random/random.h"
 #include "gtest/gtest.h"
 #include "tests/core/part_fixture.h"
-#include "tests/core/record_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -19,7 +19,7 @@
 #include "core/records/record_pool.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
-#include "tests/core/record_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs::testing_support {
 

@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/mutex.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/records/record_epoch.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/formats/tfrecord_fixture.h"
-#include "tests/core/record_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/io/file_reader.h"
 #include "core/records/part_reads.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_fixture.h"
 #include "tests/core/record_pool_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
 namespace {

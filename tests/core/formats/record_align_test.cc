@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/records/order/record_order.h"
 #include "core/records/order/shuffled_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/record_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/formats/columnar/arrow_fixture.h"
 #include "tests/core/formats/columnar/parquet_fixture.h"
-#include "tests/core/record_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs::testing_support {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/records/index/container_index.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -8,7 +8,7 @@
 #include "core/formats/record_table.h"
 #include "core/random/random.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
 namespace {

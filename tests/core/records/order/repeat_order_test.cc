@@ -10,7 +10,7 @@
 #include "core/records/order/record_order.h"
 #include "core/records/order/shuffled_file.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
 namespace {

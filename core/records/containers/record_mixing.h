@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How well the records of containers are mixed in an epoch, in one line.
-#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_MIXING_H_
-#define SHUFFLEFS_CORE_RECORDS_RECORD_MIXING_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_RECORD_MIXING_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTAINERS_RECORD_MIXING_H_
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 #include "core/base/types.h"
 #include "core/dataset/dataset.h"
 #include "core/policy/policy.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 
 namespace shufflefs {
 
@@ -32,4 +32,4 @@ std::string RecordMixingLine(const Dataset& dataset,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_MIXING_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINERS_RECORD_MIXING_H_

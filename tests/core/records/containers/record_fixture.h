@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tests of shuffled records share: tables of any sizes, and a source of
 // bytes that is only a string.
-#ifndef SHUFFLEFS_TESTS_CORE_RECORD_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_RECORD_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_RECORDS_CONTAINERS_RECORD_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_RECORDS_CONTAINERS_RECORD_FIXTURE_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -114,4 +114,4 @@ inline std::string Apply(const PartPlan& plan, const std::string& content) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_RECORD_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_RECORDS_CONTAINERS_RECORD_FIXTURE_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The container files of a view, and where their records lie, as far as that
 // is known: the index is made behind a mount that is usable already.
-#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINER_SET_H_
-#define SHUFFLEFS_CORE_RECORDS_CONTAINER_SET_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_SET_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_SET_H_
 
 #include <atomic>
 #include <chrono>
@@ -295,4 +295,4 @@ class ContainerSet {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINER_SET_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_SET_H_

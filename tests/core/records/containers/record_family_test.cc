@@ -13,8 +13,8 @@
 #include "core/records/order/shuffled_file.h"
 #include "core/records/record_pool.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_fixture.h"
 #include "tests/core/record_pool_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue.h"
 #include "core/records/aligned/aligned_manifest.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 
 namespace shufflefs {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "core/base/status.h"
 #include "core/records/aligned/aligned_pack.h"
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 #include "core/records/order/index_text.h"
 #include "core/records/order/shuffled_file.h"
 #include "core/records/order/source_order.h"
@@ -25,7 +25,7 @@
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/formats/tfrecord_fixture.h"
-#include "tests/core/record_fixture.h"
+#include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
 namespace {

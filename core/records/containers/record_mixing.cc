@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_mixing.h"
+#include "core/records/containers/record_mixing.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/container_set.h"
+#include "core/records/containers/container_set.h"
 
 #include <xxhash.h>
 
