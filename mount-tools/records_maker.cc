@@ -13,8 +13,8 @@
 #include "core/base/thread.h"
 #include "core/pool/file_source.h"
 #include "core/records/containers/container_set.h"
-#include "core/records/record_pool.h"
-#include "core/supply/cached_source.h"
+#include "core/records/content/cached_source.h"
+#include "core/records/content/record_pool.h"
 #include "mount-tools/state_dir.h"
 #include "mount-tools/value_text.h"
 

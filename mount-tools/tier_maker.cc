@@ -14,7 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/records/record_pool.h"
+#include "core/records/content/record_pool.h"
 #include "core/tiers/tier_dir.h"
 #include "mount-tools/value_text.h"
 #include "policies/met_progress.h"

@@ -18,8 +18,8 @@
 #include "core/policy/policy.h"
 #include "core/pool/sample_memory.h"
 #include "core/records/containers/container_set.h"
-#include "core/records/pass_watch.h"
-#include "core/records/record_pool.h"
+#include "core/records/content/pass_watch.h"
+#include "core/records/content/record_pool.h"
 #include "core/records/record_staging.h"
 
 namespace shufflefs {

@@ -11,7 +11,7 @@
 #include "core/records/order/record_order.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/record_pool_fixture.h"
+#include "tests/core/records/content/record_pool_fixture.h"
 
 namespace shufflefs {
 namespace {

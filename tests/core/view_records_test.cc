@@ -8,7 +8,7 @@
 
 #include "core/view.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_pool_fixture.h"
+#include "tests/core/records/content/record_pool_fixture.h"
 #include "tests/core/view_fixture.h"
 
 namespace shufflefs {

@@ -11,7 +11,7 @@
 #include "core/source/source_files.h"
 #include "fs/tree.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_pool_fixture.h"
+#include "tests/core/records/content/record_pool_fixture.h"
 #include "tests/core/view_fixture.h"
 
 namespace shufflefs {

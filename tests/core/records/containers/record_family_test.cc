@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/records/content/record_pool.h"
 #include "core/records/order/family_table.h"
 #include "core/records/order/record_order.h"
 #include "core/records/order/shuffled_file.h"
-#include "core/records/record_pool.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_pool_fixture.h"
 #include "tests/core/records/containers/record_fixture.h"
+#include "tests/core/records/content/record_pool_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/core/formats/columnar/columnar_fixture.h"
-#include "tests/core/record_pool_fixture.h"
+#include "tests/core/records/content/record_pool_fixture.h"
 
 namespace shufflefs {
 namespace {

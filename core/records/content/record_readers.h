@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where readers of a shuffled file stand, and which of them read on from part
 // to part: for these it is worth to fetch what comes next.
-#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_READERS_H_
-#define SHUFFLEFS_CORE_RECORDS_RECORD_READERS_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_READERS_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_READERS_H_
 
 #include <cstdint>
 #include <deque>
@@ -44,4 +44,4 @@ class RecordReaders {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_READERS_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_READERS_H_

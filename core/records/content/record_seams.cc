@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_seams.h"
+#include "core/records/content/record_seams.h"
 
 namespace shufflefs {
 namespace {

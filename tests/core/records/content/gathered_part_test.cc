@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/gathered_part.h"
+#include "core/records/content/gathered_part.h"
 
 #include <cstring>
 #include <random>
@@ -10,8 +10,8 @@
 #include "core/io/file_reader.h"
 #include "core/random/random.h"
 #include "gtest/gtest.h"
-#include "tests/core/part_fixture.h"
 #include "tests/core/records/containers/record_fixture.h"
+#include "tests/core/records/content/part_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -3,8 +3,8 @@
 // of these bytes stand where in it. Who asks for some gathers them: that is one
 // copy less than to lay them out first, and what was gathered is still in the
 // processor's cache when it is given away. Large records need no copy at all.
-#ifndef SHUFFLEFS_CORE_RECORDS_GATHERED_PART_H_
-#define SHUFFLEFS_CORE_RECORDS_GATHERED_PART_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_GATHERED_PART_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_GATHERED_PART_H_
 
 #include <sys/uio.h>
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/pool/paged_bytes.h"
+#include "core/records/content/part_reads.h"
 #include "core/records/order/shuffled_file.h"
-#include "core/records/part_reads.h"
 
 namespace shufflefs {
 
@@ -71,4 +71,4 @@ class GatheredPart {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_GATHERED_PART_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_GATHERED_PART_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of parts, and memory to lay them into.
-#ifndef SHUFFLEFS_TESTS_CORE_PART_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_PART_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_RECORDS_CONTENT_PART_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_RECORDS_CONTENT_PART_FIXTURE_H_
 
 #include <sys/uio.h>
 
@@ -47,4 +47,4 @@ inline PartPlan RandomPlan(uint64_t file_bytes, Rng& rng) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_PART_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_RECORDS_CONTENT_PART_FIXTURE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_pool.h"
+#include "core/records/content/record_pool.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/core/record_pool_fixture.h"
+#include "tests/core/records/content/record_pool_fixture.h"
 
 namespace shufflefs {
 namespace {

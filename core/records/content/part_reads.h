@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reads that bring a part of a shuffled file, and how what they bring is
 // laid into it.
-#ifndef SHUFFLEFS_CORE_RECORDS_PART_READS_H_
-#define SHUFFLEFS_CORE_RECORDS_PART_READS_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_PART_READS_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_PART_READS_H_
 
 #include <cstdint>
 #include <vector>
@@ -42,4 +42,4 @@ void LayOutLiterals(const PartPlan& plan, const PagedBytes& part);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PART_READS_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_PART_READS_H_

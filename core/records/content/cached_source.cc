@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/supply/cached_source.h"
+#include "core/records/content/cached_source.h"
 
 #include <utility>
 

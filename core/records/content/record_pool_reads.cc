@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/io/file_reader.h"
-#include "core/records/record_pool.h"
+#include "core/records/content/record_pool.h"
 
 namespace shufflefs {
 namespace {

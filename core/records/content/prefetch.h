@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small records come from all over the memory, or go there: they are fetched
 // into the processor's cache some records before their turn.
-#ifndef SHUFFLEFS_CORE_RECORDS_PREFETCH_H_
-#define SHUFFLEFS_CORE_RECORDS_PREFETCH_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_PREFETCH_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_PREFETCH_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -24,4 +24,4 @@ void Prefetch(const char* at, uint64_t bytes) {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PREFETCH_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_PREFETCH_H_

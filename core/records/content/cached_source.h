@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large files by another source, but what the page cache holds from there: the
 // other one goes past it, to the device.
-#ifndef SHUFFLEFS_CORE_SUPPLY_CACHED_SOURCE_H_
-#define SHUFFLEFS_CORE_SUPPLY_CACHED_SOURCE_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_CACHED_SOURCE_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_CACHED_SOURCE_H_
 
 #include <atomic>
 #include <memory>
@@ -43,4 +43,4 @@ class CachedSource : public SampleSource {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SUPPLY_CACHED_SOURCE_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_CACHED_SOURCE_H_

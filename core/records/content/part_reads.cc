@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/part_reads.h"
+#include "core/records/content/part_reads.h"
 
 #include <algorithm>
 
 #include "core/io/file_reader.h"
-#include "core/records/prefetch.h"
+#include "core/records/content/prefetch.h"
 
 namespace shufflefs {
 namespace {

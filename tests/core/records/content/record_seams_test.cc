@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_seams.h"
+#include "core/records/content/record_seams.h"
 
 #include <map>
 #include <random>
@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "core/io/file_reader.h"
-#include "core/records/part_reads.h"
+#include "core/records/content/part_reads.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_pool_fixture.h"
 #include "tests/core/records/containers/record_fixture.h"
+#include "tests/core/records/content/record_pool_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/part_reads.h"
+#include "core/records/content/part_reads.h"
 
 #include <cstring>
 #include <random>
@@ -9,8 +9,8 @@
 #include "core/io/file_reader.h"
 #include "core/random/random.h"
 #include "gtest/gtest.h"
-#include "tests/core/part_fixture.h"
 #include "tests/core/records/containers/record_fixture.h"
+#include "tests/core/records/content/part_fixture.h"
 
 namespace shufflefs {
 namespace {

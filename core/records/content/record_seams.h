@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces of records that lie in two blocks: what came with the block that is
 // read first, kept until the other one is.
-#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_SEAMS_H_
-#define SHUFFLEFS_CORE_RECORDS_RECORD_SEAMS_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_SEAMS_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_SEAMS_H_
 
 #include <cstdint>
 #include <string>
@@ -43,4 +43,4 @@ class RecordSeams {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_SEAMS_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_SEAMS_H_

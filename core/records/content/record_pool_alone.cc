@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/records/record_pool.h"
+#include "core/records/content/record_pool.h"
 
 namespace shufflefs {
 

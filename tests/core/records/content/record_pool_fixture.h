@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tests of the memory of shuffled containers share: a source whose reads
 // come in any order, when the test says so, and files whose bytes are known.
-#ifndef SHUFFLEFS_TESTS_CORE_RECORD_POOL_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_RECORD_POOL_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_RECORDS_CONTENT_RECORD_POOL_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_RECORDS_CONTENT_RECORD_POOL_FIXTURE_H_
 
 #include <cstdint>
 #include <map>
@@ -15,8 +15,8 @@
 #include "core/base/mutex.h"
 #include "core/io/file_reader.h"
 #include "core/random/random.h"
+#include "core/records/content/record_pool.h"
 #include "core/records/order/record_order.h"
-#include "core/records/record_pool.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
 #include "tests/core/records/containers/record_fixture.h"
@@ -215,4 +215,4 @@ inline uint64_t PoolBytes(const TestPool& test) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_RECORD_POOL_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_RECORDS_CONTENT_RECORD_POOL_FIXTURE_H_

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/records/record_pool.h"
+#include "core/records/content/record_pool.h"
 #include "gtest/gtest.h"
-#include "tests/core/record_pool_fixture.h"
+#include "tests/core/records/content/record_pool_fixture.h"
 
 namespace shufflefs {
 namespace {

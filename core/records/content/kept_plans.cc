@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/kept_plans.h"
+#include "core/records/content/kept_plans.h"
 
 #include <algorithm>
 #include <cstddef>

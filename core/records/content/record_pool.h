@@ -2,8 +2,8 @@
 // The memory of shuffled container files: holds parts of them, fetched as
 // readers come to them and ahead of those who read on, and answers reads from
 // these. What is too large for the memory, or finds none, is read by itself.
-#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_POOL_H_
-#define SHUFFLEFS_CORE_RECORDS_RECORD_POOL_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_POOL_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_POOL_H_
 
 #include <atomic>
 #include <cstdint>
@@ -25,12 +25,12 @@
 #include "core/pool/paged_bytes.h"
 #include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
-#include "core/records/gathered_part.h"
-#include "core/records/kept_plans.h"
+#include "core/records/content/gathered_part.h"
+#include "core/records/content/kept_plans.h"
+#include "core/records/content/part_reads.h"
+#include "core/records/content/record_readers.h"
+#include "core/records/content/record_seams.h"
 #include "core/records/order/shuffled_file.h"
-#include "core/records/part_reads.h"
-#include "core/records/record_readers.h"
-#include "core/records/record_seams.h"
 
 namespace shufflefs {
 
@@ -239,4 +239,4 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_POOL_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_POOL_H_

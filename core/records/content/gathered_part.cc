@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/gathered_part.h"
+#include "core/records/content/gathered_part.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 
 #include "core/formats/record_math.h"
 #include "core/pool/arena.h"
-#include "core/records/prefetch.h"
+#include "core/records/content/prefetch.h"
 
 namespace shufflefs {
 namespace {

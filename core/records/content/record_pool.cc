@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_pool.h"
+#include "core/records/content/record_pool.h"
 
 #include <algorithm>
 #include <iterator>

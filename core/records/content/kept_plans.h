@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of parts of which bytes are read alone: a part that does not fit into
 // the memory is planned once, not for each read of it.
-#ifndef SHUFFLEFS_CORE_RECORDS_KEPT_PLANS_H_
-#define SHUFFLEFS_CORE_RECORDS_KEPT_PLANS_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_KEPT_PLANS_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_KEPT_PLANS_H_
 
 #include <cstdint>
 #include <deque>
@@ -48,4 +48,4 @@ class KeptPlans {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_KEPT_PLANS_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_KEPT_PLANS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/pass_watch.h"
+#include "core/records/content/pass_watch.h"
 
 #include <algorithm>
 #include <random>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a pass over the containers of a view has ended: every byte of all of
 // them was delivered once, and one that nobody holds open is opened again.
-#ifndef SHUFFLEFS_CORE_RECORDS_PASS_WATCH_H_
-#define SHUFFLEFS_CORE_RECORDS_PASS_WATCH_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_PASS_WATCH_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTENT_PASS_WATCH_H_
 
 #include <cstdint>
 #include <map>
@@ -79,4 +79,4 @@ class PassWatch {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_PASS_WATCH_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTENT_PASS_WATCH_H_
