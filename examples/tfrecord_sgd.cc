@@ -22,9 +22,9 @@
 
 #include "core/base/status.h"
 #include "core/random/random.h"
-#include "core/records/tfrecord_cursor.h"
-#include "core/records/tfrecord_file.h"
-#include "core/records/tfrecord_writer.h"
+#include "core/records/tfrecord_api/tfrecord_cursor.h"
+#include "core/records/tfrecord_api/tfrecord_file.h"
+#include "core/records/tfrecord_api/tfrecord_writer.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/tfrecord_file.h"
+#include "core/records/tfrecord_api/tfrecord_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

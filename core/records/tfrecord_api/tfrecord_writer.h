@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a TFRecord file. It has its name only when it is whole.
-#ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_WRITER_H_
-#define SHUFFLEFS_CORE_RECORDS_TFRECORD_WRITER_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_WRITER_H_
+#define SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_WRITER_H_
 
 #include <cstdint>
 #include <string>
@@ -41,4 +41,4 @@ class TfrecordWriter {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_TFRECORD_WRITER_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_WRITER_H_

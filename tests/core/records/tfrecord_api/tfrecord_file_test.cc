@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writer, reading by number, and the orders of an epoch.
-#include "core/records/tfrecord_file.h"
+#include "core/records/tfrecord_api/tfrecord_file.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@
 #include "core/formats/tfrecord_frame.h"
 #include "core/policy/policy.h"
 #include "core/records/order/record_order.h"
-#include "core/records/tfrecord_cursor.h"
-#include "core/records/tfrecord_writer.h"
+#include "core/records/tfrecord_api/tfrecord_cursor.h"
+#include "core/records/tfrecord_api/tfrecord_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/lirs.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/tfrecord_writer.h"
+#include "core/records/tfrecord_api/tfrecord_writer.h"
 
 #include "core/base/status.h"
 #include "core/formats/tfrecord_frame.h"

@@ -7,8 +7,8 @@
 // those that lie side by side by one read: so page order reads the records of a
 // page at once, and every byte of the file once an epoch. It holds that MiB (or
 // a page, or as many records as make a MiB on average, whichever is more).
-#ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_CURSOR_H_
-#define SHUFFLEFS_CORE_RECORDS_TFRECORD_CURSOR_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_CURSOR_H_
+#define SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_CURSOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@
 #include "core/base/types.h"
 #include "core/policy/policy.h"
 #include "core/records/order/record_order.h"
-#include "core/records/tfrecord_file.h"
+#include "core/records/tfrecord_api/tfrecord_file.h"
 
 namespace shufflefs {
 
@@ -91,4 +91,4 @@ class TfrecordCursor {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_TFRECORD_CURSOR_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_CURSOR_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A TFRecord file with the table of its records: any instance by its number.
-#ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_FILE_H_
-#define SHUFFLEFS_CORE_RECORDS_TFRECORD_FILE_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_FILE_H_
+#define SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_FILE_H_
 
 #include <cstdint>
 #include <memory>
@@ -63,4 +63,4 @@ class TfrecordFile {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_TFRECORD_FILE_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_FILE_H_

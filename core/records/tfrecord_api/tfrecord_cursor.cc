@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/tfrecord_cursor.h"
+#include "core/records/tfrecord_api/tfrecord_cursor.h"
 
 #include <algorithm>
 #include <numeric>
