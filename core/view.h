@@ -30,7 +30,7 @@
 #include "core/quality/mixing_line.h"
 #include "core/readers/job_nodes.h"
 #include "core/readers/reader_family.h"
-#include "core/records/record_epoch.h"
+#include "core/records/epoch/record_epoch.h"
 #include "core/view_setup.h"
 
 namespace shufflefs {

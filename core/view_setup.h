@@ -18,7 +18,7 @@
 #include "core/pool/supply.h"
 #include "core/records/containers/container_set.h"
 #include "core/records/content/record_pool.h"
-#include "core/records/record_staging.h"
+#include "core/records/epoch/record_staging.h"
 #include "core/source/physical.h"
 #include "core/source/source_dir.h"
 #include "core/staging/tier_status.h"

@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
-#include "core/records/record_epoch.h"
+#include "core/records/epoch/record_epoch.h"
 #include "fs/node_id.h"
 
 namespace shufflefs {

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "core/catalogue/catalogue.h"
-#include "core/records/record_epoch.h"
+#include "core/records/epoch/record_epoch.h"
 
 namespace shufflefs {
 

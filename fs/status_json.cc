@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/clairvoyant/foresight.h"
 #include "core/records/containers/record_mixing.h"
-#include "core/records/record_epoch.h"
+#include "core/records/epoch/record_epoch.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {

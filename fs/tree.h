@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/types.h"
-#include "core/records/record_epoch.h"
+#include "core/records/epoch/record_epoch.h"
 #include "fs/dir_handle.h"
 #include "fs/epoch_slots.h"
 #include "fs/node_id.h"

@@ -3,8 +3,8 @@
 // mini-epochs that readers are in, and of the ones that follow. What comes next
 // in a container is known; which container is opened next is not. Where all
 // containers fit, they are to be there for good.
-#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_STAGING_H_
-#define SHUFFLEFS_CORE_RECORDS_RECORD_STAGING_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_STAGING_H_
+#define SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_STAGING_H_
 
 #include <cstdint>
 #include <functional>
@@ -105,4 +105,4 @@ class RecordStaging : public StagingPlan {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_STAGING_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_STAGING_H_

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/mutex.h"
 #include "core/records/containers/container_set.h"
-#include "core/records/record_epoch.h"
+#include "core/records/epoch/record_epoch.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

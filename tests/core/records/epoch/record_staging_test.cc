@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_staging.h"
+#include "core/records/epoch/record_staging.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/records/record_epoch.h"
+#include "core/records/epoch/record_epoch.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"

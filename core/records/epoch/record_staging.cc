@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_staging.h"
+#include "core/records/epoch/record_staging.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/record_epoch.h"
+#include "core/records/epoch/record_epoch.h"
 
 #include <atomic>
 #include <memory>

@@ -2,8 +2,8 @@
 // The containers of a view as one epoch shows them: answers reads of them.
 // What it answers is a pure function of the source, the policy, the seed and
 // the epoch, for as long as anybody holds it.
-#ifndef SHUFFLEFS_CORE_RECORDS_RECORD_EPOCH_H_
-#define SHUFFLEFS_CORE_RECORDS_RECORD_EPOCH_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_EPOCH_H_
+#define SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_EPOCH_H_
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@
 #include "core/records/containers/container_set.h"
 #include "core/records/content/pass_watch.h"
 #include "core/records/content/record_pool.h"
-#include "core/records/record_staging.h"
+#include "core/records/epoch/record_staging.h"
 
 namespace shufflefs {
 
@@ -117,4 +117,4 @@ class RecordEpoch : public SampleMemory,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_RECORD_EPOCH_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_EPOCH_H_
