@@ -13,14 +13,14 @@
 #include "core/base/status.h"
 #include "core/clairvoyant/foresight.h"
 #include "core/io/make_reader.h"
-#include "core/pack/pack_chunks.h"
-#include "core/pack/pack_index.h"
-#include "core/pack/packed_source.h"
 #include "core/pool/arena.h"
 #include "core/pool/chunk_map.h"
 #include "core/pool/file_source.h"
 #include "core/scan/scan.h"
 #include "core/source/device_probe.h"
+#include "core/staging/pack/pack_chunks.h"
+#include "core/staging/pack/pack_index.h"
+#include "core/staging/pack/packed_source.h"
 
 namespace shufflefs {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/pack/scatter.h"
+#include "core/staging/pack/scatter.h"
 #include "core/tiers/tier_cuts.h"
 
 namespace shufflefs {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/pack/pack_writer.h"
+#include "core/staging/pack/pack_writer.h"
 
 namespace shufflefs {
 

@@ -18,10 +18,10 @@
 
 #include "core/base/mutex.h"
 #include "core/io/make_reader.h"
-#include "core/pack/packed_source.h"
 #include "core/pool/arena.h"
 #include "core/random/permutation.h"
 #include "core/scan/scan.h"
+#include "core/staging/pack/packed_source.h"
 
 namespace shufflefs {
 namespace {

@@ -20,7 +20,7 @@
 #include "core/tiers/tier_part.h"
 #include "gtest/gtest.h"
 #include "tests/core/io/faulty_reader.h"
-#include "tests/core/packed_source_fixture.h"
+#include "tests/core/staging/pack/packed_source_fixture.h"
 
 namespace shufflefs::testing_support {
 

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/packed_source_fixture.h"
+#include "tests/core/staging/pack/packed_source_fixture.h"
 
 namespace shufflefs {
 namespace {

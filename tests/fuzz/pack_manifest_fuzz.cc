@@ -10,8 +10,8 @@
 #include <cstring>
 #include <string>
 
-#include "core/pack/pack_format.h"
-#include "core/pack/pack_journal.h"
+#include "core/staging/pack/pack_format.h"
+#include "core/staging/pack/pack_journal.h"
 
 namespace shufflefs {
 namespace {

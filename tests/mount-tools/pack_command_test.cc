@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/pack/pack_format.h"
+#include "core/staging/pack/pack_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/ctl/pack_text.h"

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of a pack that is being written: which chunks are finished, and
+// the checksums of their files. With it the next run goes on where this one
+// was ended, by whatever.
+//
+// The file: a header that names the dataset and the composition, then a record
+// a chunk, each with its own checksum over its bytes and its place. What
+// stands behind the last whole record was not finished and does not count.
+#ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_JOURNAL_H_
+#define SHUFFLEFS_CORE_STAGING_PACK_PACK_JOURNAL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace shufflefs {
+
+inline constexpr char kPackJournal[] = "manifest.part";
+
+// What must be the same for a pack to be continued.
+struct PackIdentity {
+  uint64_t fingerprint = 0;  // of the dataset
+  uint64_t state = 0;        // and of its very files
+  uint64_t seed = 0;
+  uint64_t chunk_size = 0;
+  uint64_t composition = 0;  // PackLayout::composition
+
+  friend bool operator==(const PackIdentity&, const PackIdentity&) = default;
+};
+
+struct PackJournal {
+  struct Finished {
+    uint32_t chunk = 0;
+    std::vector<uint64_t> checks;  // of its files, in their order
+  };
+  PackIdentity identity;
+  std::vector<Finished> finished;  // in the order in which they were recorded
+  uint64_t bytes = 0;              // of the file, up to the last whole record
+};
+
+std::string SerializeJournalHeader(const PackIdentity& identity);
+// `at`: bytes of the file before this record.
+std::string SerializeJournalRecord(uint32_t chunk,
+                                   absl::Span<const uint64_t> checks,
+                                   uint64_t at);
+
+// Errors: InvalidArgument if it is no journal or one of another version, or its
+// header is damaged.
+absl::StatusOr<PackJournal> ParseJournal(absl::string_view bytes);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_STAGING_PACK_PACK_JOURNAL_H_

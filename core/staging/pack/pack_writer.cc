@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/staging/pack/pack_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "core/base/files/unique_fd.h"
+#include "core/base/mutex.h"
+#include "core/base/parallel.h"
+#include "core/base/status.h"
+#include "core/source/physical.h"
+#include "core/source/source_files.h"
+#include "core/staging/pack/pack_dir.h"
+#include "core/staging/pack/pack_meter.h"
+#include "core/staging/pack/pack_takeup.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kBlock = 4096;
+// Of so many chunks of a pass each is brought to the device by itself; where
+// there are more, which are small then, the whole file system is.
+constexpr size_t kSyncedAlone = 64;
+
+uint64_t RoundUp(uint64_t bytes) {
+  return (bytes + kBlock - 1) / kBlock * kBlock;
+}
+
+// The mode of the pack's files: what everybody may read in the source,
+// everybody may read in the pack.
+mode_t ModeFor(const Catalogue& catalogue, absl::Span<const EntryId> entries) {
+  std::vector<bool> open(catalogue.dir_count());
+  for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
+    const DirId dir(d);
+    open[d] = (catalogue.dir_attributes(dir).mode & S_IXOTH) != 0 &&
+              open[d == 0 ? 0 : catalogue.parent(dir).value()];
+    if (d == 0) open[0] = (catalogue.dir_attributes(dir).mode & S_IXOTH) != 0;
+  }
+  for (EntryId entry : entries) {
+    if ((catalogue.attributes(entry).mode & S_IROTH) == 0 ||
+        !open[catalogue.parent(entry).value()]) {
+      return 0600;
+    }
+  }
+  return 0644;
+}
+
+class PackRun {
+ public:
+  PackRun(const SourceDir& source, const Catalogue& catalogue,
+          const PackComposition& composition, const PackOptions& options)
+      : source_(source),
+        catalogue_(catalogue),
+        options_(options),
+        layout_(LayOutPack(catalogue, composition)),
+        files_(source, catalogue, 4 * ThreadsForSource(options.threads)) {}
+
+  absl::StatusOr<PackResult> Run(const std::string& destination);
+
+ private:
+  absl::Status CheckSpace() const;
+  absl::Status WriteMissing();
+  absl::Status ReadPass(PackPass& pass);
+  absl::Status ReadPiece(const PackPiece& piece);
+  absl::Status WritePass(const PackPass& pass);
+  absl::Status WriteStretch(const PackStretch& stretch);
+  absl::Status SyncFilled();
+  absl::Status Commit();
+  absl::Status RecordFilled();
+  absl::Status Finish();
+
+  // Constant after construction.
+  const SourceDir& source_;
+  const Catalogue& catalogue_;
+  const PackOptions& options_;
+
+  PackLayout layout_;
+  SourceFiles files_;
+  std::unique_ptr<PackDir> dir_;
+  std::unique_ptr<PackMeter> meter_;
+  mode_t mode_ = 0600;
+  PackState state_;
+  std::vector<uint64_t> addresses_;  // by file
+  std::unique_ptr<char[]> memory_;
+  UniqueFd journal_;
+  UniqueFd open_;                 // the chunk of which a part was written
+  std::vector<uint32_t> filled_;  // chunks written and not yet recorded
+  std::vector<UniqueFd> held_;    // the first of these
+};
+
+absl::StatusOr<PackResult> PackRun::Run(const std::string& destination) {
+  mode_ = ModeFor(catalogue_, layout_.entries);
+  ASSIGN_OR_RETURN(PackDir dir, PackDir::Open(destination, source_));
+  dir_ = std::make_unique<PackDir>(std::move(dir));
+  ASSIGN_OR_RETURN(state_, TakeUpPack(*dir_, options_.restart, mode_, layout_));
+  const PackManifest& manifest = layout_.manifest;
+  PackResult result;
+  result.files = manifest.files.size();
+  result.chunks = manifest.chunks.size();
+  result.bytes = manifest.bytes();
+  result.was_complete = state_.complete;
+  result.resumed_chunks = result.chunks - state_.missing.size();
+  if (!state_.complete) {
+    for (uint32_t chunk : state_.missing) {
+      result.written_bytes += manifest.chunks[chunk].bytes;
+    }
+    RETURN_IF_ERROR(CheckSpace());
+    meter_ = std::make_unique<PackMeter>(manifest, state_.missing, options_);
+    RETURN_IF_ERROR(WriteMissing());
+    RETURN_IF_ERROR(Finish());
+    meter_->Finished();
+  }
+  ASSIGN_OR_RETURN(result.disk_bytes, dir_->UsedBytes());
+  return result;
+}
+
+absl::Status PackRun::CheckSpace() const {
+  const PackManifest& manifest = layout_.manifest;
+  // The manifest, and the journal beside it.
+  uint64_t wanted = RoundUp(manifest.paths.size() + 16 * manifest.files.size() +
+                            16 * manifest.checks.size() +
+                            48 * manifest.chunks.size() + 2 * kBlock);
+  for (uint32_t chunk : state_.missing) {
+    wanted += RoundUp(manifest.chunks[chunk].bytes);
+  }
+  ASSIGN_OR_RETURN(const uint64_t free, dir_->FreeBytes());
+  if (wanted <= free) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s: %d MiB are needed and %d MiB are free", dir_->path(),
+                      (wanted >> 20) + 1, free >> 20));
+}
+
+absl::Status PackRun::WriteMissing() {
+  PhysicalOptions physical;
+  physical.threads = options_.threads;
+  physical.stop = options_.stop;
+  ASSIGN_OR_RETURN(
+      DeviceLayout device,
+      DeviceAddresses(source_, catalogue_, layout_.entries, physical));
+  addresses_ = std::move(device.addresses);
+  ASSIGN_OR_RETURN(journal_, dir_->OpenForWriting(kPackJournal));
+  if (ftruncate(journal_.get(), static_cast<off_t>(state_.journal_bytes)) !=
+      0) {
+    return ErrnoStatus(errno, dir_->PathOf(kPackJournal));
+  }
+  const uint64_t memory =
+      std::min(std::max(options_.memory_bytes, kLeastPackMemory),
+               std::max(layout_.manifest.bytes(), kLeastPackMemory));
+  memory_.reset(new char[memory]);  // not zeroed: touched as it is needed
+  PackPasses passes(layout_.manifest, state_.missing, memory);
+  for (PackPass pass; passes.Next(pass);) {
+    RETURN_IF_ERROR(ReadPass(pass));
+    RETURN_IF_ERROR(WritePass(pass));
+    RETURN_IF_ERROR(Commit());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PackRun::ReadPass(PackPass& pass) {
+  std::sort(pass.pieces.begin(), pass.pieces.end(),
+            [this](const PackPiece& a, const PackPiece& b) {
+              const uint64_t x = addresses_[a.file];
+              const uint64_t y = addresses_[b.file];
+              return x != y ? x < y : a.from < b.from;
+            });
+  Mutex mu;
+  absl::Status failed;
+  ParallelOptions parallel;
+  parallel.threads = options_.threads;
+  parallel.chunk = 1;
+  parallel.name = "pack";
+  ParallelFor(pass.pieces.size(), parallel, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; ++i) {
+      absl::Status status = ReadPiece(pass.pieces[i]);
+      if (status.ok() && options_.stop.stop_requested()) {
+        status = absl::CancelledError("packing was stopped");
+      }
+      if (!status.ok()) {
+        MutexLock lock(mu);
+        failed.Update(status);
+        return false;
+      }
+    }
+    return true;
+  });
+  MutexLock lock(mu);
+  return failed;
+}
+
+absl::Status PackRun::ReadPiece(const PackPiece& piece) {
+  const PackManifest::File& file = layout_.manifest.files[piece.file];
+  const absl::Span<char> into(memory_.get() + piece.at, piece.length);
+  ASSIGN_OR_RETURN(const size_t got,
+                   files_.Read(layout_.entries[piece.file], piece.from, into));
+  if (got != into.size()) {  // Read promises it
+    return absl::InternalError(
+        absl::StrCat(layout_.manifest.path(file), ": is shorter than itself"));
+  }
+  for (uint64_t at = 0; at < piece.length; at += kPackCheckBytes) {
+    const absl::Span<char> checked = into.subspan(at, kPackCheckBytes);
+    layout_.manifest
+        .checks[file.first_check + (piece.from + at) / kPackCheckBytes] =
+        PackCheck(absl::string_view(checked.data(), checked.size()));
+  }
+  meter_->Read(piece.length, piece.from + piece.length == file.length);
+  return absl::OkStatus();
+}
+
+absl::Status PackRun::WritePass(const PackPass& pass) {
+  for (const PackStretch& stretch : pass.stretches) {
+    if (options_.stop.stop_requested()) {
+      return absl::CancelledError("packing was stopped");
+    }
+    RETURN_IF_ERROR(WriteStretch(stretch));
+    meter_->Wrote(stretch.length);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PackRun::WriteStretch(const PackStretch& stretch) {
+  const std::string name = PackChunkName(stretch.chunk);
+  if (stretch.from == 0) {
+    ASSIGN_OR_RETURN(
+        open_, dir_->Create(name, layout_.manifest.chunks[stretch.chunk].bytes,
+                            mode_));
+  }
+  RETURN_IF_ERROR(
+      WriteAt(open_.get(),
+              absl::MakeConstSpan(memory_.get() + stretch.at, stretch.length),
+              stretch.from, dir_->PathOf(name)));
+  // Begins to write now, so that the wait at the end of the pass is short.
+  sync_file_range(open_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+  if (!stretch.last) return absl::OkStatus();
+  filled_.push_back(stretch.chunk);
+  if (held_.size() < kSyncedAlone) {
+    held_.push_back(std::move(open_));
+  }
+  open_.reset();
+  return absl::OkStatus();
+}
+
+absl::Status PackRun::SyncFilled() {
+  if (held_.size() < filled_.size()) RETURN_IF_ERROR(dir_->SyncAll());
+  for (size_t i = 0; i < held_.size(); ++i) {
+    if (fsync(held_[i].get()) != 0) {
+      return ErrnoStatus(errno, dir_->PathOf(PackChunkName(filled_[i])));
+    }
+    // It will not be read soon; what others have cached may be.
+    posix_fadvise(held_[i].get(), 0, 0, POSIX_FADV_DONTNEED);
+  }
+  return absl::OkStatus();
+}
+
+// What was filled is on the device under its name before it is recorded.
+absl::Status PackRun::Commit() {
+  if (filled_.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(SyncFilled());
+  for (uint32_t chunk : filled_) {
+    RETURN_IF_ERROR(dir_->Publish(PackChunkName(chunk)));
+  }
+  RETURN_IF_ERROR(dir_->SyncNames());
+  RETURN_IF_ERROR(RecordFilled());
+  filled_.clear();
+  held_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status PackRun::RecordFilled() {
+  const PackManifest& manifest = layout_.manifest;
+  std::string records;
+  for (uint32_t chunk : filled_) {
+    const PackManifest::Chunk& place = manifest.chunks[chunk];
+    const PackManifest::File& first = manifest.files[place.first_file];
+    const PackManifest::File& last =
+        manifest.files[place.first_file + place.file_count - 1];
+    const uint64_t end = last.first_check + PackChecksOf(last.length);
+    records += SerializeJournalRecord(
+        chunk,
+        absl::MakeConstSpan(manifest.checks)
+            .subspan(first.first_check, end - first.first_check),
+        state_.journal_bytes + records.size());
+  }
+  const std::string path = dir_->PathOf(kPackJournal);
+  RETURN_IF_ERROR(WriteAt(journal_.get(), records, state_.journal_bytes, path));
+  if (fdatasync(journal_.get()) != 0) return ErrnoStatus(errno, path);
+  state_.journal_bytes += records.size();
+  return absl::OkStatus();
+}
+
+absl::Status PackRun::Finish() {
+  RETURN_IF_ERROR(
+      dir_->Write(kPackManifest, SerializeManifest(layout_.manifest), mode_));
+  RETURN_IF_ERROR(dir_->Remove(kPackJournal));
+  return dir_->SyncNames();
+}
+
+}  // namespace
+
+absl::StatusOr<PackResult> WritePack(const SourceDir& source,
+                                     const Catalogue& catalogue,
+                                     const PackComposition& composition,
+                                     const std::string& destination,
+                                     const PackOptions& options) {
+  return PackRun(source, catalogue, composition, options).Run(destination);
+}
+
+}  // namespace shufflefs
