@@ -15,7 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/records/content/record_pool.h"
-#include "core/tiers/tier_dir.h"
+#include "core/staging/tier/tier_dir.h"
 #include "mount-tools/value_text.h"
 #include "policies/met_progress.h"
 

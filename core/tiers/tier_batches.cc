@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/tiers/tier_part.h"
+#include "core/staging/tier/tier_part.h"
 
 namespace shufflefs {
 

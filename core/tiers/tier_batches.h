@@ -29,7 +29,7 @@
 #include "core/pool/arena.h"
 #include "core/pool/sample_source.h"
 #include "core/staging/staging_plan.h"
-#include "core/tiers/tier_ranges.h"
+#include "core/staging/tier/tier_ranges.h"
 
 namespace shufflefs {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/tiers/tier_writer.h"
+#include "core/staging/tier/tier_writer.h"
 
 namespace shufflefs {
 namespace {

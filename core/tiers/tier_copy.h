@@ -16,10 +16,10 @@
 #include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/staging/staging_plan.h"
-#include "core/tiers/tier_dir.h"
-#include "core/tiers/tier_doomed.h"
+#include "core/staging/tier/tier_dir.h"
+#include "core/staging/tier/tier_doomed.h"
+#include "core/staging/tier/tier_ranges.h"
 #include "core/tiers/tier_pace.h"
-#include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_reads.h"
 
 namespace shufflefs {

@@ -10,8 +10,8 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "core/pool/sample_source.h"
+#include "core/staging/tier/tier_store.h"
 #include "core/tiers/tier_batches.h"
-#include "core/tiers/tier_store.h"
 #include "core/tiers/tier_wishes.h"
 
 namespace shufflefs {

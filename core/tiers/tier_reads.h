@@ -21,10 +21,10 @@
 #include "core/pool/arena.h"
 #include "core/pool/file_source.h"
 #include "core/pool/sample_source.h"
+#include "core/staging/tier/tier_signal.h"
+#include "core/staging/tier/tier_store.h"
+#include "core/staging/tier/tier_trouble.h"
 #include "core/tiers/tier_batches.h"
-#include "core/tiers/tier_signal.h"
-#include "core/tiers/tier_store.h"
-#include "core/tiers/tier_trouble.h"
 #include "core/tiers/tier_wishes.h"
 
 namespace shufflefs {

@@ -16,11 +16,11 @@
 #include "absl/status/status.h"
 #include "core/io/file_reader.h"
 #include "core/staging/staging_plan.h"
+#include "core/staging/tier/tier_dir.h"
+#include "core/staging/tier/tier_ranges.h"
 #include "core/tiers/tier.h"
 #include "core/tiers/tier_copy.h"
-#include "core/tiers/tier_dir.h"
 #include "core/tiers/tier_plans.h"
-#include "core/tiers/tier_ranges.h"
 #include "core/tiers/tier_reads.h"
 #include "core/tiers/tier_wishes.h"
 

@@ -11,8 +11,8 @@
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 #include "core/staging/staging_plan.h"
-#include "core/tiers/tier_ranges.h"
-#include "core/tiers/tier_store.h"
+#include "core/staging/tier/tier_ranges.h"
+#include "core/staging/tier/tier_store.h"
 
 namespace shufflefs {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random/random.h"
-#include "core/tiers/tier_part.h"
+#include "core/staging/tier/tier_part.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

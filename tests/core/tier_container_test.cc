@@ -3,7 +3,7 @@
 // whatever has them, and the source is asked for the rest alone.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/tier_fixture.h"
+#include "tests/core/staging/tier/tier_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/core/tier_fixture.h"
+#include "tests/core/staging/tier/tier_fixture.h"
 
 namespace shufflefs {
 namespace {

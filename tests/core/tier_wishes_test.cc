@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/tier_fixture.h"
+#include "tests/core/staging/tier/tier_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/tiers/tier_pace.h"
 #include "gtest/gtest.h"
-#include "tests/core/tier_fixture.h"
+#include "tests/core/staging/tier/tier_fixture.h"
 
 namespace shufflefs {
 namespace {

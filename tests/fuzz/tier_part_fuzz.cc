@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "core/tiers/tier_part.h"
+#include "core/staging/tier/tier_part.h"
 
 namespace shufflefs {
 namespace {

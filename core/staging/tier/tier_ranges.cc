@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_ranges.h"
+#include "core/staging/tier/tier_ranges.h"
 
 namespace shufflefs {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_writer.h"
+#include "core/staging/tier/tier_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranges of files as the tier keeps them: in an order, and in little memory
 // where they are whole files.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_RANGES_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_RANGES_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_RANGES_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_RANGES_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 #include "core/staging/staging_plan.h"
-#include "core/tiers/tier_part.h"
+#include "core/staging/tier/tier_part.h"
 
 namespace shufflefs {
 
@@ -81,4 +81,4 @@ class TierRanges {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_RANGES_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_RANGES_H_

@@ -13,8 +13,8 @@
 // somebody else. Parsing checks every count, offset and length, and what passes
 // is safe to use. The ranges' bytes are checked when they are read: no part is
 // ever synced, because these checks find what a power cut lost.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_PART_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_PART_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_PART_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_PART_H_
 
 #include <cstdint>
 #include <string>
@@ -85,4 +85,4 @@ absl::optional<TierName> ParseTierName(absl::string_view name);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_PART_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_PART_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_trouble.h"
+#include "core/staging/tier/tier_trouble.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"

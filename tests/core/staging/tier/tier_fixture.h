@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A source of random files, a directory for a tier, a plan that a test sets,
 // and readers that compare what they get.
-#ifndef SHUFFLEFS_TESTS_CORE_TIER_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_TIER_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_STAGING_TIER_TIER_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_STAGING_TIER_TIER_FIXTURE_H_
 
 #include <algorithm>
 #include <deque>
@@ -16,8 +16,8 @@
 #include "absl/strings/match.h"
 #include "core/io/make_reader.h"
 #include "core/staging/staging_plan.h"
+#include "core/staging/tier/tier_part.h"
 #include "core/tiers/tier.h"
-#include "core/tiers/tier_part.h"
 #include "gtest/gtest.h"
 #include "tests/core/io/faulty_reader.h"
 #include "tests/core/staging/pack/packed_source_fixture.h"
@@ -232,4 +232,4 @@ class TierFixture : public ::testing::Test {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_TIER_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_STAGING_TIER_TIER_FIXTURE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes behind the ranges of a part: what is written comes back, and what
 // was damaged, cut off or made up is refused.
-#include "core/tiers/tier_part.h"
+#include "core/staging/tier/tier_part.h"
 
 #include <xxhash.h>
 

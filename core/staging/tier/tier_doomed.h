@@ -2,15 +2,15 @@
 // Parts that nobody wants any more and that are still on the device. To remove
 // one takes milliseconds, so it is done when their room is needed, or when
 // there is nothing else to do. Belongs to one thread.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_DOOMED_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_DOOMED_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_DOOMED_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_DOOMED_H_
 
 #include <cstdint>
 #include <deque>
 
 #include "absl/status/status.h"
 #include "core/base/status.h"
-#include "core/tiers/tier_dir.h"
+#include "core/staging/tier/tier_dir.h"
 
 namespace shufflefs {
 
@@ -47,4 +47,4 @@ class TierDoomed {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_DOOMED_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_DOOMED_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_dir.h"
+#include "core/staging/tier/tier_dir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/tiers/tier_lock.h"
+#include "core/staging/tier/tier_lock.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_part.h"
+#include "core/staging/tier/tier_part.h"
 
 #include <xxhash.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in the tier, and what goes where room is short.
-#include "core/tiers/tier_store.h"
+#include "core/staging/tier/tier_store.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_store.h"
+#include "core/staging/tier/tier_store.h"
 
 #include <algorithm>
 #include <limits>

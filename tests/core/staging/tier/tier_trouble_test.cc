@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A performance tier that is missing, fails, is in use or goes away: the source
 // answers, one line says so, and it is used again when it works.
-#include "core/tiers/tier_trouble.h"
+#include "core/staging/tier/tier_trouble.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/tier_fixture.h"
+#include "tests/core/staging/tier/tier_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes one part: under a name that nobody reads, past the page cache where
 // the file system takes that, and gives it its name when it is complete.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_WRITER_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_WRITER_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_WRITER_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_WRITER_H_
 
 #include <cstdint>
 #include <utility>
@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/base/files/unique_fd.h"
-#include "core/tiers/tier_dir.h"
-#include "core/tiers/tier_part.h"
+#include "core/staging/tier/tier_dir.h"
+#include "core/staging/tier/tier_part.h"
 
 namespace shufflefs {
 
@@ -55,4 +55,4 @@ class TierWriter {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_WRITER_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_WRITER_H_

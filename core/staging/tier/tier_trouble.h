@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with the performance tier now: one line of the log when it
 // begins and one when it is over, however many reads and writes fail between.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_TROUBLE_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_TROUBLE_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_TROUBLE_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_TROUBLE_H_
 
 #include <atomic>
 #include <string>
@@ -38,4 +38,4 @@ class TierTrouble {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_TROUBLE_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_TROUBLE_H_

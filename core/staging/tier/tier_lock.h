@@ -5,8 +5,8 @@
 // those of a process are lost when any descriptor of the file is closed. So
 // all hold a shared flock, and the file says whose they are: the first, who
 // gets an exclusive one, writes that before he shares it.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_LOCK_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_LOCK_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_LOCK_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_LOCK_H_
 
 #include <string>
 
@@ -27,4 +27,4 @@ absl::StatusOr<UniqueFd> LockForProcess(int dir, const std::string& name,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_LOCK_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_LOCK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_lock.h"
+#include "core/staging/tier/tier_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>

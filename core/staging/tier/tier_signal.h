@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the copying thread of a tier sleeps on.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_SIGNAL_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_SIGNAL_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_SIGNAL_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_SIGNAL_H_
 
 #include <atomic>
 #include <chrono>
@@ -82,4 +82,4 @@ class TierSignal {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_SIGNAL_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_SIGNAL_H_

@@ -2,8 +2,8 @@
 // What is in the performance tier: which range of which file lies where in
 // which part. A few tens of bytes a range: its length goes by pages and by the
 // catalogue's size of the file.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_STORE_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_STORE_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_STORE_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_STORE_H_
 
 #include <cstdint>
 #include <functional>
@@ -18,8 +18,8 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/tiers/tier_part.h"
-#include "core/tiers/tier_ranges.h"
+#include "core/staging/tier/tier_part.h"
+#include "core/staging/tier/tier_ranges.h"
 
 namespace shufflefs {
 
@@ -130,4 +130,4 @@ class TierStore {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_STORE_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_STORE_H_

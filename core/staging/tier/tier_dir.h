@@ -7,8 +7,8 @@
 //
 // Only regular files in <view>/ whose names are exactly those of parts are
 // ever read or removed. Nothing else in any of these is touched.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_DIR_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_DIR_H_
+#ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_DIR_H_
+#define SHUFFLEFS_CORE_STAGING_TIER_TIER_DIR_H_
 
 #include <sys/types.h>
 
@@ -22,7 +22,7 @@
 #include "core/base/files/owned_dir.h"
 #include "core/base/files/unique_fd.h"
 #include "core/source/source_dir.h"
-#include "core/tiers/tier_part.h"
+#include "core/staging/tier/tier_part.h"
 
 namespace shufflefs {
 
@@ -86,4 +86,4 @@ absl::StatusOr<bool> IsMountpoint(const std::string& path);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_DIR_H_
+#endif  // SHUFFLEFS_CORE_STAGING_TIER_TIER_DIR_H_
