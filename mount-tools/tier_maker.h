@@ -19,7 +19,7 @@
 #include "core/dataset/dataset.h"
 #include "core/io/file_reader.h"
 #include "core/pool/supply.h"
-#include "core/tiers/tier.h"
+#include "core/staging/stager/tier.h"
 #include "mount-tools/learnt_factors.h"
 
 namespace shufflefs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is to be in the performance tier: sets of files, or of ranges of files,
 // such as the mini-epochs of the met policy. Told by who knows the order of an
-// epoch, asked by what copies (core/tiers/tier.h).
+// epoch, asked by what copies (core/staging/stager/tier.h).
 #ifndef SHUFFLEFS_CORE_STAGING_STAGING_PLAN_H_
 #define SHUFFLEFS_CORE_STAGING_STAGING_PLAN_H_
 

@@ -15,9 +15,9 @@
 
 #include "absl/strings/match.h"
 #include "core/io/make_reader.h"
+#include "core/staging/stager/tier.h"
 #include "core/staging/staging_plan.h"
 #include "core/staging/tier/tier_part.h"
-#include "core/tiers/tier.h"
 #include "gtest/gtest.h"
 #include "tests/core/io/faulty_reader.h"
 #include "tests/core/staging/pack/packed_source_fixture.h"

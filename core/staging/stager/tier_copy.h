@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies a list of ranges from the source into parts: a batch is filled by
 // reads while the one before it is written.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_COPY_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_COPY_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_COPY_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_COPY_H_
 
 #include <atomic>
 #include <chrono>
@@ -15,12 +15,12 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/base/types.h"
+#include "core/staging/stager/tier_pace.h"
+#include "core/staging/stager/tier_reads.h"
 #include "core/staging/staging_plan.h"
 #include "core/staging/tier/tier_dir.h"
 #include "core/staging/tier/tier_doomed.h"
 #include "core/staging/tier/tier_ranges.h"
-#include "core/tiers/tier_pace.h"
-#include "core/tiers/tier_reads.h"
 
 namespace shufflefs {
 
@@ -137,4 +137,4 @@ class TierCopy {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_COPY_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_COPY_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a StagingPlan wants, as it said at one time.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_WISHES_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_WISHES_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_WISHES_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_WISHES_H_
 
 #include <cstdint>
 #include <memory>
@@ -70,4 +70,4 @@ class TierWishes {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_WISHES_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_WISHES_H_

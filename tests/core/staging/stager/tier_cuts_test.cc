@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where pieces are cut, and what comes of the parts.
-#include "core/tiers/tier_cuts.h"
+#include "core/staging/stager/tier_cuts.h"
 
 #include <algorithm>
 

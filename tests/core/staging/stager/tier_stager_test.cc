@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files are in the tier when: what is wanted, in its order, never more
 // than its capacity, and what an earlier run left.
-#include "core/tiers/tier_stager.h"
+#include "core/staging/stager/tier_stager.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

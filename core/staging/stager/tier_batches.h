@@ -7,8 +7,8 @@
 //
 // A batch is laid out as the part that it becomes: range after range, each from
 // a page on.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_BATCHES_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_BATCHES_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_BATCHES_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_BATCHES_H_
 
 #include <sys/uio.h>
 
@@ -152,4 +152,4 @@ class TierBatches {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_BATCHES_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_BATCHES_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast copying into the tier may go: a limit of bytes a second, and giving
 // way to readers of the source. Pure: time is passed in.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_PACE_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_PACE_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_PACE_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_PACE_H_
 
 #include <chrono>
 #include <cstdint>
@@ -57,4 +57,4 @@ class TierPace {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_PACE_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_PACE_H_

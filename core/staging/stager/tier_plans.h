@@ -2,8 +2,8 @@
 // What the plans want that a tier follows, as it is asked by the thread that
 // copies, or at once by whoever changed it: readers are told, so that what they
 // bring next is kept.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_PLANS_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_PLANS_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_PLANS_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_PLANS_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,9 +12,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
+#include "core/staging/stager/tier_reads.h"
+#include "core/staging/stager/tier_wishes.h"
 #include "core/staging/staging_plan.h"
-#include "core/tiers/tier_reads.h"
-#include "core/tiers/tier_wishes.h"
 
 namespace shufflefs {
 
@@ -51,4 +51,4 @@ class TierPlans {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_PLANS_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_PLANS_H_

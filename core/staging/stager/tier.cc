@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier.h"
+#include "core/staging/stager/tier.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/tiers/tier_reads.h"
-#include "core/tiers/tier_source.h"
-#include "core/tiers/tier_stager.h"
+#include "core/staging/stager/tier_reads.h"
+#include "core/staging/stager/tier_source.h"
+#include "core/staging/stager/tier_stager.h"
 
 namespace shufflefs {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What copying says of its end: a tier is full when there is no room in it, and
 // not when readers were first to use what is being copied with.
-#include "core/tiers/tier_copy.h"
+#include "core/staging/stager/tier_copy.h"
 
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_reads.h"
+#include "core/staging/stager/tier_reads.h"
 
 #include <errno.h>
 #include <xxhash.h>
@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/staging/pack/scatter.h"
-#include "core/tiers/tier_cuts.h"
+#include "core/staging/stager/tier_cuts.h"
 
 namespace shufflefs {
 namespace {

@@ -4,8 +4,8 @@
 // else cut where another one has the bytes. Whatever fails in the
 // tier, the source answers, so a reader never gets an error that is not the
 // source's own.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_READS_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_READS_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_READS_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_READS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -21,11 +21,11 @@
 #include "core/pool/arena.h"
 #include "core/pool/file_source.h"
 #include "core/pool/sample_source.h"
+#include "core/staging/stager/tier_batches.h"
+#include "core/staging/stager/tier_wishes.h"
 #include "core/staging/tier/tier_signal.h"
 #include "core/staging/tier/tier_store.h"
 #include "core/staging/tier/tier_trouble.h"
-#include "core/tiers/tier_batches.h"
-#include "core/tiers/tier_wishes.h"
 
 namespace shufflefs {
 
@@ -121,4 +121,4 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_READS_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_READS_H_

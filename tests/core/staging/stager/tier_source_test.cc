@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What readers get by the tier: the source's bytes, whatever happens to those
 // in the tier, and each file read from the source once.
-#include "core/tiers/tier_source.h"
+#include "core/staging/stager/tier_source.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast copying goes: by a clock that the test turns.
-#include "core/tiers/tier_pace.h"
+#include "core/staging/stager/tier_pace.h"
 
 #include <limits>
 

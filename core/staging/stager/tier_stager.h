@@ -2,8 +2,8 @@
 // Keeps in the performance tier what plans want: takes up what an earlier run
 // left, frees what is not wanted, copies what is missing, and begins again
 // where that fails. One thread.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_STAGER_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_STAGER_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_STAGER_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_STAGER_H_
 
 #include <chrono>
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 #include "absl/status/status.h"
 #include "core/io/file_reader.h"
+#include "core/staging/stager/tier.h"
+#include "core/staging/stager/tier_copy.h"
+#include "core/staging/stager/tier_plans.h"
+#include "core/staging/stager/tier_reads.h"
+#include "core/staging/stager/tier_wishes.h"
 #include "core/staging/staging_plan.h"
 #include "core/staging/tier/tier_dir.h"
 #include "core/staging/tier/tier_ranges.h"
-#include "core/tiers/tier.h"
-#include "core/tiers/tier_copy.h"
-#include "core/tiers/tier_plans.h"
-#include "core/tiers/tier_reads.h"
-#include "core/tiers/tier_wishes.h"
 
 namespace shufflefs {
 
@@ -82,4 +82,4 @@ class TierStager {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_STAGER_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_STAGER_H_

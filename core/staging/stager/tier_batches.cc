@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_batches.h"
+#include "core/staging/stager/tier_batches.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples from the performance tier where they are there, and from the source.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_SOURCE_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_SOURCE_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_SOURCE_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_SOURCE_H_
 
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/pool/sample_source.h"
-#include "core/tiers/tier_reads.h"
+#include "core/staging/stager/tier_reads.h"
 
 namespace shufflefs {
 
@@ -42,4 +42,4 @@ class TierSource : public SampleSource {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_SOURCE_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_SOURCE_H_

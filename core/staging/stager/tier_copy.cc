@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_copy.h"
+#include "core/staging/stager/tier_copy.h"
 
 #include <errno.h>
 

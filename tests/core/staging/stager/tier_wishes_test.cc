@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of ranges, and what a plan wants by file and position.
-#include "core/tiers/tier_wishes.h"
+#include "core/staging/stager/tier_wishes.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/staging/stager/tier_copy.h"
 #include "core/staging/tier/tier_writer.h"
-#include "core/tiers/tier_copy.h"
 
 namespace shufflefs {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tiers/tier_plans.h"
+#include "core/staging/stager/tier_plans.h"
 
 namespace shufflefs {
 

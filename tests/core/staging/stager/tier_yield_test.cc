@@ -5,7 +5,7 @@
 #include <chrono>
 #include <vector>
 
-#include "core/tiers/tier_pace.h"
+#include "core/staging/stager/tier_pace.h"
 #include "gtest/gtest.h"
 #include "tests/core/staging/tier/tier_fixture.h"
 

@@ -2,8 +2,8 @@
 // The performance tier of one view: a directory on a faster device into which
 // a thread copies what is read next, whole files or ranges of them, and from
 // which it is then read. Whatever fails there, the source answers.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_H_
 
 #include <chrono>
 #include <cstdint>
@@ -90,4 +90,4 @@ class Tier {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A piece of a file that no range of the tier holds alone: where it is cut so
 // that each part of it has one answer, and what is done when all of them came.
-#ifndef SHUFFLEFS_CORE_TIERS_TIER_CUTS_H_
-#define SHUFFLEFS_CORE_TIERS_TIER_CUTS_H_
+#ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_CUTS_H_
+#define SHUFFLEFS_CORE_STAGING_STAGER_TIER_CUTS_H_
 
 #include <cstdint>
 #include <vector>
@@ -10,9 +10,9 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "core/pool/sample_source.h"
+#include "core/staging/stager/tier_batches.h"
+#include "core/staging/stager/tier_wishes.h"
 #include "core/staging/tier/tier_store.h"
-#include "core/tiers/tier_batches.h"
-#include "core/tiers/tier_wishes.h"
 
 namespace shufflefs {
 
@@ -34,4 +34,4 @@ std::vector<FilePiece> CutPiece(FilePiece piece,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_TIERS_TIER_CUTS_H_
+#endif  // SHUFFLEFS_CORE_STAGING_STAGER_TIER_CUTS_H_

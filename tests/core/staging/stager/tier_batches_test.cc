@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a batch gives room to lies in its memory, and in nothing else's.
-#include "core/tiers/tier_batches.h"
+#include "core/staging/stager/tier_batches.h"
 
 #include <map>
 #include <vector>
