@@ -23,11 +23,11 @@
 
 #include "core/clairvoyant/epoch_opens.h"
 #include "core/clairvoyant/file_index.h"
-#include "core/clairvoyant/generator_search.h"
-#include "core/clairvoyant/generator_trail.h"
 #include "core/clairvoyant/new_readers.h"
 #include "core/clairvoyant/read_plan.h"
-#include "core/clairvoyant/recogniser.h"
+#include "core/sampler/search/generator_search.h"
+#include "core/sampler/search/generator_trail.h"
+#include "core/sampler/search/recogniser.h"
 
 namespace shufflefs {
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/clairvoyant/foresight.h"
-#include "core/clairvoyant/generator_search.h"
-#include "core/clairvoyant/loader_epochs.h"
-#include "core/clairvoyant/seed_search.h"
+#include "core/sampler/search/generator_search.h"
+#include "core/sampler/search/loader_epochs.h"
+#include "core/sampler/search/seed_search.h"
 
 namespace shufflefs {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/clairvoyant/epoch_opens.h"
-#include "core/clairvoyant/recogniser.h"
+#include "core/sampler/search/recogniser.h"
 
 namespace shufflefs {
 

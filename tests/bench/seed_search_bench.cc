@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "core/clairvoyant/generator_search.h"
-#include "core/clairvoyant/samplers.h"
-#include "core/clairvoyant/seed_search.h"
+#include "core/sampler/search/generator_search.h"
+#include "core/sampler/search/samplers.h"
+#include "core/sampler/search/seed_search.h"
 
 namespace shufflefs {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/clairvoyant/samplers.h"
 #include "core/random/random.h"
+#include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

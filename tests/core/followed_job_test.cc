@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/clairvoyant/loader_epochs.h"
-#include "core/clairvoyant/samplers.h"
-#include "core/clairvoyant/seed_search.h"
+#include "core/sampler/search/loader_epochs.h"
+#include "core/sampler/search/samplers.h"
+#include "core/sampler/search/seed_search.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/loader_simulation.h"

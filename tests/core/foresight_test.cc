@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/clairvoyant/samplers.h"
+#include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
 #include "tests/core/view_fixture.h"

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/clairvoyant/samplers.h"
 #include "core/random/random.h"
+#include "core/sampler/search/samplers.h"
 
 namespace shufflefs {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/clairvoyant/torch_random.h"
+#include "core/sampler/search/torch_random.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/clairvoyant/samplers.h"
+#include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
 #include "tests/core/loader_simulation.h"
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled for AVX2 (CMakeLists.txt); called where the processor has it.
+#include "core/sampler/search/seed_kernel_vector.h"
+
+#if defined(__AVX2__)
+
+namespace shufflefs {
+namespace {
+
+typedef uint32_t Words __attribute__((vector_size(32)));
+
+}  // namespace
+
+uint32_t FilterSeedsAvx2(const SeedFilter& filter, uint32_t begin,
+                         SeedHit* hits) {
+  return FilterSeeds<Words, 8>(filter, begin, hits);
+}
+
+uint32_t FindDrawnAvx2(uint32_t untempered, uint32_t begin, uint32_t* seeds) {
+  return FindDrawnInBlock<Words, 8>(untempered, begin, seeds);
+}
+
+}  // namespace shufflefs
+
+#endif  // __AVX2__

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The random numbers of PyTorch's CPU generator, bit for bit: what its
+// samplers draw decides which file a training job opens next. Checked against
+// real torch by tests/core/sampler/search/torch_random_test.cc.
+//
+// The generator is the Mersenne Twister mt19937 (Matsumoto, Nishimura, 1998).
+// Its state is filled from the low 32 bits of the seed alone, so of torch's
+// 64-bit seeds only 2^32 give different orders.
+//
+// randperm(n) is Fisher-Yates from the front, position i being swapped with
+// i + output mod (n - i). So the first index is the first output mod n, and
+// the first k indices need k outputs.
+//
+// Plain values; one generator belongs to one thread.
+#ifndef SHUFFLEFS_CORE_SAMPLER_SEARCH_TORCH_RANDOM_H_
+#define SHUFFLEFS_CORE_SAMPLER_SEARCH_TORCH_RANDOM_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace shufflefs {
+
+namespace mt19937 {
+
+inline constexpr uint32_t kWords = 624;  // of the state
+inline constexpr uint32_t kShift = 397;
+inline constexpr uint32_t kUpperMask = 0x80000000;
+inline constexpr uint32_t kLowerMask = 0x7FFFFFFF;
+inline constexpr uint32_t kTwist = 0x9908B0DF;
+inline constexpr uint32_t kFill = 1812433253;
+
+}  // namespace mt19937
+
+// torch.Generator() on the CPU (at::CPUGeneratorImpl).
+class TorchGenerator {
+ public:
+  // As after manual_seed(seed).
+  explicit TorchGenerator(uint64_t seed);
+
+  // The next output.
+  uint32_t Random() {
+    if (used_ == mt19937::kWords) NextState();
+    return Temper(words_[used_++]);
+  }
+
+  // Two outputs, the first of them in the high half.
+  uint64_t Random64() {
+    const uint64_t high = Random();
+    return high << 32 | Random();
+  }
+
+  // torch.empty((), dtype=torch.int64).random_(): how RandomSampler draws the
+  // seed of an epoch and DataLoader that of its workers. Its low 32 bits are
+  // the second of two outputs.
+  int64_t RandomInt64() {
+    return static_cast<int64_t>(Random64() & 0x7FFFFFFFFFFFFFFF);
+  }
+
+  // Leaves out so many outputs.
+  void Discard(uint64_t outputs);
+
+  friend bool operator==(const TorchGenerator&,
+                         const TorchGenerator&) = default;
+
+ private:
+  static uint32_t Temper(uint32_t y) {
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9D2C5680;
+    y ^= (y << 15) & 0xEFC60000;
+    return y ^ (y >> 18);
+  }
+  void NextState();
+
+  std::array<uint32_t, mt19937::kWords> words_;
+  uint32_t used_ = mt19937::kWords;  // of words_
+};
+
+// What torch.randperm does where outputs mod n would be noticeably uneven: the
+// same as below, or since pull request 143682 of pytorch/pytorch (2024) another
+// algorithm with 64-bit draws, of which no index is known before the last draw.
+// Too long for a unit test: torch 1.13 and 2.15 gave what these give at
+// kLargeRandperm and one less (torch_vectors.py --large). Below kLargeRandperm
+// all versions agree.
+enum class LargeRandperm { kLikeSmall, kInsideOut };
+inline constexpr uint32_t kLargeRandperm = 0xFFFFFFFF / 20;
+
+// torch.randperm(n, generator=generator). Takes n - 1 outputs, or 2 n where
+// `large` is kInsideOut and n >= kLargeRandperm.
+std::vector<uint32_t> TorchRandperm(
+    uint32_t n, TorchGenerator& generator,
+    LargeRandperm large = LargeRandperm::kInsideOut);
+
+// The same by a generator just seeded.
+std::vector<uint32_t> TorchRandperm(uint32_t n, uint64_t seed);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_SAMPLER_SEARCH_TORCH_RANDOM_H_
