@@ -7,7 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
-#include "core/clairvoyant/foresight.h"
+#include "core/sampler/foresight.h"
 
 namespace shufflefs {
 namespace {

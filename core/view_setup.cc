@@ -11,7 +11,7 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/clairvoyant/foresight.h"
+#include "core/sampler/foresight.h"
 #include "xxhash.h"
 
 namespace shufflefs {

@@ -25,7 +25,7 @@
 
 namespace shufflefs {
 
-class Foresight;  // core/clairvoyant/foresight.h
+class Foresight;  // core/sampler/foresight.h
 
 struct ResolvedPolicy {
   std::shared_ptr<const Policy> policy;  // never "auto"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/clairvoyant/foresight.h"
 #include "core/records/containers/record_mixing.h"
 #include "core/records/epoch/record_epoch.h"
+#include "core/sampler/foresight.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {

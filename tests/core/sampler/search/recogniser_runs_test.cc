@@ -11,7 +11,7 @@
 #include "core/sampler/search/recogniser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/loader_simulation.h"
+#include "tests/core/sampler/loader_simulation.h"
 
 namespace shufflefs {
 namespace {

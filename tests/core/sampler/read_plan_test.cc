@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/read_plan.h"
+#include "core/sampler/read_plan.h"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
-#include "tests/core/loader_simulation.h"
+#include "tests/core/sampler/loader_simulation.h"
 
 namespace shufflefs {
 namespace {

@@ -5,8 +5,8 @@
 // early is seen to have ended when enough of what was opened comes again.
 //
 // Pure; belongs to one thread. Memory: a bit a file.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_EPOCH_OPENS_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_EPOCH_OPENS_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_EPOCH_OPENS_H_
+#define SHUFFLEFS_CORE_SAMPLER_EPOCH_OPENS_H_
 
 #include <array>
 #include <cstddef>
@@ -70,4 +70,4 @@ class EpochOpens {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_EPOCH_OPENS_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_EPOCH_OPENS_H_

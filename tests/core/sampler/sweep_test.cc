@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/sweep.h"
+#include "core/sampler/sweep.h"
 
 #include <vector>
 

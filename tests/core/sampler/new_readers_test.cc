@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/new_readers.h"
+#include "core/sampler/new_readers.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 // The opens of a DataLoader's workers, as they come at a mount: each worker
 // reads its batches in order, at a speed of its own, and may be ahead of the
 // training loop by prefetch_factor batches.
-#ifndef SHUFFLEFS_TESTS_CORE_LOADER_SIMULATION_H_
-#define SHUFFLEFS_TESTS_CORE_LOADER_SIMULATION_H_
+#ifndef SHUFFLEFS_TESTS_CORE_SAMPLER_LOADER_SIMULATION_H_
+#define SHUFFLEFS_TESTS_CORE_SAMPLER_LOADER_SIMULATION_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -86,4 +86,4 @@ inline std::vector<SimulatedOpen> OpensOf(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_TESTS_CORE_LOADER_SIMULATION_H_
+#endif  // SHUFFLEFS_TESTS_CORE_SAMPLER_LOADER_SIMULATION_H_

@@ -4,8 +4,8 @@
 // wanted next is what follows each of them.
 //
 // Pure; belongs to one thread.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_READ_PLAN_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_READ_PLAN_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_READ_PLAN_H_
+#define SHUFFLEFS_CORE_SAMPLER_READ_PLAN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -59,4 +59,4 @@ class ReadPlan {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_READ_PLAN_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_READ_PLAN_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/read_plan.h"
+#include "core/sampler/read_plan.h"
 
 #include <algorithm>
 #include <utility>

@@ -9,8 +9,8 @@
 //
 // Pure but for what it is given: no I/O, no threads, no clock. Belongs to one
 // thread, or to a lock of the owner's.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_FOLLOWED_JOB_H_
+#define SHUFFLEFS_CORE_SAMPLER_FOLLOWED_JOB_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -21,10 +21,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/clairvoyant/epoch_opens.h"
-#include "core/clairvoyant/file_index.h"
-#include "core/clairvoyant/new_readers.h"
-#include "core/clairvoyant/read_plan.h"
+#include "core/sampler/epoch_opens.h"
+#include "core/sampler/file_index.h"
+#include "core/sampler/new_readers.h"
+#include "core/sampler/read_plan.h"
 #include "core/sampler/search/generator_search.h"
 #include "core/sampler/search/generator_trail.h"
 #include "core/sampler/search/recogniser.h"
@@ -154,4 +154,4 @@ std::string OrderInWords(const OrderClaim& claim);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_FOLLOWED_JOB_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_FOLLOWED_JOB_H_

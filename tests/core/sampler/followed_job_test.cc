@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs over many epochs: what is recognised, what is read ahead, and what
 // searches are good for.
-#include "core/clairvoyant/followed_job.h"
+#include "core/sampler/followed_job.h"
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "core/sampler/search/seed_search.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/loader_simulation.h"
+#include "tests/core/sampler/loader_simulation.h"
 
 namespace shufflefs {
 namespace {

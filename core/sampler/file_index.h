@@ -4,8 +4,8 @@
 // directory. So do torchvision's ImageFolder and a sorted listing.
 //
 // Immutable; any thread may call. No call does I/O.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_FILE_INDEX_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_FILE_INDEX_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_FILE_INDEX_H_
+#define SHUFFLEFS_CORE_SAMPLER_FILE_INDEX_H_
 
 #include <cstdint>
 #include <memory>
@@ -64,4 +64,4 @@ class FileIndex {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_FILE_INDEX_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_FILE_INDEX_H_

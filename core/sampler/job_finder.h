@@ -7,8 +7,8 @@
 //
 // Belongs to one thread, or to a lock of the owner's; looks at /proc as
 // ReaderFamilies does.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_JOB_FINDER_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_JOB_FINDER_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_JOB_FINDER_H_
+#define SHUFFLEFS_CORE_SAMPLER_JOB_FINDER_H_
 
 #include <chrono>
 #include <cstdint>
@@ -20,10 +20,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "core/clairvoyant/followed_job.h"
-#include "core/clairvoyant/loader_watch.h"
 #include "core/dataset/dataset.h"
 #include "core/readers/reader_family.h"
+#include "core/sampler/followed_job.h"
+#include "core/sampler/loader_watch.h"
 
 namespace shufflefs {
 
@@ -121,4 +121,4 @@ class JobFinder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_JOB_FINDER_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_JOB_FINDER_H_

@@ -9,8 +9,8 @@
 // Beginnings are put into a queue. A thread of its own takes them up, looks for
 // the orders and says what to fetch; long searches run on threads that only
 // take what processor time is left over.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_FORESIGHT_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_FORESIGHT_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_FORESIGHT_H_
+#define SHUFFLEFS_CORE_SAMPLER_FORESIGHT_H_
 
 #include <atomic>
 #include <chrono>
@@ -28,13 +28,13 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/clairvoyant/followed_job.h"
-#include "core/clairvoyant/job_finder.h"
-#include "core/clairvoyant/sweep.h"
 #include "core/dataset/dataset.h"
 #include "core/pool/held_files.h"
 #include "core/pool/sample_memory.h"
 #include "core/readers/reader_family.h"
+#include "core/sampler/followed_job.h"
+#include "core/sampler/job_finder.h"
+#include "core/sampler/sweep.h"
 
 namespace shufflefs {
 
@@ -176,4 +176,4 @@ class Foresight : public SampleMemory {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_FORESIGHT_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_FORESIGHT_H_

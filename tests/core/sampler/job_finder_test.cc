@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which reads are of which job.
-#include "core/clairvoyant/job_finder.h"
+#include "core/sampler/job_finder.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/foresight.h"
+#include "core/sampler/foresight.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/loader_watch.h"
+#include "core/sampler/loader_watch.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/clairvoyant/foresight.h"
+#include "core/sampler/foresight.h"
 #include "core/sampler/search/generator_search.h"
 #include "core/sampler/search/loader_epochs.h"
 #include "core/sampler/search/seed_search.h"

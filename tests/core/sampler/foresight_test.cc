@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read ahead of jobs, from a source that the test drives.
-#include "core/clairvoyant/foresight.h"
+#include "core/sampler/foresight.h"
 
 #include <chrono>
 #include <string>

@@ -6,8 +6,8 @@
 // them; one that never ends goes over W.
 //
 // Plain values; belongs to one thread.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_SWEEP_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_SWEEP_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_SWEEP_H_
+#define SHUFFLEFS_CORE_SAMPLER_SWEEP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -49,4 +49,4 @@ class Sweep {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_SWEEP_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_SWEEP_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/file_index.h"
+#include "core/sampler/file_index.h"
 
 #include <algorithm>
 #include <array>

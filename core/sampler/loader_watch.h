@@ -10,15 +10,15 @@
 // in the kernel's memory is not seen to be read again, so that may show late.
 //
 // Pure; belongs to one thread. Memory: per loader some sqrt(n) opens.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_LOADER_WATCH_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_LOADER_WATCH_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_LOADER_WATCH_H_
+#define SHUFFLEFS_CORE_SAMPLER_LOADER_WATCH_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/clairvoyant/epoch_opens.h"
+#include "core/sampler/epoch_opens.h"
 #include "core/sampler/search/recogniser.h"
 
 namespace shufflefs {
@@ -94,4 +94,4 @@ class LoaderWatch {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_LOADER_WATCH_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_LOADER_WATCH_H_

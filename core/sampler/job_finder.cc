@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/job_finder.h"
+#include "core/sampler/job_finder.h"
 
 #include <algorithm>
 #include <utility>

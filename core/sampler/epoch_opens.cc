@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/epoch_opens.h"
+#include "core/sampler/epoch_opens.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/clairvoyant/followed_job.h"
+#include "core/sampler/followed_job.h"
 
 #include <algorithm>
 #include <utility>

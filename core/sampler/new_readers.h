@@ -6,8 +6,8 @@
 //
 // Belongs to one thread; pure but for what it is given. Memory: some thousand
 // opens.
-#ifndef SHUFFLEFS_CORE_CLAIRVOYANT_NEW_READERS_H_
-#define SHUFFLEFS_CORE_CLAIRVOYANT_NEW_READERS_H_
+#ifndef SHUFFLEFS_CORE_SAMPLER_NEW_READERS_H_
+#define SHUFFLEFS_CORE_SAMPLER_NEW_READERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/clairvoyant/epoch_opens.h"
+#include "core/sampler/epoch_opens.h"
 
 namespace shufflefs {
 
@@ -53,4 +53,4 @@ class NewReaders {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_CLAIRVOYANT_NEW_READERS_H_
+#endif  // SHUFFLEFS_CORE_SAMPLER_NEW_READERS_H_
