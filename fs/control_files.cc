@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/exhaustion.h"
 #include "core/base/status.h"
-#include "core/epoch_token.h"
+#include "core/view/epoch_token.h"
 #include "fs/order_text.h"
 #include "fs/pool_metrics.h"
 #include "fs/status_json.h"

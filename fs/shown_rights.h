@@ -11,7 +11,7 @@
 #include "absl/types/optional.h"
 #include "core/source/dir_rights.h"
 #include "core/source/source_dir.h"
-#include "core/view.h"
+#include "core/view/view.h"
 #include "fs/node_id.h"
 #include "fs/space.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
 #include "core/pool/plain_reads.h"
-#include "core/view.h"
+#include "core/view/view.h"
 
 namespace shufflefs {
 

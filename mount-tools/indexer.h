@@ -15,7 +15,7 @@
 #include "core/ledger/ledger.h"
 #include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 #include "fs/space.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/state_dir.h"

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/scan/places_file.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 
 namespace shufflefs {
 

@@ -17,7 +17,7 @@
 #include "core/config/config.h"
 #include "core/records/containers/container_set.h"
 #include "core/source/source_dir.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/supply_maker.h"
 #include "mount-tools/tier_maker.h"

@@ -16,7 +16,7 @@
 #include "core/io/file_reader.h"
 #include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/place_finder.h"
 #include "mount-tools/tier_maker.h"

@@ -14,7 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 #include "mount-tools/command_line.h"
 #include "mount-tools/ctl/index_text.h"
 #include "mount-tools/ctl/scan_source.h"

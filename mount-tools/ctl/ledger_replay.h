@@ -18,7 +18,7 @@
 #include "core/policy/carried.h"
 #include "core/source/source_dir.h"
 #include "core/verify/verify.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 
 namespace shufflefs {
 

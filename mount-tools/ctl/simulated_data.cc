@@ -10,7 +10,7 @@
 #include "core/dataset/block_map.h"
 #include "core/policy/plan.h"
 #include "core/source/physical.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 #include "mount-tools/indexer.h"
 #include "mount-tools/value_text.h"
 #include "policies/registry.h"

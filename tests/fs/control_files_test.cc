@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/control_text.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -12,7 +12,7 @@
 #include "fs/tree.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/content/record_pool_fixture.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/epoch_token.h"
 #include "core/policy/carried.h"
+#include "core/view/epoch_token.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "core/binding/listing.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 #include "tests/model/view_reference.h"
 
 namespace shufflefs {

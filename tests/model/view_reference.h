@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/view.h"
+#include "core/view/view.h"
 #include "gmock/gmock.h"
 #include "policies/registry.h"
 

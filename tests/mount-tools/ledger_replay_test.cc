@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue_file.h"
 #include "core/ledger/ledger.h"
-#include "core/view.h"
+#include "core/view/view.h"
 #include "fs/order_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/state_dir.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 #include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {

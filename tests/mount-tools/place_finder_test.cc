@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/scan/scan.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/mount-tools/temp_dir.h"

@@ -5,7 +5,7 @@
 
 #include "core/binding/listing.h"
 #include "gmock/gmock.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

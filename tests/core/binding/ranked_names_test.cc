@@ -2,7 +2,7 @@
 #include "core/binding/ranked_names.h"
 
 #include "gmock/gmock.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

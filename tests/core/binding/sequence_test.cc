@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/binding/listing.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

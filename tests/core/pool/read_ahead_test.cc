@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

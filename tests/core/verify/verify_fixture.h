@@ -16,7 +16,7 @@
 #include "core/random/random.h"
 #include "core/verify/verify.h"
 #include "gtest/gtest.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs::testing_support {
 

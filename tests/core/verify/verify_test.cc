@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/view.h"
+#include "core/view/view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"

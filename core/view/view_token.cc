@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "core/view.h"
+#include "core/view/view.h"
 
 namespace shufflefs {
 namespace {

@@ -2,7 +2,7 @@
 // The records of a view's containers, epoch by epoch.
 #include <utility>
 
-#include "core/view.h"
+#include "core/view/view.h"
 
 namespace shufflefs {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/pool/read_ahead.h"
-#include "core/view.h"
+#include "core/view/view.h"
 
 namespace shufflefs {
 namespace {

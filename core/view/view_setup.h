@@ -2,8 +2,8 @@
 // All of a view that a configuration decides: its dataset, its policy and its
 // ranked names. Prepared as a whole, so that a policy switch either works or
 // changes nothing, and installed at an epoch boundary.
-#ifndef SHUFFLEFS_CORE_VIEW_SETUP_H_
-#define SHUFFLEFS_CORE_VIEW_SETUP_H_
+#ifndef SHUFFLEFS_CORE_VIEW_VIEW_SETUP_H_
+#define SHUFFLEFS_CORE_VIEW_VIEW_SETUP_H_
 
 #include <functional>
 #include <memory>
@@ -145,4 +145,4 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_VIEW_SETUP_H_
+#endif  // SHUFFLEFS_CORE_VIEW_VIEW_SETUP_H_

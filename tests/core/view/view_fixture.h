@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A view over a temporary tree, without a mount.
-#ifndef SHUFFLEFS_TESTS_CORE_VIEW_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_VIEW_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_VIEW_VIEW_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_VIEW_VIEW_FIXTURE_H_
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/readers/reader_family.h"
-#include "core/view.h"
+#include "core/view/view.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
 #include "tests/core/base/temp_tree.h"
@@ -148,4 +148,4 @@ inline std::map<EntryId, EntryId> Pass(View& view, std::vector<EntryId> names,
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_VIEW_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_VIEW_VIEW_FIXTURE_H_

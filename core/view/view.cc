@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/view.h"
+#include "core/view/view.h"
 
 #include <algorithm>
 #include <utility>

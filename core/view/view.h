@@ -2,8 +2,8 @@
 // One shuffled view: which sample each name shows in the live epoch, when the
 // next epoch begins, and what was consumed so far. Policies say orders, the
 // detector says when a pass has ended; the view joins them.
-#ifndef SHUFFLEFS_CORE_VIEW_H_
-#define SHUFFLEFS_CORE_VIEW_H_
+#ifndef SHUFFLEFS_CORE_VIEW_VIEW_H_
+#define SHUFFLEFS_CORE_VIEW_VIEW_H_
 
 #include <chrono>
 #include <cstdint>
@@ -24,14 +24,14 @@
 #include "core/binding/binding.h"
 #include "core/config/config.h"
 #include "core/epoch/epoch_watch.h"
-#include "core/epoch_token.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_history.h"
 #include "core/quality/mixing_line.h"
 #include "core/readers/job_nodes.h"
 #include "core/readers/reader_family.h"
 #include "core/records/epoch/record_epoch.h"
-#include "core/view_setup.h"
+#include "core/view/epoch_token.h"
+#include "core/view/view_setup.h"
 
 namespace shufflefs {
 
@@ -307,4 +307,4 @@ class View {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_VIEW_H_
+#endif  // SHUFFLEFS_CORE_VIEW_VIEW_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line of a token, there and back, and what is no such line.
-#include "core/epoch_token.h"
+#include "core/view/epoch_token.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/log.h"
 #include "core/ledger/served_counts.h"
-#include "core/view.h"
+#include "core/view/view.h"
 
 namespace shufflefs {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "core/view.h"
+#include "core/view/view.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/content/record_pool_fixture.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/epoch_token.h"
+#include "core/view/epoch_token.h"
 
 #include <xxhash.h>
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "core/view.h"
-#include "tests/core/view_fixture.h"
+#include "core/view/view.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -13,8 +13,8 @@
 // pairs, and `times`, how often samples were shown before.
 //
 // Reading a token trusts nothing. Memory: some times the text.
-#ifndef SHUFFLEFS_CORE_EPOCH_TOKEN_H_
-#define SHUFFLEFS_CORE_EPOCH_TOKEN_H_
+#ifndef SHUFFLEFS_CORE_VIEW_EPOCH_TOKEN_H_
+#define SHUFFLEFS_CORE_VIEW_EPOCH_TOKEN_H_
 
 #include <cstdint>
 #include <string>
@@ -27,7 +27,7 @@
 #include "core/base/types.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/policy/carried.h"
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 
 namespace shufflefs {
 
@@ -90,4 +90,4 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_EPOCH_TOKEN_H_
+#endif  // SHUFFLEFS_CORE_VIEW_EPOCH_TOKEN_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/view.h"
+#include "core/view/view.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 
 #include "gmock/gmock.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "core/view.h"
+#include "core/view/view.h"
 
 namespace shufflefs {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
-#include "core/view.h"
+#include "core/view/view.h"
 
 namespace shufflefs {
 namespace {

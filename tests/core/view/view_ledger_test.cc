@@ -5,9 +5,9 @@
 #include <set>
 
 #include "core/ledger/ledger_reader.h"
-#include "core/view.h"
+#include "core/view/view.h"
 #include "gmock/gmock.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/view_setup.h"
+#include "core/view/view_setup.h"
 
 #include <fcntl.h>
 
