@@ -13,7 +13,7 @@
 #include "absl/types/optional.h"
 #include "core/base/files/owned_dir.h"
 #include "core/config/config.h"
-#include "fs/control_files.h"
+#include "fs/control/control_files.h"
 
 namespace shufflefs {
 

@@ -16,7 +16,7 @@
 #include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
-#include "fs/space.h"
+#include "fs/model/space.h"
 #include "mount-tools/device_finder.h"
 #include "mount-tools/state_dir.h"
 

@@ -16,7 +16,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "fs/mount_point.h"
+#include "fs/fuse/mount_point.h"
 
 namespace shufflefs {
 namespace {

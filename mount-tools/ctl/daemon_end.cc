@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "fs/run_apart.h"
+#include "fs/fuse/run_apart.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"

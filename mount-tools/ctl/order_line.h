@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the control file `order` (see fs/order_text.h for what it holds).
+// Reads the control file `order` (see fs/control/order_text.h for what it holds).
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_ORDER_LINE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_ORDER_LINE_H_
 

@@ -15,7 +15,7 @@
 #include "core/config/config.h"
 #include "core/ledger/ledger_history.h"
 #include "core/view/epoch_token.h"
-#include "fs/token_parts.h"
+#include "fs/control/token_parts.h"
 #include "mount-tools/config_file.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "fs/mount_point.h"
+#include "fs/fuse/mount_point.h"
 #include "mount-tools/ctl/daemon_end.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/mount_table.h"

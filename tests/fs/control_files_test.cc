@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/control_files.h"
+#include "fs/control/control_files.h"
 
 #include <atomic>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "fs/space.h"
+#include "fs/model/space.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/config_file.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/epoch_slots.h"
+#include "fs/tree/epoch_slots.h"
 
 #include <cerrno>
 #include <set>

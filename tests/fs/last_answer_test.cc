@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/last_answer.h"
+#include "fs/model/last_answer.h"
 
 #include <atomic>
 #include <future>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/record_slots.h"
+#include "fs/tree/record_slots.h"
 
 #include <cerrno>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "core/base/status.h"
 #include "core/source/source_files.h"
-#include "fs/tree.h"
+#include "fs/tree/tree.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/content/record_pool_fixture.h"
 #include "tests/core/view/view_fixture.h"

@@ -11,7 +11,7 @@
 #include "core/catalogue/catalogue_file.h"
 #include "core/ledger/ledger.h"
 #include "core/view/view.h"
-#include "fs/order_text.h"
+#include "fs/control/order_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/state_dir.h"

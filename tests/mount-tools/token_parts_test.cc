@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A token that comes in several writes.
-#include "fs/token_parts.h"
+#include "fs/control/token_parts.h"
 
 #include "gmock/gmock.h"
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control directory `.shufflefs`: its directories, and its files as
+// snapshots. Each LOOKUP of a control file renders it anew under a new
+// nodeid, so size and content agree and a reader never sees two states. The
+// inode number is the file's, the same for all its snapshots.
+#ifndef SHUFFLEFS_FS_CONTROL_CONTROL_DIR_H_
+#define SHUFFLEFS_FS_CONTROL_CONTROL_DIR_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "fs/control/control_files.h"
+#include "fs/model/dir_handle.h"
+#include "fs/model/node_id.h"
+#include "fs/model/reply_types.h"
+#include "fs/model/space.h"
+#include "fs/tree/tree.h"
+
+namespace shufflefs {
+
+// Thread-safe. Until the space is there (the catalogue is being made) only
+// status, control, error and metrics exist.
+class ControlDir {
+ public:
+  struct Owner {
+    uid_t uid = 0;
+    gid_t gid = 0;                         // of the daemon
+    absl::optional<uint32_t> control_gid;  // may read and write control
+  };
+  // `files` outlives the object.
+  ControlDir(ControlFiles& files, Owner owner);
+
+  // REQUIRES: called once, with objects that outlive this one.
+  void SetSpace(const Space* space, Tree* tree);
+
+  // The nodeid of the directory whose names are the view's epochs.
+  static uint64_t EpochsOf(const View& view);
+
+  NodeReply Root() const;
+  absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name);
+  absl::StatusOr<struct stat> Attributes(Node node) const;
+  absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(Node node) const;
+
+  absl::StatusOr<size_t> Read(Node node, uint64_t offset,
+                              absl::Span<char> out) const;
+  // One write is one set of lines, whatever its offset. EINVAL: a bad line,
+  // nothing changed; EROFS: not a file that takes writes.
+  absl::Status Write(Node node, absl::string_view text);
+  // EROFS unless `node` is a file that takes writes.
+  absl::Status CheckWritable(Node node) const;
+  void Forget(Node node, uint64_t count);
+
+ private:
+  struct Snapshot {
+    ControlFile file = ControlFile::kStatus;
+    int view = -1;  // -1: of the mount
+    std::shared_ptr<const std::string> text;
+    int64_t made_ns = 0;
+    ShownRights::Listing names;  // of `order`: who may learn them
+    uint64_t references = 0;
+  };
+  const Space* space() const;
+  Tree* tree() const;
+  absl::optional<int> ViewOf(Node dir) const;
+  absl::StatusOr<NodeReply> MakeSnapshot(ControlFile file, int view);
+  absl::StatusOr<NodeReply> LookupEpochs(Node parent, absl::string_view name);
+  struct stat DirStat(Node node) const;
+  struct stat FileStat(Node node, const Snapshot& snapshot) const;
+
+  // Constant after construction.
+  ControlFiles& files_;
+  const Owner owner_;
+  const int64_t born_ns_;
+
+  mutable Mutex mu_;
+  const Space* space_ ABSL_GUARDED_BY(mu_) = nullptr;
+  Tree* tree_ ABSL_GUARDED_BY(mu_) = nullptr;
+  absl::flat_hash_map<uint32_t, std::shared_ptr<Snapshot>> snapshots_
+      ABSL_GUARDED_BY(mu_);
+  uint32_t next_ ABSL_GUARDED_BY(mu_) = 1;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_CONTROL_CONTROL_DIR_H_

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/control/control_files.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/exhaustion.h"
+#include "core/base/status.h"
+#include "core/view/epoch_token.h"
+#include "fs/control/order_text.h"
+#include "fs/control/pool_metrics.h"
+#include "fs/control/status_json.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr ControlFileInfo kFiles[] = {
+    {ControlFile::kControl, "control", 0600, false},
+    {ControlFile::kError, "error", 0444, false},
+    {ControlFile::kToken, "token", 0600, true},
+    {ControlFile::kStatus, "status", 0444, false},
+    {ControlFile::kMetrics, "metrics", 0444, false},
+    {ControlFile::kOrder, "order", 0444, true},
+};
+
+// A kernel hands a write on in pieces where it is larger than what one request
+// holds, 128 KiB at the least. So what is larger than this is refused with its
+// first piece, and no piece is ever taken for the whole.
+constexpr size_t kMostWritten = size_t{64} << 10;
+
+absl::Status TooMuch() {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "more than ", kMostWritten, " bytes in one write; nothing was changed"));
+}
+
+absl::StatusOr<View::Prepared> Prepare(View& view,
+                                       const ControlRequest& request) {
+  return OrExhausted("preparing the view",
+                     [&] { return view.Prepare(request); });
+}
+
+absl::Status NotReady() {
+  return ErrnoStatus(EAGAIN, "the catalogue is still being made");
+}
+
+}  // namespace
+
+absl::Span<const ControlFileInfo> ControlFileTable() { return kFiles; }
+
+absl::optional<ControlFile> FindControlFile(absl::string_view name) {
+  for (const ControlFileInfo& info : kFiles) {
+    if (name == info.name) return info.file;
+  }
+  return absl::nullopt;
+}
+
+ControlFiles::ControlFiles(Parts parts) : parts_(std::move(parts)) {}
+
+void ControlFiles::SetSpace(const Space* space) {
+  MutexLock lock(mu_);
+  space_ = space;
+}
+
+void ControlFiles::AddWarning(std::string warning) {
+  MutexLock lock(mu_);
+  warnings_.push_back(std::move(warning));
+}
+
+void ControlFiles::SetIndexing(std::string progress) {
+  MutexLock lock(mu_);
+  indexing_ = std::move(progress);
+}
+
+std::vector<View*> ControlFiles::Meant(int view) const {
+  MutexLock lock(mu_);
+  std::vector<View*> views;
+  if (space_ == nullptr) return views;
+  for (const std::unique_ptr<View>& each : space_->views()) {
+    if (view < 0 || static_cast<int>(each->id()) == view) {
+      views.push_back(each.get());
+    }
+  }
+  return views;
+}
+
+absl::StatusOr<std::string> ControlFiles::Render(ControlFile file,
+                                                 int view) const {
+  const std::vector<View*> views = Meant(view);
+  switch (file) {
+    case ControlFile::kStatus:
+      return RenderStatus(view);
+    case ControlFile::kMetrics:
+      return absl::StrCat(parts_.metrics->Prometheus(), PoolMetrics(views));
+    case ControlFile::kControl:
+      return RenderControl(view);
+    case ControlFile::kError: {
+      MutexLock lock(mu_);
+      return error_.empty() ? error_ : absl::StrCat(error_, "\n");
+    }
+    case ControlFile::kToken:
+    case ControlFile::kOrder:
+      if (views.size() != 1) {
+        return absl::NotFoundError("needs one view: see .shufflefs/view/");
+      }
+      return file == ControlFile::kToken
+                 ? RenderToken(*views[0])
+                 : RenderOrder(*views[0], *views[0]->binding());
+  }
+  return absl::NotFoundError("no such control file");
+}
+
+std::string ControlFiles::RenderControl(int view) const {
+  const std::vector<View*> views = Meant(view);
+  std::string text;
+  for (const View* each : views) {
+    text += parts_.text.render(parts_.config, each->config());
+  }
+  if (views.empty()) {
+    for (const ViewConfig& config : parts_.config.views) {
+      text += parts_.text.render(parts_.config, config);
+    }
+  }
+  return text;
+}
+
+std::string ControlFiles::RenderOrder(const View& view,
+                                      const Binding& binding) const {
+  const std::shared_ptr<const ViewSetup> setup = view.setup();
+  const bool is_ranked = setup->config.layout == Layout::kRanked;
+  return OrderText(binding, is_ranked ? setup->ranked.get() : nullptr);
+}
+
+absl::StatusOr<std::shared_ptr<const std::string>> ControlFiles::Share(
+    ControlFile file, int view) {
+  const std::vector<View*> views = Meant(view);
+  if (file == ControlFile::kOrder && views.size() == 1) {
+    return ShareOrder(*views[0]);
+  }
+  ASSIGN_OR_RETURN(std::string text, Render(file, view));
+  return std::make_shared<const std::string>(std::move(text));
+}
+
+std::shared_ptr<const std::string> ControlFiles::ShareOrder(const View& view) {
+  const std::shared_ptr<const Binding> binding = view.binding();
+  MutexLock lock(order_mu_);
+  SharedOrder& known = orders_[view.id()];
+  std::shared_ptr<const std::string> text = known.text.lock();
+  if (known.binding.lock() != binding) text = nullptr;
+  // Names that are bound as they are asked for are added to the text.
+  if (text != nullptr && binding->bound_names() == nullptr) return text;
+  auto fresh = std::make_shared<const std::string>(RenderOrder(view, *binding));
+  if (text != nullptr && *text == *fresh) return text;
+  known = {binding, fresh};
+  return fresh;
+}
+
+std::string ControlFiles::RenderToken(const View& view) const {
+  return TokenText(view.Token());
+}
+
+std::string ControlFiles::RenderStatus(int view) const {
+  StatusParts status;
+  status.version = parts_.version;
+  status.source = parts_.config.source;
+  status.config = &parts_.config;
+  status.metrics = parts_.metrics;
+  {
+    MutexLock lock(mu_);
+    status.space = space_;
+    status.warnings = warnings_;
+    status.indexing = indexing_;
+  }
+  if (parts_.warn && status.space != nullptr) {
+    for (std::string& warning : parts_.warn()) {
+      status.warnings.push_back(std::move(warning));
+    }
+  }
+  return StatusJson(status, view);
+}
+
+absl::Status ControlFiles::Write(ControlFile file, int view,
+                                 absl::string_view text) {
+  MutexLock one_at_a_time(write_mu_);
+  const std::vector<View*> views = Meant(view);
+  absl::Status done;
+  if (views.empty()) {
+    done = NotReady();
+  } else if (text.size() > kMostWritten) {
+    done = TooMuch();
+  } else if (file == ControlFile::kControl) {
+    done = WriteControl(views, text);
+  } else if (views.size() == 1) {
+    done = WriteToken(*views[0], text);
+  } else {
+    done = absl::InvalidArgumentError("token: needs one view");
+  }
+  if (done.ok()) TellWritten();
+  MutexLock lock(mu_);
+  error_ = done.ok() ? "" : std::string(done.message());
+  for (char& c : error_) {
+    if (c == '\n') c = ' ';  // one line
+  }
+  return done;
+}
+
+void ControlFiles::TellWritten() {
+  if (!parts_.written) return;
+  MutexLock lock(written_mu_);
+  std::vector<ViewKeys> keys;
+  for (const View* view : Meant(-1)) {
+    // In this order: a boundary in between makes what was wanted run.
+    ViewConfig running = view->setup()->config;
+    keys.push_back(ViewKeys{std::move(running), view->config()});
+  }
+  parts_.written(keys);
+}
+
+absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
+                                        absl::string_view text) {
+  std::vector<ControlRequest> requests;
+  for (const View* view : views) {
+    ASSIGN_OR_RETURN(ControlRequest request,
+                     parts_.text.parse(text, view->config()));
+    requests.push_back(std::move(request));
+  }
+  const bool tells = absl::c_any_of(
+      requests, [](const ControlRequest& r) { return r.feedback.has_value(); });
+  if (tells && absl::c_none_of(views, [](const View* view) {
+        return view->takes_feedback();
+      })) {
+    return absl::InvalidArgumentError(
+        "feedback: no policy that runs here uses it; policy = \"met\" does");
+  }
+  // Prepare all before any is installed: all or nothing over the views too.
+  std::vector<View::Prepared> prepared;
+  for (size_t i = 0; i < views.size(); ++i) {
+    ASSIGN_OR_RETURN(View::Prepared each, Prepare(*views[i], requests[i]));
+    prepared.push_back(std::move(each));
+  }
+  for (size_t i = 0; i < views.size(); ++i) {
+    views[i]->Install(std::move(prepared[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {
+  absl::optional<std::string> whole;
+  {
+    MutexLock lock(mu_);
+    ASSIGN_OR_RETURN(whole, token_parts_.Take(text));
+  }
+  if (!whole) return absl::OkStatus();
+  ASSIGN_OR_RETURN(EpochToken token, ParseToken(*whole));
+  ASSIGN_OR_RETURN(const bool live, view.GoesOnWith(token));
+  if (live) return absl::OkStatus();
+  ControlRequest request;
+  request.config = view.config();
+  request.config.policy = token.policy;
+  request.config.seed = token.seed;
+  request.config_changed = true;
+  ASSIGN_OR_RETURN(View::Prepared prepared, Prepare(view, request));
+  return view.Restore(std::move(prepared), token);
+}
+
+}  // namespace shufflefs

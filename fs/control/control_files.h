@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of the control files and what writing to them does.
+#ifndef SHUFFLEFS_FS_CONTROL_CONTROL_FILES_H_
+#define SHUFFLEFS_FS_CONTROL_CONTROL_FILES_H_
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/config/config.h"
+#include "fs/control/token_parts.h"
+#include "fs/model/space.h"
+
+namespace shufflefs {
+
+enum class ControlFile { kControl, kError, kToken, kStatus, kMetrics, kOrder };
+
+struct ControlFileInfo {
+  ControlFile file;
+  const char* name;
+  mode_t mode;
+  bool per_view;  // exists only where one view is meant
+};
+
+absl::Span<const ControlFileInfo> ControlFileTable();
+absl::optional<ControlFile> FindControlFile(absl::string_view name);
+
+// How configurations become text and back; mount-tools knows the keys.
+struct ControlText {
+  std::function<absl::StatusOr<ControlRequest>(absl::string_view text,
+                                               const ViewConfig& current)>
+      parse;
+  std::function<std::string(const MountConfig&, const ViewConfig&)> render;
+};
+
+// What a view runs, and what it is to run from the next boundary on.
+struct ViewKeys {
+  ViewConfig running;
+  ViewConfig wanted;
+};
+
+// Thread-safe. Render and Write may take as long as the policy's tables or a
+// regrouping of the dataset do.
+class ControlFiles {
+ public:
+  struct Parts {
+    MountConfig config;
+    std::string version;
+    ControlText text;
+    const Metrics* metrics = nullptr;  // outlives the object
+    // Called after each write that was taken, before it is answered, with all
+    // views; one call at a time. May be empty.
+    std::function<void(const std::vector<ViewKeys>&)> written;
+    // Warnings of `status` that are found out when it is asked for, once the
+    // catalogue is there. May be empty.
+    std::function<std::vector<std::string>()> warn;
+  };
+  explicit ControlFiles(Parts parts);
+
+  void SetSpace(const Space* space);  // outlives the object
+  void AddWarning(std::string warning);
+  // The catalogue failed: `status` and `error` say why.
+  void SetIndexing(std::string progress);
+
+  // `view` -1 means the mount. NotFound where the file needs one view.
+  absl::StatusOr<std::string> Render(ControlFile file, int view) const;
+  // The same for who keeps it. An order is large: all who ask for one while
+  // nothing of it changes share one text, which goes with the last of them.
+  absl::StatusOr<std::shared_ptr<const std::string>> Share(ControlFile file,
+                                                           int view);
+  // All or nothing over the views that are meant; a refusal is kept as the
+  // text of `error`. One write at a time.
+  absl::Status Write(ControlFile file, int view, absl::string_view text);
+
+ private:
+  std::vector<View*> Meant(int view) const;
+  absl::Status WriteControl(const std::vector<View*>& views,
+                            absl::string_view text);
+  absl::Status WriteToken(View& view, absl::string_view text);
+  void TellWritten() ABSL_LOCKS_EXCLUDED(written_mu_, mu_);
+  std::string RenderControl(int view) const;
+  std::string RenderOrder(const View& view, const Binding& binding) const;
+  std::shared_ptr<const std::string> ShareOrder(const View& view)
+      ABSL_LOCKS_EXCLUDED(order_mu_);
+  std::string RenderToken(const View& view) const;
+  std::string RenderStatus(int view) const;
+
+  // Constant after construction.
+  const Parts parts_;
+
+  // Keeps calls of `written` in the order of what they tell. Taken before
+  // mu_.
+  Mutex written_mu_;
+
+  // Held by one write from the keys that it starts from to those that it
+  // leaves, so that no other write falls in between. Taken first; blocks for
+  // as long as a view takes to prepare.
+  Mutex write_mu_;
+
+  struct SharedOrder {
+    std::weak_ptr<const Binding> binding;
+    std::weak_ptr<const std::string> text;
+  };
+  // Held while an order is made: who asks meanwhile shares it.
+  Mutex order_mu_;
+  absl::flat_hash_map<uint64_t, SharedOrder> orders_  // by view
+      ABSL_GUARDED_BY(order_mu_);
+
+  mutable Mutex mu_;
+  const Space* space_ ABSL_GUARDED_BY(mu_) = nullptr;
+  std::string error_ ABSL_GUARDED_BY(mu_);
+  std::string indexing_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
+  TokenParts token_parts_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_CONTROL_CONTROL_FILES_H_

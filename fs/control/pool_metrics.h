@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pools of views count, in Prometheus text format.
+#ifndef SHUFFLEFS_FS_CONTROL_POOL_METRICS_H_
+#define SHUFFLEFS_FS_CONTROL_POOL_METRICS_H_
+
+#include <string>
+#include <vector>
+
+#include "core/view/view.h"
+
+namespace shufflefs {
+
+// One series a view that has a pool, with the label `view`; "" if none has.
+std::string PoolMetrics(const std::vector<View*>& views);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_CONTROL_POOL_METRICS_H_

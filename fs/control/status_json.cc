@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/control/status_json.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/records/containers/record_mixing.h"
+#include "core/records/epoch/record_epoch.h"
+#include "core/sampler/foresight.h"
+#include "nlohmann/json.hpp"
+
+namespace shufflefs {
+namespace {
+
+// Paths may hold any bytes; JSON may not.
+std::string Utf8(const std::string& bytes) {
+  const nlohmann::json json = bytes;
+  return nlohmann::json::parse(
+             json.dump(-1, ' ', false,
+                       nlohmann::json::error_handler_t::replace))
+      .get<std::string>();
+}
+
+template <typename T>
+nlohmann::ordered_json OrNull(const absl::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json IndexingView(const ViewConfig& config,
+                                    const std::string& why) {
+  nlohmann::ordered_json json;
+  json["name"] = config.path.empty() ? "root" : Utf8(config.path);
+  json["path"] = Utf8(config.path);
+  json["policy"] = config.policy;
+  json["why"] = why;
+  json["seed"] = config.seed.value();
+  json["epoch"] = config.epoch_start.value();
+  json["epoch_state"] = "indexing";
+  json["warnings"] = nlohmann::ordered_json::array();
+  return json;
+}
+
+void AddEpoch(const ViewEpochStatus& epoch, nlohmann::ordered_json& json) {
+  json["epoch"] = epoch.epoch.value();
+  json["epoch_state"] = epoch.state;
+  json["epoch_verdict"] = epoch.verdict;
+  json["epoch_held"] = epoch.held;
+  json["epoch_hold_reason"] = epoch.hold_reason;
+  json["carried"] = epoch.carried;
+  json["samples"] = epoch.samples;
+  json["consumed"] = OrNull(epoch.consumed);
+  json["rereads"] = OrNull(epoch.rereads);
+}
+
+// Reads are counted for the mount, and so known for a view that is alone.
+void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
+  const bool alone = parts.space->views().size() == 1;
+  const PlainReads& plain = parts.space->plain();
+  const StallClock::Times times = parts.metrics->stall().Read();
+  json["hits"] = nullptr;  // no pool serves this policy
+  json["misses"] = nullptr;
+  json["bypass"] = nullptr;
+  json["source_bytes"] =
+      alone ? nlohmann::ordered_json(plain.bytes()) : nullptr;
+  json["source_reads"] =
+      alone ? nlohmann::ordered_json(plain.reads()) : nullptr;
+  json["served_bytes"] =
+      alone ? nlohmann::ordered_json(parts.metrics->Get(Counter::kServedBytes))
+            : nullptr;
+  json["pool_bytes"] = nullptr;
+  json["memory_limit"] = nullptr;
+  json["stall_seconds"] =
+      alone ? nlohmann::ordered_json(times.stalled_seconds) : nullptr;
+  json["consumer_seconds"] =
+      alone ? nlohmann::ordered_json(times.consumer_seconds) : nullptr;
+}
+
+// What a pool knows of its own view.
+void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
+  // Beside what readers were given by the source itself.
+  const auto plus = [&json](const char* key, uint64_t count) {
+    return count + (json[key].is_number() ? json[key].get<uint64_t>() : 0);
+  };
+  json["hits"] = supply.hits;
+  json["misses"] = supply.misses;
+  json["bypass"] = supply.bypass;
+  json["chunk_loads"] = supply.chunk_loads;
+  json["fill_rate"] = OrNull(supply.fill_rate);
+  json["source_bytes"] = plus("source_bytes", supply.source_bytes);
+  json["source_reads"] = plus("source_reads", supply.source_reads);
+  json["pool_bytes"] = supply.pool_bytes;
+  json["memory_limit"] = supply.memory_limit;
+  json["supply"] = Utf8(supply.how);
+}
+
+// Returns what is to be warned of.
+std::vector<std::string> AddRecords(const ViewRecords& records,
+                                    const ViewConfig& config,
+                                    nlohmann::ordered_json& json) {
+  if (records.containers == nullptr) return {};
+  const ContainerReport report = records.containers->Report();
+  nlohmann::ordered_json& out = json["records"];
+  out["containers"] = report.containers;
+  out["indexed"] = report.indexed;
+  out["read_through"] = report.read_through;
+  out["padded"] = report.padded;
+  out["records"] = report.records;
+  out["levels"] = report.levels;
+  out["index_bytes"] = report.index_bytes;
+  out["untouched"] = nlohmann::ordered_json::array();
+  for (const ContainerReport::Untouched& each : report.untouched) {
+    out["untouched"].push_back(
+        {{"path", Utf8(each.path)}, {"why", Utf8(each.why)}});
+  }
+  std::vector<std::string> warnings = report.warnings;
+  if (records.containers->index_was_read() &&
+      config.epoch_advance == Advance::kAuto) {
+    warnings.push_back(
+        "an index of offsets was read, whose places are those of one epoch: no "
+        "pass over containers begins the next; use `control`, or name epochs "
+        "by path");
+  }
+  return warnings;
+}
+
+// What readers take, in bytes a second, against what each tier can give: they
+// get the least of these. Null where it is not known.
+nlohmann::ordered_json Roofline(const MiniEpochStatus& mini,
+                                const TierStatus& tier,
+                                const nlohmann::ordered_json& view) {
+  nlohmann::ordered_json roofline = {{"reader", nullptr},
+                                     {"reader_without_waiting", nullptr},
+                                     {"tier", nullptr},
+                                     {"source", nullptr},
+                                     {"source_repeated", nullptr}};
+  const double served =
+      static_cast<double>(tier.tier_bytes + tier.source_bytes);
+  if (view["stall_seconds"].is_number() && served > 0) {
+    const double reads = view["consumer_seconds"].get<double>();
+    const double waits = view["stall_seconds"].get<double>();
+    if (reads + waits > 0) roofline["reader"] = served / (reads + waits);
+    if (reads > 0) roofline["reader_without_waiting"] = served / reads;
+  }
+  if (tier.read_bytes_per_second > 0) {
+    roofline["tier"] = tier.read_bytes_per_second;
+  }
+  if (tier.copy_bytes_per_second > 0) {
+    roofline["source"] = tier.copy_bytes_per_second;
+    roofline["source_repeated"] =
+        tier.copy_bytes_per_second * static_cast<double>(mini.factor);
+  }
+  return roofline;
+}
+
+// Where samples are shown in mini-epochs.
+void AddMiniEpoch(const absl::optional<MiniEpochStatus>& mini,
+                  const TierStatus& tier, nlohmann::ordered_json& json) {
+  if (!mini) return;
+  json["mini_epoch"] = {
+      {"pass", mini->pass},      {"number", mini->mini_epoch},
+      {"of", mini->mini_epochs}, {"repetition", mini->repetition},
+      {"factor", mini->factor},  {"why", mini->why},
+      {"ready", mini->ready},    {"shown_fewest", mini->fewest},
+      {"shown_most", mini->most}};
+  const uint64_t served = tier.tier_bytes + tier.source_bytes;
+  const uint64_t read = tier.copied_bytes + tier.source_bytes;
+  json["tier"] = {{"capacity", tier.capacity},
+                  {"staged_bytes", tier.staged_bytes},
+                  {"copied_bytes", tier.copied_bytes},
+                  {"captured_bytes", tier.captured_bytes},
+                  {"copy_bytes_per_second", tier.copy_bytes_per_second},
+                  {"tier_bytes", tier.tier_bytes},
+                  {"source_bytes", tier.source_bytes},
+                  {"saved_bytes", served > read ? served - read : 0},
+                  {"trouble", Utf8(tier.trouble)}};
+  json["roofline"] = Roofline(*mini, tier, json);
+}
+
+// What was found out of jobs that draw in an order of their own.
+void AddForesight(const ForesightStatus& foresight,
+                  nlohmann::ordered_json& json) {
+  nlohmann::ordered_json& out = json["clairvoyant"];
+  out["jobs"] = nlohmann::ordered_json::array();
+  for (const ForesightStatus::Job& each : foresight.jobs) {
+    const FollowedJobStatus& job = each.job;
+    out["jobs"].push_back({{"path", Utf8(job.path)},
+                           {"files", job.files},
+                           {"state", job.state},
+                           {"order", job.order},
+                           {"after_opens", job.after_opens},
+                           {"evidence", job.evidence},
+                           {"searched", OrNull(each.searched)},
+                           {"search_seconds", each.search_seconds},
+                           {"epochs", job.epochs},
+                           {"recognised_epochs", job.recognised_epochs}});
+  }
+  out["opens"] = foresight.opens;
+  out["ready"] = foresight.ready;
+  out["ready_share"] = nullptr;
+  if (foresight.opens > 0) {
+    out["ready_share"] = static_cast<double>(foresight.ready) /
+                         static_cast<double>(foresight.opens);
+  }
+  out["prefetched_bytes"] = foresight.prefetched_bytes;
+  out["wasted_bytes"] = foresight.wasted_bytes;
+}
+
+// What names do in effect, in the words of the key.
+std::string Substitution(const ViewSetup& setup, bool shows_own) {
+  if (!setup.dataset->moves() || shows_own) return "never";
+  return setup.config.substitute == Substitute::kTree ? "tree" : "directory";
+}
+
+// Of the records, where these are shuffled: the files' order says less then.
+std::string MixingOf(const View& view, const ViewSetup& setup) {
+  if (setup.records.pool == nullptr || !setup.policy->shuffles_records()) {
+    return view.Mixing();
+  }
+  const std::shared_ptr<RecordEpoch> epoch = view.records();
+  if (epoch == nullptr) return "";
+  return RecordMixingLine(*setup.dataset, *setup.records.containers,
+                          epoch->policy(), epoch->seed(), epoch->epoch());
+}
+
+nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
+  const std::shared_ptr<const ViewSetup> setup = view.setup();
+  const ViewConfig config = view.config();
+  const ViewEpochStatus epoch = view.EpochStatus();
+  nlohmann::ordered_json json;
+  json["name"] = Utf8(view.name());
+  json["path"] = Utf8(config.path);
+  json["policy"] = std::string(setup->policy->name());
+  if (config.policy != setup->config.policy) {
+    json["next_policy"] = config.policy;
+  }
+  json["why"] = Utf8(setup->why);
+  json["substitute"] = Substitution(*setup, epoch.shows_own);
+  json["substitute_why"] = Utf8(setup->dataset->substitute_reason());
+  json["groups"] = setup->dataset->grouping().group_count();
+  json["layout"] = setup->config.layout == Layout::kRanked ? "ranked" : "tree";
+  json["seed"] = setup->config.seed.value();
+  AddEpoch(epoch, json);
+  AddTraffic(parts, json);
+  if (const std::shared_ptr<SampleMemory> memory = setup->memory()) {
+    AddSupply(memory->status(), json);
+  }
+  if (setup->records.pool != nullptr) {
+    AddSupply(setup->records.pool->status(), json);
+  }
+  if (setup->supply != nullptr) {
+    AddMiniEpoch(setup->supply->mini_epoch(), setup->supply->tier(), json);
+  }
+  if (setup->records.staging != nullptr) {
+    AddMiniEpoch(setup->records.staging->status(), setup->records.tier(), json);
+  }
+  std::vector<std::string> warnings =
+      AddRecords(setup->records, setup->config, json);
+  if (setup->foresight != nullptr) {
+    const ForesightStatus foresight = setup->foresight->foresight();
+    AddForesight(foresight, json);
+    warnings.insert(warnings.end(), foresight.warnings.begin(),
+                    foresight.warnings.end());
+  }
+  json["reproducible"] = !setup->binds_on_demand();
+  const std::string mixing = MixingOf(view, *setup);
+  json["mixing"] = nullptr;
+  if (!mixing.empty()) json["mixing"] = Utf8(mixing);
+  json["device"] = Utf8(setup->device);
+  json["warnings"] = nlohmann::ordered_json::array();
+  for (const std::string& warning : epoch.warnings) {
+    json["warnings"].push_back(Utf8(warning));
+  }
+  for (const std::string& warning : warnings) {
+    json["warnings"].push_back(Utf8(warning));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string StatusJson(const StatusParts& parts, int view) {
+  nlohmann::ordered_json json;
+  json["version"] = parts.version;
+  json["source"] = Utf8(parts.source);
+  json["warnings"] = nlohmann::ordered_json::array();
+  for (const std::string& warning : parts.warnings) {
+    json["warnings"].push_back(Utf8(warning));
+  }
+  json["views"] = nlohmann::ordered_json::array();
+  if (parts.space == nullptr) {
+    for (const ViewConfig& config : parts.config->views) {
+      json["views"].push_back(IndexingView(config, parts.indexing));
+    }
+  } else {
+    for (const std::unique_ptr<View>& each : parts.space->views()) {
+      if (view >= 0 && static_cast<int>(each->id()) != view) continue;
+      json["views"].push_back(ViewJson(parts, *each));
+    }
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of the control file `status`.
+#ifndef SHUFFLEFS_FS_CONTROL_STATUS_JSON_H_
+#define SHUFFLEFS_FS_CONTROL_STATUS_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/metrics.h"
+#include "core/config/config.h"
+#include "fs/model/space.h"
+
+namespace shufflefs {
+
+struct StatusParts {
+  std::string version;
+  std::string source;
+  const MountConfig* config = nullptr;
+  const Metrics* metrics = nullptr;
+  const Space* space = nullptr;  // null while the catalogue is made
+  std::string indexing;          // progress or failure of that, one clause
+  std::vector<std::string> warnings;
+};
+
+// All views, or the one with id `view` where that is >= 0. A figure that
+// cannot be known is null.
+std::string StatusJson(const StatusParts& parts, int view);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_CONTROL_STATUS_JSON_H_

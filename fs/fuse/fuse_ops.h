@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The FUSE adapter: each callback unpacks its arguments, calls the
+// filesystem, and replies. Nothing else in fs knows FUSE but the session.
+#ifndef SHUFFLEFS_FS_FUSE_FUSE_OPS_H_
+#define SHUFFLEFS_FS_FUSE_FUSE_OPS_H_
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+
+#include <functional>
+
+#include "core/base/metrics.h"
+#include "fs/filesystem.h"
+#include "fs/fuse/open_dirs.h"
+#include "fs/fuse/ready_gate.h"
+#include "fs/model/error_log.h"
+
+namespace shufflefs {
+
+// What a request finds as its user data.
+struct FuseContext {
+  Filesystem* filesystem = nullptr;
+  Metrics* metrics = nullptr;
+  ErrorLog errors;
+  OpenDirs open_dirs;
+  ReadyGate gate;  // what waits for the catalogue
+  // Something tried to write to a file whose pages the kernel caches: they
+  // may hold what was refused. Called on the request's thread.
+  std::function<void(uint64_t nodeid)> write_refused;
+  // The calling thread, which answered its request, has more to do.
+  std::function<void()> let_others_serve;
+  // The kernel's protocol is known; called once, from the INIT request.
+  std::function<void(uint32_t proto_minor)> initialised;
+};
+
+const fuse_lowlevel_ops& FuseOps();
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_FUSE_FUSE_OPS_H_

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/fuse/fuse_reply.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "fs/model/errno_map.h"
+
+namespace shufflefs {
+FuseContext& Context(fuse_req_t req) {
+  return *static_cast<FuseContext*>(fuse_req_userdata(req));
+}
+
+void ReplyError(fuse_req_t req, const char* operation,
+                const absl::Status& status) {
+  const int error = ErrnoFor(status);
+  if (!IsQuiet(error)) {
+    Context(req).metrics->Add(Counter::kErrors);
+    Context(req).errors.Say(absl::StrCat(operation, ": ", status.message()));
+  }
+  fuse_reply_err(req, error);
+}
+
+fuse_entry_param EntryParam(const NodeReply& reply) {
+  fuse_entry_param entry = {};
+  entry.ino = reply.nodeid;
+  entry.attr = reply.attributes;
+  entry.entry_timeout = reply.entry_seconds;
+  entry.attr_timeout = reply.attribute_seconds;
+  return entry;
+}
+
+void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply) {
+  if (!reply.ok()) return ReplyError(req, "lookup", reply.status());
+  const fuse_entry_param entry = EntryParam(*reply);
+  fuse_reply_entry(req, &entry);
+}
+
+void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply) {
+  if (!reply.ok()) return ReplyError(req, "attributes", reply.status());
+  fuse_reply_attr(req, &reply->attributes, reply->attribute_seconds);
+}
+
+void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply) {
+  if (!reply.ok() || reply->sized_by == nullptr) {
+    return ReplyAttributes(req, reply);
+  }
+  // To sum up an order takes a while, and others ask meanwhile.
+  Context(req).let_others_serve();
+  const std::shared_ptr<RecordEpoch> records = reply->sized_by;
+  records->WhenSized(
+      Filesystem::FileOf(reply->nodeid),
+      [req, known = *std::move(reply)](absl::StatusOr<uint64_t> bytes) mutable {
+        if (!bytes.ok()) return ReplyAttributes(req, bytes.status());
+        SetSize(*bytes, known.attributes);
+        known.attribute_seconds = known.rights_seconds;
+        ReplyAttributes(req, known);
+      });
+}
+
+Timer::Timer(fuse_req_t req, Latency latency, Counter counter)
+    : metrics_(*Context(req).metrics),
+      latency_(latency),
+      start_(std::chrono::steady_clock::now()) {
+  metrics_.Add(counter);
+}
+
+Timer::~Timer() {
+  metrics_.Observe(latency_, std::chrono::steady_clock::now() - start_);
+}
+
+SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req,
+                                       std::shared_ptr<Timer> timer) {
+  return [req, timer = std::move(timer)](
+             absl::StatusOr<absl::Span<const iovec>> bytes) {
+    if (!bytes.ok()) return ReplyError(req, "read", bytes.status());
+    uint64_t count = 0;
+    for (const iovec& piece : *bytes) count += piece.iov_len;
+    Context(req).metrics->Add(Counter::kServedBytes, count);
+    fuse_reply_iov(req, bytes->data(), static_cast<int>(bytes->size()));
+  };
+}
+
+}  // namespace shufflefs

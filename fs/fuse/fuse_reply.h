@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replies to the kernel: values and Status into FUSE's structures, one log
+// line and one counter for each failure that is not part of normal life.
+#ifndef SHUFFLEFS_FS_FUSE_FUSE_REPLY_H_
+#define SHUFFLEFS_FS_FUSE_FUSE_REPLY_H_
+
+#include <chrono>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "fs/fuse/fuse_ops.h"
+
+namespace shufflefs {
+
+FuseContext& Context(fuse_req_t req);
+
+void ReplyError(fuse_req_t req, const char* operation,
+                const absl::Status& status);
+fuse_entry_param EntryParam(const NodeReply& reply);
+void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
+void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
+// The same when the size is known: at once, or by the thread that comes to know
+// it.
+void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply);
+
+// Counts a request and the time until it is answered.
+class Timer {
+ public:
+  Timer(fuse_req_t req, Latency latency, Counter counter);
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  Metrics& metrics_;
+  const Latency latency_;
+  const std::chrono::steady_clock::time_point start_;
+};
+
+// Answers a READ when its bytes are there, by whatever thread brings them.
+SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req,
+                                       std::shared_ptr<Timer> timer);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_FUSE_FUSE_REPLY_H_

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/fuse/mount_point.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/base/files/unique_fd.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "fs/fuse/run_apart.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr char kType[] = "fuse.shufflefs";
+constexpr int kMaxLayers = 64;
+
+// mountinfo writes space, tab, newline and backslash as \ooo.
+std::string Unescape(absl::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 +
+                               (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+struct TopMount {
+  std::string type;    // "" if there is none
+  std::string device;  // MAJOR:MINOR
+};
+
+// What is mounted topmost at `mountpoint`. Reads a table only: the mount
+// itself is not touched.
+TopMount TopMountAt(const std::string& mountpoint) {
+  std::ifstream file("/proc/self/mountinfo");
+  TopMount top;
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> halves =
+        absl::StrSplit(line, absl::MaxSplits(" - ", 1));
+    if (halves.size() != 2) continue;
+    const std::vector<std::string> fields = absl::StrSplit(halves[0], ' ');
+    if (fields.size() < 5 || Unescape(fields[4]) != mountpoint) continue;
+    top.type = std::vector<std::string>(absl::StrSplit(halves[1], ' '))[0];
+    top.device = fields[2];
+  }
+  return top;
+}
+
+// Of a daemon that is being killed the kernel closes the mount soon.
+bool IsClosing(int error) { return error == ENOTCONN || error == ECONNABORTED; }
+
+}  // namespace
+
+MountState AskMount(const std::string& mountpoint,
+                    std::chrono::milliseconds wait) {
+  const absl::optional<std::string> error = RunApart(
+      [&] {
+        struct statvfs st;
+        const bool answers = access(mountpoint.c_str(), X_OK) == 0 &&
+                             statvfs(mountpoint.c_str(), &st) == 0;
+        return absl::StrCat(answers ? 0 : errno);
+      },
+      wait);
+  if (!error) return MountState::kSilent;
+  int number = 0;
+  if (!absl::SimpleAtoi(*error, &number) || number == 0) {
+    return MountState::kAnswers;
+  }
+  return IsClosing(number) ? MountState::kDead : MountState::kRefuses;
+}
+
+absl::Status AbortMount(const std::string& mountpoint) {
+  const TopMount top = TopMountAt(mountpoint);
+  if (top.type != kType) return absl::NotFoundError(mountpoint);
+  // Aborts first, and then finds it busy, maybe.
+  if (umount2(mountpoint.c_str(), MNT_FORCE | UMOUNT_NOFOLLOW) == 0 ||
+      errno == EBUSY) {
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> device = absl::StrSplit(top.device, ':');
+  const std::string path =
+      absl::StrCat("/sys/fs/fuse/connections/", device.back(), "/abort");
+  const UniqueFd abort(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (abort.valid() && write(abort.get(), "1", 1) == 1) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      mountpoint, ": its daemon does not answer, and ", path, ": ",
+      ErrnoStatus(errno, "cannot be written").message()));
+}
+
+absl::Status DetachMount(const std::string& mountpoint) {
+  if (umount2(mountpoint.c_str(), MNT_DETACH) == 0) return absl::OkStatus();
+  const int error = errno;
+  const char* argv[] = {"fusermount3", "-uz", "--", mountpoint.c_str(),
+                        nullptr};
+  pid_t child = 0;
+  int state = 0;
+  if (posix_spawnp(&child, argv[0], nullptr, nullptr,
+                   const_cast<char**>(argv), environ) == 0 &&
+      waitpid(child, &state, 0) == child && state == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(error, absl::StrCat("cannot detach the mount at ",
+                                         mountpoint));
+}
+
+absl::Status ClearDeadMount(const std::string& mountpoint,
+                            const std::function<bool()>& daemon_is_dying) {
+  for (int layer = 0; layer < kMaxLayers; ++layer) {
+    if (TopMountAt(mountpoint).type != kType) return absl::OkStatus();
+    switch (AskMount(mountpoint, kPatience)) {
+      case MountState::kAnswers:
+        return absl::FailedPreconditionError(absl::StrCat(
+            mountpoint, ": a shufflefs is mounted there already"));
+      case MountState::kRefuses:
+        return absl::FailedPreconditionError(absl::StrCat(
+            mountpoint, ": another user's shufflefs is mounted there"));
+      case MountState::kSilent:
+        if (!daemon_is_dying()) {
+          return absl::FailedPreconditionError(absl::StrCat(
+              mountpoint, ": a shufflefs is mounted there already, and does "
+                          "not answer; end it with: shufflectl umount -l ",
+              mountpoint));
+        }
+        RETURN_IF_ERROR(AbortMount(mountpoint));
+        break;
+      case MountState::kDead:
+        Log(LogLevel::kInfo, absl::StrCat(mountpoint, ": detaching the mount "
+                                          "that a dead daemon left"));
+        RETURN_IF_ERROR(DetachMount(mountpoint));
+        break;
+    }
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(mountpoint, ": too many dead mounts"));
+}
+
+}  // namespace shufflefs

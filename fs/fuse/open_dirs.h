@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directories that the kernel holds open, by the handles that it knows
+// them by. It closes some only after it has unmounted, and says so no more:
+// these go with this.
+#ifndef SHUFFLEFS_FS_FUSE_OPEN_DIRS_H_
+#define SHUFFLEFS_FS_FUSE_OPEN_DIRS_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "core/base/mutex.h"
+
+namespace shufflefs {
+
+class DirStream;
+
+// Thread-safe.
+class OpenDirs {
+ public:
+  // A new handle.
+  uint64_t Add(std::shared_ptr<DirStream> dir) {
+    MutexLock lock(mu_);
+    open_[++last_] = std::move(dir);
+    return last_;
+  }
+  // Shared with a reply that is not done when the kernel has what it asked for
+  // and closes the directory: it is still making the next piece.
+  // REQUIRES: it was added, and not removed.
+  std::shared_ptr<DirStream> Find(uint64_t handle) const {
+    MutexLock lock(mu_);
+    return open_.at(handle);
+  }
+  void Remove(uint64_t handle) {
+    std::shared_ptr<DirStream> removed;  // goes without the lock
+    MutexLock lock(mu_);
+    const auto found = open_.find(handle);
+    if (found == open_.end()) return;
+    removed = std::move(found->second);
+    open_.erase(found);
+  }
+
+ private:
+  mutable Mutex mu_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<DirStream>> open_
+      ABSL_GUARDED_BY(mu_);
+  uint64_t last_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_FUSE_OPEN_DIRS_H_

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/fuse/session.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
+#include "fs/fuse/fuse_ops.h"
+#include "fs/fuse/mount_point.h"
+#include "fs/fuse/request_loop.h"
+#include "fs/model/node_id.h"
+
+namespace shufflefs {
+namespace {
+
+// FUSE_NOTIFY_INC_EPOCH is a bare header; libfuse 3.18 has a call for it,
+// older ones let us write it.
+constexpr int32_t kNotifyIncEpoch = 8;
+constexpr uint32_t kProtocolWithEpochs = 44;
+constexpr int kReadAheadKb = 1024;
+
+struct NotifyHeader {
+  uint32_t length = sizeof(NotifyHeader);
+  int32_t code = kNotifyIncEpoch;
+  uint64_t unique = 0;
+};
+
+// A comma in a name would end the mount option.
+std::string OptionText(absl::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == ',' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+class FuseSession : public Session {
+ public:
+  explicit FuseSession(const Options& options) : options_(options) {
+    context_.filesystem = options.filesystem;
+    context_.metrics = options.metrics;
+    context_.write_refused = [this](uint64_t nodeid) {
+      Later([this, nodeid] {
+        fuse_lowlevel_notify_inval_inode(session_, nodeid, 0, 0);
+      });
+    };
+    context_.let_others_serve = [this] { loop_->LetOthersServe(); };
+    context_.filesystem->pins().SetDue([this] { KeepPagesSoon(); });
+    context_.filesystem->epoch_slots().SetCrowded(
+        [this] { Later([this] { TakeEpochsBack(); }); });
+    context_.initialised = [this](uint32_t minor) { Initialised(minor); };
+  }
+  ~FuseSession() override {
+    if (session_ == nullptr) return;
+    fuse_session_unmount(session_);  // if Run did not come to it
+    fuse_session_destroy(session_);
+  }
+
+  absl::Status Start();
+  absl::Status Run() override;
+  bool WaitForKernel() override;
+  bool kernel_knows_epochs() const override { return knows_epochs_; }
+  void NamesChanged(bool were_fixed) override;
+  void NamesDoubted() override;
+  void NamesSettled() override;
+  void RaiseReadAhead() override;
+  void AnswerWaiting() override { context_.gate.Open(); }
+  void Stop() override {
+    fuse_session_exit(session_);
+    kill(getpid(), SIGTERM);  // wakes the loop's reads
+  }
+  void Detach() override;
+
+ private:
+  void Initialised(uint32_t proto_minor);
+  // One pass of pins; false where nothing was left to pin.
+  bool KeepPages() ABSL_LOCKS_EXCLUDED(pin_mu_);
+  void KeepPagesSoon();
+  void TakeNamesBack();
+  // Lets the kernel forget epochs by path that nobody uses.
+  void TakeEpochsBack();
+  void Later(std::function<void()> notify);
+  void Notify(std::stop_token stop);
+
+  // Constant after Start.
+  const Options options_;
+  FuseContext context_;
+  fuse_session* session_ = nullptr;
+  std::unique_ptr<RequestLoop> loop_;
+
+  // Self-synchronised.
+  std::atomic<bool> knows_epochs_{false};
+  std::atomic<bool> unmounts_{false};
+
+  Mutex device_mu_;  // taken last
+  bool device_open_ ABSL_GUARDED_BY(device_mu_) = true;
+
+  // Held over a pass of pins, which other requests must answer.
+  Mutex pin_mu_;
+
+  Mutex mu_;
+  CondVar changed_;
+  bool initialised_ ABSL_GUARDED_BY(mu_) = false;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+  std::deque<std::function<void()>> notices_ ABSL_GUARDED_BY(mu_);
+};
+
+absl::Status FuseSession::Start() {
+  std::string fuse_options =
+      absl::StrCat("fsname=", OptionText(options_.source),
+                   ",subtype=shufflefs,default_permissions",
+                   options_.allow_other ? ",allow_other" : "",
+                   options_.read_only ? ",ro" : "");
+  std::vector<std::string> words = {"shufflefs", "-o", fuse_options};
+  if (options_.debug) words.push_back("-d");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  fuse_args args = FUSE_ARGS_INIT(static_cast<int>(argv.size()), argv.data());
+  session_ =
+      fuse_session_new(&args, &FuseOps(), sizeof(fuse_lowlevel_ops), &context_);
+  fuse_opt_free_args(&args);
+  if (session_ == nullptr) {
+    return absl::InternalError("libfuse refused the mount options");
+  }
+  if (fuse_session_mount(session_, options_.mountpoint.c_str()) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot mount at ", options_.mountpoint));
+  }
+  RequestLoop::Options loop;
+  loop.session = session_;
+  // Until there is a catalogue, names are looked up in the source.
+  loop.answers_quickly = [this] {
+    return context_.filesystem->space() != nullptr;
+  };
+  loop.reads_quickly = [this](uint64_t nodeid) {
+    return context_.filesystem->AnswersFromMemory(nodeid);
+  };
+  loop.ended = options_.ended;
+  loop_ = std::make_unique<RequestLoop>(std::move(loop));
+  return absl::OkStatus();
+}
+
+absl::Status FuseSession::Run() {
+  if (fuse_set_signal_handlers(session_) != 0) {
+    return absl::InternalError("cannot install signal handlers");
+  }
+  auto notices = TryStartThread("sfs-notify",
+                                [this](std::stop_token stop) { Notify(stop); });
+  const absl::Status result =
+      notices ? loop_->Run() : ErrnoStatus(EAGAIN, "starting a thread");
+  context_.gate.End();
+  {
+    MutexLock lock(mu_);
+    ended_ = true;
+    if (notices) notices->request_stop();
+    changed_.SignalAll();
+  }
+  {
+    // Closed below; its number may then be another file's.
+    MutexLock lock(device_mu_);
+    device_open_ = false;
+  }
+  if (!unmounts_.exchange(true)) fuse_session_unmount(session_);
+  fuse_remove_signal_handlers(session_);
+  return result;
+}
+
+void FuseSession::Detach() {
+  if (unmounts_.exchange(true)) return;
+  // What is mounted there after it is another's.
+  pollfd device{fuse_session_fd(session_), POLLIN, 0};
+  if (poll(&device, 1, 0) > 0 && (device.revents & POLLERR) != 0) return;
+  // A thread that the kernel cannot end yet would keep the device open, and
+  // those waiting who wait for an answer.
+  absl::Status gone = AbortMount(options_.mountpoint);
+  if (absl::IsNotFound(gone)) return;
+  gone = DetachMount(options_.mountpoint);
+  if (!gone.ok()) Log(LogLevel::kWarning, gone.message());
+}
+
+void FuseSession::Initialised(uint32_t proto_minor) {
+  knows_epochs_ = options_.use_epochs && proto_minor >= kProtocolWithEpochs;
+  MutexLock lock(mu_);
+  initialised_ = true;
+  changed_.SignalAll();
+}
+
+bool FuseSession::WaitForKernel() {
+  MutexLock lock(mu_);
+  while (!initialised_ && !ended_) changed_.Wait(mu_);
+  return initialised_;
+}
+
+void FuseSession::NamesChanged(bool were_fixed) {
+  context_.metrics->Add(Counter::kEpochSwitches);
+  if (knows_epochs_) return NamesDoubted();
+  loop_->LetOthersServe();  // what follows asks the kernel, which asks us
+  if (were_fixed) TakeNamesBack();
+}
+
+void FuseSession::NamesDoubted() {
+  if (!knows_epochs_) return;  // no name that may rebind is believed
+  loop_->LetOthersServe();  // what follows asks the kernel, which asks us
+  // The rest follows behind the switch: an inode goes only when its old name
+  // is looked up anew.
+  KeepPages();
+  KeepPagesSoon();
+  Primer& primer = context_.filesystem->primer();
+  primer.Switch([this] {
+    const NotifyHeader header;
+    MutexLock lock(device_mu_);
+    if (!device_open_) return;
+    if (write(fuse_session_fd(session_), &header, sizeof(header)) < 0) {
+      Log(LogLevel::kError, absl::StrCat("epoch switch: the kernel refused: ",
+                                         ErrnoStatus(errno, "").message()));
+    }
+  });
+}
+
+void FuseSession::NamesSettled() {
+  if (!knows_epochs_) return;
+  Later([this] {
+    context_.metrics->Add(
+        Counter::kPrimedNames,
+        context_.filesystem->primer().Prime(*options_.lister,
+                                            options_.mountpoint));
+  });
+}
+
+// Invalidating a directory's name takes all names below it that are not in
+// use, which is quick. Those of open files stay, and are found again with the
+// directory; so each file's name is taken by itself, too.
+void FuseSession::TakeNamesBack() {
+  const Space* space = context_.filesystem->space();
+  if (space == nullptr) return;
+  const Catalogue& catalogue = space->catalogue();
+  for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
+    const DirId dir(d);
+    const uint64_t parent = PackNode(Node{NodeKind::kLiveDir, 0, 0, d});
+    for (uint32_t k = 0; k < catalogue.dir_size(dir); ++k) {
+      const EntryId entry = catalogue.in_source_order(dir, k);
+      if (d != 0 && catalogue.kind(entry) == EntryKind::kDirectory) continue;
+      const absl::string_view name = catalogue.name(entry);
+      const std::string text(name.data(), name.size());
+      fuse_lowlevel_notify_inval_entry(session_, parent, text.c_str(),
+                                       text.size());
+    }
+  }
+}
+
+void FuseSession::TakeEpochsBack() {
+  for (const Epoch epoch : context_.filesystem->epoch_slots().TakeOldest()) {
+    const std::string name = absl::StrCat(epoch.value());
+    for (const auto& view : context_.filesystem->space()->views()) {
+      fuse_lowlevel_notify_inval_entry(session_, ControlDir::EpochsOf(*view),
+                                       name.c_str(), name.size());
+    }
+  }
+}
+
+bool FuseSession::KeepPages() {
+  MutexLock one_at_a_time(pin_mu_);
+  Pins& pins = context_.filesystem->pins();
+  const std::string name = pins.BeginPass();
+  if (name.empty()) return false;
+  context_.metrics->Add(Counter::kPinnedFiles,
+                        WalkPins(*options_.lister,
+                                 absl::StrCat(options_.mountpoint, "/", name)));
+  return true;
+}
+
+void FuseSession::KeepPagesSoon() {
+  if (!knows_epochs_) return;
+  Later([this] {
+    while (KeepPages()) {
+    }
+  });
+}
+
+// Invalidations take locks that a reader may hold while it waits for a reply;
+// so they are never sent by a thread that serves requests.
+void FuseSession::Later(std::function<void()> notify) {
+  MutexLock lock(mu_);
+  notices_.push_back(std::move(notify));
+  changed_.SignalAll();
+}
+
+void FuseSession::Notify(std::stop_token stop) {
+  for (;;) {
+    std::function<void()> notify;
+    {
+      MutexLock lock(mu_);
+      while (notices_.empty() && !stop.stop_requested()) changed_.Wait(mu_);
+      if (stop.stop_requested()) return;
+      notify = std::move(notices_.front());
+      notices_.pop_front();
+    }
+    notify();
+  }
+}
+
+void FuseSession::RaiseReadAhead() {
+  // From what the kernel knows, for who waits for his own mount cannot die.
+  struct statx st;
+  if (statx(AT_FDCWD, options_.mountpoint.c_str(), AT_STATX_DONT_SYNC,
+            STATX_TYPE, &st) != 0) {
+    return;
+  }
+  std::ofstream file(absl::StrCat("/sys/class/bdi/", st.stx_dev_major, ":",
+                                  st.stx_dev_minor, "/read_ahead_kb"));
+  file << kReadAheadKb;  // refused without root: then reads are just smaller
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Mount(
+    const Options& options) {
+  auto session = std::make_unique<FuseSession>(options);
+  RETURN_IF_ERROR(session->Start());
+  return session;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One log line for one failure: a reader's single read reaches the daemon as
+// several requests, and each would say the same.
+#ifndef SHUFFLEFS_FS_MODEL_ERROR_LOG_H_
+#define SHUFFLEFS_FS_MODEL_ERROR_LOG_H_
+
+#include <chrono>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "core/base/mutex.h"
+
+namespace shufflefs {
+
+// Thread-safe. Bounded: forgets all when it remembers kMostLines.
+class ErrorLog {
+ public:
+  static constexpr std::chrono::seconds kQuiet{10};
+  static constexpr size_t kMostLines = 1024;
+
+  // Logs `line` as an error unless it was logged less than kQuiet ago.
+  void Say(const std::string& line);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Mutex mu_;
+  absl::flat_hash_map<std::string, Clock::time_point> said_
+      ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_MODEL_ERROR_LOG_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/model/space.h"
+
+#include <utility>
+
+namespace shufflefs {
+
+Space::Space(std::shared_ptr<const Catalogue> catalogue,
+             std::unique_ptr<PlainReads> plain,
+             std::vector<std::unique_ptr<View>> views, bool sees_opens)
+    : catalogue_(std::move(catalogue)),
+      plain_(std::move(plain)),
+      views_(std::move(views)),
+      sees_opens_(sees_opens),
+      view_of_dir_(catalogue_->dir_count(), 0) {
+  // Directories come with every parent before its children, so one pass
+  // hands a view down its subtree, and a deeper view takes over at its root.
+  for (uint32_t d = 0; d < catalogue_->dir_count(); ++d) {
+    view_of_dir_[d] = view_of_dir_[catalogue_->parent(DirId(d)).value()];
+    for (size_t v = 0; v < views_.size(); ++v) {
+      if (views_[v]->setup()->dataset->root() == DirId(d)) {
+        view_of_dir_[d] = static_cast<uint8_t>(v + 1);
+      }
+    }
+  }
+}
+
+View* Space::view_of(DirId dir) const {
+  const uint8_t view = view_of_dir_[dir.value()];
+  return view == 0 ? nullptr : views_[view - 1].get();
+}
+
+View* Space::FindView(absl::string_view name) const {
+  for (const std::unique_ptr<View>& view : views_) {
+    if (view->name() == name) return view.get();
+  }
+  return nullptr;
+}
+
+View* Space::ranked_at(DirId dir) const {
+  View* view = view_of(dir);
+  if (view == nullptr) return nullptr;
+  const std::shared_ptr<const ViewSetup> setup = view->setup();
+  const bool at_root = setup->dataset->root() == dir;
+  return at_root && setup->config.layout == Layout::kRanked ? view : nullptr;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source as it is, by path, while the catalogue of a large tree is still
+// being made. Names and bytes are the source's; nothing is shuffled.
+#ifndef SHUFFLEFS_FS_TREE_PASS_THROUGH_H_
+#define SHUFFLEFS_FS_TREE_PASS_THROUGH_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/catalogue/catalogue.h"
+#include "core/source/posix_acl.h"
+#include "core/source/source_dir.h"
+#include "fs/model/dir_handle.h"
+
+namespace shufflefs {
+
+// Thread-safe. Nodes are counted: each Lookup adds one reference, Forget
+// takes them back. Node 0 is the root and stays. All calls may block for the
+// device, none holds the lock meanwhile. Errors carry the source's errno.
+class PassThrough {
+ public:
+  struct Found {
+    uint32_t id = 0;
+    struct stat attributes = {};
+  };
+  // `source` outlives the object. Where others are served modes are within the
+  // access control lists.
+  PassThrough(const SourceDir& source, bool serves_others);
+
+  absl::StatusOr<Found> Lookup(uint32_t parent, absl::string_view name);
+  void Forget(uint32_t id, uint64_t count);
+
+  // ESTALE when the path names another one by now.
+  absl::StatusOr<struct stat> Stat(uint32_t id) const;
+  // Asks nobody: that is left to DirHandle::Load. This outlives the handle.
+  std::unique_ptr<DirHandle> List(uint32_t id) const;
+  absl::StatusOr<std::string> ReadLink(uint32_t id) const;
+  // ESTALE when the path names another file by now, or this one changed: a
+  // descriptor never mixes bytes of two states of it.
+  absl::StatusOr<size_t> Read(uint32_t id, uint64_t offset,
+                              absl::Span<char> out) const;
+  // Relative to the source; "" for the root.
+  std::string Path(uint32_t id) const;
+  void NoteOpen();
+  // Or was opened to be.
+  bool anything_was_read() const;
+
+ private:
+  struct Entry {
+    uint32_t parent = 0;
+    std::string name;
+    uint64_t references = 0;
+    FileAttributes known;
+  };
+  // What is known of a node, and where it is.
+  struct Place {
+    std::string path;
+    FileAttributes known;
+  };
+  absl::StatusOr<Place> PlaceOf(uint32_t id) const;
+  std::string PathLocked(uint32_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  class Listing;
+  absl::StatusOr<std::vector<DirEntry>> Names(uint32_t id) const;
+  FileAttributes KnownOf(const struct stat& st) const;
+  // Within the access control list.
+  static struct stat Shown(RightsNow now);
+
+  // Constant after construction.
+  const SourceDir& source_;
+  const bool inodes_last_;
+  const bool serves_others_;
+
+  mutable Mutex mu_;
+  absl::flat_hash_map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> ids_
+      ABSL_GUARDED_BY(mu_);
+  uint32_t next_ ABSL_GUARDED_BY(mu_) = 1;
+  mutable bool read_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_TREE_PASS_THROUGH_H_

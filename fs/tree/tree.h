@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that come from the catalogue: the live tree, the trees and ranked
+// directories of fixed epochs. Answers LOOKUP, GETATTR and READDIR without
+// touching the source, but for what directories allow (shown_rights.h).
+#ifndef SHUFFLEFS_FS_TREE_TREE_H_
+#define SHUFFLEFS_FS_TREE_TREE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/types.h"
+#include "core/records/epoch/record_epoch.h"
+#include "fs/kernel_cache/primer.h"
+#include "fs/model/dir_handle.h"
+#include "fs/model/node_id.h"
+#include "fs/model/reply_types.h"
+#include "fs/model/space.h"
+#include "fs/tree/epoch_slots.h"
+#include "fs/tree/record_slots.h"
+#include "fs/tree/shown_rights.h"
+
+namespace shufflefs {
+
+// Thread-safe. `rebind_seconds` is how long the kernel may believe a name
+// that shows another sample in the next epoch: for life where it knows epochs
+// (FUSE_NOTIFY_INC_EPOCH), else 0. `primer` is told of lookups of such names;
+// null: nobody is.
+class Tree {
+ public:
+  // All outlive the tree; `primer` may be null.
+  struct Parts {
+    const Space* space = nullptr;
+    ShownRights* rights = nullptr;
+    double rebind_seconds = 0;
+    Primer* primer = nullptr;
+    EpochSlots* epochs = nullptr;
+  };
+  explicit Tree(const Parts& parts);
+
+  // By thread `pid` (0 = hidden). Errors: NotFound (ENOENT), ENOTDIR.
+  absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name,
+                                   pid_t pid);
+  // How long the kernel may believe a name is left open.
+  absl::StatusOr<NodeReply> Attributes(Node node) const;
+  // The entry behind a file node; REQUIRES a file kind.
+  EntryId Entry(Node node) const { return EntryId(node.id); }
+
+  // `binds`: listing the directory binds its names (the primer's).
+  absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(Node node,
+                                                     bool binds) const;
+
+  // The root of a fixed epoch's tree or ranked directory.
+  absl::StatusOr<NodeReply> FixedRoot(const View& view, Epoch epoch,
+                                      bool ranked);
+  NodeReply LiveDir(DirId dir) const;
+  // The epoch of records that a container's node shows. REQUIRES: kContainer.
+  std::shared_ptr<RecordEpoch> RecordsOf(Node node) const {
+    return records_.At(node.slot);
+  }
+  EpochSlots& epochs() { return *epochs_; }
+  // The kernel gave `count` references of a node of a fixed epoch, or of a
+  // container, back.
+  void Forget(Node node, uint64_t count);
+  ShownRights& rights() const { return rights_; }
+
+ private:
+  absl::StatusOr<NodeReply> LookupLive(DirId dir, absl::string_view name,
+                                       pid_t pid);
+  absl::StatusOr<NodeReply> LookupFixed(Node parent, absl::string_view name);
+  absl::StatusOr<NodeReply> LookupRanked(const View& view,
+                                         absl::string_view name);
+  // Of a container in an epoch of its records.
+  absl::StatusOr<NodeReply> LookupContainer(
+      const View& view, std::shared_ptr<RecordEpoch> records, EntryId entry);
+  absl::StatusOr<NodeReply> Reply(Node node, double entry_seconds) const;
+  absl::StatusOr<struct stat> StatOfNode(Node node) const;
+  struct stat FixedDirStat(Node node) const;
+  bool DependsOnDirs(Node node) const;
+  void HideNames(const View& view, struct stat& st) const;
+
+  // Constant after construction.
+  const Space& space_;
+  ShownRights& rights_;
+  const double rebind_seconds_;
+  Primer* const primer_;
+  EpochSlots* const epochs_;
+
+  RecordSlots records_;  // self-synchronised
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_TREE_TREE_H_

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory handles of the tree. Each keeps the binding of the epoch it
+// was opened in, and computes its entries one by one.
+#ifndef SHUFFLEFS_FS_TREE_TREE_DIRS_H_
+#define SHUFFLEFS_FS_TREE_TREE_DIRS_H_
+
+#include <memory>
+
+#include "core/binding/binding.h"
+#include "fs/model/dir_handle.h"
+#include "fs/model/node_id.h"
+#include "fs/model/space.h"
+
+namespace shufflefs {
+
+// A directory outside of every view: the source's order.
+std::unique_ptr<DirHandle> MakeSourceDir(const Space& space, DirId dir);
+// A directory of a live view, in the live epoch's order. `binds`: listing it
+// with attributes binds its names (the primer's handles only).
+std::unique_ptr<DirHandle> MakeLiveDir(const Space& space, const View& view,
+                                       DirId dir, bool binds);
+// A directory below epoch/<n>/tree; `node` names it.
+std::unique_ptr<DirHandle> MakeFixedDir(const Space& space,
+                                        std::shared_ptr<const Binding> binding,
+                                        Node node);
+// The flat directory of ranked names of one epoch.
+std::unique_ptr<DirHandle> MakeRankedDir(
+    const Space& space, const View& view,
+    std::shared_ptr<const Binding> binding);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_FS_TREE_TREE_DIRS_H_
