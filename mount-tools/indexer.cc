@@ -19,8 +19,8 @@
 #include "mount-tools/records_maker.h"
 #include "mount-tools/supply_maker.h"
 #include "mount-tools/tier_maker.h"
-#include "policies/auto_choice.h"
-#include "policies/met_progress.h"
+#include "policies/auto/auto_choice.h"
+#include "policies/met/met_progress.h"
 #include "policies/registry.h"
 
 namespace shufflefs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The repeating factors that met has learnt (policies/repeat_control.h), kept
+// The repeating factors that met has learnt (policies/met/repeat_control.h), kept
 // in the state directory for the next run of the same model over the same
 // dataset. One small JSON file, always whole.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_LEARNT_FACTORS_H_

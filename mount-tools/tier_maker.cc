@@ -17,7 +17,7 @@
 #include "core/records/content/record_pool.h"
 #include "core/staging/tier/tier_dir.h"
 #include "mount-tools/value_text.h"
-#include "policies/met_progress.h"
+#include "policies/met/met_progress.h"
 
 namespace shufflefs {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "policies/brand.h"
+#include "policies/brand/brand.h"
 #include "policies/clairvoyant.h"
 #include "policies/lirs.h"
-#include "policies/met.h"
+#include "policies/met/met.h"
 #include "policies/native.h"
 #include "policies/reimu.h"
 #include "policies/static_policy.h"

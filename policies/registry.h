@@ -15,7 +15,7 @@
 namespace shufflefs {
 
 // Matches PolicyFactory. `auto` is no policy: resolve it with ChooseAuto
-// (policies/auto_choice.h) first. Errors: InvalidArgument that lists the
+// (policies/auto/auto_choice.h) first. Errors: InvalidArgument that lists the
 // names, or that CheckPolicyOptions gives.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<const Policy>> MakePolicy(
     absl::string_view name, const PolicyOptions& options);

@@ -15,7 +15,7 @@
 
 #include <memory>
 
-#include "policies/keep_binder.h"
+#include "policies/brand/keep_binder.h"
 #include "policies/native.h"
 
 namespace shufflefs {

@@ -12,7 +12,7 @@
 #include "core/dataset/grouping.h"
 #include "mount-tools/dataset_facts.h"
 #include "mount-tools/records_maker.h"
-#include "policies/auto_choice.h"
+#include "policies/auto/auto_choice.h"
 
 namespace shufflefs {
 namespace {

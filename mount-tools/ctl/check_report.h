@@ -16,7 +16,7 @@
 #include "core/dataset/splits.h"
 #include "core/policy/policy.h"
 #include "core/source/device_probe.h"
-#include "policies/gain_estimate.h"
+#include "policies/auto/gain_estimate.h"
 
 namespace shufflefs {
 

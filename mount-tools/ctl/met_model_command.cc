@@ -12,7 +12,7 @@
 #include "core/base/status.h"
 #include "mount-tools/option_table.h"
 #include "mount-tools/value_text.h"
-#include "policies/repeat_control.h"
+#include "policies/met/repeat_control.h"
 
 namespace shufflefs {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/met_model.h"
+#include "policies/met/met_model.h"
 
 namespace shufflefs {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `shufflectl simulate` tells of a reactive policy: its binder at work
-// over a simulated pool (policies/pool_simulation.h), and the orders that come
+// over a simulated pool (policies/auto/pool_simulation.h), and the orders that come
 // of it.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_SIMULATED_POOL_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_SIMULATED_POOL_H_
@@ -16,8 +16,8 @@
 #include "core/policy/binder.h"
 #include "core/policy/policy.h"
 #include "core/quality/epoch_memory.h"
-#include "policies/location_binder.h"
-#include "policies/pool_simulation.h"
+#include "policies/auto/pool_simulation.h"
+#include "policies/brand/location_binder.h"
 
 namespace shufflefs {
 

@@ -28,7 +28,7 @@
 #include "core/dataset/grouping.h"
 #include "core/policy/binder.h"
 #include "core/random/random.h"
-#include "policies/met_binder.h"
+#include "policies/met/met_binder.h"
 
 namespace shufflefs {
 namespace {

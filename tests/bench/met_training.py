@@ -4,7 +4,7 @@
 number of mini-epochs and the repeating factor, fixed or found by the loss.
 
 A network of one hidden layer learns 20,000 images in 16 epochs, in the order of
-policies/met_binder.h (met_order_bench): a framework that opens all names once
+policies/met/met_binder.h (met_order_bench): a framework that opens all names once
 an epoch at random, a tier that is never waited for. Every image is shown 16
 times in every row. The rate is tuned for the plain shuffle, by images that do
 not train and a seed that is not measured, and is the same for all rows.

@@ -13,8 +13,8 @@
 #include "core/dataset/grouping.h"
 #include "core/policy/binder.h"
 #include "core/pool/chunk_map.h"
-#include "policies/group_binder.h"
-#include "policies/pool_simulation.h"
+#include "policies/auto/pool_simulation.h"
+#include "policies/brand/group_binder.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/auto_choice.h"
+#include "policies/auto/auto_choice.h"
 
 #include <string>
 #include <vector>

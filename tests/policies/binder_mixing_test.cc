@@ -12,8 +12,8 @@
 #include "core/random/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "policies/group_binder.h"
-#include "policies/pool_simulation.h"
+#include "policies/auto/pool_simulation.h"
+#include "policies/brand/group_binder.h"
 #include "tests/policies/binder_fixture.h"
 
 namespace shufflefs {

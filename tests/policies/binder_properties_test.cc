@@ -8,7 +8,7 @@
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "policies/brand.h"
+#include "policies/brand/brand.h"
 #include "tests/policies/binder_fixture.h"
 
 namespace shufflefs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/brand.h"
+#include "policies/brand/brand.h"
 
 #include <memory>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/gain_estimate.h"
+#include "policies/auto/gain_estimate.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

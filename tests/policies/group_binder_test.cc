@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/group_binder.h"
+#include "policies/brand/group_binder.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/location_binder.h"
+#include "policies/brand/location_binder.h"
 
 #include <algorithm>
 #include <map>

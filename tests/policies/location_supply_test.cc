@@ -13,8 +13,8 @@
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 #include "gtest/gtest.h"
-#include "policies/location_binder.h"
-#include "policies/pool_simulation.h"
+#include "policies/auto/pool_simulation.h"
+#include "policies/brand/location_binder.h"
 #include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {

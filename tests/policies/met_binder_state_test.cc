@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "policies/met_binder.h"
+#include "policies/met/met_binder.h"
 #include "tests/policies/met_fixture.h"
 
 namespace shufflefs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // met's order: what is shown how often, in which mini-epochs, under random
 // orders of asking.
-#include "policies/met_binder.h"
+#include "policies/met/met_binder.h"
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,7 @@
 
 #include "core/random/random.h"
 #include "gtest/gtest.h"
-#include "policies/met_binder.h"
+#include "policies/met/met_binder.h"
 #include "tests/policies/binder_fixture.h"
 
 namespace shufflefs::testing_support {

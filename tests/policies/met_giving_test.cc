@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "policies/met_binder.h"
+#include "policies/met/met_binder.h"
 #include "tests/policies/met_fixture.h"
 
 namespace shufflefs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/met_model.h"
+#include "policies/met/met_model.h"
 
 #include <limits>
 #include <vector>

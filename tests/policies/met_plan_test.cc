@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // met where the order is known beforehand: ranked names.
-#include "policies/met_plan.h"
+#include "policies/met/met_plan.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "policies/met_rank_binder.h"
+#include "policies/met/met_rank_binder.h"
 #include "tests/policies/binder_fixture.h"
 
 namespace shufflefs {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What brand loads, misses and reads alone, over whole epochs.
-#include "policies/pool_simulation.h"
+#include "policies/auto/pool_simulation.h"
 
 #include <memory>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "policies/group_binder.h"
-#include "policies/location_binder.h"
+#include "policies/brand/group_binder.h"
+#include "policies/brand/location_binder.h"
 #include "tests/policies/binder_fixture.h"
 
 namespace shufflefs {

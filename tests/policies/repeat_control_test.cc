@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/repeat_control.h"
+#include "policies/met/repeat_control.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,7 +12,7 @@
 #include "core/pool/chunk_map.h"
 #include "core/pool/supply.h"
 #include "gtest/gtest.h"
-#include "policies/group_binder.h"
+#include "policies/brand/group_binder.h"
 #include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {

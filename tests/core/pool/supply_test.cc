@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "core/pool/chunk_map.h"
 #include "gtest/gtest.h"
-#include "policies/group_binder.h"
+#include "policies/brand/group_binder.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/pool/held_source.h"
 

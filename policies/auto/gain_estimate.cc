@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/auto/gain_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr double kMeasuredAtOnce = 8;  // DeviceSpeed::parallel_gain
+// Reads that brand, or reading ahead, has under way.
+constexpr double kQueue = 32;
+constexpr double kLargestChunk = 8 << 20;  // bytes, PhysicalChunkOptions
+constexpr double kPage = 4096;             // a file in memory is whole pages
+constexpr double kServed = 60e-6;          // seconds that a file costs at least
+constexpr double kOfTheModel = 0.8;
+
+class Model {
+ public:
+  explicit Model(const DatasetFacts& facts)
+      : facts_(facts),
+        seeks_(facts.device == DeviceKind::kSeekBound),
+        random_(facts.speed.random_us / 1e6),
+        transfer_(static_cast<double>(facts.file_bytes) /
+                  facts.speed.bytes_per_second) {}
+
+  // Seconds a file, of plain readers.
+  double Raw(double readers) const {
+    return std::max((random_ + transfer_) / AtOnce(readers), transfer_);
+  }
+
+  // Seconds a file, of as many reads at once as the device rewards.
+  double Ahead() const { return std::max(Raw(kQueue), kServed) / kOfTheModel; }
+
+  // Seconds a file, in chunks.
+  double Brand(double readers) const {
+    const double alone = 1 - InMemory();
+    const double device = InMemory() * Chunked() + alone * Raw(readers);
+    return std::max(device, kServed) / kOfTheModel;
+  }
+
+ private:
+  // How many times as fast n reads at once are as one.
+  double AtOnce(double n) const {
+    // Not measured: what is unlikely to be exceeded.
+    double gain = facts_.speed.parallel_gain;
+    if (gain <= 0) gain = seeks_ ? 3 : kMeasuredAtOnce;
+    gain = std::clamp(gain, 1.0, kMeasuredAtOnce);
+    return std::pow(n, std::log(gain) / std::log(kMeasuredAtOnce));
+  }
+
+  // Files of each class that memory has room for.
+  double OfEachClass() const {
+    const double file = static_cast<double>(facts_.file_bytes) + kPage / 2;
+    return static_cast<double>(facts_.pool_bytes) / file /
+           static_cast<double>(std::max<uint64_t>(facts_.classes, 1));
+  }
+
+  // The part of the readers' files that finds one of its class there: chunks
+  // come at random, so the numbers are those of Poisson.
+  double InMemory() const { return 1 - std::exp(-OfEachClass()); }
+
+  double Chunked() const {
+    if (!seeks_) return Raw(kQueue);
+    const double file = std::max<double>(1, facts_.file_bytes);
+    double files = std::min<double>(facts_.chunk_files, kLargestChunk / file);
+    if (!facts_.packed) files = std::min(files, OfEachClass());
+    return random_ / std::max(files, 1.0) + transfer_;
+  }
+
+  const DatasetFacts& facts_;
+  const bool seeks_;
+  const double random_;    // seconds
+  const double transfer_;  // seconds
+};
+
+}  // namespace
+
+absl::optional<GainEstimate> EstimateGain(const DatasetFacts& facts,
+                                          int readers) {
+  const bool slow = facts.device == DeviceKind::kSeekBound ||
+                    facts.device == DeviceKind::kLatencyBound;
+  if (!slow || facts.speed.random_us <= 0 ||
+      facts.speed.bytes_per_second <= 0 || facts.file_bytes == 0) {
+    return absl::nullopt;
+  }
+  const Model model(facts);
+  GainEstimate estimate;
+  estimate.raw = 1 / model.Raw(readers);
+  estimate.brand = 1 / model.Brand(readers);
+  return estimate;
+}
+
+absl::optional<ForesightEstimate> EstimateForesight(const DatasetFacts& facts,
+                                                    int readers) {
+  const absl::optional<GainEstimate> plain = EstimateGain(facts, readers);
+  if (!plain || facts.device != DeviceKind::kLatencyBound) return absl::nullopt;
+  ForesightEstimate estimate;
+  estimate.raw = plain->raw;
+  estimate.ahead = 1 / Model(facts).Ahead();
+  return estimate;
+}
+
+absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
+                                               int readers) {
+  DatasetFacts of_records = facts;
+  of_records.file_bytes = kUsualRecord;
+  if (facts.record_block == 0 || !EstimateGain(of_records, readers)) {
+    return absl::nullopt;
+  }
+  const auto records = std::max(1.0, static_cast<double>(facts.record_block) /
+                                         static_cast<double>(kUsualRecord));
+  DatasetFacts of_blocks = facts;
+  of_blocks.file_bytes = std::max(facts.record_block, kUsualRecord);
+  const double ahead =
+      facts.device == DeviceKind::kSeekBound ? 1 : kQueue;  // blocks under way
+  RecordEstimate estimate;
+  estimate.at_random = 1 / Model(of_records).Raw(readers);
+  estimate.in_blocks = kOfTheModel * records / Model(of_blocks).Raw(ahead);
+  return estimate;
+}
+
+std::string AboutTimes(double gain) {
+  if (gain >= 3) return absl::StrFormat("about %.0fx", std::floor(gain));
+  const double steps = gain >= 2 ? 2 : 10;
+  return absl::StrFormat("about %.1fx", std::floor(gain * steps) / steps);
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/brand/group_binder.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace shufflefs {
+namespace {
+
+// A chunk, or the piece of it that is read at a time, is at most this part of
+// the memory.
+constexpr uint64_t kPiecesOfMemory = 4;
+
+RandomKey OrderKey(const BinderInput& input, Seed seed, Epoch epoch) {
+  return DeriveKey(seed, epoch, input.dataset_key, Purpose::kBlockOrder);
+}
+
+uint64_t MemorySamples(const BinderInput& input) {
+  const uint64_t bytes =
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
+  const uint64_t mean = bytes / std::max<uint64_t>(input.bytes.size(), 1);
+  return input.memory_bytes / std::max<uint64_t>(mean, 1);
+}
+
+// The chunks, each of which is at most `largest` bytes, or one sample of more.
+std::vector<std::vector<uint32_t>> CutChunks(const BinderInput& input,
+                                             uint64_t largest) {
+  std::vector<std::vector<uint32_t>> cut;
+  for (const std::vector<uint32_t>& chunk : input.chunks) {
+    uint64_t bytes = largest + 1;  // what is begun is full
+    for (const uint32_t sample : chunk) {
+      bytes += input.bytes[sample];
+      if (bytes > largest) {
+        cut.emplace_back();
+        bytes = input.bytes[sample];
+      }
+      cut.back().push_back(sample);
+    }
+  }
+  return cut;
+}
+
+std::vector<uint32_t> ChunkOf(const std::vector<std::vector<uint32_t>>& chunks,
+                              uint64_t samples) {
+  std::vector<uint32_t> chunk_of(samples);
+  for (uint32_t c = 0; c < chunks.size(); ++c) {
+    for (const uint32_t sample : chunks[c]) chunk_of[sample] = c;
+  }
+  return chunk_of;
+}
+
+}  // namespace
+
+GroupBinder::GroupBinder(const BinderInput& input)
+    : input_(input),
+      largest_(std::max<uint64_t>(input_.memory_bytes / kPiecesOfMemory, 1)),
+      chunks_(CutChunks(input, largest_)),
+      chunk_of_(ChunkOf(chunks_, input_.grouping->sample_count())),
+      table_(*input_.grouping),
+      plan_(MakeChunkPlan(chunks_, table_, MemorySamples(input_))),
+      line_(chunks_, chunk_of_, MemorySamples(input_) / kPiecesOfMemory,
+            table_),
+      rng_(RandomKey(0)),
+      next_(chunks_.size()) {
+  BeginEpoch(Seed(0), Epoch(0), {});
+}
+
+void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
+                             absl::Span<const CarriedPair> bound) {
+  const RandomKey key = OrderKey(input_, seed, epoch);
+  beginning_ = std::exchange(next_beginning_, {});
+  if (key != next_key_) {  // another epoch than the one that was prepared
+    beginning_.clear();
+    next_.assign(chunks_.size(), false);
+  }
+  begun_ = next_begun_ = 0;
+  table_.BeginEpoch(bound);
+  plan_->BeginEpoch(key);
+  line_.BeginEpoch();
+  rng_ = Rng(DeriveKey(seed, epoch, input_.dataset_key, Purpose::kBinding));
+  // What an epoch left unread that was cut short.
+  for (uint32_t s = 0; s < table_.size(); ++s) {
+    if (!next_[chunk_of_[s]]) table_.Open(s);
+  }
+  line_.Begin(beginning_);
+  for (const uint32_t chunk : beginning_) next_[chunk] = false;
+  line_.Advance();
+  next_key_ = OrderKey(input_, seed, Epoch(epoch.value() + 1));
+  fetched_all_ = false;
+  Settle();
+}
+
+SampleId GroupBinder::Bind(SampleId name) {
+  const uint32_t known = table_.sample_of(SampleTable::IdOf(name));
+  if (known != SampleTable::kNone) return SampleId(known);
+  const uint32_t group = table_.group_of(SampleTable::IdOf(name));
+  uint32_t sample = table_.open_count(group) > 0 ? table_.Draw(group, &rng_)
+                                                 : line_.Draw(group, &rng_);
+  if (sample == SampleTable::kNone) sample = plan_->Earliest(group);
+  ++(table_.held(sample) ? counts_.hits : counts_.misses);
+  table_.Bind(SampleTable::IdOf(name), sample);
+  plan_->Changed(group);
+  return SampleId(sample);
+}
+
+absl::optional<SampleId> GroupBinder::Bound(SampleId name) const {
+  return SampleTable::SampleOf(table_.sample_of(SampleTable::IdOf(name)));
+}
+
+absl::optional<SampleId> GroupBinder::NameOf(SampleId sample) const {
+  return SampleTable::SampleOf(table_.name_of(SampleTable::IdOf(sample)));
+}
+
+bool GroupBinder::fetched_ahead(SampleId sample) const {
+  return table_.held(SampleTable::IdOf(sample)) &&
+         table_.done(SampleTable::IdOf(sample));
+}
+
+bool GroupBinder::Wanted(uint32_t sample, For epoch) const {
+  return input_.bytes[sample] <= largest_ &&
+         (epoch == For::kThisEpoch ? table_.fetchable(sample)
+                                   : table_.fetchable_ahead(sample));
+}
+
+GroupBinder::Load GroupBinder::WantedOf(uint32_t chunk, For epoch) const {
+  Load load;
+  for (const uint32_t sample : chunks_[chunk]) {
+    if (!Wanted(sample, epoch)) continue;
+    load.samples.push_back(SampleId(sample));
+    load.bytes += input_.bytes[sample];
+  }
+  return load;
+}
+
+std::vector<SampleId> GroupBinder::Begin(Load load, For epoch) {
+  const uint32_t chunk = chunk_of_[SampleTable::IdOf(load.samples.front())];
+  if (epoch == For::kThisEpoch) line_.Begin({chunk});
+  for (const SampleId sample : load.samples) {
+    table_.SetComing(SampleTable::IdOf(sample));
+    Changed(SampleTable::IdOf(sample));
+  }
+  ++counts_.chunk_loads;
+  counts_.loaded += load.samples.size();
+  counts_.chunk_samples += chunks_[chunk].size();
+  return std::move(load.samples);
+}
+
+void GroupBinder::Settle() {
+  while (!fetched_all_) {
+    const uint32_t chunk = plan_->Next();
+    if (chunk == ChunkPlan::kNone) {
+      fetched_all_ = true;
+      ChooseBeginning();
+    } else if (!WantedOf(chunk, For::kThisEpoch).empty()) {
+      return;
+    } else {
+      plan_->Pass(chunk);
+    }
+  }
+}
+
+void GroupBinder::ChooseBeginning() {
+  uint64_t room = input_.memory_bytes;
+  for (const uint32_t chunk : plan_->BeginningOf(next_key_)) {
+    uint64_t bytes = 0;
+    for (const uint32_t sample : chunks_[chunk]) bytes += input_.bytes[sample];
+    if (bytes > largest_) continue;
+    if (bytes > room) return;
+    room -= bytes;
+    next_[chunk] = true;
+    next_beginning_.push_back(chunk);
+  }
+}
+
+std::vector<SampleId> GroupBinder::NextFetch(uint64_t room) {
+  Settle();
+  if (fetched_all_) {
+    return NextOf(next_beginning_, next_begun_, For::kNextEpoch, room);
+  }
+  // What this epoch began with is opened in its order, so it comes first.
+  std::vector<SampleId> samples =
+      NextOf(beginning_, begun_, For::kThisEpoch, room);
+  if (samples.empty() && begun_ == beginning_.size()) {
+    Load load = WantedOf(plan_->Next(), For::kThisEpoch);
+    if (load.bytes > room) return {};
+    samples = Begin(std::move(load), For::kThisEpoch);
+  }
+  Settle();
+  return samples;
+}
+
+std::vector<SampleId> GroupBinder::NextOf(const std::vector<uint32_t>& chunks,
+                                          size_t& at, For epoch,
+                                          uint64_t room) {
+  for (; at < chunks.size(); ++at) {
+    Load load = WantedOf(chunks[at], epoch);
+    if (load.bytes > room) return {};
+    if (load.empty()) continue;
+    ++at;
+    return Begin(std::move(load), epoch);
+  }
+  return {};
+}
+
+std::vector<SampleId> GroupBinder::FetchChunkOf(SampleId sample,
+                                                uint64_t room) {
+  if (!Wanted(SampleTable::IdOf(sample), For::kThisEpoch)) return {};
+  Load load = WantedOf(chunk_of_[SampleTable::IdOf(sample)], For::kThisEpoch);
+  if (load.bytes > room) return {};
+  std::vector<SampleId> samples = Begin(std::move(load), For::kThisEpoch);
+  Settle();
+  return samples;
+}
+
+void GroupBinder::FetchedAlone(SampleId sample) {
+  table_.SetDone(SampleTable::IdOf(sample));
+  line_.Advance();
+  Settle();
+}
+
+void GroupBinder::Arrived(SampleId sample) {
+  table_.SetHere(SampleTable::IdOf(sample));
+  line_.Advance();
+}
+
+void GroupBinder::Left(SampleId sample) {
+  table_.SetOut(SampleTable::IdOf(sample));
+  line_.Advance();
+  Changed(SampleTable::IdOf(sample));
+}
+
+bool GroupBinder::Keeps(SampleId sample) {
+  const uint32_t id = SampleTable::IdOf(sample);
+  if (!next_[chunk_of_[id]] || !table_.held(id) || !table_.bound(id)) {
+    return false;
+  }
+  table_.SetDone(id);
+  line_.Advance();
+  return true;
+}
+
+void GroupBinder::Changed(uint32_t sample) {
+  plan_->Changed(table_.group_of(sample));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/brand/location_binder.h"
+
+#include <algorithm>
+
+namespace shufflefs {
+
+LocationBinder::LocationBinder(const BinderInput& input, Refill refill)
+    : input_(input),
+      refill_(refill),
+      table_(*input.grouping),
+      map_(input, table_),
+      rng_(RandomKey(0)),
+      next_of_group_(table_.group_count()),
+      valid_(map_.location_count()),
+      fills_(input.chunks.size()) {
+  BeginEpoch(Seed(0), Epoch(0), {});
+}
+
+void LocationBinder::BeginEpoch(Seed seed, Epoch epoch,
+                                absl::Span<const CarriedPair> bound) {
+  table_.BeginEpoch(bound);
+  rng_ = Rng(DeriveKey(seed, epoch, input_.dataset_key, Purpose::kBinding));
+  for (uint32_t g = 0; g < table_.group_count(); ++g) {
+    next_of_group_[g] = table_.first(g);
+  }
+  std::fill(valid_.begin(), valid_.end(), 0);
+  std::fill(fills_.begin(), fills_.end(), 0);
+  for (uint32_t s = 0; s < table_.size(); ++s) {
+    if (table_.held(s) && !table_.bound(s)) ++valid_[map_.location_of(s)];
+  }
+  for (uint32_t l = 0; l < map_.location_count(); ++l) {
+    if (Empty(l)) CountFills(l, 1);
+  }
+}
+
+void LocationBinder::CountFills(uint32_t location, int by) {
+  if (!map_.has_memory(location)) return;
+  for (const uint32_t sample : map_.column(location)) {
+    if (Available(sample)) {
+      fills_[map_.chunk_of(sample)] += static_cast<uint32_t>(by);
+    }
+  }
+}
+
+void LocationBinder::AddValid(uint32_t location) {
+  if (valid_[location]++ == 0) CountFills(location, -1);
+}
+
+void LocationBinder::RemoveValid(uint32_t location) {
+  if (--valid_[location] == 0) CountFills(location, 1);
+}
+
+uint32_t LocationBinder::ValidSample(uint32_t location) const {
+  uint32_t coming = SampleTable::kNone;
+  for (const uint32_t sample : map_.column(location)) {
+    if (!table_.held(sample) || table_.bound(sample)) continue;
+    if (table_.in_memory(sample)) return sample;
+    coming = sample;
+  }
+  return coming;
+}
+
+SampleId LocationBinder::Bind(SampleId name) {
+  const uint32_t known = table_.sample_of(SampleTable::IdOf(name));
+  if (known != SampleTable::kNone) return SampleId(known);
+  const uint32_t location = map_.location_of(SampleTable::IdOf(name));
+  uint32_t sample = Empty(location) ? ChooseRefill(SampleTable::IdOf(name))
+                                    : ValidSample(location);
+  if (sample == SampleTable::kNone) {
+    sample = AnyOfGroup(table_.group_of(SampleTable::IdOf(name)));
+  }
+  Take(SampleTable::IdOf(name), sample);
+  return SampleId(sample);
+}
+
+uint32_t LocationBinder::AnyOfGroup(uint32_t group) {
+  uint32_t& next = next_of_group_[group];
+  while (table_.bound(next)) ++next;
+  return next;
+}
+
+void LocationBinder::Take(uint32_t name, uint32_t sample) {
+  const uint32_t location = map_.location_of(sample);
+  const bool hit = table_.held(sample);
+  ++(hit ? counts_.hits : counts_.misses);
+  if (!hit && Empty(location) && map_.has_memory(location)) {
+    --fills_[map_.chunk_of(sample)];
+  }
+  table_.Bind(name, sample);
+  if (hit) RemoveValid(location);
+}
+
+uint32_t LocationBinder::ChooseRefill(uint32_t name) {
+  if (refill_ == Refill::kNone && Available(name)) return name;
+  uint32_t best = SampleTable::kNone;
+  uint64_t equals = 0;
+  for (const uint32_t sample : map_.column(map_.location_of(name))) {
+    if (!Available(sample)) continue;
+    if (best == SampleTable::kNone) {
+      best = sample;
+      equals = 1;
+      continue;
+    }
+    if (refill_ == Refill::kNone) continue;
+    const uint32_t fills = fills_[map_.chunk_of(sample)];
+    const uint32_t most = fills_[map_.chunk_of(best)];
+    const bool equal = refill_ == Refill::kRandom || fills == most;
+    if (!equal && fills < most) continue;
+    if (!equal) equals = 0;
+    if (rng_.Bounded(++equals) == 0) best = sample;
+  }
+  return best;
+}
+
+absl::optional<SampleId> LocationBinder::Bound(SampleId name) const {
+  return SampleTable::SampleOf(table_.sample_of(SampleTable::IdOf(name)));
+}
+
+absl::optional<SampleId> LocationBinder::NameOf(SampleId sample) const {
+  return SampleTable::SampleOf(table_.name_of(SampleTable::IdOf(sample)));
+}
+
+std::vector<SampleId> LocationBinder::NextFetch(uint64_t /*room*/) {
+  return {};
+}
+
+std::vector<SampleId> LocationBinder::FetchChunkOf(SampleId wanted,
+                                                   uint64_t room) {
+  const uint32_t chunk = map_.chunk_of(SampleTable::IdOf(wanted));
+  if (!table_.fetchable(SampleTable::IdOf(wanted)) ||
+      input_.bytes[SampleTable::IdOf(wanted)] > room ||
+      !map_.has_memory(map_.location_of(SampleTable::IdOf(wanted)))) {
+    return {};
+  }
+  room -= input_.bytes[SampleTable::IdOf(wanted)];
+  std::vector<SampleId> load;
+  for (const uint32_t sample : input_.chunks[chunk]) {
+    const uint32_t location = map_.location_of(sample);
+    if (sample != SampleTable::IdOf(wanted)) {
+      if (!table_.fetchable(sample) || table_.bound(sample) ||
+          !Empty(location) || !map_.has_memory(location) ||
+          input_.bytes[sample] > room) {
+        continue;
+      }
+      room -= input_.bytes[sample];
+      AddValid(location);  // counts on the sample being available until now
+    }
+    table_.SetComing(sample);
+    load.push_back(SampleId(sample));
+  }
+  ++counts_.chunk_loads;
+  counts_.loaded += load.size();
+  counts_.chunk_samples += input_.chunks[chunk].size();
+  return load;
+}
+
+void LocationBinder::FetchedAlone(SampleId sample) {
+  table_.SetDone(SampleTable::IdOf(sample));
+}
+
+void LocationBinder::Arrived(SampleId sample) {
+  table_.SetHere(SampleTable::IdOf(sample));
+}
+
+void LocationBinder::Left(SampleId sample) {
+  if (!table_.held(SampleTable::IdOf(sample))) return;
+  const bool valid = !table_.bound(SampleTable::IdOf(sample));
+  table_.SetOut(SampleTable::IdOf(sample));
+  if (!valid) return;
+  // It is available again; a location that still holds another counts none.
+  RemoveValid(map_.location_of(SampleTable::IdOf(sample)));
+}
+
+bool LocationBinder::fetched_ahead(SampleId sample) const {
+  return table_.held(SampleTable::IdOf(sample)) &&
+         table_.done(SampleTable::IdOf(sample));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// met: the dataset comes in mini-epochs, parts that a faster tier holds; each
+// is shown several times while the next is copied, so that the slow tier is
+// read the less often.
+//
+// After the MET paper. Guarantees: over met.epochs epochs every sample is shown
+//   as often as every other, one more or less; nothing is repeated unless the
+//   number of epochs is known, so that no job sees a part of its data only.
+//   Each pass has mini-epochs of its own, and each repetition its own order.
+//   Which sample a name shows depends on the order in which names are asked
+//   for, so an epoch is not reproducible; the ledger is its record.
+// Read pattern: mini-epochs from the source, once a pass, ahead of readers.
+// Where the order must be known in advance: ranked names come mini-epoch by
+//   mini-epoch (policies/met/met_plan.h), from the tier too, and so do the records
+//   of containers (core/records/order/repeat_order.h), of which an epoch shows as
+//   many as there are, some several times and others not. What names show in an
+//   epoch by path is an independent permutation each epoch, as lirs by
+//   instance.
+#ifndef SHUFFLEFS_POLICIES_MET_MET_H_
+#define SHUFFLEFS_POLICIES_MET_MET_H_
+
+#include <memory>
+
+#include "core/policy/policy.h"
+
+namespace shufflefs {
+
+class MetPolicy : public Policy {
+ public:
+  // REQUIRES: CheckPolicyOptions(options).ok(), policies/registry.h.
+  explicit MetPolicy(const PolicyOptions& options) : options_(options) {}
+
+  absl::string_view name() const override { return "met"; }
+  Consumption consumption() const override { return Consumption::kReactive; }
+  std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
+                                         Epoch epoch) const override;
+  std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
+                                           Epoch epoch) const override;
+  std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
+  std::unique_ptr<Binder> MakeRankBinder(
+      const BinderInput& input) const override;
+  bool stages() const override { return true; }
+  bool shuffles_records() const override { return true; }
+  RecordBlocks record_blocks() const override {
+    return {options_.reimu_block, options_.reimu_window};
+  }
+  RecordRepeats record_repeats(Epoch epoch) const override;
+
+ private:
+  const PolicyOptions options_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_POLICIES_MET_MET_H_

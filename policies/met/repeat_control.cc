@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/met/repeat_control.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shufflefs {
+namespace {
+
+using Adapt = PolicyOptions::Adapt;
+
+uint64_t Cap(const PolicyOptions& options) {
+  return options.met_repeat != 0 ? options.met_repeat
+                                 : RepeatControl::kMostByItself;
+}
+
+uint64_t Most(const PolicyOptions& options) {
+  if (options.met_epochs == 0) return 1;
+  return std::min(Cap(options), options.met_epochs);
+}
+
+// Why it is most() and no more.
+std::string WhyMost(const PolicyOptions& options) {
+  if (options.met_epochs == 0) return "1, because met.epochs is not known";
+  if (options.met_epochs < Cap(options)) {
+    return absl::StrCat(options.met_epochs, ", as met.epochs allows");
+  }
+  if (options.met_repeat != 0) {
+    return absl::StrCat(options.met_repeat, ", as met.repeat says");
+  }
+  return absl::StrCat(RepeatControl::kMostByItself,
+                      ", the most that met.repeat = auto does");
+}
+
+// What rules before anything was shown.
+std::string WhatRules(const PolicyOptions& options) {
+  const uint64_t most = Most(options);
+  const bool fixed = options.met_repeat != 0;
+  if (most == 1 || (fixed && options.met_adapt == Adapt::kOff)) {
+    return WhyMost(options);
+  }
+  const char* rule = options.met_adapt == Adapt::kScore ? "while the loss falls"
+                     : options.met_adapt == Adapt::kBollinger
+                         ? "until the loss falls below its band"
+                         : "until the next mini-epoch is ready";
+  return absl::StrCat("at most ", most, ": ", rule);
+}
+
+}  // namespace
+
+RepeatControl::RepeatControl(const PolicyOptions& options,
+                             std::vector<uint32_t> learnt)
+    : options_(options),
+      most_(Most(options)),
+      learnt_(std::move(learnt)),
+      why_(WhatRules(options)) {
+  if (learnt_.size() > kMostLearnt) learnt_.resize(kMostLearnt);
+}
+
+void RepeatControl::BeginMiniEpoch(uint64_t number) {
+  mini_epoch_ = number;
+  next_ = number + 1;
+  best_ = std::numeric_limits<double>::infinity();
+  told_ = counted_ = stale_ = 0;
+  better_ = below_ = false;
+}
+
+void RepeatControl::Feedback(double loss) {
+  ++told_;
+  if (!std::isfinite(loss)) return;
+  better_ |= loss < best_;
+  best_ = std::min(best_, loss);
+  below_ |= IsBelowBand(loss);
+  scores_.push_back(loss);
+  while (scores_.size() > options_.met_scores) scores_.pop_front();
+}
+
+// The band is that of the losses before this one: with it among them no loss
+// could be two deviations below the mean of five. Sums of losses that do not
+// fit a double make a band that nothing is below.
+bool RepeatControl::IsBelowBand(double loss) const {
+  if (scores_.empty() || scores_.size() < options_.met_scores) return false;
+  const double count = static_cast<double>(scores_.size());
+  double mean = 0;
+  for (double score : scores_) mean += score / count;
+  double variance = 0;
+  for (double score : scores_) {
+    variance += (score - mean) * (score - mean) / count;
+  }
+  // Equal losses are not below their rounded mean.
+  const double rounding = 1e-12 * std::abs(mean);
+  return loss < mean - kBand * std::sqrt(variance) - rounding;
+}
+
+bool RepeatControl::Again(uint64_t done, bool next_ready) {
+  EndRepetition(done);
+  Answer answer = Decide(done, next_ready);
+  why_ = std::move(answer.why);
+  if (!answer.again) Learn(done);
+  return answer.again;
+}
+
+// Counts a repetition once, however often it is asked of.
+void RepeatControl::EndRepetition(uint64_t done) {
+  if (done <= counted_) {
+    if (better_) stale_ = 0;
+  } else if (told_ > 0) {
+    stale_ = better_ ? 0 : stale_ + 1;
+    counted_ = done;
+  }
+  better_ = false;
+}
+
+RepeatControl::Answer RepeatControl::Decide(uint64_t done,
+                                            bool next_ready) const {
+  if (done >= most_) return {false, WhyMost(options_)};
+  const bool adapts = options_.met_adapt != Adapt::kOff;
+  if (!next_ready && (adapts || options_.met_repeat == 0)) {
+    return {true,
+            absl::StrCat(done + 1, ": the next mini-epoch was not ready")};
+  }
+  if (!adapts || told_ == 0) return DecideWithoutLoss(done);
+  Answer answer = DecideByLoss();
+  answer.why = absl::StrCat(answer.again ? done + 1 : done, answer.why);
+  return answer;
+}
+
+RepeatControl::Answer RepeatControl::DecideByLoss() const {
+  if (options_.met_adapt == Adapt::kBollinger) {
+    return below_ ? Answer{false, ": the loss fell below its band"}
+                  : Answer{true, ": the loss is within its band"};
+  }
+  if (stale_ >= options_.met_patience) {
+    return {false, ": the loss fell no more"};
+  }
+  return {true, stale_ == 0 ? ": the loss fell" : ": the loss may fall again"};
+}
+
+RepeatControl::Answer RepeatControl::DecideWithoutLoss(uint64_t done) const {
+  const uint64_t learnt = std::min(LearntFactor(), most_);
+  if (learnt != 0) {
+    return {done < learnt,
+            absl::StrCat(std::max(done, learnt), ", as a former run learnt")};
+  }
+  if (options_.met_repeat != 0) return {true, WhyMost(options_)};
+  return {false, absl::StrCat(done, ": the next mini-epoch was ready")};
+}
+
+uint64_t RepeatControl::LearntFactor() const {
+  if (options_.met_adapt == Adapt::kOff) return 0;
+  return mini_epoch_ < learnt_.size() ? learnt_[mini_epoch_] : 0;
+}
+
+void RepeatControl::Learn(uint64_t factor) {
+  if (options_.met_adapt == Adapt::kOff || told_ == 0) return;
+  if (mini_epoch_ >= kMostLearnt) return;
+  if (mini_epoch_ >= learnt_.size()) learnt_.resize(mini_epoch_ + 1);
+  learnt_[mini_epoch_] = static_cast<uint32_t>(
+      std::min<uint64_t>(factor, std::numeric_limits<uint32_t>::max()));
+}
+
+}  // namespace shufflefs
