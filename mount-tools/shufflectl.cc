@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/shufflectl_app.h"
-#include "mount-tools/paths.h"
 
 int main(int argc, char** argv) try {
   // SIGPIPE stays as it is: `shufflectl order | head` ends without a word.

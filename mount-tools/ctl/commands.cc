@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of shufflectl, in the order of its help.
-#include "mount-tools/ctl/check_command.h"
+#include "mount-tools/ctl/check/check_command.h"
+#include "mount-tools/ctl/check/simulate_command.h"
 #include "mount-tools/ctl/command.h"
 #include "mount-tools/ctl/control_commands.h"
-#include "mount-tools/ctl/index_command.h"
 #include "mount-tools/ctl/order_command.h"
-#include "mount-tools/ctl/pack_command.h"
-#include "mount-tools/ctl/simulate_command.h"
+#include "mount-tools/ctl/pack/index_command.h"
+#include "mount-tools/ctl/pack/pack_command.h"
 #include "mount-tools/ctl/status_command.h"
 #include "mount-tools/ctl/token_command.h"
 #include "mount-tools/ctl/umount_command.h"
-#include "mount-tools/ctl/verify_command.h"
+#include "mount-tools/ctl/verify/verify_command.h"
 
 namespace shufflefs {
 

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/status.h"
-#include "mount-tools/config_file.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/config/option_table.h"
+#include "mount-tools/config/value_text.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
-#include "mount-tools/option_table.h"
-#include "mount-tools/value_text.h"
 #include "policies/registry.h"
 
 namespace shufflefs {

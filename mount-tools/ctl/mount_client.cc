@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "mount-tools/paths.h"
+#include "mount-tools/config/paths.h"
 
 namespace shufflefs {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/status.h"
+#include "mount-tools/ctl/check/order_line.h"
 #include "mount-tools/ctl/mount_client.h"
-#include "mount-tools/ctl/order_line.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/status.h"
-#include "mount-tools/nearest_word.h"
+#include "mount-tools/config/nearest_word.h"
 
 namespace shufflefs {
 namespace {

@@ -16,11 +16,11 @@
 #include "core/ledger/ledger_history.h"
 #include "core/view/epoch_token.h"
 #include "fs/control/token_parts.h"
-#include "mount-tools/config_file.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
-#include "mount-tools/paths.h"
-#include "mount-tools/state_dir.h"
+#include "mount-tools/daemon/state_dir.h"
 
 namespace shufflefs {
 namespace {

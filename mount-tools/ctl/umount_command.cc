@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "fs/fuse/mount_point.h"
+#include "mount-tools/config/value_text.h"
 #include "mount-tools/ctl/daemon_end.h"
 #include "mount-tools/ctl/mount_client.h"
-#include "mount-tools/mount_table.h"
-#include "mount-tools/unmount.h"
-#include "mount-tools/value_text.h"
+#include "mount-tools/daemon/mount_table.h"
+#include "mount-tools/daemon/unmount.h"
 
 namespace shufflefs {
 namespace {

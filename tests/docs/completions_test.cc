@@ -13,8 +13,8 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mount-tools/config/option_table.h"
 #include "mount-tools/ctl/shufflectl_app.h"
-#include "mount-tools/option_table.h"
 #include "tests/meta/repository.h"
 
 namespace shufflefs {

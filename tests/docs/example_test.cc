@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/config_file.h"
-#include "mount-tools/control_text.h"
-#include "mount-tools/option_table.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/config/control_text.h"
+#include "mount-tools/config/option_table.h"
 #include "tests/meta/repository.h"
 
 namespace shufflefs {

@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/option_table.h"
+#include "mount-tools/config/option_table.h"
 #include "tests/meta/repository.h"
 
 namespace shufflefs {

@@ -14,9 +14,9 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/command_line.h"
+#include "mount-tools/config/option_table.h"
 #include "mount-tools/ctl/shufflectl_app.h"
-#include "mount-tools/option_table.h"
+#include "mount-tools/daemon/command_line.h"
 #include "tests/meta/repository.h"
 
 namespace shufflefs {

@@ -13,8 +13,8 @@
 #include "fs/model/space.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/config_file.h"
-#include "mount-tools/control_text.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/config/control_text.h"
 #include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "mount-tools/command_line.h"
+#include "mount-tools/daemon/command_line.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "mount-tools/config_file.h"
-#include "mount-tools/option_table.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/config/option_table.h"
 
 namespace {
 

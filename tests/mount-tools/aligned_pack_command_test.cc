@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl pack --align page: what it makes, tells and refuses.
-#include "mount-tools/ctl/aligned_pack_command.h"
+#include "mount-tools/ctl/pack/aligned_pack_command.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include "core/records/aligned/aligned_manifest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/ctl/aligned_pack_text.h"
+#include "mount-tools/ctl/pack/aligned_pack_text.h"
 #include "mount-tools/ctl/shufflectl_app.h"
 #include "nlohmann/json.hpp"
 #include "tests/core/formats/tfrecord_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/check_report.h"
+#include "mount-tools/ctl/check/check_report.h"
 
 #include <sstream>
 #include <string>

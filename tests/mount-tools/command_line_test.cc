@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/command_line.h"
+#include "mount-tools/daemon/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "mount-tools/option_table.h"
+#include "mount-tools/config/option_table.h"
 
 namespace shufflefs {
 namespace {

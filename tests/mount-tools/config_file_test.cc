@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/config_file.h"
+#include "mount-tools/config/config_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/random/random.h"
-#include "mount-tools/option_table.h"
+#include "mount-tools/config/option_table.h"
 
 namespace shufflefs {
 namespace {

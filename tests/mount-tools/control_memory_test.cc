@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/control_memory.h"
+#include "mount-tools/daemon/control_memory.h"
 
 #include <filesystem>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/option_table.h"
+#include "mount-tools/config/option_table.h"
 #include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {

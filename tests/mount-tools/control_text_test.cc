@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/control_text.h"
+#include "mount-tools/config/control_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "mount-tools/config_file.h"
+#include "mount-tools/config/config_file.h"
 
 namespace shufflefs {
 namespace {

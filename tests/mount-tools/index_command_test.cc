@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl index over small trees: what it makes, tells and refuses.
-#include "mount-tools/ctl/index_command.h"
+#include "mount-tools/ctl/pack/index_command.h"
 
 #include <filesystem>
 #include <set>
@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/ctl/index_text.h"
+#include "mount-tools/ctl/pack/index_text.h"
 #include "mount-tools/ctl/shufflectl_app.h"
-#include "mount-tools/state_dir.h"
+#include "mount-tools/daemon/state_dir.h"
 #include "nlohmann/json.hpp"
 #include "tests/core/formats/tfrecord_fixture.h"
 #include "tests/mount-tools/temp_dir.h"

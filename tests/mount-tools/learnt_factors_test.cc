@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/learnt_factors.h"
+#include "mount-tools/engine/learnt_factors.h"
 
 #include <fstream>
 #include <limits>

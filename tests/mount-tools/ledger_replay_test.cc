@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl verify without a mount: a view writes the ledger, the replay
 // makes its bindings again from the state directory.
-#include "mount-tools/ctl/ledger_replay.h"
+#include "mount-tools/ctl/verify/ledger_replay.h"
 
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@
 #include "fs/control/order_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/state_dir.h"
+#include "mount-tools/daemon/state_dir.h"
 #include "tests/core/view/view_fixture.h"
 #include "tests/mount-tools/temp_dir.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl simulate met: the analytical model.
-#include "mount-tools/ctl/met_model_command.h"
+#include "mount-tools/ctl/verify/met_model_command.h"
 
 #include <sstream>
 #include <string>

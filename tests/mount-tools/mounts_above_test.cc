@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/mounts_above.h"
+#include "mount-tools/daemon/mounts_above.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/option_table.h"
+#include "mount-tools/config/option_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

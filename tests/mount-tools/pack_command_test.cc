@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl pack over small trees: what it makes, tells and refuses.
-#include "mount-tools/ctl/pack_command.h"
+#include "mount-tools/ctl/pack/pack_command.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include "core/staging/pack/pack_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/ctl/pack_text.h"
+#include "mount-tools/ctl/pack/pack_text.h"
 #include "mount-tools/ctl/shufflectl_app.h"
 #include "nlohmann/json.hpp"
 #include "tests/mount-tools/temp_dir.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/paths.h"
+#include "mount-tools/config/paths.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/proof_text.h"
+#include "mount-tools/ctl/verify/proof_text.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/ctl/mixing_text.h"
+#include "mount-tools/ctl/check/mixing_text.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {

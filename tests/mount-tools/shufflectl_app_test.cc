@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/config_file.h"
-#include "mount-tools/control_text.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/config/control_text.h"
 #include "mount-tools/ctl/control_commands.h"
 #include "mount-tools/ctl/order_command.h"
 

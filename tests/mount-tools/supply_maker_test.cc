@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/supply_maker.h"
+#include "mount-tools/engine/supply_maker.h"
 
 #include <chrono>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is in the way of an unmount. Real unmounts are tested with real mounts.
-#include "mount-tools/unmount.h"
+#include "mount-tools/daemon/unmount.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/config/config_file.h"
+
+#include <toml++/toml.h>
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "core/base/status.h"
+#include "mount-tools/config/option_table.h"
+#include "mount-tools/config/paths.h"
+#include "mount-tools/config/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+// A configuration is a page; this keeps a wrong path from filling memory.
+constexpr size_t kMaxFileBytes = size_t{1} << 20;
+
+// Each part of a dotted key is a table inside a table, and tables are read and
+// removed by functions that call themselves. No key and no list of patterns has
+// as many dots as this in a line.
+constexpr size_t kMostDots = 1000;
+
+absl::Status CheckDepth(absl::string_view text) {
+  size_t line = 1;
+  size_t dots = 0;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+    } else if (c == '.' && ++dots > kMostDots) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          line, ":1: the line has more than ", kMostDots, " dots"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ErrorAt(const toml::source_region& where, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(where.begin.line, ":", where.begin.column, ": ", what));
+}
+
+// A list of patterns, or of such lists, as the key takes it in one text.
+absl::StatusOr<std::string> AlignText(const toml::array& list) {
+  const bool is_of_lists = !list.empty() && list[0].is_array();
+  std::vector<std::string> words;
+  for (const toml::node& node : list) {
+    const auto* text = node.as_string();
+    if (is_of_lists && node.is_array() &&
+        (node.as_array()->empty() || !(*node.as_array())[0].is_array())) {
+      ASSIGN_OR_RETURN(std::string rule, AlignText(*node.as_array()));
+      words.push_back(std::move(rule));
+    } else if (!is_of_lists && text != nullptr &&
+               text->get().find_first_of(":;") == std::string::npos) {
+      words.push_back(text->get());
+    } else {
+      return ErrorAt(node.source(),
+                     "record.align: must be a list of names without : and ;, "
+                     "or a list of such lists");
+    }
+  }
+  return absl::StrJoin(words, is_of_lists ? ";" : ":");
+}
+
+// A list of whole numbers, as the key takes it in one text. Those that TOML's
+// integers cannot hold are written as text.
+absl::StatusOr<std::string> SeedsText(const toml::array& list) {
+  std::vector<std::string> words;
+  for (const toml::node& node : list) {
+    const auto* text = node.as_string();
+    const auto* number = node.as_integer();
+    if (number != nullptr) {
+      words.push_back(absl::StrCat(number->get()));
+    } else if (text != nullptr && ParseNumber(text->get())) {
+      words.push_back(text->get());
+    } else {
+      return ErrorAt(node.source(),
+                     "clairvoyant.seeds: must be a list of whole numbers");
+    }
+  }
+  return absl::StrJoin(words, ";");
+}
+
+// As few digits as give the same number back.
+std::string ShortestText(double number) {
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), number);
+  return std::string(text, end.ptr);
+}
+
+absl::StatusOr<std::string> ValueText(const toml::node& node,
+                                      absl::string_view key) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) {
+    return absl::StrCat(number->get());
+  }
+  if (const auto* number = node.as_floating_point()) {
+    return ShortestText(number->get());
+  }
+  if (const auto* flag = node.as_boolean()) {
+    return std::string(flag->get() ? "true" : "false");
+  }
+  if (const auto* list = node.as_array(); list && key == "record.align") {
+    return AlignText(*list);
+  } else if (list && key == "clairvoyant.seeds") {
+    return SeedsText(*list);
+  }
+  return ErrorAt(node.source(),
+                 absl::StrCat(key, ": the value must be text or a number"));
+}
+
+// Appends the settings below `table`, in the order of their keys.
+absl::Status Flatten(const toml::table& table, absl::string_view prefix,
+                     std::vector<TomlSetting>& settings) {
+  for (const auto& [name, node] : table) {
+    const std::string_view part = name.str();
+    const std::string key =
+        absl::StrCat(prefix, absl::string_view(part.data(), part.size()));
+    if (const toml::table* inner = node.as_table()) {
+      RETURN_IF_ERROR(Flatten(*inner, absl::StrCat(key, "."), settings));
+      continue;
+    }
+    ASSIGN_OR_RETURN(std::string value, ValueText(node, key));
+    settings.push_back({key, std::move(value), node.is_string(),
+                        node.source().begin.line, node.source().begin.column});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TomlDocument> ToDocument(toml::table root) {
+  TomlDocument document;
+  if (const toml::node* node = root.get("view")) {
+    const toml::array* views = node->as_array();
+    if (views == nullptr || views->empty() ||
+        !views->is_homogeneous(toml::node_type::table)) {
+      return ErrorAt(node->source(), "view: must be written as [[view]]");
+    }
+    for (const toml::node& view : *views) {
+      document.views.emplace_back();
+      RETURN_IF_ERROR(Flatten(*view.as_table(), "", document.views.back()));
+    }
+    root.erase("view");
+  }
+  RETURN_IF_ERROR(Flatten(root, "", document.settings));
+  return document;
+}
+
+struct FileContext {
+  absl::string_view name;
+  absl::string_view base;
+};
+
+absl::Status Apply(const TomlSetting& setting, const FileContext& file,
+                   MountConfig& mount, ViewConfig& view) {
+  const Option* option = FindOption(setting.key);
+  std::string value = setting.value;
+  if (option != nullptr && option->kind == ValueKind::kPath &&
+      option->key != "path" && !value.empty()) {
+    value = AbsolutePath(value, file.base);
+  }
+  return Annotate(
+      SetOption(setting.key, value, mount, view),
+      absl::StrCat(file.name, ":", setting.line, ":", setting.column));
+}
+
+absl::Status ApplyView(const std::vector<TomlSetting>& settings,
+                       const FileContext& file, MountConfig& mount) {
+  ViewConfig view = mount.views.front();  // the defaults
+  for (const TomlSetting& setting : settings) {
+    const Option* option = FindOption(setting.key);
+    if (option != nullptr && option->scope == OptionScope::kMount) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          file.name, ":", setting.line, ":", setting.column, ": ", setting.key,
+          ": is of the whole mount; write it above the first [[view]]"));
+    }
+    RETURN_IF_ERROR(Apply(setting, file, mount, view));
+  }
+  mount.views.push_back(std::move(view));
+  return absl::OkStatus();
+}
+
+// The bytes that UTF-8 forbids: overlong forms, surrogates, stray bytes.
+bool IsUtf8(absl::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t length = lead < 0x80   ? 1
+                          : lead < 0xc2 ? 0
+                          : lead < 0xe0 ? 2
+                          : lead < 0xf0 ? 3
+                          : lead < 0xf5 ? 4
+                                        : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    for (size_t k = 1; k < length; ++k) {
+      const auto byte = static_cast<unsigned char>(text[i + k]);
+      if ((byte & 0xc0) != 0x80) return false;
+      if (k == 1 &&
+          ((lead == 0xe0 && byte < 0xa0) || (lead == 0xed && byte > 0x9f) ||
+           (lead == 0xf0 && byte < 0x90) || (lead == 0xf4 && byte > 0x8f))) {
+        return false;
+      }
+    }
+    i += length;
+  }
+  return true;
+}
+
+// A bare number where TOML's 64-bit integers can hold it, else text.
+std::string TomlValue(const Option& option, const std::string& value) {
+  const absl::optional<uint64_t> number = ParseNumber(value);
+  const bool bare = option.kind == ValueKind::kNumber && number &&
+                    *number <= uint64_t{std::numeric_limits<int64_t>::max()};
+  return bare ? value : TomlString(value);
+}
+
+}  // namespace
+
+absl::StatusOr<TomlDocument> ParseToml(absl::string_view text) {
+  RETURN_IF_ERROR(CheckDepth(text));
+  try {
+    return ToDocument(toml::parse(std::string_view(text.data(), text.size())));
+  } catch (const toml::parse_error& error) {
+    const std::string_view what = error.description();
+    return ErrorAt(error.source(), absl::string_view(what.data(), what.size()));
+  }
+}
+
+absl::StatusOr<MountConfig> ParseConfig(absl::string_view text,
+                                        absl::string_view name,
+                                        absl::string_view base) {
+  absl::StatusOr<TomlDocument> document = ParseToml(text);
+  if (!document.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ":", document.status().message()));
+  }
+  const FileContext file{name, base};
+  MountConfig mount;
+  mount.views.emplace_back();
+  for (const TomlSetting& setting : document->settings) {
+    if (setting.key == "path" && !document->views.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ":", setting.line, ":", setting.column,
+                       ": path: belongs into [[view]]"));
+    }
+    RETURN_IF_ERROR(Apply(setting, file, mount, mount.views.front()));
+  }
+  for (const std::vector<TomlSetting>& view : document->views) {
+    RETURN_IF_ERROR(ApplyView(view, file, mount));
+  }
+  if (!document->views.empty()) mount.views.erase(mount.views.begin());
+  RETURN_IF_ERROR(Annotate(ValidateMount(mount), name));
+  return mount;
+}
+
+absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
+                                           absl::string_view cwd) {
+  const std::string absolute = AbsolutePath(path, cwd);
+  errno = 0;
+  std::ifstream file(absolute, std::ios::binary);
+  if (!file) return ErrnoStatus(errno != 0 ? errno : EIO, path);
+  std::string text(kMaxFileBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return ErrnoStatus(errno != 0 ? errno : EIO, path);
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMaxFileBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is no configuration: larger than 1 MiB"));
+  }
+  return ParseConfig(text, path, DirName(absolute));
+}
+
+std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view) {
+  std::string text;
+  for (const Option& option : Options()) {
+    const std::string value = option.get(mount, view);
+    if (value.empty()) continue;
+    if (!IsUtf8(value)) {
+      absl::StrAppend(&text, "# ", option.key, ": a path that is not UTF-8\n");
+      continue;
+    }
+    absl::StrAppend(&text, option.key, " = ", TomlValue(option, value), "\n");
+  }
+  return text;
+}
+
+std::string TomlString(absl::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      absl::StrAppend(&quoted, "\\", std::string(1, c));
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      absl::StrAppendFormat(&quoted, "\\u%04X", static_cast<unsigned char>(c));
+    } else {
+      quoted.push_back(c);
+    }
+  }
+  return quoted + "\"";
+}
+
+}  // namespace shufflefs

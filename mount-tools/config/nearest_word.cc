@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/config/nearest_word.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace shufflefs {
+namespace {
+
+// Nobody means a key by something much longer than every key.
+constexpr size_t kMaxTyped = 64;
+
+// Letters to insert, delete or change to make `a` of `b` (Levenshtein).
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, changed});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+absl::string_view NearestWord(absl::string_view typed,
+                              absl::Span<const absl::string_view> known) {
+  if (typed.empty() || typed.size() > kMaxTyped) return "";
+  const std::string lower = absl::AsciiStrToLower(typed);
+  absl::string_view best;
+  size_t best_distance = lower.size() / 3 + 1;  // at this or more: not near
+  for (absl::string_view word : known) {
+    const size_t distance = EditDistance(lower, word);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = word;
+    }
+  }
+  if (!best.empty()) return best;
+  for (absl::string_view word : known) {
+    if (absl::EndsWith(word, absl::StrCat(".", lower))) return word;
+  }
+  return "";
+}
+
+}  // namespace shufflefs

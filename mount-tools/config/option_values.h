@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the values of keys become fields, for the rows of option_table.cc: the
+// words that a key takes, and a function a kind of value. Each returns false,
+// and changes nothing, where the text is no such value.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_OPTION_VALUES_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CONFIG_OPTION_VALUES_H_
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/config/config.h"
+#include "core/formats/record_align.h"
+#include "core/formats/record_rules.h"
+#include "mount-tools/config/value_text.h"
+#include "policies/registry.h"
+
+namespace shufflefs::option_values {
+
+template <typename E>
+struct Word {
+  absl::string_view text;
+  E value;
+};
+
+inline constexpr Word<Advance> kAdvanceWords[] = {{"auto", Advance::kAuto},
+                                                  {"manual", Advance::kManual}};
+inline constexpr Word<Substitute> kSubstituteWords[] = {
+    {"auto", Substitute::kAuto},
+    {"never", Substitute::kNever},
+    {"directory", Substitute::kDirectory},
+    {"tree", Substitute::kTree}};
+inline constexpr Word<PairMode> kPairWords[] = {{"stem", PairMode::kStem},
+                                                {"off", PairMode::kOff}};
+inline constexpr Word<Layout> kLayoutWords[] = {{"tree", Layout::kTree},
+                                                {"ranked", Layout::kRanked}};
+inline constexpr Word<OpenMode> kOpenWords[] = {{"auto", OpenMode::kAuto},
+                                                {"seen", OpenMode::kSeen},
+                                                {"unseen", OpenMode::kUnseen}};
+inline constexpr Word<PolicyOptions::Unit> kUnitWords[] = {
+    {"instance", PolicyOptions::Unit::kInstance},
+    {"page", PolicyOptions::Unit::kPage}};
+inline constexpr Word<PolicyOptions::Binding> kBindingWords[] = {
+    {"group", PolicyOptions::Binding::kGroup},
+    {"location", PolicyOptions::Binding::kLocation}};
+inline constexpr Word<PolicyOptions::Chunks> kChunksWords[] = {
+    {"auto", PolicyOptions::Chunks::kAuto},
+    {"random", PolicyOptions::Chunks::kRandom},
+    {"physical", PolicyOptions::Chunks::kPhysical}};
+inline constexpr Word<PolicyOptions::Adapt> kAdaptWords[] = {
+    {"off", PolicyOptions::Adapt::kOff},
+    {"score", PolicyOptions::Adapt::kScore},
+    {"bollinger", PolicyOptions::Adapt::kBollinger}};
+inline constexpr Word<RecordOptions::Csv> kCsvWords[] = {
+    {"plain", RecordOptions::Csv::kPlain},
+    {"quoted", RecordOptions::Csv::kQuoted}};
+inline constexpr Word<RecordScope> kScopeWords[] = {
+    {"file", RecordScope::kFile},
+    {"set", RecordScope::kSet},
+    {"view", RecordScope::kView}};
+inline constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
+inline constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
+inline constexpr std::chrono::milliseconds kHour{3'600'000};
+inline constexpr uint64_t kMinPage = uint64_t{4} << 10;
+inline constexpr uint64_t kMaxPage = uint64_t{16} << 20;
+inline constexpr uint64_t kMaxChunk = 65536;
+inline constexpr uint64_t kMaxBlock = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxWindow = uint64_t{1} << 20;
+inline constexpr uint64_t kMaxMiniEpochs = uint64_t{1} << 16;
+inline constexpr uint64_t kMaxRepeat = 1024;
+inline constexpr uint64_t kMaxEpochs = 60000;
+inline constexpr uint64_t kMaxCores = 1024;
+inline constexpr uint64_t kMaxRecord = uint64_t{1} << 40;
+inline constexpr uint64_t kMaxTier = uint64_t{1024} << 40;
+inline constexpr uint64_t kMinBandwidth = uint64_t{64} << 10;
+inline constexpr uint64_t kMinMemory = uint64_t{4} << 20;
+inline constexpr uint64_t kMaxMemory = uint64_t{64} << 40;
+
+template <typename E, size_t N>
+bool SetWord(const Word<E> (&words)[N], absl::string_view text, E& field) {
+  for (const Word<E>& word : words) {
+    if (word.text != text) continue;
+    field = word.value;
+    return true;
+  }
+  return false;
+}
+
+template <typename E, size_t N>
+std::string GetWord(const Word<E> (&words)[N], E value) {
+  for (const Word<E>& word : words) {
+    if (word.value == value) return std::string(word.text);
+  }
+  return "";
+}
+
+template <typename T>
+bool SetNumber(absl::string_view text, uint64_t min, uint64_t max, T& field) {
+  const absl::optional<uint64_t> number = ParseNumber(text);
+  if (!number || *number < min || *number > max) return false;
+  field = static_cast<T>(*number);
+  return true;
+}
+
+template <typename T, typename F>
+bool SetTo(absl::optional<T> value, F& field) {
+  if (value) field = *std::move(value);
+  return value.has_value();
+}
+
+inline bool SetTime(absl::string_view text, std::chrono::milliseconds& field) {
+  const absl::optional<std::chrono::milliseconds> time = ParseDuration(text);
+  if (!time || *time > kHour) return false;
+  field = *time;
+  return true;
+}
+
+inline bool SetPolicy(absl::string_view text, ViewConfig& view) {
+  const std::vector<absl::string_view> names = PolicyNames();
+  if (text != "auto" &&
+      std::find(names.begin(), names.end(), text) == names.end()) {
+    return false;
+  }
+  view.policy = std::string(text);
+  return true;
+}
+
+inline bool SetPage(absl::string_view text, ViewConfig& view) {
+  const absl::optional<uint64_t> bytes = ParseBytes(text);
+  if (!bytes || *bytes < kMinPage || *bytes > kMaxPage ||
+      (*bytes & (*bytes - 1)) != 0) {
+    return false;
+  }
+  view.policy_options.lirs_page = *bytes;
+  return true;
+}
+
+inline bool SetBytes(absl::string_view text, uint64_t min, uint64_t max,
+                     uint64_t& field) {
+  const absl::optional<uint64_t> bytes = ParseBytes(text);
+  if (!bytes || *bytes < min || *bytes > max) return false;
+  field = *bytes;
+  return true;
+}
+
+inline bool SetRecordRules(absl::string_view text, ViewConfig& view) {
+  // Whether a size is given as well is looked at when all keys are known.
+  RecordOptions options;
+  options.as = std::string(text);
+  options.bytes = 1;
+  if (!RecordRules::Parse(options).ok()) return false;
+  view.record.as = std::move(options.as);
+  return true;
+}
+
+inline bool SetRecordAlign(absl::string_view text, ViewConfig& view) {
+  if (!AlignRules::Parse(text).ok()) return false;
+  view.record.align = std::string(text);
+  return true;
+}
+
+inline bool SetMemory(absl::string_view text, MountConfig& mount) {
+  const absl::optional<uint64_t> bytes = ParseBytes(text);
+  if (!bytes || *bytes < kMinMemory || *bytes > kMaxMemory) return false;
+  mount.memory = *bytes;
+  return true;
+}
+
+// Takes an absolute path without NUL.
+inline bool SetAbsolutePath(absl::string_view text, std::string& field) {
+  if (!absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
+    return false;
+  }
+  field = std::string(text);
+  return true;
+}
+
+// A number, or the word that stands for 0.
+inline bool SetNumberOr(absl::string_view word, absl::string_view text,
+                        uint64_t max, uint64_t& field) {
+  if (text == word) {
+    field = 0;
+    return true;
+  }
+  return SetNumber(text, 1, max, field);
+}
+
+inline bool SetEpochLength(absl::string_view text, ViewConfig& view) {
+  if (text == "all") {
+    view.epoch_length = 0;
+    return true;
+  }
+  return SetNumber(text, 1, kMaxSamples, view.epoch_length);
+}
+
+inline bool SetSeed(absl::string_view text, ViewConfig& view) {
+  uint64_t seed = 0;
+  if (!SetNumber(text, 0, std::numeric_limits<uint64_t>::max(), seed)) {
+    return false;
+  }
+  view.seed = Seed(seed);
+  return true;
+}
+
+inline bool SetEpochStart(absl::string_view text, ViewConfig& view) {
+  uint64_t epoch = 0;
+  if (!SetNumber(text, 0, kMaxEpoch, epoch)) return false;
+  view.epoch_start = Epoch(epoch);
+  return true;
+}
+
+inline bool SetControlGid(absl::string_view text, MountConfig& mount) {
+  uint32_t gid = 0;
+  // The largest value is chown's "leave as it is".
+  if (!SetNumber(text, 0, std::numeric_limits<uint32_t>::max() - 1, gid)) {
+    return false;
+  }
+  mount.control_gid = gid;
+  return true;
+}
+
+}  // namespace shufflefs::option_values
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CONFIG_OPTION_VALUES_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/config/paths.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/base/status.h"
+
+namespace shufflefs {
+
+std::string AbsolutePath(absl::string_view path, absl::string_view base) {
+  std::string joined;
+  if (!absl::StartsWith(path, "/")) {
+    joined = absl::StrCat(base, "/", path);
+    path = joined;
+  }
+  std::vector<absl::string_view> parts;
+  for (absl::string_view part : absl::StrSplit(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      parts.push_back(part);
+    } else if (!parts.empty()) {
+      parts.pop_back();
+    }
+  }
+  return absl::StrCat("/", absl::StrJoin(parts, "/"));
+}
+
+std::string DirName(absl::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == absl::string_view::npos) return ".";
+  return std::string(slash == 0 ? "/" : path.substr(0, slash));
+}
+
+absl::StatusOr<std::string> WorkingDirectory() {
+  // With no buffer glibc allocates one that is long enough.
+  const std::unique_ptr<char, decltype(&free)> path(getcwd(nullptr, 0), &free);
+  if (path == nullptr) return ErrnoStatus(errno, "working directory");
+  return std::string(path.get());
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Path arithmetic on names only: nothing here asks the filesystem, so a dead
+// mount in the path does no harm.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_PATHS_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CONFIG_PATHS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace shufflefs {
+
+// `path` below `base` when it is relative, without `.`, `..` and doubled
+// slashes; `..` takes the name before it away, also that of a link.
+// REQUIRES: base is absolute.
+std::string AbsolutePath(absl::string_view path, absl::string_view base);
+
+// The part of `path` before its last slash; "." when there is none.
+std::string DirName(absl::string_view path);
+
+// The working directory. Errors: errno of getcwd.
+absl::StatusOr<std::string> WorkingDirectory();
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CONFIG_PATHS_H_

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/config/value_text.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kMaxNodes = 65536;
+constexpr size_t kMaxSeeds = 64;
+
+struct Unit {
+  absl::string_view suffix;
+  uint64_t factor;
+};
+
+constexpr Unit kByteUnits[] = {{"TiB", uint64_t{1} << 40},
+                               {"GiB", uint64_t{1} << 30},
+                               {"MiB", uint64_t{1} << 20},
+                               {"KiB", uint64_t{1} << 10}};
+// Milliseconds. "ms" comes before "s", which is its last letter.
+constexpr Unit kTimeUnits[] = {
+    {"ms", 1}, {"min", 60'000}, {"h", 3'600'000}, {"s", 1000}};
+
+// number [space] unit; `bare` is the factor of a number alone.
+absl::optional<uint64_t> ParseWithUnit(absl::string_view text,
+                                       absl::Span<const Unit> units,
+                                       uint64_t bare) {
+  uint64_t factor = bare;
+  for (const Unit& unit : units) {
+    if (absl::ConsumeSuffix(&text, unit.suffix)) {
+      factor = unit.factor;
+      text = absl::StripTrailingAsciiWhitespace(text);
+      break;
+    }
+  }
+  absl::optional<uint64_t> number = ParseNumber(text);
+  if (!number) return absl::nullopt;
+  if (*number > std::numeric_limits<uint64_t>::max() / factor) {
+    return absl::nullopt;
+  }
+  return *number * factor;
+}
+
+}  // namespace
+
+absl::optional<uint64_t> ParseNumber(absl::string_view text) {
+  if (text.empty() || !std::all_of(text.begin(), text.end(), [](char c) {
+        return absl::ascii_isdigit(static_cast<unsigned char>(c));
+      })) {
+    return absl::nullopt;
+  }
+  uint64_t value = 0;
+  if (!absl::SimpleAtoi(text, &value)) return absl::nullopt;
+  return value;
+}
+
+absl::optional<uint64_t> ParseBytes(absl::string_view text) {
+  return ParseWithUnit(text, kByteUnits, 1);
+}
+
+std::string FormatBytes(uint64_t bytes) {
+  for (const Unit& unit : kByteUnits) {
+    if (bytes >= unit.factor && bytes % unit.factor == 0) {
+      return absl::StrCat(bytes / unit.factor, unit.suffix);
+    }
+  }
+  return absl::StrCat(bytes);
+}
+
+std::string HumanBytes(uint64_t bytes) {
+  for (const Unit& unit : kByteUnits) {
+    if (bytes < unit.factor) continue;
+    const double value =
+        static_cast<double>(bytes) / static_cast<double>(unit.factor);
+    const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    return absl::StrFormat("%.*f %s", decimals, value, unit.suffix);
+  }
+  return absl::StrCat(bytes, " B");
+}
+
+absl::optional<std::chrono::milliseconds> ParseDuration(
+    absl::string_view text) {
+  absl::optional<uint64_t> ms = ParseWithUnit(text, kTimeUnits, 1000);
+  if (!ms || *ms > uint64_t{std::numeric_limits<int64_t>::max()}) {
+    return absl::nullopt;
+  }
+  return std::chrono::milliseconds(*ms);
+}
+
+std::string FormatDuration(std::chrono::milliseconds duration) {
+  const int64_t ms = duration.count();
+  if (ms % 1000 != 0) return absl::StrCat(ms, "ms");
+  return absl::StrCat(ms / 1000, "s");
+}
+
+absl::optional<NodeShare> ParseNodes(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits('/', 1));
+  const absl::optional<uint64_t> number = ParseNumber(parts.first);
+  const absl::optional<uint64_t> count = ParseNumber(parts.second);
+  if (!number || !count || *number < 1 || *number > *count ||
+      *count > kMaxNodes) {
+    return absl::nullopt;
+  }
+  return NodeShare{static_cast<uint32_t>(*number),
+                   static_cast<uint32_t>(*count)};
+}
+
+std::string FormatNodes(const absl::optional<NodeShare>& nodes) {
+  return nodes ? absl::StrCat(nodes->number, "/", nodes->count) : "";
+}
+
+absl::optional<std::vector<uint64_t>> ParseSeeds(absl::string_view text) {
+  std::vector<uint64_t> seeds;
+  if (text.empty()) return seeds;
+  for (const absl::string_view word : absl::StrSplit(text, ';')) {
+    const absl::optional<uint64_t> seed = ParseNumber(word);
+    if (!seed || seeds.size() == kMaxSeeds) return absl::nullopt;
+    seeds.push_back(*seed);
+  }
+  return seeds;
+}
+
+std::string FormatSeeds(const std::vector<uint64_t>& seeds) {
+  return absl::StrJoin(seeds, ";");
+}
+
+absl::optional<std::string> ParseViewPath(absl::string_view text) {
+  if (absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
+    return absl::nullopt;
+  }
+  while (absl::ConsumeSuffix(&text, "/")) {
+  }
+  if (text == "." || text.empty()) return std::string();
+  for (const absl::string_view part : absl::StrSplit(text, '/')) {
+    if (part.empty() || part == "." || part == "..") return absl::nullopt;
+  }
+  if (text == ".shufflefs" || absl::StartsWith(text, ".shufflefs/")) {
+    return absl::nullopt;
+  }
+  return std::string(text);
+}
+
+std::string HumanCount(uint64_t count) {
+  std::string digits = absl::StrCat(count);
+  for (size_t end = digits.size(); end > 3; end -= 3) {
+    digits.insert(end - 3, 1, ',');
+  }
+  return digits;
+}
+
+std::string ShownPath(absl::string_view path) {
+  std::string shown(path);
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return shown;
+}
+
+}  // namespace shufflefs

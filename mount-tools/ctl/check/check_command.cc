@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/check/check_command.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/base/machine_memory.h"
+#include "core/base/status.h"
+#include "mount-tools/ctl/check/check_report.h"
+#include "mount-tools/ctl/check/scan_source.h"
+#include "mount-tools/engine/device_finder.h"
+#include "mount-tools/engine/supply_maker.h"
+
+namespace shufflefs {
+namespace {
+
+class CheckCommand : public Command {
+ public:
+  absl::string_view name() const override { return "check"; }
+  absl::string_view help() const override {
+    return "what shufflefs would do with a dataset, without mounting it";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("source", source_, "the directory of the dataset")
+        ->type_name("SOURCE")
+        ->required();
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override {
+    ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
+    CheckInput input;
+    input.path = scanned.path;
+    input.catalogue = scanned.catalogue.get();
+    input.scan_seconds = scanned.seconds;
+    input.memory = FindMachineMemory();
+    input.view_memory = DefaultMemory();
+    input.device =
+        DeviceFinder(scanned.source).Find(*scanned.catalogue, DirId(0));
+    ASSIGN_OR_RETURN(const CheckReport report, MakeCheckReport(input));
+    *context.out << (json_ ? CheckJson(report) : CheckText(report));
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string source_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCheckCommand() {
+  return std::make_unique<CheckCommand>();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/check/check_report.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "core/base/status.h"
+#include "core/catalogue/credentials.h"
+#include "core/dataset/file_kinds.h"
+#include "core/dataset/grouping.h"
+#include "mount-tools/engine/dataset_facts.h"
+#include "mount-tools/engine/records_maker.h"
+#include "policies/auto/auto_choice.h"
+
+namespace shufflefs {
+namespace {
+
+// Files at or below each directory, by DirId.
+std::vector<uint64_t> FilesBelow(const Catalogue& catalogue) {
+  std::vector<uint64_t> files(catalogue.dir_count());
+  for (uint32_t i = 0; i < catalogue.entry_count(); ++i) {
+    const EntryId entry(i);
+    if (catalogue.kind(entry) != EntryKind::kFile) continue;
+    ++files[catalogue.parent(entry).value()];
+  }
+  // Parents come before their children.
+  for (uint32_t d = catalogue.dir_count(); d-- > 1;) {
+    files[catalogue.parent(DirId(d)).value()] += files[d];
+  }
+  return files;
+}
+
+// Goes over all entries once.
+class Survey {
+ public:
+  Survey(const Catalogue& catalogue, CheckReport& report)
+      : catalogue_(catalogue),
+        in_split_(SplitDirs(catalogue)),
+        files_below_(FilesBelow(catalogue)),
+        report_(report) {}
+
+  void Run() {
+    for (uint32_t i = 0; i < catalogue_.entry_count(); ++i) {
+      const EntryId entry(i);
+      const EntryKind kind = catalogue_.kind(entry);
+      if (kind == EntryKind::kLink) ++report_.links;
+      if (in_split_[catalogue_.parent(entry).value()]) continue;
+      if (kind == EntryKind::kDirectory) AddDirectory(entry);
+      if (kind == EntryKind::kFile) AddFile(entry);
+    }
+  }
+
+ private:
+  void AddDirectory(EntryId entry) {
+    const DirId dir = catalogue_.as_dir(entry);
+    if (!in_split_[dir.value()]) return;
+    report_.splits.push_back({catalogue_.path(entry),
+                              SplitOf(catalogue_.name(entry)),
+                              files_below_[dir.value()]});
+  }
+
+  void AddFile(EntryId entry) {
+    const absl::string_view name = catalogue_.name(entry);
+    const FileKind kind = KindOfFile(name);
+    if (kind == FileKind::kHidden || kind == FileKind::kDocument) return;
+    if (IsSplitName(name)) {
+      report_.splits.push_back({catalogue_.path(entry), SplitOf(name), 1});
+    } else if (kind == FileKind::kManifest) {
+      report_.manifests.push_back(catalogue_.path(entry));
+    } else if (kind == FileKind::kContainer) {
+      report_.containers.push_back(catalogue_.path(entry));
+    }
+  }
+
+  const Catalogue& catalogue_;
+  const std::vector<bool> in_split_;
+  const std::vector<uint64_t> files_below_;
+  CheckReport& report_;
+};
+
+void CountSamples(const Grouping& grouping, CheckReport& report) {
+  report.samples = grouping.sample_count();
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    if (group.columns > 1) report.paired_samples += group.samples;
+  }
+}
+
+// By the names of the source's files; null where none is one.
+absl::StatusOr<std::shared_ptr<ContainerSet>> FindContainers(
+    const Catalogue& catalogue, const CheckReport& report) {
+  if (report.containers.empty()) return std::shared_ptr<ContainerSet>();
+  // Not owned: it goes before the catalogue does.
+  ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
+                   Dataset::Make(std::shared_ptr<const Catalogue>(
+                                     std::shared_ptr<void>(), &catalogue),
+                                 ViewConfig(), ""));
+  return ContainersOf(MountConfig(), ViewConfig(), std::move(dataset));
+}
+
+absl::Status Choose(const CheckInput& input, const Grouping& grouping,
+                    CheckReport& report) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<ContainerSet> containers,
+                   FindContainers(*input.catalogue, report));
+  const ViewConfig defaults;
+  FactsInput facts_input;
+  facts_input.catalogue = input.catalogue;
+  facts_input.grouping = &grouping;
+  facts_input.movability = &report.movability;
+  facts_input.device = &report.device;
+  facts_input.config = &defaults;
+  facts_input.containers = containers.get();
+  facts_input.machine_memory = report.memory.bytes;
+  facts_input.view_memory = input.view_memory;
+  const DatasetFacts facts = FactsOf(facts_input);
+  report.choice = ChooseAuto(facts);
+  if (facts.names_may_move) {
+    report.usual_gain = EstimateGain(facts, kUsualReaders);
+    report.many_gain = EstimateGain(facts, kManyReaders);
+  }
+  if (report.choice.policy == "clairvoyant") {
+    report.usual_ahead = EstimateForesight(facts, kUsualReaders);
+    report.many_ahead = EstimateForesight(facts, kManyReaders);
+  }
+  if (facts.record_files > 0) {
+    report.record_gain = EstimateRecords(facts, kUsualReaders);
+  }
+  return absl::OkStatus();
+}
+
+// For a shell: in single quotes where there is anything but plain bytes.
+std::string Quoted(const std::string& path) {
+  const bool plain =
+      path.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+          "/._-+,:@%") == std::string::npos;
+  if (plain) return path;
+  return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
+}
+
+absl::string_view UseOf(absl::string_view chosen) {
+  if (chosen == "brand") return "for clients that draw files at random";
+  if (chosen == "native") return "safe for every client";
+  if (chosen == "clairvoyant") {
+    return "safe for every client, reads ahead of stock PyTorch samplers";
+  }
+  return "for clients that read containers from start to end";
+}
+
+std::vector<Suggestion> Suggest(const CheckReport& report) {
+  const auto command = [&](absl::string_view options) {
+    return absl::StrCat("shufflefs ", options, options.empty() ? "" : " ",
+                        Quoted(report.path), " MOUNTPOINT");
+  };
+  std::vector<Suggestion> suggestions = {
+      {command(""), absl::StrCat(UseOf(report.choice.policy), "; auto is ",
+                                 report.choice.policy, " here")}};
+  if (report.samples < 2) return suggestions;
+  const DeviceKind device = report.device.device;
+  const bool pages =
+      !report.fits_in_memory &&
+      (device == DeviceKind::kSeekBound || device == DeviceKind::kLatencyBound);
+  const std::string lirs = pages ? "policy=lirs,lirs.unit=page" : "policy=lirs";
+  if (report.choice.policy != "brand" && report.movability.moves &&
+      !report.fits_in_memory && report.usual_gain &&
+      report.usual_gain->gain() >= kWorthwhileGain) {
+    suggestions.push_back(
+        {command("-o policy=brand"),
+         "for clients that draw files at random, if the job does not split by "
+         "name: there is no validation split beside these classes"});
+  }
+  suggestions.push_back(
+      {command(absl::StrCat("-o ", lirs, ",layout=ranked")),
+       "for readers that take names in sorted order and do not shuffle"});
+  if (report.movability.moves) {
+    suggestions.push_back(
+        {command(absl::StrCat("-o ", lirs)),
+         report.movability.has_validation_split
+             ? "for readers that take the label from the directory"
+             : "the same, if the job does not split by name: there is no "
+               "validation split beside these classes"});
+  }
+  return suggestions;
+}
+
+}  // namespace
+
+absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
+  const Catalogue& catalogue = *input.catalogue;
+  CheckReport report;
+  report.path = input.path;
+  report.files = catalogue.file_count();
+  report.directories = catalogue.dir_count() - 1;
+  report.bytes = catalogue.total_bytes();
+  report.scan_seconds = input.scan_seconds;
+  report.unreadable = catalogue.unreadable();
+  report.movability = Judge(catalogue, DirId(0), MovabilityOptions());
+  Survey(catalogue, report).Run();
+  GroupingOptions options;
+  options.proven = report.movability.moves;
+  ASSIGN_OR_RETURN(const Grouping grouping, Grouping::Make(catalogue, options));
+  CountSamples(grouping, report);
+  report.memory = input.memory;
+  report.fits_in_memory =
+      report.memory.bytes > 0 && report.bytes <= report.memory.bytes;
+  report.device = input.device;
+  RETURN_IF_ERROR(Choose(input, grouping, report));
+  report.suggestions = Suggest(report);
+  return report;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `shufflectl check` finds about a source: facts first, then what
+// shufflefs would do and what to ask it for.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_REPORT_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "core/base/machine_memory.h"
+#include "core/catalogue/catalogue.h"
+#include "core/dataset/movability.h"
+#include "core/dataset/splits.h"
+#include "core/policy/policy.h"
+#include "core/source/device_probe.h"
+#include "policies/auto/gain_estimate.h"
+
+namespace shufflefs {
+
+// A directory or file that is a validation or test split by its name.
+struct SplitFound {
+  std::string path;
+  SplitKind kind = SplitKind::kNone;
+  uint64_t files = 0;
+};
+
+struct CheckInput {
+  std::string path;  // of the source, absolute
+  const Catalogue* catalogue = nullptr;
+  double scan_seconds = 0;
+  MachineMemory memory;
+  uint64_t view_memory = 0;  // bytes that a mount would give a view
+  DeviceProbe device;
+};
+
+// A mount command that may be worth it, and when.
+struct Suggestion {
+  std::string command;
+  std::string when;
+};
+
+struct CheckReport {
+  std::string path;
+  uint64_t files = 0;
+  uint64_t directories = 0;  // below the source
+  uint64_t links = 0;
+  uint64_t bytes = 0;
+  double scan_seconds = 0;
+  Movability movability;
+  std::vector<SplitFound> splits;       // those in no other one
+  std::vector<std::string> manifests;   // outside of splits
+  std::vector<std::string> containers;  // outside of splits
+  uint64_t samples = 0;
+  uint64_t paired_samples = 0;  // of several files that share a stem
+  std::vector<std::string> unreadable;
+  MachineMemory memory;
+  bool fits_in_memory = false;
+  DeviceProbe device;
+  AutoChoice choice;
+  // What brand would be against usual and against many plain readers, where it
+  // can be said.
+  absl::optional<GainEstimate> usual_gain;
+  absl::optional<GainEstimate> many_gain;
+  // The same of reimu, for records of containers.
+  absl::optional<RecordEstimate> record_gain;
+  // What reading ahead would be against as many, where that is chosen.
+  absl::optional<ForesightEstimate> usual_ahead;
+  absl::optional<ForesightEstimate> many_ahead;
+  std::vector<Suggestion> suggestions;  // the first is the one to use
+};
+
+// Pure. Errors: those of grouping the files.
+absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input);
+
+// For people, and as one JSON object.
+std::string CheckText(const CheckReport& report);
+std::string CheckJson(const CheckReport& report);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_REPORT_H_

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of `shufflectl check` as text and as JSON.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "mount-tools/config/value_text.h"
+#include "mount-tools/ctl/check/check_report.h"
+
+namespace shufflefs {
+namespace {
+
+using ReportJson = nlohmann::ordered_json;
+
+constexpr size_t kShown = 5;  // of a list, on a terminal
+
+std::string Title(absl::string_view title) {
+  return absl::StrFormat("  %-12s", absl::StrCat(title, ":"));
+}
+
+// "a, b, c and 17 more"; nothing for an empty list.
+std::string ListLine(absl::string_view title,
+                     const std::vector<std::string>& items) {
+  if (items.empty()) return "";
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(items.size(), kShown); ++i) {
+    shown.push_back(ShownPath(items[i]));
+  }
+  const size_t more = items.size() - shown.size();
+  return absl::StrCat(
+      Title(title), absl::StrJoin(shown, ", "),
+      more > 0 ? absl::StrCat(" and ", HumanCount(more), " more") : "", "\n");
+}
+
+std::string KindText(SplitKind kind) {
+  return kind == SplitKind::kValidation ? "validation" : "test";
+}
+
+std::string SplitsLine(const CheckReport& report) {
+  std::vector<std::string> splits;
+  for (const SplitFound& split : report.splits) {
+    splits.push_back(absl::StrCat(split.path, " (", KindText(split.kind), ", ",
+                                  Counted(split.files, "file", "files"), ")"));
+  }
+  if (splits.empty()) return Title("splits") + "none\n";
+  return ListLine("splits", splits);
+}
+
+std::string NamesLine(const CheckReport& report) {
+  const Movability& movability = report.movability;
+  if (movability.moves) {
+    return absl::StrCat(Title("names"), "may show other samples inside ",
+                        Counted(movability.classes, "class", "classes"), ": ",
+                        ShownPath(movability.reason), "\n");
+  }
+  return absl::StrCat(Title("names"),
+                      "keep their own samples: ", ShownPath(movability.reason),
+                      "\n");
+}
+
+std::string PairsLine(const CheckReport& report) {
+  if (report.paired_samples == 0) return "";
+  return absl::StrCat(
+      Title("pairs"),
+      Counted(report.paired_samples, "sample is", "samples are"),
+      " several files that share a stem, and stay together\n");
+}
+
+std::string MemoryLine(const CheckReport& report) {
+  const MachineMemory& memory = report.memory;
+  if (memory.bytes == 0) return Title("memory") + "size not known\n";
+  return absl::StrCat(
+      Title("memory"),
+      report.fits_in_memory ? "the dataset fits: " : "the dataset is larger: ",
+      HumanBytes(memory.bytes), " (", memory.decided_by, ")\n");
+}
+
+// Nothing where there is no question of a gain.
+std::string GainLine(const CheckReport& report) {
+  if (!report.usual_gain || !report.many_gain) return "";
+  const GainEstimate& usual = *report.usual_gain;
+  return absl::StrFormat(
+      "%sbrand %s the files a second of %d plain readers at random, %s of %d "
+      "(%.0f and %.0f raw)%s\n",
+      Title("gain"), AboutTimes(usual.gain()), kUsualReaders,
+      AboutTimes(report.many_gain->gain()), kManyReaders, usual.raw,
+      report.many_gain->raw,
+      report.fits_in_memory ? ", in the first epoch only" : "");
+}
+
+std::string AheadLine(const CheckReport& report) {
+  if (!report.usual_ahead || !report.many_ahead) return "";
+  return absl::StrFormat(
+      "%sclairvoyant %s the files a second of %d plain readers at random, %s "
+      "of %d (%.0f and %.0f raw)\n",
+      Title("gain"), AboutTimes(report.usual_ahead->gain()), kUsualReaders,
+      AboutTimes(report.many_ahead->gain()), kManyReaders,
+      report.usual_ahead->raw, report.many_ahead->raw);
+}
+
+std::string RecordGainLine(const CheckReport& report) {
+  if (!report.record_gain) return "";
+  return absl::StrFormat(
+      "%sreimu %s the records a second of %d plain readers at random (%.0f "
+      "raw), if they are of %s%s\n",
+      Title("gain"), AboutTimes(report.record_gain->gain()), kUsualReaders,
+      report.record_gain->at_random, HumanBytes(kUsualRecord),
+      report.fits_in_memory ? ", in the first epoch only" : "");
+}
+
+std::string SuggestionLines(const CheckReport& report) {
+  std::string text;
+  for (const Suggestion& suggestion : report.suggestions) {
+    absl::StrAppend(&text, Title(text.empty() ? "use" : "or"),
+                    ShownPath(suggestion.command), "\n", Title("").substr(0, 2),
+                    std::string(12, ' '), suggestion.when, "\n");
+  }
+  return text;
+}
+
+ReportJson GainJson(const CheckReport& report) {
+  ReportJson gains = ReportJson::array();
+  const auto add = [&](const char* policy, int readers, double raw,
+                       double policy_rate) {
+    gains.push_back({{"policy", policy},
+                     {"readers", readers},
+                     {"raw_files_per_second", raw},
+                     {"files_per_second", policy_rate},
+                     {"gain", policy_rate / raw}});
+  };
+  for (const auto& [readers, gain] :
+       {std::pair(kUsualReaders, report.usual_gain),
+        std::pair(kManyReaders, report.many_gain)}) {
+    if (gain) add("brand", readers, gain->raw, gain->brand);
+  }
+  for (const auto& [readers, gain] :
+       {std::pair(kUsualReaders, report.usual_ahead),
+        std::pair(kManyReaders, report.many_ahead)}) {
+    if (gain) add("clairvoyant", readers, gain->raw, gain->ahead);
+  }
+  if (report.record_gain) {
+    gains.push_back({{"policy", "reimu"},
+                     {"readers", kUsualReaders},
+                     {"record_bytes", kUsualRecord},
+                     {"raw_records_per_second", report.record_gain->at_random},
+                     {"records_per_second", report.record_gain->in_blocks},
+                     {"gain", report.record_gain->gain()}});
+  }
+  return gains;
+}
+
+ReportJson DeviceJson(const DeviceProbe& device) {
+  const char* names[] = {"unknown", "memory", "flash", "seek_bound",
+                         "latency_bound"};
+  return {{"class", names[static_cast<int>(device.device)]},
+          {"median_us", device.figures.median_us},
+          {"parallel_gain", device.figures.parallel_gain},
+          {"bytes_per_second", device.figures.bytes_per_second},
+          {"line", device.line}};
+}
+
+}  // namespace
+
+std::string CheckText(const CheckReport& report) {
+  return absl::StrCat(
+      ShownPath(report.path), ": ", Counted(report.files, "file", "files"),
+      " in ", Counted(report.directories, "directory", "directories"), ", ",
+      HumanBytes(report.bytes),
+      absl::StrFormat(", scanned in %.2f s\n", report.scan_seconds),
+      Title("layout"), ShownPath(report.movability.layout), "\n",
+      NamesLine(report), SplitsLine(report),
+      ListLine("manifests", report.manifests),
+      ListLine("containers", report.containers), PairsLine(report),
+      ListLine("unreadable", report.unreadable), MemoryLine(report),
+      Title("device"), report.device.line, "\n", Title("auto"),
+      ShownPath(report.choice.why), "\n", AheadLine(report), GainLine(report),
+      RecordGainLine(report), SuggestionLines(report));
+}
+
+std::string CheckJson(const CheckReport& report) {
+  ReportJson splits = ReportJson::array();
+  for (const SplitFound& split : report.splits) {
+    splits.push_back({{"path", split.path},
+                      {"kind", KindText(split.kind)},
+                      {"files", split.files}});
+  }
+  ReportJson commands = ReportJson::array();
+  for (const Suggestion& suggestion : report.suggestions) {
+    commands.push_back(
+        {{"command", suggestion.command}, {"when", suggestion.when}});
+  }
+  const ReportJson json = {
+      {"source", report.path},
+      {"files", report.files},
+      {"directories", report.directories},
+      {"links", report.links},
+      {"bytes", report.bytes},
+      {"samples", report.samples},
+      {"paired_samples", report.paired_samples},
+      {"layout", report.movability.layout},
+      {"names_may_move", report.movability.moves},
+      {"reason", report.movability.reason},
+      {"classes", report.movability.classes},
+      {"has_validation_split", report.movability.has_validation_split},
+      {"splits", splits},
+      {"manifests", report.manifests},
+      {"containers", report.containers},
+      {"unreadable", report.unreadable},
+      {"memory_bytes", report.memory.bytes},
+      {"memory_decided_by", report.memory.decided_by},
+      {"fits_in_memory", report.fits_in_memory},
+      {"device", DeviceJson(report.device)},
+      {"policy", report.choice.policy},
+      {"why", report.choice.why},
+      {"gain", GainJson(report)},
+      {"commands", commands}};
+  return json.dump(2, ' ', false, ReportJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace shufflefs

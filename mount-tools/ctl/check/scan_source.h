@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scans a source for a command, with progress on a terminal.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SCAN_SOURCE_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SCAN_SOURCE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/catalogue/catalogue.h"
+#include "core/source/source_dir.h"
+#include "mount-tools/ctl/command.h"
+
+namespace shufflefs {
+
+struct ScannedSource {
+  std::string path;  // absolute
+  SourceDir source;
+  std::shared_ptr<const Catalogue> catalogue;
+  double seconds = 0;
+};
+
+// FailedPrecondition where `path`, absolute, lies in a shufflefs mount, whose
+// names are not those of its source.
+absl::Status RefuseMount(const std::string& path);
+
+// Opens `path` (relative to context.cwd) and scans it; blocks until done.
+// Errors: those of RefuseMount, of SourceDir::At and of Scan.
+absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
+                                         const CommandContext& context);
+
+// FailedPrecondition, naming the source to give in its place, if the absolute
+// `path` lies in a mount of shufflefs.
+absl::Status RefuseMount(const std::string& path);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SCAN_SOURCE_H_

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/check/simulate_command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "core/base/status.h"
+#include "core/quality/epoch_memory.h"
+#include "core/quality/mixing.h"
+#include "mount-tools/config/option_table.h"
+#include "mount-tools/config/value_text.h"
+#include "mount-tools/ctl/check/mixing_text.h"
+#include "mount-tools/ctl/check/simulated_data.h"
+#include "mount-tools/ctl/check/simulated_pool.h"
+#include "mount-tools/ctl/verify/met_model_command.h"
+#include "mount-tools/engine/supply_maker.h"
+
+namespace shufflefs {
+namespace {
+
+// What the words behind `simulate` ask for.
+struct Request {
+  ViewConfig config;
+  uint64_t memory = 0;  // 0 = what a mount would take
+  std::string source;   // "" = a synthetic dataset
+};
+
+using Refill = LocationBinder::Refill;
+
+bool IsSetting(const std::string& word) {
+  const size_t equals = word.find('=');
+  return equals != std::string::npos && equals > 0 && word.find('/') > equals;
+}
+
+absl::StatusOr<Request> ParseWords(const std::vector<std::string>& words) {
+  Request request;
+  MountConfig mount;
+  RETURN_IF_ERROR(SetOption("policy", words.front(), mount, request.config));
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const size_t equals = word.find('=');
+    if (IsSetting(word)) {
+      RETURN_IF_ERROR(SetOption(word.substr(0, equals), word.substr(equals + 1),
+                                mount, request.config));
+    } else if (request.source.empty()) {
+      request.source = word;
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat(word, ": is neither key=value nor the only SOURCE"));
+    }
+  }
+  RETURN_IF_ERROR(ValidateView(request.config));
+  request.memory = mount.memory;
+  return request;
+}
+
+absl::StatusOr<uint64_t> InRange(absl::string_view option,
+                                 const absl::optional<uint64_t>& value,
+                                 uint64_t min, uint64_t max) {
+  if (value && *value >= min && *value <= max) return *value;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": must be from ", min, " to ", max));
+}
+
+absl::StatusOr<Refill> ParseRefill(const std::string& word) {
+  if (word == "none") return Refill::kNone;
+  if (word == "random") return Refill::kRandom;
+  if (word == "fill-rate") return Refill::kFillRate;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--refill ", word, ": must be none, random or fill-rate"));
+}
+
+// Of an order that is planned; labels are its groups.
+EpochMemory MemoryOf(const SimulatedData& data, Epoch first, uint64_t epochs) {
+  uint32_t groups = 0;
+  for (uint64_t s = 0; s < data.samples(); ++s) {
+    groups = std::max(groups, data.label(s) + 1);
+  }
+  EpochMemoryMeter meter(data.samples(), groups,
+                         [&data](uint64_t s) { return data.label(s); });
+  std::vector<uint64_t> samples(data.samples());
+  for (uint64_t i = 0; i < epochs; ++i) {
+    const auto order = data.OrderOf(Epoch(first.value() + i));
+    for (uint64_t at = 0; at < samples.size(); ++at) {
+      samples[at] = order->SampleAt(at);
+    }
+    meter.Add(samples);
+  }
+  return meter.Report();
+}
+
+class SimulateCommand : public Command {
+ public:
+  absl::string_view name() const override { return "simulate"; }
+  absl::string_view help() const override {
+    return "how well a policy mixes and what it reads, without mounting";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("words", words_,
+                   "the policy, keys of it, and the dataset to shuffle "
+                   "(default: a made-up one)")
+        ->type_name("POLICY [key=value...] [SOURCE]")
+        ->required();
+    app.add_option("--samples", samples_,
+                   "of the made-up dataset (default: 100000)")
+        ->type_name("N");
+    app.add_option("--classes", classes_,
+                   "of the made-up dataset (default: 100)")
+        ->type_name("N");
+    app.add_option("--bytes", bytes_,
+                   "of a sample of the made-up dataset (default: 100KiB)")
+        ->type_name("SIZE");
+    app.add_option("--batch", batch_,
+                   "samples that the job takes a step (default: 256)")
+        ->type_name("N");
+    app.add_option("--epoch", epoch_,
+                   "compared with the one behind it (default: 0)")
+        ->type_name("N");
+    app.add_option("--epochs", epochs_,
+                   "consecutive epochs to search for what they have in common "
+                   "(default: 5)")
+        ->type_name("N");
+    app.add_flag("--in-place", in_place_,
+                 "brand reads files that lie together; of the made-up "
+                 "dataset, those of a class (default: packed chunks)");
+    app.add_option("--refill", refill_,
+                   "none, random or fill-rate (default): how "
+                   "brand.binding=location chooses what to load")
+        ->type_name("HOW");
+    met_model_.Declare(app);
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override {
+    if (met_model_.given()) {
+      if (words_.front() != "met") {
+        return absl::InvalidArgumentError(
+            absl::StrCat(words_.front(), ": the model is that of met"));
+      }
+      return met_model_.Run({words_.begin() + 1, words_.end()}, json_, context);
+    }
+    if (!words_.empty() && words_.front() == "met") {
+      return absl::InvalidArgumentError(
+          "met: what it shows depends on the tiers: give --capacity-tier, "
+          "--consume or --repeats for its model");
+    }
+    ASSIGN_OR_RETURN(const Request request, ParseWords(words_));
+    ASSIGN_OR_RETURN(const uint64_t batch,
+                     InRange("--batch", ParseNumber(batch_), 2, 1 << 20));
+    ASSIGN_OR_RETURN(const uint64_t epoch,
+                     InRange("--epoch", ParseNumber(epoch_), 0,
+                             std::numeric_limits<int64_t>::max() - 1));
+    ASSIGN_OR_RETURN(const uint64_t epochs,
+                     InRange("--epochs", ParseNumber(epochs_), 2, 10000));
+    absl::optional<ScannedSource> scanned;
+    if (!request.source.empty()) {
+      ASSIGN_OR_RETURN(scanned, ScanSource(request.source, context));
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedData> data,
+                     MakeData(request, scanned));
+    ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,
+                     MakePool(request, *data, Epoch(epoch), epochs));
+    const auto order_of = [&](uint64_t e) {
+      return pool ? pool->OrderOf(Epoch(e)) : data->OrderOf(Epoch(e));
+    };
+    const std::shared_ptr<const Order> order = order_of(epoch);
+    const std::shared_ptr<const Order> next = order_of(epoch + 1);
+    MixingInput input;
+    input.order = order.get();
+    input.other = next.get();
+    input.source_size = data->samples();
+    input.label = [&data](uint64_t sample) { return data->label(sample); };
+    input.batch = batch;
+    const MixingReport report = MeasureMixing(input);
+    const EpochMemory memory =
+        pool ? pool->memory() : MemoryOf(*data, Epoch(epoch), epochs);
+    if (json_) {
+      nlohmann::ordered_json object = MixingObject(report);
+      object["epoch_memory"] = EpochMemoryArray(memory);
+      if (pool) object["pool"] = pool->Json();
+      *context.out << object.dump() << "\n";
+    } else {
+      *context.out << words_.front() << " over " << data->title() << "\n"
+                   << (pool ? pool->Text() : "") << MixingText(report)
+                   << EpochMemoryText(memory);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeData(
+      const Request& request,
+      const absl::optional<ScannedSource>& scanned) const;
+  // Null for policies that are not reactive.
+  absl::StatusOr<std::unique_ptr<const SimulatedPool>> MakePool(
+      const Request& request, const SimulatedData& data, Epoch epoch,
+      uint64_t epochs) const;
+
+  std::vector<std::string> words_;
+  std::string samples_ = "100000";
+  std::string classes_ = "100";
+  std::string bytes_ = "100KiB";
+  std::string batch_ = "256";
+  std::string epoch_ = "0";
+  std::string epochs_ = "5";
+  std::string refill_;
+  MetModelArguments met_model_;
+  bool in_place_ = false;
+  bool json_ = false;
+};
+
+absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
+    const Request& request, const SimulatedData& data, Epoch epoch,
+    uint64_t epochs) const {
+  const PolicyOptions& options = request.config.policy_options;
+  PoolWishes wishes;
+  if (!refill_.empty()) {
+    ASSIGN_OR_RETURN(wishes.refill, ParseRefill(refill_));
+    if (options.brand_binding != PolicyOptions::Binding::kLocation) {
+      return absl::InvalidArgumentError(
+          "--refill is for brand.binding=location");
+    }
+  }
+  if (data.policy().consumption() != Consumption::kReactive) {
+    return std::unique_ptr<const SimulatedPool>();
+  }
+  ASSIGN_OR_RETURN(PoolData pool, data.DataForPool(in_place_));
+  wishes.memory_bytes = request.memory != 0 ? request.memory : DefaultMemory();
+  wishes.chunk_files = options.brand_chunk;
+  wishes.epochs = epochs;
+  wishes.seed = request.config.seed;
+  return SimulatedPool::Make(std::move(pool), wishes, data.policy(), epoch);
+}
+
+absl::StatusOr<std::unique_ptr<const SimulatedData>> SimulateCommand::MakeData(
+    const Request& request,
+    const absl::optional<ScannedSource>& scanned) const {
+  if (scanned) return MakeScannedData(request.config, *scanned);
+  SyntheticShape shape;
+  ASSIGN_OR_RETURN(shape.samples,
+                   InRange("--samples", ParseNumber(samples_), 1,
+                           std::numeric_limits<uint32_t>::max()));
+  ASSIGN_OR_RETURN(shape.classes, InRange("--classes", ParseNumber(classes_), 1,
+                                          shape.samples));
+  ASSIGN_OR_RETURN(shape.bytes, InRange("--bytes", ParseBytes(bytes_), 1,
+                                        uint64_t{1} << 30));
+  return MakeSyntheticData(request.config, shape);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSimulateCommand() {
+  return std::make_unique<SimulateCommand>();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// shufflectl simulate: how well a policy would mix, without mounting; and the
+// analytical model of met.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATE_COMMAND_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATE_COMMAND_H_
+
+#include <memory>
+
+#include "mount-tools/ctl/command.h"
+
+namespace shufflefs {
+
+std::unique_ptr<Command> MakeSimulateCommand();
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATE_COMMAND_H_

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/check/simulated_pool.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/pool/arena.h"
+#include "core/pool/chunk_map.h"
+#include "core/pool/supply.h"
+#include "core/quality/mixing.h"
+#include "mount-tools/config/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+std::string Row(absl::string_view title, uint64_t value,
+                const std::string& note = "") {
+  return absl::StrFormat("  %-44s%14s%14s\n", title, HumanCount(value), note);
+}
+
+std::string Percent(uint64_t part, uint64_t whole) {
+  return absl::StrFormat("%.3f %%", whole == 0
+                                        ? 0.0
+                                        : 100.0 * static_cast<double>(part) /
+                                              static_cast<double>(whole));
+}
+
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0
+                    : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+SimulatedPool::SimulatedPool(PoolData data, const PoolWishes& wishes)
+    : data_(std::move(data)), wishes_(wishes) {
+  input_.grouping = data_.grouping;
+  input_.dataset_key = data_.key;
+  input_.memory_bytes = Supply::PoolBytes(wishes.memory_bytes);
+  for (const uint64_t bytes : data_.bytes) {
+    input_.bytes.push_back(Arena::Footprint(bytes));
+  }
+  const auto files = static_cast<uint32_t>(wishes.chunk_files);
+  if (data_.addresses.empty()) {
+    input_.chunks = ComposeRandomChunks(*data_.grouping, data_.key, files);
+    how_ = absl::StrCat(input_.chunks.size(), " chunks of ", files,
+                        " files at random");
+    return;
+  }
+  PhysicalChunkOptions options;
+  options.memory_bytes = input_.memory_bytes;
+  options.files_per_chunk = files;
+  PhysicalChunks chunks = ComposePhysicalChunks(
+      *data_.grouping, data_.addresses, input_.bytes, options);
+  input_.chunks = std::move(chunks.chunks);
+  how_ = std::move(chunks.how);
+}
+
+absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulatedPool::Make(
+    PoolData data, const PoolWishes& wishes, const Policy& policy,
+    Epoch epoch) {
+  if (wishes.memory_bytes < Supply::kLeastMemory) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: policy = ", policy.name(), " needs at least ",
+                     Supply::kLeastMemory >> 20, "MiB"));
+  }
+  std::unique_ptr<SimulatedPool> pool(
+      new SimulatedPool(std::move(data), wishes));
+  const std::unique_ptr<Binder> binder =
+      wishes.refill
+          ? std::make_unique<LocationBinder>(pool->input_, *wishes.refill)
+          : policy.MakeBinder(pool->input_);
+  pool->Run(*binder, epoch);
+  return std::unique_ptr<const SimulatedPool>(std::move(pool));
+}
+
+void SimulatedPool::Run(Binder& binder, Epoch epoch) {
+  epoch_ = epoch;
+  PoolSimulation simulation(input_, binder);
+  if (epoch.value() > 0) {
+    simulation.Run(wishes_.seed, Epoch(epoch.value() - 1));
+  }
+  const Grouping& grouping = *data_.grouping;
+  EpochMemoryMeter meter(grouping.sample_count(), grouping.group_count(),
+                         [&grouping](uint64_t sample) {
+                           return grouping.group_of(SampleId(sample)).value();
+                         });
+  for (uint64_t i = 0; i < wishes_.epochs; ++i) {
+    SimulatedEpoch run = simulation.Run(wishes_.seed, Epoch(epoch.value() + i));
+    meter.Add(run.samples);
+    if (i < 2) (i == 0 ? now_ : next_) = std::move(run);
+  }
+  memory_ = meter.Report();
+}
+
+std::shared_ptr<const Order> SimulatedPool::OrderOf(Epoch epoch) const {
+  return std::make_shared<SequenceOrder>(
+      epoch == epoch_ ? now_.samples : next_.samples, data_.bytes.size());
+}
+
+std::string SimulatedPool::Text() const {
+  const BinderCounts& counts = now_.counts;
+  const uint64_t samples = now_.samples.size();
+  return absl::StrCat(
+      HumanBytes(wishes_.memory_bytes), " of memory, ", how_, "\n",
+      Row("chunk loads", counts.chunk_loads,
+          absl::StrFormat("%.2f a chunk",
+                          Ratio(counts.chunk_loads, input_.chunks.size()))),
+      Row("samples that they brought", counts.loaded,
+          absl::StrCat(Percent(counts.loaded, counts.chunk_samples))),
+      Row("names whose sample was there", counts.hits,
+          Percent(counts.hits, samples)),
+      Row("names whose sample was not", counts.misses,
+          Percent(counts.misses, samples)),
+      Row("samples read alone", now_.bypass, Percent(now_.bypass, samples)));
+}
+
+nlohmann::ordered_json SimulatedPool::Json() const {
+  const BinderCounts& counts = now_.counts;
+  return {{"memory", wishes_.memory_bytes},
+          {"how", how_},
+          {"chunks", input_.chunks.size()},
+          {"chunk_loads", counts.chunk_loads},
+          {"loaded", counts.loaded},
+          {"chunk_samples", counts.chunk_samples},
+          {"fill_rate", Ratio(counts.loaded, counts.chunk_samples)},
+          {"hits", counts.hits},
+          {"misses", counts.misses},
+          {"bypass", now_.bypass}};
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `shufflectl simulate` tells of a reactive policy: its binder at work
+// over a simulated pool (policies/auto/pool_simulation.h), and the orders that come
+// of it.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_POOL_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_POOL_H_
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "core/dataset/grouping.h"
+#include "core/policy/binder.h"
+#include "core/policy/policy.h"
+#include "core/quality/epoch_memory.h"
+#include "policies/auto/pool_simulation.h"
+#include "policies/brand/location_binder.h"
+
+namespace shufflefs {
+
+// What there is to simulate.
+struct PoolData {
+  const Grouping* grouping = nullptr;  // outlives the simulation
+  uint64_t key = 0;                    // of the dataset
+  std::vector<uint64_t> bytes;         // by sample, of its files together
+  // Where samples begin on the device; empty: chunks are composed at random.
+  std::vector<uint64_t> addresses;
+};
+
+struct PoolWishes {
+  uint64_t memory_bytes = 0;  // as the key `memory`
+  uint64_t chunk_files = 64;
+  uint64_t epochs = 2;  // at least
+  Seed seed{0};
+  // Of the location binding, in place of the full one.
+  absl::optional<LocationBinder::Refill> refill;
+};
+
+// An epoch and those behind it; the memory that the first of them begins with
+// is what the epoch before leaves. Immutable; any thread may call.
+class SimulatedPool {
+ public:
+  // REQUIRES: policy.consumption() is kReactive. Takes about a microsecond a
+  // sample. Errors: InvalidArgument for memory that no mount would take.
+  static absl::StatusOr<std::unique_ptr<const SimulatedPool>> Make(
+      PoolData data, const PoolWishes& wishes, const Policy& policy,
+      Epoch epoch);
+
+  // Of the epoch, or of the one behind it.
+  std::shared_ptr<const Order> OrderOf(Epoch epoch) const;
+
+  // What all of them have in common.
+  const EpochMemory& memory() const { return memory_; }
+
+  // A table of the epoch's figures, and the same as an object.
+  std::string Text() const;
+  nlohmann::ordered_json Json() const;
+
+ private:
+  SimulatedPool(PoolData data, const PoolWishes& wishes);
+  void Run(Binder& binder, Epoch epoch);
+
+  // Constant after Make.
+  const PoolData data_;
+  const PoolWishes wishes_;
+  BinderInput input_;
+  std::string how_;  // chunks were composed
+  Epoch epoch_;
+  SimulatedEpoch now_;
+  SimulatedEpoch next_;
+  EpochMemory memory_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_POOL_H_

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/pack/index_command.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "core/view/view_setup.h"
+#include "mount-tools/config/paths.h"
+#include "mount-tools/config/value_text.h"
+#include "mount-tools/ctl/check/scan_source.h"
+#include "mount-tools/ctl/pack/index_text.h"
+#include "mount-tools/daemon/command_line.h"
+#include "mount-tools/daemon/interrupt.h"
+#include "mount-tools/daemon/state_dir.h"
+#include "mount-tools/engine/indexer.h"
+#include "mount-tools/engine/records_maker.h"
+#include "mount-tools/engine/supply_maker.h"
+
+namespace shufflefs {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Draws the line of progress, ten times a second at most. Thread-safe.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const CommandContext& context) : context_(context) {}
+  ~ProgressLine() {
+    if (context_.err_terminal) *context_.err << kClearLine << std::flush;
+  }
+
+  void Show(uint64_t bytes, uint64_t total) {
+    if (!context_.err_terminal) return;
+    MutexLock lock(mu_);
+    const Clock::time_point now = Clock::now();
+    if (now < next_ && bytes < total) return;
+    next_ = now + std::chrono::milliseconds(100);
+    *context_.err << kClearLine
+                  << IndexProgressText({bytes, total, SecondsSince(begin_)})
+                  << std::flush;
+  }
+
+ private:
+  const CommandContext& context_;
+  const Clock::time_point begin_ = Clock::now();
+  Mutex mu_;
+  Clock::time_point next_ ABSL_GUARDED_BY(mu_) = begin_;
+};
+
+// Told of indexes that could not be saved; keeps the first. Thread-safe.
+class NotSaved {
+ public:
+  void Note(const absl::Status& status) {
+    MutexLock lock(mu_);
+    if (status_.ok()) status_ = status;
+  }
+  absl::Status status() {
+    MutexLock lock(mu_);
+    return status_;
+  }
+
+ private:
+  Mutex mu_;
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+};
+
+// A view, and the containers whose records it shuffles; null if it shuffles
+// none.
+struct ViewContainers {
+  std::shared_ptr<const ViewSetup> setup;
+  std::shared_ptr<ContainerSet> containers;
+};
+
+class IndexCommand : public Command {
+ public:
+  absl::string_view name() const override { return "index"; }
+  absl::string_view help() const override {
+    return "find the records of container files ahead of a mount";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("source", source_, "the directory of the dataset")
+        ->type_name("SOURCE")
+        ->required();
+    app.add_option("mountpoint", mountpoint_,
+                   "where it is to be mounted, which says where the state of "
+                   "that mount lies, unless --state does")
+        ->type_name("MOUNTPOINT");
+    app.add_option("--state", state_, "the state of the mount, as -o state=DIR")
+        ->type_name("DIR");
+    app.add_option("-o", options_, "keys, as shufflefs takes them")
+        ->type_name("KEY=VALUE,...")
+        ->allow_extra_args(false);
+    app.add_option("--config", config_, "a TOML file, as shufflefs takes it")
+        ->type_name("FILE");
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override;
+
+ private:
+  // What shufflefs would make of the same words.
+  absl::StatusOr<MountConfig> Config(const CommandContext& context) const;
+  static absl::StatusOr<std::vector<ViewContainers>> Views(
+      const MountConfig& config, const SourceDir& source,
+      std::shared_ptr<const Catalogue> catalogue);
+  struct Places {
+    const SourceDir* source = nullptr;
+    const StateDir* state = nullptr;
+  };
+  static absl::Status IndexAll(const std::vector<ViewContainers>& views,
+                               const Places& places,
+                               const CommandContext& context,
+                               IndexReport& report);
+
+  std::string source_;
+  std::string mountpoint_;
+  std::string state_;
+  std::vector<std::string> options_;
+  std::string config_;
+  bool json_ = false;
+};
+
+absl::StatusOr<MountConfig> IndexCommand::Config(
+    const CommandContext& context) const {
+  std::vector<std::string> words;
+  for (const std::string& option : options_) {
+    words.insert(words.end(), {"-o", option});
+  }
+  if (!config_.empty()) words.insert(words.end(), {"--config", config_});
+  const std::string source = AbsolutePath(source_, context.cwd);
+  words.push_back(source);
+  words.push_back(mountpoint_.empty() ? source
+                                      : AbsolutePath(mountpoint_, context.cwd));
+  ASSIGN_OR_RETURN(CommandLine line, ParseCommandLine(words, context.cwd));
+  if (!state_.empty()) line.config.state = AbsolutePath(state_, context.cwd);
+  if (line.config.state.empty() && mountpoint_.empty()) {
+    return absl::InvalidArgumentError(
+        "where the mount will look for indexes is not known: give its "
+        "MOUNTPOINT, or --state DIR here and -o state=DIR there");
+  }
+  ASSIGN_OR_RETURN(line.config.state, StatePath(line.config));
+  return std::move(line.config);
+}
+
+absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
+    const MountConfig& config, const SourceDir& source,
+    std::shared_ptr<const Catalogue> catalogue) {
+  SetupTools tools = ToolsWithoutMount(source);
+  ResolverParts resolver;
+  resolver.devices = std::make_shared<DeviceFinder>(source);
+  resolver.view_memory = MemoryOfAView(config);
+  resolver.config = &config;
+  resolver.open = config.open;
+  tools.resolver = MakeResolver(resolver);
+  std::vector<ViewContainers> views;
+  for (const ViewConfig& view : config.views) {
+    ViewContainers made;
+    tools.records = [&](const ViewConfig& keys,
+                        std::shared_ptr<const Dataset> dataset,
+                        const Policy& policy) -> absl::StatusOr<ViewRecords> {
+      if (!policy.shuffles_records()) return ViewRecords();
+      ContainerSetOptions options;
+      options.padded = PaddedOf(source, *dataset);
+      ASSIGN_OR_RETURN(made.containers,
+                       ContainersOf(config, keys, std::move(dataset), options));
+      return ViewRecords();
+    };
+    absl::StatusOr<std::shared_ptr<const ViewSetup>> setup =
+        MakeViewSetup(view, catalogue, tools, nullptr);
+    if (!setup.ok()) {
+      return Annotate(setup.status(), absl::StrCat("view '", view.path, "'"));
+    }
+    made.setup = *std::move(setup);
+    views.push_back(std::move(made));
+  }
+  return views;
+}
+
+absl::Status IndexCommand::IndexAll(const std::vector<ViewContainers>& views,
+                                    const Places& places,
+                                    const CommandContext& context,
+                                    IndexReport& report) {
+  for (const ViewContainers& view : views) {
+    if (view.containers != nullptr) {
+      report.bytes += view.containers->total_bytes();
+    }
+  }
+  absl::optional<OwnedDir> saved;
+  if (report.bytes > 0) {
+    ASSIGN_OR_RETURN(saved, places.state->dir().Sub(kRecordIndexes));
+  }
+  NotSaved not_saved;
+  uint64_t before = 0;  // bytes of the views that are done
+  {
+    const Interrupt interrupt;
+    ProgressLine line(context);
+    for (const ViewContainers& view : views) {
+      if (view.containers == nullptr || interrupt.asked()) continue;
+      ContainerSet::IndexOptions options;
+      options.saved = saved;
+      options.stop = interrupt.token();
+      options.progress = [&](uint64_t done, uint64_t) {
+        line.Show(before + done, report.bytes);
+      };
+      options.not_saved = [&](const absl::Status& status) {
+        not_saved.Note(status);
+      };
+      view.containers->Index(*places.source, options);
+      before += view.containers->total_bytes();
+    }
+    report.interrupted = interrupt.asked();
+  }
+  return not_saved.status();
+}
+
+absl::Status IndexCommand::Run(const CommandContext& context) {
+  const auto begin = Clock::now();
+  // What the log would say of files is in the report.
+  InitLog(LogTarget::kStderr, LogLevel::kError);
+  ASSIGN_OR_RETURN(const MountConfig config, Config(context));
+  RETURN_IF_ERROR(RefuseMount(config.source));
+  ASSIGN_OR_RETURN(const SourceDir source, SourceDir::At(config.source));
+  ASSIGN_OR_RETURN(const StateDir state, StateDir::Open(config.state));
+  // A file that was rewritten in place does not show in its directory, by
+  // which a saved catalogue is judged: it is made anew.
+  RETURN_IF_ERROR(state.catalogue().Remove());
+  IndexerParts parts;
+  parts.config = &config;
+  parts.source = &source;
+  parts.state = &state;
+  if (context.err_terminal) {
+    parts.progress = [&context](uint64_t entries) {
+      *context.err << kClearLine << "scanning: " << HumanCount(entries)
+                   << " names" << std::flush;
+    };
+  }
+  const absl::StatusOr<FoundCatalogue> found =
+      GetCatalogue(parts, std::stop_token());
+  if (context.err_terminal) *context.err << kClearLine << std::flush;
+  if (!found.ok()) return found.status();
+  ASSIGN_OR_RETURN(const std::vector<ViewContainers> views,
+                   Views(config, source, found->catalogue));
+  IndexReport report;
+  report.source = config.source;
+  report.saved = absl::StrCat(state.path(), "/", kRecordIndexes);
+  const absl::Status saved =
+      IndexAll(views, {&source, &state}, context, report);
+  report.seconds = SecondsSince(begin);
+  for (const ViewContainers& view : views) {
+    IndexReport::View& told = report.views.emplace_back();
+    told.path = view.setup->config.path;
+    told.policy = std::string(view.setup->policy->name());
+    told.why = view.setup->why;
+    told.shuffles_records = view.containers != nullptr;
+    if (told.shuffles_records) told.containers = view.containers->Report();
+  }
+  *context.out << (json_ ? IndexJson(report) : IndexText(report));
+  RETURN_IF_ERROR(saved);
+  if (!report.interrupted) return absl::OkStatus();
+  const ContainerReport sum = report.Sum();
+  return absl::CancelledError(absl::StrCat(
+      "interrupted: ", sum.indexed, " of ", sum.containers,
+      " containers are indexed; the same command goes on with the others"));
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeIndexCommand() {
+  return std::make_unique<IndexCommand>();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What shufflectl pack tells: how far it is, and what it did. Pure functions.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_PACK_TEXT_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_PACK_TEXT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "core/staging/pack/pack_writer.h"
+
+namespace shufflefs {
+
+struct PackReport {
+  std::string source;  // absolute, as is the next
+  std::string destination;
+  PackResult result;
+  uint64_t unpacked_files = 0;  // of the source, that no view moves
+  uint64_t memory_bytes = 0;    // that a pass filled, at most
+  double seconds = 0;           // from the start of the command
+};
+
+// One line without its end. `begun` is how far it was when this run began,
+// `seconds` ago.
+std::string PackProgressText(const PackProgress& begun, const PackProgress& now,
+                             double seconds);
+std::string PackText(const PackReport& report);
+std::string PackJson(const PackReport& report);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_PACK_TEXT_H_

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/verify/ledger_replay.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "core/base/status.h"
+#include "core/catalogue/catalogue_file.h"
+#include "core/policy/carried.h"
+#include "core/policy/plan.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/ctl/check/order_line.h"
+#include "mount-tools/daemon/state_dir.h"
+#include "mount-tools/engine/indexer.h"
+
+namespace shufflefs {
+namespace {
+
+// Files that the order must list: all files of all samples.
+uint64_t FilesInGroups(const Grouping& grouping) {
+  uint64_t files = 0;
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    files += uint64_t{group.samples} * group.columns;
+  }
+  return files;
+}
+
+// The file that a line's name shows; nothing if it is no name of the view.
+absl::optional<EntryId> ShownBy(const OrderLine& line,
+                                const LedgerReplay::Replayed& replayed) {
+  if (replayed.setup->config.layout == Layout::kRanked) {
+    return replayed.setup->ranked->Find(line.name);
+  }
+  const absl::optional<EntryId> name =
+      replayed.setup->dataset->catalogue().FindPath(line.name);
+  if (!name) return absl::nullopt;
+  return replayed.binding->Shown(*name);
+}
+
+absl::optional<Grouping::Place> PlaceOf(const std::string& path,
+                                        const Dataset& dataset) {
+  const absl::optional<EntryId> entry = dataset.catalogue().FindPath(path);
+  if (!entry) return absl::nullopt;
+  return dataset.grouping().place(*entry);
+}
+
+absl::optional<uint64_t> RankOf(EntryId file,
+                                const LedgerReplay::Replayed& replayed) {
+  const Grouping& grouping = replayed.setup->dataset->grouping();
+  if (!grouping.place(file)) return absl::nullopt;
+  return replayed.binding->plan().view_order().PositionOf(
+      grouping.sample(file).value());
+}
+
+}  // namespace
+
+absl::StatusOr<LedgerReplay> LedgerReplay::Make(const MountConfig& mount) {
+  ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(mount.source));
+  ASSIGN_OR_RETURN(std::string state, StatePath(mount));
+  ASSIGN_OR_RETURN(Catalogue catalogue, LoadCatalogue(CataloguePath(state)));
+  return LedgerReplay(mount, std::move(source), std::move(state),
+                      std::make_shared<const Catalogue>(std::move(catalogue)));
+}
+
+absl::StatusOr<LedgerProof> LedgerReplay::Verify() {
+  return VerifyLedger(LedgerPath(state_),
+                      [this](const LedgerEpoch& epoch)
+                          -> absl::StatusOr<std::shared_ptr<const Binding>> {
+                        ASSIGN_OR_RETURN(Replayed replayed, Replay(epoch));
+                        return std::move(replayed.binding);
+                      });
+}
+
+absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
+    const ViewConfig& config) {
+  std::shared_ptr<const ViewSetup>& setup =
+      setups_[EffectiveToml(mount_, config)];
+  if (setup == nullptr) {
+    ASSIGN_OR_RETURN(setup, MakeViewSetup(config, catalogue_,
+                                          ToolsWithoutMount(source_), nullptr));
+  }
+  return setup;
+}
+
+absl::StatusOr<LedgerReplay::Replayed> LedgerReplay::Replay(
+    const LedgerEpoch& epoch) {
+  if (epoch.fingerprint != catalogue_->samples_fingerprint()) {
+    return absl::FailedPreconditionError("the dataset was another one then");
+  }
+  const auto view = std::find_if(
+      mount_.views.begin(), mount_.views.end(),
+      [&](const ViewConfig& each) { return each.path == epoch.view_path; });
+  if (view == mount_.views.end()) {
+    return absl::FailedPreconditionError("the mount has no such view now");
+  }
+  ViewConfig config = *view;
+  config.policy = epoch.policy;
+  config.seed = epoch.seed;
+  config.substitute = epoch.substitute;
+  if (OptionsHash(config) != epoch.options_hash) {
+    return absl::FailedPreconditionError("other keys were in effect then");
+  }
+  Replayed replayed;
+  ASSIGN_OR_RETURN(replayed.setup, SetupOf(config));
+  ASSIGN_OR_RETURN(CarriedNames carried,
+                   epoch.repeats ? CarriedNames::MakeRepeating(epoch.carried)
+                                 : CarriedNames::Make(epoch.carried));
+  replayed.binding = std::make_shared<const Binding>(
+      std::make_shared<const Plan>(replayed.setup->dataset,
+                                   replayed.setup->policy, epoch.seed,
+                                   epoch.binding),
+      std::move(carried), epoch.identity);
+  return replayed;
+}
+
+absl::Status LedgerReplay::CompareOrder(absl::string_view order,
+                                        const Replayed& replayed) {
+  const Catalogue& catalogue = replayed.setup->dataset->catalogue();
+  uint64_t lines = 0;
+  RETURN_IF_ERROR(ForEachOrderLine(order, [&](const OrderLine& line) {
+    ++lines;
+    const absl::optional<EntryId> sample = catalogue.FindPath(line.sample);
+    const absl::optional<EntryId> shown = ShownBy(line, replayed);
+    if (sample && shown == sample && RankOf(*sample, replayed) == line.rank) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(
+        absl::StrCat("the mount shows ", line.sample, " as ", line.name,
+                     " at rank ", line.rank, ", the ledger says ",
+                     shown ? absl::StrCat(catalogue.path(*shown), " at rank ",
+                                          RankOf(*shown, replayed).value_or(0))
+                           : "that there is no such name"));
+  }));
+  const uint64_t files = FilesInGroups(replayed.setup->dataset->grouping());
+  if (lines == files) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("the mount's order lists ", lines, " files of ", files));
+}
+
+absl::Status LedgerReplay::CompareBound(absl::string_view order,
+                                        const Replayed& replayed,
+                                        const std::vector<CarriedPair>& bound) {
+  const Dataset& dataset = *replayed.setup->dataset;
+  const Grouping& grouping = dataset.grouping();
+  absl::flat_hash_map<uint64_t, uint64_t> listed;  // name -> sample
+  RETURN_IF_ERROR(ForEachOrderLine(order, [&](const OrderLine& line) {
+    const auto name = PlaceOf(line.name, dataset);
+    const auto sample = PlaceOf(line.sample, dataset);
+    if (!name || !sample || name->group != sample->group ||
+        name->column != sample->column) {
+      return absl::DataLossError(absl::StrCat("the mount shows ", line.sample,
+                                              " as ", line.name,
+                                              ", which is not of its group"));
+    }
+    const uint64_t first = grouping.group(name->group).first_sample;
+    const auto [it, added] =
+        listed.try_emplace(first + name->index, first + sample->index);
+    if (added || it->second == first + sample->index) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(
+        "the mount shows files of two samples as those of ", line.name));
+  }));
+  const auto path = [&](uint64_t sample) {
+    return dataset.catalogue().path(grouping.first_member(SampleId(sample)));
+  };
+  for (const CarriedPair& pair : bound) {
+    const auto it = listed.find(pair.name);
+    if (it != listed.end() && it->second == pair.sample) continue;
+    return absl::DataLossError(absl::StrCat(
+        "the mount shows ",
+        it == listed.end() ? "nothing yet" : path(it->second), " as ",
+        path(pair.name), ", the ledger says ", path(pair.sample)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shufflefs

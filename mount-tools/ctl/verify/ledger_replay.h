@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the bindings of a mount's ledger again, from its saved catalogue and
+// its configuration, and compares them with what the mount shows.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_LEDGER_REPLAY_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_LEDGER_REPLAY_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/binding/binding.h"
+#include "core/config/config.h"
+#include "core/ledger/ledger_format.h"
+#include "core/policy/carried.h"
+#include "core/source/source_dir.h"
+#include "core/verify/verify.h"
+#include "core/view/view_setup.h"
+
+namespace shufflefs {
+
+// Not thread-safe: remembers the setups it made. Needs no mount.
+class LedgerReplay {
+ public:
+  // Takes the source and the state directory from `mount`, and its views'
+  // configurations. Errors: those of opening the source and of LoadCatalogue.
+  static absl::StatusOr<LedgerReplay> Make(const MountConfig& mount);
+
+  // Proves the whole ledger. Errors: those of VerifyLedger.
+  absl::StatusOr<LedgerProof> Verify();
+
+  struct Replayed {
+    std::shared_ptr<const ViewSetup> setup;
+    std::shared_ptr<const Binding> binding;
+  };
+  // The binding of a record. FailedPrecondition where the dataset or the keys
+  // were others than they are now.
+  absl::StatusOr<Replayed> Replay(const LedgerEpoch& epoch);
+
+  // Whether `order`, what a mount's control file of that name shows, is the
+  // binding in its order. DataLoss names the first line that is not.
+  static absl::Status CompareOrder(absl::string_view order,
+                                   const Replayed& replayed);
+  // The same of a reactive epoch, whose order lists what is bound so far:
+  // whether each of `bound` is listed, and the other names show samples of
+  // their groups.
+  static absl::Status CompareBound(absl::string_view order,
+                                   const Replayed& replayed,
+                                   const std::vector<CarriedPair>& bound);
+
+ private:
+  LedgerReplay(MountConfig mount, SourceDir source, std::string state,
+               std::shared_ptr<const Catalogue> catalogue)
+      : mount_(std::move(mount)),
+        state_(std::move(state)),
+        source_(std::move(source)),
+        catalogue_(std::move(catalogue)) {}
+
+  absl::StatusOr<std::shared_ptr<const ViewSetup>> SetupOf(
+      const ViewConfig& config);
+
+  // Constant after Make.
+  MountConfig mount_;
+  std::string state_;  // the path of its directory
+  SourceDir source_;
+  std::shared_ptr<const Catalogue> catalogue_;
+
+  // By the configuration as TOML.
+  std::map<std::string, std::shared_ptr<const ViewSetup>> setups_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_LEDGER_REPLAY_H_

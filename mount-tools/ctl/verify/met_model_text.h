@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The analytical model of MET as text and as JSON. Pure.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_MET_MODEL_TEXT_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_MET_MODEL_TEXT_H_
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "policies/met/met_model.h"
+
+namespace shufflefs {
+
+struct MetQuestion {
+  MetTiers tiers;
+  double dataset_bytes = 0;
+  std::vector<uint64_t> repeats;  // one a mini-epoch; empty: no trace is asked
+};
+
+// Factors from 1 to 128, and what comes of the trace.
+std::string MetModelText(const MetQuestion& question);
+nlohmann::ordered_json MetModelObject(const MetQuestion& question);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_MET_MODEL_TEXT_H_

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/verify/proof_text.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "mount-tools/config/value_text.h"
+#include "mount-tools/ctl/check/mixing_text.h"
+
+namespace shufflefs {
+namespace {
+
+using ProofObject = nlohmann::ordered_json;
+
+// As the control directory names views.
+std::string ViewName(const std::string& path) {
+  if (path.empty()) return "root";
+  return absl::StrReplaceAll(path, {{"/", "~"}});
+}
+
+std::string ViewName(const LedgerEpoch& epoch) {
+  return ViewName(epoch.view_path);
+}
+
+std::string Consumed(const EpochProof& epoch) {
+  if (epoch.twice > 0) {
+    return absl::StrCat("BROKEN: ", HumanCount(epoch.twice), " consumed again");
+  }
+  if (epoch.begin.reactive && epoch.unnamed > 0) {
+    return absl::StrCat("BROKEN: ", HumanCount(epoch.unnamed),
+                        " shown, and not recorded under which name");
+  }
+  if (epoch.bound_anew > 0) {
+    return absl::StrCat("BROKEN: ", HumanCount(epoch.bound_anew),
+                        " names had been opened for it, and were bound anew");
+  }
+  if (epoch.consumed == 0) return "nothing recorded as read";
+  return absl::StrCat(
+      HumanCount(epoch.consumed), " of ", HumanCount(epoch.begin.names),
+      epoch.running && !epoch.complete() ? " so far" : "", ", each once",
+      epoch.in_part() ? absl::StrCat("; ",
+                                     HumanCount(epoch.begin.names -
+                                                epoch.consumed),
+                                     " not opened")
+                      : "");
+}
+
+std::string Bijection(const EpochProof& epoch) {
+  if (epoch.bijection.ok()) {
+    if (epoch.begin.repeats) return "each name one sample of its group";
+    return epoch.begin.reactive ? "pairs one to one within groups"
+                                : "bijection";
+  }
+  return absl::StrCat(absl::IsDataLoss(epoch.bijection)
+                          ? "BROKEN: no bijection: "
+                          : "not replayed: ",
+                      epoch.bijection.message());
+}
+
+// What an epoch that has ended left out, if anything was read.
+std::string LeftOut(const EpochProof& epoch) {
+  if (epoch.running || epoch.consumed == 0 || epoch.not_shown.empty()) {
+    return "";
+  }
+  return absl::StrCat("; ", HumanCount(epoch.begin.names - epoch.consumed),
+                      " not shown, first ", epoch.not_shown,
+                      epoch.not_read.empty()
+                          ? ""
+                          : absl::StrCat(", for nobody read ", epoch.not_read));
+}
+
+const absl::Status* LiveStatus(const VerifyResult& result,
+                               const EpochProof& epoch) {
+  const auto it = result.live.find(epoch.begin.view_path);
+  return epoch.running && it != result.live.end() ? &it->second : nullptr;
+}
+
+std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
+  const LedgerEpoch& begin = epoch.begin;
+  std::string line = absl::StrCat(
+      ViewName(begin), "  epoch ", begin.epoch.value(), ", ", begin.policy,
+      begin.binding == begin.epoch
+          ? ""
+          : absl::StrCat(", held since ", begin.binding.value()),
+      ": ", Consumed(epoch), LeftOut(epoch), "; ", Bijection(epoch));
+  for (const std::string& change : epoch.switches) {
+    absl::StrAppend(&line, "; switched: ", change);
+  }
+  if (const absl::Status* live = LiveStatus(result, epoch)) {
+    absl::StrAppend(&line, live->ok()
+                               ? "; the mount shows it"
+                               : absl::StrCat("; BROKEN: ", live->message()));
+  }
+  if (epoch.times) {
+    absl::StrAppend(&line, "; samples shown ", epoch.times->fewest, " to ",
+                    epoch.times->most, " times in all");
+  }
+  if (epoch.mixing) {
+    absl::StrAppend(&line, "; mixing ", std::string(1, epoch.mixing->grade));
+  }
+  return line + "\n";
+}
+
+// The measures of each view's last epoch that was measured.
+std::string MixingTables(const LedgerProof& proof) {
+  std::map<std::string, const EpochProof*> last;
+  for (const EpochProof& epoch : proof.epochs) {
+    if (epoch.mixing) last[ViewName(epoch.begin)] = &epoch;
+  }
+  std::string text;
+  for (const auto& [view, epoch] : last) {
+    absl::StrAppend(
+        &text, view, "  epoch ", epoch->begin.epoch.value(),
+        epoch->begin.reactive ? " as it was read:\n" : " as it is planned:\n",
+        MixingText(*epoch->mixing, "the epoch before"));
+    const auto memory = proof.memory.find(epoch->begin.view_path);
+    if (memory == proof.memory.end()) continue;
+    absl::StrAppend(&text, EpochMemoryText(memory->second));
+  }
+  return text;
+}
+
+ProofObject TextOrNull(const std::string& text) {
+  return text.empty() ? ProofObject() : ProofObject(text);
+}
+
+ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
+  const absl::Status* live = LiveStatus(result, epoch);
+  return {
+      {"view", ViewName(epoch.begin)},
+      {"epoch", epoch.begin.epoch.value()},
+      {"binding", epoch.begin.binding.value()},
+      {"policy", epoch.begin.policy},
+      {"seed", epoch.begin.seed.value()},
+      {"running", epoch.running},
+      {"names", epoch.begin.names},
+      {"consumed", epoch.consumed},
+      {"consumed_again", epoch.twice},
+      {"bound_anew", epoch.bound_anew},
+      {"complete", epoch.complete()},
+      {"consumed_without_name",
+       epoch.begin.reactive ? ProofObject(epoch.unnamed) : ProofObject()},
+      {"reactive", epoch.begin.reactive},
+      {"first_not_shown", TextOrNull(epoch.not_shown)},
+      {"first_not_read", TextOrNull(epoch.not_read)},
+      {"repeats", epoch.begin.repeats},
+      {"shown_fewest",
+       epoch.times ? ProofObject(epoch.times->fewest) : ProofObject()},
+      {"shown_most",
+       epoch.times ? ProofObject(epoch.times->most) : ProofObject()},
+      {"carried", epoch.begin.carried.size()},
+      {"switched", epoch.switches},
+      {"bijection", epoch.bijection.ok()                ? ProofObject(true)
+                    : absl::IsDataLoss(epoch.bijection) ? ProofObject(false)
+                                                        : ProofObject()},
+      {"bijection_why", std::string(epoch.bijection.message())},
+      {"shown_by_mount",
+       live == nullptr ? ProofObject() : ProofObject(live->ok())},
+      {"mixing_of", !epoch.mixing          ? ProofObject()
+                    : epoch.begin.reactive ? ProofObject("reading")
+                                           : ProofObject("plan")},
+      {"mixing", epoch.mixing ? MixingObject(*epoch.mixing) : ProofObject()}};
+}
+
+}  // namespace
+
+bool VerifyResult::broken() const {
+  return proof.broken() ||
+         std::any_of(live.begin(), live.end(),
+                     [](const auto& view) { return !view.second.ok(); });
+}
+
+std::string ProofText(const VerifyResult& result) {
+  std::string text;
+  uint64_t proven = 0;
+  uint64_t in_part = 0;
+  for (const EpochProof& epoch : result.proof.epochs) {
+    absl::StrAppend(&text, EpochLine(result, epoch));
+    if (epoch.broken() || !epoch.bijection.ok()) continue;
+    ++(epoch.in_part() ? in_part : proven);
+  }
+  if (!result.proof.ledger.ok()) {
+    absl::StrAppend(&text, "BROKEN: ", result.proof.ledger.message(), "\n");
+  }
+  absl::StrAppend(&text, result.broken() ? "not proven: " : "proven: ", proven,
+                  " of ", result.proof.epochs.size(),
+                  result.proof.epochs.size() == 1 ? " epoch" : " epochs",
+                  in_part == 0 ? ""
+                               : absl::StrCat(", ", in_part,
+                                              " as far as names were opened"),
+                  "\n");
+  return text + MixingTables(result.proof);
+}
+
+std::string ProofJson(const VerifyResult& result) {
+  ProofObject epochs = ProofObject::array();
+  for (const EpochProof& epoch : result.proof.epochs) {
+    epochs.push_back(EpochObject(result, epoch));
+  }
+  const auto in_part = std::count_if(
+      result.proof.epochs.begin(), result.proof.epochs.end(),
+      [](const EpochProof& epoch) { return epoch.in_part(); });
+  ProofObject memory = ProofObject::object();
+  for (const auto& [view, report] : result.proof.memory) {
+    memory[ViewName(view)] = EpochMemoryArray(report);
+  }
+  const ProofObject json = {
+      {"proven", !result.broken()},
+      {"opened_in_part", in_part},
+      {"ledger", result.proof.ledger.ok()
+                     ? std::string("ok")
+                     : std::string(result.proof.ledger.message())},
+      {"epochs", std::move(epochs)},
+      {"epoch_memory", std::move(memory)}};
+  return json.dump(2, ' ', false, ProofObject::error_handler_t::replace) + "\n";
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/ctl/verify/verify_command.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/status.h"
+#include "core/config/config.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/ctl/mount_client.h"
+#include "mount-tools/ctl/status_text.h"
+#include "mount-tools/ctl/verify/ledger_replay.h"
+#include "mount-tools/ctl/verify/proof_text.h"
+
+namespace shufflefs {
+namespace {
+
+// A view of the mount: its name in the control directory, and its keys.
+struct NamedView {
+  std::string name;
+  ViewConfig config;
+};
+
+struct MountFacts {
+  MountConfig config;
+  std::vector<NamedView> views;
+};
+
+class VerifyCommand : public Command {
+ public:
+  absl::string_view name() const override { return "verify"; }
+  absl::string_view help() const override {
+    return "prove that each sample was shown once an epoch";
+  }
+
+  void Declare(CLI::App& app) override {
+    DeclareMountPath(app, /*positional=*/true, choice_.path);
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override {
+    ASSIGN_OR_RETURN(const MountClient mount,
+                     MountClient::Find(choice_, context.cwd));
+    ASSIGN_OR_RETURN(VerifyResult result, Verify(mount));
+    // The mount may have gone on to the next epoch in between; not twice.
+    if (result.broken()) {
+      ASSIGN_OR_RETURN(result, Verify(mount));
+    }
+    *context.out << (json_ ? ProofJson(result) : ProofText(result));
+    if (!result.broken()) return absl::OkStatus();
+    return absl::DataLossError("the ledger contradicts what was promised");
+  }
+
+ private:
+  static absl::StatusOr<MountFacts> ReadFacts(const MountClient& mount);
+  static absl::StatusOr<VerifyResult> Verify(const MountClient& mount);
+
+  MountChoice choice_;
+  bool json_ = false;
+};
+
+absl::StatusOr<MountFacts> VerifyCommand::ReadFacts(const MountClient& mount) {
+  ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
+  ASSIGN_OR_RETURN(const StatusNames names, NamesInStatus(status));
+  MountFacts facts;
+  for (const std::string& name : names.views) {
+    const MountClient view(mount.mountpoint(), name);
+    ASSIGN_OR_RETURN(const std::string control, view.Read("control"));
+    ASSIGN_OR_RETURN(MountConfig config,
+                     ParseConfig(control, view.PathOf("control"), "/"));
+    facts.views.push_back({name, config.views.front()});
+    if (facts.config.views.empty()) {
+      facts.config = config;
+    } else {
+      facts.config.views.push_back(config.views.front());
+    }
+  }
+  facts.config.source = names.source;
+  facts.config.mountpoint = mount.mountpoint();
+  return facts;
+}
+
+absl::StatusOr<VerifyResult> VerifyCommand::Verify(const MountClient& mount) {
+  ASSIGN_OR_RETURN(const MountFacts facts, ReadFacts(mount));
+  ASSIGN_OR_RETURN(LedgerReplay replay, LedgerReplay::Make(facts.config));
+  VerifyResult result;
+  ASSIGN_OR_RETURN(result.proof, replay.Verify());
+  for (const EpochProof& epoch : result.proof.epochs) {
+    if (!epoch.running || !epoch.bijection.ok()) continue;
+    for (const NamedView& view : facts.views) {
+      if (view.config.path != epoch.begin.view_path) continue;
+      ASSIGN_OR_RETURN(
+          const std::string order,
+          MountClient(mount.mountpoint(), view.name).Read("order"));
+      ASSIGN_OR_RETURN(const LedgerReplay::Replayed replayed,
+                       replay.Replay(epoch.begin));
+      result.live[view.config.path] =
+          epoch.begin.reactive
+              ? LedgerReplay::CompareBound(order, replayed, epoch.bound)
+              : LedgerReplay::CompareOrder(order, replayed);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeVerifyCommand() {
+  return std::make_unique<VerifyCommand>();
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of shufflefs, which is also what mount(8) passes to it for
+// `mount -t fuse.shufflefs` and fstab.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_COMMAND_LINE_H_
+#define SHUFFLEFS_MOUNT_TOOLS_DAEMON_COMMAND_LINE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/config/config.h"
+#include "mount-tools/daemon/assemble.h"
+
+namespace shufflefs {
+
+struct CommandLine {
+  enum class Action { kMount, kHelp, kVersion };
+  Action action = Action::kMount;
+  // Set for kMount: defaults, then the TOML file, then -o, the last word
+  // winning. Source and mountpoint are absolute, by their names only.
+  MountConfig config;
+  RunOptions run;
+};
+
+// `arguments` without the program's name; `cwd` is absolute and is what
+// relative paths are below. Reads the file that --config names. Errors, one
+// line without "shufflefs: ": InvalidArgument for wrong usage, else the errno
+// of reading the configuration file.
+absl::StatusOr<CommandLine> ParseCommandLine(
+    const std::vector<std::string>& arguments, absl::string_view cwd);
+
+// The words of a -o argument: split at commas, `\,` and `\\` standing for a
+// comma and a backslash. Empty words are left out.
+std::vector<std::string> SplitMountOptions(absl::string_view text);
+
+// What --help prints: usage and every key with its default.
+std::string HelpText();
+// What --version prints.
+std::string VersionText();
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_DAEMON_COMMAND_LINE_H_

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ctrl-C and SIGTERM as a stop request, for long work that ends in good order.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_INTERRUPT_H_
+#define SHUFFLEFS_MOUNT_TOOLS_DAEMON_INTERRUPT_H_
+
+#include <signal.h>
+
+#include <stop_token>
+#include <thread>
+
+#include "core/base/files/unique_fd.h"
+
+namespace shufflefs {
+
+// While it lives SIGINT and SIGTERM request a stop instead of ending the
+// process. Make it before the threads that work, in the only thread that does
+// not block these signals. A second one of them ends the process.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  std::stop_token token() const { return asked_.get_token(); }
+  bool asked() const { return asked_.stop_requested(); }
+
+ private:
+  // Takes one of them that has come.
+  bool Comes() const;
+  void Wait(const std::stop_token& stop);
+
+  sigset_t signals_;
+  sigset_t before_;
+  UniqueFd arrived_;  // readable when one of them has come
+  UniqueFd over_;     // readable when they are waited for no more
+  std::stop_source asked_;
+  std::jthread waiter_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_DAEMON_INTERRUPT_H_

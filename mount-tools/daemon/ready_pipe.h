@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Becoming a daemon: the parent process waits until the child's mount serves,
+// passes its complaint on, and exits with the right status.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_
+#define SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/files/unique_fd.h"
+#include "core/base/mutex.h"
+
+namespace shufflefs {
+
+// Without Fork, Succeed and Fail do nothing. They are thread-safe; only the
+// first of them counts. After it the child has no terminal: its log goes to
+// syslog.
+class ReadyPipe {
+ public:
+  enum class Side { kParent, kChild };
+  // Call before any thread starts. The child leads a session of its own.
+  absl::StatusOr<Side> Fork();
+  // In the parent: blocks for the child's word; the exit status to give, 0 or
+  // 1 after the child's line on stderr.
+  int AwaitChild();
+  void Succeed();
+  void Fail(absl::string_view why);
+
+ private:
+  void Finish(char code, absl::string_view text);
+
+  Mutex mu_;
+  UniqueFd read_ ABSL_GUARDED_BY(mu_);
+  UniqueFd write_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_

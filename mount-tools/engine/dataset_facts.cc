@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/engine/dataset_facts.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/pool/read_ahead.h"
+#include "core/pool/supply.h"
+#include "mount-tools/config/value_text.h"
+
+namespace shufflefs {
+namespace {
+
+// Of a file that is part of a sample, on average.
+uint64_t MeanFileBytes(const Catalogue& catalogue, const Grouping& grouping) {
+  uint64_t bytes = 0;
+  uint64_t files = 0;
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    for (uint32_t i = 0; i < group.samples; ++i) {
+      for (uint32_t c = 0; c < group.columns; ++c) {
+        bytes += catalogue.attributes(grouping.member(GroupId(g), i, c)).size;
+        ++files;
+      }
+    }
+  }
+  return files == 0 ? 0 : bytes / files;
+}
+
+// Which key gives a view less memory than that; "" if it has enough.
+std::string TooLittleMemory(const FactsInput& input, uint64_t least) {
+  if (input.view_memory >= least) return "";
+  return absl::StrCat("memory, which gives a view ",
+                      FormatBytes(input.view_memory), " and must give ",
+                      FormatBytes(least));
+}
+
+// Which key keeps what comes next from being found out in time. Opens need not
+// be seen: the first reads of files tell enough.
+std::string NotForeseen(const FactsInput& input) {
+  if (input.config->layout == Layout::kRanked) return "layout = ranked";
+  return TooLittleMemory(input, ReadAhead::kLeastMemory);
+}
+
+// Which key keeps names from being bound as they are asked for.
+std::string HeldBack(const FactsInput& input) {
+  if (input.config->layout == Layout::kRanked) return "layout = ranked";
+  if (input.open == OpenMode::kUnseen) return "open = unseen";
+  const PolicyOptions& options = input.config->policy_options;
+  if (input.device->device == DeviceKind::kSeekBound &&
+      options.brand_chunks == PolicyOptions::Chunks::kRandom &&
+      options.brand_packed.empty()) {
+    return "brand.chunks = random, which costs a seek a file";
+  }
+  const absl::optional<NodeShare>& nodes = input.config->nodes;
+  if (nodes && nodes->count > 1) {
+    return absl::StrCat("nodes = ", FormatNodes(nodes));
+  }
+  return TooLittleMemory(input, Supply::kLeastMemory);
+}
+
+}  // namespace
+
+DatasetFacts FactsOf(const FactsInput& input) {
+  const Movability& movability = *input.movability;
+  DatasetFacts facts;
+  facts.files = input.catalogue->file_count();
+  facts.bytes = input.catalogue->total_bytes();
+  facts.memory_bytes = input.machine_memory;
+  facts.device = input.device->device;
+  facts.speed = input.device->speed();
+  facts.file_bytes = MeanFileBytes(*input.catalogue, *input.grouping);
+  facts.held_back = HeldBack(input);
+  facts.not_foreseen = NotForeseen(input);
+  facts.under_way = input.under_way;
+  if (facts.held_back.empty()) {
+    facts.pool_bytes = Supply::PoolBytes(input.view_memory);
+  }
+  facts.chunk_files = input.config->policy_options.brand_chunk;
+  facts.packed = !input.config->policy_options.brand_packed.empty();
+  if (input.containers != nullptr) {
+    facts.record_files = input.containers->count();
+    facts.record_bytes = input.containers->total_bytes();
+  }
+  facts.record_memory = input.view_memory;
+  facts.record_block = input.config->policy_options.reimu_block;
+  facts.record_window = input.config->policy_options.reimu_window;
+  facts.passes_are_seen = input.open != OpenMode::kUnseen ||
+                          input.config->epoch_advance != Advance::kAuto;
+  facts.names_may_move = movability.moves && input.grouping->moves();
+  facts.has_validation_split = movability.has_validation_split;
+  facts.classes = movability.classes;
+  facts.layout = movability.layout;
+  return facts;
+}
+
+}  // namespace shufflefs

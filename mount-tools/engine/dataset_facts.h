@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `policy = auto` looks at, put together: for a mount, and for
+// `shufflectl check`.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_DATASET_FACTS_H_
+#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_DATASET_FACTS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "core/catalogue/catalogue.h"
+#include "core/config/config.h"
+#include "core/dataset/grouping.h"
+#include "core/dataset/movability.h"
+#include "core/policy/policy.h"
+#include "core/records/containers/container_set.h"
+#include "core/source/device_probe.h"
+
+namespace shufflefs {
+
+struct FactsInput {
+  const Catalogue* catalogue = nullptr;
+  const Grouping* grouping = nullptr;
+  const Movability* movability = nullptr;
+  const DeviceProbe* device = nullptr;
+  const ViewConfig* config = nullptr;
+  OpenMode open = OpenMode::kAuto;
+  const ContainerSet* containers = nullptr;  // null: there are none
+  uint64_t machine_memory = 0;               // bytes; 0 = not known
+  uint64_t view_memory = 0;  // bytes that `memory` gives the view
+  std::string under_way;     // policy of an epoch in its middle, "" if none
+};
+
+// Pure. Goes over all samples.
+DatasetFacts FactsOf(const FactsInput& input);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_DATASET_FACTS_H_

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The repeating factors that met has learnt (policies/met/repeat_control.h), kept
+// in the state directory for the next run of the same model over the same
+// dataset. One small JSON file, always whole.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_LEARNT_FACTORS_H_
+#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_LEARNT_FACTORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/files/owned_dir.h"
+#include "core/base/mutex.h"
+
+namespace shufflefs {
+
+// Thread-safe. Store blocks for the disk.
+class LearntFactors {
+ public:
+  static constexpr size_t kMostKeys = 64;       // the last that were stored
+  static constexpr size_t kMostFactors = 4096;  // of a key, the first ones
+
+  struct Key {
+    uint64_t dataset = 0;  // fingerprint of the catalogue
+    std::string view;      // its path
+    std::string model;     // met.model
+    bool operator==(const Key&) const = default;
+  };
+
+  // Reads the file. One that is damaged, foreign or cannot be read
+  // gives a warning in the log, and counts as empty.
+  explicit LearntFactors(FilePlace place);
+
+  // By mini-epoch in their order, 0 where nothing is known; empty for a key
+  // that was never stored.
+  std::vector<uint32_t> Load(const Key& key) const;
+  // Kept in memory in any case. Errors of writing, naming the path: the errno.
+  absl::Status Store(const Key& key, std::vector<uint32_t> factors);
+
+ private:
+  struct Entry {
+    Key key;
+    std::vector<uint32_t> factors;
+  };
+
+  static absl::StatusOr<std::vector<Entry>> Parse(absl::string_view text);
+  static std::string Render(const std::vector<Entry>& entries);
+
+  const FilePlace place_;
+  mutable Mutex mu_;
+  std::vector<Entry> entries_ ABSL_GUARDED_BY(mu_);  // stored last at the end
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_LEARNT_FACTORS_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/engine/place_finder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/scan/places_file.h"
+#include "core/view/view_setup.h"
+
+namespace shufflefs {
+
+PlaceFinder::PlaceFinder(const SourceDir& source, FilePlace place)
+    : source_(source), place_(std::move(place)) {}
+
+KnownPlaces PlaceFinder::Saved(const Catalogue& catalogue) const {
+  if (!place_.empty()) {
+    absl::StatusOr<KnownPlaces> saved = LoadPlaces(catalogue, place_);
+    if (saved.ok()) return *std::move(saved);
+    if (!absl::IsNotFound(saved.status())) {
+      Log(LogLevel::kInfo,
+          absl::StrCat("saved places: ", saved.status().message(),
+                       ": asking again where files lie"));
+    }
+  }
+  KnownPlaces nothing;
+  nothing.by_entry.assign(catalogue.entry_count(), KnownPlaces::kNotAsked);
+  return nothing;
+}
+
+absl::StatusOr<DeviceLayout> PlaceFinder::Find(const Dataset& dataset) {
+  MutexLock lock(mu_);
+  KnownPlaces known = Saved(dataset.catalogue());
+  PhysicalOptions options;
+  options.known = &known;
+  ASSIGN_OR_RETURN(DeviceLayout layout,
+                   SampleAddresses(source_, dataset, options));
+  if (layout.asked > 0 && !place_.empty()) {
+    if (absl::Status done = SavePlaces(known, dataset.catalogue(), place_);
+        !done.ok()) {
+      Log(LogLevel::kWarning,
+          absl::StrCat("places not saved: ", done.message()));
+    }
+  }
+  return layout;
+}
+
+}  // namespace shufflefs

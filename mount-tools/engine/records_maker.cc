@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/engine/records_maker.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
+#include "core/pool/file_source.h"
+#include "core/records/containers/container_set.h"
+#include "core/records/content/cached_source.h"
+#include "core/records/content/record_pool.h"
+#include "mount-tools/config/value_text.h"
+#include "mount-tools/daemon/state_dir.h"
+
+namespace shufflefs {
+namespace {
+
+std::string Summary(const ContainerReport& report) {
+  std::string text = absl::StrCat(
+      report.indexed, report.indexed == 1 ? " container" : " containers",
+      " of ", report.records, " ",
+      report.levels.size() == 1 ? report.levels.begin()->first : "records",
+      ", ", report.index_bytes, " bytes of index");
+  if (report.padded > 0) {
+    absl::StrAppend(&text, "; without padding: ", report.padded);
+  }
+  if (!report.untouched.empty()) {
+    absl::StrAppend(&text, "; untouched: ", report.untouched.size(),
+                    ", the first ", report.untouched.front().path, ": ",
+                    report.untouched.front().why);
+  }
+  return text;
+}
+
+// Whether a window of blocks is too large to be held, and what to do.
+void WarnOfWindow(const Policy& policy, const ContainerSet& containers,
+                  const RecordPool& pool) {
+  const RecordBlocks blocks = policy.record_blocks();
+  const uint64_t most = pool.largest_part();
+  if (blocks.bytes == 0 || blocks.window <= most / blocks.bytes ||
+      containers.largest_bytes() <= most) {
+    return;
+  }
+  Log(LogLevel::kWarning,
+      absl::StrCat(
+          policy.name(), ": ", blocks.window, " blocks of ",
+          FormatBytes(blocks.bytes),
+          " do not fit three eighths of the memory, so each window is "
+          "read ",
+          (std::min(blocks.window * blocks.bytes, containers.largest_bytes()) -
+           1) / most +
+              1,
+          " times: give it more memory, or mix at most ", most / blocks.bytes,
+          " blocks"));
+}
+
+std::vector<std::string> ViewsInside(const MountConfig& mount,
+                                     const std::string& path) {
+  std::vector<std::string> inside;
+  for (const ViewConfig& view : mount.views) {
+    if (view.path.empty() || view.path == path) continue;
+    if (path.empty() || absl::StartsWith(view.path, path + "/")) {
+      inside.push_back(view.path);
+    }
+  }
+  return inside;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
+    const MountConfig& mount, const ViewConfig& view,
+    std::shared_ptr<const Dataset> dataset, ContainerSetOptions options) {
+  ASSIGN_OR_RETURN(RecordRules rules, RecordRules::Parse(view.record));
+  options.inside = ViewsInside(mount, view.path);
+  return std::make_shared<ContainerSet>(std::move(dataset), std::move(rules),
+                                        options);
+}
+
+std::shared_ptr<const PaddedDirs> PaddedOf(const SourceDir& source,
+                                           const Dataset& dataset) {
+  return PaddedDirs::Load(source, dataset.shared_catalogue(), dataset.root());
+}
+
+RecordsMaker RecordsFactory::maker() {
+  return [this](const ViewConfig& config,
+                std::shared_ptr<const Dataset> dataset, const Policy& policy) {
+    return Make(config, std::move(dataset), policy);
+  };
+}
+
+absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
+                                        const Dataset& dataset,
+                                        const Policy& policy,
+                                        RecordPool::Parts& pool,
+                                        ViewRecords& records) {
+  const std::shared_ptr<const Catalogue> catalogue = dataset.shared_catalogue();
+  const DeviceProbe probe =
+      parts_.devices->Find(dataset.catalogue(), dataset.root());
+  pool.how = absl::StrCat("records of containers, on ", probe.line);
+  FileReader* const reader = parts_.supplies->SourceReader(probe);
+  std::unique_ptr<SampleSource> source;
+  if (!policy.stages()) {
+    source = std::make_unique<FileSource>(catalogue, reader,
+                                          /*many_pieces=*/true);
+  } else if (parts_.tiers == nullptr) {
+    return absl::FailedPreconditionError("policy = met needs a mount");
+  } else {
+    TierMaker::SourceReader from;
+    from.reader = reader;
+    from.seeks = Seeks(probe);
+    from.many_pieces = true;
+    ASSIGN_OR_RETURN(
+        Tier* const tier,
+        parts_.tiers->OfRecords(config, dataset, from, pool.memory_bytes));
+    RecordStaging::Options options;
+    options.changed = [tier] { tier->AskNow(); };
+    if (!policy.record_repeats(Epoch(0)).repeats() &&
+        TierMaker::HoldsAll(tier->status().capacity,
+                            records.containers->total_bytes())) {
+      options.whole = records.containers->files();
+    }
+    records.staging =
+        std::make_shared<RecordStaging>(catalogue, std::move(options));
+    records.tier = [tier] { return tier->status(); };
+    tier->Follow(records.staging);
+    source = tier->Source();
+    absl::StrAppend(&pool.how, "; mini-epochs in ", parts_.config->tier_path);
+  }
+  pool.source = std::make_unique<CachedSource>(std::move(source),
+                                               *parts_.source, catalogue);
+  return absl::OkStatus();
+}
+
+absl::optional<OwnedDir> RecordsFactory::Saved() const {
+  if (!parts_.state.has_value()) return absl::nullopt;
+  absl::StatusOr<OwnedDir> saved = parts_.state->Sub(kRecordIndexes);
+  if (saved.ok()) return *std::move(saved);
+  Log(LogLevel::kWarning,
+      absl::StrCat("indexes are not saved: ", saved.status().message()));
+  return absl::nullopt;
+}
+
+absl::StatusOr<ViewRecords> RecordsFactory::Make(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+    const Policy& policy) {
+  ContainerSetOptions options;
+  options.padded = PaddedOf(*parts_.source, *dataset);
+  options.only_padded = !policy.shuffles_records();
+  ViewRecords records;
+  if (options.only_padded && options.padded->empty()) return records;
+  ASSIGN_OR_RETURN(auto containers, ContainersOf(*parts_.config, config,
+                                                 dataset, std::move(options)));
+  if (containers->empty()) {
+    const ContainerReport report = containers->Report();
+    if (report.untouched.empty()) return records;
+    // Nothing to shuffle, but something to say.
+    Log(LogLevel::kInfo, Summary(report));
+    records.containers = std::move(containers);
+    return records;
+  }
+  records.containers = containers;
+  RecordPool::Parts pool;
+  pool.memory_bytes = MemoryOfAView(*parts_.config);
+  pool.stall = parts_.stall;
+  pool.worker = &worker_;
+  RETURN_IF_ERROR(TakeSource(config, *dataset, policy, pool, records));
+  ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
+  if (policy.shuffles_records()) {
+    WarnOfWindow(policy, *containers, *records.pool);
+  }
+  MutexLock lock(mu_);
+  indexers_.push_back(StartThread(
+      "sfs-records", [this, containers, saved = Saved()](std::stop_token stop) {
+        ContainerSet::IndexOptions options;
+        options.saved = saved;
+        options.stop = stop;
+        containers->Index(*parts_.source, options);
+        if (stop.stop_requested()) return;
+        const ContainerReport report = containers->Report();
+        Log(LogLevel::kInfo, Summary(report));
+        for (const std::string& warning : report.warnings) {
+          Log(LogLevel::kWarning, warning);
+        }
+      }));
+  return records;
+}
+
+void RecordsFactory::Stop() {
+  worker_.Stop();
+  std::vector<std::jthread> indexers;
+  {
+    MutexLock lock(mu_);
+    indexers.swap(indexers_);
+  }
+  for (std::jthread& indexer : indexers) indexer.request_stop();
+  // They are joined here, without the lock.
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/engine/supply_maker.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "core/base/machine_memory.h"
+#include "core/base/status.h"
+#include "core/io/make_reader.h"
+#include "core/pool/arena.h"
+#include "core/pool/chunk_map.h"
+#include "core/pool/file_source.h"
+#include "core/sampler/foresight.h"
+#include "core/scan/scan.h"
+#include "core/source/device_probe.h"
+#include "core/staging/pack/pack_chunks.h"
+#include "core/staging/pack/pack_index.h"
+#include "core/staging/pack/packed_source.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
+
+// By sample: what its files take in the pool.
+std::vector<uint64_t> Footprints(const Dataset& dataset) {
+  const Grouping& grouping = dataset.grouping();
+  std::vector<uint64_t> bytes(grouping.sample_count());
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    for (uint32_t i = 0; i < group.samples; ++i) {
+      for (uint32_t c = 0; c < group.columns; ++c) {
+        const EntryId file = grouping.member(GroupId(g), i, c);
+        bytes[group.first_sample + i] +=
+            Arena::Footprint(dataset.catalogue().attributes(file).size);
+      }
+    }
+  }
+  return bytes;
+}
+
+struct ChunkNeeds {
+  absl::Span<const uint64_t> bytes;  // by sample
+  uint64_t memory_bytes = 0;         // of the pool
+  uint32_t files = 0;                // at most, of a chunk
+  PolicyOptions::Chunks asked = PolicyOptions::Chunks::kAuto;
+};
+
+// Where the order of reads does not matter chunks are composed at random,
+// which mixes best; on a disk that seeks, of what lies together.
+absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
+                                         PlaceFinder& places,
+                                         const Dataset& dataset,
+                                         ChunkNeeds needs) {
+  using Chunks = PolicyOptions::Chunks;
+  const Grouping& grouping = dataset.grouping();
+  const bool as_asked = needs.asked != Chunks::kAuto;
+  const bool together =
+      as_asked ? needs.asked == Chunks::kPhysical : Seeks(probe);
+  PhysicalChunks chunks;
+  if (!together) {
+    chunks.chunks = ComposeRandomChunks(grouping, dataset.key(), needs.files);
+    chunks.how = absl::StrCat("chunks of ", needs.files, " files at random");
+  } else {
+    ASSIGN_OR_RETURN(DeviceLayout layout, places.Find(dataset));
+    PhysicalChunkOptions options;
+    options.memory_bytes = needs.memory_bytes;
+    options.files_per_chunk = needs.files;
+    chunks =
+        ComposePhysicalChunks(grouping, layout.addresses, needs.bytes, options);
+  }
+  chunks.how = absl::StrCat(
+      chunks.how, as_asked ? ", as asked, on " : ", because ", probe.line);
+  return chunks;
+}
+
+}  // namespace
+
+bool Seeks(const DeviceProbe& probe) {
+  return probe.device == DeviceKind::kSeekBound;
+}
+
+// A pack that pools read from.
+struct SupplyFactory::Pack {
+  SourceDir dir;
+  std::shared_ptr<Arena> staging;  // pinned by the reader
+  std::unique_ptr<FileReader> reader;
+};
+
+SupplyFactory::SupplyFactory(const Parts& parts) : parts_(parts) {}
+
+SupplyFactory::~SupplyFactory() = default;
+
+uint64_t DefaultMemory() {
+  return std::min(MachineMemoryBytes() / 4, kMostByDefault);
+}
+
+uint64_t MemoryOfAView(const MountConfig& config) {
+  const uint64_t memory = config.memory != 0 ? config.memory : DefaultMemory();
+  return memory / std::max<size_t>(config.views.size(), 1);
+}
+
+SupplyMaker SupplyFactory::maker() {
+  return [this](const ViewConfig& config,
+                std::shared_ptr<const Dataset> dataset, const Policy& policy) {
+    return Make(config, std::move(dataset), policy);
+  };
+}
+
+ReadAheadMaker SupplyFactory::ahead_maker() {
+  return [this](std::shared_ptr<const Dataset> dataset) {
+    return MakeAhead(std::move(dataset));
+  };
+}
+
+ForesightMaker SupplyFactory::foresight_maker() {
+  return
+      [this](const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
+        return MakeForesight(config, std::move(dataset));
+      };
+}
+
+absl::StatusOr<absl::optional<SupplyFactory::SlowSource>>
+SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
+                            bool in_batches) {
+  SlowSource slow;
+  slow.memory_bytes = MemoryOfAView(*parts_.config);
+  if (slow.memory_bytes < HeldFiles::kLeastMemory) return absl::nullopt;
+  const DeviceProbe probe =
+      parts_.devices->Find(dataset->catalogue(), dataset->root());
+  if (!Seeks(probe) && probe.device != DeviceKind::kLatencyBound) {
+    return absl::nullopt;
+  }
+  if (Seeks(probe)) {
+    ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(*dataset));
+    slow.addresses = std::move(layout.addresses);
+  }
+  slow.line = probe.line;
+  slow.source = std::make_unique<FileSource>(
+      dataset->shared_catalogue(), Reader(in_batches && Seeks(probe)));
+  return slow;
+}
+
+absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
+  ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
+                   SlowSourceOf(dataset, /*in_batches=*/false));
+  if (!slow) return nullptr;
+  Foresight::Parts parts;
+  parts.memory_bytes = slow->memory_bytes;
+  parts.addresses = std::move(slow->addresses);
+  parts.how = absl::StrCat(
+      "what readers are going to open is read ahead, because ", slow->line);
+  parts.source = std::move(slow->source);
+  parts.dataset = std::move(dataset);
+  parts.seeds = config.policy_options.clairvoyant_seeds;
+  parts.search_cores = parts_.config->clairvoyant_cores;
+  parts.families = parts_.families;
+  parts.stall = parts_.stall;
+  ASSIGN_OR_RETURN(std::shared_ptr<Foresight> foresight,
+                   Foresight::Make(std::move(parts)));
+  MutexLock lock(mu_);
+  std::erase_if(foresights_, [](const auto& made) { return made.expired(); });
+  foresights_.push_back(foresight);
+  return foresight;
+}
+
+absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
+    std::shared_ptr<const Dataset> dataset) {
+  // What was read once is then the kernel's to keep.
+  if (dataset->catalogue().total_bytes() <= MachineMemoryBytes()) {
+    return nullptr;
+  }
+  ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
+                   SlowSourceOf(dataset, /*in_batches=*/true));
+  if (!slow) return nullptr;
+  ReadAhead::Parts parts;
+  parts.memory_bytes = slow->memory_bytes;
+  parts.addresses = std::move(slow->addresses);
+  parts.how = absl::StrCat("orders that are known are read ahead, because ",
+                           slow->line);
+  parts.source = std::move(slow->source);
+  parts.dataset = std::move(dataset);
+  parts.stall = parts_.stall;
+  return ReadAhead::Make(std::move(parts));
+}
+
+void SupplyFactory::Stop() {
+  std::array<std::unique_ptr<FileReader>, 2> readers;
+  std::vector<std::unique_ptr<Pack>> packs;
+  std::vector<std::weak_ptr<Foresight>> foresights;
+  {
+    MutexLock lock(mu_);
+    foresights.swap(foresights_);
+  }
+  // Each asks for reads on a thread of its own.
+  for (const std::weak_ptr<Foresight>& made : foresights) {
+    if (const std::shared_ptr<Foresight> foresight = made.lock()) {
+      foresight->Stop();
+    }
+  }
+  {
+    MutexLock lock(mu_);
+    readers.swap(readers_);
+    packs.swap(packs_);
+  }
+  // They go without the lock: what they answer may ask for more.
+}
+
+FileReader* SupplyFactory::SourceReader(const DeviceProbe& probe) {
+  return Reader(Seeks(probe));
+}
+
+FileReader* SupplyFactory::Reader(bool in_batches) {
+  FileReaderOptions options;
+  options.batch_by_batch = in_batches;
+  MutexLock lock(mu_);
+  std::unique_ptr<FileReader>& reader = readers_[in_batches ? 1 : 0];
+  if (reader == nullptr) reader = MakeFileReader(*parts_.source, options);
+  return reader.get();
+}
+
+absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
+                                      const Dataset& dataset,
+                                      Supply::Parts& parts,
+                                      BinderInput& input) {
+  const DeviceProbe probe =
+      parts_.devices->Find(dataset.catalogue(), dataset.root());
+  ChunkNeeds needs;
+  needs.bytes = input.bytes;
+  needs.memory_bytes = input.memory_bytes;
+  needs.files = static_cast<uint32_t>(config.policy_options.brand_chunk);
+  needs.asked = config.policy_options.brand_chunks;
+  ASSIGN_OR_RETURN(PhysicalChunks chunks,
+                   ChunksFor(probe, *parts_.places, dataset, needs));
+  input.chunks = std::move(chunks.chunks);
+  parts.how = std::move(chunks.how);
+  parts.source = std::make_unique<FileSource>(dataset.shared_catalogue(),
+                                              SourceReader(probe));
+  return absl::OkStatus();
+}
+
+// Samples come from the tier, one at a time; of a source that seeks they are
+// copied there in the order in which they lie.
+absl::Status SupplyFactory::TakeTier(const ViewConfig& config,
+                                     const Dataset& dataset,
+                                     Supply::Parts& parts, BinderInput& input) {
+  if (parts_.tiers == nullptr) {
+    return absl::FailedPreconditionError("policy = met needs a mount");
+  }
+  const DeviceProbe probe =
+      parts_.devices->Find(dataset.catalogue(), dataset.root());
+  const TierMaker::SourceReader source{SourceReader(probe), Seeks(probe)};
+  RETURN_IF_ERROR(parts_.tiers->Fill(config, dataset, source, parts, input));
+  if (!Seeks(probe)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(dataset));
+  parts.addresses = std::move(layout.addresses);
+  return absl::OkStatus();
+}
+
+absl::Status SupplyFactory::TakePack(const ViewConfig& config,
+                                     const Dataset& dataset,
+                                     Supply::Parts& parts, BinderInput& input) {
+  const std::string& path = config.policy_options.brand_packed;
+  absl::StatusOr<SourceDir> dir = SourceDir::At(path);
+  if (!dir.ok()) return Annotate(dir.status(), "brand.packed");
+  auto pack = std::make_unique<Pack>(Pack{*std::move(dir), {}, {}});
+  ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,
+                   PackIndex::Open(pack->dir, dataset.shared_catalogue()));
+  absl::StatusOr<ChunkList> chunks = ChunksOfPack(*index, dataset.grouping());
+  if (!chunks.ok()) return Annotate(chunks.status(), "brand.packed");
+  input.chunks = *std::move(chunks);
+  // What is in its directory serves to measure the device.
+  ASSIGN_OR_RETURN(Catalogue files, Scan(pack->dir, ScanOptions{}));
+  const DeviceProbe probe = ProbeDevice(pack->dir, files, ProbeOptions{});
+  parts.how = absl::StrCat(index->chunk_count(), " chunks of the pack ", path,
+                           ", on ", probe.line);
+  ASSIGN_OR_RETURN(pack->staging, Arena::Make(PackedSource::kStagingBytes));
+  FileReaderOptions reader_options;
+  reader_options.memory = pack->staging->memory();
+  pack->reader = MakeFileReader(pack->dir, reader_options);
+  PackedSource::Options options;
+  options.staging = pack->staging;
+  options.place_by_place = Seeks(probe);
+  ASSIGN_OR_RETURN(parts.source, PackedSource::Make(index, pack->reader.get(),
+                                                    std::move(options)));
+  MutexLock lock(mu_);
+  packs_.push_back(std::move(pack));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+    const Policy& policy) {
+  Supply::Parts parts;
+  parts.memory_bytes = MemoryOfAView(*parts_.config);
+  if (parts.memory_bytes < Supply::kLeastMemory) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "memory: policy = ", policy.name(), " needs at least ",
+        (Supply::kLeastMemory * parts_.config->views.size()) >> 20, "MiB"));
+  }
+  auto input = std::make_unique<BinderInput>();
+  input->grouping = &dataset->grouping();
+  input->bytes = Footprints(*dataset);
+  input->dataset_key = dataset->key();
+  input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+  if (policy.stages()) {
+    RETURN_IF_ERROR(TakeTier(config, *dataset, parts, *input));
+  } else if (policy.keeps_first()) {
+    parts.how = "what is read first stays";
+    parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
+                                                Reader(/*in_batches=*/false));
+  } else if (config.policy_options.brand_packed.empty()) {
+    RETURN_IF_ERROR(TakeFiles(config, *dataset, parts, *input));
+  } else {
+    RETURN_IF_ERROR(TakePack(config, *dataset, parts, *input));
+  }
+  parts.binder = policy.stages() && config.layout == Layout::kRanked
+                     ? policy.MakeRankBinder(*input)
+                     : policy.MakeBinder(*input);
+  parts.stall = parts_.stall;
+  parts.input = std::move(input);
+  parts.dataset = std::move(dataset);
+  ASSIGN_OR_RETURN(std::shared_ptr<Supply> supply,
+                   Supply::Make(std::move(parts)));
+  if (policy.stages()) parts_.tiers->Follow(config, supply);
+  return supply;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/engine/tier_maker.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/records/content/record_pool.h"
+#include "core/staging/tier/tier_dir.h"
+#include "mount-tools/config/value_text.h"
+#include "policies/met/met_progress.h"
+
+namespace shufflefs {
+namespace {
+
+// What is being copied takes this part of the view's memory.
+constexpr uint64_t kCopyMemoryPart = 8;
+// Of records: what readers fetch ahead goes through it, too.
+constexpr uint64_t kRecordCopyPart = 4;
+constexpr uint64_t kLeastCopyMemory = uint64_t{2} << 20;
+constexpr uint64_t kMostCopyMemory = uint64_t{64} << 20;
+// What a disk that seeks is asked for at a time: some tens of milliseconds.
+constexpr uint64_t kSeekingStep = uint64_t{1} << 20;
+
+// Containers that are read at a time: as many as loaders usually interleave.
+constexpr uint64_t kContainersAtOnce = 16;
+
+// Bytes of our own files below a tier's path, which are free for us.
+uint64_t OwnBytes(const std::string& path) {
+  uint64_t bytes = 0;
+  std::error_code ignored;
+  const std::filesystem::path own =
+      std::filesystem::path(path) / kTierDirectory;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  for (Walk it(own, ignored), end; it != end; it.increment(ignored)) {
+    if (ignored) break;
+    if (!it->is_regular_file(ignored)) continue;
+    const uintmax_t size = it->file_size(ignored);
+    if (!ignored) bytes += size;
+  }
+  return bytes;
+}
+
+// Views that copy share the tier.
+uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view) {
+  uint64_t views = 0;
+  for (const ViewConfig& each : mount.views) {
+    views += each.policy == "met" || each.path == view.path;
+  }
+  return std::max<uint64_t>(views, 1);
+}
+
+// Of a pass. Ranks go by the key alone, as indexer.cc gives it to the policy.
+uint64_t MiniEpochsOf(const MountConfig& mount, const ViewConfig& view,
+                      const BinderInput& input) {
+  if (view.layout != Layout::kRanked ||
+      view.policy_options.met_mini_epochs != 0) {
+    return MetProgress::MiniEpochsFor(view.policy_options, input);
+  }
+  return MetProgress::MiniEpochsFor(
+      input.bytes.size(),
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0}),
+      TierMaker::CapacityOf(mount, view));
+}
+
+// Whether the largest mini-epoch leaves room for another.
+absl::Status CheckMiniEpochs(uint64_t count, const BinderInput& input) {
+  const uint64_t bytes =
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
+  const uint64_t room = count == 1 ? input.tier_bytes : input.tier_bytes / 2;
+  if (bytes / count <= room) return absl::OkStatus();
+  const uint64_t half = std::max<uint64_t>(input.tier_bytes / 2, 1);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "met.mini_epochs = ", count, ": a mini-epoch of ",
+      HumanBytes(bytes / count), " is more than ", count == 1 ? "" : "half of ",
+      "tier.capacity, ", HumanBytes(input.tier_bytes), "; at least ",
+      bytes / half + 1, " are needed"));
+}
+
+void TellOfRepeats(const ViewConfig& config) {
+  const PolicyOptions& options = config.policy_options;
+  if (options.met_epochs != 0) return;
+  Log(LogLevel::kInfo,
+      "policy = met: every mini-epoch is shown once, because met.epochs, the "
+      "number of epochs that the job runs, is not given");
+}
+
+// Takes what copies need from a view's memory, which keeps `least`. Errors:
+// InvalidArgument.
+absl::StatusOr<uint64_t> TakeCopyMemory(const MountConfig& mount,
+                                        uint64_t least, uint64_t part,
+                                        uint64_t& memory) {
+  if (mount.tier_path.empty()) {
+    return absl::InvalidArgumentError(
+        "policy = met needs tier.path, a directory on a faster device");
+  }
+  const uint64_t copies =
+      std::clamp(memory / part, kLeastCopyMemory, kMostCopyMemory);
+  if (memory < copies + least) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: policy = met needs at least ",
+                     HumanBytes((copies + least) * mount.views.size())));
+  }
+  memory -= copies;
+  return copies;
+}
+
+std::vector<bool> Staged(const Tier& tier, const Grouping& grouping) {
+  std::vector<bool> staged(grouping.sample_count());
+  bool any = false;
+  for (uint64_t s = 0; s < staged.size(); ++s) {
+    const SampleId sample(s);
+    bool all = true;
+    for (uint32_t c = 0; c < grouping.columns(sample) && all; ++c) {
+      all = tier.Has(grouping.member(sample, c));
+    }
+    staged[s] = all;
+    any |= all;
+  }
+  return any ? staged : std::vector<bool>();
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) const {
+  uint64_t capacity = parts_.config->tier_capacity;
+  const std::string& path = parts_.config->tier_path;
+  if (capacity == 0) {
+    struct statvfs st;
+    if (statvfs(path.c_str(), &st) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(ErrnoStatus(errno, path).message(),
+                       ": give tier.capacity, or make the directory"));
+    }
+    const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize;
+    capacity = (free + OwnBytes(path)) / 10 * 9;
+  }
+  return capacity / ViewsThatShare(*parts_.config, config);
+}
+
+uint64_t TierMaker::CapacityOf(const MountConfig& mount,
+                               const ViewConfig& view) {
+  return mount.tier_capacity / ViewsThatShare(mount, view);
+}
+
+absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,
+                                        const Dataset& dataset,
+                                        const SourceReader& source,
+                                        uint64_t memory_bytes) {
+  MutexLock lock(mu_);
+  ViewTier& view = tiers_[config.path];
+  if (view.tier != nullptr) return view.tier.get();
+  Tier::Options options;
+  options.path = parts_.config->tier_path;
+  options.view = config.path.empty()
+                     ? "root"
+                     : absl::StrReplaceAll(config.path, {{"/", "~"}});
+  ASSIGN_OR_RETURN(options.capacity, Capacity(config));
+  options.bandwidth = parts_.config->tier_bandwidth;
+  options.memory_bytes = memory_bytes;
+  if (source.seeks) options.step_ahead = kSeekingStep;
+  options.foreground_reads = parts_.foreground_reads;
+  options.many_pieces = source.many_pieces;
+  ASSIGN_OR_RETURN(view.tier,
+                   Tier::Open(std::move(options), dataset.shared_catalogue(),
+                              source.reader));
+  return view.tier.get();
+}
+
+absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
+                             const SourceReader& source, Supply::Parts& parts,
+                             BinderInput& input) {
+  ASSIGN_OR_RETURN(const uint64_t copies,
+                   TakeCopyMemory(*parts_.config, Supply::kLeastMemory,
+                                  kCopyMemoryPart, parts.memory_bytes));
+  input.memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+  ASSIGN_OR_RETURN(Tier* const tier, TierOf(config, dataset, source, copies));
+  input.tier_bytes = tier->status().capacity;
+  const uint64_t count = MiniEpochsOf(*parts_.config, config, input);
+  RETURN_IF_ERROR(CheckMiniEpochs(count, input));
+  TellOfRepeats(config);
+  input.staged = Staged(*tier, dataset.grouping());
+  LearntFactors::Key key{dataset.catalogue().fingerprint(), config.path,
+                         config.policy_options.met_model};
+  if (parts_.learnt != nullptr) input.learnt = parts_.learnt->Load(key);
+  parts.source = tier->Source();
+  parts.tier = [tier] { return tier->status(); };
+  parts.wishes_changed = [tier] { tier->Changed(); };
+  parts.how = absl::StrCat("mini-epochs in ", parts_.config->tier_path, ", ",
+                           count, " a pass");
+  MutexLock lock(mu_);
+  tiers_[config.path].key = std::move(key);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tier*> TierMaker::OfRecords(const ViewConfig& config,
+                                           const Dataset& dataset,
+                                           const SourceReader& source,
+                                           uint64_t& memory_bytes) {
+  ASSIGN_OR_RETURN(const uint64_t copies,
+                   TakeCopyMemory(*parts_.config, RecordPool::kLeastMemory,
+                                  kRecordCopyPart, memory_bytes));
+  TellOfRepeats(config);
+  if (config.policy_options.met_epochs != 0 &&
+      config.policy_options.met_repeat == 0) {
+    Log(LogLevel::kInfo,
+        "policy = met: every mini-epoch of records is shown once, because the "
+        "order of records is known beforehand and nothing of it is measured: "
+        "give met.repeat");
+  }
+  if (config.policy_options.met_repeat > 1 &&
+      config.policy_options.met_mini_epochs == 0 &&
+      CapacityOf(*parts_.config, config) == 0) {
+    Log(LogLevel::kWarning,
+        "policy = met: a mini-epoch of records is as large as a container over "
+        "met.repeat, whatever the tier holds: give tier.capacity, or "
+        "met.mini_epochs");
+  }
+  return TierOf(config, dataset, source, copies);
+}
+
+uint64_t TierMaker::BytesOfRecords(const MountConfig& mount,
+                                   const ViewConfig& view) {
+  return CapacityOf(mount, view) / (2 * kContainersAtOnce);
+}
+
+bool TierMaker::HoldsAll(uint64_t capacity, uint64_t bytes) {
+  return capacity > 0 && MetProgress::MiniEpochsFor(2, bytes, capacity) == 1;
+}
+
+void TierMaker::Follow(const ViewConfig& config,
+                       const std::shared_ptr<Supply>& supply) {
+  MutexLock lock(mu_);
+  ViewTier& view = tiers_[config.path];
+  view.supply = supply;
+  view.tier->Follow(supply);
+}
+
+void TierMaker::KeepLearnt() {
+  if (parts_.learnt == nullptr) return;
+  MutexLock lock(mu_);
+  for (const auto& [path, view] : tiers_) {
+    const std::shared_ptr<Supply> supply = view.supply.lock();
+    if (supply == nullptr) continue;
+    std::vector<uint32_t> learnt = supply->learnt();
+    if (learnt.empty() || learnt == parts_.learnt->Load(view.key)) continue;
+    const absl::Status stored =
+        parts_.learnt->Store(view.key, std::move(learnt));
+    if (!stored.ok()) {
+      Log(LogLevel::kWarning,
+          absl::StrCat("what met has learnt is not kept: ", stored.message()));
+    }
+  }
+}
+
+void TierMaker::Stop() {
+  MutexLock lock(mu_);
+  for (auto& [path, view] : tiers_) {
+    if (view.tier != nullptr) view.tier->Stop();
+  }
+}
+
+}  // namespace shufflefs
