@@ -2,7 +2,12 @@
 // The arrows of the architecture: what a folder may include. The build
 // enforces most of it by include directories; this names the culprit, and
 // covers the system headers that a compiler finds anyway.
+#include <algorithm>
+#include <filesystem>
+#include <map>
 #include <regex>
+#include <set>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,7 +31,7 @@ std::vector<Rule> Rules() {
       // A policy is a pure function: no I/O, threads, locks or clocks.
       {"policies",
        "thread|mutex|atomic|chrono|fstream|iostream|cstdio|unistd.h|fcntl.h|"
-       "core/(mutex|thread|log)[.]h|sys/.*",
+       "core/base/(mutex|thread|log)[.]h|sys/.*",
        "-"},
       {"", "fuse.*|linux/fuse.h", "fs/.*|tests/.*"},
       {"", "toml[+][+]/.*|toml.hpp", "mount-tools/.*[.]cc|tests/.*"},
@@ -37,6 +42,118 @@ std::vector<Rule> Rules() {
       // ThreadSanitizer misreads.
       {"", "absl/random/.*|absl/synchronization/.*", "-"},
   };
+}
+
+// The folders of core, each with those that it may include besides itself.
+const std::map<std::string, std::set<std::string>>& CoreFolders() {
+  static const std::map<std::string, std::set<std::string>> folders = {
+      {"base", {}},
+      {"base/files", {"base"}},
+      {"random", {"base"}},
+      {"config", {"base"}},
+      {"catalogue", {"base", "base/files"}},
+      {"source", {"base", "base/files", "random", "catalogue"}},
+      {"io", {"base", "base/files", "catalogue", "source"}},
+      {"scan", {"base", "base/files", "catalogue", "source"}},
+      {"dataset", {"base", "config", "catalogue"}},
+      {"policy", {"base", "config", "dataset"}},
+      {"binding", {"base", "dataset", "policy"}},
+      {"quality", {"base", "random", "policy", "binding"}},
+      {"readers", {"base", "base/files"}},
+      {"epoch", {"base", "config", "binding", "readers"}},
+      {"ledger", {"base", "base/files", "config", "policy"}},
+      {"verify",
+       {"base", "base/files", "dataset", "policy", "binding", "quality",
+        "ledger"}},
+      {"staging", {"base"}},
+      {"pool",
+       {"base", "random", "catalogue", "source", "io", "dataset", "policy",
+        "binding", "staging"}},
+      {"formats", {"base", "base/files", "config"}},
+      {"formats/tar", {"base", "formats"}},
+      {"formats/columnar", {"base", "base/files", "source", "formats"}},
+      {"records/aligned",
+       {"base", "base/files", "catalogue", "source", "formats"}},
+      {"records/order",
+       {"base", "random", "policy", "formats", "formats/columnar"}},
+      {"records/index",
+       {"base", "base/files", "catalogue", "source", "formats", "formats/tar",
+        "formats/columnar", "records/aligned", "records/order"}},
+      {"records/containers",
+       {"base", "base/files", "catalogue", "source", "dataset", "policy",
+        "quality", "formats", "records/aligned", "records/order",
+        "records/index"}},
+      {"records/content",
+       {"base", "catalogue", "source", "io", "pool", "formats",
+        "records/order"}},
+      {"records/tfrecord_api",
+       {"base", "base/files", "random", "policy", "formats", "records/aligned",
+        "records/order", "records/index"}},
+      {"records/epoch",
+       {"base", "catalogue", "io", "policy", "staging", "pool", "records/order",
+        "records/containers", "records/content"}},
+      {"staging/pack",
+       {"base", "base/files", "catalogue", "source", "io", "dataset", "pool"}},
+      {"staging/tier",
+       {"base", "base/files", "catalogue", "source", "io", "staging"}},
+      {"staging/stager",
+       {"base", "catalogue", "io", "staging", "pool", "staging/pack",
+        "staging/tier"}},
+      {"sampler/search", {"base"}},
+      {"sampler",
+       {"base", "catalogue", "dataset", "readers", "pool", "sampler/search"}},
+      {"view",
+       {"base", "base/files", "config", "source", "dataset", "policy",
+        "binding", "quality", "readers", "epoch", "ledger", "staging", "pool",
+        "records/containers", "records/content", "records/epoch", "sampler"}},
+  };
+  return folders;
+}
+
+// Of "core/records/order/x.h": "records/order".
+std::string CoreFolder(const std::filesystem::path& path) {
+  return std::filesystem::relative(path.parent_path(), "core").string();
+}
+
+TEST(LayeringTest, TheFoldersOfCoreFollowTheArrows) {
+  for (const auto& file : FilesWith({".h", ".cc"})) {
+    if (file.string().rfind("core/", 0) != 0) continue;
+    const std::string folder = CoreFolder(file);
+    const auto own = CoreFolders().find(folder);
+    ASSERT_NE(own, CoreFolders().end()) << file << " lies in no known folder";
+    for (const std::string& include : Includes(file)) {
+      if (include.rfind("core/", 0) != 0) continue;
+      const std::string other = CoreFolder(include);
+      EXPECT_TRUE(other == folder || own->second.count(other) != 0)
+          << file << " includes " << include;
+    }
+  }
+}
+
+// Folders whose arrows all end in folders that are done are done themselves.
+TEST(LayeringTest, TheArrowsOfCoreHaveNoCycle) {
+  std::set<std::string> done;
+  for (size_t round = 0; round < CoreFolders().size(); ++round) {
+    for (const auto& [folder, uses] : CoreFolders()) {
+      if (std::includes(done.begin(), done.end(), uses.begin(), uses.end())) {
+        done.insert(folder);
+      }
+    }
+  }
+  EXPECT_EQ(done.size(), CoreFolders().size());
+}
+
+TEST(LayeringTest, FoldersAreSmall) {
+  constexpr size_t kMostFiles = 25;
+  std::map<std::string, size_t> files;
+  for (const auto& file : FilesWith({".h", ".cc"})) {
+    if (file.string().rfind("tests/", 0) == 0) continue;
+    ++files[file.parent_path().string()];
+  }
+  for (const auto& [folder, count] : files) {
+    EXPECT_LE(count, kMostFiles) << folder;
+  }
+  EXPECT_EQ(files.count("core"), 0u);
 }
 
 TEST(LayeringTest, IncludesFollowTheArrows) {
