@@ -76,7 +76,7 @@ TEST_F(PlainReadsTest, TheFirstReadStartsTheReader) {
 }
 
 // A sanitizer ends the program where there is no memory.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SHUFFLEFS_SANITIZED
 // [S-9.2e] Too few threads, or too little address space, end a mount with a
 // line that says so and status 1, if it cannot do with what there is.
 TEST_F(PlainReadsTest, WhoAsksReadsWhereThereIsNoMemoryForAReader) {
