@@ -4,43 +4,26 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
-#include <type_traits>
 
-#include "absl/strings/str_cat.h"
+#include "core/base/files/checked_file.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 
 namespace shufflefs {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "the addresses are copied as they are");
-
-constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'P', 'L', 'C', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr CheckedFormat kPlacesFormat = {.magic = "SHUFPLC\n",
+                                         .version = 1,
+                                         .name = "places",
+                                         .other = "holds no places of files",
+                                         .seeded = true};
 
 // The file: this, then eight bytes an entry.
-struct Header {
-  char magic[8];
-  uint32_t version;
-  uint32_t header_bytes;
-  uint64_t checksum;  // of all that follows
+struct PlacesHeader {
+  CheckedHead head;
   uint64_t identity;
   uint64_t entries;
 };
-static_assert(offsetof(Header, checksum) == kPlacesChecksumAt);
-static_assert(std::has_unique_object_representations_v<Header>);
-constexpr size_t kCoveredFrom = kPlacesChecksumAt + sizeof(uint64_t);
-
-// Of the part of the header that the checksum covers, and of the addresses.
-uint64_t ChecksumOf(const Header& header, absl::string_view addresses) {
-  const auto* bytes = reinterpret_cast<const char*>(&header);
-  const uint64_t head =
-      XXH3_64bits(bytes + kCoveredFrom, sizeof header - kCoveredFrom);
-  return XXH3_64bits_withSeed(addresses.data(), addresses.size(), head);
-}
 
 template <typename T>
 uint64_t HashOn(uint64_t hash, const std::vector<T>& column) {
@@ -69,48 +52,23 @@ uint64_t PlacesIdentity(const Catalogue& catalogue) {
 
 absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
                         const FilePlace& place) {
-  Header header = {};
-  std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
-  header.version = kVersion;
-  header.header_bytes = sizeof header;
-  header.identity = PlacesIdentity(catalogue);
-  header.entries = places.by_entry.size();
-  const absl::string_view addresses(
-      reinterpret_cast<const char*>(places.by_entry.data()),
-      places.by_entry.size() * sizeof(uint64_t));
-  header.checksum = ChecksumOf(header, addresses);
-  const absl::string_view head(reinterpret_cast<const char*>(&header),
-                               sizeof header);
-  return ReplaceFile(place, {head, addresses});
+  PlacesHeader header = {.head = {},
+                         .identity = PlacesIdentity(catalogue),
+                         .entries = places.by_entry.size()};
+  return ReplaceFile(place, SealedPieces(kPlacesFormat, header,
+                                         {ColumnBytes(places.by_entry)}));
 }
 
 absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
                                         uint64_t identity, uint64_t entries) {
-  Header header;
-  if (bytes.size() < sizeof header ||
-      std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
-    return absl::InvalidArgumentError("holds no places of files");
-  }
-  std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.version != kVersion || header.header_bytes != sizeof header) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("places of version ", header.version, ", not ", kVersion));
-  }
-  const absl::string_view addresses = bytes.substr(sizeof header);
-  if (ChecksumOf(header, addresses) != header.checksum) {
-    return absl::DataLossError("the checksum differs");
-  }
+  PlacesHeader header;
+  KnownPlaces places;
+  CheckedReader reader(kPlacesFormat, bytes);
+  RETURN_IF_ERROR(reader.ReadHeader(header));
+  reader.Take(header.entries, places.by_entry);
+  RETURN_IF_ERROR(reader.Finish());
   if (header.identity != identity || header.entries != entries) {
     return absl::FailedPreconditionError("of another catalogue");
-  }
-  if (addresses.size() / sizeof(uint64_t) != entries ||
-      addresses.size() % sizeof(uint64_t) != 0) {
-    return absl::DataLossError("not as long as its header says");
-  }
-  KnownPlaces places;
-  places.by_entry.resize(entries);
-  if (entries > 0) {
-    std::memcpy(places.by_entry.data(), addresses.data(), addresses.size());
   }
   if (!std::all_of(places.by_entry.begin(), places.by_entry.end(),
                    MakesSense)) {
