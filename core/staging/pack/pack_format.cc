@@ -3,37 +3,31 @@
 
 #include <xxhash.h>
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "core/base/files/checked_file.h"
 #include "core/base/status.h"
 
 namespace shufflefs {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "the columns are copied as they are");
-
-constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'P', 'A', 'K', '\n'};
-constexpr uint32_t kVersion = 2;
+constexpr CheckedFormat kPackFormat = {.magic = "SHUFPAK\n",
+                                       .version = 2,
+                                       .name = "a manifest",
+                                       .other = "not the manifest of a pack"};
 constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
 constexpr char kChunkPrefix[] = "chunk-";
 constexpr char kChunkSuffix[] = ".pack";
 
 // The file: this, then `chunks` FiledChunk, `files` FiledFile, `checks` words
 // and `path_bytes` bytes.
-struct Header {
-  char magic[8];
-  uint32_t version;
-  uint32_t header_bytes;
-  uint64_t checksum;  // of all that follows
+struct PackHeader {
+  CheckedHead head;
   uint64_t fingerprint;
   uint64_t state;
   uint64_t seed;
@@ -43,9 +37,6 @@ struct Header {
   uint64_t checks;
   uint64_t path_bytes;
 };
-static_assert(offsetof(Header, checksum) == kPackChecksumAt);
-static_assert(std::has_unique_object_representations_v<Header>);
-constexpr size_t kCoveredFrom = kPackChecksumAt + sizeof(uint64_t);
 
 struct FiledChunk {
   uint64_t bytes;
@@ -56,51 +47,6 @@ struct FiledFile {
   uint64_t offset;
   uint64_t length;
 };
-
-template <typename T>
-void AppendColumn(const std::vector<T>& column, std::string& out) {
-  if (column.empty()) return;
-  out.append(reinterpret_cast<const char*>(column.data()),
-             column.size() * sizeof(T));
-}
-
-// Takes `count` values from the front of `bytes`, which holds them.
-template <typename T>
-std::vector<T> TakeColumn(uint64_t count, absl::string_view& bytes) {
-  std::vector<T> column(count);
-  const size_t size = count * sizeof(T);
-  if (size > 0) std::memcpy(column.data(), bytes.data(), size);
-  bytes.remove_prefix(size);
-  return column;
-}
-
-// Whether the counts that the header claims are those of the file. Nothing is
-// allocated before this is known.
-bool SizesFit(const Header& h, size_t file_bytes) {
-  if (h.files > std::numeric_limits<uint32_t>::max() || h.chunks > h.files ||
-      h.checks > file_bytes || h.path_bytes > file_bytes) {
-    return false;
-  }
-  return sizeof(Header) + h.chunks * sizeof(FiledChunk) +
-             h.files * sizeof(FiledFile) + h.checks * sizeof(uint64_t) +
-             h.path_bytes ==
-         file_bytes;
-}
-
-absl::Status CheckHeader(const Header& header, absl::string_view bytes) {
-  if (header.version != kVersion || header.header_bytes != sizeof header) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a manifest of version ", header.version, ", not ", kVersion));
-  }
-  if (!SizesFit(header, bytes.size())) {
-    return absl::DataLossError("cut off, or not as long as its header says");
-  }
-  absl::string_view covered = bytes.substr(kCoveredFrom);
-  if (XXH3_64bits(covered.data(), covered.size()) != header.checksum) {
-    return absl::DataLossError("the checksum differs");
-  }
-  return absl::OkStatus();
-}
 
 // As SourceDir takes them.
 bool IsRelativeAndClean(absl::string_view path) {
@@ -121,6 +67,9 @@ absl::Status Senseless(absl::string_view what, uint64_t number,
 // Gives each chunk its files; together they must be all files.
 absl::Status FillChunks(const std::vector<FiledChunk>& filed,
                         PackManifest& manifest) {
+  if (manifest.files.size() > std::numeric_limits<uint32_t>::max()) {
+    return absl::DataLossError("there are more files than a pack may have");
+  }
   uint64_t next = 0;
   for (const FiledChunk& chunk : filed) {
     if (chunk.files == 0 || chunk.files > manifest.files.size() - next) {
@@ -225,10 +174,7 @@ std::string SerializeManifest(const PackManifest& manifest) {
   for (const PackManifest::File& file : manifest.files) {
     files.push_back({file.offset, file.length});
   }
-  Header header = {};
-  std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
-  header.version = kVersion;
-  header.header_bytes = sizeof header;
+  PackHeader header = {};
   header.fingerprint = manifest.fingerprint;
   header.state = manifest.state;
   header.seed = manifest.seed;
@@ -237,38 +183,33 @@ std::string SerializeManifest(const PackManifest& manifest) {
   header.files = files.size();
   header.checks = manifest.checks.size();
   header.path_bytes = manifest.paths.size();
-  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
-  AppendColumn(chunks, bytes);
-  AppendColumn(files, bytes);
-  AppendColumn(manifest.checks, bytes);
-  bytes += manifest.paths;
-  const uint64_t checksum =
-      XXH3_64bits(bytes.data() + kCoveredFrom, bytes.size() - kCoveredFrom);
-  std::memcpy(bytes.data() + kPackChecksumAt, &checksum, sizeof checksum);
-  return bytes;
+  return absl::StrJoin(
+      SealedPieces(kPackFormat, header,
+                   {ColumnBytes(chunks), ColumnBytes(files),
+                    ColumnBytes(manifest.checks), manifest.paths}),
+      "");
 }
 
 absl::StatusOr<PackManifest> ParseManifest(absl::string_view bytes) {
-  Header header;
-  if (bytes.size() < sizeof header ||
-      std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
-    return absl::InvalidArgumentError("not the manifest of a pack");
-  }
-  std::memcpy(&header, bytes.data(), sizeof header);
-  RETURN_IF_ERROR(CheckHeader(header, bytes));
-  bytes.remove_prefix(sizeof header);
+  PackHeader header;
+  std::vector<FiledChunk> chunks;
+  std::vector<FiledFile> files;
   PackManifest manifest;
+  CheckedReader reader(kPackFormat, bytes);
+  RETURN_IF_ERROR(reader.ReadHeader(header));
+  reader.Take(header.chunks, chunks);
+  reader.Take(header.files, files);
+  reader.Take(header.checks, manifest.checks);
+  reader.Take(header.path_bytes, manifest.paths);
+  RETURN_IF_ERROR(reader.Finish());
   manifest.fingerprint = header.fingerprint;
   manifest.state = header.state;
   manifest.seed = header.seed;
   manifest.chunk_size = header.chunk_size;
-  const auto chunks = TakeColumn<FiledChunk>(header.chunks, bytes);
-  manifest.files.reserve(header.files);
-  for (const FiledFile& file : TakeColumn<FiledFile>(header.files, bytes)) {
+  manifest.files.reserve(files.size());
+  for (const FiledFile& file : files) {
     manifest.files.push_back({file.offset, file.length, 0, 0});
   }
-  manifest.checks = TakeColumn<uint64_t>(header.checks, bytes);
-  manifest.paths = std::string(bytes);
   RETURN_IF_ERROR(FillChunks(chunks, manifest));
   RETURN_IF_ERROR(CheckPlaces(manifest));
   RETURN_IF_ERROR(FillChecksAndPaths(manifest));
