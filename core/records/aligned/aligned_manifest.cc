@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/files/checked_file.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/formats/tfrecord_scanner.h"
@@ -21,20 +22,17 @@
 namespace shufflefs {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "numbers are copied as they are");
-
-constexpr char kAlignedMagic[8] = {'S', 'H', 'U', 'F', 'A', 'L', 'N', '\n'};
-constexpr uint32_t kAlignedVersion = 2;
+constexpr CheckedFormat kAlignedFormat = {
+    .magic = "SHUFALN\n",
+    .version = 2,
+    .name = "a manifest",
+    .other = "no manifest of page-aligned files"};
 constexpr uint64_t kLeastRecord = kTfrecordHeadBytes + kTfrecordTailBytes;
 // Sizes in it are those of files.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
 struct AlignedHeader {
-  char magic[8];
-  uint32_t version;
-  uint32_t header_bytes;
-  uint64_t checksum;
+  CheckedHead head;
   uint64_t page_bytes;
   uint32_t fit;
   uint32_t zero;
@@ -42,9 +40,6 @@ struct AlignedHeader {
   uint64_t names_bytes;
 };
 static_assert(sizeof(AlignedHeader) == 56);
-static_assert(offsetof(AlignedHeader, checksum) == kAlignedChecksumAt);
-static_assert(std::has_unique_object_representations_v<AlignedHeader>);
-constexpr size_t kAlignedCovered = kAlignedChecksumAt + sizeof(uint64_t);
 
 struct AlignedRow {
   uint64_t padded_bytes;
@@ -59,38 +54,9 @@ struct AlignedRow {
   uint32_t zero;
 };
 static_assert(sizeof(AlignedRow) == 72);
-static_assert(std::has_unique_object_representations_v<AlignedRow>);
 
 absl::Status MakesNoSense(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("makes no sense: ", what));
-}
-
-absl::StatusOr<AlignedHeader> HeaderOf(absl::string_view bytes) {
-  AlignedHeader header;
-  if (bytes.size() < sizeof header ||
-      std::memcmp(bytes.data(), kAlignedMagic, sizeof kAlignedMagic) != 0) {
-    return absl::InvalidArgumentError("no manifest of page-aligned files");
-  }
-  std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.version != kAlignedVersion ||
-      header.header_bytes != sizeof header) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a manifest of version ", header.version, ", not ", kAlignedVersion));
-  }
-  if (XXH3_64bits(bytes.data() + kAlignedCovered,
-                  bytes.size() - kAlignedCovered) != header.checksum) {
-    return absl::DataLossError("the checksum differs");
-  }
-  if (!std::has_single_bit(header.page_bytes) ||
-      header.page_bytes > kMostBytes || header.fit > 1 || header.zero != 0) {
-    return MakesNoSense("page size or fit");
-  }
-  const uint64_t rest = bytes.size() - sizeof header;
-  if (header.file_count > rest / sizeof(AlignedRow) ||
-      header.names_bytes != rest - header.file_count * sizeof(AlignedRow)) {
-    return MakesNoSense("it is not as long as its header says");
-  }
-  return header;
 }
 
 absl::Status CheckRow(const AlignedRow& row, absl::string_view name) {
@@ -130,11 +96,18 @@ bool IsAlignedName(absl::string_view name) {
 
 absl::StatusOr<AlignedManifest> AlignedManifest::Parse(
     absl::string_view bytes) {
-  ASSIGN_OR_RETURN(const AlignedHeader header, HeaderOf(bytes));
+  AlignedHeader header;
+  CheckedReader reader(kAlignedFormat, bytes);
+  RETURN_IF_ERROR(reader.ReadHeader(header));
+  const auto rows = reader.TakeView(header.file_count, sizeof(AlignedRow));
+  const auto names = reader.TakeView(header.names_bytes, 1);
+  RETURN_IF_ERROR(reader.Finish());
+  if (!std::has_single_bit(header.page_bytes) ||
+      header.page_bytes > kMostBytes || header.fit > 1 || header.zero != 0) {
+    return MakesNoSense("page size or fit");
+  }
   AlignedManifest manifest(header.page_bytes, PageFit{header.fit});
-  const size_t rows = header.file_count * sizeof(AlignedRow);
-  RETURN_IF_ERROR(manifest.AddRows(bytes.substr(sizeof header, rows),
-                                   bytes.substr(sizeof header + rows)));
+  RETURN_IF_ERROR(manifest.AddRows(rows, names));
   return manifest;
 }
 
@@ -165,34 +138,27 @@ absl::Status AlignedManifest::AddRows(absl::string_view rows,
 
 std::string AlignedManifest::Serialize() const {
   AlignedHeader header = {};
-  std::copy(std::begin(kAlignedMagic), std::end(kAlignedMagic), header.magic);
-  header.version = kAlignedVersion;
-  header.header_bytes = sizeof header;
   header.page_bytes = page_bytes_;
   header.fit = static_cast<uint32_t>(fit_);
   header.file_count = files_.size();
-  std::string bytes(sizeof header, '\0');
+  std::vector<AlignedRow> rows;
+  std::string names;
   for (const AlignedFile& file : files_) {
-    header.names_bytes += file.name.size();
-    const AlignedRow row = {
-        .padded_bytes = file.padded_bytes,
-        .stripped_bytes = file.stripped_bytes,
-        .records = file.records,
-        .source_identity = file.source_identity,
-        .source_pages = file.source_pages,
-        .padded_pages = file.padded_pages,
-        .idx_bytes = file.idx_bytes,
-        .idx_checksum = file.idx_checksum,
-        .name_bytes = static_cast<uint32_t>(file.name.size()),
-        .zero = 0};
-    bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
+    names += file.name;
+    rows.push_back({.padded_bytes = file.padded_bytes,
+                    .stripped_bytes = file.stripped_bytes,
+                    .records = file.records,
+                    .source_identity = file.source_identity,
+                    .source_pages = file.source_pages,
+                    .padded_pages = file.padded_pages,
+                    .idx_bytes = file.idx_bytes,
+                    .idx_checksum = file.idx_checksum,
+                    .name_bytes = static_cast<uint32_t>(file.name.size()),
+                    .zero = 0});
   }
-  for (const AlignedFile& file : files_) bytes += file.name;
-  std::memcpy(bytes.data(), &header, sizeof header);
-  header.checksum = XXH3_64bits(bytes.data() + kAlignedCovered,
-                                bytes.size() - kAlignedCovered);
-  std::memcpy(bytes.data(), &header, sizeof header);
-  return bytes;
+  header.names_bytes = names.size();
+  return absl::StrJoin(
+      SealedPieces(kAlignedFormat, header, {ColumnBytes(rows), names}), "");
 }
 
 absl::StatusOr<AlignedManifest> AlignedManifest::Open(
