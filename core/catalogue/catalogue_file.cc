@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/catalogue/catalogue_file.h"
 
-#include <xxhash.h>
-
-#include <algorithm>
-#include <bit>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "core/base/files/checked_file.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_check.h"
@@ -18,20 +12,15 @@
 namespace shufflefs {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "the file's columns are copied as they are");
+constexpr CheckedFormat kCatalogueFormat = {.magic = "SHUFCAT\n",
+                                            .version = 3,
+                                            .name = "a catalogue",
+                                            .other = "not a catalogue",
+                                            .align = 8};
 
-constexpr char kMagic[8] = {'S', 'H', 'U', 'F', 'C', 'A', 'T', '\n'};
-constexpr uint32_t kVersion = 3;
-constexpr size_t kAlign = 8;
-
-// The file: this, then the sections in the order of Sections(), each padded
-// with zeros to eight bytes.
-struct Header {
-  char magic[8];
-  uint32_t version;
-  uint32_t header_bytes;
-  uint64_t checksum;  // of all that follows
+// The file: this, then the columns in the order of ForEachColumn.
+struct CatalogueHeader {
+  CheckedHead head;
   uint64_t entries;
   uint64_t dirs;
   uint64_t classes;
@@ -47,9 +36,6 @@ struct Header {
   uint32_t root_class;
   uint32_t serves_others;
 };
-static_assert(offsetof(Header, checksum) == kCatalogueChecksumAt);
-static_assert(std::has_unique_object_representations_v<Header>);
-constexpr size_t kCoveredFrom = kCatalogueChecksumAt + sizeof(uint64_t);
 
 struct FiledDirectory {
   uint64_t size;
@@ -86,18 +72,9 @@ Packed Pack(const CatalogueTables& t) {
   return packed;
 }
 
-Header MakeHeader(const CatalogueTables& t, const Packed& packed) {
-  Header header = {};
-  std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
-  header.version = kVersion;
-  header.header_bytes = sizeof header;
-  header.entries = t.size.size();
-  header.dirs = t.dirs.size();
-  header.classes = t.classes.size();
-  header.devices = t.devices.size();
-  header.large_blocks = t.large_blocks.size();
-  header.name_bytes = t.names.size();
-  header.unreadable_bytes = packed.unreadable.size();
+// All but the counts, which the columns give.
+CatalogueHeader MakeHeader(const CatalogueTables& t) {
+  CatalogueHeader header = {};
   header.scanned_ns = t.scanned_ns;
   header.root_ino = t.root.ino;
   header.root_blocks = t.root.blocks;
@@ -108,85 +85,38 @@ Header MakeHeader(const CatalogueTables& t, const Packed& packed) {
   return header;
 }
 
-size_t Padding(size_t size) { return (kAlign - size % kAlign) % kAlign; }
-
-// The sections in the order of the file. `section` is called with each
-// container of the tables, and decides whether it is written or read.
-template <typename Tables, typename PackedT, typename Section>
-void ForEachSection(Tables& t, PackedT& packed, Section&& section) {
-  section(packed.dirs);
-  section(t.classes);
-  section(t.devices);
-  section(t.size);
-  section(t.ino);
-  section(t.mtime_ns);
-  section(t.ctime_ns);
-  section(t.attr_class);
-  section(t.blocks);
-  section(t.source_order);
-  section(packed.large_blocks);
-  section(t.names);
-  section(packed.unreadable);
+// Calls `column` with each container of the tables, in the order of the file,
+// and the count of it in the header.
+template <typename Tables, typename PackedT, typename Header, typename Column>
+void ForEachColumn(Tables& t, PackedT& packed, Header& h, Column&& column) {
+  column(packed.dirs, h.dirs);
+  column(t.classes, h.classes);
+  column(t.devices, h.devices);
+  column(t.size, h.entries);
+  column(t.ino, h.entries);
+  column(t.mtime_ns, h.entries);
+  column(t.ctime_ns, h.entries);
+  column(t.attr_class, h.entries);
+  column(t.blocks, h.entries);
+  column(t.source_order, h.entries);
+  column(packed.large_blocks, h.large_blocks);
+  column(t.names, h.name_bytes);
+  column(packed.unreadable, h.unreadable_bytes);
 }
 
-// Whether the sizes that the header claims are those of the file. Nothing is
-// allocated before this is known.
-bool SizesFit(const Header& h, size_t file_bytes) {
-  constexpr uint64_t kMany = uint64_t{1} << 32;
-  if (h.entries >= kMany || h.dirs > h.entries + 1 ||
-      h.classes > h.entries + 1 || h.devices > h.entries + 1 ||
-      h.large_blocks > h.entries || h.name_bytes > h.entries * 256 ||
-      h.unreadable_bytes > file_bytes) {
-    return false;
-  }
-  uint64_t total = sizeof(Header);
-  for (uint64_t bytes :
-       {h.dirs * sizeof(FiledDirectory),
-        h.classes * sizeof(CatalogueTables::AttributeClass),
-        h.devices * sizeof(CatalogueTables::Device), h.entries * 8,
-        h.entries * 8, h.entries * 8, h.entries * 8, h.entries * 4,
-        h.entries * 4, h.entries * 4, h.large_blocks * sizeof(FiledBlocks),
-        h.name_bytes, h.unreadable_bytes}) {
-    total += bytes + Padding(bytes);
-  }
-  return total == file_bytes;
-}
-
-absl::Status CheckHeader(const Header& header, absl::string_view bytes) {
-  if (header.version != kVersion || header.header_bytes != sizeof header) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a catalogue of version ", header.version, ", not ", kVersion));
-  }
+// Of what the columns' lengths and the checksum do not tell.
+absl::Status CheckHeader(const CatalogueHeader& header) {
   if (header.serves_others > 1) {
     return absl::DataLossError("whom it serves makes no sense");
   }
-  if (!SizesFit(header, bytes.size())) {
-    return absl::DataLossError("cut off, or not as long as its header says");
-  }
-  absl::string_view covered = bytes.substr(kCoveredFrom);
-  if (XXH3_64bits(covered.data(), covered.size()) != header.checksum) {
-    return absl::DataLossError("the checksum differs");
+  if (header.entries > UINT32_MAX) {
+    return absl::DataLossError("has more entries than a catalogue may have");
   }
   return absl::OkStatus();
 }
 
-void ResizeAll(const Header& header, CatalogueTables& t, Packed& packed) {
-  packed.dirs.resize(header.dirs);
-  t.classes.resize(header.classes);
-  t.devices.resize(header.devices);
-  t.size.resize(header.entries);
-  t.ino.resize(header.entries);
-  t.mtime_ns.resize(header.entries);
-  t.ctime_ns.resize(header.entries);
-  t.attr_class.resize(header.entries);
-  t.blocks.resize(header.entries);
-  t.source_order.resize(header.entries);
-  packed.large_blocks.resize(header.large_blocks);
-  t.names.resize(header.name_bytes);
-  packed.unreadable.resize(header.unreadable_bytes);
-}
-
-void Unpack(const Header& header, const Packed& packed, CatalogueTables& t) {
+void Unpack(const CatalogueHeader& header, const Packed& packed,
+            CatalogueTables& t) {
   for (const FiledDirectory& filed : packed.dirs) {
     CatalogueTables::Directory dir;
     dir.size = filed.size;
@@ -213,43 +143,26 @@ void Unpack(const Header& header, const Packed& packed, CatalogueTables& t) {
 absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place) {
   const CatalogueTables& t = catalogue.tables();
   const Packed packed = Pack(t);
-  Header header = MakeHeader(t, packed);
-  const std::string zeros(kAlign, '\0');
-  std::vector<absl::string_view> pieces = {
-      absl::string_view(reinterpret_cast<const char*>(&header), sizeof header)};
-  ForEachSection(t, packed, [&](const auto& section) {
-    size_t size = section.size() * sizeof(section[0]);
-    pieces.emplace_back(reinterpret_cast<const char*>(section.data()), size);
-    pieces.emplace_back(zeros.data(), Padding(size));
+  CatalogueHeader header = MakeHeader(t);
+  std::vector<absl::string_view> columns;
+  ForEachColumn(t, packed, header, [&](const auto& column, uint64_t& count) {
+    count = column.size();
+    columns.push_back(ColumnBytes(column));
   });
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_64bits_reset(state);
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    absl::string_view covered = pieces[i].substr(i == 0 ? kCoveredFrom : 0);
-    XXH3_64bits_update(state, covered.data(), covered.size());
-  }
-  header.checksum = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
-  return ReplaceFile(place, pieces);
+  return ReplaceFile(place, SealedPieces(kCatalogueFormat, header, columns));
 }
 
 absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
-  Header header;
-  if (bytes.size() < sizeof header ||
-      std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
-    return absl::InvalidArgumentError("not a catalogue");
-  }
-  std::memcpy(&header, bytes.data(), sizeof header);
-  RETURN_IF_ERROR(CheckHeader(header, bytes));
+  CatalogueHeader header;
   CatalogueTables t;
   Packed packed;
-  ResizeAll(header, t, packed);
-  size_t at = sizeof header;
-  ForEachSection(t, packed, [&](auto& section) {
-    size_t size = section.size() * sizeof(section[0]);
-    if (size > 0) std::memcpy(section.data(), bytes.data() + at, size);
-    at += size + Padding(size);
+  CheckedReader reader(kCatalogueFormat, bytes);
+  RETURN_IF_ERROR(reader.ReadHeader(header));
+  ForEachColumn(t, packed, header, [&](auto& column, uint64_t count) {
+    reader.Take(count, column);
   });
+  RETURN_IF_ERROR(reader.Finish());
+  RETURN_IF_ERROR(CheckHeader(header));
   if (!packed.unreadable.empty() && packed.unreadable.back() != '\0') {
     return absl::DataLossError("the list of unreadable paths is cut off");
   }
