@@ -10,7 +10,7 @@ constexpr int kMaxClimb = 32;
 constexpr size_t kMaxAnchors = 64;
 
 // Programs that start the ranks of one job in process groups of their own.
-constexpr absl::string_view kLaunchers[] = {
+constexpr absl::string_view kLauncherNames[] = {
     "aprun",   "flux-broker",   "flux-shell", "hydra_pmi_proxy", "jsrun",
     "mpiexec", "mpiexec.hydra", "mpirun",     "orted",           "orterun",
     "palsd",   "prte",          "prted",      "prterun",         "slurmstepd",
@@ -124,7 +124,7 @@ ReaderFamilies::Root ReaderFamilies::Climb(
     if (above->group != root.group) {
       const std::string starter = processes_.Executable(parent);
       const bool same = !executable.empty() && starter == executable;
-      if (!same && !IsOneOf(kLaunchers, starter)) {
+      if (!same && !IsOneOf(kLauncherNames, starter)) {
         // Its siblings are of its job. The shell or raylet that started them
         // outlives the job: it is no anchor.
         if (!executable.empty() && !IsOneOf(kManagers, starter) &&

@@ -18,7 +18,7 @@ namespace shufflefs {
 namespace {
 
 constexpr char kXattr[] = "system.posix_acl_access";
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kAclVersion = 2;
 constexpr mode_t kNotOwners = 0077;
 constexpr mode_t kBits = 7;
 constexpr size_t kXattrLimit = 65536;  // the kernel's
@@ -106,7 +106,7 @@ mode_t ModeWithinAcl(mode_t mode, uid_t owner, absl::string_view acl) {
     std::memcpy(&version, acl.data(), sizeof version);
     acl.remove_prefix(sizeof version);
   }
-  if (le32toh(version) != kVersion || acl.size() % sizeof(Entry) != 0) {
+  if (le32toh(version) != kAclVersion || acl.size() % sizeof(Entry) != 0) {
     return mode & ~kNotOwners;
   }
   const Rights rights = RightsOf(owner, acl);
