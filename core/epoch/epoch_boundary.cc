@@ -25,7 +25,6 @@ EpochOutcome EpochDetector::OnSignal() {
   now_.pending = 0;
   pending_.ClearAll();
   BeginEpoch('s', log_.next());
-  Conclude(outcome);
   return outcome;
 }
 
@@ -59,7 +58,6 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   const uint64_t position = log_.Push(open.name, /*repeat=*/false);
   ring_.Push(open.name, open.reader, open.time);
   BeginEpoch('t', position);
-  Conclude(outcome);
   return outcome;
 }
 
@@ -97,7 +95,6 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
   }
   BeginEpoch(rule, boundary.pass_from);
   if (seen_.Set(name)) ++seen_count_;
-  Conclude(outcome);
   return outcome;
 }
 
@@ -179,16 +176,6 @@ void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
   epoch_from_ = pass_from;
   began_unexplained_ = rule == 'c';
   owner_passed_ = owner_passed_ || (rule != 't' && rule != 's');
-}
-
-void EpochDetector::Conclude(EpochOutcome& outcome) {
-  last_rule_ = outcome.rule;
-  hold_reason_ = outcome.reason;
-  if (outcome.verdict == Verdict::kHold) {
-    ++held_;
-    return;
-  }
-  carried_ = outcome.carried.size();
 }
 
 }  // namespace shufflefs

@@ -56,12 +56,6 @@ EpochDetector::EpochDetector(const Options& options)
       log_(std::clamp<uint64_t>(options.names / 3, 16, 8192)),
       windows_(std::clamp<uint64_t>(options.names / 32, 16, 256)) {}
 
-double EpochDetector::opened_fraction() const {
-  return options_.names == 0 ? 0
-                             : static_cast<double>(seen_count_) /
-                                   static_cast<double>(options_.names);
-}
-
 bool EpochDetector::MayEndSoon() const {
   if (opened_count() + soon_ >= lengths_.expected()) return true;
   return now_.candidate > 0 && 10 * now_.covered >= 9 * lengths_.expected();
@@ -69,10 +63,6 @@ bool EpochDetector::MayEndSoon() const {
 
 bool EpochDetector::IsLeft(Alive alive) const {
   return owned_ && owner_opens_ >= small_takeover_ && !alive(owner_);
-}
-
-uint64_t EpochDetector::max_carried() const {
-  return std::clamp<uint64_t>(options_.names / 3, 16, 8192);
 }
 
 void EpochDetector::Restore(const Past& past) {
@@ -229,7 +219,8 @@ void EpochDetector::CountFresh(uint64_t name, uint64_t position) {
 
 void EpochDetector::CountReopen(uint64_t name, uint64_t position) {
   if (now_.candidate == 0) {
-    const double covered = opened_fraction();
+    const double covered =
+        static_cast<double>(seen_count_) / static_cast<double>(options_.names);
     now_.start = position;
     now_.covered = seen_count_;
     now_.near_threshold = windows_.near.Threshold(covered);

@@ -90,13 +90,11 @@ class EpochDetector {
   // core/binding/resumed_names.h). How the epoch ends teaches nothing.
   void Resume(absl::Span<const uint64_t> known, uint64_t unknown);
 
-  uint64_t names() const { return options_.names; }
   // Names opened in this epoch, and whether one was.
   uint64_t seen_count() const { return seen_count_; }
   // With those that were opened before the job went on with it.
   uint64_t opened_count() const { return seen_count_ + resumed_.count(); }
   bool seen(uint64_t name) const { return seen_.Get(name); }
-  double opened_fraction() const;
   // Whether the next opens may bring a verdict to re-bind by a rule that looks
   // at what was opened (a or b). True before the last names of a pass that is
   // as long as expected are opened: nothing of the next one has begun then.
@@ -118,15 +116,6 @@ class EpochDetector {
     resumed_.ForEachKnown(visit);
   }
   uint64_t unknown_count() const { return resumed_.unknown(); }
-  uint64_t max_carried() const;
-
-  // For status: epochs held so far, why the last verdict was a hold (kNone if
-  // it was not), its rule (0 = none yet), names carried at the last
-  // re-binding.
-  uint64_t held() const { return held_; }
-  HoldReason hold_reason() const { return hold_reason_; }
-  char last_rule() const { return last_rule_; }
-  uint64_t carried() const { return carried_; }
 
  private:
   // What is counted within one epoch.
@@ -180,7 +169,6 @@ class EpochDetector {
   // Begins the next epoch with the pending names and the logged opens of the
   // new pass as seen.
   void BeginEpoch(char rule, uint64_t pass_from);
-  void Conclude(EpochOutcome& outcome);
 
   // Constant after construction.
   const Options options_;
@@ -215,11 +203,6 @@ class EpochDetector {
   // opened: at most 2 * small_takeover_ names.
   FamilyId rival_;
   std::vector<uint64_t> rival_names_;
-
-  uint64_t held_ = 0;
-  HoldReason hold_reason_ = HoldReason::kNone;
-  char last_rule_ = 0;
-  uint64_t carried_ = 0;
 };
 
 }  // namespace shufflefs

@@ -41,7 +41,8 @@ struct EpochOutcome {
   HoldReason reason = HoldReason::kNone;  // of a hold
   // On a re-binding: the names that keep their sample in the new epoch, each
   // once, the one whose open brought the verdict among them (it was looked up
-  // before). At most EpochDetector::max_carried(). Empty after a signal.
+  // before). At most a third of all names or 16, whichever is more, and never
+  // more than 8192. Empty after a signal.
   std::vector<uint64_t> carried;
   // On a re-binding: the open that brought the verdict is the first of its name
   // in the pass that begins, so nobody was shown anything of it yet.

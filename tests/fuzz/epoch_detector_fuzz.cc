@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any stream of opens: no crash, a re-binding only with what the rules ask
 // for, and carried names that were opened.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -33,14 +34,14 @@ class Input {
   size_t left_;
 };
 
-void CheckRebind(const EpochDetector& detector, const EpochOutcome& outcome,
-                 uint64_t name, uint64_t expected) {
-  Require(outcome.carried.size() <= detector.max_carried());
+void CheckRebind(uint64_t names, const EpochOutcome& outcome, uint64_t name,
+                 uint64_t expected) {
+  Require(outcome.carried.size() <= std::clamp<uint64_t>(names / 3, 16, 8192));
   absl::flat_hash_set<uint64_t> carried(outcome.carried.begin(),
                                         outcome.carried.end());
   Require(carried.size() == outcome.carried.size());
   Require(carried.contains(name));
-  for (const uint64_t kept : carried) Require(kept < detector.names());
+  for (const uint64_t kept : carried) Require(kept < names);
   if (outcome.rule != 't') Require(10 * outcome.ended_seen >= 9 * expected);
 }
 
@@ -78,7 +79,7 @@ void Play(Input input) {
       suspicion.AtBoundary(outcome.rule, outcome.ended_seen,
                            detector.seen_count());
       if (outcome.verdict == Verdict::kRebind) {
-        CheckRebind(detector, outcome, name, expected);
+        CheckRebind(options.names, outcome, name, expected);
       } else {
         Require(outcome.carried.empty() && outcome.reason != HoldReason::kNone);
       }

@@ -85,6 +85,11 @@ class ModelView {
   std::vector<Permutation> pi_;
 };
 
+// See EpochOutcome::carried.
+inline uint64_t MostCarried(uint64_t names) {
+  return std::clamp<uint64_t>(names / 3, 16, 8192);
+}
+
 struct PlayOptions {
   EpochDetector::Options detector;
   bool check_bijection = true;
@@ -165,7 +170,7 @@ class Player {
 
   void Note(uint64_t name) {
     log_.push_back(name);
-    if (log_.size() > detector_.max_carried()) log_.pop_front();
+    if (log_.size() > MostCarried(options_.detector.names)) log_.pop_front();
   }
 
   void Count(const EpochOutcome& outcome, uint64_t expected) {
@@ -192,7 +197,7 @@ class Player {
       EXPECT_TRUE(carried.insert(name).second) << name << " comes twice";
     }
     EXPECT_TRUE(carried.contains(stream_[at_].name));
-    EXPECT_LE(outcome.carried.size(), detector_.max_carried());
+    EXPECT_LE(outcome.carried.size(), MostCarried(options_.detector.names));
   }
 
   void Apply() {

@@ -54,7 +54,7 @@ class Fixture {
 TEST(RuleATest, NeedsEveryNameAndThenMoreReopensThanPadding) {
   Fixture f(300);
   EXPECT_EQ(f.OpenAll(0, 300).verdict, Verdict::kNone);
-  EXPECT_EQ(f->opened_fraction(), 1);
+  EXPECT_EQ(f->seen_count(), 300);
   EXPECT_EQ(f.OpenAll(0, 7).verdict, Verdict::kNone);
   const EpochOutcome outcome = f.Open(7);
   EXPECT_EQ(outcome.verdict, Verdict::kRebind);
@@ -110,11 +110,13 @@ TEST(DoubleOpenTest, IsNoEvidenceHoweverOften) {
   f.SetStep(std::chrono::milliseconds(1));
   for (uint64_t name = 0; name < 300; ++name) {
     EXPECT_EQ(f.Open(name).open, OpenClass::kFresh);
-    EXPECT_EQ(f.Open(name).open, OpenClass::kDouble);
-    EXPECT_EQ(f.Open(name).open, OpenClass::kDouble);
+    for (int again = 0; again < 2; ++again) {
+      const EpochOutcome outcome = f.Open(name);
+      EXPECT_EQ(outcome.open, OpenClass::kDouble);
+      EXPECT_EQ(outcome.verdict, Verdict::kNone);
+    }
   }
   EXPECT_EQ(f->seen_count(), 300);
-  EXPECT_EQ(f->last_rule(), 0);
 }
 
 TEST(DoubleOpenTest, OfTheLastNameDoesNotCountForTheNextPass) {
@@ -206,13 +208,14 @@ TEST(RuleCTest, HoldsAndLearnsAfterThreePasses) {
       if (outcome.verdict == Verdict::kHold) {
         EXPECT_EQ(outcome.reason, HoldReason::kPartial);
         EXPECT_THAT(outcome.carried, ::testing::IsEmpty());
+      } else {
+        EXPECT_EQ(outcome.reason, HoldReason::kNone);
       }
     }
   }
   EXPECT_THAT(rules, ElementsAre('c', 'c', 'c', 'b'));
-  EXPECT_EQ(verdicts.back(), Verdict::kRebind);
-  EXPECT_EQ(f->held(), 3);
-  EXPECT_EQ(f->hold_reason(), HoldReason::kNone);
+  EXPECT_THAT(verdicts, ElementsAre(Verdict::kHold, Verdict::kHold,
+                                    Verdict::kHold, Verdict::kRebind));
   EXPECT_EQ(f->expected(), 500);
 }
 
@@ -228,7 +231,6 @@ TEST(GuestTest, MovesNothingButHoldsWhileItReads) {
   const EpochOutcome held = f.OpenAll(0, 8);
   EXPECT_EQ(held.verdict, Verdict::kHold);
   EXPECT_EQ(held.reason, HoldReason::kGuest);
-  EXPECT_EQ(f->hold_reason(), HoldReason::kGuest);
 
   f.OpenAll(8, 150);
   f.Open(5, kOther);
@@ -394,7 +396,7 @@ TEST(RestoreTest, AnEpochOfWhichNotAllIsKnownIsHeld) {
 
 TEST(EdgeTest, NoNamesAndOneName) {
   EpochDetector none({});
-  EXPECT_EQ(none.opened_fraction(), 0);
+  EXPECT_EQ(none.seen_count(), 0);
   EXPECT_EQ(none.OnSignal().verdict, Verdict::kNone);
 
   Fixture one(1);
