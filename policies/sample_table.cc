@@ -25,7 +25,6 @@ SampleTable::SampleTable(const Grouping& grouping)
 void SampleTable::BeginEpoch(absl::Span<const CarriedPair> bound) {
   std::fill(sample_of_.begin(), sample_of_.end(), kNone);
   std::fill(name_of_.begin(), name_of_.end(), kNone);
-  bound_count_ = 0;
   for (Group& group : groups_) {
     group.unbound = group.count;
     group.ready = 0;
@@ -46,7 +45,6 @@ void SampleTable::Bind(uint32_t name, uint32_t sample) {
   sample_of_[name] = sample;
   name_of_[sample] = name;
   --groups_[group_of_[sample]].unbound;
-  ++bound_count_;
 }
 
 uint32_t SampleTable::Draw(uint32_t group, Rng* rng) const {

@@ -49,7 +49,6 @@ class SampleTable {
   uint32_t sample_of(uint32_t name) const { return sample_of_[name]; }
   uint32_t name_of(uint32_t sample) const { return name_of_[sample]; }
   bool bound(uint32_t sample) const { return name_of_[sample] != kNone; }
-  uint64_t bound_count() const { return bound_count_; }
   // Samples of a group that no name shows yet.
   uint32_t unbound(uint32_t group) const { return groups_[group].unbound; }
   // REQUIRES: neither is bound; both are of one group.
@@ -114,7 +113,6 @@ class SampleTable {
   // It is bound, or leaves: it is not ready any more.
   void RemoveReady(uint32_t sample);
 
-  uint64_t bound_count_ = 0;
   std::vector<Group> groups_;
   std::vector<uint32_t> group_of_;   // by sample
   std::vector<uint32_t> sample_of_;  // by name, or kNone

@@ -70,7 +70,6 @@ class Binder {
   // What a name shows, or under which name a sample is shown, if bound.
   virtual absl::optional<SampleId> Bound(SampleId name) const = 0;
   virtual absl::optional<SampleId> NameOf(SampleId sample) const = 0;
-  virtual uint64_t bound_count() const = 0;
 
   // The samples to fetch next, in device order, at most `room` bytes of them;
   // empty when nothing (more) fits or is to be fetched. They are on their way

@@ -44,7 +44,6 @@ class CarriedNames {
 
   bool empty() const { return pairs_.empty(); }
   uint64_t size() const { return pairs_.size(); }
-  bool carries(uint64_t name) const { return sample_of_.contains(name); }
   // In the order given to Make.
   const std::vector<CarriedPair>& pairs() const { return pairs_; }
 

@@ -27,11 +27,6 @@ class Cursors {
   void Missed(uint64_t position);
   // Call for every read, of whatever sequence: cursors go that are long idle.
   void Tick();
-  // All three, for who follows one sequence.
-  void Note(uint64_t position) {
-    Tick();
-    if (!Advance(position)) Missed(position);
-  }
 
   // Positions [begin, end) are to be fetched for a cursor; taken as fetched.
   struct Range {

@@ -44,8 +44,6 @@ class Tree {
                                    pid_t pid);
   // How long the kernel may believe a name is left open.
   absl::StatusOr<NodeReply> Attributes(Node node) const;
-  // The entry behind a file node; REQUIRES a file kind.
-  EntryId Entry(Node node) const { return EntryId(node.id); }
 
   // `binds`: listing the directory binds its names (the primer's).
   absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(Node node,

@@ -51,7 +51,6 @@ class GroupBinder : public Binder {
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
-  uint64_t bound_count() const override { return table_.bound_count(); }
   std::vector<SampleId> NextFetch(uint64_t room) override;
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
   void FetchedAlone(SampleId sample) override;

@@ -22,9 +22,6 @@ class KeepBinder : public Binder {
   absl::optional<SampleId> NameOf(SampleId sample) const override {
     return sample;
   }
-  uint64_t bound_count() const override {
-    return input_.grouping->sample_count();
-  }
   // Nothing is read that nobody asked for.
   std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;

@@ -53,7 +53,6 @@ class LocationBinder : public Binder {
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
-  uint64_t bound_count() const override { return table_.bound_count(); }
   // Nothing: chunks are loaded on demand.
   std::vector<SampleId> NextFetch(uint64_t room) override;
   // Where `room` does not hold all that the chunk would fill, as much as fits.

@@ -59,7 +59,6 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
   std::fill(sample_of_.begin(), sample_of_.end(), kNone);
   std::fill(last_name_.begin(), last_name_.end(), kNone);
   opened_.ClearAll();
-  bound_ = 0;
   for (const CarriedPair& pair : bound) {
     const auto sample = static_cast<uint32_t>(pair.sample);
     Note(static_cast<uint32_t>(pair.name), sample, /*opened=*/true);
@@ -100,7 +99,6 @@ void MetBinder::Note(uint32_t name, uint32_t sample, bool opened) {
   ordinal_[name] = before == kNone ? 0 : ordinal_[before] + 1;
   last_name_[sample] = name;
   sample_of_[name] = sample;
-  ++bound_;
   if (opened) opened_.Set(name);
 }
 

@@ -32,7 +32,6 @@ class MetBinder : public Binder, public MiniEpochs {
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
-  uint64_t bound_count() const override { return bound_; }
   // Nothing is fetched ahead into memory: what comes next is in the tier.
   std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
@@ -94,7 +93,6 @@ class MetBinder : public Binder, public MiniEpochs {
   std::vector<uint32_t> before_;
   std::vector<uint32_t> ordinal_;
   NameBits opened_;
-  uint64_t bound_ = 0;
   BinderCounts counts_;
 };
 

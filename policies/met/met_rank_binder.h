@@ -32,7 +32,6 @@ class MetRankBinder : public Binder, public MiniEpochs {
   absl::optional<SampleId> NameOf(SampleId sample) const override {
     return sample;
   }
-  uint64_t bound_count() const override { return 0; }
   std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
   void FetchedAlone(SampleId sample) override { NoteRead(sample); }

@@ -14,6 +14,12 @@ namespace {
 constexpr uint64_t kSamples = 20000;
 constexpr uint64_t kMost = 512;
 
+// As ReadAhead does, of whose sequences this is the only one.
+void NoteRead(Cursors& cursors, uint64_t position) {
+  cursors.Tick();
+  if (!cursors.Advance(position)) cursors.Missed(position);
+}
+
 // Counts how often each position was fetched, and before it was read.
 class Follower {
  public:
@@ -21,7 +27,7 @@ class Follower {
 
   void Read(uint64_t position) {
     in_time_[position] = fetched_[position] > 0;
-    cursors_.Note(position);
+    NoteRead(cursors_, position);
     while (const auto range = cursors_.Next(kMost)) {
       EXPECT_LT(range->begin, range->end);
       EXPECT_LE(range->end, kSamples);
@@ -135,7 +141,7 @@ TEST(CursorsTest, WhatWasTakenBackIsAskedForAgain) {
   uint64_t next = 100;
   absl::optional<Cursors::Range> range;
   for (; !range; ++next) {
-    cursors.Note(next);
+    NoteRead(cursors, next);
     range = cursors.Next(kMost);
   }
   EXPECT_EQ(range->begin, next);
@@ -144,7 +150,7 @@ TEST(CursorsTest, WhatWasTakenBackIsAskedForAgain) {
   EXPECT_TRUE(cursors.Awaits(range->begin));
   const uint64_t from = range->begin + 2;
   for (range.reset(); !range && next < 200; ++next) {
-    cursors.Note(next);
+    NoteRead(cursors, next);
     range = cursors.Next(kMost);
   }
   ASSERT_TRUE(range);
@@ -153,17 +159,17 @@ TEST(CursorsTest, WhatWasTakenBackIsAskedForAgain) {
 
 TEST(CursorsTest, ACursorWhoseSamplesNobodyReadsGoes) {
   Cursors cursors(kSamples);
-  for (uint64_t p = 0; p < 8; ++p) cursors.Note(p);
+  for (uint64_t p = 0; p < 8; ++p) NoteRead(cursors, p);
   ASSERT_EQ(cursors.count(), 1u);
   // It passes by what it had fetched.
-  for (uint64_t p = 8; p < 2000; p += 5) cursors.Note(p);
+  for (uint64_t p = 8; p < 2000; p += 5) NoteRead(cursors, p);
   for (uint64_t p = 9; p < 1900 && cursors.count() > 0; ++p) cursors.Unread(p);
   EXPECT_EQ(cursors.count(), 0u);
 }
 
 TEST(CursorsTest, ACursorThatIsLongIdleGoes) {
   Cursors cursors(kSamples);
-  for (uint64_t p = 0; p < 8; ++p) cursors.Note(p);
+  for (uint64_t p = 0; p < 8; ++p) NoteRead(cursors, p);
   ASSERT_EQ(cursors.count(), 1u);
   for (uint64_t i = 0; i < 6000; ++i) cursors.Tick();
   EXPECT_EQ(cursors.count(), 0u);
