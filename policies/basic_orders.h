@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders that several policies use: the source's own, a keyed permutation,
-// and a rotation. All are O(1) in memory and time, immutable, and may be
-// called by any thread.
+// Orders that several policies use: the source's own, and a rotation. Both are
+// O(1) in memory and time, immutable, and may be called by any thread.
 #ifndef SHUFFLEFS_POLICIES_BASIC_ORDERS_H_
 #define SHUFFLEFS_POLICIES_BASIC_ORDERS_H_
 
 #include <cstdint>
 
 #include "core/policy/policy.h"
-#include "core/random/permutation.h"
-#include "core/random/random.h"
 
 namespace shufflefs {
 
@@ -23,22 +20,6 @@ class IdentityOrder : public Order {
 
  private:
   const uint64_t size_;
-};
-
-// A full random shuffle.
-class PermutationOrder : public Order {
- public:
-  PermutationOrder(uint64_t size, RandomKey key) : permutation_(size, key) {}
-  uint64_t size() const override { return permutation_.size(); }
-  uint64_t SampleAt(uint64_t position) const override {
-    return permutation_.Apply(position);
-  }
-  uint64_t PositionOf(uint64_t sample) const override {
-    return permutation_.Inverse(sample);
-  }
-
- private:
-  const Permutation permutation_;
 };
 
 // Sample `start` at position 0, and on from there, around the end.

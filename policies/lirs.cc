@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policies/lirs.h"
 
-#include "policies/basic_orders.h"
+#include "core/policy/permutation_order.h"
 #include "policies/page_order.h"
 
 namespace shufflefs {

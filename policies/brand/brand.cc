@@ -2,7 +2,7 @@
 #include "policies/brand/brand.h"
 
 #include "core/policy/binder.h"
-#include "policies/basic_orders.h"
+#include "core/policy/permutation_order.h"
 #include "policies/brand/group_binder.h"
 #include "policies/brand/location_binder.h"
 

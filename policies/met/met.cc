@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policies/met/met.h"
 
-#include "policies/basic_orders.h"
+#include "core/policy/permutation_order.h"
 #include "policies/met/met_binder.h"
 #include "policies/met/met_plan.h"
 #include "policies/met/met_rank_binder.h"

@@ -56,7 +56,7 @@ source: base base/files random catalogue
 io: base base/files catalogue source
 scan: base base/files catalogue source
 dataset: base config catalogue
-policy: base config dataset
+policy: base random config dataset
 binding: base dataset policy
 quality: base random policy binding
 readers: base base/files

@@ -7,28 +7,13 @@
 
 #include "core/base/status.h"
 #include "core/formats/tfrecord_frame.h"
-#include "core/random/permutation.h"
+#include "core/policy/permutation_order.h"
 #include "core/random/random.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr uint64_t kCursorPart = uint64_t{1} << 20;
-
-class InstanceOrder : public Order {
- public:
-  InstanceOrder(uint64_t size, RandomKey key) : permutation_(size, key) {}
-  uint64_t size() const override { return permutation_.size(); }
-  uint64_t SampleAt(uint64_t position) const override {
-    return permutation_.Apply(position);
-  }
-  uint64_t PositionOf(uint64_t sample) const override {
-    return permutation_.Inverse(sample);
-  }
-
- private:
-  const Permutation permutation_;
-};
 
 // What MakeRecordOrder asks of a policy, for the records of one file.
 class FilePolicy : public Policy {
@@ -46,12 +31,12 @@ class FilePolicy : public Policy {
   }
   std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
                                          Epoch epoch) const override {
-    return std::make_unique<InstanceOrder>(
+    return std::make_unique<PermutationOrder>(
         stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kOrder));
   }
   std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
                                            Epoch epoch) const override {
-    return std::make_unique<InstanceOrder>(
+    return std::make_unique<PermutationOrder>(
         stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kListing));
   }
 
