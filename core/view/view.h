@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +30,7 @@
 #include "core/readers/reader_family.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/epoch_token.h"
+#include "core/view/fixed_epochs.h"
 #include "core/view/view_setup.h"
 
 namespace shufflefs {
@@ -189,9 +189,6 @@ class View {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Tells what reads ahead of the orders of the live epoch.
   void FollowLive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::shared_ptr<const Binding> RememberedBinding(const ViewSetup& setup,
-                                                   Epoch epoch) const
-      ABSL_LOCKS_EXCLUDED(fixed_mu_);
   void Hold(const EpochOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   EpochWatch::Options WatchOptions() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -295,14 +292,9 @@ class View {
   bool read_ ABSL_GUARDED_BY(mu_) = false;  // OPEN or READ in this epoch
   bool ever_read_ ABSL_GUARDED_BY(mu_) = false;
 
-  mutable MixingCache mixing_;  // self-synchronised
-
-  mutable Mutex fixed_mu_;
-  // Most recently used first.
-  mutable std::list<std::shared_ptr<const Binding>> fixed_
-      ABSL_GUARDED_BY(fixed_mu_);
-  mutable std::list<std::shared_ptr<RecordEpoch>> fixed_records_
-      ABSL_GUARDED_BY(fixed_mu_);
+  // Self-synchronised.
+  mutable MixingCache mixing_;
+  mutable FixedEpochs fixed_;
 };
 
 }  // namespace shufflefs

@@ -7,24 +7,7 @@
 namespace shufflefs {
 namespace {
 
-// Fixed epochs of records that are remembered; they hold their orders.
-constexpr size_t kFixedRecords = 16;
-
 constexpr size_t kMostSentBack = 4096;
-
-std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
-                                             Epoch epoch, bool live) {
-  if (setup.records.pool == nullptr) return nullptr;
-  RecordEpoch::Parts parts;
-  parts.containers = setup.records.containers;
-  parts.pool = setup.records.pool;
-  parts.staging = setup.records.staging;
-  parts.policy = setup.policy;
-  parts.seed = setup.config.seed;
-  parts.epoch = epoch;
-  parts.live = live;
-  return std::make_shared<RecordEpoch>(std::move(parts));
-}
 
 }  // namespace
 
@@ -102,21 +85,7 @@ PassWatch::OpenIs View::PassOf(EntryId file, RecordEpoch& shown,
 
 std::shared_ptr<RecordEpoch> View::FixedRecords(Epoch epoch) const {
   const std::shared_ptr<const ViewSetup> setup = this->setup();
-  if (setup->records.pool == nullptr) return nullptr;
-  MutexLock lock(fixed_mu_);
-  for (auto it = fixed_records_.begin(); it != fixed_records_.end(); ++it) {
-    if ((*it)->epoch() == epoch && (*it)->seed() == setup->config.seed &&
-        &(*it)->policy() == setup->policy.get()) {
-      fixed_records_.splice(fixed_records_.begin(), fixed_records_, it);
-      return fixed_records_.front();
-    }
-  }
-  fixed_records_.push_front(MakeRecordEpoch(*setup, epoch, /*live=*/false));
-  if (fixed_records_.size() > kFixedRecords) {
-    fixed_records_.back()->Rest();
-    fixed_records_.pop_back();
-  }
-  return fixed_records_.front();
+  return fixed_.RecordsOf(*setup, epoch);
 }
 
 }  // namespace shufflefs

@@ -9,13 +9,14 @@
 #include "core/view/view.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/content/record_pool_fixture.h"
-#include "tests/core/view/view_fixture.h"
+#include "tests/core/view/container_setup.h"
 
 namespace shufflefs {
 namespace {
 
 using testing_support::Blocks;
-using testing_support::ByName;
+using testing_support::ContainerConfig;
+using testing_support::ContainerTools;
 using testing_support::TempTree;
 using testing_support::TestPool;
 using Verdict = View::OpenVerdict;
@@ -32,23 +33,8 @@ class ViewRecordsTest : public ::testing::Test {
     tree_.File("a.bin", std::string(kBytes, 'x'));
     auto catalogue = std::make_shared<const Catalogue>(tree_.Scanned());
     file_ = *catalogue->FindPath("a.bin");
-    ViewConfig config;
-    config.policy = "reimu";
-    config.record.as = "*.bin:fixed";
-    config.record.bytes = 1000;
-    SetupTools tools;
-    tools.resolver = ByName();
-    tools.records = [this](const ViewConfig& of,
-                           std::shared_ptr<const Dataset> dataset,
-                           const Policy&) -> absl::StatusOr<ViewRecords> {
-      ViewRecords records;
-      records.containers = std::make_shared<ContainerSet>(
-          dataset, *RecordRules::Parse(of.record));
-      records.containers->Index(tree_.Source(), {});
-      records.pool = test_.pool;
-      return records;
-    };
-    auto setup = MakeViewSetup(config, catalogue, tools, nullptr);
+    SetupTools tools = ContainerTools(tree_, test_.pool);
+    auto setup = MakeViewSetup(ContainerConfig(), catalogue, tools, nullptr);
     ASSERT_TRUE(setup.ok()) << setup.status();
     View::Parts parts;
     parts.setup = *std::move(setup);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The epochs of a view that are asked for by number: what `epoch/<n>/` shows,
+// with nothing carried. The last ones are remembered, as each holds its orders.
+#ifndef SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_
+#define SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_
+
+#include <list>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
+#include "core/binding/binding.h"
+#include "core/records/epoch/record_epoch.h"
+#include "core/view/view_setup.h"
+
+namespace shufflefs {
+
+// Thread-safe.
+class FixedEpochs {
+ public:
+  // Of each kind; who asks for more has them made again.
+  static constexpr size_t kMostRemembered = 16;
+
+  FixedEpochs() = default;
+  FixedEpochs(const FixedEpochs&) = delete;
+  FixedEpochs& operator=(const FixedEpochs&) = delete;
+
+  // Names of `epoch` as `setup` plans them.
+  std::shared_ptr<const Binding> BindingOf(const ViewSetup& setup, Epoch epoch);
+  // Records of containers; null where `setup` shuffles none.
+  std::shared_ptr<RecordEpoch> RecordsOf(const ViewSetup& setup, Epoch epoch);
+
+ private:
+  Mutex mu_;
+  // Most recently used first.
+  std::list<std::shared_ptr<const Binding>> bindings_ ABSL_GUARDED_BY(mu_);
+  std::list<std::shared_ptr<RecordEpoch>> records_ ABSL_GUARDED_BY(mu_);
+};
+
+// The records of an epoch of `setup`; null where it shuffles none.
+std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
+                                             Epoch epoch, bool live);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_

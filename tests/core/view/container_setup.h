@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a view is made of containers: *.bin with records of 1000 bytes each.
+#ifndef SHUFFLEFS_TESTS_CORE_VIEW_CONTAINER_SETUP_H_
+#define SHUFFLEFS_TESTS_CORE_VIEW_CONTAINER_SETUP_H_
+
+#include <memory>
+#include <utility>
+
+#include "core/view/view_setup.h"
+#include "tests/core/base/temp_tree.h"
+#include "tests/core/view/view_fixture.h"
+
+namespace shufflefs::testing_support {
+
+inline ViewConfig ContainerConfig() {
+  ViewConfig config;
+  config.policy = "reimu";
+  config.record.as = "*.bin:fixed";
+  config.record.bytes = 1000;
+  return config;
+}
+
+// `tree` outlives the tools.
+inline SetupTools ContainerTools(TempTree& tree,
+                                 std::shared_ptr<RecordPool> pool) {
+  SetupTools tools;
+  tools.resolver = ByName();
+  tools.records = [&tree, pool = std::move(pool)](
+                      const ViewConfig& config,
+                      std::shared_ptr<const Dataset> dataset,
+                      const Policy&) -> absl::StatusOr<ViewRecords> {
+    ViewRecords records;
+    records.containers = std::make_shared<ContainerSet>(
+        dataset, *RecordRules::Parse(config.record));
+    records.containers->Index(tree.Source(), {});
+    records.pool = pool;
+    return records;
+  };
+  return tools;
+}
+
+}  // namespace shufflefs::testing_support
+
+#endif  // SHUFFLEFS_TESTS_CORE_VIEW_CONTAINER_SETUP_H_
