@@ -31,16 +31,12 @@ void EpochWatch::MakeDetector() {
 void EpochWatch::NoteLookup(SampleId sample, uint32_t reader) {
   looked_up_.Set(sample.value());
   if (shows_walks_) sized_.NoteLookup(sample, reader);
-  const auto sent_back = sent_back_.find(reader);
-  if (sent_back != sent_back_.end()) sent_back->second = sample;
+  sent_back_.NoteLookup(sample, reader);
 }
 
 std::vector<SampleId> EpochWatch::TakeUnderWay() {
   std::vector<SampleId> under_way;
-  for (auto& [reader, sample] : sent_back_) {
-    if (sample) under_way.push_back(*sample);
-    sample.reset();
-  }
+  sent_back_.AppendLookedUp(under_way);
   sized_.AppendTo(under_way);
   return under_way;
 }
@@ -51,11 +47,11 @@ bool EpochWatch::TakeLookup(const Walk& walk) {
   hidden_readers_ = hidden_readers_ || reader == 0;
   bool believed = looked_up || !walk.is_shown;
   if (reader != 0) {
-    second_try_ = sent_back_.erase(reader) != 0;
+    second_try_ = sent_back_.Take(reader);
     believed = WalkedHere(walk) ? looked_up || ListedTo(reader)
                                 : looked_up && !bound_anew_;
     believed = believed || second_try_;
-    if (!believed) NoteSentBack(reader);
+    if (!believed) sent_back_.Add(reader);
   }
   if (believed) walks_ = sized_.TakeOpen(walk.sample, reader);
   return believed;
@@ -76,13 +72,8 @@ bool EpochWatch::HideWalks() {
   return std::exchange(shows_walks_, false);
 }
 
-void EpochWatch::NoteSentBack(uint32_t reader) {
-  if (sent_back_.size() >= kMostReaders) sent_back_.clear();  // long gone
-  sent_back_.emplace(reader, absl::nullopt);
-}
-
 void EpochWatch::SendBack(SampleId name, uint32_t reader) {
-  NoteSentBack(reader);
+  sent_back_.Add(reader);
   if (detector_ != nullptr && detector_->seen(name.value())) {
     counted_.emplace(reader, name);
   }

@@ -26,6 +26,7 @@
 #include "core/binding/sized_names.h"
 #include "core/config/config.h"
 #include "core/epoch/epoch_detector.h"
+#include "core/epoch/sent_back.h"
 #include "core/epoch/split_suspicion.h"
 #include "core/readers/reader_family.h"
 
@@ -78,7 +79,9 @@ class EpochWatch {
   // and not opened yet.
   std::vector<SampleId> TakeUnderWay();
   // It goes on in the place of `before`.
-  void TakeSentBack(EpochWatch& before) { sent_back_.swap(before.sent_back_); }
+  void TakeSentBack(EpochWatch& before) {
+    std::swap(sent_back_, before.sent_back_);
+  }
   // Whether the next opens may end the epoch, and walks are not shown yet.
   bool WalksAreDue() const;
   // The same, where whoever read is gone and somebody else lists a directory.
@@ -158,7 +161,6 @@ class EpochWatch {
   static constexpr std::chrono::milliseconds kLongestWalk{1000};
 
   void MakeDetector();
-  void NoteSentBack(uint32_t reader);
   // Whether `reader` has surely walked to what it opens after the boundary.
   bool WalkedHere(const Walk& walk);
   // Whether it has opened before since names were bound by a listing.
@@ -176,9 +178,7 @@ class EpochWatch {
   // Threads that opened in this epoch, and whether that was after names were
   // bound by a listing.
   absl::flat_hash_map<uint32_t, bool> readers_;
-  // Threads whose last open was not believed, and the sample that they were
-  // told of since.
-  absl::flat_hash_map<uint32_t, absl::optional<SampleId>> sent_back_;
+  SentBack sent_back_;  // threads whose last open was not believed
   bool second_try_ = false;  // the open that was believed last
   uint32_t walks_ = 0;       // to it; 0: they were not shown
   bool shows_walks_ = false;

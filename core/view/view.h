@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -23,6 +22,7 @@
 #include "core/binding/binding.h"
 #include "core/config/config.h"
 #include "core/epoch/epoch_watch.h"
+#include "core/epoch/sent_back.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_history.h"
 #include "core/quality/mixing_line.h"
@@ -269,8 +269,7 @@ class View {
   std::shared_ptr<const ViewSetup> pending_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const Binding> binding_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<RecordEpoch> records_ ABSL_GUARDED_BY(mu_);
-  // Threads whose open of a container was answered with ESTALE.
-  absl::flat_hash_set<uint32_t> sent_back_ ABSL_GUARDED_BY(mu_);
+  SentBack sent_back_ ABSL_GUARDED_BY(mu_);  // from a container
   // Null unless opens are seen and what a name shows depends on the epoch.
   std::unique_ptr<EpochWatch> watch_ ABSL_GUARDED_BY(mu_);
   uint64_t begun_ ABSL_GUARDED_BY(mu_) = 0;  // bindings made

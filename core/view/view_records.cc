@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of a view's containers, epoch by epoch.
-#include <utility>
-
 #include "core/view/view.h"
 
 namespace shufflefs {
-namespace {
-
-constexpr size_t kMostSentBack = 4096;
-
-}  // namespace
 
 void View::BindRecords(Epoch epoch) {
   // Who reads on in the old one has its order made again.
@@ -52,7 +45,7 @@ View::OpenVerdict View::OpenContainer(EntryId file, RecordEpoch& shown,
   {
     MutexLock lock(mu_);
     read_ = true;
-    const bool second_try = sent_back_.erase(reader) != 0;
+    const bool second_try = sent_back_.Take(reader);
     const PassWatch::OpenIs is = PassOf(file, shown, reader);
     if (is == PassWatch::OpenIs::kOfThisPass) return OpenVerdict::kServe;
     if (is == PassWatch::OpenIs::kTheNextPass) {
@@ -62,10 +55,7 @@ View::OpenVerdict View::OpenContainer(EntryId file, RecordEpoch& shown,
     // The kernel asks no third time: it gets the whole file in the order of
     // the epoch before, as the boundary came between its lookup and this.
     if (second_try) verdict = OpenVerdict::kServe;
-    if (!second_try && reader != 0) {
-      if (sent_back_.size() >= kMostSentBack) sent_back_.clear();  // long gone
-      sent_back_.insert(reader);
-    }
+    if (!second_try && reader != 0) sent_back_.Add(reader);
   }
   if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
   return verdict;
