@@ -21,21 +21,6 @@
 namespace shufflefs {
 namespace {
 
-// Writes `control` if there is anything, then prints where the view stands.
-absl::Status WriteAndShow(const MountChoice& choice, const std::string& control,
-                          bool json, const CommandContext& context) {
-  ASSIGN_OR_RETURN(const MountClient mount,
-                   MountClient::Find(choice, context.cwd));
-  if (!control.empty()) RETURN_IF_ERROR(mount.WriteControl(control));
-  // The status names all views, whichever directory it is read in.
-  ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
-  ASSIGN_OR_RETURN(
-      const std::string text,
-      json ? EpochJson(status, choice.view) : EpochText(status, choice.view));
-  *context.out << text;
-  return absl::OkStatus();
-}
-
 // A mountpoint among the words stands for -m.
 absl::Status TakeMountpoint(const ControlWords& words, MountChoice& choice) {
   if (words.mountpoint.empty()) return absl::OkStatus();
@@ -47,109 +32,128 @@ absl::Status TakeMountpoint(const ControlWords& words, MountChoice& choice) {
   return absl::OkStatus();
 }
 
-class EpochCommand : public Command {
+absl::Status RefuseSettings(const ControlWords& words) {
+  if (words.settings.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(words.settings.front(), ": belongs to policy"));
+}
+
+// Writes what its words ask for, if that is anything, and prints where the
+// view then stands.
+class ControlCommand : public Command {
+ public:
+  void Declare(CLI::App& app) override {
+    const WordsHelp help = words_help();
+    app.add_option("words", words_, help.what)->type_name(help.type);
+    DeclareMountChoice(app, /*positional=*/false, choice_);
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  absl::Status Run(const CommandContext& context) override {
+    ASSIGN_OR_RETURN(const ControlWords words, SplitControlWords(words_));
+    RETURN_IF_ERROR(TakeMountpoint(words, choice_));
+    ASSIGN_OR_RETURN(const std::string control, ControlText(words));
+    RETURN_IF_ERROR(WriteAndShow(control, context));
+    if (control.empty() && !json_) *context.out << Choices();
+    return absl::OkStatus();
+  }
+
+ protected:
+  struct WordsHelp {
+    const char* what;
+    const char* type;
+  };
+
+ private:
+  virtual WordsHelp words_help() const = 0;
+  // "" where nothing is to be written. Errors: InvalidArgument.
+  virtual absl::StatusOr<std::string> ControlText(
+      const ControlWords& words) const = 0;
+  // What may be given, for who has given nothing.
+  virtual std::string Choices() const { return ""; }
+
+  absl::Status WriteAndShow(const std::string& control,
+                            const CommandContext& context) const {
+    ASSIGN_OR_RETURN(const MountClient mount,
+                     MountClient::Find(choice_, context.cwd));
+    if (!control.empty()) RETURN_IF_ERROR(mount.WriteControl(control));
+    // The status names all views, whichever directory it is read in.
+    ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
+    ASSIGN_OR_RETURN(const std::string text,
+                     json_ ? EpochJson(status, choice_.view)
+                           : EpochText(status, choice_.view));
+    *context.out << text;
+    return absl::OkStatus();
+  }
+
+  MountChoice choice_;
+  std::vector<std::string> words_;
+  bool json_ = false;
+};
+
+class EpochCommand : public ControlCommand {
  public:
   absl::string_view name() const override { return "epoch"; }
   absl::string_view help() const override {
     return "show the epoch, or move it";
   }
 
-  void Declare(CLI::App& app) override {
-    app.add_option("words", words_,
-                   "the mount, and `next` or the number of an epoch")
-        ->type_name("[MOUNTPOINT] [next|N]");
-    DeclareMountChoice(app, /*positional=*/false, choice_);
-    app.add_flag("--json", json_, "print JSON");
-  }
-
-  absl::Status Run(const CommandContext& context) override {
-    ASSIGN_OR_RETURN(const ControlWords words, SplitControlWords(words_));
-    RETURN_IF_ERROR(TakeMountpoint(words, choice_));
-    if (!words.settings.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(words.settings.front(), ": belongs to policy"));
-    }
-    std::string control;
-    if (!words.value.empty()) {
-      ASSIGN_OR_RETURN(control, EpochControlText(words.value));
-    }
-    return WriteAndShow(choice_, control, json_, context);
-  }
-
  private:
-  MountChoice choice_;
-  std::vector<std::string> words_;
-  bool json_ = false;
+  WordsHelp words_help() const override {
+    return {"the mount, and `next` or the number of an epoch",
+            "[MOUNTPOINT] [next|N]"};
+  }
+  absl::StatusOr<std::string> ControlText(
+      const ControlWords& words) const override {
+    RETURN_IF_ERROR(RefuseSettings(words));
+    if (words.value.empty()) return std::string();
+    return EpochControlText(words.value);
+  }
 };
 
-class PolicyCommand : public Command {
+class PolicyCommand : public ControlCommand {
  public:
   absl::string_view name() const override { return "policy"; }
   absl::string_view help() const override {
     return "show the policy, or switch it at the next epoch";
   }
 
-  void Declare(CLI::App& app) override {
-    app.add_option("words", words_,
-                   "the mount, the policy, and keys to set with it")
-        ->type_name("[MOUNTPOINT] [POLICY] [key=value...]");
-    DeclareMountChoice(app, /*positional=*/false, choice_);
-    app.add_flag("--json", json_, "print JSON");
-  }
-
-  absl::Status Run(const CommandContext& context) override {
-    ASSIGN_OR_RETURN(const ControlWords words, SplitControlWords(words_));
-    RETURN_IF_ERROR(TakeMountpoint(words, choice_));
-    std::string control;
-    if (!words.value.empty() || !words.settings.empty()) {
-      ASSIGN_OR_RETURN(control, PolicyControlText(words.value, words.settings));
-    }
-    RETURN_IF_ERROR(WriteAndShow(choice_, control, json_, context));
-    if (!control.empty() || json_) return absl::OkStatus();
-    *context.out << "  auto    chooses by what it finds\n";
-    for (absl::string_view policy : PolicyNames()) {
-      *context.out << absl::StrFormat("  %-7s %s\n", policy,
-                                      PolicyHelp(policy));
-    }
-    return absl::OkStatus();
-  }
-
  private:
-  MountChoice choice_;
-  std::vector<std::string> words_;
-  bool json_ = false;
+  WordsHelp words_help() const override {
+    return {"the mount, the policy, and keys to set with it",
+            "[MOUNTPOINT] [POLICY] [key=value...]"};
+  }
+  absl::StatusOr<std::string> ControlText(
+      const ControlWords& words) const override {
+    if (words.value.empty() && words.settings.empty()) return std::string();
+    return PolicyControlText(words.value, words.settings);
+  }
+  std::string Choices() const override {
+    std::string choices = "  auto    chooses by what it finds\n";
+    for (absl::string_view policy : PolicyNames()) {
+      absl::StrAppendFormat(&choices, "  %-7s %s\n", policy,
+                            PolicyHelp(policy));
+    }
+    return choices;
+  }
 };
 
-class FeedbackCommand : public Command {
+class FeedbackCommand : public ControlCommand {
  public:
   absl::string_view name() const override { return "feedback"; }
   absl::string_view help() const override {
     return "tell a loss of the job, by which met adapts";
   }
 
-  void Declare(CLI::App& app) override {
-    app.add_option("words", words_, "the mount, and the loss: less is better")
-        ->type_name("[MOUNTPOINT] LOSS");
-    DeclareMountChoice(app, /*positional=*/false, choice_);
-    app.add_flag("--json", json_, "print JSON");
-  }
-
-  absl::Status Run(const CommandContext& context) override {
-    ASSIGN_OR_RETURN(const ControlWords words, SplitControlWords(words_));
-    RETURN_IF_ERROR(TakeMountpoint(words, choice_));
-    if (!words.settings.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(words.settings.front(), ": belongs to policy"));
-    }
-    ASSIGN_OR_RETURN(const std::string control,
-                     FeedbackControlText(words.value));
-    return WriteAndShow(choice_, control, json_, context);
-  }
-
  private:
-  MountChoice choice_;
-  std::vector<std::string> words_;
-  bool json_ = false;
+  WordsHelp words_help() const override {
+    return {"the mount, and the loss: less is better", "[MOUNTPOINT] LOSS"};
+  }
+  absl::StatusOr<std::string> ControlText(
+      const ControlWords& words) const override {
+    RETURN_IF_ERROR(RefuseSettings(words));
+    return FeedbackControlText(words.value);
+  }
 };
 
 }  // namespace

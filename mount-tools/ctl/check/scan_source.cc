@@ -14,7 +14,6 @@
 #include "mount-tools/daemon/mount_table.h"
 
 namespace shufflefs {
-namespace {}  // namespace
 
 absl::Status RefuseMount(const std::string& path) {
   absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();

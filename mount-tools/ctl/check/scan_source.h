@@ -20,18 +20,14 @@ struct ScannedSource {
   double seconds = 0;
 };
 
-// FailedPrecondition where `path`, absolute, lies in a shufflefs mount, whose
-// names are not those of its source.
+// FailedPrecondition, naming the source to give in its place, if the absolute
+// `path` lies in a mount of shufflefs, whose names are not those of its source.
 absl::Status RefuseMount(const std::string& path);
 
 // Opens `path` (relative to context.cwd) and scans it; blocks until done.
 // Errors: those of RefuseMount, of SourceDir::At and of Scan.
 absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
                                          const CommandContext& context);
-
-// FailedPrecondition, naming the source to give in its place, if the absolute
-// `path` lies in a mount of shufflefs.
-absl::Status RefuseMount(const std::string& path);
 
 }  // namespace shufflefs
 
