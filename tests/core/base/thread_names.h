@@ -12,8 +12,9 @@
 namespace shufflefs::testing_support {
 
 // How many there are whose name begins with `prefix`. A thread names itself
-// soon after it was started, so `at_least` of them are waited for.
-inline int ThreadsNamed(const std::string& prefix, int at_least = 1) {
+// soon after it was started, and one that was joined is seen for a moment: so
+// many as are `expected` are waited for, unless that is 0.
+inline int ThreadsNamed(const std::string& prefix, int expected = 1) {
   for (int tries = 0;; ++tries) {
     int count = 0;
     for (const auto& task :
@@ -23,7 +24,7 @@ inline int ThreadsNamed(const std::string& prefix, int at_least = 1) {
       std::getline(file, name);
       if (name.compare(0, prefix.size(), prefix) == 0) ++count;
     }
-    if (count >= at_least || tries == 1000) return count;
+    if (expected == 0 || count == expected || tries == 1000) return count;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
