@@ -35,6 +35,7 @@ ThreadReader::ThreadReader(const SourceDir& source,
   MutexLock lock(mu_);
   threads_.push_back(
       StartThread("sfs-read-0", [this](std::stop_token) { Run(); }));
+  ++idle_;
 }
 
 ThreadReader::~ThreadReader() {
@@ -55,7 +56,9 @@ void ThreadReader::CallOne() {
   if (threads_.size() >= options_.threads) return;
   auto more = TryStartThread(absl::StrCat("sfs-read-", threads_.size()),
                              [this](std::stop_token) { Run(); });
-  if (more) threads_.push_back(*std::move(more));
+  if (!more) return;
+  threads_.push_back(*std::move(more));
+  ++idle_;
 }
 
 void ThreadReader::Submit(std::vector<FileRead> reads) {
@@ -88,17 +91,16 @@ void ThreadReader::Run() {
     absl::optional<ReadQueue::Next> next;
     {
       MutexLock lock(mu_);
-      while (!queue_.Ready() && !stop_) {
-        ++idle_;
-        changed_.Wait(mu_);
-        --idle_;
-      }
+      while (!queue_.Ready() && !stop_) changed_.Wait(mu_);
+      --idle_;
       next = queue_.Take();
       if (!next) return;  // stopped, and all that waited was ended
       CallOne();  // as far as there is work
     }
     ReadJob job(std::move(next->read), &systems_, options_);
     ReadOne(job, next->cancelled ? job.Cancelled() : job.Begin());
+    MutexLock lock(mu_);
+    ++idle_;
   }
 }
 

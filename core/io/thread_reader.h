@@ -53,7 +53,7 @@ class ThreadReader : public FileReader {
   mutable Mutex mu_;
   ReadQueue queue_ ABSL_GUARDED_BY(mu_);
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
-  size_t idle_ ABSL_GUARDED_BY(mu_) = 0;  // threads that wait for changed_
+  size_t idle_ ABSL_GUARDED_BY(mu_) = 0;  // threads that hold no read
   std::vector<std::jthread> threads_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -36,6 +36,13 @@ class PlainReadsTest : public ::testing::Test {
         PlainReads::Parts{source_.get(), catalogue_, /*open_limit=*/4});
   }
 
+  // The time of change is set: two writes within a tick of the kernel's clock
+  // have the same one.
+  void Change() {
+    tree_.File("f", std::string(kFileBytes, 'b'));
+    tree_.SetTime("f", 1'000'000'000);
+  }
+
   absl::StatusOr<std::string> Read(uint64_t offset, uint64_t length) {
     std::promise<absl::StatusOr<std::string>> result;
     plain_->Read(file_, offset, length,
@@ -101,7 +108,7 @@ TEST_F(PlainReadsTest, WhoAsksReadsWhereThereIsNoMemoryForAReader) {
   EXPECT_EQ(plain_->reads(), 1u);
   EXPECT_EQ(*Read(4096, 10), content_.substr(4096, 10));
   EXPECT_EQ(plain_->reads(), 2u);
-  tree_.File("f", std::string(kFileBytes, 'b'));
+  Change();
   EXPECT_EQ(ErrnoOf(Read(0, 10).status()), ESTALE);
 }
 #endif
@@ -123,7 +130,7 @@ TEST_F(PlainReadsTest, WhatIsCachedIsThereAtOnceOrByTheOtherWay) {
 
 TEST_F(PlainReadsTest, AChangedFileIsAnErrorByEitherWay) {
   EXPECT_EQ(Read(0, 10)->size(), 10u);
-  tree_.File("f", std::string(kFileBytes, 'b'));
+  Change();
   std::string out(10, '\0');
   EXPECT_EQ(plain_->ReadAtOnce(file_, 0, absl::MakeSpan(out)), absl::nullopt);
   const absl::Status status = Read(0, 10).status();
