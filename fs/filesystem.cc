@@ -45,25 +45,26 @@ Filesystem::Filesystem(const Parts& parts)
       control_dir_(*parts.control, parts.owner),
       asker_("sfs-source", kAskers) {}
 
-void Filesystem::Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs) {
-  space_owner_ = std::move(space);
-  if (kernel_knows_epochs) primer_.Begin(*space_owner_);
-  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, *space_owner_);
+void Filesystem::Begin(std::unique_ptr<ServedDataset> served,
+                       bool kernel_knows_epochs) {
+  served_owner_ = std::move(served);
+  if (kernel_knows_epochs) primer_.Begin(*served_owner_);
+  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, *served_owner_);
   Tree::Parts tree;
-  tree.space = space_owner_.get();
+  tree.served = served_owner_.get();
   tree.rights = rights_owner_.get();
   tree.rebind_seconds = kernel_knows_epochs ? kForLife : 0;
   tree.primer = kernel_knows_epochs ? &primer_ : nullptr;
   tree.epochs = &epoch_slots_;
   tree_owner_ = std::make_unique<Tree>(tree);
-  control_dir_.SetSpace(space_owner_.get(), tree_owner_.get());
-  parts_.control->SetSpace(space_owner_.get());
+  control_dir_.SetServed(served_owner_.get(), tree_owner_.get());
+  parts_.control->SetServed(served_owner_.get());
   tree_.store(tree_owner_.get(), std::memory_order_release);
-  space_.store(space_owner_.get(), std::memory_order_release);
+  served_.store(served_owner_.get(), std::memory_order_release);
 }
 
 bool Filesystem::MustWait(uint64_t directory, absl::string_view name) const {
-  if (space() != nullptr || (!parts_.goes_on && !settling_)) return false;
+  if (served() != nullptr || (!parts_.goes_on && !settling_)) return false;
   const Node node = UnpackNode(directory);
   const bool at_root = node == Node{};
   return (at_root || node.kind == NodeKind::kPassThrough) &&
@@ -76,7 +77,7 @@ bool Filesystem::SettleAndAskWhetherRead() {
 }
 
 absl::optional<Node> Filesystem::Translate(Node node) {
-  const Space* known = space();
+  const ServedDataset* known = served();
   if (known == nullptr || node.kind != NodeKind::kPassThrough) {
     return absl::nullopt;
   }
@@ -132,8 +133,7 @@ void Filesystem::Forget(uint64_t nodeid, uint64_t count) {
       node.kind == NodeKind::kControlDir) {
     control_dir_.Forget(node, count);
   }
-  if (node.kind == NodeKind::kFixedDir ||
-      node.kind == NodeKind::kFixedRanked ||
+  if (node.kind == NodeKind::kFixedDir || node.kind == NodeKind::kFixedRanked ||
       node.kind == NodeKind::kContainer) {
     if (Tree* tree = tree_.load(std::memory_order_acquire)) {
       tree->Forget(node, count);
@@ -184,7 +184,7 @@ absl::StatusOr<NodeReply> Filesystem::SetAttributes(uint64_t nodeid,
 absl::StatusOr<std::string> Filesystem::ReadLink(uint64_t nodeid) {
   const Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kPassThrough) return pass_.ReadLink(node.id);
-  const Space* known = space();
+  const ServedDataset* known = served();
   if (known == nullptr ||
       (node.kind != NodeKind::kLiveFile && node.kind != NodeKind::kFixedFile)) {
     return ErrnoStatus(EINVAL, "not a link");
@@ -202,7 +202,7 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
   if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
     const bool primes = primer_.IsPriming(pid);
     View* view = node.kind == NodeKind::kLiveDir && !primes
-                     ? space()->view_of(DirId(node.id))
+                     ? served()->view_of(DirId(node.id))
                      : nullptr;
     if (view != nullptr) view->NoteListing(Now());
     return tree->OpenDir(node, primes);
@@ -213,7 +213,7 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
 bool Filesystem::OpensAreUnseen() const {
   if (parts_.open == OpenMode::kSeen) return false;
   if (parts_.open == OpenMode::kUnseen) return true;
-  const Space* known = space();
+  const ServedDataset* known = served();
   return known != nullptr && !known->sees_opens();  // else not known yet
 }
 
@@ -229,7 +229,7 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
     if (settling_) return OpenReply{.stale = true};
   }
   if (OpensAreUnseen()) return OpenReply{.unseen = true};
-  const Space* known = space();
+  const ServedDataset* known = served();
   if (node.kind == NodeKind::kContainer && IsStale(node, pid)) {
     parts_.metrics->Add(Counter::kStaleOpens);
     return OpenReply{.stale = true};
@@ -250,7 +250,7 @@ bool Filesystem::IsStale(Node node, int32_t pid) const {
   const std::shared_ptr<RecordEpoch> records =
       tree_.load(std::memory_order_acquire)->RecordsOf(node);
   return records == nullptr ||
-         space()->views()[node.view]->OpenContainer(
+         served()->views()[node.view]->OpenContainer(
              EntryId(node.id), *records, pid) == View::OpenVerdict::kStale;
 }
 
@@ -259,7 +259,7 @@ bool Filesystem::AsksSource(uint64_t nodeid) const {
     case NodeKind::kPassThrough:
       return true;
     case NodeKind::kLiveDir:
-      return space() == nullptr;
+      return served() == nullptr;
     default:
       return false;
   }
@@ -267,7 +267,7 @@ bool Filesystem::AsksSource(uint64_t nodeid) const {
 
 void Filesystem::Stop() {
   asker_.Stop();
-  if (const Space* known = space()) known->plain().Stop();
+  if (const ServedDataset* known = served()) known->plain().Stop();
 }
 
 absl::StatusOr<absl::optional<size_t>> Filesystem::Read(uint64_t nodeid,
@@ -283,7 +283,7 @@ absl::StatusOr<absl::optional<size_t>> Filesystem::Read(uint64_t nodeid,
     }
     return pass_.Read(node.id, offset, out);
   }
-  const Space* known = space();
+  const ServedDataset* known = served();
   if (known == nullptr ||
       (node.kind != NodeKind::kLiveFile && node.kind != NodeKind::kFixedFile)) {
     return ErrnoStatus(EISDIR, "read");
@@ -301,11 +301,11 @@ absl::StatusOr<absl::optional<size_t>> Filesystem::Read(uint64_t nodeid,
 
 void Filesystem::ReadLater(uint64_t nodeid, uint64_t offset, uint64_t length,
                            SampleMemory::ReadDone done) {
-  space()->plain().Read(FileOf(nodeid), offset, length, std::move(done));
+  served()->plain().Read(FileOf(nodeid), offset, length, std::move(done));
 }
 
 std::shared_ptr<SampleMemory> Filesystem::MemoryOf(Node node) const {
-  const Space* known = space();
+  const ServedDataset* known = served();
   if (node.kind == NodeKind::kContainer) {
     return tree_.load(std::memory_order_acquire)->RecordsOf(node);
   }
@@ -329,7 +329,7 @@ std::shared_ptr<SampleMemory> Filesystem::AnswerOf(uint64_t nodeid,
   if (!memory->Answers(file)) return nullptr;
   if (memory->comes_again()) NoteRead(node);
   if (node.kind == NodeKind::kContainer) {
-    space()->views()[node.view]->NoteRead();
+    served()->views()[node.view]->NoteRead();
   }
   return memory;
 }
@@ -342,7 +342,7 @@ bool Filesystem::AnswersFromMemory(uint64_t nodeid) const {
 
 void Filesystem::NoteRead(Node node) {
   if (node.kind != NodeKind::kLiveFile) return;
-  const Space* known = space();
+  const ServedDataset* known = served();
   const EntryId file(node.id);
   View* view = known->view_of(known->catalogue().parent(file));
   if (view != nullptr) view->NoteRead();
@@ -362,7 +362,7 @@ absl::Status Filesystem::Write(uint64_t nodeid, absl::string_view text) {
 absl::StatusOr<std::string> Filesystem::GetXattr(uint64_t nodeid,
                                                  absl::string_view name) {
   const Node node = UnpackNode(nodeid);
-  const Space* known = space();
+  const ServedDataset* known = served();
   const bool is_file = node.kind == NodeKind::kLiveFile ||
                        node.kind == NodeKind::kFixedFile ||
                        node.kind == NodeKind::kContainer;

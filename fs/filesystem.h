@@ -22,6 +22,7 @@
 #include "core/base/metrics.h"
 #include "core/base/worker.h"
 #include "core/config/config.h"
+#include "core/engine/served_dataset.h"
 #include "core/pool/sample_memory.h"
 #include "core/source/source_dir.h"
 #include "fs/control/control_dir.h"
@@ -32,7 +33,6 @@
 #include "fs/model/last_answer.h"
 #include "fs/model/node_id.h"
 #include "fs/model/reply_types.h"
-#include "fs/model/space.h"
 #include "fs/tree/pass_through.h"
 #include "fs/tree/shown_rights.h"
 #include "fs/tree/tree.h"
@@ -63,9 +63,11 @@ class Filesystem {
   // The catalogue is ready: from now on names come from it. Called once.
   // `kernel_knows_epochs`: names are looked up again when it is told to;
   // otherwise it must not believe a name that may rebind.
-  void Begin(std::unique_ptr<Space> space, bool kernel_knows_epochs);
+  void Begin(std::unique_ptr<ServedDataset> served, bool kernel_knows_epochs);
   // Null until then.
-  const Space* space() const { return space_.load(std::memory_order_acquire); }
+  const ServedDataset* served() const {
+    return served_.load(std::memory_order_acquire);
+  }
   // Whether a lookup of `name` in `directory`, or the opening of that where
   // `name` is empty, must wait for the catalogue.
   bool MustWait(uint64_t directory, absl::string_view name) const;
@@ -141,12 +143,12 @@ class Filesystem {
   ControlDir control_dir_;
   Pins pins_;
   Primer primer_;
-  std::atomic<const Space*> space_{nullptr};
+  std::atomic<const ServedDataset*> served_{nullptr};
   EpochSlots epoch_slots_;
   std::atomic<Tree*> tree_{nullptr};
 
-  // Set once, before space_ and tree_ publish them.
-  std::unique_ptr<Space> space_owner_;
+  // Set once, before served_ and tree_ publish them.
+  std::unique_ptr<ServedDataset> served_owner_;
   std::unique_ptr<ShownRights> rights_owner_;
   std::unique_ptr<Tree> tree_owner_;
 

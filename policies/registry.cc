@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "policies/auto/auto_choice.h"
 #include "policies/brand/brand.h"
 #include "policies/clairvoyant.h"
 #include "policies/lirs.h"
@@ -117,6 +118,8 @@ absl::Status CheckPolicyOptions(const PolicyOptions& options) {
   }
   return absl::OkStatus();
 }
+
+PolicySet AllPolicies() { return {MakePolicy, ChooseAuto}; }
 
 std::vector<absl::string_view> PolicyNames() {
   std::vector<absl::string_view> names;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/engine/policy_set.h"
 #include "core/policy/policy.h"
 
 namespace shufflefs {
@@ -19,6 +20,9 @@ namespace shufflefs {
 // names, or that CheckPolicyOptions gives.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<const Policy>> MakePolicy(
     absl::string_view name, const PolicyOptions& options);
+
+// MakePolicy and ChooseAuto, for an engine.
+PolicySet AllPolicies();
 
 // All options are held against their ranges, also those of other policies, so
 // that a later switch by name cannot fail on them. InvalidArgument names the

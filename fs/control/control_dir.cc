@@ -55,15 +55,15 @@ mode_t ModeOf(ControlFile file) {
 ControlDir::ControlDir(ControlFiles& files, Owner owner)
     : files_(files), owner_(owner), born_ns_(NowNs()) {}
 
-void ControlDir::SetSpace(const Space* space, Tree* tree) {
+void ControlDir::SetServed(const ServedDataset* served, Tree* tree) {
   MutexLock lock(mu_);
-  space_ = space;
+  served_ = served;
   tree_ = tree;
 }
 
-const Space* ControlDir::space() const {
+const ServedDataset* ControlDir::served() const {
   MutexLock lock(mu_);
-  return space_;
+  return served_;
 }
 
 Tree* ControlDir::tree() const {
@@ -80,7 +80,7 @@ NodeReply ControlDir::Root() const {
 // the top of a mount of several views: none.
 absl::optional<int> ControlDir::ViewOf(Node dir) const {
   if (dir.id != kTop && dir.id != kViews) return dir.view;
-  const Space* known = space();
+  const ServedDataset* known = served();
   if (known != nullptr && known->views().size() == 1) return 0;
   return absl::nullopt;
 }
@@ -91,7 +91,7 @@ absl::StatusOr<NodeReply> ControlDir::Lookup(Node parent,
     return ErrnoStatus(ENOTDIR, name);
   }
   if (parent.id == kViews) {
-    const Space* known = space();
+    const ServedDataset* known = served();
     const View* view = known == nullptr ? nullptr : known->FindView(name);
     if (view == nullptr) return NoSuchFile();
     const Node node = DirNode(kView, view->id());
@@ -116,7 +116,7 @@ absl::StatusOr<NodeReply> ControlDir::Lookup(Node parent,
 
 absl::StatusOr<NodeReply> ControlDir::LookupEpochs(Node parent,
                                                    absl::string_view name) {
-  const Space* known = space();
+  const ServedDataset* known = served();
   if (known == nullptr) return NoSuchFile();
   if (parent.id == kEpoch) {
     if (name != "tree" && name != "ranked") return NoSuchFile();
@@ -140,7 +140,7 @@ absl::StatusOr<NodeReply> ControlDir::MakeSnapshot(ControlFile file, int view) {
   snapshot->view = view;
   ASSIGN_OR_RETURN(snapshot->text, files_.Share(file, view));
   if (file == ControlFile::kOrder) {
-    snapshot->names = tree()->rights().ListingOf(*space()->views()[view]);
+    snapshot->names = tree()->rights().ListingOf(*served()->views()[view]);
   }
   snapshot->made_ns = NowNs();
   snapshot->references = 1;
@@ -201,7 +201,7 @@ absl::StatusOr<struct stat> ControlDir::Attributes(Node node) const {
 
 absl::StatusOr<std::unique_ptr<DirHandle>> ControlDir::OpenDir(
     Node node) const {
-  const Space* known = space();
+  const ServedDataset* known = served();
   std::vector<DirEntry> entries;
   auto add = [&](absl::string_view name, mode_t type) {
     entries.push_back(DirEntry{std::string(name), PackNode(node), type, 0});

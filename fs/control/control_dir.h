@@ -19,16 +19,16 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
+#include "core/engine/served_dataset.h"
 #include "fs/control/control_files.h"
 #include "fs/model/dir_handle.h"
 #include "fs/model/node_id.h"
 #include "fs/model/reply_types.h"
-#include "fs/model/space.h"
 #include "fs/tree/tree.h"
 
 namespace shufflefs {
 
-// Thread-safe. Until the space is there (the catalogue is being made) only
+// Thread-safe. Until a dataset is served (the catalogue is being made) only
 // status, control, error and metrics exist.
 class ControlDir {
  public:
@@ -41,7 +41,7 @@ class ControlDir {
   ControlDir(ControlFiles& files, Owner owner);
 
   // REQUIRES: called once, with objects that outlive this one.
-  void SetSpace(const Space* space, Tree* tree);
+  void SetServed(const ServedDataset* served, Tree* tree);
 
   // The nodeid of the directory whose names are the view's epochs.
   static uint64_t EpochsOf(const View& view);
@@ -69,7 +69,7 @@ class ControlDir {
     ShownRights::Listing names;  // of `order`: who may learn them
     uint64_t references = 0;
   };
-  const Space* space() const;
+  const ServedDataset* served() const;
   Tree* tree() const;
   absl::optional<int> ViewOf(Node dir) const;
   absl::StatusOr<NodeReply> MakeSnapshot(ControlFile file, int view);
@@ -83,7 +83,7 @@ class ControlDir {
   const int64_t born_ns_;
 
   mutable Mutex mu_;
-  const Space* space_ ABSL_GUARDED_BY(mu_) = nullptr;
+  const ServedDataset* served_ ABSL_GUARDED_BY(mu_) = nullptr;
   Tree* tree_ ABSL_GUARDED_BY(mu_) = nullptr;
   absl::flat_hash_map<uint32_t, std::shared_ptr<Snapshot>> snapshots_
       ABSL_GUARDED_BY(mu_);

@@ -59,9 +59,9 @@ absl::optional<ControlFile> FindControlFile(absl::string_view name) {
 
 ControlFiles::ControlFiles(Parts parts) : parts_(std::move(parts)) {}
 
-void ControlFiles::SetSpace(const Space* space) {
+void ControlFiles::SetServed(const ServedDataset* served) {
   MutexLock lock(mu_);
-  space_ = space;
+  served_ = served;
 }
 
 void ControlFiles::AddWarning(std::string warning) {
@@ -77,8 +77,8 @@ void ControlFiles::SetIndexing(std::string progress) {
 std::vector<View*> ControlFiles::Meant(int view) const {
   MutexLock lock(mu_);
   std::vector<View*> views;
-  if (space_ == nullptr) return views;
-  for (const std::unique_ptr<View>& each : space_->views()) {
+  if (served_ == nullptr) return views;
+  for (const std::unique_ptr<View>& each : served_->views()) {
     if (view < 0 || static_cast<int>(each->id()) == view) {
       views.push_back(each.get());
     }
@@ -169,11 +169,11 @@ std::string ControlFiles::RenderStatus(int view) const {
   status.metrics = parts_.metrics;
   {
     MutexLock lock(mu_);
-    status.space = space_;
+    status.served = served_;
     status.warnings = warnings_;
     status.indexing = indexing_;
   }
-  if (parts_.warn && status.space != nullptr) {
+  if (parts_.warn && status.served != nullptr) {
     for (std::string& warning : parts_.warn()) {
       status.warnings.push_back(std::move(warning));
     }

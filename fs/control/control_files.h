@@ -17,8 +17,8 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/config/config.h"
+#include "core/engine/served_dataset.h"
 #include "fs/control/token_parts.h"
-#include "fs/model/space.h"
 
 namespace shufflefs {
 
@@ -66,7 +66,7 @@ class ControlFiles {
   };
   explicit ControlFiles(Parts parts);
 
-  void SetSpace(const Space* space);  // outlives the object
+  void SetServed(const ServedDataset* served);  // outlives the object
   void AddWarning(std::string warning);
   // The catalogue failed: `status` and `error` say why.
   void SetIndexing(std::string progress);
@@ -116,7 +116,7 @@ class ControlFiles {
       ABSL_GUARDED_BY(order_mu_);
 
   mutable Mutex mu_;
-  const Space* space_ ABSL_GUARDED_BY(mu_) = nullptr;
+  const ServedDataset* served_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::string error_ ABSL_GUARDED_BY(mu_);
   std::string indexing_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);

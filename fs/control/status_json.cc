@@ -56,8 +56,8 @@ void AddEpoch(const ViewEpochStatus& epoch, nlohmann::ordered_json& json) {
 
 // Reads are counted for the mount, and so known for a view that is alone.
 void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
-  const bool alone = parts.space->views().size() == 1;
-  const PlainReads& plain = parts.space->plain();
+  const bool alone = parts.served->views().size() == 1;
+  const PlainReads& plain = parts.served->plain();
   const StallClock::Times times = parts.metrics->stall().Read();
   json["hits"] = nullptr;  // no pool serves this policy
   json["misses"] = nullptr;
@@ -289,12 +289,12 @@ std::string StatusJson(const StatusParts& parts, int view) {
     json["warnings"].push_back(Utf8(warning));
   }
   json["views"] = nlohmann::ordered_json::array();
-  if (parts.space == nullptr) {
+  if (parts.served == nullptr) {
     for (const ViewConfig& config : parts.config->views) {
       json["views"].push_back(IndexingView(config, parts.indexing));
     }
   } else {
-    for (const std::unique_ptr<View>& each : parts.space->views()) {
+    for (const std::unique_ptr<View>& each : parts.served->views()) {
       if (view >= 0 && static_cast<int>(each->id()) != view) continue;
       json["views"].push_back(ViewJson(parts, *each));
     }

@@ -8,7 +8,7 @@
 
 #include "core/base/metrics.h"
 #include "core/config/config.h"
-#include "fs/model/space.h"
+#include "core/engine/served_dataset.h"
 
 namespace shufflefs {
 
@@ -17,8 +17,8 @@ struct StatusParts {
   std::string source;
   const MountConfig* config = nullptr;
   const Metrics* metrics = nullptr;
-  const Space* space = nullptr;  // null while the catalogue is made
-  std::string indexing;          // progress or failure of that, one clause
+  const ServedDataset* served = nullptr;  // null while the catalogue is made
+  std::string indexing;  // progress or failure of that, one clause
   std::vector<std::string> warnings;
 };
 

@@ -147,7 +147,7 @@ absl::Status FuseSession::Start() {
   loop.session = session_;
   // Until there is a catalogue, names are looked up in the source.
   loop.answers_quickly = [this] {
-    return context_.filesystem->space() != nullptr;
+    return context_.filesystem->served() != nullptr;
   };
   loop.reads_quickly = [this](uint64_t nodeid) {
     return context_.filesystem->AnswersFromMemory(nodeid);
@@ -217,7 +217,7 @@ void FuseSession::NamesChanged(bool were_fixed) {
 
 void FuseSession::NamesDoubted() {
   if (!knows_epochs_) return;  // no name that may rebind is believed
-  loop_->LetOthersServe();  // what follows asks the kernel, which asks us
+  loop_->LetOthersServe();     // what follows asks the kernel, which asks us
   // The rest follows behind the switch: an inode goes only when its old name
   // is looked up anew.
   KeepPages();
@@ -237,10 +237,9 @@ void FuseSession::NamesDoubted() {
 void FuseSession::NamesSettled() {
   if (!knows_epochs_) return;
   Later([this] {
-    context_.metrics->Add(
-        Counter::kPrimedNames,
-        context_.filesystem->primer().Prime(*options_.lister,
-                                            options_.mountpoint));
+    context_.metrics->Add(Counter::kPrimedNames,
+                          context_.filesystem->primer().Prime(
+                              *options_.lister, options_.mountpoint));
   });
 }
 
@@ -248,9 +247,9 @@ void FuseSession::NamesSettled() {
 // use, which is quick. Those of open files stay, and are found again with the
 // directory; so each file's name is taken by itself, too.
 void FuseSession::TakeNamesBack() {
-  const Space* space = context_.filesystem->space();
-  if (space == nullptr) return;
-  const Catalogue& catalogue = space->catalogue();
+  const ServedDataset* served = context_.filesystem->served();
+  if (served == nullptr) return;
+  const Catalogue& catalogue = served->catalogue();
   for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
     const DirId dir(d);
     const uint64_t parent = PackNode(Node{NodeKind::kLiveDir, 0, 0, d});
@@ -268,7 +267,7 @@ void FuseSession::TakeNamesBack() {
 void FuseSession::TakeEpochsBack() {
   for (const Epoch epoch : context_.filesystem->epoch_slots().TakeOldest()) {
     const std::string name = absl::StrCat(epoch.value());
-    for (const auto& view : context_.filesystem->space()->views()) {
+    for (const auto& view : context_.filesystem->served()->views()) {
       fuse_lowlevel_notify_inval_entry(session_, ControlDir::EpochsOf(*view),
                                        name.c_str(), name.size());
     }
@@ -280,9 +279,9 @@ bool FuseSession::KeepPages() {
   Pins& pins = context_.filesystem->pins();
   const std::string name = pins.BeginPass();
   if (name.empty()) return false;
-  context_.metrics->Add(Counter::kPinnedFiles,
-                        WalkPins(*options_.lister,
-                                 absl::StrCat(options_.mountpoint, "/", name)));
+  context_.metrics->Add(
+      Counter::kPinnedFiles,
+      WalkPins(*options_.lister, absl::StrCat(options_.mountpoint, "/", name)));
   return true;
 }
 

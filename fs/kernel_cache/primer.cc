@@ -7,15 +7,15 @@
 
 namespace shufflefs {
 
-void Primer::Begin(const Space& space) {
-  space_ = &space;
-  in_use_ = std::vector<std::atomic<bool>>(space.catalogue().dir_count());
+void Primer::Begin(const ServedDataset& served) {
+  served_ = &served;
+  in_use_ = std::vector<std::atomic<bool>>(served.catalogue().dir_count());
 }
 
 void Primer::AddDirectory(DirId dir) {
   MutexLock lock(mu_);
   if (in_use_[dir.value()].exchange(true)) return;
-  const uint64_t names = space_->catalogue().dir_size(dir);
+  const uint64_t names = served_->catalogue().dir_size(dir);
   if (names_ + names > kLimit) return;
   names_ += names;
   directories_.push_back(dir);
@@ -42,7 +42,7 @@ uint64_t Primer::Prime(MountLister& lister, const std::string& mountpoint) {
   uint64_t names = 0;
   for (const DirId dir : directories) {
     names += PrimeOne(
-        lister, absl::StrCat(mountpoint, "/", space_->catalogue().path(dir)),
+        lister, absl::StrCat(mountpoint, "/", served_->catalogue().path(dir)),
         generation);
   }
   thread_.store(0, std::memory_order_release);

@@ -15,8 +15,8 @@
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
+#include "core/engine/served_dataset.h"
 #include "fs/kernel_cache/mount_lister.h"
-#include "fs/model/space.h"
 
 namespace shufflefs {
 
@@ -27,9 +27,9 @@ class Primer {
   // 1 KiB of the kernel's memory.
   static constexpr uint64_t kLimit = 100000;
 
-  // Once, before the others; `space` outlives the primer. A primer that was
+  // Once, before the others; `served` outlives the primer. A primer that was
   // not begun does nothing.
-  void Begin(const Space& space);
+  void Begin(const ServedDataset& served);
 
   // A name that may rebind was looked up in `dir`, so it is in use.
   void NoteLookup(DirId dir) {
@@ -59,7 +59,7 @@ class Primer {
                     uint64_t generation);
 
   // Set by Begin.
-  const Space* space_ = nullptr;
+  const ServedDataset* served_ = nullptr;
   std::vector<std::atomic<bool>> in_use_;  // by DirId
 
   // Self-synchronised.

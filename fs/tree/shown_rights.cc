@@ -41,7 +41,7 @@ double ShownRights::seconds() const {
 
 mode_t ShownRights::Searchable(const struct stat& self, DirId above,
                                DirId top) {
-  const Catalogue& catalogue = space_.catalogue();
+  const Catalogue& catalogue = served_.catalogue();
   mode_t mode = self.st_mode;
   for (; above != top; above = catalogue.parent(above)) {
     mode &= ~LostBy(catalogue.dir_attributes(above), dirs_.ModeOf(above), 1,
@@ -53,21 +53,21 @@ mode_t ShownRights::Searchable(const struct stat& self, DirId above,
 bool ShownRights::CrossesDirs(Node file) const {
   if (!dirs_.are_watched()) return false;
   if (file.kind == NodeKind::kContainer) {
-    return space_.views()[file.view]->setup()->config.record.scope ==
+    return served_.views()[file.view]->setup()->config.record.scope ==
            RecordScope::kView;
   }
-  const DirId dir = space_.catalogue().parent(EntryId(file.id));
-  const View* view = space_.view_of(dir);
+  const DirId dir = served_.catalogue().parent(EntryId(file.id));
+  const View* view = served_.view_of(dir);
   return view != nullptr &&
          view->setup()->config.substitute == Substitute::kTree;
 }
 
 std::vector<DirId> ShownRights::DirsOf(Node file) const {
-  const Catalogue& catalogue = space_.catalogue();
+  const Catalogue& catalogue = served_.catalogue();
   std::vector<DirId> dirs = {catalogue.parent(EntryId(file.id))};
   if (file.kind != NodeKind::kContainer) return dirs;
   const auto containers =
-      space_.views()[file.view]->setup()->records.containers;
+      served_.views()[file.view]->setup()->records.containers;
   if (containers == nullptr) return dirs;
   for (const EntryId other : containers->MixedWith(EntryId(file.id))) {
     dirs.push_back(catalogue.parent(other));
@@ -81,7 +81,7 @@ bool ShownRights::IsClosed(Node file) {
 
 // The directories that hold samples, and those between them and the view.
 std::vector<DirId> ShownRights::DirsOfSamples(const View& view) const {
-  const Catalogue& catalogue = space_.catalogue();
+  const Catalogue& catalogue = served_.catalogue();
   const std::shared_ptr<const ViewSetup> setup = view.setup();
   const DirId root = setup->dataset->root();
   absl::flat_hash_set<DirId> seen;
@@ -100,7 +100,7 @@ std::vector<DirId> ShownRights::DirsOfSamples(const View& view) const {
 ShownRights::Listing ShownRights::ListingOf(const View& view) {
   Listing listing;
   if (!dirs_.are_watched()) return listing;
-  const Catalogue& catalogue = space_.catalogue();
+  const Catalogue& catalogue = served_.catalogue();
   const DirId root = view.setup()->dataset->root();
   const FileAttributes self = catalogue.dir_attributes(root);
   listing.gid = self.gid;

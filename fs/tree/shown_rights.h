@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 
 #include "absl/types/optional.h"
+#include "core/engine/served_dataset.h"
 #include "core/source/dir_rights.h"
 #include "core/source/source_dir.h"
 #include "core/view/view.h"
 #include "fs/model/node_id.h"
-#include "fs/model/space.h"
 
 namespace shufflefs {
 
@@ -21,8 +21,8 @@ namespace shufflefs {
 class ShownRights {
  public:
   // Both outlive the object.
-  ShownRights(const SourceDir& source, const Space& space)
-      : space_(space), dirs_(source, space.catalogue()) {}
+  ShownRights(const SourceDir& source, const ServedDataset& served)
+      : served_(served), dirs_(source, served.catalogue()) {}
 
   // How long the kernel may believe what follows from a directory's rights.
   double seconds() const;
@@ -47,7 +47,7 @@ class ShownRights {
   std::vector<DirId> DirsOf(Node file) const;
   std::vector<DirId> DirsOfSamples(const View& view) const;
 
-  const Space& space_;
+  const ServedDataset& served_;
   DirRights dirs_;
 };
 

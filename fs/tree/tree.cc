@@ -19,7 +19,7 @@ absl::Status NoSuchName() { return ErrnoStatus(ENOENT, "no such name"); }
 }  // namespace
 
 Tree::Tree(const Parts& parts)
-    : space_(*parts.space),
+    : served_(*parts.served),
       rights_(*parts.rights),
       rebind_seconds_(parts.rebind_seconds),
       primer_(parts.primer),
@@ -33,7 +33,7 @@ absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name,
     case NodeKind::kFixedDir:
       return LookupFixed(parent, name);
     case NodeKind::kFixedRanked:
-      return LookupRanked(*space_.views()[parent.view], name);
+      return LookupRanked(*served_.views()[parent.view], name);
     default:
       return ErrnoStatus(ENOTDIR, name);
   }
@@ -41,16 +41,16 @@ absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name,
 
 absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name,
                                            pid_t pid) {
-  if (const View* ranked = space_.ranked_at(dir)) {
+  if (const View* ranked = served_.ranked_at(dir)) {
     return LookupRanked(*ranked, name);
   }
-  const Catalogue& catalogue = space_.catalogue();
+  const Catalogue& catalogue = served_.catalogue();
   const absl::optional<EntryId> entry = catalogue.Find(dir, name);
   if (!entry) return NoSuchName();
   if (catalogue.kind(*entry) == EntryKind::kDirectory) {
     return LiveDir(catalogue.as_dir(*entry));
   }
-  View* view = space_.view_of(dir);
+  View* view = served_.view_of(dir);
   Node node{NodeKind::kLiveFile, 0, 0, entry->value()};
   if (view == nullptr) return Reply(node, kForLife);
   if (std::shared_ptr<RecordEpoch> records = view->LookupContainer(*entry)) {
@@ -68,7 +68,7 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name,
 
 absl::StatusOr<NodeReply> Tree::LookupFixed(Node parent,
                                             absl::string_view name) {
-  const Catalogue& catalogue = space_.catalogue();
+  const Catalogue& catalogue = served_.catalogue();
   const absl::optional<EntryId> entry = catalogue.Find(DirId(parent.id), name);
   if (!entry) return NoSuchName();
   Node node = parent;
@@ -77,7 +77,7 @@ absl::StatusOr<NodeReply> Tree::LookupFixed(Node parent,
     epochs_->TakeAgain(node.slot);
     return Reply(node, kForLife);
   }
-  const View& view = *space_.views()[parent.view];
+  const View& view = *served_.views()[parent.view];
   if (std::shared_ptr<RecordEpoch> records =
           view.FixedRecords(epochs_->At(parent.slot));
       records != nullptr && records->Has(*entry)) {
@@ -116,9 +116,9 @@ absl::StatusOr<NodeReply> Tree::Reply(Node node, double entry_seconds) const {
 }
 
 NodeReply Tree::LiveDir(DirId dir) const {
-  struct stat st = StatOf(space_.catalogue().dir_attributes(dir));
+  struct stat st = StatOf(served_.catalogue().dir_attributes(dir));
   st.st_mode = rights_.OfDir(dir);
-  if (const View* ranked = space_.ranked_at(dir)) HideNames(*ranked, st);
+  if (const View* ranked = served_.ranked_at(dir)) HideNames(*ranked, st);
   return NodeReply{PackNode(Node{NodeKind::kLiveDir, 0, 0, dir.value()}), st,
                    kForLife, rights_.seconds()};
 }
@@ -131,7 +131,7 @@ void Tree::HideNames(const View& view, struct stat& st) const {
 
 absl::StatusOr<NodeReply> Tree::Attributes(Node node) const {
   if (node.kind == NodeKind::kLiveDir &&
-      node.id < space_.catalogue().dir_count()) {
+      node.id < served_.catalogue().dir_count()) {
     return LiveDir(DirId(node.id));
   }
   ASSIGN_OR_RETURN(struct stat st, StatOfNode(node));
@@ -156,7 +156,7 @@ absl::StatusOr<NodeReply> Tree::Attributes(Node node) const {
 }
 
 absl::StatusOr<struct stat> Tree::StatOfNode(Node node) const {
-  const Catalogue& catalogue = space_.catalogue();
+  const Catalogue& catalogue = served_.catalogue();
   switch (node.kind) {
     case NodeKind::kLiveFile:
     case NodeKind::kContainer:
@@ -166,7 +166,7 @@ absl::StatusOr<struct stat> Tree::StatOfNode(Node node) const {
       if (node.kind == NodeKind::kFixedFile && node.slot == kRankedFile) {
         st.st_mode = rights_.Searchable(
             st, catalogue.parent(EntryId(node.id)),
-            space_.views()[node.view]->setup()->dataset->root());
+            served_.views()[node.view]->setup()->dataset->root());
       } else if (rights_.CrossesDirs(node) && rights_.IsClosed(node)) {
         st.st_mode &= ~0777u;
       }
@@ -195,8 +195,8 @@ bool Tree::DependsOnDirs(Node node) const {
 }
 
 struct stat Tree::FixedDirStat(Node node) const {
-  const Catalogue& catalogue = space_.catalogue();
-  const DirId root = space_.views()[node.view]->setup()->dataset->root();
+  const Catalogue& catalogue = served_.catalogue();
+  const DirId root = served_.views()[node.view]->setup()->dataset->root();
   const DirId dir = node.kind == NodeKind::kFixedDir ? DirId(node.id) : root;
   struct stat st = StatOf(catalogue.dir_attributes(dir));
   st.st_mode = rights_.OfDir(dir);
@@ -206,7 +206,7 @@ struct stat Tree::FixedDirStat(Node node) const {
     st.st_mode = rights_.Searchable(st, catalogue.parent(root), DirId(0));
   }
   if (node.kind == NodeKind::kFixedRanked) {
-    HideNames(*space_.views()[node.view], st);
+    HideNames(*served_.views()[node.view], st);
   }
   // Not the live directory's inode: tree walkers take that for a loop.
   st.st_ino = PackNode(node);
@@ -236,21 +236,21 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Tree::OpenDir(Node node,
   switch (node.kind) {
     case NodeKind::kLiveDir: {
       const DirId dir(node.id);
-      View* view = space_.view_of(dir);
-      if (const View* ranked = space_.ranked_at(dir)) {
-        return MakeRankedDir(space_, *ranked, ranked->binding());
+      View* view = served_.view_of(dir);
+      if (const View* ranked = served_.ranked_at(dir)) {
+        return MakeRankedDir(served_, *ranked, ranked->binding());
       }
-      if (view == nullptr) return MakeSourceDir(space_, dir);
-      return MakeLiveDir(space_, *view, dir, binds && view->BindByListing());
+      if (view == nullptr) return MakeSourceDir(served_, dir);
+      return MakeLiveDir(served_, *view, dir, binds && view->BindByListing());
     }
     case NodeKind::kFixedDir:
       return MakeFixedDir(
-          space_,
-          space_.views()[node.view]->FixedBinding(epochs_->At(node.slot)),
+          served_,
+          served_.views()[node.view]->FixedBinding(epochs_->At(node.slot)),
           node);
     case NodeKind::kFixedRanked: {
-      const View& view = *space_.views()[node.view];
-      return MakeRankedDir(space_, view,
+      const View& view = *served_.views()[node.view];
+      return MakeRankedDir(served_, view,
                            view.FixedRanks(epochs_->At(node.slot)));
     }
     default:

@@ -11,12 +11,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/types.h"
+#include "core/engine/served_dataset.h"
 #include "core/records/epoch/record_epoch.h"
 #include "fs/kernel_cache/primer.h"
 #include "fs/model/dir_handle.h"
 #include "fs/model/node_id.h"
 #include "fs/model/reply_types.h"
-#include "fs/model/space.h"
 #include "fs/tree/epoch_slots.h"
 #include "fs/tree/record_slots.h"
 #include "fs/tree/shown_rights.h"
@@ -31,7 +31,7 @@ class Tree {
  public:
   // All outlive the tree; `primer` may be null.
   struct Parts {
-    const Space* space = nullptr;
+    const ServedDataset* served = nullptr;
     ShownRights* rights = nullptr;
     double rebind_seconds = 0;
     Primer* primer = nullptr;
@@ -79,7 +79,7 @@ class Tree {
   void HideNames(const View& view, struct stat& st) const;
 
   // Constant after construction.
-  const Space& space_;
+  const ServedDataset& served_;
   ShownRights& rights_;
   const double rebind_seconds_;
   Primer* const primer_;

@@ -88,12 +88,12 @@ class EpochDir : public DirHandle {
     if (offset < 2) return Get(offset, out[0]) ? 1 : 0;
     const uint64_t from = offset - 2;
     if (from >= listing_.size()) return 0;
-    const size_t count = std::min(
-        {out.size(), kMostTogether, static_cast<size_t>(listing_.size() - from)});
+    const size_t count =
+        std::min({out.size(), kMostTogether,
+                  static_cast<size_t>(listing_.size() - from)});
     std::array<EntryId, kMostTogether> names;
     std::array<EntryId, kMostTogether> shown;
-    const Grouping& grouping =
-        listing_.binding().plan().dataset().grouping();
+    const Grouping& grouping = listing_.binding().plan().dataset().grouping();
     for (size_t i = 0; i < count; ++i) {
       names[i] = listing_.At(from + i);
       catalogue_.PrefetchName(names[i]);
@@ -180,28 +180,30 @@ class RankedDir : public DirHandle {
 
 }  // namespace
 
-std::unique_ptr<DirHandle> MakeSourceDir(const Space& space, DirId dir) {
-  return std::make_unique<SourceOrderDir>(space.catalogue(), dir);
+std::unique_ptr<DirHandle> MakeSourceDir(const ServedDataset& served,
+                                         DirId dir) {
+  return std::make_unique<SourceOrderDir>(served.catalogue(), dir);
 }
 
-std::unique_ptr<DirHandle> MakeLiveDir(const Space& space, const View& view,
-                                       DirId dir, bool binds) {
-  return std::make_unique<EpochDir>(
-      space.catalogue(), view.binding(),
-      Node{NodeKind::kLiveDir, 0, 0, dir.value()}, binds);
+std::unique_ptr<DirHandle> MakeLiveDir(const ServedDataset& served,
+                                       const View& view, DirId dir,
+                                       bool binds) {
+  return std::make_unique<EpochDir>(served.catalogue(), view.binding(),
+                                    Node{NodeKind::kLiveDir, 0, 0, dir.value()},
+                                    binds);
 }
 
-std::unique_ptr<DirHandle> MakeFixedDir(const Space& space,
+std::unique_ptr<DirHandle> MakeFixedDir(const ServedDataset& served,
                                         std::shared_ptr<const Binding> binding,
                                         Node node) {
-  return std::make_unique<EpochDir>(space.catalogue(), std::move(binding),
+  return std::make_unique<EpochDir>(served.catalogue(), std::move(binding),
                                     node, /*binds=*/false);
 }
 
 std::unique_ptr<DirHandle> MakeRankedDir(
-    const Space& space, const View& view,
+    const ServedDataset& served, const View& view,
     std::shared_ptr<const Binding> binding) {
-  return std::make_unique<RankedDir>(space.catalogue(), view.setup()->ranked,
+  return std::make_unique<RankedDir>(served.catalogue(), view.setup()->ranked,
                                      std::move(binding));
 }
 

@@ -7,25 +7,26 @@
 #include <memory>
 
 #include "core/binding/binding.h"
+#include "core/engine/served_dataset.h"
 #include "fs/model/dir_handle.h"
 #include "fs/model/node_id.h"
-#include "fs/model/space.h"
 
 namespace shufflefs {
 
 // A directory outside of every view: the source's order.
-std::unique_ptr<DirHandle> MakeSourceDir(const Space& space, DirId dir);
+std::unique_ptr<DirHandle> MakeSourceDir(const ServedDataset& served,
+                                         DirId dir);
 // A directory of a live view, in the live epoch's order. `binds`: listing it
 // with attributes binds its names (the primer's handles only).
-std::unique_ptr<DirHandle> MakeLiveDir(const Space& space, const View& view,
-                                       DirId dir, bool binds);
+std::unique_ptr<DirHandle> MakeLiveDir(const ServedDataset& served,
+                                       const View& view, DirId dir, bool binds);
 // A directory below epoch/<n>/tree; `node` names it.
-std::unique_ptr<DirHandle> MakeFixedDir(const Space& space,
+std::unique_ptr<DirHandle> MakeFixedDir(const ServedDataset& served,
                                         std::shared_ptr<const Binding> binding,
                                         Node node);
 // The flat directory of ranked names of one epoch.
 std::unique_ptr<DirHandle> MakeRankedDir(
-    const Space& space, const View& view,
+    const ServedDataset& served, const View& view,
     std::shared_ptr<const Binding> binding);
 
 }  // namespace shufflefs

@@ -16,9 +16,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "mount-tools/config/option_table.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/config/value_text.h"
 
 namespace shufflefs {
 namespace {

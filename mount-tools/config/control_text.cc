@@ -12,9 +12,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/option_table.h"
-#include "mount-tools/config/value_text.h"
 
 namespace shufflefs {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "mount-tools/config/nearest_word.h"
 #include "mount-tools/config/option_values.h"
-#include "mount-tools/config/value_text.h"
 #include "policies/registry.h"
 
 namespace shufflefs {

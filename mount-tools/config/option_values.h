@@ -17,9 +17,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/config/config.h"
+#include "core/config/value_text.h"
 #include "core/formats/record_align.h"
 #include "core/formats/record_rules.h"
-#include "mount-tools/config/value_text.h"
 #include "policies/registry.h"
 
 namespace shufflefs::option_values {

@@ -13,11 +13,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/engine/state_dir.h"
 #include "fs/fuse/run_apart.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
-#include "mount-tools/daemon/state_dir.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
-#include "mount-tools/config/value_text.h"
+#include "core/config/value_text.h"
 #include "mount-tools/ctl/check/foresight_text.h"
 #include "mount-tools/ctl/status_fields.h"
 

@@ -13,6 +13,7 @@
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/config/config.h"
+#include "core/engine/state_dir.h"
 #include "core/ledger/ledger_history.h"
 #include "core/view/epoch_token.h"
 #include "fs/control/token_parts.h"
@@ -20,7 +21,6 @@
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
-#include "mount-tools/daemon/state_dir.h"
 
 namespace shufflefs {
 namespace {
@@ -124,9 +124,8 @@ class TokenCommand : public Command {
 
   static absl::Status Restore(const MountClient& mount,
                               const std::string& dir) {
-    ASSIGN_OR_RETURN(
-        const std::string token,
-        ReadWholeFile(FileIn(dir), TokenParts::kMostBytes));
+    ASSIGN_OR_RETURN(const std::string token,
+                     ReadWholeFile(FileIn(dir), TokenParts::kMostBytes));
     RETURN_IF_ERROR(ParseToken(token).status());
     const uint64_t count = TokenParts::Count(token);
     if (count == 1) return mount.WriteToken(token);

@@ -20,6 +20,14 @@
 #include "core/base/metrics.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "core/engine/device_finder.h"
+#include "core/engine/indexer.h"
+#include "core/engine/learnt_factors.h"
+#include "core/engine/place_finder.h"
+#include "core/engine/records_maker.h"
+#include "core/engine/state_dir.h"
+#include "core/engine/supply_maker.h"
+#include "core/engine/tier_maker.h"
 #include "core/ledger/ledger.h"
 #include "core/readers/reader_family.h"
 #include "core/scan/drift.h"
@@ -35,14 +43,7 @@
 #include "mount-tools/daemon/end_in_time.h"
 #include "mount-tools/daemon/mounts_above.h"
 #include "mount-tools/daemon/ready_pipe.h"
-#include "mount-tools/daemon/state_dir.h"
-#include "mount-tools/engine/device_finder.h"
-#include "mount-tools/engine/indexer.h"
-#include "mount-tools/engine/learnt_factors.h"
-#include "mount-tools/engine/place_finder.h"
-#include "mount-tools/engine/records_maker.h"
-#include "mount-tools/engine/supply_maker.h"
-#include "mount-tools/engine/tier_maker.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -128,7 +129,7 @@ ControlFiles::Parts Mount::ControlParts() {
 
 // Where no epoch ever changes they are right.
 std::vector<std::string> Mount::WarnOfMountsAbove() const {
-  for (const auto& view : filesystem_.space()->views()) {
+  for (const auto& view : filesystem_.served()->views()) {
     const ViewConfig config = view->config();
     if (view->watches_opens() ||
         view->EpochStatus().epoch != config.epoch_start) {
@@ -158,8 +159,8 @@ TierMaker::Parts Mount::TierParts() {
   parts.config = &config_;
   parts.learnt = &learnt_;
   parts.foreground_reads = [this]() -> uint64_t {
-    const Space* space = filesystem_.space();
-    return space == nullptr ? 0 : space->plain().reads();
+    const ServedDataset* served = filesystem_.served();
+    return served == nullptr ? 0 : served->plain().reads();
   };
   return parts;
 }
@@ -213,6 +214,7 @@ IndexerParts Mount::Indexer() {
   parts.config = &config_;
   parts.source = &source_;
   parts.state = &state_;
+  parts.policies = AllPolicies();
   parts.running = &memory_.running();
   parts.ledger = ledger_.get();
   parts.families = &families_;
@@ -249,20 +251,20 @@ void Mount::TellUnreadable(const Catalogue& catalogue) {
 absl::Status Mount::Index(std::stop_token stop) {
   const IndexerParts parts = Indexer();
   ASSIGN_OR_RETURN(
-      std::unique_ptr<Space> space,
+      std::unique_ptr<ServedDataset> served,
       OrExhausted(config_.source,
-                  [&]() -> absl::StatusOr<std::unique_ptr<Space>> {
+                  [&]() -> absl::StatusOr<std::unique_ptr<ServedDataset>> {
                     ASSIGN_OR_RETURN(FoundCatalogue found,
                                      GetCatalogue(parts, stop));
                     TellUnreadable(*found.catalogue);
                     if (found.was_saved && found.catalogue->serves_others()) {
                       unchecked_ = found.catalogue;
                     }
-                    return MakeSpace(parts, std::move(found.catalogue),
-                                     filesystem_.SettleAndAskWhetherRead() ||
-                                         state_.passed_through());
+                    return MakeServed(parts, std::move(found.catalogue),
+                                      filesystem_.SettleAndAskWhetherRead() ||
+                                          state_.passed_through());
                   }));
-  filesystem_.Begin(std::move(space), session_->kernel_knows_epochs());
+  filesystem_.Begin(std::move(served), session_->kernel_knows_epochs());
   session_->NamesChanged(/*were_fixed=*/false);
   session_->AnswerWaiting();
   state_.SetPassedThrough(false);  // the ledger has the epoch
@@ -278,8 +280,7 @@ void Mount::CheckRights(std::stop_token stop) {
       FindChangedRights(source_, *unchecked_, stop);
   unchecked_.reset();
   if (!changed) return;
-  std::string line =
-      absl::StrCat(*changed, "; the next mount scans again");
+  std::string line = absl::StrCat(*changed, "; the next mount scans again");
   Log(LogLevel::kWarning, line);
   control_.AddWarning(std::move(line));
   if (absl::Status gone = state_.catalogue().Remove(); !gone.ok()) {

@@ -4,16 +4,12 @@
 #include <numeric>
 #include <utility>
 
+#include "core/policy/mini_epoch_count.h"
 #include "policies/met/met_progress.h"
 
 namespace shufflefs {
 namespace {
 
-// A mini-epoch takes so much of the tier that the one before it, from which
-// some groups still draw, and a part of the next fit as well.
-constexpr double kMiniEpochsInTier = 2.5;
-// What the tier's tables and the ends of its parts take.
-constexpr double kOverhead = 1.04;
 // A mini-epoch is kept until so much of it is through.
 constexpr double kThrough = 0.98;
 
@@ -29,20 +25,10 @@ uint32_t MetProgress::MiniEpochsFor(const PolicyOptions& options,
   if (options.met_mini_epochs > 0) {
     return static_cast<uint32_t>(options.met_mini_epochs);
   }
-  return MiniEpochsFor(
+  return MiniEpochsInTier(
       input.bytes.size(),
       std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0}),
       input.tier_bytes);
-}
-
-uint32_t MetProgress::MiniEpochsFor(uint64_t samples, uint64_t bytes,
-                                    uint64_t tier_bytes) {
-  const double needed = kOverhead * static_cast<double>(bytes);
-  const double tier = static_cast<double>(tier_bytes);
-  if (tier <= 0 || needed <= tier) return 1;
-  const double most = std::clamp(static_cast<double>(samples), 2.0, 65536.0);
-  return static_cast<uint32_t>(
-      std::clamp(kMiniEpochsInTier * needed / tier + 1, 2.0, most));
 }
 
 // What each sample has left when the pass before `pass` is through.

@@ -39,14 +39,10 @@ class MetProgress {
   // `input` outlives it; its grouping has at least one sample.
   MetProgress(const PolicyOptions& options, const BinderInput& input);
 
-  // Mini-epochs of a pass: what met.mini_epochs says or, if nothing, so many
-  // that a part of the tier holds one while another is copied.
+  // Mini-epochs of a pass: what met.mini_epochs says or, if nothing,
+  // MiniEpochsInTier (core/policy/mini_epoch_count.h).
   static uint32_t MiniEpochsFor(const PolicyOptions& options,
                                 const BinderInput& input);
-  // The same for `samples` of `bytes` bytes in all, as many as they take on a
-  // device, and a tier of `tier_bytes`.
-  static uint32_t MiniEpochsFor(uint64_t samples, uint64_t bytes,
-                                uint64_t tier_bytes);
 
   // Before any draw, or anew: with random bits of `seed`, as often as `served`
   // says each sample having been shown.

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "fs/model/space.h"
+#include "core/engine/served_dataset.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/config/config_file.h"
@@ -28,7 +28,7 @@ class ControlFilesTest : public ::testing::Test {
   ControlFilesTest() : fixture_(3, 40) {
     std::vector<std::unique_ptr<View>> views;
     views.push_back(fixture_.MakeView(ViewFixture::Config("lirs")));
-    space_ = std::make_unique<Space>(
+    served_ = std::make_unique<ServedDataset>(
         fixture_.catalogue,
         std::make_unique<PlainReads>(
             PlainReads::Parts{fixture_.source.get(), fixture_.catalogue, 8}),
@@ -44,17 +44,17 @@ class ControlFilesTest : public ::testing::Test {
     parts.text.render = EffectiveToml;
     parts.metrics = &metrics_;
     files_ = std::make_unique<ControlFiles>(std::move(parts));
-    files_->SetSpace(space_.get());
+    files_->SetServed(served_.get());
   }
 
   absl::Status Write(const std::string& text) {
     return files_->Write(ControlFile::kControl, 0, text);
   }
-  View& view() { return *space_->views()[0]; }
+  View& view() { return *served_->views()[0]; }
 
   ViewFixture fixture_;
   Metrics metrics_;
-  std::unique_ptr<Space> space_;
+  std::unique_ptr<ServedDataset> served_;
   // Called by a write that has seen the keys it starts from.
   std::function<void(absl::string_view)> parsed_;
   std::unique_ptr<ControlFiles> files_;
@@ -105,15 +105,14 @@ TEST_F(ControlFilesTest, NoMemoryWhilePreparingIsAStatus) {
   };
   std::vector<std::unique_ptr<View>> views;
   views.push_back(std::make_unique<View>(std::move(parts)));
-  const Space space(
-      fixture_.catalogue,
-      std::make_unique<PlainReads>(
-            PlainReads::Parts{fixture_.source.get(), fixture_.catalogue, 8}),
-      std::move(views), true);
-  files_->SetSpace(&space);
+  const ServedDataset served(fixture_.catalogue,
+                             std::make_unique<PlainReads>(PlainReads::Parts{
+                                 fixture_.source.get(), fixture_.catalogue, 8}),
+                             std::move(views), true);
+  files_->SetServed(&served);
   const absl::Status status = Write("policy = \"window\"");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_EQ(space.views()[0]->config().policy, "lirs");
+  EXPECT_EQ(served.views()[0]->config().policy, "lirs");
   EXPECT_TRUE(files_->Share(ControlFile::kStatus, -1).ok());
 }
 

@@ -94,25 +94,25 @@ class ContainerTreeTest : public ::testing::Test {
     parts.rebound = [](bool) {};
     std::vector<std::unique_ptr<View>> views;
     views.push_back(std::make_unique<View>(std::move(parts)));
-    space_ = std::make_unique<Space>(
+    served_ = std::make_unique<ServedDataset>(
         catalogue,
         std::make_unique<PlainReads>(
             PlainReads::Parts{source_.get(), catalogue, 8}),
         std::move(views), true);
-    rights_ = std::make_unique<ShownRights>(*source_, *space_);
+    rights_ = std::make_unique<ShownRights>(*source_, *served_);
     Tree::Parts of_tree;
-    of_tree.space = space_.get();
+    of_tree.served = served_.get();
     of_tree.rights = rights_.get();
     of_tree.epochs = &epochs_;
     shown_ = std::make_unique<Tree>(of_tree);
   }
-  View& view() { return *space_->views()[0]; }
+  View& view() { return *served_->views()[0]; }
 
   TempTree tree_;
   TestPool test_{64 << 20};
   ReaderFamilies families_;
   std::unique_ptr<SourceDir> source_;
-  std::unique_ptr<Space> space_;
+  std::unique_ptr<ServedDataset> served_;
   std::unique_ptr<ShownRights> rights_;
   EpochSlots epochs_;
   std::unique_ptr<Tree> shown_;

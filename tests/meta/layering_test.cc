@@ -87,6 +87,9 @@ sampler: base catalogue dataset readers pool sampler/search
 view: base base/files config source dataset policy binding quality readers
   epoch ledger staging pool records/containers records/content records/epoch
   sampler
+engine: base base/files config catalogue source io scan dataset policy readers
+  ledger pool records/containers records/content records/epoch staging/pack
+  staging/tier staging/stager sampler view
 )";
 
 std::map<std::string, std::set<std::string>> CoreFolders() {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/engine/state_dir.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/ctl/pack/index_text.h"
 #include "mount-tools/ctl/shufflectl_app.h"
-#include "mount-tools/daemon/state_dir.h"
 #include "nlohmann/json.hpp"
 #include "tests/core/formats/tfrecord_fixture.h"
 #include "tests/mount-tools/temp_dir.h"

@@ -9,12 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue_file.h"
+#include "core/engine/state_dir.h"
 #include "core/ledger/ledger.h"
 #include "core/view/view.h"
 #include "fs/control/order_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/daemon/state_dir.h"
 #include "tests/core/view/view_fixture.h"
 #include "tests/mount-tools/temp_dir.h"
 

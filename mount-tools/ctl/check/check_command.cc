@@ -7,10 +7,10 @@
 #include "absl/status/statusor.h"
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
+#include "core/engine/device_finder.h"
+#include "core/engine/supply_maker.h"
 #include "mount-tools/ctl/check/check_report.h"
 #include "mount-tools/ctl/check/scan_source.h"
-#include "mount-tools/engine/device_finder.h"
-#include "mount-tools/engine/supply_maker.h"
 
 namespace shufflefs {
 namespace {

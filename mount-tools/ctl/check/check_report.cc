@@ -10,8 +10,8 @@
 #include "core/catalogue/credentials.h"
 #include "core/dataset/file_kinds.h"
 #include "core/dataset/grouping.h"
-#include "mount-tools/engine/dataset_facts.h"
-#include "mount-tools/engine/records_maker.h"
+#include "core/engine/dataset_facts.h"
+#include "core/engine/records_maker.h"
 #include "policies/auto/auto_choice.h"
 
 namespace shufflefs {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "mount-tools/config/value_text.h"
+#include "core/config/value_text.h"
 
 namespace shufflefs {
 namespace {

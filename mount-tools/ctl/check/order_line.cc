@@ -8,7 +8,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
-#include "mount-tools/config/value_text.h"
+#include "core/config/value_text.h"
 
 namespace shufflefs {
 namespace {

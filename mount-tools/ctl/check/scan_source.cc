@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "core/scan/scan.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/config/value_text.h"
 #include "mount-tools/daemon/mount_table.h"
 
 namespace shufflefs {

@@ -13,15 +13,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
+#include "core/engine/supply_maker.h"
 #include "core/quality/epoch_memory.h"
 #include "core/quality/mixing.h"
 #include "mount-tools/config/option_table.h"
-#include "mount-tools/config/value_text.h"
 #include "mount-tools/ctl/check/mixing_text.h"
 #include "mount-tools/ctl/check/simulated_data.h"
 #include "mount-tools/ctl/check/simulated_pool.h"
 #include "mount-tools/ctl/verify/met_model_command.h"
-#include "mount-tools/engine/supply_maker.h"
 
 namespace shufflefs {
 namespace {

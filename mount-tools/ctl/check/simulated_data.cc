@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "core/dataset/block_map.h"
+#include "core/engine/indexer.h"
 #include "core/policy/plan.h"
 #include "core/source/physical.h"
 #include "core/view/view_setup.h"
-#include "mount-tools/config/value_text.h"
-#include "mount-tools/engine/indexer.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
@@ -181,7 +181,7 @@ absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeScannedData(
     const ViewConfig& config, const ScannedSource& scanned) {
   ASSIGN_OR_RETURN(std::shared_ptr<const ViewSetup> setup,
                    MakeViewSetup(config, scanned.catalogue,
-                                 ToolsWithoutMount(scanned.source), nullptr));
+                                 ToolsWithoutMount(scanned.source, AllPolicies()), nullptr));
   if (setup->dataset->grouping().sample_count() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(scanned.path, ": there are no samples outside of splits"));

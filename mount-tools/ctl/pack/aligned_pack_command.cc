@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "core/records/aligned/aligned_pack.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/config/value_text.h"
 #include "mount-tools/ctl/check/scan_source.h"
 #include "mount-tools/ctl/pack/aligned_pack_text.h"
 

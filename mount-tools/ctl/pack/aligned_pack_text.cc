@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "mount-tools/config/value_text.h"
+#include "core/config/value_text.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {

@@ -14,17 +14,18 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
+#include "core/engine/indexer.h"
+#include "core/engine/records_maker.h"
+#include "core/engine/state_dir.h"
+#include "core/engine/supply_maker.h"
 #include "core/view/view_setup.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/config/value_text.h"
 #include "mount-tools/ctl/check/scan_source.h"
 #include "mount-tools/ctl/pack/index_text.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/interrupt.h"
-#include "mount-tools/daemon/state_dir.h"
-#include "mount-tools/engine/indexer.h"
-#include "mount-tools/engine/records_maker.h"
-#include "mount-tools/engine/supply_maker.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -160,8 +161,9 @@ absl::StatusOr<MountConfig> IndexCommand::Config(
 absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
     const MountConfig& config, const SourceDir& source,
     std::shared_ptr<const Catalogue> catalogue) {
-  SetupTools tools = ToolsWithoutMount(source);
+  SetupTools tools = ToolsWithoutMount(source, AllPolicies());
   ResolverParts resolver;
+  resolver.policies = AllPolicies();
   resolver.devices = std::make_shared<DeviceFinder>(source);
   resolver.view_memory = MemoryOfAView(config);
   resolver.config = &config;

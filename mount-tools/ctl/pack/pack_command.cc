@@ -15,18 +15,18 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/config/config.h"
+#include "core/config/value_text.h"
 #include "core/dataset/dataset.h"
+#include "core/engine/supply_maker.h"
 #include "core/pool/chunk_map.h"
 #include "core/random/random.h"
 #include "core/source/device_probe.h"
 #include "core/staging/pack/pack_chunks.h"
 #include "core/staging/pack/pack_writer.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/config/value_text.h"
 #include "mount-tools/ctl/check/scan_source.h"
 #include "mount-tools/ctl/pack/aligned_pack_command.h"
 #include "mount-tools/ctl/pack/pack_text.h"
-#include "mount-tools/engine/supply_maker.h"
 
 namespace shufflefs {
 namespace {

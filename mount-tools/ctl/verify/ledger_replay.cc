@@ -8,12 +8,13 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_file.h"
+#include "core/engine/indexer.h"
+#include "core/engine/state_dir.h"
 #include "core/policy/carried.h"
 #include "core/policy/plan.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/ctl/check/order_line.h"
-#include "mount-tools/daemon/state_dir.h"
-#include "mount-tools/engine/indexer.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -80,7 +81,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
       setups_[EffectiveToml(mount_, config)];
   if (setup == nullptr) {
     ASSIGN_OR_RETURN(setup, MakeViewSetup(config, catalogue_,
-                                          ToolsWithoutMount(source_), nullptr));
+                                          ToolsWithoutMount(source_, AllPolicies()), nullptr));
   }
   return setup;
 }

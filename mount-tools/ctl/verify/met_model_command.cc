@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "mount-tools/config/option_table.h"
-#include "mount-tools/config/value_text.h"
 #include "policies/met/repeat_control.h"
 
 namespace shufflefs {

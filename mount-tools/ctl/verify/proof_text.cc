@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "mount-tools/config/value_text.h"
+#include "core/config/value_text.h"
 #include "mount-tools/ctl/check/mixing_text.h"
 
 namespace shufflefs {
@@ -40,11 +40,10 @@ std::string Consumed(const EpochProof& epoch) {
   return absl::StrCat(
       HumanCount(epoch.consumed), " of ", HumanCount(epoch.begin.names),
       epoch.running && !epoch.complete() ? " so far" : "", ", each once",
-      epoch.in_part() ? absl::StrCat("; ",
-                                     HumanCount(epoch.begin.names -
-                                                epoch.consumed),
-                                     " not opened")
-                      : "");
+      epoch.in_part()
+          ? absl::StrCat("; ", HumanCount(epoch.begin.names - epoch.consumed),
+                         " not opened")
+          : "");
 }
 
 std::string Bijection(const EpochProof& epoch) {
@@ -199,9 +198,9 @@ std::string ProofJson(const VerifyResult& result) {
   for (const EpochProof& epoch : result.proof.epochs) {
     epochs.push_back(EpochObject(result, epoch));
   }
-  const auto in_part = std::count_if(
-      result.proof.epochs.begin(), result.proof.epochs.end(),
-      [](const EpochProof& epoch) { return epoch.in_part(); });
+  const auto in_part =
+      std::count_if(result.proof.epochs.begin(), result.proof.epochs.end(),
+                    [](const EpochProof& epoch) { return epoch.in_part(); });
   ProofObject memory = ProofObject::object();
   for (const auto& [view, report] : result.proof.memory) {
     memory[ViewName(view)] = EpochMemoryArray(report);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/engine/dataset_facts.h"
+#include "core/engine/dataset_facts.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/config/value_text.h"
 #include "core/pool/read_ahead.h"
 #include "core/pool/supply.h"
-#include "mount-tools/config/value_text.h"
 
 namespace shufflefs {
 namespace {

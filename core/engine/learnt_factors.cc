@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/engine/learnt_factors.h"
+#include "core/engine/learnt_factors.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/engine/records_maker.h"
+#include "core/engine/records_maker.h"
 
 #include <algorithm>
 #include <string>
@@ -11,12 +11,12 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "core/config/value_text.h"
+#include "core/engine/state_dir.h"
 #include "core/pool/file_source.h"
 #include "core/records/containers/container_set.h"
 #include "core/records/content/cached_source.h"
 #include "core/records/content/record_pool.h"
-#include "mount-tools/config/value_text.h"
-#include "mount-tools/daemon/state_dir.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/engine/device_finder.h"
+#include "core/engine/device_finder.h"
 
 #include <cstdlib>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/config/value_text.h"
+#include "core/config/value_text.h"
 
 #include <algorithm>
 #include <limits>

@@ -3,8 +3,8 @@
 // was set through the control file, what met has learnt, and a lock that one
 // daemon holds while it lives. Nobody else can have put anything into it
 // (core/base/files/owned_dir.h).
-#ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_STATE_DIR_H_
-#define SHUFFLEFS_MOUNT_TOOLS_DAEMON_STATE_DIR_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_STATE_DIR_H_
+#define SHUFFLEFS_CORE_ENGINE_STATE_DIR_H_
 
 #include <sys/types.h>
 
@@ -82,4 +82,4 @@ class StateDir {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_DAEMON_STATE_DIR_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_STATE_DIR_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the mount shows once the catalogue is ready: the catalogue, what reads
 // the files of the source, and the views over them.
-#ifndef SHUFFLEFS_FS_MODEL_SPACE_H_
-#define SHUFFLEFS_FS_MODEL_SPACE_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_SERVED_DATASET_H_
+#define SHUFFLEFS_CORE_ENGINE_SERVED_DATASET_H_
 
 #include <cstdint>
 #include <memory>
@@ -16,11 +16,11 @@
 namespace shufflefs {
 
 // Immutable but for its parts, which are thread-safe.
-class Space {
+class ServedDataset {
  public:
-  Space(std::shared_ptr<const Catalogue> catalogue,
-        std::unique_ptr<PlainReads> plain,
-        std::vector<std::unique_ptr<View>> views, bool sees_opens);
+  ServedDataset(std::shared_ptr<const Catalogue> catalogue,
+                std::unique_ptr<PlainReads> plain,
+                std::vector<std::unique_ptr<View>> views, bool sees_opens);
 
   const Catalogue& catalogue() const { return *catalogue_; }
   const std::shared_ptr<const Catalogue>& shared_catalogue() const {
@@ -49,4 +49,4 @@ class Space {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_FS_MODEL_SPACE_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_SERVED_DATASET_H_

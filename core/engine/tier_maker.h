@@ -2,8 +2,8 @@
 // The performance tiers of a mount, one for each view whose policy copies
 // samples: how much each may take, what an earlier run left there, and what the
 // job has taught it.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_TIER_MAKER_H_
-#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_TIER_MAKER_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_TIER_MAKER_H_
+#define SHUFFLEFS_CORE_ENGINE_TIER_MAKER_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,10 +17,10 @@
 #include "core/base/mutex.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
+#include "core/engine/learnt_factors.h"
 #include "core/io/file_reader.h"
 #include "core/pool/supply.h"
 #include "core/staging/stager/tier.h"
-#include "mount-tools/engine/learnt_factors.h"
 
 namespace shufflefs {
 
@@ -94,4 +94,4 @@ class TierMaker {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_TIER_MAKER_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_TIER_MAKER_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the pools of reactive views: decides how much memory each has, which
 // samples are read together, and reads them.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_SUPPLY_MAKER_H_
-#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_SUPPLY_MAKER_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_SUPPLY_MAKER_H_
+#define SHUFFLEFS_CORE_ENGINE_SUPPLY_MAKER_H_
 
 #include <array>
 #include <cstdint>
@@ -13,13 +13,13 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/config/config.h"
+#include "core/engine/device_finder.h"
+#include "core/engine/place_finder.h"
+#include "core/engine/tier_maker.h"
 #include "core/io/file_reader.h"
 #include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
-#include "mount-tools/engine/device_finder.h"
-#include "mount-tools/engine/place_finder.h"
-#include "mount-tools/engine/tier_maker.h"
 
 namespace shufflefs {
 
@@ -103,4 +103,4 @@ class SupplyFactory {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_SUPPLY_MAKER_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_SUPPLY_MAKER_H_

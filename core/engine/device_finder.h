@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the devices below a source: each is measured once, when
 // somebody first asks.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_DEVICE_FINDER_H_
-#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_DEVICE_FINDER_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_DEVICE_FINDER_H_
+#define SHUFFLEFS_CORE_ENGINE_DEVICE_FINDER_H_
 
 #include <cstdint>
 
@@ -44,4 +44,4 @@ class DeviceFinder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_DEVICE_FINDER_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_DEVICE_FINDER_H_

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/model/space.h"
+#include "core/engine/served_dataset.h"
 
 #include <utility>
 
 namespace shufflefs {
 
-Space::Space(std::shared_ptr<const Catalogue> catalogue,
-             std::unique_ptr<PlainReads> plain,
-             std::vector<std::unique_ptr<View>> views, bool sees_opens)
+ServedDataset::ServedDataset(std::shared_ptr<const Catalogue> catalogue,
+                             std::unique_ptr<PlainReads> plain,
+                             std::vector<std::unique_ptr<View>> views,
+                             bool sees_opens)
     : catalogue_(std::move(catalogue)),
       plain_(std::move(plain)),
       views_(std::move(views)),
@@ -25,19 +26,19 @@ Space::Space(std::shared_ptr<const Catalogue> catalogue,
   }
 }
 
-View* Space::view_of(DirId dir) const {
+View* ServedDataset::view_of(DirId dir) const {
   const uint8_t view = view_of_dir_[dir.value()];
   return view == 0 ? nullptr : views_[view - 1].get();
 }
 
-View* Space::FindView(absl::string_view name) const {
+View* ServedDataset::FindView(absl::string_view name) const {
   for (const std::unique_ptr<View>& view : views_) {
     if (view->name() == name) return view.get();
   }
   return nullptr;
 }
 
-View* Space::ranked_at(DirId dir) const {
+View* ServedDataset::ranked_at(DirId dir) const {
   View* view = view_of(dir);
   if (view == nullptr) return nullptr;
   const std::shared_ptr<const ViewSetup> setup = view->setup();

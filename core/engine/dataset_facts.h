@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `policy = auto` looks at, put together: for a mount, and for
 // `shufflectl check`.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_DATASET_FACTS_H_
-#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_DATASET_FACTS_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_DATASET_FACTS_H_
+#define SHUFFLEFS_CORE_ENGINE_DATASET_FACTS_H_
 
 #include <cstdint>
 #include <string>
@@ -35,4 +35,4 @@ DatasetFacts FactsOf(const FactsInput& input);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_DATASET_FACTS_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_DATASET_FACTS_H_

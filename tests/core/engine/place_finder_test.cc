@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/engine/place_finder.h"
+#include "core/engine/place_finder.h"
 
 #include <unistd.h>
 

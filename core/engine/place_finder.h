@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where samples lie on the device, remembered from mount to mount.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_PLACE_FINDER_H_
-#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_PLACE_FINDER_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_PLACE_FINDER_H_
+#define SHUFFLEFS_CORE_ENGINE_PLACE_FINDER_H_
 
 #include <string>
 
@@ -39,4 +39,4 @@ class PlaceFinder {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_PLACE_FINDER_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_PLACE_FINDER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/engine/indexer.h"
+#include "core/engine/indexer.h"
 
 #include <sys/resource.h>
 
@@ -12,16 +12,14 @@
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_file.h"
+#include "core/engine/dataset_facts.h"
+#include "core/engine/records_maker.h"
+#include "core/engine/supply_maker.h"
+#include "core/engine/tier_maker.h"
+#include "core/policy/mini_epoch_count.h"
 #include "core/pool/arena.h"
 #include "core/scan/drift.h"
 #include "core/scan/scan.h"
-#include "mount-tools/engine/dataset_facts.h"
-#include "mount-tools/engine/records_maker.h"
-#include "mount-tools/engine/supply_maker.h"
-#include "mount-tools/engine/tier_maker.h"
-#include "policies/auto/auto_choice.h"
-#include "policies/met/met_progress.h"
-#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -61,6 +59,7 @@ absl::StatusOr<Catalogue> LoadSaved(const IndexerParts& parts) {
 
 SetupTools ToolsOf(const IndexerParts& parts) {
   ResolverParts resolver;
+  resolver.policies = parts.policies;
   resolver.devices = parts.devices;
   resolver.view_memory = MemoryOfAView(*parts.config);
   resolver.config = parts.config;
@@ -82,8 +81,8 @@ absl::StatusOr<FoundCatalogue> GetCatalogue(const IndexerParts& parts,
                                             std::stop_token stop) {
   absl::StatusOr<Catalogue> saved = LoadSaved(parts);
   if (saved.ok()) {
-    return FoundCatalogue{
-        std::make_shared<const Catalogue>(*std::move(saved)), true};
+    return FoundCatalogue{std::make_shared<const Catalogue>(*std::move(saved)),
+                          true};
   }
   if (!absl::IsNotFound(saved.status())) {
     Log(LogLevel::kInfo,
@@ -105,7 +104,7 @@ absl::StatusOr<FoundCatalogue> GetCatalogue(const IndexerParts& parts,
                         false};
 }
 
-absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
+absl::StatusOr<std::unique_ptr<ServedDataset>> MakeServed(
     const IndexerParts& parts, std::shared_ptr<const Catalogue> catalogue,
     bool something_was_read) {
   const SetupTools tools = ToolsOf(parts);
@@ -151,21 +150,23 @@ absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
     view.wait_for_boundary = something_was_read;
     views.push_back(std::make_unique<View>(std::move(view)));
   }
-  auto plain = std::make_unique<PlainReads>(
-      PlainReads::Parts{.source = parts.source,
-                        .catalogue = catalogue,
-                        .open_limit = OpenLimit(),
-                        .stall = parts.stall});
-  return std::make_unique<Space>(std::move(catalogue), std::move(plain),
-                                 std::move(views), sees_opens);
+  auto plain =
+      std::make_unique<PlainReads>(PlainReads::Parts{.source = parts.source,
+                                                     .catalogue = catalogue,
+                                                     .open_limit = OpenLimit(),
+                                                     .stall = parts.stall});
+  return std::make_unique<ServedDataset>(std::move(catalogue), std::move(plain),
+                                         std::move(views), sees_opens);
 }
 
-SetupTools ToolsWithoutMount(const SourceDir& source) {
+SetupTools ToolsWithoutMount(const SourceDir& source,
+                             const PolicySet& policies) {
   SetupTools tools;
   tools.addresses = [&source](const Dataset& dataset) {
     return SampleAddresses(source, dataset, PhysicalOptions());
   };
   ResolverParts resolver;
+  resolver.policies = policies;
   resolver.devices = std::make_shared<DeviceFinder>(source);
   resolver.view_memory = DefaultMemory();
   tools.resolver = MakeResolver(resolver);
@@ -198,7 +199,7 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
     input.under_way = parts.ledger->PolicyUnderWay(
         config.path, dataset.catalogue().samples_fingerprint());
   }
-  return ChooseAuto(FactsOf(input));
+  return parts.policies.choose(FactsOf(input));
 }
 
 // Bytes of a view's samples as memory holds them.
@@ -239,7 +240,7 @@ PolicyOptions WithMiniEpochs(const ResolverParts& parts,
     return options;
   }
   if (config.layout == Layout::kRanked) {
-    options.met_mini_epochs = MetProgress::MiniEpochsFor(
+    options.met_mini_epochs = MiniEpochsInTier(
         dataset.grouping().sample_count(), SampleBytes(dataset),
         TierMaker::CapacityOf(*parts.config, config));
   } else if (!dataset.moves()) {
@@ -273,7 +274,8 @@ PolicyResolver MakeResolver(const ResolverParts& parts) {
                                   dataset.substitute_reason(), ")");
     }
     ASSIGN_OR_RETURN(resolved.policy,
-                     MakePolicy(name, WithMiniEpochs(parts, config, dataset)));
+                     parts.policies.make(
+                         name, WithMiniEpochs(parts, config, dataset)));
     return resolved;
   };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds the lock of a state, and whether it is about to let go of it.
-#include "mount-tools/daemon/state_dir.h"
+#include "core/engine/state_dir.h"
 
 #include <fcntl.h>
 #include <signal.h>

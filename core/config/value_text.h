@@ -2,8 +2,8 @@
 // Numbers, sizes, times and paths as users write them, and back. Pure
 // functions; any thread may call. What format prints, parse reads as the same
 // value.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_VALUE_TEXT_H_
-#define SHUFFLEFS_MOUNT_TOOLS_CONFIG_VALUE_TEXT_H_
+#ifndef SHUFFLEFS_CORE_CONFIG_VALUE_TEXT_H_
+#define SHUFFLEFS_CORE_CONFIG_VALUE_TEXT_H_
 
 #include <chrono>
 #include <cstdint>
@@ -61,4 +61,4 @@ inline constexpr char kClearLine[] = "\r\x1b[K";
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_CONFIG_VALUE_TEXT_H_
+#endif  // SHUFFLEFS_CORE_CONFIG_VALUE_TEXT_H_

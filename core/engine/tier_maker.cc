@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/engine/tier_maker.h"
+#include "core/engine/tier_maker.h"
 
 #include <sys/statvfs.h>
 
@@ -14,10 +14,10 @@
 #include "absl/strings/str_replace.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
+#include "core/policy/mini_epoch_count.h"
 #include "core/records/content/record_pool.h"
 #include "core/staging/tier/tier_dir.h"
-#include "mount-tools/config/value_text.h"
-#include "policies/met/met_progress.h"
 
 namespace shufflefs {
 namespace {
@@ -62,14 +62,14 @@ uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view) {
 // Of a pass. Ranks go by the key alone, as indexer.cc gives it to the policy.
 uint64_t MiniEpochsOf(const MountConfig& mount, const ViewConfig& view,
                       const BinderInput& input) {
-  if (view.layout != Layout::kRanked ||
-      view.policy_options.met_mini_epochs != 0) {
-    return MetProgress::MiniEpochsFor(view.policy_options, input);
+  if (view.policy_options.met_mini_epochs != 0) {
+    return view.policy_options.met_mini_epochs;
   }
-  return MetProgress::MiniEpochsFor(
+  return MiniEpochsInTier(
       input.bytes.size(),
       std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0}),
-      TierMaker::CapacityOf(mount, view));
+      view.layout == Layout::kRanked ? TierMaker::CapacityOf(mount, view)
+                                     : input.tier_bytes);
 }
 
 // Whether the largest mini-epoch leaves room for another.
@@ -234,7 +234,7 @@ uint64_t TierMaker::BytesOfRecords(const MountConfig& mount,
 }
 
 bool TierMaker::HoldsAll(uint64_t capacity, uint64_t bytes) {
-  return capacity > 0 && MetProgress::MiniEpochsFor(2, bytes, capacity) == 1;
+  return capacity > 0 && MiniEpochsInTier(2, bytes, capacity) == 1;
 }
 
 void TierMaker::Follow(const ViewConfig& config,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes what a mount shows: the catalogue, saved or scanned, and the views.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_INDEXER_H_
-#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_INDEXER_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_INDEXER_H_
+#define SHUFFLEFS_CORE_ENGINE_INDEXER_H_
 
 #include <functional>
 #include <memory>
@@ -12,13 +12,14 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/config/config.h"
+#include "core/engine/device_finder.h"
+#include "core/engine/policy_set.h"
+#include "core/engine/served_dataset.h"
+#include "core/engine/state_dir.h"
 #include "core/ledger/ledger.h"
 #include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
-#include "fs/model/space.h"
-#include "mount-tools/daemon/state_dir.h"
-#include "mount-tools/engine/device_finder.h"
 
 namespace shufflefs {
 
@@ -26,6 +27,7 @@ struct IndexerParts {
   const MountConfig* config = nullptr;
   const SourceDir* source = nullptr;
   const StateDir* state = nullptr;
+  PolicySet policies;
   // What each view ran when a daemon ended before it could switch to its
   // configuration; one a view.
   const std::vector<absl::optional<ViewConfig>>* running = nullptr;
@@ -57,15 +59,17 @@ absl::StatusOr<FoundCatalogue> GetCatalogue(const IndexerParts& parts,
 
 // The views over a catalogue. `something_was_read`: readers had files of the
 // source before, so what moves waits for the next boundary. All parts outlive
-// the space. Errors: as MakeViewSetup, naming the view.
-absl::StatusOr<std::unique_ptr<Space>> MakeSpace(
+// the dataset. Errors: as MakeViewSetup, naming the view.
+absl::StatusOr<std::unique_ptr<ServedDataset>> MakeServed(
     const IndexerParts& parts, std::shared_ptr<const Catalogue> catalogue,
     bool something_was_read);
 
 // For setups that nothing is read through. `source` outlives them.
-SetupTools ToolsWithoutMount(const SourceDir& source);
+SetupTools ToolsWithoutMount(const SourceDir& source,
+                             const PolicySet& policies);
 
 struct ResolverParts {
+  PolicySet policies;
   std::shared_ptr<DeviceFinder> devices;
   uint64_t view_memory = 0;  // bytes that `memory` gives each view
   // Says which views lie inside of others; null: none. Outlives the resolver.
@@ -81,4 +85,4 @@ PolicyResolver MakeResolver(const ResolverParts& parts);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_INDEXER_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_INDEXER_H_

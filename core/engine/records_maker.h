@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes what a view needs to shuffle records: which of its files are
 // containers, the memory, and the threads that index them.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_RECORDS_MAKER_H_
-#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_RECORDS_MAKER_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_RECORDS_MAKER_H_
+#define SHUFFLEFS_CORE_ENGINE_RECORDS_MAKER_H_
 
 #include <memory>
 #include <thread>
@@ -15,12 +15,12 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/config/config.h"
+#include "core/engine/device_finder.h"
+#include "core/engine/supply_maker.h"
+#include "core/engine/tier_maker.h"
 #include "core/records/containers/container_set.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
-#include "mount-tools/engine/device_finder.h"
-#include "mount-tools/engine/supply_maker.h"
-#include "mount-tools/engine/tier_maker.h"
 
 namespace shufflefs {
 
@@ -81,4 +81,4 @@ class RecordsFactory {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_RECORDS_MAKER_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_RECORDS_MAKER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/daemon/state_dir.h"
+#include "core/engine/state_dir.h"
 
 #include <fcntl.h>
 #include <signal.h>

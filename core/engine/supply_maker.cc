@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/engine/supply_maker.h"
+#include "core/engine/supply_maker.h"
 
 #include <algorithm>
 #include <array>

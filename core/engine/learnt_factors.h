@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The repeating factors that met has learnt (policies/met/repeat_control.h), kept
-// in the state directory for the next run of the same model over the same
+// The repeating factors that met has learnt (policies/met/repeat_control.h),
+// kept in the state directory for the next run of the same model over the same
 // dataset. One small JSON file, always whole.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_ENGINE_LEARNT_FACTORS_H_
-#define SHUFFLEFS_MOUNT_TOOLS_ENGINE_LEARNT_FACTORS_H_
+#ifndef SHUFFLEFS_CORE_ENGINE_LEARNT_FACTORS_H_
+#define SHUFFLEFS_CORE_ENGINE_LEARNT_FACTORS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -57,4 +57,4 @@ class LearntFactors {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_ENGINE_LEARNT_FACTORS_H_
+#endif  // SHUFFLEFS_CORE_ENGINE_LEARNT_FACTORS_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/policy/mini_epoch_count.h"
+
+#include <algorithm>
+
+namespace shufflefs {
+namespace {
+
+// A mini-epoch takes so much of the tier that the one before it, from which
+// some groups still draw, and a part of the next fit as well.
+constexpr double kMiniEpochsInTier = 2.5;
+// What the tier's tables and the ends of its parts take.
+constexpr double kOverhead = 1.04;
+
+}  // namespace
+
+uint32_t MiniEpochsInTier(uint64_t samples, uint64_t bytes,
+                          uint64_t tier_bytes) {
+  const double needed = kOverhead * static_cast<double>(bytes);
+  const double tier = static_cast<double>(tier_bytes);
+  if (tier <= 0 || needed <= tier) return 1;
+  const double most = std::clamp(static_cast<double>(samples), 2.0, 65536.0);
+  return static_cast<uint32_t>(
+      std::clamp(kMiniEpochsInTier * needed / tier + 1, 2.0, most));
+}
+
+}  // namespace shufflefs
