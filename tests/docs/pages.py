@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The pages in Markdown, as a whole: exits 1 and names what is wrong.
+
+  pages.py
+
+README.md has at most 180 lines, and its best figures are in docs/benchmarks.md.
+Every relative link, and every anchor in it, leads somewhere. docs/README.md
+lists every page of docs. The diagram is what its script makes.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README_LINES = 180
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def pages():
+    """Every page but those of builds."""
+    return [page for page in sorted(ROOT.rglob("*.md"))
+            if not {"build", ".git"} & set(page.relative_to(ROOT).parts)]
+
+
+def prose(page):
+    """The text without blocks of code, which have no links."""
+    return CODE.sub("", page.read_text())
+
+
+def anchors(page):
+    """What GitHub makes of the headings: `## A, b` is #a-b."""
+    found, seen = set(), {}
+    for heading in re.findall(r"^#+ (.+?)\s*$", prose(page), re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        found.add(f"{name}-{count}" if count else name)
+    return found
+
+
+def broken_links():
+    for page in pages():
+        for link in LINK.findall(prose(page)):
+            if re.match(r"[a-z]+:", link):
+                continue
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists():
+                yield f"{page.relative_to(ROOT)}: {link} leads nowhere"
+            elif anchor and anchor not in anchors(target):
+                yield f"{page.relative_to(ROOT)}: {link}: no such heading"
+
+
+def unlisted_pages():
+    listed = set(LINK.findall((ROOT / "docs/README.md").read_text()))
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        if page.name not in listed | {"README.md"}:
+            yield f"docs/README.md: does not list {page.name}"
+
+
+def readme_faults():
+    readme = (ROOT / "README.md").read_text()
+    lines = readme.count("\n")
+    if lines > README_LINES:
+        yield f"README.md: {lines} lines, at most {README_LINES}"
+    benchmarks = (ROOT / "docs/benchmarks.md").read_text()
+    gains = readme.split("\n## What you gain\n")[1].split("\n## ")[0]
+    for figure in re.findall(r"\*\*([0-9.]+)", gains):
+        if figure not in benchmarks:
+            yield f"README.md: {figure} is not in docs/benchmarks.md"
+
+
+def diagram_faults():
+    made = subprocess.run(
+        [sys.executable, "-B", ROOT / "docs/how_it_works.py", "--check"],
+        stderr=subprocess.PIPE, text=True, check=False)
+    if made.returncode != 0:
+        yield made.stderr.strip()
+
+
+def main():
+    if len(sys.argv) > 1:
+        sys.exit(__doc__)
+    faults = [fault for check in (broken_links, unlisted_pages, readme_faults,
+                                  diagram_faults) for fault in check()]
+    print("\n".join(faults) or f"{len(pages())} pages, nothing wrong")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
