@@ -9,7 +9,7 @@ namespace shufflefs {
 EpochWatch::EpochWatch(const Options& options, ReaderFamilies& families)
     : options_(options),
       families_(families),
-      looked_up_(options.samples),
+      lookups_(std::make_shared<EpochLookups>(options.samples)),
       opened_(options.finds_epochs ? 0 : options.samples) {
   if (options.finds_epochs) MakeDetector();
 }
@@ -28,52 +28,34 @@ void EpochWatch::MakeDetector() {
   suspicion_ = std::make_unique<SplitSuspicion>(suspicion);
 }
 
-void EpochWatch::NoteLookup(SampleId sample, uint32_t reader) {
-  looked_up_.Set(sample.value());
-  if (shows_walks_) sized_.NoteLookup(sample, reader);
-  sent_back_.NoteLookup(sample, reader);
-}
-
-std::vector<SampleId> EpochWatch::TakeUnderWay() {
-  std::vector<SampleId> under_way;
-  sent_back_.AppendLookedUp(under_way);
-  sized_.AppendTo(under_way);
-  return under_way;
-}
-
 bool EpochWatch::TakeLookup(const Walk& walk) {
   const uint32_t reader = walk.reader;
-  const bool looked_up = walk.is_shown && !looked_up_.Set(walk.sample.value());
+  const bool looked_up = walk.is_shown && lookups_->TakeLookup(walk.sample);
   hidden_readers_ = hidden_readers_ || reader == 0;
   bool believed = looked_up || !walk.is_shown;
   if (reader != 0) {
-    second_try_ = sent_back_.Take(reader);
+    second_try_ = lookups_->TakeSecondTry(reader);
     believed = WalkedHere(walk) ? looked_up || ListedTo(reader)
                                 : looked_up && !bound_anew_;
     believed = believed || second_try_;
-    if (!believed) sent_back_.Add(reader);
+    if (!believed) lookups_->SendBack(reader);
   }
-  if (believed) walks_ = sized_.TakeOpen(walk.sample, reader);
+  if (believed) walks_ = lookups_->TakeWalks(walk.sample, reader);
   return believed;
 }
 
 bool EpochWatch::WalksAreDue() const {
-  return detector_ != nullptr && !shows_walks_ && detector_->MayEndSoon();
+  return detector_ != nullptr && !shows_walks() && detector_->MayEndSoon();
 }
 
 bool EpochWatch::WalksAreDueTo(std::chrono::milliseconds now) const {
-  return detector_ != nullptr && !shows_walks_ &&
+  return detector_ != nullptr && !shows_walks() &&
          detector_->IsLeft(
              [&](FamilyId owner) { return families_.Alive(owner, now); });
 }
 
-bool EpochWatch::HideWalks() {
-  sized_.Clear();
-  return std::exchange(shows_walks_, false);
-}
-
 void EpochWatch::SendBack(SampleId name, uint32_t reader) {
-  sent_back_.Add(reader);
+  lookups_->SendBack(reader);
   if (detector_ != nullptr && detector_->seen(name.value())) {
     counted_.emplace(reader, name);
   }
@@ -139,13 +121,12 @@ void EpochWatch::Signal() {
 }
 
 void EpochWatch::ForgetLookups() {
-  looked_up_.ClearAll();
+  lookups_ = std::make_shared<EpochLookups>(*lookups_);
   listed_ = false;
   bound_anew_ = true;
   first_open_.reset();
   readers_.clear();
   counted_.reset();  // of one that never came again
-  HideWalks();
 }
 
 void EpochWatch::BeginEpoch() {

@@ -23,17 +23,17 @@
 #include "absl/types/optional.h"
 #include "core/base/name_bits.h"
 #include "core/base/types.h"
-#include "core/binding/sized_names.h"
 #include "core/config/config.h"
 #include "core/epoch/epoch_detector.h"
-#include "core/epoch/sent_back.h"
+#include "core/epoch/epoch_lookups.h"
 #include "core/epoch/split_suspicion.h"
 #include "core/readers/reader_family.h"
 
 namespace shufflefs {
 
-// Not thread-safe: the view's lock guards it. Memory: 4 bits a sample, and
-// the detector's and the suspicion's where the epoch advances by itself.
+// Not thread-safe: the view's lock guards it. Lookups need no lock: they go to
+// lookups(). Memory: 4 bits a sample, and the detector's and the suspicion's
+// where the epoch advances by itself.
 class EpochWatch {
  public:
   struct Options {
@@ -48,8 +48,9 @@ class EpochWatch {
   // `families` outlives the watch.
   EpochWatch(const Options& options, ReaderFamilies& families);
 
-  // Thread `reader` (0 = hidden) was told that a name shows `sample`.
-  void NoteLookup(SampleId sample, uint32_t reader);
+  // Of the binding that is the live one, or the next to be: BeginEpoch and
+  // ForgetLookups give it others.
+  const std::shared_ptr<EpochLookups>& lookups() const { return lookups_; }
   // Whether thread `reader` (0 = hidden) opens what a name shows in this
   // epoch: the sample was looked up in it, or names were bound by a listing.
   // But another thread may have looked it up, and this one have walked to the
@@ -73,14 +74,16 @@ class EpochWatch {
   // It is, `name` being bound anew meanwhile. When it comes again, it counts no
   // second time.
   void SendBack(SampleId name, uint32_t reader);
-  // What threads that were sent back have looked up since and will open: the
-  // kernel asks no third time, so over a boundary in between the names must go
-  // on showing it. Each is told once. With them what threads may have sized
-  // and not opened yet.
-  std::vector<SampleId> TakeUnderWay();
+  // The epoch ends: no lookup is told anything of it from now on. What threads
+  // that were sent back have looked up since and will open: the kernel asks no
+  // third time, so over a boundary in between the names must go on showing it.
+  // With them what threads may have sized and not opened yet.
+  std::vector<SampleId> TakeUnderWay() {
+    return lookups_->CloseAndTakeUnderWay();
+  }
   // It goes on in the place of `before`.
   void TakeSentBack(EpochWatch& before) {
-    std::swap(sent_back_, before.sent_back_);
+    lookups_->TakeSentBack(*before.lookups_);
   }
   // Whether the next opens may end the epoch, and walks are not shown yet.
   bool WalksAreDue() const;
@@ -89,16 +92,16 @@ class EpochWatch {
   // From now on every walk to a name is a lookup, until names are bound anew or
   // HideWalks. The kernel is to be told before the open is answered by which
   // they were due.
-  void ShowWalks() { shows_walks_ = true; }
+  void ShowWalks() { lookups_->ShowWalks(true); }
   // The epoch did not end with the pass: back to what the kernel remembers.
   // Returns whether walks were shown.
-  bool HideWalks();
-  bool shows_walks() const { return shows_walks_; }
+  bool HideWalks() { return lookups_->ShowWalks(false); }
+  bool shows_walks() const { return lookups_->shows_walks(); }
   // From now on names may be bound by a listing.
   void NoteListed();
   // Whether that helps: every reader can be told from the others, and names
   // that the kernel remembers hide no walk.
-  bool may_list() const { return !hidden_readers_ && !shows_walks_; }
+  bool may_list() const { return !hidden_readers_ && !shows_walks(); }
 
   struct Open {
     SampleId name;  // numbered by its own sample
@@ -170,7 +173,7 @@ class EpochWatch {
   const Options options_;
   ReaderFamilies& families_;
 
-  NameBits looked_up_;
+  std::shared_ptr<EpochLookups> lookups_;
   bool listed_ = false;
   bool hidden_readers_ = false;
   bool bound_anew_ = false;  // names showed other samples before
@@ -178,11 +181,8 @@ class EpochWatch {
   // Threads that opened in this epoch, and whether that was after names were
   // bound by a listing.
   absl::flat_hash_map<uint32_t, bool> readers_;
-  SentBack sent_back_;  // threads whose last open was not believed
   bool second_try_ = false;  // the open that was believed last
   uint32_t walks_ = 0;       // to it; 0: they were not shown
-  bool shows_walks_ = false;
-  SizedNames sized_;  // while walks are shown
   // The reader and the name of an open that was counted and then sent back.
   absl::optional<std::pair<uint32_t, SampleId>> counted_;
   NameBits opened_;  // used without a detector, which counts for itself

@@ -26,6 +26,7 @@ class SentBack {
 
   // It was told, if it was sent back, that a name shows `sample`.
   void NoteLookup(SampleId sample, uint32_t reader);
+  bool empty() const { return samples_.empty(); }
   // Adds what those that were sent back have looked up since, each once.
   void AppendLookedUp(std::vector<SampleId>& samples);
 

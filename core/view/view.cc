@@ -57,68 +57,69 @@ View::View(Parts parts)
   Begin(Boundary{setup_->config.epoch_start, {}, ""});
 }
 
-std::shared_ptr<const Binding> View::binding() const {
-  MutexLock lock(mu_);
-  return binding_;
+void View::Publish() {
+  const std::shared_ptr<const LiveEpoch> before = published_.Get();
+  auto live = std::make_shared<LiveEpoch>();
+  live->setup = setup_;
+  live->binding = binding_;
+  live->records = records_;
+  live->lookups = watch_ != nullptr ? watch_->lookups()
+                                    : std::make_shared<EpochLookups>(0);
+  published_.Set(std::move(live));
+  if (before != nullptr) before->lookups->End();
 }
 
-std::shared_ptr<const ViewSetup> View::setup() const {
-  MutexLock lock(mu_);
-  return setup_;
+void View::CloseLookups() {
+  const std::shared_ptr<const LiveEpoch> live = published_.Get();
+  if (live != nullptr) live->lookups->Close();
+}
+
+std::shared_ptr<const LiveEpoch> View::Enter(std::atomic<bool>& asked) {
+  for (;;) {
+    std::shared_ptr<const LiveEpoch> live = published_.Get();
+    if (!asked) asked = true;
+    if (!live->lookups->WaitIfClosed()) return live;
+  }
 }
 
 View::Found View::Lookup(EntryId name, int32_t pid) {
   const uint32_t reader = ReaderOf(pid);
   for (;;) {
-    std::shared_ptr<const Binding> binding;
-    {
-      MutexLock lock(mu_);
-      looked_ = true;
-      if (!setup_->rebinds()) return Found{name, false};
-      binding = binding_;
-    }
-    const Grouping& grouping = binding->plan().dataset().grouping();
+    const std::shared_ptr<const LiveEpoch> live = Enter(looked_);
+    if (!live->setup->rebinds()) return Found{name, false};
+    const Binding& binding = *live->binding;
+    const Grouping& grouping = binding.plan().dataset().grouping();
     if (!grouping.place(name)) return Found{name, false};
-    BoundNames* const bound_names = binding->bound_names().get();
-    if (bound_names != nullptr) bound_names->Bind(grouping.sample(name));
-    const EntryId shown = binding->Shown(name);
-    MutexLock lock(mu_);
-    // A thread that was sent back opens what it is told: not of an epoch ago.
-    if (binding != binding_) continue;
-    // Lookups are remembered by what is looked up: nodes of one sample differ.
+    BoundNames* const bound_names = binding.bound_names().get();
     const SampleId own = grouping.sample(name);
-    const bool repeats = binding->repeats();
-    bool lasts = true;
-    if (watch_ != nullptr) {
-      watch_->NoteLookup(repeats ? own : grouping.sample(shown), reader);
-      lasts = !watch_->shows_walks();
-    }
-    return Found{shown, true, bound_names == nullptr, lasts,
-                 binding->OrdinalOf(own)};
+    if (bound_names != nullptr) bound_names->Bind(own);
+    const EntryId shown = binding.Shown(name);
+    const uint32_t ordinal = binding.OrdinalOf(own);
+    // Lookups are remembered by what is looked up: nodes of one sample differ.
+    const EpochLookups::Told told = live->lookups->Note(
+        binding.repeats() ? own : grouping.sample(shown), reader);
+    // A thread that was sent back opens what it is told: not of an epoch ago.
+    if (told == EpochLookups::Told::kNothing) continue;
+    return Found{shown, true, bound_names == nullptr,
+                 told == EpochLookups::Told::kForLong, ordinal};
   }
 }
 
 std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
-  MutexLock lock(mu_);
-  if (live && setup_->foresight != nullptr) return setup_->foresight;
-  std::shared_ptr<SampleMemory> memory = setup_->ahead;
-  if (live && binding_->bound_names() != nullptr) memory = setup_->supply;
-  if ((live && setup_->policy->keeps_first()) || setup_->stages_ranks()) {
-    memory = setup_->supply;
-  }
-  if (memory == nullptr || !setup_->dataset->grouping().place(file)) {
-    return nullptr;
-  }
-  return memory;
+  std::shared_ptr<const LiveEpoch> epoch = published_.Get();
+  SampleMemory* const provider = epoch->ProviderOf(file, live);
+  if (provider == nullptr) return nullptr;
+  return std::shared_ptr<SampleMemory>(std::move(epoch), provider);
 }
 
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
                              std::chrono::milliseconds now, uint32_t ordinal) {
+  if (!Enter(read_)->WatchesOpensOf(file)) return OpenVerdict::kServe;
   uint64_t begun = 0;
   Counted counted;
   {
     MutexLock lock(mu_);
-    read_ = true;
+    read_ = true;  // it may be another epoch by now
     if (watch_ == nullptr) return OpenVerdict::kServe;
     const Grouping& grouping = setup_->dataset->grouping();
     if (!grouping.place(file)) return OpenVerdict::kServe;
@@ -230,6 +231,7 @@ void View::Hold(const EpochOutcome& outcome) {
 }
 
 void View::Begin(Boundary boundary) {
+  CloseLookups();
   std::shared_ptr<const ViewSetup> before;
   if (pending_ != nullptr) {
     // No key that decides which samples there are can change while mounted,
@@ -257,10 +259,11 @@ void View::Begin(Boundary boundary) {
   if (!counts_opens() || watch_ == nullptr ||
       watch_->options() != WatchOptions()) {
     MakeWatch();
+    // What was looked up before leads elsewhere.
+    if (watch_ != nullptr && !first) watch_->ForgetLookups();
   }
-  // Of a new one, too: what was looked up before leads elsewhere.
-  if (watch_ != nullptr && !first) watch_->ForgetLookups();
   NoteBegun(before.get());
+  Publish();
 }
 
 void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
@@ -313,12 +316,12 @@ void View::MakeWatch() {
 }
 
 void View::NoteRead() {
-  MutexLock lock(mu_);
-  read_ = true;
-  ever_read_ = true;
+  if (!read_.load(std::memory_order_relaxed)) read_ = true;
+  if (!ever_read_.load(std::memory_order_relaxed)) ever_read_ = true;
 }
 
 void View::NoteListing(std::chrono::milliseconds now) {
+  if (!live()->lookups->wanted()) return;
   {
     MutexLock lock(mu_);
     if (watch_ == nullptr || !watch_->WalksAreDueTo(now)) return;
@@ -347,16 +350,14 @@ void View::TellKernel(bool were_fixed, uint64_t begun) {
   if (settled_) settled_();
 }
 
-bool View::NothingWasRead() const {
-  if (read_) return false;
+bool View::ClosedUnread() {
+  const std::shared_ptr<const LiveEpoch> live = published_.Get();
+  live->lookups->Close();
   // Without opens a read of cached pages is not seen: a lookup may have led
   // to one, once there can be such pages.
-  return sees_opens_ || !ever_read_ || !looked_;
-}
-
-bool View::takes_feedback() const {
-  MutexLock lock(mu_);
-  return setup_->repeats();
+  if (!read_ && (sees_opens_ || !ever_read_ || !looked_)) return true;
+  live->lookups->Reopen();
+  return false;
 }
 
 absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
@@ -388,7 +389,7 @@ void View::Install(Prepared prepared) {
     if (prepared.setup != nullptr) pending_ = std::move(prepared.setup);
     const ControlRequest& request = prepared.request;
     const bool moved = request.next_epoch || request.set_epoch.has_value();
-    if (!moved && (pending_ == nullptr || !NothingWasRead())) return;
+    if (!moved && (pending_ == nullptr || !ClosedUnread())) return;
     Boundary boundary{epoch_, {}, verdict_};
     if (moved) {
       if (watch_ != nullptr) watch_->Signal();
@@ -407,9 +408,9 @@ ViewConfig View::config() const {
 }
 
 bool View::watches_opens() const {
-  MutexLock lock(mu_);
-  return (setup_->rebinds() || records_ != nullptr) &&
-         setup_->config.epoch_advance == Advance::kAuto;
+  const std::shared_ptr<const LiveEpoch> live = published_.Get();
+  return (live->setup->rebinds() || live->records != nullptr) &&
+         live->setup->config.epoch_advance == Advance::kAuto;
 }
 
 }  // namespace shufflefs

@@ -5,6 +5,7 @@
 #ifndef SHUFFLEFS_CORE_VIEW_VIEW_H_
 #define SHUFFLEFS_CORE_VIEW_VIEW_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -18,6 +19,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
+#include "core/base/published.h"
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/config/config.h"
@@ -31,6 +33,7 @@
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/epoch_token.h"
 #include "core/view/fixed_epochs.h"
+#include "core/view/live_epoch.h"
 #include "core/view/view_setup.h"
 
 namespace shufflefs {
@@ -53,8 +56,11 @@ struct ViewEpochStatus {
   std::vector<std::string> warnings;
 };
 
-// Thread-safe. Nothing blocks but Prepare and the first use
-// of a policy's tables.
+// Thread-safe. Lookups, reads, and opens that are not watched take what they
+// need from the LiveEpoch, and no lock of the view; they wait only while names
+// are being bound anew. Watched opens, control writes and `status` come one at
+// a time: they may wait for an append to the ledger, for /proc, and for the
+// first use of a policy's tables. Prepare may take seconds.
 class View {
  public:
   struct Parts {
@@ -96,11 +102,14 @@ class View {
   // The path with '/' as '~'; "root" for "".
   const std::string& name() const { return name_; }
 
-  std::shared_ptr<const Binding> binding() const;
-  std::shared_ptr<const ViewSetup> setup() const;
-  // The records of containers as the live epoch shows them, or as epoch n
-  // does; null where none are shuffled.
-  std::shared_ptr<RecordEpoch> records() const;
+  // All of the live epoch at one moment. The three below it are parts of it:
+  // who needs two of them takes the whole.
+  std::shared_ptr<const LiveEpoch> live() const { return published_.Get(); }
+  std::shared_ptr<const Binding> binding() const { return live()->binding; }
+  std::shared_ptr<const ViewSetup> setup() const { return live()->setup; }
+  std::shared_ptr<RecordEpoch> records() const { return live()->records; }
+  // The records of containers as epoch n shows them; null where none are
+  // shuffled.
   std::shared_ptr<RecordEpoch> FixedRecords(Epoch epoch) const;
   // A LOOKUP: the epoch of records that shows `file`; null if it is no
   // container.
@@ -160,7 +169,7 @@ class View {
   // seed. Errors: InvalidArgument, and nothing has changed.
   absl::Status Restore(Prepared prepared, const EpochToken& token);
   // Whether its policy makes anything of `feedback`.
-  bool takes_feedback() const;
+  bool takes_feedback() const { return setup()->repeats(); }
   // The configuration that runs, or is to run from the next boundary on.
   ViewConfig config() const;
 
@@ -183,6 +192,14 @@ class View {
             absl::Span<const CarriedPair> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BindRecords(Epoch epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Makes what was bound the live epoch.
+  void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Until then no lookup is answered, nor an open that is not watched.
+  void CloseLookups() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The live epoch, of which something is asked for now, as `asked` says.
+  // Whoever closes its lookups after that finds it said.
+  std::shared_ptr<const LiveEpoch> Enter(std::atomic<bool>& asked)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // The containers were read through: the next epoch. Its begun_.
   uint64_t BeginPass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   PassWatch::OpenIs PassOf(EntryId file, RecordEpoch& shown, uint32_t reader)
@@ -248,7 +265,9 @@ class View {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteShown(const CarriedPair& pair) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool counts_opens() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool NothingWasRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether nothing of the epoch was read. Then its lookups are closed, so that
+  // nothing will be.
+  bool ClosedUnread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Names were bound anew for the `begun`-th time.
   void TellKernel(bool were_fixed, uint64_t begun) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -287,11 +306,12 @@ class View {
   std::string suspended_ ABSL_GUARDED_BY(mu_);  // why, "" if it is not
   std::string served_ ABSL_GUARDED_BY(mu_);     // of a setup that ended, or ""
   std::string several_nodes_ ABSL_GUARDED_BY(mu_);  // a warning, or ""
-  bool looked_ ABSL_GUARDED_BY(mu_) = false;        // a LOOKUP in this epoch
-  bool read_ ABSL_GUARDED_BY(mu_) = false;  // OPEN or READ in this epoch
-  bool ever_read_ ABSL_GUARDED_BY(mu_) = false;
 
-  // Self-synchronised.
+  // Self-synchronised. Begun anew with mu_ held.
+  std::atomic<bool> looked_{false};  // a LOOKUP in this epoch
+  std::atomic<bool> read_{false};    // OPEN or READ in this epoch
+  std::atomic<bool> ever_read_{false};
+  Published<LiveEpoch> published_;  // set with mu_ held
   mutable MixingCache mixing_;
   mutable FixedEpochs fixed_;
 };

@@ -231,6 +231,7 @@ bool View::GoOn(LedgerState& last) {
   }
   last.begin.view = static_cast<uint8_t>(id_);  // the views' order may be new
   Note(ledger_->Continue(last));
+  Publish();
   return true;
 }
 

@@ -10,26 +10,22 @@ void View::BindRecords(Epoch epoch) {
   records_ = MakeRecordEpoch(*setup_, epoch, /*live=*/true);
 }
 
-std::shared_ptr<RecordEpoch> View::records() const {
-  MutexLock lock(mu_);
-  return records_;
-}
-
 std::shared_ptr<RecordEpoch> View::LookupContainer(EntryId file) {
-  std::shared_ptr<RecordEpoch> records;
-  uint64_t begun = 0;
-  {
-    MutexLock lock(mu_);
-    if (records_ == nullptr || !records_->Has(file)) return nullptr;
-    if (setup_->config.epoch_advance == Advance::kAuto &&
-        records_->BeginsByLookup(file)) {
-      begun = BeginPass();
+  for (;;) {
+    const std::shared_ptr<const LiveEpoch> live = Enter(looked_);
+    const std::shared_ptr<RecordEpoch>& records = live->records;
+    if (records == nullptr || !records->Has(file)) return nullptr;
+    if (live->setup->config.epoch_advance != Advance::kAuto ||
+        !records->BeginsByLookup(file)) {
+      return records;
     }
-    looked_ = true;
-    records = records_;
+    uint64_t begun = 0;
+    {
+      MutexLock lock(mu_);
+      if (records_ == records) begun = BeginPass();
+    }
+    if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
   }
-  if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
-  return records;
 }
 
 uint64_t View::BeginPass() {

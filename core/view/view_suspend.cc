@@ -55,22 +55,30 @@ bool View::LearnNodes(uint32_t reader, std::chrono::milliseconds now) {
 bool View::StopBinding() {
   const std::shared_ptr<BoundNames> bound_names = binding_->bound_names();
   if (bound_names == nullptr) return false;
+  CloseLookups();
   std::vector<CarriedPair> bound;
   const uint64_t names = setup_->dataset->grouping().sample_count();
   for (uint64_t name = 0; name < names; ++name) {
     const absl::optional<SampleId> sample = bound_names->Bound(SampleId(name));
     if (!sample) continue;
-    if (bound.size() == kMostCarried) return false;
+    if (bound.size() == kMostCarried) {
+      published_.Get()->lookups->Reopen();
+      return false;
+    }
     bound.push_back(CarriedPair{name, sample->value()});
   }
   absl::StatusOr<CarriedNames> carried =
       CarriedNames::Make(CarriedNames::FirstOfEach(std::move(bound)));
-  if (!carried.ok()) return false;  // cannot be: each name was asked once
+  if (!carried.ok()) {  // cannot be: each name was asked once
+    published_.Get()->lookups->Reopen();
+    return false;
+  }
   Bind(binding_->epoch(), *std::move(carried), /*identity=*/true, {});
   ++begun_;
   watch_->ForgetLookups();
   // The epoch goes on: what was consumed of it stays consumed.
   NoteBegun(nullptr);
+  Publish();
   return true;
 }
 

@@ -190,6 +190,7 @@ absl::Status View::Restore(Prepared prepared, const EpochToken& token) {
 }
 
 void View::RestoreEpoch(LedgerState& state, uint64_t position) {
+  CloseLookups();
   const LedgerEpoch& then = state.begin;
   absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);
   Bind(then.binding, *std::move(carried), then.identity, state.bound);
@@ -222,6 +223,7 @@ void View::RestoreEpoch(LedgerState& state, uint64_t position) {
   }
   state.begin.view = static_cast<uint8_t>(id_);
   if (ledger_ != nullptr) Note(ledger_->Adopt(state));
+  Publish();
 }
 
 }  // namespace shufflefs

@@ -38,14 +38,14 @@ class EpochWatchTest : public testing::Test {
 // It looks its name up again, and the second time it is served.
 TEST_F(EpochWatchTest, WhatWasSentBackAfterAllIsBelievedAndCountsOnce) {
   watch_.ShowWalks();
-  watch_.NoteLookup(SampleId(7), kReader);
+  watch_.lookups()->Note(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader));
   ASSERT_TRUE(Open(7, kReader).fresh);
   ASSERT_TRUE(watch_.MaySendBack(kReader));
   watch_.BeginEpoch();
   watch_.SendBack(SampleId(7), kReader);
 
-  watch_.NoteLookup(SampleId(7), kReader);
+  watch_.lookups()->Note(SampleId(7), kReader);
   EXPECT_TRUE(Take(7, kReader));
   EXPECT_FALSE(Open(7, kReader).fresh);
   EXPECT_EQ(watch_.rereads(), 0u);
@@ -57,12 +57,13 @@ TEST_F(EpochWatchTest, WhatWasSentBackAfterAllIsBelievedAndCountsOnce) {
 
 // Over a boundary before its second open the name keeps what it was told then.
 TEST_F(EpochWatchTest, WhatWasSentBackAfterAllIsUnderWay) {
-  watch_.NoteLookup(SampleId(7), kReader);
+  watch_.lookups()->Note(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader));
   Open(7, kReader);
   watch_.SendBack(SampleId(7), kReader);
   EXPECT_TRUE(watch_.TakeUnderWay().empty());
-  watch_.NoteLookup(SampleId(9), kReader);
+  watch_.BeginEpoch();
+  watch_.lookups()->Note(SampleId(9), kReader);
   EXPECT_EQ(watch_.TakeUnderWay(), std::vector<SampleId>{SampleId(9)});
 }
 
@@ -73,7 +74,7 @@ TEST_F(EpochWatchTest, NobodyIsSentBackTwiceForOneOpen) {
   ASSERT_FALSE(Take(7, kReader)) << "nobody looked it up";
   ASSERT_TRUE(Take(7, kReader));
   EXPECT_FALSE(watch_.MaySendBack(kReader));
-  watch_.NoteLookup(SampleId(7), kReader);
+  watch_.lookups()->Note(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader)) << "looked up by now";
   EXPECT_TRUE(watch_.MaySendBack(kReader));
   EXPECT_FALSE(watch_.MaySendBack(kHidden));
@@ -81,21 +82,21 @@ TEST_F(EpochWatchTest, NobodyIsSentBackTwiceForOneOpen) {
 
 // What it opens after all must be what it has sized.
 TEST_F(EpochWatchTest, WhoMayHaveSizedANameIsNotSentBackFromIt) {
-  watch_.NoteLookup(SampleId(7), kReader);
+  watch_.lookups()->Note(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader));
   EXPECT_FALSE(watch_.MaySendBack(kReader)) << "a stat may have been no lookup";
   watch_.ShowWalks();
-  watch_.NoteLookup(SampleId(7), kReader);
-  watch_.NoteLookup(SampleId(7), kReader);
+  watch_.lookups()->Note(SampleId(7), kReader);
+  watch_.lookups()->Note(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader));
   EXPECT_FALSE(watch_.MaySendBack(kReader)) << "one more than it walked to it";
 }
 
 TEST_F(EpochWatchTest, WhatWasLookedUpAndNotOpenedIsUnderWayWhileWalksAreShown) {
-  watch_.NoteLookup(SampleId(1), kReader);
+  watch_.lookups()->Note(SampleId(1), kReader);
   watch_.ShowWalks();
   for (const uint64_t sample : {2, 3, 4}) {
-    watch_.NoteLookup(SampleId(sample), kReader);
+    watch_.lookups()->Note(SampleId(sample), kReader);
   }
   ASSERT_TRUE(Take(3, kReader));
   EXPECT_EQ(watch_.TakeUnderWay(),
