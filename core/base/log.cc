@@ -3,8 +3,13 @@
 
 #include <syslog.h>
 
+#include <atomic>
 #include <memory>
+#include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/sinks/syslog_sink.h"
 #include "spdlog/spdlog.h"
@@ -26,26 +31,44 @@ spdlog::level::level_enum SpdLevel(LogLevel level) {
   return spdlog::level::err;
 }
 
+// The last one is in use. One that was replaced stays, because a thread may be
+// writing a line to it.
+struct Loggers {
+  Mutex mu;
+  std::vector<std::unique_ptr<spdlog::logger>> all ABSL_GUARDED_BY(mu);
+  std::atomic<spdlog::logger*> current{nullptr};
+};
+
+Loggers& AllLoggers() {
+  static Loggers* const loggers = new Loggers;  // threads log to the very end
+  return *loggers;
+}
+
 }  // namespace
 
 void InitLog(LogTarget target, LogLevel level) {
-  std::shared_ptr<spdlog::logger> logger;
+  std::unique_ptr<spdlog::logger> logger;
   if (target == LogTarget::kSyslog) {
-    logger = std::make_shared<spdlog::logger>(
+    logger = std::make_unique<spdlog::logger>(
         "shufflefs", std::make_shared<spdlog::sinks::syslog_sink_mt>(
                          "shufflefs", LOG_PID, LOG_DAEMON, false));
   } else {
-    logger = std::make_shared<spdlog::logger>(
+    logger = std::make_unique<spdlog::logger>(
         "shufflefs", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     logger->set_pattern("shufflefs: %l: %v");
   }
   logger->set_level(SpdLevel(level));
   logger->flush_on(spdlog::level::debug);
-  spdlog::set_default_logger(std::move(logger));
+  Loggers& loggers = AllLoggers();
+  MutexLock lock(loggers.mu);
+  loggers.current = logger.get();
+  loggers.all.push_back(std::move(logger));
 }
 
 void Log(LogLevel level, absl::string_view line) {
-  spdlog::log(SpdLevel(level), "{}",
+  spdlog::logger* logger = AllLoggers().current;
+  if (logger == nullptr) logger = spdlog::default_logger_raw();
+  logger->log(SpdLevel(level), "{}",
               spdlog::string_view_t(line.data(), line.size()));
 }
 

@@ -11,7 +11,9 @@ namespace shufflefs {
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogTarget { kStderr, kSyslog };
 
-// Call once, before threads start; until then lines go to stderr at kInfo.
+// Until it is called lines are printed at kInfo. It may be called again while
+// threads log, as a daemon does that leaves its terminal: each line goes to one
+// of the targets.
 void InitLog(LogTarget target, LogLevel level);
 
 void Log(LogLevel level, absl::string_view line);
