@@ -41,7 +41,8 @@ ARROW = Template(
     '<path d="M$x1 ${y1}L$x2 $y2" stroke="#475569" stroke-width="1.5"'
     ' fill="none" marker-end="url(#tip)"$start/>')
 
-LABEL = "The source is read by shufflefs, whose policy, memory and tier feed a mount that your program reads"
+LABEL = ("shufflefs reads the source and shows it at a mount, through a policy, "
+         "memory and a tier; your program reads the mount")
 
 
 def text(x, y, words, size=13, colour="#334155", weight="normal"):
