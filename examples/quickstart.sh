@@ -6,7 +6,7 @@
 # From a fresh machine to a training run through a mount: installs what is
 # missing, builds, writes Fashion-MNIST as class folders of PNG files, mounts
 # them, trains with stock torchvision on the raw directory and through the
-# mount, and unmounts. Under 10 minutes on 2 cores.
+# mount, and unmounts. About 11 minutes on 2 cores.
 #   --work DIR   where everything goes (${XDG_CACHE_HOME:-~/.cache}/
 #                shufflefs-quickstart); delete it when done
 #   --images N   only the first N training images and N validation images
