@@ -6,8 +6,10 @@
 
 README.md has at most 180 lines, and its best figures are in docs/benchmarks.md.
 Every relative link, and every anchor in it, leads somewhere. docs/README.md
-lists every page of docs. The diagram is what its script makes.
+lists every page of docs. docs/troubleshooting.md quotes messages that exist.
+The diagram is what its script makes.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -74,6 +76,24 @@ def readme_faults():
             yield f"README.md: {figure} is not in docs/benchmarks.md"
 
 
+def sources():
+    """All C++ but tests, with literals that were broken into lines whole."""
+    return "".join(re.sub(r'"\s*\n\s*"', "", file.read_text())
+                   for folder in ("core", "fs", "mount-tools", "policies")
+                   for file in sorted((ROOT / folder).rglob("*.cc")))
+
+
+def unknown_messages():
+    page, code = ROOT / "docs/troubleshooting.md", sources()
+    others = {os.strerror(number) for number in range(1, 134)}
+    others.add("failed to open /dev/fuse")  # libfuse says that
+    for row in re.findall(r"^\| (`.*?) \|", page.read_text(), re.MULTILINE):
+        for message in re.findall(r"`([^`]+)`", row):
+            for part in re.split(r"…|KEY = VALUE|MNT", message):
+                if part.strip() not in others and part.strip() not in code:
+                    yield f"{page.relative_to(ROOT)}: {message} is no message"
+
+
 def diagram_faults():
     made = subprocess.run(
         [sys.executable, "-B", ROOT / "docs/how_it_works.py", "--check"],
@@ -85,8 +105,9 @@ def diagram_faults():
 def main():
     if len(sys.argv) > 1:
         sys.exit(__doc__)
-    faults = [fault for check in (broken_links, unlisted_pages, readme_faults,
-                                  diagram_faults) for fault in check()]
+    checks = (broken_links, unlisted_pages, readme_faults, unknown_messages,
+              diagram_faults)
+    faults = [fault for check in checks for fault in check()]
     print("\n".join(faults) or f"{len(pages())} pages, nothing wrong")
     sys.exit(1 if faults else 0)
 
