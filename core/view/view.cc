@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/log.h"
-#include "core/sampler/foresight.h"
+#include "core/base/status.h"
+#include "core/pool/read_ahead.h"
 
 namespace shufflefs {
 namespace {
@@ -17,75 +16,33 @@ std::string NameOfPath(std::string path) {
   return path.empty() ? "root" : path;
 }
 
-std::string VerdictName(char rule) {
-  switch (rule) {
-    case 't':
-      return "takeover";
-    case 's':
-      return "signal";
-    default:
-      return std::string(1, rule);
-  }
-}
-
 }  // namespace
 
 View::View(Parts parts)
     : id_(parts.id),
       name_(NameOfPath(parts.setup->config.path)),
       tools_(std::move(parts.tools)),
-      families_(parts.families),
       ledger_(parts.ledger),
-      nodes_(parts.nodes),
-      rebound_(std::move(parts.rebound)),
-      settled_(std::move(parts.settled)),
-      doubted_(std::move(parts.doubted)),
-      sees_opens_(parts.sees_opens) {
-  MutexLock lock(mu_);
-  setup_ = std::move(parts.setup);
-  waiting_ = parts.wait_for_boundary && setup_->rebinds();
-  if (ledger_ != nullptr) {
-    absl::optional<LedgerState> last =
-        ledger_->TakeLastState(setup_->config.path);
-    if (last && Resume(*last)) return;
-    if (last && parts.running != nullptr) {
-      pending_ = std::exchange(setup_, std::move(parts.running));
-      if (Resume(*last)) return;
-      setup_ = std::exchange(pending_, nullptr);
-    }
-  }
-  Begin(Boundary{setup_->config.epoch_start, {}, ""});
-}
+      sees_opens_(parts.sees_opens),
+      notifier_({std::move(parts.rebound), std::move(parts.settled),
+                 std::move(parts.doubted)}),
+      controller_(
+          {std::move(parts.setup), std::move(parts.running), parts.families,
+           &live_, &notifier_, parts.sees_opens, parts.wait_for_boundary},
+          EpochJournal(parts.id, parts.ledger),
+          SubstitutionGuard(name_, parts.nodes)) {}
 
-void View::Publish() {
-  const std::shared_ptr<const LiveEpoch> before = published_.Get();
-  auto live = std::make_shared<LiveEpoch>();
-  live->setup = setup_;
-  live->binding = binding_;
-  live->records = records_;
-  live->lookups = watch_ != nullptr ? watch_->lookups()
-                                    : std::make_shared<EpochLookups>(0);
-  published_.Set(std::move(live));
-  if (before != nullptr) before->lookups->End();
-}
-
-void View::CloseLookups() {
-  const std::shared_ptr<const LiveEpoch> live = published_.Get();
-  if (live != nullptr) live->lookups->Close();
-}
-
-std::shared_ptr<const LiveEpoch> View::Enter(std::atomic<bool>& asked) {
-  for (;;) {
-    std::shared_ptr<const LiveEpoch> live = published_.Get();
-    if (!asked) asked = true;
-    if (!live->lookups->WaitIfClosed()) return live;
-  }
+View::OpenVerdict View::Tell(const EpochController::Effects& effects) {
+  if (effects.begun != 0) notifier_.Tell(effects.were_fixed, effects.begun);
+  if (effects.doubted) notifier_.Doubt();
+  if (effects.settled && !effects.doubted) notifier_.Settle();
+  return effects.stale ? OpenVerdict::kStale : OpenVerdict::kServe;
 }
 
 View::Found View::Lookup(EntryId name, int32_t pid) {
   const uint32_t reader = ReaderOf(pid);
   for (;;) {
-    const std::shared_ptr<const LiveEpoch> live = Enter(looked_);
+    const std::shared_ptr<const LiveEpoch> live = live_.EnterLookup();
     if (!live->setup->rebinds()) return Found{name, false};
     const Binding& binding = *live->binding;
     const Grouping& grouping = binding.plan().dataset().grouping();
@@ -105,259 +62,85 @@ View::Found View::Lookup(EntryId name, int32_t pid) {
   }
 }
 
+View::OpenVerdict View::Open(EntryId file, int32_t pid,
+                             std::chrono::milliseconds now, uint32_t ordinal) {
+  if (!live_.EnterOpen()->WatchesOpensOf(file)) return OpenVerdict::kServe;
+  EpochController::Effects effects;
+  {
+    MutexLock lock(mu_);
+    effects = controller_.Open({file, ReaderOf(pid), now, ordinal});
+  }
+  return Tell(effects);
+}
+
+std::shared_ptr<RecordEpoch> View::LookupContainer(EntryId file) {
+  for (;;) {
+    const std::shared_ptr<const LiveEpoch> live = live_.EnterLookup();
+    const std::shared_ptr<RecordEpoch>& records = live->records;
+    if (records == nullptr || !records->Has(file)) return nullptr;
+    if (live->setup->config.epoch_advance != Advance::kAuto ||
+        !records->BeginsByLookup(file)) {
+      return records;
+    }
+    EpochController::Effects effects;
+    {
+      MutexLock lock(mu_);
+      effects = controller_.EndPassOf(*records);
+    }
+    Tell(effects);
+  }
+}
+
+View::OpenVerdict View::OpenContainer(EntryId file, RecordEpoch& shown,
+                                      int32_t pid) {
+  const uint32_t reader = ReaderOf(pid);
+  EpochController::Effects effects;
+  {
+    MutexLock lock(mu_);
+    effects = controller_.OpenContainer(file, shown, reader);
+  }
+  return Tell(effects);
+}
+
 std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
-  std::shared_ptr<const LiveEpoch> epoch = published_.Get();
+  std::shared_ptr<const LiveEpoch> epoch = live_.Get();
   SampleMemory* const provider = epoch->ProviderOf(file, live);
   if (provider == nullptr) return nullptr;
   return std::shared_ptr<SampleMemory>(std::move(epoch), provider);
 }
 
-View::OpenVerdict View::Open(EntryId file, int32_t pid,
-                             std::chrono::milliseconds now, uint32_t ordinal) {
-  if (!Enter(read_)->WatchesOpensOf(file)) return OpenVerdict::kServe;
-  uint64_t begun = 0;
-  Counted counted;
-  {
-    MutexLock lock(mu_);
-    read_ = true;  // it may be another epoch by now
-    if (watch_ == nullptr) return OpenVerdict::kServe;
-    const Grouping& grouping = setup_->dataset->grouping();
-    if (!grouping.place(file)) return OpenVerdict::kServe;
-    const SampleId sample = grouping.sample(file);
-    // Looked up in an older epoch, opened in this one: the kernel is to look
-    // again, once; who has no name to look up is served the second time.
-    const uint32_t reader = ReaderOf(pid);
-    const absl::optional<SampleId> name = binding_->NameAt(sample, ordinal);
-    EpochWatch::Walk walk{sample, reader, now, told_ == begun_};
-    if (binding_->repeats()) {
-      walk.is_shown = name.has_value();
-      walk.sample = name.value_or(sample);
-    }
-    if (!watch_->TakeLookup(walk)) return OpenVerdict::kStale;
-    // Of an epoch before, and has no name in this one yet.
-    if (!name) return OpenVerdict::kServe;
-    const bool stopped = LearnNodes(reader, now);
-    counted = Count(*name, reader, now);
-    if (counted.began || stopped) begun = begun_;
-    counted.doubted = watch_ != nullptr && watch_->WalksAreDue();
-    if (counted.doubted) watch_->ShowWalks();
-  }
-  if (begun != 0) TellKernel(/*were_fixed=*/false, begun);
-  if (counted.doubted && doubted_) doubted_();
-  if (counted.settled && !counted.doubted && settled_) settled_();
-  return counted.verdict;
-}
-
-View::Counted View::Count(SampleId name, uint32_t reader,
-                          std::chrono::milliseconds now) {
-  EpochWatch::Open open;
-  open.name = name;
-  open.group = setup_->dataset->grouping().group_of(open.name);
-  open.reader = reader;
-  open.now = now;
-  const EpochWatch::Seen seen = watch_->NoteOpen(open);
-  const EpochOutcome& outcome = seen.outcome;
-  for (const uint64_t name : outcome.counted) {
-    NoteConsumed(SampleId(name));
-  }
-  if (outcome.verdict == Verdict::kNone) {
-    if (seen.fresh) NoteConsumed(open.name);
-    if (!seen.fresh) NoteAgain(open.name, outcome);
-  }
-  if (seen.suspicion != Suspicion::kNone) Suspend(seen.suspicion);
-  if (outcome.verdict == Verdict::kNone) return {};
-  std::vector<uint64_t> keep = outcome.carried;
-  // A reader in a fixed order opens the same name first in every epoch, and its
-  // sample would come in each, beyond its share.
-  const bool again =
-      binding_->repeats() && outcome.begins_pass && watch_->MaySendBack(reader);
-  if (again) std::erase(keep, open.name.value());
-  if (outcome.verdict == Verdict::kHold) {
-    // The pass did end; only somebody else still reads. That is reason not to
-    // rebind unasked, but a switch was asked for. And what shows a part of the
-    // samples would show that part for ever.
-    if ((pending_ == nullptr || outcome.reason != HoldReason::kGuest) &&
-        !binding_->repeats()) {
-      Hold(outcome);
-      return {.settled = watch_->HideWalks()};
-    }
-    keep = watch_->OpenedBefore();
-  }
-  for (const SampleId walked_to : watch_->TakeUnderWay()) {
-    // Of mini-epochs these are names already.
-    keep.push_back(binding_->repeats()
-                       ? walked_to.value()
-                       : binding_->NameOfSample(walked_to).value());
-  }
-  Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
-                 VerdictName(outcome.rule)});
-  read_ = true;  // the open that showed the boundary is one of the new epoch
-  if (!again) return {.began = true};
-  if (watch_ != nullptr) watch_->SendBack(open.name, reader);
-  return {.began = true, .verdict = OpenVerdict::kStale};
-}
-
-std::vector<CarriedPair> View::PairsOf(std::vector<uint64_t> names) const {
-  absl::c_sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  std::vector<CarriedPair> pairs;
-  pairs.reserve(names.size());
-  for (const uint64_t name : names) {
-    pairs.push_back(
-        CarriedPair{name, binding_->ShownSample(SampleId(name)).value()});
-  }
-  return pairs;
-}
-
-void View::Hold(const EpochOutcome& outcome) {
-  epoch_ = Epoch(epoch_.value() + 1);
-  verdict_ = VerdictName(outcome.rule);
-  const absl::string_view reason = HoldReasonName(outcome.reason);
-  hold_reason_.assign(reason.data(), reason.size());
-  is_held_ = true;
-  if (held_++ == 0) {
-    Log(LogLevel::kInfo,
-        absl::StrCat("epoch held (", reason,
-                     "): a pass ended, but the names "
-                     "keep their samples; write epoch = \"next\" or set "
-                     "epoch.length"));
-  }
-  noted_again_ = 0;
-  const std::vector<CarriedPair> seen = Seen();
-  if (ledger_ == nullptr) return;
-  Note(ledger_->Hold(LedgerHold{static_cast<uint8_t>(id_), epoch_,
-                                outcome.rule, hold_reason_},
-                     binding_->bound_names() != nullptr, seen));
-}
-
-void View::Begin(Boundary boundary) {
-  CloseLookups();
-  std::shared_ptr<const ViewSetup> before;
-  if (pending_ != nullptr) {
-    // No key that decides which samples there are can change while mounted,
-    // so what is carried is right under another policy too; but names that no
-    // longer move would show it for ever.
-    if (!pending_->rebinds()) boundary.carried.clear();
-    before = std::exchange(setup_, std::exchange(pending_, nullptr));
-  }
-  epoch_ = boundary.epoch;
-  verdict_ = std::move(boundary.verdict);
-  hold_reason_.clear();
-  is_held_ = false;
-  const bool first = binding_ == nullptr;
-  if (!first) waiting_ = false;
-  const bool identity = waiting_ || !suspended_.empty() || NodesUnclear();
-  const bool repeats = setup_->repeats() && !identity;
-  CarriedNames carried = Carry(boundary.carried, repeats);
-  if (before != nullptr) KeepServed(*before);
-  if (repeats) GiveServed();
-  Bind(epoch_, std::move(carried), identity, boundary.carried);
-  ++begun_;
-  if (first) told_ = begun_;  // nobody was given a name yet
-  looked_ = read_ = false;
-  if (watch_ != nullptr && !first) watch_->BeginEpoch();
-  if (!counts_opens() || watch_ == nullptr ||
-      watch_->options() != WatchOptions()) {
-    MakeWatch();
-    // What was looked up before leads elsewhere.
-    if (watch_ != nullptr && !first) watch_->ForgetLookups();
-  }
-  NoteBegun(before.get());
-  Publish();
-}
-
-void View::Bind(Epoch epoch, CarriedNames carried, bool identity,
-                absl::Span<const CarriedPair> bound) {
-  BindRecords(epoch);
-  auto plan = std::make_shared<const Plan>(setup_->dataset, setup_->policy,
-                                           setup_->config.seed, epoch);
-  if (!setup_->binds_on_demand() || identity) {
-    binding_ = std::make_shared<const Binding>(std::move(plan),
-                                               std::move(carried), identity);
-    if (setup_->ahead != nullptr) FollowLive();
-    if (setup_->stages_ranks() && setup_->supply != nullptr) {
-      setup_->supply->BeginEpoch(setup_->config.seed, epoch, {});
-    }
-    return;
-  }
-  setup_->supply->BeginEpoch(setup_->config.seed, epoch, bound);
-  binding_ = std::make_shared<const Binding>(
-      std::move(plan), std::move(carried), setup_->supply);
-}
-
-bool View::counts_opens() const { return sees_opens_ && setup_->rebinds(); }
-
-EpochWatch::Options View::WatchOptions() const {
-  const ViewConfig& config = setup_->config;
-  EpochWatch::Options options;
-  options.samples = setup_->dataset->grouping().sample_count();
-  options.groups = setup_->dataset->grouping().group_count();
-  options.finds_epochs = config.epoch_advance == Advance::kAuto;
-  options.epoch_length = config.epoch_length;
-  if (config.epoch_length == 0 && config.nodes && config.nodes->count > 1) {
-    // A sampler gives each node as much, and repeats some to do so.
-    options.epoch_length =
-        (options.samples + config.nodes->count - 1) / config.nodes->count;
-  }
-  // Where samples repeat anyhow, one that is read to pad a pass does no harm.
-  // Not what the binding does now: the watch would be made anew with it.
-  options.epoch_pad = setup_->repeats() ? 1 : config.epoch_pad;
-  options.double_open = config.epoch_double_open;
-  return options;
-}
-
-void View::MakeWatch() {
-  const std::unique_ptr<EpochWatch> before = std::move(watch_);
-  if (!counts_opens()) return;
-  watch_ = std::make_unique<EpochWatch>(WatchOptions(), *families_);
-  if (before == nullptr) return;
-  watch_->TakeSentBack(*before);
-  watch_->Restore({.opened = before->OpenedBefore()});
-}
-
-void View::NoteRead() {
-  if (!read_.load(std::memory_order_relaxed)) read_ = true;
-  if (!ever_read_.load(std::memory_order_relaxed)) ever_read_ = true;
-}
-
 void View::NoteListing(std::chrono::milliseconds now) {
   if (!live()->lookups->wanted()) return;
+  EpochController::Effects effects;
   {
     MutexLock lock(mu_);
-    if (watch_ == nullptr || !watch_->WalksAreDueTo(now)) return;
-    watch_->ShowWalks();
+    effects = controller_.NoteListing(now);
   }
-  if (doubted_) doubted_();
+  Tell(effects);
 }
 
 bool View::BindByListing() {
+  live_.EnterLookup();
   MutexLock lock(mu_);
-  if (told_ != begun_ || binding_->bound_names() != nullptr ||
-      (watch_ != nullptr && !watch_->may_list())) {
-    return false;
-  }
-  looked_ = true;
-  if (watch_ != nullptr) watch_->NoteListed();
-  return true;
+  return controller_.BindByListing();
 }
 
-void View::TellKernel(bool were_fixed, uint64_t begun) {
-  rebound_(were_fixed);
-  {
-    MutexLock lock(mu_);
-    told_ = std::max(told_, begun);
-  }
-  if (settled_) settled_();
+std::shared_ptr<const Binding> View::FixedBinding(Epoch epoch) const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  std::shared_ptr<const Binding> binding = fixed_.BindingOf(*setup, epoch);
+  if (setup->ahead != nullptr) setup->ahead->FollowFixed(binding, false);
+  return binding;
 }
 
-bool View::ClosedUnread() {
-  const std::shared_ptr<const LiveEpoch> live = published_.Get();
-  live->lookups->Close();
-  // Without opens a read of cached pages is not seen: a lookup may have led
-  // to one, once there can be such pages.
-  if (!read_ && (sees_opens_ || !ever_read_ || !looked_)) return true;
-  live->lookups->Reopen();
-  return false;
+std::shared_ptr<const Binding> View::FixedRanks(Epoch epoch) const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  std::shared_ptr<const Binding> binding = fixed_.BindingOf(*setup, epoch);
+  if (setup->ahead != nullptr) setup->ahead->FollowFixed(binding, true);
+  return binding;
+}
+
+std::shared_ptr<RecordEpoch> View::FixedRecords(Epoch epoch) const {
+  return fixed_.RecordsOf(*setup(), epoch);
 }
 
 absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
@@ -378,37 +161,26 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
 }
 
 void View::Install(Prepared prepared) {
-  bool were_fixed = false;
-  uint64_t begun = 0;
+  EpochController::Effects effects;
   {
     MutexLock lock(mu_);
-    were_fixed = !setup_->rebinds();
-    if (prepared.request.feedback && setup_->repeats()) {
-      setup_->supply->Feedback(*prepared.request.feedback);
-    }
-    if (prepared.setup != nullptr) pending_ = std::move(prepared.setup);
-    const ControlRequest& request = prepared.request;
-    const bool moved = request.next_epoch || request.set_epoch.has_value();
-    if (!moved && (pending_ == nullptr || !ClosedUnread())) return;
-    Boundary boundary{epoch_, {}, verdict_};
-    if (moved) {
-      if (watch_ != nullptr) watch_->Signal();
-      boundary.verdict = "signal";
-      boundary.epoch = request.set_epoch.value_or(Epoch(epoch_.value() + 1));
-    }
-    Begin(std::move(boundary));
-    begun = begun_;
+    effects = controller_.Install(std::move(prepared.setup), prepared.request);
   }
-  TellKernel(were_fixed, begun);
+  Tell(effects);
 }
 
 ViewConfig View::config() const {
   MutexLock lock(mu_);
-  return pending_ != nullptr ? pending_->config : setup_->config;
+  return controller_.wanted_setup().config;
+}
+
+ViewEpochStatus View::EpochStatus() const {
+  MutexLock lock(mu_);
+  return controller_.Status();
 }
 
 bool View::watches_opens() const {
-  const std::shared_ptr<const LiveEpoch> live = published_.Get();
+  const std::shared_ptr<const LiveEpoch> live = live_.Get();
   return (live->setup->rebinds() || live->records != nullptr) &&
          live->setup->config.epoch_advance == Advance::kAuto;
 }

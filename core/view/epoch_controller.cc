@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/view/epoch_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+
+namespace shufflefs {
+namespace {
+
+// More bound names than these are not carried into a binding in mid-epoch.
+constexpr size_t kMostCarried = 8192;
+
+std::string VerdictName(char rule) {
+  switch (rule) {
+    case 't':
+      return "takeover";
+    case 's':
+      return "signal";
+    default:
+      return std::string(1, rule);
+  }
+}
+
+// What is carried into an epoch, as it may be there.
+CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats) {
+  // What showed a sample twice was another policy's.
+  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
+  absl::StatusOr<CarriedNames> carried =
+      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
+  if (carried.ok()) return *std::move(carried);
+  // Cannot be: each name once is carried.
+  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
+  pairs.clear();
+  return CarriedNames();
+}
+
+// What is to be noted of the opens of a view that runs `setup`.
+EpochWatch::Options WatchOptions(const ViewSetup& setup) {
+  const ViewConfig& config = setup.config;
+  EpochWatch::Options options;
+  options.samples = setup.dataset->grouping().sample_count();
+  options.groups = setup.dataset->grouping().group_count();
+  options.finds_epochs = config.epoch_advance == Advance::kAuto;
+  options.epoch_length = config.epoch_length;
+  if (config.epoch_length == 0 && config.nodes && config.nodes->count > 1) {
+    // A sampler gives each node as much, and repeats some to do so.
+    options.epoch_length =
+        (options.samples + config.nodes->count - 1) / config.nodes->count;
+  }
+  // Where samples repeat anyhow, one that is read to pad a pass does no harm.
+  // Not what the binding does now: the watch would be made anew with it.
+  options.epoch_pad = setup.repeats() ? 1 : config.epoch_pad;
+  options.double_open = config.epoch_double_open;
+  return options;
+}
+
+bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
+
+}  // namespace
+
+EpochController::EpochController(Parts parts, EpochJournal journal,
+                                 SubstitutionGuard guard)
+    : families_(parts.families),
+      live_(parts.live),
+      notifier_(parts.notifier),
+      sees_opens_(parts.sees_opens),
+      journal_(std::move(journal)),
+      guard_(std::move(guard)),
+      setup_(std::move(parts.setup)),
+      waiting_(parts.wait_for_boundary && setup_->rebinds()) {
+  absl::optional<LedgerState> last = journal_.TakeLast(setup_->config.path);
+  if (last && Resume(*last)) return;
+  if (last && parts.running != nullptr) {
+    pending_ = std::exchange(setup_, std::move(parts.running));
+    if (Resume(*last)) return;
+    setup_ = std::exchange(pending_, nullptr);
+  }
+  Begin(Boundary{setup_->config.epoch_start, {}, ""});
+}
+
+EpochController::Effects EpochController::Open(const FileOpen& open) {
+  live_->NoteOpen();
+  if (watch_ == nullptr) return {};
+  const Grouping& grouping = setup_->dataset->grouping();
+  if (!grouping.place(open.file)) return {};
+  const SampleId sample = grouping.sample(open.file);
+  // Looked up in an older epoch, opened in this one: the kernel is to look
+  // again, once; who has no name to look up is served the second time.
+  const absl::optional<SampleId> name = binding_->NameAt(sample, open.ordinal);
+  EpochWatch::Walk walk{sample, open.reader, open.now, notifier_->told_all()};
+  if (binding_->repeats()) {
+    walk.is_shown = name.has_value();
+    walk.sample = name.value_or(sample);
+  }
+  if (!watch_->TakeLookup(walk)) return {.stale = true};
+  // Of an epoch before, and has no name in this one yet.
+  if (!name) return {};
+  const bool stopped =
+      guard_.LearnNodes(*setup_, open.reader, open.now) && StopBinding();
+  Effects effects = Count(*name, open.reader, open.now);
+  if (stopped) effects.begun = notifier_->begun();
+  effects.doubted = watch_ != nullptr && watch_->WalksAreDue();
+  if (effects.doubted) watch_->ShowWalks();
+  return effects;
+}
+
+EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
+                                                std::chrono::milliseconds now) {
+  const GroupId group = setup_->dataset->grouping().group_of(name);
+  const EpochWatch::Seen seen = watch_->NoteOpen({name, group, reader, now});
+  const EpochOutcome& outcome = seen.outcome;
+  for (const uint64_t counted : outcome.counted) {
+    journal_.Consumed(*binding_, SampleId(counted));
+  }
+  if (outcome.verdict == Verdict::kNone) {
+    if (seen.fresh) journal_.Consumed(*binding_, name);
+    if (!seen.fresh) journal_.Again(name, outcome);
+  }
+  guard_.Suspect(seen.suspicion);
+  if (outcome.verdict == Verdict::kNone) return {};
+  std::vector<uint64_t> keep = outcome.carried;
+  // A reader in a fixed order opens the same name first in every epoch, and its
+  // sample would come in each, beyond its share.
+  const bool again =
+      binding_->repeats() && outcome.begins_pass && watch_->MaySendBack(reader);
+  if (again) std::erase(keep, name.value());
+  if (outcome.verdict == Verdict::kHold) {
+    // The pass did end; only somebody else still reads. That is reason not to
+    // rebind unasked, but a switch was asked for. And what shows a part of the
+    // samples would show that part for ever.
+    if ((pending_ == nullptr || outcome.reason != HoldReason::kGuest) &&
+        !binding_->repeats()) {
+      Hold(outcome);
+      return {.settled = watch_->HideWalks()};
+    }
+    keep = watch_->OpenedBefore();
+  }
+  for (const SampleId walked_to : watch_->TakeUnderWay()) {
+    // Of mini-epochs these are names already.
+    keep.push_back(binding_->repeats()
+                       ? walked_to.value()
+                       : binding_->NameOfSample(walked_to).value());
+  }
+  Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
+                 VerdictName(outcome.rule)});
+  live_->NoteOpen();  // the open that showed it is one of the new epoch
+  if (again && watch_ != nullptr) watch_->SendBack(name, reader);
+  return {.begun = notifier_->begun(), .stale = again};
+}
+
+std::vector<CarriedPair> EpochController::PairsOf(
+    std::vector<uint64_t> names) const {
+  absl::c_sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<CarriedPair> pairs;
+  pairs.reserve(names.size());
+  for (const uint64_t name : names) {
+    pairs.push_back(
+        CarriedPair{name, binding_->ShownSample(SampleId(name)).value()});
+  }
+  return pairs;
+}
+
+void EpochController::Hold(const EpochOutcome& outcome) {
+  epoch_ = Epoch(epoch_.value() + 1);
+  verdict_ = VerdictName(outcome.rule);
+  hold_reason_ = std::string(HoldReasonName(outcome.reason));
+  is_held_ = true;
+  if (held_++ == 0) {
+    Log(LogLevel::kInfo,
+        absl::StrCat("epoch held (", hold_reason_,
+                     "): a pass ended, but the names "
+                     "keep their samples; write epoch = \"next\" or set "
+                     "epoch.length"));
+  }
+  journal_.Held(epoch_, outcome, *binding_, watch_.get());
+}
+
+void EpochController::Begin(Boundary boundary) {
+  live_->Close();
+  std::shared_ptr<const ViewSetup> before;
+  if (pending_ != nullptr) {
+    // No key that decides which samples there are can change while mounted,
+    // so what is carried is right under another policy too; but names that no
+    // longer move would show it for ever.
+    if (!pending_->rebinds()) boundary.carried.clear();
+    before = std::exchange(setup_, std::exchange(pending_, nullptr));
+  }
+  epoch_ = boundary.epoch;
+  verdict_ = std::move(boundary.verdict);
+  hold_reason_.clear();
+  is_held_ = false;
+  const bool first = binding_ == nullptr;
+  if (!first) waiting_ = false;
+  const bool identity = waiting_ || guard_.Stops(*setup_);
+  const bool repeats = setup_->repeats() && !identity;
+  CarriedNames carried = Carry(boundary.carried, repeats);
+  if (before != nullptr) journal_.KeepServed(*before, *setup_);
+  if (repeats) journal_.GiveServed(*setup_);
+  Bind({epoch_, std::move(carried), identity, boundary.carried});
+  notifier_->Begin();
+  if (first) notifier_->SkipTelling();  // nobody was given a name yet
+  live_->Forget();
+  if (watch_ != nullptr && !first) watch_->BeginEpoch();
+  if (!counts_opens() || watch_ == nullptr ||
+      watch_->options() != WatchOptions(*setup_)) {
+    MakeWatch();
+    // What was looked up before leads elsewhere.
+    if (watch_ != nullptr && !first) watch_->ForgetLookups();
+  }
+  journal_.Begun(Record(), *binding_, watch_.get());
+  if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
+  Publish();
+}
+
+void EpochController::Bind(EpochBinding how) {
+  // Who reads on in the old one has its order made again.
+  if (records_ != nullptr) records_->Rest();
+  LiveEpoch bound = MakeLiveEpoch(setup_, std::move(how));
+  binding_ = std::move(bound.binding);
+  records_ = std::move(bound.records);
+}
+
+void EpochController::Publish() {
+  live_->Publish({setup_, binding_, records_,
+                  watch_ != nullptr ? watch_->lookups()
+                                    : std::make_shared<EpochLookups>(0)});
+}
+
+void EpochController::MakeWatch() {
+  const std::unique_ptr<EpochWatch> before = std::move(watch_);
+  if (!counts_opens()) return;
+  watch_ = std::make_unique<EpochWatch>(WatchOptions(*setup_), *families_);
+  if (before == nullptr) return;
+  watch_->TakeSentBack(*before);
+  watch_->Restore({.opened = before->OpenedBefore()});
+}
+
+LedgerEpoch EpochController::Record() const {
+  return journal_.Record(*setup_, *binding_, epoch_,
+                         setup_->rebinds() || records_ != nullptr);
+}
+
+bool EpochController::StopBinding() {
+  const std::shared_ptr<BoundNames> bound_names = binding_->bound_names();
+  if (bound_names == nullptr) return false;
+  live_->Close();
+  std::vector<CarriedPair> bound;
+  const uint64_t names = setup_->dataset->grouping().sample_count();
+  for (uint64_t name = 0; name < names && bound.size() <= kMostCarried;
+       ++name) {
+    const absl::optional<SampleId> sample = bound_names->Bound(SampleId(name));
+    if (sample) bound.push_back(CarriedPair{name, sample->value()});
+  }
+  if (bound.size() > kMostCarried) {
+    live_->Reopen();
+    return false;
+  }
+  Bind({binding_->epoch(),
+        Carry(bound, /*repeats=*/false),
+        /*identity=*/true,
+        {}});
+  notifier_->Begin();
+  watch_->ForgetLookups();
+  // The epoch goes on: what was consumed of it stays consumed.
+  journal_.Begun(Record(), *binding_, watch_.get());
+  Publish();
+  return true;
+}
+
+uint64_t EpochController::BeginPass() {
+  Begin(Boundary{Epoch(epoch_.value() + 1), {}, "b"});
+  return notifier_->begun();
+}
+
+EpochController::Effects EpochController::EndPassOf(
+    const RecordEpoch& records) {
+  if (records_.get() != &records) return {};
+  return {.begun = BeginPass()};
+}
+
+EpochController::Effects EpochController::OpenContainer(EntryId file,
+                                                        RecordEpoch& shown,
+                                                        uint32_t reader) {
+  live_->NoteOpen();
+  const bool second_try = sent_back_.Take(reader);
+  const PassWatch::OpenIs is = PassOf(file, shown, reader);
+  if (is == PassWatch::OpenIs::kOfThisPass) return {};
+  Effects effects;
+  if (is == PassWatch::OpenIs::kTheNextPass) {
+    effects.begun = BeginPass();
+    live_->NoteOpen();  // the open that showed it is one of the new pass
+  }
+  // The kernel asks no third time: it gets the whole file in the order of
+  // the epoch before, as the boundary came between its lookup and this.
+  effects.stale = !second_try;
+  if (!second_try && reader != 0) sent_back_.Add(reader);
+  return effects;
+}
+
+PassWatch::OpenIs EpochController::PassOf(EntryId file, RecordEpoch& shown,
+                                          uint32_t reader) {
+  if (&shown != records_.get()) {
+    return shown.live() ? PassWatch::OpenIs::kUnclear
+                        : PassWatch::OpenIs::kOfThisPass;
+  }
+  if (setup_->config.epoch_advance != Advance::kAuto) {
+    return PassWatch::OpenIs::kOfThisPass;
+  }
+  return shown.Open(file, reader);
+}
+
+EpochController::Effects EpochController::NoteListing(
+    std::chrono::milliseconds now) {
+  if (watch_ == nullptr || !watch_->WalksAreDueTo(now)) return {};
+  watch_->ShowWalks();
+  return {.doubted = true};
+}
+
+bool EpochController::BindByListing() {
+  if (!notifier_->told_all() || binding_->bound_names() != nullptr ||
+      (watch_ != nullptr && !watch_->may_list())) {
+    return false;
+  }
+  if (watch_ != nullptr) watch_->NoteListed();
+  return true;
+}
+
+EpochController::Effects EpochController::Install(
+    std::shared_ptr<const ViewSetup> setup, const ControlRequest& request) {
+  const bool were_fixed = !setup_->rebinds();
+  if (request.feedback && setup_->repeats()) {
+    setup_->supply->Feedback(*request.feedback);
+  }
+  if (setup != nullptr) pending_ = std::move(setup);
+  const bool moved = request.next_epoch || request.set_epoch.has_value();
+  if (!moved && (pending_ == nullptr || !live_->CloseUnread(sees_opens_))) {
+    return {};
+  }
+  Boundary boundary{epoch_, {}, verdict_};
+  if (moved) {
+    if (watch_ != nullptr) watch_->Signal();
+    boundary.verdict = "signal";
+    boundary.epoch = request.set_epoch.value_or(Epoch(epoch_.value() + 1));
+  }
+  Begin(std::move(boundary));
+  return {.begun = notifier_->begun(), .were_fixed = were_fixed};
+}
+
+ViewEpochStatus EpochController::Status() const {
+  ViewEpochStatus status;
+  status.epoch = epoch_;
+  status.state = is_held_ ? "held" : "running";
+  if (waiting_ || pending_ != nullptr) status.state = "waiting";
+  status.verdict = verdict_;
+  status.held = held_;
+  status.hold_reason = hold_reason_;
+  status.carried = binding_->carried().size();
+  status.samples = setup_->dataset->grouping().sample_count();
+  if (watch_ != nullptr) {
+    status.consumed = watch_->consumed();
+    status.rereads = watch_->rereads();
+  }
+  status.suspended = guard_.Stops(*setup_);
+  status.shows_own = status.suspended && binding_->identity() &&
+                     absl::c_all_of(binding_->carried().pairs(), ShowsItself);
+  status.warnings = guard_.Warnings(*setup_);
+  if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&
+      setup_->config.epoch_advance == Advance::kAuto) {
+    status.warnings.push_back(
+        "this mount does not see opens, so the epoch advances by the control "
+        "file only; mount with -o open=seen for epoch.advance = auto");
+  }
+  return status;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/view/epoch_journal.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/log.h"
+#include "core/ledger/served_counts.h"
+
+namespace shufflefs {
+namespace {
+
+// Opens of an epoch that consumed nothing are recorded up to here: a name that
+// is opened all day must not fill the disk.
+constexpr uint64_t kMostAgain = 1 << 16;
+
+OpenClass ClassOf(LedgerOpen::Kind kind) {
+  switch (kind) {
+    case LedgerOpen::Kind::kFirst:
+      return OpenClass::kFresh;
+    case LedgerOpen::Kind::kAgain:
+      return OpenClass::kReopen;
+    case LedgerOpen::Kind::kDouble:
+      return OpenClass::kDouble;
+  }
+  return OpenClass::kDouble;
+}
+
+// What differs, as "policy lirs to window, seed 0 to 6".
+std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
+  std::vector<std::string> changes;
+  if (from.policy->name() != to.policy->name()) {
+    changes.push_back(absl::StrCat("policy ", from.policy->name(), " to ",
+                                   to.policy->name()));
+  }
+  if (from.config.seed != to.config.seed) {
+    changes.push_back(absl::StrCat("seed ", from.config.seed.value(), " to ",
+                                   to.config.seed.value()));
+  }
+  if (OptionsHash(from.config) != OptionsHash(to.config)) {
+    changes.push_back("keys of the policies");
+  }
+  if (changes.empty()) return "other keys";
+  return absl::StrJoin(changes, ", ");
+}
+
+}  // namespace
+
+absl::optional<LedgerState> EpochJournal::TakeLast(const std::string& path) {
+  return ledger_ == nullptr ? absl::nullopt : ledger_->TakeLastState(path);
+}
+
+LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
+                                 Epoch epoch, bool moves) const {
+  LedgerEpoch record;
+  record.view = static_cast<uint8_t>(id_);
+  record.view_path = setup.config.path;
+  record.names = setup.dataset->grouping().sample_count();
+  record.fingerprint = setup.dataset->catalogue().samples_fingerprint();
+  record.epoch = epoch;
+  record.binding = binding.epoch();
+  record.seed = setup.config.seed;
+  const absl::string_view policy = setup.policy->name();
+  record.policy.assign(policy.data(), policy.size());
+  record.options_hash = OptionsHash(setup.config);
+  record.substitute = setup.config.substitute;
+  record.identity = binding.identity();
+  record.moves = moves;
+  record.reactive = binding.bound_names() != nullptr;
+  record.repeats = binding.repeats();
+  if (record.repeats) record.served = binding.bound_names()->Served();
+  record.carried = binding.carried().pairs();
+  return record;
+}
+
+void EpochJournal::Begun(const LedgerEpoch& record, const Binding& binding,
+                         const EpochWatch* watch) {
+  noted_again_ = 0;
+  const std::vector<CarriedPair> seen = Seen(binding, watch);
+  if (ledger_ != nullptr) Note(ledger_->BeginEpoch(record, seen));
+}
+
+void EpochJournal::Switched(Epoch epoch, const ViewSetup& from,
+                            const ViewSetup& to) {
+  if (ledger_ == nullptr) return;
+  Note(ledger_->Switch(
+      LedgerSwitch{static_cast<uint8_t>(id_), epoch, SwitchText(from, to)}));
+}
+
+void EpochJournal::Held(Epoch epoch, const EpochOutcome& outcome,
+                        const Binding& binding, const EpochWatch* watch) {
+  noted_again_ = 0;
+  const std::vector<CarriedPair> seen = Seen(binding, watch);
+  if (ledger_ == nullptr) return;
+  const absl::string_view reason = HoldReasonName(outcome.reason);
+  Note(ledger_->Hold(LedgerHold{static_cast<uint8_t>(id_), epoch, outcome.rule,
+                                std::string(reason)},
+                     binding.bound_names() != nullptr, seen));
+}
+
+void EpochJournal::NoteShown(const Binding& binding, const CarriedPair& pair) {
+  if (binding.bound_names() != nullptr) shown_.Add(pair);
+}
+
+void EpochJournal::Consumed(const Binding& binding, SampleId name) {
+  if (binding.repeats()) binding.bound_names()->Opened(name);
+  const SampleId sample = binding.ShownSample(name);
+  NoteShown(binding, {name.value(), sample.value()});
+  if (ledger_ == nullptr) return;
+  const uint8_t view = static_cast<uint8_t>(id_);
+  if (binding.bound_names() == nullptr) {
+    Note(ledger_->Consumed(view, sample.value()));
+  } else {
+    Note(ledger_->ConsumedUnder(view, name.value(), sample.value()));
+  }
+}
+
+void EpochJournal::Note(const absl::Status& done) {
+  if (done.ok() || failed_) return;
+  failed_ = true;  // say it once, not at every open
+  Log(LogLevel::kError, absl::StrCat("ledger: ", done.message(),
+                                     "; what was consumed is not recorded"));
+}
+
+// The opens that showed the new epoch had begun belong to it.
+std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,
+                                            const EpochWatch* watch) {
+  shown_ = {};
+  std::vector<CarriedPair> seen;
+  if (watch == nullptr) return seen;
+  for (const uint64_t name : watch->OpenedBefore()) {
+    if (binding.repeats()) {
+      // One that is sent back shows what it is bound to now.
+      binding.bound_names()->Bind(SampleId(name));
+      binding.bound_names()->Opened(SampleId(name));
+    }
+    seen.push_back({name, binding.ShownSample(SampleId(name)).value()});
+    NoteShown(binding, seen.back());
+  }
+  return seen;
+}
+
+void EpochJournal::Again(SampleId name, const EpochOutcome& outcome) {
+  const bool evidence =
+      outcome.open == OpenClass::kReopen || outcome.open == OpenClass::kStray;
+  // A second open by the same call is carried with the first.
+  const bool told =
+      evidence || (outcome.open == OpenClass::kDouble && !outcome.repeat);
+  if (ledger_ == nullptr || !told || noted_again_ == kMostAgain) return;
+  LedgerOpens opens;
+  opens.opens.push_back(
+      {evidence ? LedgerOpen::Kind::kAgain : LedgerOpen::Kind::kDouble,
+       name.value()});
+  // Who goes on from here does not know what else was opened.
+  if (++noted_again_ == kMostAgain) opens.untold = kMaxLedgerNames;
+  Note(ledger_->Opened(static_cast<uint8_t>(id_), opens));
+}
+
+void EpochJournal::ShowAgain(const LedgerState& state, const Binding& binding) {
+  shown_ = {};
+  const uint64_t unshown = state.bound.size() - state.bound_consumed;
+  for (uint64_t i = unshown; i < state.bound.size(); ++i) {
+    NoteShown(binding, state.bound[i]);
+  }
+}
+
+void EpochJournal::Continue(LedgerState& state, const Binding& binding) {
+  ShowAgain(state, binding);
+  state.begin.view = static_cast<uint8_t>(id_);  // the views' order may be new
+  Note(ledger_->Continue(state));
+}
+
+void EpochJournal::Adopt(LedgerState& state, const Binding& binding) {
+  noted_again_ = 0;
+  ShowAgain(state, binding);
+  state.begin.view = static_cast<uint8_t>(id_);
+  if (ledger_ != nullptr) Note(ledger_->Adopt(state));
+}
+
+EpochWatch::Past EpochJournal::PastOf(const LedgerState& state,
+                                      const Binding& binding) {
+  const LedgerEpoch& then = state.begin;
+  const auto name_of = [&](uint64_t sample) {
+    return binding.NameOfSample(SampleId(sample)).value();
+  };
+  EpochWatch::Past past;
+  past.began_unexplained = then.unexplained;
+  past.stray = state.recent.untold;
+  absl::flat_hash_set<uint64_t> replayed;
+  noted_again_ = std::min(state.recent.untold, kMostAgain);
+  for (const LedgerOpen& open : state.recent.opens) {
+    const bool first = open.kind == LedgerOpen::Kind::kFirst;
+    const uint64_t name =
+        first && !then.reactive ? name_of(open.number) : open.number;
+    past.last.push_back({name, ClassOf(open.kind)});
+    if (first) replayed.insert(name);
+    if (!first && noted_again_ < kMostAgain) ++noted_again_;
+  }
+  const auto add = [&](uint64_t name) {
+    if (!replayed.contains(name)) past.opened.push_back(name);
+  };
+  if (!then.repeats) {
+    state.consumed.ForEach([&](uint64_t sample) { add(name_of(sample)); });
+    return past;
+  }
+  const uint64_t unread = state.bound.size() - state.bound_consumed;
+  for (uint64_t i = unread; i < state.bound.size(); ++i)
+    add(state.bound[i].name);
+  return past;
+}
+
+void EpochJournal::KeepServed(const ViewSetup& before, const ViewSetup& now) {
+  if (before.supply == now.supply || !before.repeats()) return;
+  served_ = before.supply->ServedNow();
+}
+
+void EpochJournal::GiveServed(const ViewSetup& now) {
+  if (served_.empty()) return;
+  Note(now.supply->TakeServed(std::exchange(served_, "")));
+}
+
+void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
+                              bool ended) {
+  const LedgerEpoch& then = last.begin;
+  if (!then.repeats || then.served.empty() || now.supply == nullptr ||
+      !now.supply->repeats() ||
+      then.fingerprint != now.dataset->catalogue().samples_fingerprint()) {
+    return;
+  }
+  const uint64_t samples = now.dataset->grouping().sample_count();
+  absl::StatusOr<std::vector<uint32_t>> counts =
+      UnpackCounts(then.served, samples);
+  if (!counts.ok() || then.names != samples) return;
+  if (ended) {
+    const uint64_t unread = last.bound.size() - last.bound_consumed;
+    for (uint64_t i = unread; i < last.bound.size(); ++i) {
+      ++(*counts)[last.bound[i].sample];
+    }
+  }
+  Note(now.supply->TakeServed(PackCounts(*counts)));
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/view/substitution_guard.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+
+namespace shufflefs {
+namespace {
+
+std::string SeveralNodesWarning(absl::string_view policy,
+                                absl::string_view shown_by) {
+  return absl::StrCat(
+      "the job spans several nodes (", shown_by, "), and policy = ", policy,
+      " binds names by what is in the memory of one: names keep their own "
+      "samples; set policy = lirs, which binds alike on every node, or nodes = "
+      "1/1 if all of this directory is read on this node");
+}
+
+}  // namespace
+
+void SubstitutionGuard::Suspect(Suspicion suspicion) {
+  if (suspicion == Suspicion::kNone || !suspected_.empty()) return;
+  suspected_ =
+      absl::StrCat("client-side split suspected: ", SuspicionText(suspicion),
+                   "; names keep their own samples from the next "
+                   "boundary on");
+  Log(LogLevel::kWarning, absl::StrCat(view_, ": ", suspected_));
+}
+
+bool SubstitutionGuard::NodesUnclear(const ViewSetup& setup) const {
+  return !several_nodes_.empty() && setup.binds_on_demand() &&
+         !setup.config.nodes;
+}
+
+bool SubstitutionGuard::LearnNodes(const ViewSetup& setup, uint32_t reader,
+                                   std::chrono::milliseconds now) {
+  if (nodes_ == nullptr || reader == 0 || !several_nodes_.empty() ||
+      !setup.binds_on_demand() || setup.config.nodes) {
+    return false;
+  }
+  const std::string shown_by = nodes_->Of(reader, now);
+  if (shown_by.empty()) return false;
+  several_nodes_ = SeveralNodesWarning(setup.policy->name(), shown_by);
+  Log(LogLevel::kWarning, absl::StrCat(view_, ": ", several_nodes_));
+  return true;
+}
+
+std::vector<std::string> SubstitutionGuard::Warnings(
+    const ViewSetup& setup) const {
+  std::vector<std::string> warnings;
+  if (!suspected_.empty()) warnings.push_back(suspected_);
+  if (NodesUnclear(setup)) warnings.push_back(several_nodes_);
+  return warnings;
+}
+
+}  // namespace shufflefs
