@@ -9,6 +9,7 @@
 # What follows -- is given to each of them.
 #
 # By name only, each with tables of its own; those marked * need root:
+#   warm_threads    1 and 8 readers of small files, two builds beside each other
 #   brand *         epochs over emulated devices, hours for all cases
 #   read_ahead *    readers in name order over emulated devices
 #   first_sample *  time to the first sample, memory, what packing costs
@@ -39,8 +40,8 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,33s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
-    warm_files | no_harm | large_file | million) names+=("$1") ;;
+    -h | --help) sed -n '4,34s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    warm_files | warm_threads | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
     records | record_scale | convergence) names+=("$1") ;;
     met | met_records | met_training | clairvoyant) names+=("$1") ;;
@@ -91,8 +92,8 @@ measure 'print(measure.machine()); print()'
 header=no
 for name in "${names[@]}"; do
   case $name in
-    brand | first_sample | dataloader | training | mixing | epoch_memory | \
-      record_scale | convergence | met | met_records | met_training | clairvoyant)
+    warm_threads | brand | first_sample | dataloader | training | mixing | \
+      epoch_memory | record_scale | convergence | met | met_records | met_training | clairvoyant)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
