@@ -132,7 +132,7 @@ TEST_F(StraddlersTest, AreAllCarried) {
       }
     });
   }
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 500; ++i) {
     Boundary();
     std::this_thread::yield();
   }
