@@ -45,22 +45,20 @@ Filesystem::Filesystem(const Parts& parts)
       control_dir_(*parts.control, parts.owner),
       asker_("sfs-source", kAskers) {}
 
-void Filesystem::Begin(std::unique_ptr<ServedDataset> served,
-                       bool kernel_knows_epochs) {
-  served_owner_ = std::move(served);
-  if (kernel_knows_epochs) primer_.Begin(*served_owner_);
-  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, *served_owner_);
+void Filesystem::Begin(const ServedDataset& served, bool kernel_knows_epochs) {
+  if (kernel_knows_epochs) primer_.Begin(served);
+  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, served);
   Tree::Parts tree;
-  tree.served = served_owner_.get();
+  tree.served = &served;
   tree.rights = rights_owner_.get();
   tree.rebind_seconds = kernel_knows_epochs ? kForLife : 0;
   tree.primer = kernel_knows_epochs ? &primer_ : nullptr;
   tree.epochs = &epoch_slots_;
   tree_owner_ = std::make_unique<Tree>(tree);
-  control_dir_.SetServed(served_owner_.get(), tree_owner_.get());
-  parts_.control->SetServed(served_owner_.get());
+  control_dir_.SetServed(&served, tree_owner_.get());
+  parts_.control->SetServed(&served);
   tree_.store(tree_owner_.get(), std::memory_order_release);
-  served_.store(served_owner_.get(), std::memory_order_release);
+  served_.store(&served, std::memory_order_release);
 }
 
 bool Filesystem::MustWait(uint64_t directory, absl::string_view name) const {
@@ -265,10 +263,7 @@ bool Filesystem::AsksSource(uint64_t nodeid) const {
   }
 }
 
-void Filesystem::Stop() {
-  asker_.Stop();
-  if (const ServedDataset* known = served()) known->plain().Stop();
-}
+void Filesystem::Stop() { asker_.Stop(); }
 
 absl::StatusOr<absl::optional<size_t>> Filesystem::Read(uint64_t nodeid,
                                                         uint64_t offset,

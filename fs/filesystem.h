@@ -63,7 +63,8 @@ class Filesystem {
   // The catalogue is ready: from now on names come from it. Called once.
   // `kernel_knows_epochs`: names are looked up again when it is told to;
   // otherwise it must not believe a name that may rebind.
-  void Begin(std::unique_ptr<ServedDataset> served, bool kernel_knows_epochs);
+  // `served` outlives the filesystem.
+  void Begin(const ServedDataset& served, bool kernel_knows_epochs);
   // Null until then.
   const ServedDataset* served() const {
     return served_.load(std::memory_order_acquire);
@@ -148,7 +149,6 @@ class Filesystem {
   std::atomic<Tree*> tree_{nullptr};
 
   // Set once, before served_ and tree_ publish them.
-  std::unique_ptr<ServedDataset> served_owner_;
   std::unique_ptr<ShownRights> rights_owner_;
   std::unique_ptr<Tree> tree_owner_;
 

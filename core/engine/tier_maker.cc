@@ -59,7 +59,8 @@ uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view) {
   return std::max<uint64_t>(views, 1);
 }
 
-// Of a pass. Ranks go by the key alone, as indexer.cc gives it to the policy.
+// Of a pass. Ranks go by the key alone, as policy_resolver.cc gives it to the
+// policy.
 uint64_t MiniEpochsOf(const MountConfig& mount, const ViewConfig& view,
                       const BinderInput& input) {
   if (view.policy_options.met_mini_epochs != 0) {

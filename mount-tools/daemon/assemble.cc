@@ -17,20 +17,10 @@
 #include "core/base/clock_wait.h"
 #include "core/base/exhaustion.h"
 #include "core/base/log.h"
-#include "core/base/metrics.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "core/engine/device_finder.h"
-#include "core/engine/indexer.h"
-#include "core/engine/learnt_factors.h"
-#include "core/engine/place_finder.h"
-#include "core/engine/records_maker.h"
+#include "core/engine/engine.h"
 #include "core/engine/state_dir.h"
-#include "core/engine/supply_maker.h"
-#include "core/engine/tier_maker.h"
-#include "core/ledger/ledger.h"
-#include "core/readers/reader_family.h"
-#include "core/scan/drift.h"
 #include "core/source/source_dir.h"
 #include "fs/control/control_files.h"
 #include "fs/filesystem.h"
@@ -52,22 +42,15 @@ namespace {
 // made; it goes in the reverse order.
 class Mount {
  public:
-  Mount(std::unique_ptr<MountLister> lister, ControlMemory memory,
-        SourceDir source, StateDir state, std::unique_ptr<Ledger> ledger)
-      : lister_(std::move(lister)),
-        memory_(std::move(memory)),
-        config_(memory_.config()),
-        source_(std::move(source)),
-        state_(std::move(state)),
-        ledger_(std::move(ledger)),
-        devices_(std::make_shared<DeviceFinder>(source_)),
-        places_(source_, state_.places()),
-        learnt_(state_.learnt()),
-        tiers_(TierParts()),
-        supplies_(SupplyParts()),
-        records_(RecordParts()),
-        control_(ControlParts()),
-        filesystem_(FilesystemParts()) {}
+  // Errors: those of Engine::Make.
+  static absl::StatusOr<std::unique_ptr<Mount>> Make(
+      std::unique_ptr<MountLister> lister, ControlMemory memory,
+      SourceDir source, StateDir state) {
+    std::unique_ptr<Mount> mount(
+        new Mount(std::move(lister), std::move(memory), std::move(state)));
+    RETURN_IF_ERROR(mount->MakeParts(std::move(source)));
+    return mount;
+  }
 
   // `end` begins when the mount is gone.
   absl::Status Start(const RunOptions& options, EndInTime& end);
@@ -76,52 +59,59 @@ class Mount {
   absl::Status Serve(ReadyPipe& ready);
 
  private:
+  Mount(std::unique_ptr<MountLister> lister, ControlMemory memory,
+        StateDir state)
+      : lister_(std::move(lister)),
+        memory_(std::move(memory)),
+        state_(std::move(state)) {}
+
+  absl::Status MakeParts(SourceDir source);
   ControlFiles::Parts ControlParts();
   std::vector<std::string> WarnOfMountsAbove() const;
   Filesystem::Parts FilesystemParts();
-  TierMaker::Parts TierParts();
-  SupplyFactory::Parts SupplyParts();
-  RecordsFactory::Parts RecordParts();
-  IndexerParts Indexer();
   absl::Status Index(std::stop_token stop);
   void TellUnreadable(const Catalogue& catalogue);
-  void CheckRights(std::stop_token stop);
+  void Warn(std::string line);
 
   const std::unique_ptr<MountLister> lister_;
   ControlMemory memory_;
-  const MountConfig config_;
-  const SourceDir source_;
   const StateDir state_;
-  const std::unique_ptr<Ledger> ledger_;
-  Metrics metrics_;
-  ReaderFamilies families_;
-  const std::shared_ptr<DeviceFinder> devices_;
-  PlaceFinder places_;
-  JobNodes nodes_;
-  LearntFactors learnt_;
-  TierMaker tiers_;
-  SupplyFactory supplies_;
-  RecordsFactory records_;
-  ControlFiles control_;
-  Filesystem filesystem_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ControlFiles> control_;
+  std::unique_ptr<Filesystem> filesystem_;
   std::unique_ptr<Session> session_;
-  // A saved catalogue whose files' rights were not looked at. Of the thread
-  // that indexes.
-  std::shared_ptr<const Catalogue> unchecked_;
 };
+
+absl::Status Mount::MakeParts(SourceDir source) {
+  Engine::Parts parts{.config = memory_.config(),
+                      .source = std::move(source),
+                      .policies = AllPolicies(),
+                      .state = &state_,
+                      .running = memory_.running(),
+                      .hooks = {}};
+  parts.hooks.rebound = [this](bool were_fixed) {
+    session_->NamesChanged(were_fixed);
+  };
+  parts.hooks.settled = [this] { session_->NamesSettled(); };
+  parts.hooks.doubted = [this] { session_->NamesDoubted(); };
+  ASSIGN_OR_RETURN(engine_, Engine::Make(std::move(parts)));
+  control_ = std::make_unique<ControlFiles>(ControlParts());
+  filesystem_ = std::make_unique<Filesystem>(FilesystemParts());
+  return absl::OkStatus();
+}
 
 ControlFiles::Parts Mount::ControlParts() {
   ControlFiles::Parts parts;
-  parts.config = config_;
+  parts.config = engine_->config();
   parts.version = SHUFFLEFS_VERSION;
-  parts.metrics = &metrics_;
+  parts.metrics = &engine_->metrics();
   parts.text.parse = [this](absl::string_view text, const ViewConfig& current) {
-    return ParseControl(text, current, &config_);
+    return ParseControl(text, current, &engine_->config());
   };
   parts.text.render = EffectiveToml;
   parts.written = [this](const std::vector<ViewKeys>& views) {
     memory_.Keep(views);
-    tiers_.KeepLearnt();
+    engine_->KeepLearnt();
   };
   parts.warn = [this] { return WarnOfMountsAbove(); };
   return parts;
@@ -129,11 +119,11 @@ ControlFiles::Parts Mount::ControlParts() {
 
 // Where no epoch ever changes they are right.
 std::vector<std::string> Mount::WarnOfMountsAbove() const {
-  for (const auto& view : filesystem_.served()->views()) {
+  for (const auto& view : engine_->served()->views()) {
     const ViewConfig config = view->config();
     if (view->watches_opens() ||
         view->EpochStatus().epoch != config.epoch_start) {
-      return shufflefs::WarnOfMountsAbove(config_.mountpoint);
+      return shufflefs::WarnOfMountsAbove(engine_->config().mountpoint);
     }
   }
   return {};
@@ -141,63 +131,28 @@ std::vector<std::string> Mount::WarnOfMountsAbove() const {
 
 Filesystem::Parts Mount::FilesystemParts() {
   Filesystem::Parts parts;
-  parts.source = &source_;
-  parts.control = &control_;
-  parts.metrics = &metrics_;
-  parts.owner = ControlDir::Owner{geteuid(), getegid(), config_.control_gid};
-  parts.open = config_.open;
+  parts.source = &engine_->source();
+  parts.control = control_.get();
+  parts.metrics = &engine_->metrics();
+  const MountConfig& config = engine_->config();
+  parts.owner = ControlDir::Owner{geteuid(), getegid(), config.control_gid};
+  parts.open = config.open;
   parts.passed_through = [this] { state_.SetPassedThrough(true); };
-  for (const ViewConfig& view : config_.views) {
-    parts.goes_on = parts.goes_on || ledger_->GoesOn(view.path);
-  }
-  parts.serves_others = config_.allow_other;
-  return parts;
-}
-
-TierMaker::Parts Mount::TierParts() {
-  TierMaker::Parts parts;
-  parts.config = &config_;
-  parts.learnt = &learnt_;
-  parts.foreground_reads = [this]() -> uint64_t {
-    const ServedDataset* served = filesystem_.served();
-    return served == nullptr ? 0 : served->plain().reads();
-  };
-  return parts;
-}
-
-SupplyFactory::Parts Mount::SupplyParts() {
-  SupplyFactory::Parts parts;
-  parts.config = &config_;
-  parts.source = &source_;
-  parts.devices = devices_.get();
-  parts.places = &places_;
-  parts.stall = &metrics_.stall();
-  parts.tiers = &tiers_;
-  parts.families = &families_;
-  return parts;
-}
-
-RecordsFactory::Parts Mount::RecordParts() {
-  RecordsFactory::Parts parts;
-  parts.config = &config_;
-  parts.source = &source_;
-  parts.devices = devices_.get();
-  parts.supplies = &supplies_;
-  parts.tiers = &tiers_;
-  parts.state = state_.dir();
-  parts.stall = &metrics_.stall();
+  parts.goes_on = engine_->goes_on();
+  parts.serves_others = config.allow_other;
   return parts;
 }
 
 absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   Session::Options session;
-  session.filesystem = &filesystem_;
-  session.metrics = &metrics_;
+  session.filesystem = filesystem_.get();
+  session.metrics = &engine_->metrics();
   session.lister = lister_.get();
-  session.source = config_.source;
-  session.mountpoint = config_.mountpoint;
-  session.allow_other = config_.allow_other;
-  session.read_only = config_.read_only;
+  const MountConfig& config = engine_->config();
+  session.source = config.source;
+  session.mountpoint = config.mountpoint;
+  session.allow_other = config.allow_other;
+  session.read_only = config.read_only;
   session.debug = options.debug;
   session.ended = [this, &end](bool well) {
     end.Begin(well ? 0 : 1, [this] { session_->Detach(); });
@@ -209,83 +164,35 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   return absl::OkStatus();
 }
 
-IndexerParts Mount::Indexer() {
-  IndexerParts parts;
-  parts.config = &config_;
-  parts.source = &source_;
-  parts.state = &state_;
-  parts.policies = AllPolicies();
-  parts.running = &memory_.running();
-  parts.ledger = ledger_.get();
-  parts.families = &families_;
-  parts.devices = devices_;
-  parts.addresses = [this](const Dataset& dataset) {
-    return places_.Find(dataset);
-  };
-  parts.nodes = &nodes_;
-  parts.stall = &metrics_.stall();
-  parts.supply = supplies_.maker();
-  parts.ahead = supplies_.ahead_maker();
-  parts.foresight = supplies_.foresight_maker();
-  parts.records = records_.maker();
-  parts.rebound = [this](bool were_fixed) {
-    session_->NamesChanged(were_fixed);
-  };
-  parts.settled = [this] { session_->NamesSettled(); };
-  parts.doubted = [this] { session_->NamesDoubted(); };
-  parts.progress = [this](uint64_t entries) {
-    control_.SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
-  };
-  return parts;
+void Mount::Warn(std::string line) {
+  Log(LogLevel::kWarning, line);
+  control_->AddWarning(std::move(line));
 }
 
 void Mount::TellUnreadable(const Catalogue& catalogue) {
   for (const std::string& path : catalogue.unreadable()) {
-    std::string line =
-        absl::StrCat(path, ": cannot be read; its files are not in the view");
-    Log(LogLevel::kWarning, line);
-    control_.AddWarning(std::move(line));
+    Warn(absl::StrCat(path, ": cannot be read; its files are not in the view"));
   }
 }
 
 absl::Status Mount::Index(std::stop_token stop) {
-  const IndexerParts parts = Indexer();
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<ServedDataset> served,
-      OrExhausted(config_.source,
-                  [&]() -> absl::StatusOr<std::unique_ptr<ServedDataset>> {
-                    ASSIGN_OR_RETURN(FoundCatalogue found,
-                                     GetCatalogue(parts, stop));
-                    TellUnreadable(*found.catalogue);
-                    if (found.was_saved && found.catalogue->serves_others()) {
-                      unchecked_ = found.catalogue;
-                    }
-                    return MakeServed(parts, std::move(found.catalogue),
-                                      filesystem_.SettleAndAskWhetherRead() ||
-                                          state_.passed_through());
-                  }));
-  filesystem_.Begin(std::move(served), session_->kernel_knows_epochs());
+  Engine::LoadOptions options;
+  options.stop = stop;
+  options.progress = [this](uint64_t entries) {
+    control_->SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
+  };
+  options.something_was_read = [this] {
+    return filesystem_->SettleAndAskWhetherRead() || state_.passed_through();
+  };
+  ASSIGN_OR_RETURN(const ServedDataset* const served,
+                   OrExhausted(engine_->config().source,
+                               [&] { return engine_->Load(options); }));
+  TellUnreadable(served->catalogue());
+  filesystem_->Begin(*served, session_->kernel_knows_epochs());
   session_->NamesChanged(/*were_fixed=*/false);
   session_->AnswerWaiting();
   state_.SetPassedThrough(false);  // the ledger has the epoch
   return absl::OkStatus();
-}
-
-// Of many files a saved catalogue is believed: to ask for each takes as long as
-// a scan. What was closed meanwhile nobody is given (CheckUnchanged), and what
-// was opened waits for the next mount.
-void Mount::CheckRights(std::stop_token stop) {
-  if (unchecked_ == nullptr) return;
-  const absl::optional<std::string> changed =
-      FindChangedRights(source_, *unchecked_, stop);
-  unchecked_.reset();
-  if (!changed) return;
-  std::string line = absl::StrCat(*changed, "; the next mount scans again");
-  Log(LogLevel::kWarning, line);
-  control_.AddWarning(std::move(line));
-  if (absl::Status gone = state_.catalogue().Remove(); !gone.ok()) {
-    Log(LogLevel::kWarning, absl::StrCat("catalogue: ", gone.message()));
-  }
 }
 
 absl::Status Mount::Serve(ReadyPipe& ready) {
@@ -302,12 +209,15 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
       session_->Stop();
     }
     ready.Succeed();
-    if (indexed.ok()) CheckRights(stop);
+    if (!indexed.ok()) return;
+    if (auto changed = engine_->FindChangedRights(stop)) {
+      Warn(*std::move(changed));
+    }
   });
   auto patience = TryStartThread(  // without it the catalogue is waited for
       "sfs-wait", [&](std::stop_token stop) {
         if (!session_->WaitForKernel()) return;
-        if (WaitUnlessStopped(stop, config_.wait)) ready.Succeed();
+        if (WaitUnlessStopped(stop, engine_->config().wait)) ready.Succeed();
       });
   const absl::Status served = session_->Run();
   indexer.request_stop();
@@ -317,16 +227,14 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     ready.Fail(served.message());
     Log(LogLevel::kError, served.message());
   }
-  tiers_.KeepLearnt();
+  engine_->KeepLearnt();
   if (served.ok() && indexed.ok()) {
     memory_.Forget();
     state_.SetPassedThrough(false);
   }
   // From here on a source that hangs is waited for, until `end` does it.
-  tiers_.Stop();  // before what it reads the source with goes
-  records_.Stop();
-  supplies_.Stop();  // nobody is answered once the session is gone
-  filesystem_.Stop();
+  engine_->Stop();  // nobody is answered once the session is gone
+  filesystem_->Stop();
   return served.ok() ? indexed : served;
 }
 
@@ -342,15 +250,9 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
   }
   if (!S_ISDIR(st.st_mode)) return ErrnoStatus(ENOTDIR, config.mountpoint);
   ASSIGN_OR_RETURN(StateDir state, StateDir::Open(config.state));
-  ASSIGN_OR_RETURN(std::unique_ptr<Ledger> ledger,
-                   Ledger::Open(state.ledger(), Ledger::Options{}));
-  if (!ledger->cut().ok()) {
-    Log(LogLevel::kWarning, ledger->cut().message());
-  }
   ControlMemory memory = ControlMemory::Open(state.control_memory(), config);
-  return std::make_unique<Mount>(std::move(lister), std::move(memory),
-                                 std::move(source), std::move(state),
-                                 std::move(ledger));
+  return Mount::Make(std::move(lister), std::move(memory), std::move(source),
+                     std::move(state));
 }
 
 int Complain(const absl::Status& status) {

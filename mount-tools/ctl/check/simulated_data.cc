@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "core/dataset/block_map.h"
-#include "core/engine/indexer.h"
+#include "core/engine/policy_resolver.h"
 #include "core/policy/plan.h"
 #include "core/source/physical.h"
 #include "core/view/view_setup.h"

@@ -15,10 +15,10 @@
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
-#include "core/engine/indexer.h"
+#include "core/engine/catalogue_loader.h"
+#include "core/engine/policy_resolver.h"
 #include "core/engine/records_maker.h"
 #include "core/engine/state_dir.h"
-#include "core/engine/supply_maker.h"
 #include "core/view/view_setup.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/check/scan_source.h"
@@ -161,14 +161,7 @@ absl::StatusOr<MountConfig> IndexCommand::Config(
 absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
     const MountConfig& config, const SourceDir& source,
     std::shared_ptr<const Catalogue> catalogue) {
-  SetupTools tools = ToolsWithoutMount(source, AllPolicies());
-  ResolverParts resolver;
-  resolver.policies = AllPolicies();
-  resolver.devices = std::make_shared<DeviceFinder>(source);
-  resolver.view_memory = MemoryOfAView(config);
-  resolver.config = &config;
-  resolver.open = config.open;
-  tools.resolver = MakeResolver(resolver);
+  SetupTools tools = ToolsWithoutMount(source, AllPolicies(), &config);
   std::vector<ViewContainers> views;
   for (const ViewConfig& view : config.views) {
     ViewContainers made;
@@ -241,18 +234,17 @@ absl::Status IndexCommand::Run(const CommandContext& context) {
   // A file that was rewritten in place does not show in its directory, by
   // which a saved catalogue is judged: it is made anew.
   RETURN_IF_ERROR(state.catalogue().Remove());
-  IndexerParts parts;
-  parts.config = &config;
-  parts.source = &source;
-  parts.state = &state;
+  CatalogueRequest request;
+  request.config = &config;
+  request.source = &source;
+  request.saved = state.catalogue();
   if (context.err_terminal) {
-    parts.progress = [&context](uint64_t entries) {
+    request.progress = [&context](uint64_t entries) {
       *context.err << kClearLine << "scanning: " << HumanCount(entries)
                    << " names" << std::flush;
     };
   }
-  const absl::StatusOr<FoundCatalogue> found =
-      GetCatalogue(parts, std::stop_token());
+  const absl::StatusOr<FoundCatalogue> found = FindCatalogue(request);
   if (context.err_terminal) *context.err << kClearLine << std::flush;
   if (!found.ok()) return found.status();
   ASSIGN_OR_RETURN(const std::vector<ViewContainers> views,

@@ -8,7 +8,7 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_file.h"
-#include "core/engine/indexer.h"
+#include "core/engine/policy_resolver.h"
 #include "core/engine/state_dir.h"
 #include "core/policy/carried.h"
 #include "core/policy/plan.h"

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/catalogue_loader.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/catalogue/catalogue_file.h"
+#include "core/scan/drift.h"
+#include "core/scan/scan.h"
+
+namespace shufflefs {
+namespace {
+
+// A mountpoint inside the source is not part of it.
+std::string PathInside(const std::string& source,
+                       const std::string& mountpoint) {
+  const std::string prefix = source == "/" ? source : source + "/";
+  if (!absl::StartsWith(mountpoint, prefix)) return "";
+  return mountpoint.substr(prefix.size());
+}
+
+// NotFound where there is none.
+absl::StatusOr<Catalogue> LoadSaved(const CatalogueRequest& request) {
+  if (request.saved.empty()) return absl::NotFoundError("no state");
+  ASSIGN_OR_RETURN(Catalogue saved, LoadCatalogue(request.saved));
+  DriftOptions options;
+  options.serves_others = request.config->allow_other;
+  const absl::optional<std::string> drift =
+      FindDrift(*request.source, saved, options);
+  if (drift) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(*drift, ": scanning again"));
+  }
+  return saved;
+}
+
+}  // namespace
+
+absl::StatusOr<FoundCatalogue> FindCatalogue(const CatalogueRequest& request) {
+  absl::StatusOr<Catalogue> saved = LoadSaved(request);
+  if (saved.ok()) {
+    return FoundCatalogue{std::make_shared<const Catalogue>(*std::move(saved)),
+                          true};
+  }
+  if (!absl::IsNotFound(saved.status())) {
+    Log(LogLevel::kInfo,
+        absl::StrCat("saved catalogue: ", saved.status().message()));
+  }
+  ScanOptions options;
+  options.skip_path =
+      PathInside(request.config->source, request.config->mountpoint);
+  options.progress = request.progress;
+  options.stop = request.stop;
+  options.serves_others = request.config->allow_other;
+  ASSIGN_OR_RETURN(Catalogue scanned, Scan(*request.source, options));
+  if (!request.saved.empty()) {
+    if (absl::Status done = SaveCatalogue(scanned, request.saved); !done.ok()) {
+      Log(LogLevel::kWarning,
+          absl::StrCat("catalogue not saved: ", done.message()));
+    }
+  }
+  return FoundCatalogue{std::make_shared<const Catalogue>(std::move(scanned)),
+                        false};
+}
+
+}  // namespace shufflefs

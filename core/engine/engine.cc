@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/engine.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/engine/catalogue_loader.h"
+#include "core/engine/policy_resolver.h"
+#include "core/scan/drift.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kMostOpenFiles = 4096;
+
+// Raises the limit as far as it goes, and takes half of it for the source.
+size_t OpenLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return std::min<size_t>(limit.rlim_cur / 2, kMostOpenFiles);
+}
+
+// Whether an epoch of it ends, or a name is bound, by the opens of readers.
+bool WantsOpens(const ViewSetup& setup) {
+  const bool changes = setup.rebinds() || setup.records.pool != nullptr;
+  return (changes && setup.config.epoch_advance == Advance::kAuto) ||
+         setup.binds_on_demand();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(Parts parts) {
+  std::unique_ptr<Ledger> ledger;
+  if (parts.state != nullptr) {
+    ASSIGN_OR_RETURN(ledger,
+                     Ledger::Open(parts.state->ledger(), Ledger::Options{}));
+    if (!ledger->cut().ok()) {
+      Log(LogLevel::kWarning, ledger->cut().message());
+    }
+  }
+  return std::unique_ptr<Engine>(
+      new Engine(std::move(parts), std::move(ledger)));
+}
+
+Engine::Engine(Parts parts, std::unique_ptr<Ledger> ledger)
+    : parts_(std::move(parts)),
+      ledger_(std::move(ledger)),
+      devices_(std::make_shared<DeviceFinder>(parts_.source)),
+      places_(parts_.source,
+              parts_.state != nullptr ? parts_.state->places() : FilePlace()),
+      learnt_(parts_.state != nullptr
+                  ? std::make_unique<LearntFactors>(parts_.state->learnt())
+                  : nullptr),
+      tiers_(TierParts()),
+      supplies_(SupplyParts()),
+      records_(RecordParts()) {}
+
+Engine::~Engine() { Stop(); }
+
+TierMaker::Parts Engine::TierParts() {
+  TierMaker::Parts parts;
+  parts.config = &parts_.config;
+  parts.learnt = learnt_.get();
+  parts.foreground_reads = [this]() -> uint64_t {
+    const ServedDataset* now = served();
+    return now == nullptr ? 0 : now->plain().reads();
+  };
+  return parts;
+}
+
+SupplyFactory::Parts Engine::SupplyParts() {
+  SupplyFactory::Parts parts;
+  parts.config = &parts_.config;
+  parts.source = &parts_.source;
+  parts.devices = devices_.get();
+  parts.places = &places_;
+  parts.stall = &metrics_.stall();
+  parts.tiers = &tiers_;
+  parts.families = &families_;
+  return parts;
+}
+
+RecordsFactory::Parts Engine::RecordParts() {
+  RecordsFactory::Parts parts;
+  parts.config = &parts_.config;
+  parts.source = &parts_.source;
+  parts.devices = devices_.get();
+  parts.supplies = &supplies_;
+  parts.tiers = &tiers_;
+  if (parts_.state != nullptr) parts.state = parts_.state->dir();
+  parts.stall = &metrics_.stall();
+  return parts;
+}
+
+SetupTools Engine::Tools() {
+  ResolverParts resolver;
+  resolver.policies = parts_.policies;
+  resolver.devices = devices_;
+  resolver.config = &parts_.config;
+  resolver.ledger = ledger_.get();
+  SetupTools tools;
+  tools.resolver = MakeResolver(resolver);
+  tools.addresses = [this](const Dataset& dataset) {
+    return places_.Find(dataset);
+  };
+  tools.supply = supplies_.maker();
+  tools.ahead = supplies_.ahead_maker();
+  tools.foresight = supplies_.foresight_maker();
+  tools.records = records_.maker();
+  return tools;
+}
+
+bool Engine::goes_on() const {
+  const std::vector<ViewConfig>& views = parts_.config.views;
+  return ledger_ != nullptr &&
+         std::any_of(views.begin(), views.end(), [&](const ViewConfig& view) {
+           return ledger_->GoesOn(view.path);
+         });
+}
+
+absl::StatusOr<Engine::Setups> Engine::MakeSetups(
+    std::shared_ptr<const Catalogue> catalogue, const SetupTools& tools,
+    bool& sees_opens) {
+  Setups setups;
+  sees_opens = parts_.config.open == OpenMode::kSeen;
+  for (const ViewConfig& config : parts_.config.views) {
+    auto setup = MakeViewSetup(config, catalogue, tools, nullptr);
+    if (!setup.ok()) {
+      return Annotate(setup.status(), absl::StrCat("view '", config.path, "'"));
+    }
+    sees_opens |= WantsOpens(**setup) && parts_.config.open == OpenMode::kAuto;
+    if ((*setup)->binds_on_demand() && !sees_opens) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("policy = ", (*setup)->policy->name(),
+                       " needs to see opens: leave out -o open=unseen"));
+    }
+    Log(LogLevel::kInfo,
+        absl::StrCat(config.path.empty() ? "root" : config.path, ": ",
+                     (*setup)->policy->name(), ": ", (*setup)->why));
+    setups.push_back(*std::move(setup));
+  }
+  return setups;
+}
+
+absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
+    std::shared_ptr<const Catalogue> catalogue, bool something_was_read) {
+  const SetupTools tools = Tools();
+  bool sees_opens = false;
+  ASSIGN_OR_RETURN(const Setups setups,
+                   MakeSetups(catalogue, tools, sees_opens));
+  std::vector<std::unique_ptr<View>> views;
+  for (const std::shared_ptr<const ViewSetup>& setup : setups) {
+    View::Parts view;
+    view.id = views.size();
+    view.setup = setup;
+    if (view.id < parts_.running.size() && parts_.running[view.id]) {
+      ASSIGN_OR_RETURN(view.running,
+                       MakeViewSetup(*parts_.running[view.id], catalogue, tools,
+                                     setup.get()));
+    }
+    view.tools = tools;
+    view.families = &families_;
+    view.nodes = &nodes_;
+    view.ledger = ledger_.get();
+    view.rebound = parts_.hooks.rebound;
+    view.settled = parts_.hooks.settled;
+    view.doubted = parts_.hooks.doubted;
+    view.sees_opens = sees_opens;
+    view.wait_for_boundary = something_was_read;
+    views.push_back(std::make_unique<View>(std::move(view)));
+  }
+  auto plain = std::make_unique<PlainReads>(
+      PlainReads::Parts{.source = &parts_.source,
+                        .catalogue = catalogue,
+                        .open_limit = OpenLimit(),
+                        .stall = &metrics_.stall()});
+  return std::make_unique<const ServedDataset>(
+      std::move(catalogue), std::move(plain), std::move(views), sees_opens);
+}
+
+absl::StatusOr<const ServedDataset*> Engine::Load(const LoadOptions& options) {
+  CatalogueRequest request;
+  request.config = &parts_.config;
+  request.source = &parts_.source;
+  if (parts_.state != nullptr) request.saved = parts_.state->catalogue();
+  request.progress = options.progress;
+  request.stop = options.stop;
+  ASSIGN_OR_RETURN(FoundCatalogue found, FindCatalogue(request));
+  if (found.was_saved && found.catalogue->serves_others()) {
+    unchecked_ = found.catalogue;
+  }
+  const bool was_read =
+      options.something_was_read && options.something_was_read();
+  ASSIGN_OR_RETURN(served_owner_,
+                   MakeServed(std::move(found.catalogue), was_read));
+  served_.store(served_owner_.get(), std::memory_order_release);
+  return served_owner_.get();
+}
+
+absl::optional<std::string> Engine::FindChangedRights(std::stop_token stop) {
+  if (unchecked_ == nullptr) return absl::nullopt;
+  const absl::optional<std::string> changed =
+      shufflefs::FindChangedRights(parts_.source, *unchecked_, stop);
+  unchecked_.reset();
+  if (!changed) return absl::nullopt;
+  if (absl::Status gone = parts_.state->catalogue().Remove(); !gone.ok()) {
+    Log(LogLevel::kWarning, absl::StrCat("catalogue: ", gone.message()));
+  }
+  return absl::StrCat(*changed, "; the next mount scans again");
+}
+
+void Engine::Stop() {
+  tiers_.Stop();  // before what it reads the source with goes
+  records_.Stop();
+  supplies_.Stop();
+  if (const ServedDataset* now = served()) now->plain().Stop();
+}
+
+}  // namespace shufflefs

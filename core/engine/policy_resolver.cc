@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/policy_resolver.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/machine_memory.h"
+#include "core/base/status.h"
+#include "core/engine/dataset_facts.h"
+#include "core/engine/records_maker.h"
+#include "core/engine/supply_maker.h"
+#include "core/engine/tier_maker.h"
+#include "core/policy/mini_epoch_count.h"
+#include "core/pool/arena.h"
+
+namespace shufflefs {
+namespace {
+
+absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
+                                  const ViewConfig& config,
+                                  const Dataset& dataset,
+                                  const DeviceProbe& probe) {
+  // Not owned: it goes before the dataset does.
+  const std::shared_ptr<const Dataset> here(std::shared_ptr<void>(), &dataset);
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<ContainerSet> containers,
+      ContainersOf(parts.config != nullptr ? *parts.config : MountConfig(),
+                   config, here));
+  FactsInput input;
+  input.catalogue = &dataset.catalogue();
+  input.grouping = &dataset.grouping();
+  input.movability = &dataset.movability();
+  input.device = &probe;
+  input.config = &config;
+  input.containers = containers.get();
+  if (parts.config != nullptr) input.open = parts.config->open;
+  input.machine_memory = MachineMemoryBytes();
+  input.view_memory =
+      parts.config != nullptr ? MemoryOfAView(*parts.config) : DefaultMemory();
+  if (parts.ledger != nullptr) {
+    input.under_way = parts.ledger->PolicyUnderWay(
+        config.path, dataset.catalogue().samples_fingerprint());
+  }
+  return parts.policies.choose(FactsOf(input));
+}
+
+// Bytes of a view's samples as memory holds them.
+uint64_t SampleBytes(const Dataset& dataset) {
+  const Grouping& grouping = dataset.grouping();
+  uint64_t bytes = 0;
+  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
+    const SampleId sample(s);
+    for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
+      bytes += Arena::Footprint(
+          dataset.catalogue().attributes(grouping.member(sample, c)).size);
+    }
+  }
+  return bytes;
+}
+
+uint64_t FileBytes(const Dataset& dataset) {
+  const Catalogue& catalogue = dataset.catalogue();
+  const uint32_t end = catalogue.entries_end(dataset.root()).value();
+  uint64_t bytes = 0;
+  for (uint32_t e = catalogue.first_entry(dataset.root()).value(); e < end;
+       ++e) {
+    const EntryId entry(e);
+    if (catalogue.kind(entry) == EntryKind::kFile) {
+      bytes += catalogue.attributes(entry).size;
+    }
+  }
+  return bytes;
+}
+
+// Ranks of met, and records, come alike in every mount, so what they need of
+// the tier's size is taken from the key, not from what is free.
+PolicyOptions WithMiniEpochs(const ResolverParts& parts,
+                             const ViewConfig& config, const Dataset& dataset) {
+  PolicyOptions options = config.policy_options;
+  if (config.policy != "met" || options.met_mini_epochs != 0 ||
+      parts.config == nullptr) {
+    return options;
+  }
+  if (config.layout == Layout::kRanked) {
+    options.met_mini_epochs = MiniEpochsInTier(
+        dataset.grouping().sample_count(), SampleBytes(dataset),
+        TierMaker::CapacityOf(*parts.config, config));
+  } else if (!dataset.moves()) {
+    options.met_record_bytes = TierMaker::BytesOfRecords(*parts.config, config);
+    if (TierMaker::HoldsAll(TierMaker::CapacityOf(*parts.config, config),
+                            FileBytes(dataset))) {
+      options.met_mini_epochs = 1;  // nothing need be repeated
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+PolicyResolver MakeResolver(const ResolverParts& parts) {
+  return [parts](const ViewConfig& config,
+                 const Dataset& dataset) -> absl::StatusOr<ResolvedPolicy> {
+    ResolvedPolicy resolved;
+    std::string name = config.policy;
+    resolved.why = "asked for";
+    if (name == "auto") {
+      DeviceProbe probe =
+          parts.devices->Find(dataset.catalogue(), dataset.root());
+      ASSIGN_OR_RETURN(AutoChoice choice,
+                       Choose(parts, config, dataset, probe));
+      name = choice.policy;
+      resolved.why = std::move(choice.why);
+      resolved.device = std::move(probe.line);
+    } else if (!dataset.moves()) {
+      resolved.why = absl::StrCat("asked for; names keep their own samples (",
+                                  dataset.substitute_reason(), ")");
+    }
+    ASSIGN_OR_RETURN(
+        resolved.policy,
+        parts.policies.make(name, WithMiniEpochs(parts, config, dataset)));
+    return resolved;
+  };
+}
+
+SetupTools ToolsWithoutMount(const SourceDir& source, const PolicySet& policies,
+                             const MountConfig* config) {
+  ResolverParts resolver;
+  resolver.policies = policies;
+  resolver.devices = std::make_shared<DeviceFinder>(source);
+  resolver.config = config;
+  SetupTools tools;
+  tools.addresses = [&source](const Dataset& dataset) {
+    return SampleAddresses(source, dataset, PhysicalOptions());
+  };
+  tools.resolver = MakeResolver(resolver);
+  return tools;
+}
+
+}  // namespace shufflefs
