@@ -41,7 +41,8 @@
 
 namespace shufflefs {
 
-// Thread-safe once it is loaded; until then, one thread makes and loads it.
+// Thread-safe, but for Load and FindChangedRights, which one thread calls, and
+// Stop, which comes after them.
 class Engine {
  public:
   // How who shows the names hears that some are bound anew: as View::Parts has

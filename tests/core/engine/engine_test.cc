@@ -34,6 +34,7 @@ class EngineTest : public ::testing::Test {
     tree_.Write("val/dog/1.jpg", "v");
     config_.source = tree_.path();
     config_.views.emplace_back().policy = "lirs";
+    config_.views[0].substitute = Substitute::kDirectory;
   }
 
   StateDir State() const { return *StateDir::Open(state_.path() + "/state"); }
