@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What requests of many threads ask of a view at once.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <future>
-#include <map>
 #include <map>
 #include <mutex>
 #include <set>
@@ -178,6 +179,7 @@ class KernelNames {
 // way.
 TEST(ViewLiveEpochTest, ThreadsThatSizeAndOpenSeeEachSampleOnceAPass) {
   constexpr size_t kPasses = 12;
+  constexpr size_t kAhead = 6;
   ViewFixture fixture(2, 150);
   testing_support::TempTree proc;
   ReaderFamilies families(proc.root());
@@ -203,6 +205,7 @@ TEST(ViewLiveEpochTest, ThreadsThatSizeAndOpenSeeEachSampleOnceAPass) {
   std::vector<EntryId> sized(queue.size(), EntryId(0));
   std::vector<EntryId> opened = sized;
   std::atomic<size_t> next{0};
+  std::array<std::atomic<size_t>, 4> at{};
   std::vector<std::thread> threads;
   for (int32_t pid = 100; pid < 104; ++pid) {
     const std::string id = std::to_string(pid);
@@ -212,11 +215,18 @@ TEST(ViewLiveEpochTest, ThreadsThatSizeAndOpenSeeEachSampleOnceAPass) {
   }
   for (int32_t pid = 100; pid < 104; ++pid) {
     threads.emplace_back([&, pid] {
+      std::atomic<size_t>& mine = at[static_cast<size_t>(pid - 100)];
       for (size_t k = next++; k < queue.size(); k = next++) {
+        mine = k;
+        // As a loader prefetches: nobody is far ahead of one that is stopped.
+        while (*std::min_element(at.begin(), at.end()) + kAhead <= k) {
+          std::this_thread::yield();
+        }
         sized[k] = kernel.WalkTo(queue[k], pid);
         if (k % 5 == 0) std::this_thread::yield();
         opened[k] = kernel.Open(queue[k], pid);
       }
+      mine = queue.size();
     });
   }
   for (std::thread& thread : threads) thread.join();
