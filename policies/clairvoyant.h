@@ -6,7 +6,7 @@
 //   name and splits by name stay right, and what is guessed wrongly costs
 //   reads that nobody wanted, never a byte.
 // Read pattern: the client's own, ahead of it where its order is recognised
-//   (core/clairvoyant): a stock PyTorch sampler draws it from a seed, so the
+//   (core/sampler): a stock PyTorch sampler draws it from a seed, so the
 //   first opens of an epoch tell all of it.
 // Memory: `memory`, for the samples that were read ahead.
 // Use it for a framework that draws names at random from a device where that
@@ -15,14 +15,24 @@
 #ifndef SHUFFLEFS_POLICIES_CLAIRVOYANT_H_
 #define SHUFFLEFS_POLICIES_CLAIRVOYANT_H_
 
+#include <utility>
+
 #include "policies/native.h"
 
 namespace shufflefs {
 
+extern const PolicyEntry kClairvoyantEntry;
+
 class ClairvoyantPolicy : public NativePolicy {
  public:
+  explicit ClairvoyantPolicy(PrefetchFacet prefetch)
+      : prefetch_(std::move(prefetch)) {}
+
   absl::string_view name() const override { return "clairvoyant"; }
-  bool foresees() const override { return true; }
+  const PrefetchFacet* prefetch() const override { return &prefetch_; }
+
+ private:
+  const PrefetchFacet prefetch_;
 };
 
 }  // namespace shufflefs

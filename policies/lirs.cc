@@ -1,11 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policies/lirs.h"
 
+#include <algorithm>
+
 #include "core/policy/permutation_order.h"
+#include "policies/auto/suitability.h"
 #include "policies/page_order.h"
 
 namespace shufflefs {
 namespace {
+
+constexpr absl::string_view kLirsUnits[] = {"instance", "page"};
+constexpr PolicyOption kLirsKeys[] = {
+    {.key = "lirs.unit",
+     .default_text = "instance",
+     .values = "instance or page",
+     .help = "what lirs permutes: samples, or pages of the device",
+     .kind = PolicyOption::Kind::kWord,
+     .words = kLirsUnits,
+     .binds = true,
+     .place = 2},
+    {.key = "lirs.page",
+     .default_text = "4KiB",
+     .values = "a power of two from 4KiB to 16MiB",
+     .help = "bytes of the device that lirs.unit=page reads together",
+     .kind = PolicyOption::Kind::kBytes,
+     .initial = uint64_t{4} << 10,
+     .min = uint64_t{4} << 10,
+     .max = uint64_t{16} << 20,
+     .power_of_two = true,
+     .binds = true,
+     .place = 3},
+    {.key = "lirs.batch",
+     .default_text = "0",
+     .values = "a whole number of pages from 0 to 1099511627776",
+     .help = "pages whose samples are mixed with each other; 0: one page",
+     .max = uint64_t{1} << 40,
+     .binds = true,
+     .place = 4},
+};
 
 PageOrderKeys KeysOf(const Stratum& stratum, Seed seed, Epoch epoch) {
   const auto key = [&](Purpose purpose) {
@@ -18,23 +51,43 @@ PageOrderKeys KeysOf(const Stratum& stratum, Seed seed, Epoch epoch) {
 
 }  // namespace
 
+constinit const PolicyEntry kLirsEntry = {
+    .name = "lirs",
+    .help =
+        "full random shuffle each epoch: of samples (lirs.unit=instance), or "
+        "of pages of the device (lirs.unit=page)",
+    .keys = kLirsKeys,
+    .make = [](const PolicyOptions& options,
+               const StagedView*) -> std::unique_ptr<const Policy> {
+      return std::make_unique<LirsPolicy>(LirsOptions::Of(options));
+    },
+    .suits =
+        [](const DatasetFacts& facts) { return SuitsRecords(facts, "lirs"); },
+};
+
+LirsOptions LirsOptions::Of(const PolicyOptions& options) {
+  return {.unit = options.word<Unit>(kLirsKeys[0]),
+          .page = options.number(kLirsKeys[1]),
+          .batch = options.number(kLirsKeys[2])};
+}
+
 bool LirsPolicy::wants_blocks() const {
-  return options_.lirs_unit == PolicyOptions::Unit::kPage;
+  return options_.unit == LirsOptions::Unit::kPage;
 }
 
 uint64_t LirsPolicy::block_bytes() const {
-  return wants_blocks() ? options_.lirs_page : 0;
+  return wants_blocks() ? options_.page : 0;
 }
 
 RecordBlocks LirsPolicy::record_blocks() const {
-  return {block_bytes(), std::max<uint64_t>(options_.lirs_batch, 1)};
+  return {block_bytes(), std::max<uint64_t>(options_.batch, 1)};
 }
 
 std::unique_ptr<const Order> LirsPolicy::MakeOrder(const Stratum& stratum,
                                                    Seed seed,
                                                    Epoch epoch) const {
   if (wants_blocks()) {
-    return std::make_unique<PageOrder>(stratum, options_.lirs_batch,
+    return std::make_unique<PageOrder>(stratum, options_.batch,
                                        KeysOf(stratum, seed, epoch));
   }
   return std::make_unique<PermutationOrder>(
@@ -45,7 +98,7 @@ std::unique_ptr<const Order> LirsPolicy::MakeListing(const Stratum& stratum,
                                                      Seed seed,
                                                      Epoch epoch) const {
   if (wants_blocks()) {
-    return std::make_unique<PageListing>(stratum, options_.lirs_batch,
+    return std::make_unique<PageListing>(stratum, options_.batch,
                                          KeysOf(stratum, seed, epoch));
   }
   return std::make_unique<PermutationOrder>(

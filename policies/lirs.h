@@ -33,16 +33,27 @@
 #ifndef SHUFFLEFS_POLICIES_LIRS_H_
 #define SHUFFLEFS_POLICIES_LIRS_H_
 
+#include <cstdint>
 #include <memory>
 
-#include "core/policy/policy.h"
+#include "core/policy/policy_entry.h"
 
 namespace shufflefs {
 
+extern const PolicyEntry kLirsEntry;
+
+struct LirsOptions {
+  enum class Unit { kInstance, kPage };
+  Unit unit = Unit::kInstance;
+  uint64_t page = 4096;  // bytes, a power of two, 4 KiB..16 MiB
+  uint64_t batch = 0;    // pages mixed with each other; 0 = 1 page
+
+  static LirsOptions Of(const PolicyOptions& options);
+};
+
 class LirsPolicy : public Policy {
  public:
-  // REQUIRES: CheckPolicyOptions(options).ok(), policies/registry.h.
-  explicit LirsPolicy(const PolicyOptions& options) : options_(options) {}
+  explicit LirsPolicy(const LirsOptions& options) : options_(options) {}
 
   absl::string_view name() const override { return "lirs"; }
   Consumption consumption() const override { return Consumption::kPlanned; }
@@ -56,7 +67,7 @@ class LirsPolicy : public Policy {
                                            Epoch epoch) const override;
 
  private:
-  const PolicyOptions options_;
+  const LirsOptions options_;
 };
 
 }  // namespace shufflefs

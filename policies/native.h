@@ -12,9 +12,11 @@
 
 #include <memory>
 
-#include "core/policy/policy.h"
+#include "core/policy/policy_entry.h"
 
 namespace shufflefs {
+
+extern const PolicyEntry kNativeEntry;
 
 class NativePolicy : public Policy {
  public:

@@ -18,11 +18,14 @@
 
 namespace shufflefs {
 
+extern const PolicyEntry kReimuEntry;
+
+// What reimu.block and reimu.window say.
+RecordBlocks ReimuBlocks(const PolicyOptions& options);
+
 class ReimuPolicy : public NativePolicy {
  public:
-  // REQUIRES: CheckPolicyOptions(options).ok(), policies/registry.h.
-  explicit ReimuPolicy(const PolicyOptions& options)
-      : blocks_{options.reimu_block, options.reimu_window} {}
+  explicit ReimuPolicy(const RecordBlocks& blocks) : blocks_(blocks) {}
 
   absl::string_view name() const override { return "reimu"; }
   bool shuffles_records() const override { return true; }

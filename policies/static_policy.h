@@ -20,13 +20,19 @@
 
 namespace shufflefs {
 
+extern const PolicyEntry kStaticEntry;
+
 class StaticPolicy : public NativePolicy {
  public:
   absl::string_view name() const override { return "static"; }
-  bool keeps_first() const override { return true; }
+  // Of files by themselves, as they are read first.
+  const PoolFacet* pool() const override { return &pool_; }
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override {
     return std::make_unique<KeepBinder>(input);
   }
+
+ private:
+  const PoolFacet pool_ = {};
 };
 
 }  // namespace shufflefs

@@ -12,6 +12,18 @@
 namespace shufflefs {
 namespace {
 
+constexpr PolicyOption kWindowKeys[] = {
+    {.key = "window.samples",
+     .default_text = "10000",
+     .values = "a number of samples from 1 to 1099511627776",
+     .help = "samples in the shuffle queue of the window policy",
+     .initial = 10000,
+     .min = 1,
+     .max = uint64_t{1} << 40,
+     .binds = true,
+     .place = 5},
+};
+
 // A table of the whole epoch. Rep holds any sample.
 template <typename Rep>
 class QueueOrder : public Order {
@@ -68,6 +80,18 @@ class QueueOrder : public Order {
 };
 
 }  // namespace
+
+constinit const PolicyEntry kWindowEntry = {
+    .name = "window",
+    .help =
+        "baseline: a shuffle queue of window.samples over the source's order",
+    .keys = kWindowKeys,
+    .keys_rank = PolicyEntry::kBaselineRank,
+    .make = [](const PolicyOptions& options,
+               const StagedView*) -> std::unique_ptr<const Policy> {
+      return std::make_unique<WindowPolicy>(options.number(kWindowKeys[0]));
+    },
+};
 
 std::unique_ptr<const Order> WindowPolicy::MakeOrder(const Stratum& stratum,
                                                      Seed seed,

@@ -25,15 +25,16 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/policy/policy.h"
+#include "core/policy/policy_entry.h"
 
 namespace shufflefs {
 
+extern const PolicyEntry kWindowEntry;
+
 class WindowPolicy : public Policy {
  public:
-  // REQUIRES: CheckPolicyOptions(options).ok(), policies/registry.h.
-  explicit WindowPolicy(const PolicyOptions& options)
-      : window_(options.window_samples) {}
+  // REQUIRES: samples > 0.
+  explicit WindowPolicy(uint64_t samples) : window_(samples) {}
 
   absl::string_view name() const override { return "window"; }
   Consumption consumption() const override { return Consumption::kPlanned; }

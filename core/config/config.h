@@ -63,8 +63,7 @@ struct MountConfig {
                                // is free when it is mounted
   uint64_t tier_bandwidth =
       0;                     // bytes a second, at most, copied there; 0 = all
-  uint32_t clairvoyant_cores = 1;  // that a search of all seeds may take; 0 =
-                                   // there is none
+  PolicyOptions policy_options;  // of keys that are one for all views
   bool read_only = false;    // -o ro
   bool allow_other = false;  // -o allow_other
   std::vector<ViewConfig> views;  // at least one

@@ -46,11 +46,11 @@ std::string NotForeseen(const FactsInput& input) {
 std::string HeldBack(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
   if (input.open == OpenMode::kUnseen) return "open = unseen";
-  const PolicyOptions& options = input.config->policy_options;
-  if (input.device->device == DeviceKind::kSeekBound &&
-      options.brand_chunks == PolicyOptions::Chunks::kRandom &&
-      options.brand_packed.empty()) {
-    return "brand.chunks = random, which costs a seek a file";
+  for (const PolicyEntry* entry : input.policies) {
+    if (entry->held_back == nullptr) continue;
+    std::string key =
+        entry->held_back(input.config->policy_options, input.device->device);
+    if (!key.empty()) return key;
   }
   const absl::optional<NodeShare>& nodes = input.config->nodes;
   if (nodes && nodes->count > 1) {
@@ -76,15 +76,12 @@ DatasetFacts FactsOf(const FactsInput& input) {
   if (facts.held_back.empty()) {
     facts.pool_bytes = Supply::PoolBytes(input.view_memory);
   }
-  facts.chunk_files = input.config->policy_options.brand_chunk;
-  facts.packed = !input.config->policy_options.brand_packed.empty();
   if (input.containers != nullptr) {
     facts.record_files = input.containers->count();
     facts.record_bytes = input.containers->total_bytes();
   }
   facts.record_memory = input.view_memory;
-  facts.record_block = input.config->policy_options.reimu_block;
-  facts.record_window = input.config->policy_options.reimu_window;
+  facts.options = input.config->policy_options;
   facts.passes_are_seen = input.open != OpenMode::kUnseen ||
                           input.config->epoch_advance != Advance::kAuto;
   facts.names_may_move = movability.moves && input.grouping->moves();

@@ -11,7 +11,7 @@
 #include "core/config/config.h"
 #include "core/dataset/grouping.h"
 #include "core/dataset/movability.h"
-#include "core/policy/policy.h"
+#include "core/policy/policy_entry.h"
 #include "core/records/containers/container_set.h"
 #include "core/source/device_probe.h"
 
@@ -23,6 +23,7 @@ struct FactsInput {
   const Movability* movability = nullptr;
   const DeviceProbe* device = nullptr;
   const ViewConfig* config = nullptr;
+  PolicyTable policies;
   OpenMode open = OpenMode::kAuto;
   const ContainerSet* containers = nullptr;  // null: there are none
   uint64_t machine_memory = 0;               // bytes; 0 = not known

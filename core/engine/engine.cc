@@ -67,6 +67,7 @@ Engine::~Engine() { Stop(); }
 
 TierMaker::Parts Engine::TierParts() {
   TierMaker::Parts parts;
+  parts.policies = parts_.policies.table;
   parts.config = &parts_.config;
   parts.learnt = learnt_.get();
   parts.foreground_reads = [this]() -> uint64_t {
@@ -107,6 +108,7 @@ SetupTools Engine::Tools() {
   resolver.config = &parts_.config;
   resolver.ledger = ledger_.get();
   SetupTools tools;
+  tools.policies = parts_.policies.table;
   tools.resolver = MakeResolver(resolver);
   tools.addresses = [this](const Dataset& dataset) {
     return places_.Find(dataset);

@@ -11,7 +11,6 @@
 #include "core/engine/records_maker.h"
 #include "core/engine/supply_maker.h"
 #include "core/engine/tier_maker.h"
-#include "core/policy/mini_epoch_count.h"
 #include "core/pool/arena.h"
 
 namespace shufflefs {
@@ -33,6 +32,7 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
   input.movability = &dataset.movability();
   input.device = &probe;
   input.config = &config;
+  input.policies = parts.policies.table;
   input.containers = containers.get();
   if (parts.config != nullptr) input.open = parts.config->open;
   input.machine_memory = MachineMemoryBytes();
@@ -73,27 +73,25 @@ uint64_t FileBytes(const Dataset& dataset) {
   return bytes;
 }
 
-// Ranks of met, and records, come alike in every mount, so what they need of
-// the tier's size is taken from the key, not from what is free.
-PolicyOptions WithMiniEpochs(const ResolverParts& parts,
-                             const ViewConfig& config, const Dataset& dataset) {
+absl::StatusOr<std::unique_ptr<const Policy>> MakeFor(
+    const ResolverParts& parts, absl::string_view name,
+    const ViewConfig& config, const Dataset& dataset) {
+  const PolicyTable policies = parts.policies.table;
   PolicyOptions options = config.policy_options;
-  if (config.policy != "met" || options.met_mini_epochs != 0 ||
-      parts.config == nullptr) {
-    return options;
+  if (parts.config != nullptr) options.Add(parts.config->policy_options);
+  const PolicyEntry* const entry = FindPolicy(policies, name);
+  if (entry == nullptr || !entry->shares_tier || parts.config == nullptr) {
+    return MakePolicy(policies, name, options);
   }
-  if (config.layout == Layout::kRanked) {
-    options.met_mini_epochs = MiniEpochsInTier(
-        dataset.grouping().sample_count(), SampleBytes(dataset),
-        TierMaker::CapacityOf(*parts.config, config));
-  } else if (!dataset.moves()) {
-    options.met_record_bytes = TierMaker::BytesOfRecords(*parts.config, config);
-    if (TierMaker::HoldsAll(TierMaker::CapacityOf(*parts.config, config),
-                            FileBytes(dataset))) {
-      options.met_mini_epochs = 1;  // nothing need be repeated
-    }
-  }
-  return options;
+  StagedView view;
+  view.ranked = config.layout == Layout::kRanked;
+  view.moves = dataset.moves();
+  view.samples = dataset.grouping().sample_count();
+  view.sample_bytes = SampleBytes(dataset);
+  view.file_bytes = FileBytes(dataset);
+  view.tier_bytes = TierMaker::CapacityOf(*parts.config, config, policies);
+  view.record_bytes = TierMaker::BytesOfRecords(view.tier_bytes);
+  return MakePolicy(policies, name, options, &view);
 }
 
 }  // namespace
@@ -116,9 +114,7 @@ PolicyResolver MakeResolver(const ResolverParts& parts) {
       resolved.why = absl::StrCat("asked for; names keep their own samples (",
                                   dataset.substitute_reason(), ")");
     }
-    ASSIGN_OR_RETURN(
-        resolved.policy,
-        parts.policies.make(name, WithMiniEpochs(parts, config, dataset)));
+    ASSIGN_OR_RETURN(resolved.policy, MakeFor(parts, name, config, dataset));
     return resolved;
   };
 }
@@ -130,6 +126,7 @@ SetupTools ToolsWithoutMount(const SourceDir& source, const PolicySet& policies,
   resolver.devices = std::make_shared<DeviceFinder>(source);
   resolver.config = config;
   SetupTools tools;
+  tools.policies = policies.table;
   tools.addresses = [&source](const Dataset& dataset) {
     return SampleAddresses(source, dataset, PhysicalOptions());
   };

@@ -6,14 +6,14 @@
 
 #include <functional>
 
-#include "core/policy/policy.h"
+#include "core/policy/policy_entry.h"
 
 namespace shufflefs {
 
 // A plain value; any thread may call what is in it.
 struct PolicySet {
-  PolicyFactory make;
-  // `policy = auto`: looks at the facts and chooses one that `make` knows.
+  PolicyTable table;  // constant
+  // `policy = auto`: looks at the facts and chooses one of the table.
   std::function<AutoChoice(const DatasetFacts&)> choose;
 };
 

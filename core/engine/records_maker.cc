@@ -110,17 +110,19 @@ absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
     source = std::make_unique<FileSource>(catalogue, reader,
                                           /*many_pieces=*/true);
   } else if (parts_.tiers == nullptr) {
-    return absl::FailedPreconditionError("policy = met needs a mount");
+    return absl::FailedPreconditionError(
+        absl::StrCat("policy = ", policy.name(), " needs a mount"));
   } else {
     TierMaker::SourceReader from;
     from.reader = reader;
     from.seeks = Seeks(probe);
     from.many_pieces = true;
-    ASSIGN_OR_RETURN(
-        Tier* const tier,
-        parts_.tiers->OfRecords(config, dataset, from, pool.memory_bytes));
+    ASSIGN_OR_RETURN(Tier* const tier,
+                     parts_.tiers->OfRecords({&config, &dataset, &policy, from},
+                                             pool.memory_bytes));
     RecordStaging::Options options;
     options.changed = [tier] { tier->AskNow(); };
+    options.repeats_by = std::string(policy.staging()->repeats_by());
     if (!policy.record_repeats(Epoch(0)).repeats() &&
         TierMaker::HoldsAll(tier->status().capacity,
                             records.containers->total_bytes())) {

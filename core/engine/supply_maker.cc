@@ -48,7 +48,7 @@ struct ChunkNeeds {
   absl::Span<const uint64_t> bytes;  // by sample
   uint64_t memory_bytes = 0;         // of the pool
   uint32_t files = 0;                // at most, of a chunk
-  PolicyOptions::Chunks asked = PolicyOptions::Chunks::kAuto;
+  PoolFacet::Chunks asked = PoolFacet::Chunks::kAuto;
 };
 
 // Where the order of reads does not matter chunks are composed at random,
@@ -57,7 +57,7 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
                                          PlaceFinder& places,
                                          const Dataset& dataset,
                                          ChunkNeeds needs) {
-  using Chunks = PolicyOptions::Chunks;
+  using Chunks = PoolFacet::Chunks;
   const Grouping& grouping = dataset.grouping();
   const bool as_asked = needs.asked != Chunks::kAuto;
   const bool together =
@@ -119,10 +119,10 @@ ReadAheadMaker SupplyFactory::ahead_maker() {
 }
 
 ForesightMaker SupplyFactory::foresight_maker() {
-  return
-      [this](const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
-        return MakeForesight(config, std::move(dataset));
-      };
+  return [this](const PrefetchFacet& wishes,
+                std::shared_ptr<const Dataset> dataset) {
+    return MakeForesight(wishes, std::move(dataset));
+  };
 }
 
 absl::StatusOr<absl::optional<SupplyFactory::SlowSource>>
@@ -147,7 +147,7 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
 }
 
 absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
-    const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
+    const PrefetchFacet& wishes, std::shared_ptr<const Dataset> dataset) {
   ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
                    SlowSourceOf(dataset, /*in_batches=*/false));
   if (!slow) return nullptr;
@@ -158,8 +158,8 @@ absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
       "what readers are going to open is read ahead, because ", slow->line);
   parts.source = std::move(slow->source);
   parts.dataset = std::move(dataset);
-  parts.seeds = config.policy_options.clairvoyant_seeds;
-  parts.search_cores = parts_.config->clairvoyant_cores;
+  parts.seeds = wishes.seeds;
+  parts.search_cores = wishes.search_cores;
   parts.families = parts_.families;
   parts.stall = parts_.stall;
   ASSIGN_OR_RETURN(std::shared_ptr<Foresight> foresight,
@@ -225,7 +225,7 @@ FileReader* SupplyFactory::Reader(bool in_batches) {
   return reader.get();
 }
 
-absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
+absl::Status SupplyFactory::TakeFiles(const PoolFacet& pool,
                                       const Dataset& dataset,
                                       Supply::Parts& parts,
                                       BinderInput& input) {
@@ -234,8 +234,8 @@ absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
   ChunkNeeds needs;
   needs.bytes = input.bytes;
   needs.memory_bytes = input.memory_bytes;
-  needs.files = static_cast<uint32_t>(config.policy_options.brand_chunk);
-  needs.asked = config.policy_options.brand_chunks;
+  needs.files = pool.chunk_files;
+  needs.asked = pool.chunks;
   ASSIGN_OR_RETURN(PhysicalChunks chunks,
                    ChunksFor(probe, *parts_.places, dataset, needs));
   input.chunks = std::move(chunks.chunks);
@@ -247,33 +247,34 @@ absl::Status SupplyFactory::TakeFiles(const ViewConfig& config,
 
 // Samples come from the tier, one at a time; of a source that seeks they are
 // copied there in the order in which they lie.
-absl::Status SupplyFactory::TakeTier(const ViewConfig& config,
-                                     const Dataset& dataset,
+absl::Status SupplyFactory::TakeTier(TierMaker::Wants wants,
                                      Supply::Parts& parts, BinderInput& input) {
   if (parts_.tiers == nullptr) {
-    return absl::FailedPreconditionError("policy = met needs a mount");
+    return absl::FailedPreconditionError(
+        absl::StrCat("policy = ", wants.policy->name(), " needs a mount"));
   }
+  const Dataset& dataset = *wants.dataset;
   const DeviceProbe probe =
       parts_.devices->Find(dataset.catalogue(), dataset.root());
-  const TierMaker::SourceReader source{SourceReader(probe), Seeks(probe)};
-  RETURN_IF_ERROR(parts_.tiers->Fill(config, dataset, source, parts, input));
+  wants.source = {SourceReader(probe), Seeks(probe)};
+  RETURN_IF_ERROR(parts_.tiers->Fill(wants, parts, input));
   if (!Seeks(probe)) return absl::OkStatus();
   ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(dataset));
   parts.addresses = std::move(layout.addresses);
   return absl::OkStatus();
 }
 
-absl::Status SupplyFactory::TakePack(const ViewConfig& config,
+absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
                                      const Dataset& dataset,
                                      Supply::Parts& parts, BinderInput& input) {
-  const std::string& path = config.policy_options.brand_packed;
+  const std::string& path = pool.packed;
   absl::StatusOr<SourceDir> dir = SourceDir::At(path);
-  if (!dir.ok()) return Annotate(dir.status(), "brand.packed");
+  if (!dir.ok()) return Annotate(dir.status(), pool.packed_key);
   auto pack = std::make_unique<Pack>(Pack{*std::move(dir), {}, {}});
   ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,
                    PackIndex::Open(pack->dir, dataset.shared_catalogue()));
   absl::StatusOr<ChunkList> chunks = ChunksOfPack(*index, dataset.grouping());
-  if (!chunks.ok()) return Annotate(chunks.status(), "brand.packed");
+  if (!chunks.ok()) return Annotate(chunks.status(), pool.packed_key);
   input.chunks = *std::move(chunks);
   // What is in its directory serves to measure the device.
   ASSIGN_OR_RETURN(Catalogue files, Scan(pack->dir, ScanOptions{}));
@@ -309,19 +310,21 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   input->bytes = Footprints(*dataset);
   input->dataset_key = dataset->key();
   input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+  const PoolFacet* const pool = policy.pool();
   if (policy.stages()) {
-    RETURN_IF_ERROR(TakeTier(config, *dataset, parts, *input));
-  } else if (policy.keeps_first()) {
+    RETURN_IF_ERROR(
+        TakeTier({&config, dataset.get(), &policy, {}}, parts, *input));
+  } else if (pool == nullptr || pool->chunk_files == 0) {
     parts.how = "what is read first stays";
     parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
                                                 Reader(/*in_batches=*/false));
-  } else if (config.policy_options.brand_packed.empty()) {
-    RETURN_IF_ERROR(TakeFiles(config, *dataset, parts, *input));
+  } else if (pool->packed.empty()) {
+    RETURN_IF_ERROR(TakeFiles(*pool, *dataset, parts, *input));
   } else {
-    RETURN_IF_ERROR(TakePack(config, *dataset, parts, *input));
+    RETURN_IF_ERROR(TakePack(*pool, *dataset, parts, *input));
   }
   parts.binder = policy.stages() && config.layout == Layout::kRanked
-                     ? policy.MakeRankBinder(*input)
+                     ? policy.staging()->MakeRankBinder(*input)
                      : policy.MakeBinder(*input);
   parts.stall = parts_.stall;
   parts.input = std::move(input);

@@ -63,11 +63,11 @@ class SupplyFactory {
       const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
       const Policy& policy);
   // Fill in where samples come from, and in which chunks.
-  absl::Status TakeFiles(const ViewConfig& config, const Dataset& dataset,
+  absl::Status TakeFiles(const PoolFacet& pool, const Dataset& dataset,
                          Supply::Parts& parts, BinderInput& input);
-  absl::Status TakeTier(const ViewConfig& config, const Dataset& dataset,
-                        Supply::Parts& parts, BinderInput& input);
-  absl::Status TakePack(const ViewConfig& config, const Dataset& dataset,
+  absl::Status TakeTier(TierMaker::Wants wants, Supply::Parts& parts,
+                        BinderInput& input);
+  absl::Status TakePack(const PoolFacet& pool, const Dataset& dataset,
                         Supply::Parts& parts, BinderInput& input);
   // A source from which it pays to read ahead; nothing where the device answers
   // at once, or `memory` is too small.
@@ -85,7 +85,7 @@ class SupplyFactory {
       std::shared_ptr<const Dataset> dataset);
   // Null as above.
   absl::StatusOr<std::shared_ptr<Foresight>> MakeForesight(
-      const ViewConfig& config, std::shared_ptr<const Dataset> dataset);
+      const PrefetchFacet& wishes, std::shared_ptr<const Dataset> dataset);
   // Of the source. `in_batches`: FileReaderOptions::batch_by_batch.
   FileReader* Reader(bool in_batches);
 

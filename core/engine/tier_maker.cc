@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -51,65 +50,43 @@ uint64_t OwnBytes(const std::string& path) {
 }
 
 // Views that copy share the tier.
-uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view) {
+uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view,
+                        PolicyTable policies) {
   uint64_t views = 0;
   for (const ViewConfig& each : mount.views) {
-    views += each.policy == "met" || each.path == view.path;
+    const PolicyEntry* const entry = FindPolicy(policies, each.policy);
+    views += (entry != nullptr && entry->shares_tier) || each.path == view.path;
   }
   return std::max<uint64_t>(views, 1);
 }
 
-// Of a pass. Ranks go by the key alone, as policy_resolver.cc gives it to the
-// policy.
-uint64_t MiniEpochsOf(const MountConfig& mount, const ViewConfig& view,
-                      const BinderInput& input) {
-  if (view.policy_options.met_mini_epochs != 0) {
-    return view.policy_options.met_mini_epochs;
+void TellNotes(const StagingFacet& staging, bool of_records) {
+  for (const StagingFacet::Note& note : staging.Notes(of_records)) {
+    Log(note.warns ? LogLevel::kWarning : LogLevel::kInfo, note.text);
   }
-  return MiniEpochsInTier(
-      input.bytes.size(),
-      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0}),
-      view.layout == Layout::kRanked ? TierMaker::CapacityOf(mount, view)
-                                     : input.tier_bytes);
 }
 
-// Whether the largest mini-epoch leaves room for another.
-absl::Status CheckMiniEpochs(uint64_t count, const BinderInput& input) {
-  const uint64_t bytes =
-      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
-  const uint64_t room = count == 1 ? input.tier_bytes : input.tier_bytes / 2;
-  if (bytes / count <= room) return absl::OkStatus();
-  const uint64_t half = std::max<uint64_t>(input.tier_bytes / 2, 1);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "met.mini_epochs = ", count, ": a mini-epoch of ",
-      HumanBytes(bytes / count), " is more than ", count == 1 ? "" : "half of ",
-      "tier.capacity, ", HumanBytes(input.tier_bytes), "; at least ",
-      bytes / half + 1, " are needed"));
-}
+struct CopyNeeds {
+  uint64_t least = 0;  // bytes that the view keeps
+  uint64_t part = 1;   // of its memory is for copies
+};
 
-void TellOfRepeats(const ViewConfig& config) {
-  const PolicyOptions& options = config.policy_options;
-  if (options.met_epochs != 0) return;
-  Log(LogLevel::kInfo,
-      "policy = met: every mini-epoch is shown once, because met.epochs, the "
-      "number of epochs that the job runs, is not given");
-}
-
-// Takes what copies need from a view's memory, which keeps `least`. Errors:
-// InvalidArgument.
+// Takes what copies need from a view's memory. Errors: InvalidArgument.
 absl::StatusOr<uint64_t> TakeCopyMemory(const MountConfig& mount,
-                                        uint64_t least, uint64_t part,
+                                        const Policy& policy,
+                                        const CopyNeeds& needs,
                                         uint64_t& memory) {
   if (mount.tier_path.empty()) {
     return absl::InvalidArgumentError(
-        "policy = met needs tier.path, a directory on a faster device");
+        absl::StrCat("policy = ", policy.name(),
+                     " needs tier.path, a directory on a faster device"));
   }
   const uint64_t copies =
-      std::clamp(memory / part, kLeastCopyMemory, kMostCopyMemory);
-  if (memory < copies + least) {
+      std::clamp(memory / needs.part, kLeastCopyMemory, kMostCopyMemory);
+  if (memory < copies + needs.least) {
     return absl::InvalidArgumentError(
-        absl::StrCat("memory: policy = met needs at least ",
-                     HumanBytes((copies + least) * mount.views.size())));
+        absl::StrCat("memory: policy = ", policy.name(), " needs at least ",
+                     HumanBytes((copies + needs.least) * mount.views.size())));
   }
   memory -= copies;
   return copies;
@@ -145,18 +122,18 @@ absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) const {
     const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize;
     capacity = (free + OwnBytes(path)) / 10 * 9;
   }
-  return capacity / ViewsThatShare(*parts_.config, config);
+  return capacity / ViewsThatShare(*parts_.config, config, parts_.policies);
 }
 
-uint64_t TierMaker::CapacityOf(const MountConfig& mount,
-                               const ViewConfig& view) {
-  return mount.tier_capacity / ViewsThatShare(mount, view);
+uint64_t TierMaker::CapacityOf(const MountConfig& mount, const ViewConfig& view,
+                               PolicyTable policies) {
+  return mount.tier_capacity / ViewsThatShare(mount, view, policies);
 }
 
-absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,
-                                        const Dataset& dataset,
-                                        const SourceReader& source,
+absl::StatusOr<Tier*> TierMaker::TierOf(const Wants& wants,
                                         uint64_t memory_bytes) {
+  const ViewConfig& config = *wants.config;
+  const SourceReader& source = wants.source;
   MutexLock lock(mu_);
   ViewTier& view = tiers_[config.path];
   if (view.tier != nullptr) return view.tier.get();
@@ -171,27 +148,30 @@ absl::StatusOr<Tier*> TierMaker::TierOf(const ViewConfig& config,
   if (source.seeks) options.step_ahead = kSeekingStep;
   options.foreground_reads = parts_.foreground_reads;
   options.many_pieces = source.many_pieces;
-  ASSIGN_OR_RETURN(view.tier,
-                   Tier::Open(std::move(options), dataset.shared_catalogue(),
-                              source.reader));
+  ASSIGN_OR_RETURN(
+      view.tier, Tier::Open(std::move(options),
+                            wants.dataset->shared_catalogue(), source.reader));
   return view.tier.get();
 }
 
-absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
-                             const SourceReader& source, Supply::Parts& parts,
+absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
                              BinderInput& input) {
-  ASSIGN_OR_RETURN(const uint64_t copies,
-                   TakeCopyMemory(*parts_.config, Supply::kLeastMemory,
-                                  kCopyMemoryPart, parts.memory_bytes));
+  const ViewConfig& config = *wants.config;
+  const Dataset& dataset = *wants.dataset;
+  const StagingFacet& staging = *wants.policy->staging();
+  ASSIGN_OR_RETURN(
+      const uint64_t copies,
+      TakeCopyMemory(*parts_.config, *wants.policy,
+                     {.least = Supply::kLeastMemory, .part = kCopyMemoryPart},
+                     parts.memory_bytes));
   input.memory_bytes = Supply::PoolBytes(parts.memory_bytes);
-  ASSIGN_OR_RETURN(Tier* const tier, TierOf(config, dataset, source, copies));
+  ASSIGN_OR_RETURN(Tier* const tier, TierOf(wants, copies));
   input.tier_bytes = tier->status().capacity;
-  const uint64_t count = MiniEpochsOf(*parts_.config, config, input);
-  RETURN_IF_ERROR(CheckMiniEpochs(count, input));
-  TellOfRepeats(config);
+  ASSIGN_OR_RETURN(const uint64_t count, staging.SetsFor(input));
+  TellNotes(staging, /*of_records=*/false);
   input.staged = Staged(*tier, dataset.grouping());
   LearntFactors::Key key{dataset.catalogue().fingerprint(), config.path,
-                         config.policy_options.met_model};
+                         staging.learns_as()};
   if (parts_.learnt != nullptr) input.learnt = parts_.learnt->Load(key);
   parts.source = tier->Source();
   parts.tier = [tier] { return tier->status(); };
@@ -203,35 +183,19 @@ absl::Status TierMaker::Fill(const ViewConfig& config, const Dataset& dataset,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tier*> TierMaker::OfRecords(const ViewConfig& config,
-                                           const Dataset& dataset,
-                                           const SourceReader& source,
+absl::StatusOr<Tier*> TierMaker::OfRecords(const Wants& wants,
                                            uint64_t& memory_bytes) {
   ASSIGN_OR_RETURN(const uint64_t copies,
-                   TakeCopyMemory(*parts_.config, RecordPool::kLeastMemory,
-                                  kRecordCopyPart, memory_bytes));
-  TellOfRepeats(config);
-  if (config.policy_options.met_epochs != 0 &&
-      config.policy_options.met_repeat == 0) {
-    Log(LogLevel::kInfo,
-        "policy = met: every mini-epoch of records is shown once, because the "
-        "order of records is known beforehand and nothing of it is measured: "
-        "give met.repeat");
-  }
-  if (config.policy_options.met_repeat > 1 &&
-      config.policy_options.met_mini_epochs == 0 &&
-      CapacityOf(*parts_.config, config) == 0) {
-    Log(LogLevel::kWarning,
-        "policy = met: a mini-epoch of records is as large as a container over "
-        "met.repeat, whatever the tier holds: give tier.capacity, or "
-        "met.mini_epochs");
-  }
-  return TierOf(config, dataset, source, copies);
+                   TakeCopyMemory(*parts_.config, *wants.policy,
+                                  {.least = RecordPool::kLeastMemory,
+                                   .part = kRecordCopyPart},
+                                  memory_bytes));
+  TellNotes(*wants.policy->staging(), /*of_records=*/true);
+  return TierOf(wants, copies);
 }
 
-uint64_t TierMaker::BytesOfRecords(const MountConfig& mount,
-                                   const ViewConfig& view) {
-  return CapacityOf(mount, view) / (2 * kContainersAtOnce);
+uint64_t TierMaker::BytesOfRecords(uint64_t capacity) {
+  return capacity / (2 * kContainersAtOnce);
 }
 
 bool TierMaker::HoldsAll(uint64_t capacity, uint64_t bytes) {
@@ -258,7 +222,7 @@ void TierMaker::KeepLearnt() {
         parts_.learnt->Store(view.key, std::move(learnt));
     if (!stored.ok()) {
       Log(LogLevel::kWarning,
-          absl::StrCat("what met has learnt is not kept: ", stored.message()));
+          absl::StrCat("what was learnt is not kept: ", stored.message()));
     }
   }
 }

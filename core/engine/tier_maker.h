@@ -19,6 +19,7 @@
 #include "core/dataset/dataset.h"
 #include "core/engine/learnt_factors.h"
 #include "core/io/file_reader.h"
+#include "core/policy/policy_entry.h"
 #include "core/pool/supply.h"
 #include "core/staging/stager/tier.h"
 
@@ -31,16 +32,26 @@ class TierMaker {
   struct Parts {
     const MountConfig* config = nullptr;  // outlives this
     LearntFactors* learnt = nullptr;      // outlives this; may be null
+    PolicyTable policies;
     // As Tier::Options'.
     std::function<uint64_t()> foreground_reads;
   };
   // The bytes of tier.capacity that a view has; 0 where that is not given.
-  static uint64_t CapacityOf(const MountConfig& mount, const ViewConfig& view);
+  static uint64_t CapacityOf(const MountConfig& mount, const ViewConfig& view,
+                             PolicyTable policies);
 
   struct SourceReader {
     FileReader* reader = nullptr;  // outlives the tiers
     bool seeks = false;            // its device
     bool many_pieces = false;      // of each file are read
+  };
+
+  // A view, and what its copies are read with.
+  struct Wants {
+    const ViewConfig* config = nullptr;
+    const Dataset* dataset = nullptr;
+    const Policy* policy = nullptr;  // has a staging()
+    SourceReader source;
   };
 
   explicit TierMaker(Parts parts) : parts_(std::move(parts)) {}
@@ -50,23 +61,18 @@ class TierMaker {
   // the copies' memory from what the supply has. Blocks. Errors:
   // InvalidArgument naming the key; FailedPrecondition where the tier is in
   // use.
-  absl::Status Fill(const ViewConfig& config, const Dataset& dataset,
-                    const SourceReader& source, Supply::Parts& parts,
+  absl::Status Fill(const Wants& wants, Supply::Parts& parts,
                     BinderInput& input);
   // `supply`, made of these parts, says from now on what is copied.
   void Follow(const ViewConfig& config, const std::shared_ptr<Supply>& supply);
   // The tier of a view whose policy shows mini-epochs of records: as Fill.
   // Takes its memory from `memory_bytes`. The tier lives as long as this.
-  absl::StatusOr<Tier*> OfRecords(const ViewConfig& config,
-                                  const Dataset& dataset,
-                                  const SourceReader& source,
-                                  uint64_t& memory_bytes);
-  // How large a mini-epoch of a container's records is at most, where
-  // met.mini_epochs does not say how many there are: what some readers are in,
-  // and what comes next in each, fits into the tier. 0: any. A function of the
+  absl::StatusOr<Tier*> OfRecords(const Wants& wants, uint64_t& memory_bytes);
+  // How large a mini-epoch of a container's records is at most, where no key
+  // says how many there are, in a tier of so many bytes: what some readers are
+  // in, and what comes next in each, fits into it. 0: any. A function of the
   // configuration alone, so that epochs are the same in every mount.
-  static uint64_t BytesOfRecords(const MountConfig& mount,
-                                 const ViewConfig& view);
+  static uint64_t BytesOfRecords(uint64_t capacity);
   // Whether a tier of `capacity` bytes holds all of so many bytes of files.
   static bool HoldsAll(uint64_t capacity, uint64_t bytes);
   // Writes down what the supplies have learnt.
@@ -80,9 +86,7 @@ class TierMaker {
     std::weak_ptr<Supply> supply;
     LearntFactors::Key key;
   };
-  absl::StatusOr<Tier*> TierOf(const ViewConfig& config, const Dataset& dataset,
-                               const SourceReader& source,
-                               uint64_t memory_bytes);
+  absl::StatusOr<Tier*> TierOf(const Wants& wants, uint64_t memory_bytes);
   absl::StatusOr<uint64_t> Capacity(const ViewConfig& config) const;
 
   // Constant after construction.

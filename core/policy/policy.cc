@@ -5,12 +5,12 @@
 
 namespace shufflefs {
 
-std::unique_ptr<Binder> Policy::MakeRankBinder(const BinderInput&) const {
+std::unique_ptr<Binder> Policy::MakeBinder(const BinderInput&) const {
   return nullptr;
 }
 
-std::unique_ptr<Binder> Policy::MakeBinder(const BinderInput&) const {
-  return nullptr;
+RecordRepeats Policy::record_repeats(Epoch epoch) const {
+  return stages() ? staging()->record_repeats(epoch) : RecordRepeats();
 }
 
 }  // namespace shufflefs

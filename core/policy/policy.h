@@ -8,7 +8,6 @@
 #define SHUFFLEFS_CORE_POLICY_POLICY_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +20,8 @@
 
 namespace shufflefs {
 
-class BlockMap;  // core/dataset/block_map.h: samples that lie together on the device
+class BlockMap;  // core/dataset/block_map.h: samples that lie together on the
+                 // device
 class Grouping;  // core/dataset/grouping.h: the groups of a view's samples
 class Binder;    // core/policy/binder.h: binds names as they are asked for
 struct BinderInput;
@@ -81,6 +81,59 @@ struct RecordRepeats {
   bool repeats() const { return factor > 1 && mini_epochs != 1; }
 };
 
+// Facets: what a policy wants beside orders. Each is null where it does not.
+// A facet belongs to its policy, is constant, and any thread may call.
+
+// Memory that a binder of the policy fills.
+struct PoolFacet {
+  enum class Chunks { kAuto, kRandom, kPhysical };
+  // Samples that are read together, at most; 0: each by itself, as readers
+  // ask for it.
+  uint32_t chunk_files = 0;
+  // What makes a chunk: files drawn at random, or what lies together; kAuto:
+  // as the device rewards.
+  Chunks chunks = Chunks::kAuto;
+  std::string packed;            // directory of packed chunks; "" = none
+  absl::string_view packed_key;  // names it in errors
+};
+
+// Copies of samples in the performance tier. Then the order of a whole view
+// may hold a sample several times, or not at all (PositionOf gives the first
+// position, or size()).
+class StagingFacet {
+ public:
+  virtual ~StagingFacet() = default;
+  // Where names show their own samples and the order of the view says what is
+  // read next (ranked names). `input` outlives the binder.
+  virtual std::unique_ptr<Binder> MakeRankBinder(
+      const BinderInput& input) const = 0;
+  // Of a policy with blocks of records.
+  virtual RecordRepeats record_repeats(Epoch epoch) const = 0;
+  // Sets of samples that an epoch's names go through, for a tier of
+  // input.tier_bytes. InvalidArgument, which names the key, where the tier
+  // does not hold two of them.
+  virtual absl::StatusOr<uint64_t> SetsFor(const BinderInput& input) const = 0;
+  // What a user should know when it begins to stage files, or records of
+  // containers.
+  struct Note {
+    bool warns = false;
+    std::string text;
+  };
+  virtual std::vector<Note> Notes(bool of_records) const = 0;
+  // By which name what it learns is kept for the next run; "" = any.
+  virtual std::string learns_as() const = 0;
+  // The key that says how often records repeat, for status.
+  virtual absl::string_view repeats_by() const = 0;
+};
+
+// Names and bytes stay the source's; what readers are going to open is found
+// out, and read ahead of them.
+struct PrefetchFacet {
+  std::vector<uint64_t> seeds;  // of the job's samplers, besides common ones
+  uint32_t search_cores = 0;    // that a search of all seeds may take
+  friend bool operator==(const PrefetchFacet&, const PrefetchFacet&) = default;
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -94,32 +147,33 @@ class Policy {
   virtual std::unique_ptr<const Order> MakeOrder(const Stratum& stratum,
                                                  Seed seed,
                                                  Epoch epoch) const = 0;
-  // Null unless consumption() is kReactive. `input` outlives the binder.
-  virtual std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const;
   // A permutation r of positions such that supplying MakeOrder's samples as
   // order[r[0]], order[r[1]], … keeps the policy's locality, and r differs
   // between epochs. Used to list names that already show the plan's samples.
   virtual std::unique_ptr<const Order> MakeListing(const Stratum& stratum,
                                                    Seed seed,
                                                    Epoch epoch) const = 0;
+  // Null unless consumption() is kReactive, or there is a pool(). `input`
+  // outlives the binder.
+  virtual std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const;
   // Whether the records inside container files are shuffled, and how.
   virtual bool shuffles_records() const { return false; }
   virtual RecordBlocks record_blocks() const { return {}; }
-  // Of a policy with blocks of records.
-  virtual RecordRepeats record_repeats(Epoch /*epoch*/) const { return {}; }
+
+  // Of one that is kReactive: which one to take where several nodes read, as
+  // `policy` takes it; "" if none is known.
+  virtual absl::string_view instead_on_nodes() const { return ""; }
+
+  virtual const PoolFacet* pool() const { return nullptr; }
+  virtual const StagingFacet* staging() const { return nullptr; }
+  virtual const PrefetchFacet* prefetch() const { return nullptr; }
+
   // Whether memory is filled once, with what is read first, and keeps it.
-  virtual bool keeps_first() const { return false; }
-  // Whether names and bytes stay the source's while what readers are going to
-  // open is found out and read ahead of them.
-  virtual bool foresees() const { return false; }
-  // Whether its binders want sets of samples in the performance tier. Then
-  // its order of a whole view may hold a sample several times, or not at all
-  // (PositionOf gives the first position, or size()).
-  virtual bool stages() const { return false; }
-  // Of a policy that stages, where names show their own samples and the order
-  // of the view says what is read next (ranked names). `input` as above.
-  virtual std::unique_ptr<Binder> MakeRankBinder(
-      const BinderInput& input) const;
+  bool keeps_first() const {
+    return consumption() == Consumption::kSource && pool() != nullptr;
+  }
+  bool stages() const { return staging() != nullptr; }
+  RecordRepeats record_repeats(Epoch epoch) const;
 };
 
 // What `policy = auto` looks at before it chooses. Measured by the caller.
@@ -129,17 +183,14 @@ struct DatasetFacts {
   uint64_t memory_bytes = 0;  // what the machine or group can cache
   DeviceKind device = DeviceKind::kUnknown;
   DeviceSpeed speed;
-  uint64_t file_bytes = 0;   // of a file that may move, on average
-  uint64_t pool_bytes = 0;   // what `memory` gives the view
-  uint64_t chunk_files = 0;  // brand.chunk
-  bool packed = false;       // brand.packed is given
+  uint64_t file_bytes = 0;  // of a file that may move, on average
+  uint64_t pool_bytes = 0;  // what `memory` gives the view
   // Container files whose records may be shuffled, outside of splits, which is
   // told by their names.
   uint64_t record_files = 0;
   uint64_t record_bytes = 0;    // of all of them
   uint64_t record_memory = 0;   // bytes that `memory` gives the view
-  uint64_t record_block = 0;    // reimu.block
-  uint64_t record_window = 0;   // reimu.window
+  PolicyOptions options;        // what the view gives policies
   bool passes_are_seen = true;  // or epochs are not advanced by opens
   // A key that leaves no room for binding names as they are asked for, such
   // as "layout = ranked"; "" if there is none.
@@ -159,13 +210,6 @@ struct AutoChoice {
   std::string policy;  // never "auto"
   std::string why;     // one line: found, chosen, gain to expect
 };
-
-// Makes a policy by name; policies/registry gives one to the view, so that
-// core knows no concrete policy. Errors: InvalidArgument that lists the
-// names, or names the option that is out of range.
-using PolicyFactory =
-    std::function<absl::StatusOr<std::unique_ptr<const Policy>>(
-        absl::string_view name, const PolicyOptions& options)>;
 
 }  // namespace shufflefs
 

@@ -40,7 +40,7 @@ std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
     changes.push_back(absl::StrCat("seed ", from.config.seed.value(), " to ",
                                    to.config.seed.value()));
   }
-  if (OptionsHash(from.config) != OptionsHash(to.config)) {
+  if (from.options_hash != to.options_hash) {
     changes.push_back("keys of the policies");
   }
   if (changes.empty()) return "other keys";
@@ -65,7 +65,7 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
   record.seed = setup.config.seed;
   const absl::string_view policy = setup.policy->name();
   record.policy.assign(policy.data(), policy.size());
-  record.options_hash = OptionsHash(setup.config);
+  record.options_hash = setup.options_hash;
   record.substitute = setup.config.substitute;
   record.identity = binding.identity();
   record.moves = moves;

@@ -34,7 +34,7 @@ bool Fits(const LedgerEpoch& then, const ViewSetup& setup) {
          then.names == setup.dataset->grouping().sample_count() &&
          then.seed == setup.config.seed &&
          absl::string_view(then.policy) == setup.policy->name() &&
-         then.options_hash == OptionsHash(setup.config) &&
+         then.options_hash == setup.options_hash &&
          then.substitute == setup.config.substitute &&
          then.reactive == (setup.binds_on_demand() && !then.identity);
 }

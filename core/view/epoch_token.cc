@@ -225,8 +225,8 @@ absl::StatusOr<EpochToken> ParseToken(absl::string_view text) {
 uint64_t TokenKeys(const ViewSetup& setup) {
   const Grouping& grouping = setup.dataset->grouping();
   return HashOfText(absl::StrCat(
-      OptionsHash(setup.config), " ", static_cast<int>(setup.config.substitute),
-      " ", grouping.sample_count(), " ", grouping.group_count(), " ",
+      setup.options_hash, " ", static_cast<int>(setup.config.substitute), " ",
+      grouping.sample_count(), " ", grouping.group_count(), " ",
       setup.config.path));
 }
 
@@ -281,7 +281,7 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
   begin.binding = token.binding;
   begin.seed = token.seed;
   begin.policy = token.policy;
-  begin.options_hash = OptionsHash(setup.config);
+  begin.options_hash = setup.options_hash;
   begin.substitute = setup.config.substitute;
   begin.identity = token.identity;
   begin.moves = setup.rebinds() || setup.records.pool != nullptr;

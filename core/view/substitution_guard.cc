@@ -7,13 +7,17 @@
 namespace shufflefs {
 namespace {
 
-std::string SeveralNodesWarning(absl::string_view policy,
+std::string SeveralNodesWarning(const Policy& policy,
                                 absl::string_view shown_by) {
+  const absl::string_view instead = policy.instead_on_nodes();
   return absl::StrCat(
-      "the job spans several nodes (", shown_by, "), and policy = ", policy,
+      "the job spans several nodes (", shown_by,
+      "), and policy = ", policy.name(),
       " binds names by what is in the memory of one: names keep their own "
-      "samples; set policy = lirs, which binds alike on every node, or nodes = "
-      "1/1 if all of this directory is read on this node");
+      "samples; set ",
+      instead.empty() ? "" : "policy = ", instead,
+      instead.empty() ? "" : ", which binds alike on every node, or ",
+      "nodes = 1/1 if all of this directory is read on this node");
 }
 
 }  // namespace
@@ -40,7 +44,7 @@ bool SubstitutionGuard::LearnNodes(const ViewSetup& setup, uint32_t reader,
   }
   const std::string shown_by = nodes_->Of(reader, now);
   if (shown_by.empty()) return false;
-  several_nodes_ = SeveralNodesWarning(setup.policy->name(), shown_by);
+  several_nodes_ = SeveralNodesWarning(*setup.policy, shown_by);
   Log(LogLevel::kWarning, absl::StrCat(view_, ": ", several_nodes_));
   return true;
 }

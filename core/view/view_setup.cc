@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
@@ -50,6 +52,13 @@ void Take(ResolvedPolicy resolved, ViewSetup& setup) {
   if (!resolved.device.empty()) setup.device = std::move(resolved.device);
 }
 
+// Keys that change no bindings count, too: a binder was made with them.
+bool SameKeys(const SetupTools& tools, const ViewSetup& a, const ViewSetup& b) {
+  const PolicyEntry* const entry = FindPolicy(tools.policies, b.policy->name());
+  return entry == nullptr ||
+         SameKeys(*entry, a.config.policy_options, b.config.policy_options);
+}
+
 absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
   const bool reactive =
@@ -60,15 +69,19 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
   }
   const absl::optional<NodeShare>& nodes = setup.config.nodes;
   if (reactive && nodes && nodes->count > 1) {
+    const absl::string_view instead = setup.policy->instead_on_nodes();
     return absl::InvalidArgumentError(absl::StrCat(
         "nodes = ", nodes->number, "/", nodes->count,
         ": policy = ", setup.policy->name(),
         " binds names by what is in the memory of one node, so samples would "
-        "come on several nodes or on none; policy = lirs binds alike on all"));
+        "come on several nodes or on none",
+        instead.empty() ? "" : "; policy = ", instead,
+        instead.empty() ? "" : " binds alike on all"));
   }
   if (reuse != nullptr && reuse->supply != nullptr &&
       reuse->policy->name() == setup.policy->name() &&
-      OptionsHash(reuse->config) == OptionsHash(setup.config)) {
+      reuse->options_hash == setup.options_hash &&
+      SameKeys(tools, *reuse, setup)) {
     setup.supply = reuse->supply;
     return absl::OkStatus();
   }
@@ -93,15 +106,14 @@ absl::Status MakeReadAhead(const SetupTools& tools, const ViewSetup* reuse,
 
 absl::Status MakeForesight(const SetupTools& tools, const ViewSetup* reuse,
                            ViewSetup& setup) {
-  if (!tools.foresight || !setup.policy->foresees()) return absl::OkStatus();
+  const PrefetchFacet* const wishes = setup.policy->prefetch();
+  if (!tools.foresight || wishes == nullptr) return absl::OkStatus();
   if (reuse != nullptr && reuse->foresight != nullptr &&
-      reuse->config.policy_options.clairvoyant_seeds ==
-          setup.config.policy_options.clairvoyant_seeds) {
+      *reuse->policy->prefetch() == *wishes) {
     setup.foresight = reuse->foresight;  // of the same dataset
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(setup.foresight,
-                   tools.foresight(setup.config, setup.dataset));
+  ASSIGN_OR_RETURN(setup.foresight, tools.foresight(*wishes, setup.dataset));
   if (setup.foresight == nullptr) {
     absl::StrAppend(&setup.why,
                     "; nothing is read ahead: the source is fast, or `memory` "
@@ -159,21 +171,26 @@ std::shared_ptr<SampleMemory> ViewSetup::memory() const {
   return ahead;
 }
 
-uint64_t OptionsHash(const ViewConfig& config) {
-  const PolicyOptions& options = config.policy_options;
-  const std::string text = absl::StrCat(
-      static_cast<int>(config.layout), " ", static_cast<int>(config.pair), " ",
-      static_cast<int>(options.lirs_unit), " ", options.lirs_page, " ",
-      options.lirs_batch, " ", options.window_samples, " ", options.brand_chunk,
-      " ", static_cast<int>(options.brand_binding), " ",
-      static_cast<int>(options.brand_chunks), " ", options.brand_packed, " ",
-      config.groups, " ", options.reimu_block, " ", options.reimu_window, " ",
-      config.record.as, " ", config.record.bytes, " ", config.record.header,
-      " ", static_cast<int>(config.record.csv), " ", config.record.align, " ",
-      static_cast<int>(config.record.scope), " ", options.met_mini_epochs, " ",
-      options.met_repeat, " ", options.met_epochs, " ",
-      static_cast<int>(options.met_adapt), " ", options.met_patience, " ",
-      options.met_scores);
+uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies) {
+  // The places between these are those of policies' keys.
+  const RecordOptions& record = config.record;
+  std::vector<PlacedText> texts = {
+      {0, absl::StrCat(static_cast<int>(config.layout))},
+      {1, absl::StrCat(static_cast<int>(config.pair))},
+      {10, config.groups},
+      {13, record.as},
+      {14, absl::StrCat(record.bytes)},
+      {15, absl::StrCat(record.header)},
+      {16, absl::StrCat(static_cast<int>(record.csv))},
+      {17, record.align},
+      {18, absl::StrCat(static_cast<int>(record.scope))}};
+  std::vector<PlacedText> keys = BindingTexts(policies, config.policy_options);
+  texts.insert(texts.end(), keys.begin(), keys.end());
+  std::sort(texts.begin(), texts.end());
+  const std::string text =
+      absl::StrJoin(texts, " ", [](std::string* out, const PlacedText& placed) {
+        out->append(placed.second);
+      });
   return XXH3_64bits(text.data(), text.size());
 }
 
@@ -182,6 +199,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
     const SetupTools& tools, const ViewSetup* reuse) {
   auto setup = std::make_shared<ViewSetup>();
   setup->config = config;
+  setup->options_hash = OptionsHash(config, tools.policies);
   if (reuse != nullptr && SameDataset(config, reuse->config)) {
     ASSIGN_OR_RETURN(ResolvedPolicy resolved,
                      tools.resolver(config, *reuse->dataset));

@@ -13,7 +13,7 @@
 #include "core/binding/ranked_names.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
-#include "core/policy/policy.h"
+#include "core/policy/policy_entry.h"
 #include "core/pool/read_ahead.h"
 #include "core/pool/supply.h"
 #include "core/records/containers/container_set.h"
@@ -52,7 +52,7 @@ using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
 // Makes what finds out what readers are going to open; null where reading ahead
 // would gain nothing. May measure the device and ask where samples lie on it.
 using ForesightMaker = std::function<absl::StatusOr<std::shared_ptr<Foresight>>(
-    const ViewConfig& config, std::shared_ptr<const Dataset> dataset)>;
+    const PrefetchFacet& wishes, std::shared_ptr<const Dataset> dataset)>;
 
 // The containers of a view, and the memory in which their files are made.
 struct ViewRecords {
@@ -85,6 +85,7 @@ absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
 
 // What a setup is made with.
 struct SetupTools {
+  PolicyTable policies;  // outlives what is made
   PolicyResolver resolver;
   AddressFinder addresses;  // for policies by blocks
   // Empty: nothing is mounted, and names show what the plan says.
@@ -100,7 +101,8 @@ struct ViewSetup {
   std::shared_ptr<const RankedNames> ranked;
   std::shared_ptr<const Policy> policy;
   std::string why;
-  std::string device;  // what is known of it, "" when nobody asked
+  std::string device;         // what is known of it, "" when nobody asked
+  uint64_t options_hash = 0;  // OptionsHash(config, …)
   // Not null where names are bound as they are asked for, or memory keeps what
   // was read.
   std::shared_ptr<Supply> supply;
@@ -131,8 +133,9 @@ struct ViewSetup {
 };
 
 // Tells configurations apart that bind names differently beside the policy's
-// name, the seed and `substitute`.
-uint64_t OptionsHash(const ViewConfig& config);
+// name, the seed and `substitute`. Ledgers keep it: for the same values it is
+// the same in every version.
+uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies);
 
 // Prepares a setup. Reads the groups file and, for policies by blocks, asks
 // the source for the device addresses of all samples, so this may take

@@ -75,7 +75,8 @@ absl::StatusOr<std::string> AlignText(const toml::array& list) {
 
 // A list of whole numbers, as the key takes it in one text. Those that TOML's
 // integers cannot hold are written as text.
-absl::StatusOr<std::string> SeedsText(const toml::array& list) {
+absl::StatusOr<std::string> NumbersText(const toml::array& list,
+                                        absl::string_view key) {
   std::vector<std::string> words;
   for (const toml::node& node : list) {
     const auto* text = node.as_string();
@@ -86,7 +87,7 @@ absl::StatusOr<std::string> SeedsText(const toml::array& list) {
       words.push_back(text->get());
     } else {
       return ErrorAt(node.source(),
-                     "clairvoyant.seeds: must be a list of whole numbers");
+                     absl::StrCat(key, ": must be a list of whole numbers"));
     }
   }
   return absl::StrJoin(words, ";");
@@ -113,8 +114,11 @@ absl::StatusOr<std::string> ValueText(const toml::node& node,
   }
   if (const auto* list = node.as_array(); list && key == "record.align") {
     return AlignText(*list);
-  } else if (list && key == "clairvoyant.seeds") {
-    return SeedsText(*list);
+  } else if (list) {
+    const Option* const option = FindOption(key);
+    if (option != nullptr && option->is_numbers()) {
+      return NumbersText(*list, key);
+    }
   }
   return ErrorAt(node.source(),
                  absl::StrCat(key, ": the value must be text or a number"));
@@ -282,7 +286,7 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
 std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view) {
   std::string text;
   for (const Option& option : Options()) {
-    const std::string value = option.get(mount, view);
+    const std::string value = option.Get(mount, view);
     if (value.empty()) continue;
     if (!IsUtf8(value)) {
       absl::StrAppend(&text, "# ", option.key, ": a path that is not UTF-8\n");

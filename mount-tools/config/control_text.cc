@@ -56,11 +56,11 @@ absl::Status ApplySetting(const TomlSetting& setting, const MountConfig* mount,
   if (option == nullptr) return NoSuchKey(setting.key);
 
   MountConfig mount_now = mount == nullptr ? MountConfig() : *mount;
-  const std::string before = option->get(mount_now, request.config);
+  const std::string before = option->Get(mount_now, request.config);
   ViewConfig edited = request.config;
   RETURN_IF_ERROR(SetOption(setting.key, setting.value, mount_now, edited));
   const bool known = option->scope == OptionScope::kView || mount != nullptr;
-  if (known && option->get(mount_now, edited) == before) {
+  if (known && option->Get(mount_now, edited) == before) {
     return absl::OkStatus();
   }
   if (!option->run_time) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -27,7 +28,7 @@ using Text = absl::string_view;
 using M = MountConfig;
 using V = ViewConfig;
 
-// A key of a view, or of its policy, whose value is one of some words.
+// A key of a view whose value is one of some words.
 template <const auto& words, auto field>
 bool SetViewWord(Text t, M&, V& v) {
   return SetWord(words, t, v.*field);
@@ -36,35 +37,15 @@ template <const auto& words, auto field>
 std::string GetViewWord(const M&, const V& v) {
   return GetWord(words, v.*field);
 }
-template <const auto& words, auto field>
-bool SetPolicyWord(Text t, M&, V& v) {
-  return SetWord(words, t, v.policy_options.*field);
-}
-template <const auto& words, auto field>
-std::string GetPolicyWord(const M&, const V& v) {
-  return GetWord(words, v.policy_options.*field);
-}
-template <uint64_t min, uint64_t max, auto field>
-bool SetPolicyNumber(Text t, M&, V& v) {
-  return SetNumber(t, min, max, v.policy_options.*field);
-}
-template <auto field>
-std::string GetPolicyNumber(const M&, const V& v) {
-  return absl::StrCat(v.policy_options.*field);
-}
-
-std::string NumberOr(const char* word, uint64_t number) {
-  return number == 0 ? word : absl::StrCat(number);
-}
 std::string BytesOr(const char* word, uint64_t bytes) {
   return bytes == 0 ? word : FormatBytes(bytes);
 }
 
 // One row a key: {key, default, "must be …", help, scope, kind, run time,
-// set, get}.
-constexpr Option kOptions[] = {
-    {"policy", "auto",
-     "auto, native, lirs, brand, met, reimu, clairvoyant, window or static",
+// set, get}; in the order of help, in which the keys of policies come behind
+// the first of these tables, and those of baselines behind the second.
+constexpr Option kFirst[] = {
+    {"policy", "auto", "",  // those of the registry
      "how the samples are ordered", kView, ValueKind::kWord, true,
      [](Text t, M&, V& v) { return SetPolicy(t, v); },
      [](const M&, const V& v) { return v.policy; }},
@@ -137,125 +118,8 @@ constexpr Option kOptions[] = {
      ValueKind::kWord, false,
      [](Text t, M& m, V&) { return SetWord(kOpenWords, t, m.open); },
      [](const M& m, const V&) { return GetWord(kOpenWords, m.open); }},
-    {"lirs.unit", "instance", "instance or page",
-     "what lirs permutes: samples, or pages of the device", kView,
-     ValueKind::kWord, true,
-     SetPolicyWord<kUnitWords, &PolicyOptions::lirs_unit>,
-     GetPolicyWord<kUnitWords, &PolicyOptions::lirs_unit>},
-    {"lirs.page", "4KiB", "a power of two from 4KiB to 16MiB",
-     "bytes of the device that lirs.unit=page reads together", kView,
-     ValueKind::kBytes, true, [](Text t, M&, V& v) { return SetPage(t, v); },
-     [](const M&, const V& v) {
-       return FormatBytes(v.policy_options.lirs_page);
-     }},
-    {"lirs.batch", "0", "a whole number of pages from 0 to 1099511627776",
-     "pages whose samples are mixed with each other; 0: one page", kView,
-     ValueKind::kNumber, true,
-     SetPolicyNumber<0, kMaxSamples, &PolicyOptions::lirs_batch>,
-     GetPolicyNumber<&PolicyOptions::lirs_batch>},
-    {"brand.chunk", "64", "a number of files from 1 to 65536",
-     "files that brand reads together, at most", kView, ValueKind::kNumber,
-     true, SetPolicyNumber<1, kMaxChunk, &PolicyOptions::brand_chunk>,
-     GetPolicyNumber<&PolicyOptions::brand_chunk>},
-    {"brand.chunks", "auto", "auto, random or physical",
-     "what brand reads together: files drawn at random, or what lies together",
-     kView, ValueKind::kWord, true,
-     SetPolicyWord<kChunksWords, &PolicyOptions::brand_chunks>,
-     GetPolicyWord<kChunksWords, &PolicyOptions::brand_chunks>},
-    {"brand.binding", "group", "group or location",
-     "what a name shows: any sample of its group, or the paper's protocol",
-     kView, ValueKind::kWord, true,
-     SetPolicyWord<kBindingWords, &PolicyOptions::brand_binding>,
-     GetPolicyWord<kBindingWords, &PolicyOptions::brand_binding>},
-    {"brand.packed", "none", "the path of a directory",
-     "chunk files that shufflectl pack wrote, to read instead of the source",
-     kView, ValueKind::kPath, false,
-     [](Text t, M&, V& v) {
-       return SetAbsolutePath(t, v.policy_options.brand_packed);
-     },
-     [](const M&, const V& v) { return v.policy_options.brand_packed; }},
-    {"reimu.block", "1MiB", "a size from 4KiB to 1GiB",
-     "bytes of a container whose records reimu reads together", kView,
-     ValueKind::kBytes, true,
-     [](Text t, M&, V& v) {
-       return SetBytes(t, kMinPage, kMaxBlock, v.policy_options.reimu_block);
-     },
-     [](const M&, const V& v) {
-       return FormatBytes(v.policy_options.reimu_block);
-     }},
-    {"reimu.window", "64", "a number of blocks from 1 to 1048576",
-     "blocks whose records are mixed with each other", kView,
-     ValueKind::kNumber, true,
-     SetPolicyNumber<1, kMaxWindow, &PolicyOptions::reimu_window>,
-     GetPolicyNumber<&PolicyOptions::reimu_window>},
-    {"met.mini_epochs", "what the tier holds",
-     "a number of mini-epochs from 1 to 65536",
-     "parts of a pass, one of which is in the tier while the next is copied",
-     kView, ValueKind::kNumber, true,
-     [](Text t, M&, V& v) {
-       return SetNumber(t, 1, kMaxMiniEpochs, v.policy_options.met_mini_epochs);
-     },
-     [](const M&, const V& v) {
-       return NumberOr("", v.policy_options.met_mini_epochs);
-     }},
-    {"met.repeat", "auto", "auto or a number from 1 to 1024",
-     "times a mini-epoch is shown; auto: until the next is there, at most 8",
-     kView, ValueKind::kNumber, true,
-     [](Text t, M&, V& v) {
-       return SetNumberOr("auto", t, kMaxRepeat, v.policy_options.met_repeat);
-     },
-     [](const M&, const V& v) {
-       return NumberOr("auto", v.policy_options.met_repeat);
-     }},
-    {"met.epochs", "not known", "a number of epochs from 1 to 60000",
-     "epochs that the job runs: nothing is repeated where it is not known",
-     kView, ValueKind::kNumber, true,
-     [](Text t, M&, V& v) {
-       return SetNumber(t, 1, kMaxEpochs, v.policy_options.met_epochs);
-     },
-     [](const M&, const V& v) {
-       return NumberOr("", v.policy_options.met_epochs);
-     }},
-    {"met.adapt", "off", "off, score or bollinger",
-     "which rule ends repeating by the losses that feedback = x tells", kView,
-     ValueKind::kWord, true,
-     SetPolicyWord<kAdaptWords, &PolicyOptions::met_adapt>,
-     GetPolicyWord<kAdaptWords, &PolicyOptions::met_adapt>},
-    {"met.patience", "2", "a number of repetitions from 1 to 1024",
-     "repetitions without a better loss that met.adapt = score allows", kView,
-     ValueKind::kNumber, true,
-     SetPolicyNumber<1, kMaxRepeat, &PolicyOptions::met_patience>,
-     GetPolicyNumber<&PolicyOptions::met_patience>},
-    {"met.scores", "8", "a number of losses from 2 to 1024",
-     "losses whose mean and deviation make the band of met.adapt = bollinger",
-     kView, ValueKind::kNumber, true,
-     SetPolicyNumber<2, kMaxRepeat, &PolicyOptions::met_scores>,
-     GetPolicyNumber<&PolicyOptions::met_scores>},
-    {"met.model", "none", "a name",
-     "of the model, by which learnt factors are kept for its next run", kView,
-     ValueKind::kText, false,
-     [](Text t, M&, V& v) {
-       v.policy_options.met_model = std::string(t);
-       return !t.empty();
-     },
-     [](const M&, const V& v) { return v.policy_options.met_model; }},
-    {"clairvoyant.seeds", "none",
-     "at most 64 whole numbers from 0 to 18446744073709551615, separated by ;",
-     "seeds of the job's samplers, besides those that are commonly used", kView,
-     ValueKind::kText, true,
-     [](Text t, M&, V& v) {
-       return SetTo(ParseSeeds(t), v.policy_options.clairvoyant_seeds);
-     },
-     [](const M&, const V& v) {
-       return FormatSeeds(v.policy_options.clairvoyant_seeds);
-     }},
-    {"clairvoyant.cores", "1", "a whole number from 0 to 1024",
-     "cores that a search of all seeds takes when they are idle; 0: no search",
-     kMount, ValueKind::kNumber, false,
-     [](Text t, M& m, V&) {
-       return SetNumber(t, 0, kMaxCores, m.clairvoyant_cores);
-     },
-     [](const M& m, const V&) { return absl::StrCat(m.clairvoyant_cores); }},
+};
+constexpr Option kBehindPolicies[] = {
     {"tier.path", "none", "the path of a directory",
      "performance tier: a directory on a faster device, for copies of samples",
      kMount, ValueKind::kPath, false,
@@ -310,11 +174,8 @@ constexpr Option kOptions[] = {
      ValueKind::kText, false,
      [](Text t, M&, V& v) { return SetRecordAlign(t, v); },
      [](const M&, const V& v) { return v.record.align; }},
-    {"window.samples", "10000", "a number of samples from 1 to 1099511627776",
-     "samples in the shuffle queue of the window policy", kView,
-     ValueKind::kNumber, true,
-     SetPolicyNumber<1, kMaxSamples, &PolicyOptions::window_samples>,
-     GetPolicyNumber<&PolicyOptions::window_samples>},
+};
+constexpr Option kLast[] = {
     {"wait", "5s", "a time such as 500ms or 10s, at most 1h",
      "how long to wait for the catalogue before serving untouched names",
      kMount, ValueKind::kDuration, false,
@@ -334,12 +195,92 @@ constexpr Option kOptions[] = {
      [](const M&, const V& v) { return v.path; }},
 };
 
+ValueKind KindOf(PolicyOption::Kind kind) {
+  switch (kind) {
+    case PolicyOption::Kind::kWord:
+      return ValueKind::kWord;
+    case PolicyOption::Kind::kPath:
+      return ValueKind::kPath;
+    case PolicyOption::Kind::kNumber:
+      return ValueKind::kNumber;
+    case PolicyOption::Kind::kBytes:
+      return ValueKind::kBytes;
+    default:
+      return ValueKind::kText;
+  }
+}
+
+Option RowOf(const PolicyOption& of_policy) {
+  Option row{of_policy.key,
+             of_policy.default_text,
+             of_policy.values,
+             of_policy.help,
+             of_policy.whole_mount ? kMount : kView,
+             KindOf(of_policy.kind),
+             of_policy.run_time};
+  row.of_policy = &of_policy;
+  return row;
+}
+
+struct Table {
+  std::string policies;  // the values of the key `policy`
+  std::vector<Option> rows;
+};
+
+// `policies`: in the order of their keys.
+void AddKeys(absl::Span<const PolicyEntry* const> policies, bool baselines,
+             std::vector<Option>& rows) {
+  for (const PolicyEntry* entry : policies) {
+    if ((entry->keys_rank >= PolicyEntry::kBaselineRank) != baselines) continue;
+    for (const PolicyOption& key : entry->keys) rows.push_back(RowOf(key));
+  }
+}
+
+const Table* MakeTable() {
+  auto* const table = new Table;
+  table->policies = absl::StrCat("auto, ", NamesOf(Policies(), " or "));
+  std::vector<const PolicyEntry*> policies(Policies().begin(),
+                                           Policies().end());
+  std::stable_sort(policies.begin(), policies.end(),
+                   [](const PolicyEntry* a, const PolicyEntry* b) {
+                     return a->keys_rank < b->keys_rank;
+                   });
+  std::vector<Option>& rows = table->rows;
+  rows.assign(std::begin(kFirst), std::end(kFirst));
+  rows.front().values = table->policies;
+  AddKeys(policies, /*baselines=*/false, rows);
+  rows.insert(rows.end(), std::begin(kBehindPolicies),
+              std::end(kBehindPolicies));
+  AddKeys(policies, /*baselines=*/true, rows);
+  rows.insert(rows.end(), std::begin(kLast), std::end(kLast));
+  return table;
+}
+
 }  // namespace
 
-absl::Span<const Option> Options() { return kOptions; }
+bool Option::Set(absl::string_view text, MountConfig& mount,
+                 ViewConfig& view) const {
+  if (of_policy == nullptr) return set(text, mount, view);
+  return SetPolicyValue(
+      *of_policy, text,
+      of_policy->whole_mount ? mount.policy_options : view.policy_options);
+}
+
+std::string Option::Get(const MountConfig& mount,
+                        const ViewConfig& view) const {
+  if (of_policy == nullptr) return get(mount, view);
+  return PolicyValueText(*of_policy, of_policy->whole_mount
+                                         ? mount.policy_options
+                                         : view.policy_options);
+}
+
+absl::Span<const Option> Options() {
+  static const Table* const table = MakeTable();  // as long as the program
+  return table->rows;
+}
 
 const Option* FindOption(absl::string_view key) {
-  for (const Option& option : kOptions) {
+  for (const Option& option : Options()) {
     if (option.key == key) return &option;
   }
   return nullptr;
@@ -347,7 +288,7 @@ const Option* FindOption(absl::string_view key) {
 
 absl::Status NoSuchKey(absl::string_view key) {
   std::vector<absl::string_view> keys;
-  for (const Option& option : kOptions) keys.push_back(option.key);
+  for (const Option& option : Options()) keys.push_back(option.key);
   const absl::string_view nearest = NearestWord(key, keys);
   return absl::InvalidArgumentError(absl::StrCat(
       "no such key: ", key,
@@ -358,7 +299,7 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
                        MountConfig& mount, ViewConfig& view) {
   const Option* option = FindOption(key);
   if (option == nullptr) return NoSuchKey(key);
-  if (option->set(value, mount, view)) return absl::OkStatus();
+  if (option->Set(value, mount, view)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(key, " = ", value, ": must be ", option->values));
 }
@@ -381,7 +322,7 @@ absl::Status ValidateMount(const MountConfig& mount) {
     }
     RETURN_IF_ERROR(ValidateView(view));
   }
-  return absl::OkStatus();
+  return CheckPolicyOptions(mount.policy_options);
 }
 
 }  // namespace shufflefs

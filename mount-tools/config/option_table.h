@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every key that a user can set, declared once. The table feeds -o, the TOML
+// Every key that a user can set, declared once: those of the mount and its
+// views here, those of policies in their entries. The table feeds -o, the TOML
 // file, the control file, --help, the man pages' test and shufflectl, so a key
 // means the same wherever it is written.
 //
@@ -42,11 +43,24 @@ struct Option {
   ValueKind kind;
   // Whether the control file may change it while the view is mounted.
   bool run_time;
+  // Of a key of the mount or its views.
+  bool (*set)(absl::string_view text, MountConfig& mount,
+              ViewConfig& view) = nullptr;
+  std::string (*get)(const MountConfig& mount,
+                     const ViewConfig& view) = nullptr;
+  // Of a key of a policy: its row there.
+  const PolicyOption* of_policy = nullptr;
+
   // Takes over `text`; false when that is not an allowed value, and then
   // nothing has changed.
-  bool (*set)(absl::string_view text, MountConfig& mount, ViewConfig& view);
-  // The value as text that `set` takes; empty when it is not set.
-  std::string (*get)(const MountConfig& mount, const ViewConfig& view);
+  bool Set(absl::string_view text, MountConfig& mount, ViewConfig& view) const;
+  // The value as text that Set takes; empty when it is not set.
+  std::string Get(const MountConfig& mount, const ViewConfig& view) const;
+  // Whether a file may write it as a list of whole numbers.
+  bool is_numbers() const {
+    return of_policy != nullptr &&
+           of_policy->kind == PolicyOption::Kind::kNumbers;
+  }
 };
 
 // In the order in which help and man pages list them.
@@ -60,7 +74,8 @@ absl::Status NoSuchKey(absl::string_view key);
 
 // Sets `key`. Errors: NoSuchKey's, or InvalidArgument that names key, value
 // and what is allowed. On error nothing has changed. Paths must be absolute
-// already (see AbsolutePath in mount-tools/config/paths.h), but for the key `path`.
+// already (see AbsolutePath in mount-tools/config/paths.h), but for the key
+// `path`.
 absl::Status SetOption(absl::string_view key, absl::string_view value,
                        MountConfig& mount, ViewConfig& view);
 

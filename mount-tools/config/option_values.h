@@ -44,20 +44,6 @@ inline constexpr Word<Layout> kLayoutWords[] = {{"tree", Layout::kTree},
 inline constexpr Word<OpenMode> kOpenWords[] = {{"auto", OpenMode::kAuto},
                                                 {"seen", OpenMode::kSeen},
                                                 {"unseen", OpenMode::kUnseen}};
-inline constexpr Word<PolicyOptions::Unit> kUnitWords[] = {
-    {"instance", PolicyOptions::Unit::kInstance},
-    {"page", PolicyOptions::Unit::kPage}};
-inline constexpr Word<PolicyOptions::Binding> kBindingWords[] = {
-    {"group", PolicyOptions::Binding::kGroup},
-    {"location", PolicyOptions::Binding::kLocation}};
-inline constexpr Word<PolicyOptions::Chunks> kChunksWords[] = {
-    {"auto", PolicyOptions::Chunks::kAuto},
-    {"random", PolicyOptions::Chunks::kRandom},
-    {"physical", PolicyOptions::Chunks::kPhysical}};
-inline constexpr Word<PolicyOptions::Adapt> kAdaptWords[] = {
-    {"off", PolicyOptions::Adapt::kOff},
-    {"score", PolicyOptions::Adapt::kScore},
-    {"bollinger", PolicyOptions::Adapt::kBollinger}};
 inline constexpr Word<RecordOptions::Csv> kCsvWords[] = {
     {"plain", RecordOptions::Csv::kPlain},
     {"quoted", RecordOptions::Csv::kQuoted}};
@@ -68,15 +54,6 @@ inline constexpr Word<RecordScope> kScopeWords[] = {
 inline constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
 inline constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
 inline constexpr std::chrono::milliseconds kHour{3'600'000};
-inline constexpr uint64_t kMinPage = uint64_t{4} << 10;
-inline constexpr uint64_t kMaxPage = uint64_t{16} << 20;
-inline constexpr uint64_t kMaxChunk = 65536;
-inline constexpr uint64_t kMaxBlock = uint64_t{1} << 30;
-inline constexpr uint64_t kMaxWindow = uint64_t{1} << 20;
-inline constexpr uint64_t kMaxMiniEpochs = uint64_t{1} << 16;
-inline constexpr uint64_t kMaxRepeat = 1024;
-inline constexpr uint64_t kMaxEpochs = 60000;
-inline constexpr uint64_t kMaxCores = 1024;
 inline constexpr uint64_t kMaxRecord = uint64_t{1} << 40;
 inline constexpr uint64_t kMaxTier = uint64_t{1024} << 40;
 inline constexpr uint64_t kMinBandwidth = uint64_t{64} << 10;
@@ -132,16 +109,6 @@ inline bool SetPolicy(absl::string_view text, ViewConfig& view) {
   return true;
 }
 
-inline bool SetPage(absl::string_view text, ViewConfig& view) {
-  const absl::optional<uint64_t> bytes = ParseBytes(text);
-  if (!bytes || *bytes < kMinPage || *bytes > kMaxPage ||
-      (*bytes & (*bytes - 1)) != 0) {
-    return false;
-  }
-  view.policy_options.lirs_page = *bytes;
-  return true;
-}
-
 inline bool SetBytes(absl::string_view text, uint64_t min, uint64_t max,
                      uint64_t& field) {
   const absl::optional<uint64_t> bytes = ParseBytes(text);
@@ -182,14 +149,46 @@ inline bool SetAbsolutePath(absl::string_view text, std::string& field) {
   return true;
 }
 
-// A number, or the word that stands for 0.
-inline bool SetNumberOr(absl::string_view word, absl::string_view text,
-                        uint64_t max, uint64_t& field) {
-  if (text == word) {
-    field = 0;
-    return true;
+// Of a key of a policy.
+inline bool SetPolicyValue(const PolicyOption& option, absl::string_view text,
+                           PolicyOptions& options) {
+  using Kind = PolicyOption::Kind;
+  PolicyOptions changed = options;
+  if (option.kind == Kind::kNumbers) {
+    absl::optional<std::vector<uint64_t>> numbers = ParseSeeds(text);
+    if (!numbers) return false;
+    changed.Set(option.key, *std::move(numbers));
+  } else if (option.kind == Kind::kNumber || option.kind == Kind::kBytes) {
+    const bool unset = !option.unset.empty() && text == option.unset;
+    const absl::optional<uint64_t> number = unset ? option.initial
+                                            : option.kind == Kind::kNumber
+                                                ? ParseNumber(text)
+                                                : ParseBytes(text);
+    // A default that is no allowed value is written as its word only.
+    if (!number || (!unset && *number < option.min)) return false;
+    changed.Set(option.key, *number);
+  } else {
+    changed.Set(option.key, text);
   }
-  return SetNumber(text, 1, max, field);
+  if (!changed.Check(option).ok()) return false;
+  options = std::move(changed);
+  return true;
+}
+
+// As SetPolicyValue takes it; empty where the key has no value.
+inline std::string PolicyValueText(const PolicyOption& option,
+                                   const PolicyOptions& options) {
+  using Kind = PolicyOption::Kind;
+  if (option.kind == Kind::kNumbers) {
+    return FormatSeeds(options.numbers(option));
+  }
+  if (option.kind != Kind::kNumber && option.kind != Kind::kBytes) {
+    return options.text(option);
+  }
+  const uint64_t number = options.number(option);
+  if (number < option.min) return std::string(option.unset);
+  return option.kind == Kind::kBytes ? FormatBytes(number)
+                                     : absl::StrCat(number);
 }
 
 inline bool SetEpochLength(absl::string_view text, ViewConfig& view) {

@@ -25,7 +25,7 @@ std::string HashOf(const MountConfig& mount) {
   for (const ViewConfig& view : mount.views) {
     for (const Option& option : Options()) {
       absl::StrAppend(&text, option.key, absl::string_view("\0", 1),
-                      option.get(mount, view), absl::string_view("\0", 1));
+                      option.Get(mount, view), absl::string_view("\0", 1));
     }
   }
   return absl::StrCat(
@@ -40,7 +40,7 @@ std::string RunTimeKeys(const ViewConfig& view) {
   for (const Option& option : Options()) {
     if (!option.run_time) continue;
     absl::StrAppend(&text, option.key, " = ",
-                    TomlString(option.get(none, view)), "\n");
+                    TomlString(option.Get(none, view)), "\n");
   }
   return text;
 }
@@ -84,8 +84,8 @@ std::vector<std::string> Differences(const MountConfig& before,
   for (size_t i = 0; i < before.views.size(); ++i) {
     const ViewConfig& view = after.views[i];
     for (const Option& option : Options()) {
-      const std::string value = option.get(after, view);
-      if (value == option.get(before, before.views[i])) continue;
+      const std::string value = option.Get(after, view);
+      if (value == option.Get(before, before.views[i])) continue;
       lines.push_back(absl::StrCat(
           before.views.size() > 1 ? absl::StrCat(view.path, ": ") : "",
           option.key, " = ", value));

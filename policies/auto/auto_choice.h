@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `policy = auto`: looks at what was found and measured, chooses, and says
+// `policy = auto`: asks the entry of each policy how well it suits what was
+// found and measured (policies/auto/suitability.h), takes the best, and says
 // why in one line.
 //
 // `brand` where it is safe and pays: proven class folders with a validation

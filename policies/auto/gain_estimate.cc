@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "policies/brand/brand.h"
+#include "policies/reimu.h"
 
 namespace shufflefs {
 namespace {
@@ -21,6 +23,7 @@ class Model {
  public:
   explicit Model(const DatasetFacts& facts)
       : facts_(facts),
+        pool_(BrandOptions::Of(facts.options).pool),
         seeks_(facts.device == DeviceKind::kSeekBound),
         random_(facts.speed.random_us / 1e6),
         transfer_(static_cast<double>(facts.file_bytes) /
@@ -65,12 +68,13 @@ class Model {
   double Chunked() const {
     if (!seeks_) return Raw(kQueue);
     const double file = std::max<double>(1, facts_.file_bytes);
-    double files = std::min<double>(facts_.chunk_files, kLargestChunk / file);
-    if (!facts_.packed) files = std::min(files, OfEachClass());
+    double files = std::min<double>(pool_.chunk_files, kLargestChunk / file);
+    if (pool_.packed.empty()) files = std::min(files, OfEachClass());
     return random_ / std::max(files, 1.0) + transfer_;
   }
 
   const DatasetFacts& facts_;
+  const PoolFacet pool_;
   const bool seeks_;
   const double random_;    // seconds
   const double transfer_;  // seconds
@@ -107,13 +111,14 @@ absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
                                                int readers) {
   DatasetFacts of_records = facts;
   of_records.file_bytes = kUsualRecord;
-  if (facts.record_block == 0 || !EstimateGain(of_records, readers)) {
+  const uint64_t block = ReimuBlocks(facts.options).bytes;
+  if (!EstimateGain(of_records, readers)) {
     return absl::nullopt;
   }
-  const auto records = std::max(1.0, static_cast<double>(facts.record_block) /
-                                         static_cast<double>(kUsualRecord));
+  const auto records = std::max(
+      1.0, static_cast<double>(block) / static_cast<double>(kUsualRecord));
   DatasetFacts of_blocks = facts;
-  of_blocks.file_bytes = std::max(facts.record_block, kUsualRecord);
+  of_blocks.file_bytes = std::max(block, kUsualRecord);
   const double ahead =
       facts.device == DeviceKind::kSeekBound ? 1 : kQueue;  // blocks under way
   RecordEstimate estimate;

@@ -3,10 +3,89 @@
 
 #include "core/policy/binder.h"
 #include "core/policy/permutation_order.h"
+#include "policies/auto/suitability.h"
 #include "policies/brand/group_binder.h"
 #include "policies/brand/location_binder.h"
 
 namespace shufflefs {
+namespace {
+
+constexpr absl::string_view kBrandChunks[] = {"auto", "random", "physical"};
+constexpr absl::string_view kBrandBindings[] = {"group", "location"};
+constexpr PolicyOption kBrandKeys[] = {
+    {.key = "brand.chunk",
+     .default_text = "64",
+     .values = "a number of files from 1 to 65536",
+     .help = "files that brand reads together, at most",
+     .initial = 64,
+     .min = 1,
+     .max = 65536,
+     .binds = true,
+     .place = 6},
+    {.key = "brand.chunks",
+     .default_text = "auto",
+     .values = "auto, random or physical",
+     .help = "what brand reads together: files drawn at random, or what lies "
+             "together",
+     .kind = PolicyOption::Kind::kWord,
+     .words = kBrandChunks,
+     .binds = true,
+     .place = 8},
+    {.key = "brand.binding",
+     .default_text = "group",
+     .values = "group or location",
+     .help =
+         "what a name shows: any sample of its group, or the paper's protocol",
+     .kind = PolicyOption::Kind::kWord,
+     .words = kBrandBindings,
+     .binds = true,
+     .place = 7},
+    {.key = "brand.packed",
+     .default_text = "none",
+     .values = "the path of a directory",
+     .help = "chunk files that shufflectl pack wrote, to read instead of the "
+             "source",
+     .kind = PolicyOption::Kind::kPath,
+     .run_time = false,
+     .binds = true,
+     .place = 9},
+};
+
+std::string BrandHeldBack(const PolicyOptions& options, DeviceKind device) {
+  const PoolFacet pool = BrandOptions::Of(options).pool;
+  return device == DeviceKind::kSeekBound &&
+                 pool.chunks == PoolFacet::Chunks::kRandom &&
+                 pool.packed.empty()
+             ? "brand.chunks = random, which costs a seek a file"
+             : "";
+}
+
+}  // namespace
+
+constinit const PolicyEntry kBrandEntry = {
+    .name = "brand",
+    .help =
+        "names show what is in memory of their group, read in chunks of "
+        "brand.chunk files",
+    .keys = kBrandKeys,
+    .make = [](const PolicyOptions& options,
+               const StagedView*) -> std::unique_ptr<const Policy> {
+      return std::make_unique<BrandPolicy>(BrandOptions::Of(options));
+    },
+    .suits =
+        [](const DatasetFacts& facts) { return SuitsOnDemand(facts, "brand"); },
+    .held_back = BrandHeldBack,
+    .use = "for clients that draw files at random",
+};
+
+BrandOptions BrandOptions::Of(const PolicyOptions& options) {
+  BrandOptions brand;
+  brand.pool.chunk_files = static_cast<uint32_t>(options.number(kBrandKeys[0]));
+  brand.pool.chunks = options.word<PoolFacet::Chunks>(kBrandKeys[1]);
+  brand.binding = options.word<Binding>(kBrandKeys[2]);
+  brand.pool.packed = options.text(kBrandKeys[3]);
+  return brand;
+}
 
 std::unique_ptr<const Order> BrandPolicy::MakeOrder(const Stratum& stratum,
                                                     Seed seed,
@@ -24,7 +103,7 @@ std::unique_ptr<const Order> BrandPolicy::MakeListing(const Stratum& stratum,
 
 std::unique_ptr<Binder> BrandPolicy::MakeBinder(
     const BinderInput& input) const {
-  if (options_.brand_binding == PolicyOptions::Binding::kLocation) {
+  if (options_.binding == BrandOptions::Binding::kLocation) {
     return std::make_unique<LocationBinder>(input);
   }
   return std::make_unique<GroupBinder>(input);

@@ -11,7 +11,8 @@
 // Read pattern: chunks of up to brand.chunk files in random order, each read
 //   once an epoch; where memory cannot hold something of every group, single
 //   samples besides.
-// Binding: policies/brand/group_binder.h (any sample of the group), or the paper's
+// Binding: policies/brand/group_binder.h (any sample of the group), or the
+// paper's
 //   own protocol, policies/brand/location_binder.h.
 // Where the order must be known in advance (ranked names, epochs by path): an
 //   independent uniform-looking permutation each epoch, as lirs by instance.
@@ -20,15 +21,25 @@
 #define SHUFFLEFS_POLICIES_BRAND_BRAND_H_
 
 #include <memory>
+#include <utility>
 
-#include "core/policy/policy.h"
+#include "core/policy/policy_entry.h"
 
 namespace shufflefs {
 
+extern const PolicyEntry kBrandEntry;
+
+struct BrandOptions {
+  enum class Binding { kGroup, kLocation };
+  Binding binding = Binding::kGroup;
+  PoolFacet pool = {.chunk_files = 64, .packed_key = "brand.packed"};
+
+  static BrandOptions Of(const PolicyOptions& options);
+};
+
 class BrandPolicy : public Policy {
  public:
-  // REQUIRES: CheckPolicyOptions(options).ok(), policies/registry.h.
-  explicit BrandPolicy(const PolicyOptions& options) : options_(options) {}
+  explicit BrandPolicy(BrandOptions options) : options_(std::move(options)) {}
 
   absl::string_view name() const override { return "brand"; }
   Consumption consumption() const override { return Consumption::kReactive; }
@@ -37,9 +48,11 @@ class BrandPolicy : public Policy {
   std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
                                            Epoch epoch) const override;
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
+  absl::string_view instead_on_nodes() const override { return "lirs"; }
+  const PoolFacet* pool() const override { return &options_.pool; }
 
  private:
-  const PolicyOptions options_;
+  const BrandOptions options_;
 };
 
 }  // namespace shufflefs

@@ -11,24 +11,29 @@
 //   for, so an epoch is not reproducible; the ledger is its record.
 // Read pattern: mini-epochs from the source, once a pass, ahead of readers.
 // Where the order must be known in advance: ranked names come mini-epoch by
-//   mini-epoch (policies/met/met_plan.h), from the tier too, and so do the records
-//   of containers (core/records/order/repeat_order.h), of which an epoch shows as
-//   many as there are, some several times and others not. What names show in an
-//   epoch by path is an independent permutation each epoch, as lirs by
-//   instance.
+//   mini-epoch (policies/met/met_plan.h), from the tier too, and so do the
+//   records of containers (core/records/order/repeat_order.h), of which an
+//   epoch shows as many as there are, some several times and others not. What
+//   names show in an epoch by path is an independent permutation each epoch, as
+//   lirs by instance.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_H_
 #define SHUFFLEFS_POLICIES_MET_MET_H_
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "core/policy/policy.h"
+#include "core/policy/policy_entry.h"
+#include "policies/met/met_options.h"
 
 namespace shufflefs {
 
-class MetPolicy : public Policy {
+extern const PolicyEntry kMetEntry;
+
+class MetPolicy : public Policy, private StagingFacet {
  public:
-  // REQUIRES: CheckPolicyOptions(options).ok(), policies/registry.h.
-  explicit MetPolicy(const PolicyOptions& options) : options_(options) {}
+  explicit MetPolicy(MetOptions options) : options_(std::move(options)) {}
 
   absl::string_view name() const override { return "met"; }
   Consumption consumption() const override { return Consumption::kReactive; }
@@ -37,17 +42,21 @@ class MetPolicy : public Policy {
   std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
                                            Epoch epoch) const override;
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
-  std::unique_ptr<Binder> MakeRankBinder(
-      const BinderInput& input) const override;
-  bool stages() const override { return true; }
   bool shuffles_records() const override { return true; }
-  RecordBlocks record_blocks() const override {
-    return {options_.reimu_block, options_.reimu_window};
-  }
-  RecordRepeats record_repeats(Epoch epoch) const override;
+  RecordBlocks record_blocks() const override { return options_.blocks; }
+  absl::string_view instead_on_nodes() const override { return "lirs"; }
+  const StagingFacet* staging() const override { return this; }
 
  private:
-  const PolicyOptions options_;
+  std::unique_ptr<Binder> MakeRankBinder(
+      const BinderInput& input) const override;
+  RecordRepeats record_repeats(Epoch epoch) const override;
+  absl::StatusOr<uint64_t> SetsFor(const BinderInput& input) const override;
+  std::vector<Note> Notes(bool of_records) const override;
+  std::string learns_as() const override { return options_.model; }
+  absl::string_view repeats_by() const override { return "met.repeat"; }
+
+  const MetOptions options_;
 };
 
 }  // namespace shufflefs

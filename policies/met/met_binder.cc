@@ -15,7 +15,7 @@ constexpr uint64_t kLargestOfMemory = 4;
 
 }  // namespace
 
-MetBinder::MetBinder(const PolicyOptions& options, const BinderInput& input)
+MetBinder::MetBinder(const MetOptions& options, const BinderInput& input)
     : input_(input),
       largest_(input.memory_bytes / kLargestOfMemory),
       progress_(options, input),

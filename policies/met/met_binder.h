@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // met under a framework's own sampler: a name that is asked for shows the next
-// sample of its group (policies/met/met_progress.h), so that what readers ask for
-// is in the performance tier, whichever names they draw.
+// sample of its group (policies/met/met_progress.h), so that what readers ask
+// for is in the performance tier, whichever names they draw.
 //
 // Within an epoch a name shows one sample; a sample may be shown by several
 // names, or by none. What was bound and never opened counts as not shown.
@@ -25,7 +25,7 @@ namespace shufflefs {
 class MetBinder : public Binder, public MiniEpochs {
  public:
   // `input` outlives the binder.
-  MetBinder(const PolicyOptions& options, const BinderInput& input);
+  MetBinder(const MetOptions& options, const BinderInput& input);
 
   void BeginEpoch(Seed seed, Epoch epoch,
                   absl::Span<const CarriedPair> bound) override;

@@ -20,10 +20,10 @@ bool MetProgress::Through(const MiniEpoch& mini) {
          kThrough * static_cast<double>(mini.size);
 }
 
-uint32_t MetProgress::MiniEpochsFor(const PolicyOptions& options,
+uint32_t MetProgress::MiniEpochsFor(const MetOptions& options,
                                     const BinderInput& input) {
-  if (options.met_mini_epochs > 0) {
-    return static_cast<uint32_t>(options.met_mini_epochs);
+  if (options.mini_epochs > 0) {
+    return static_cast<uint32_t>(options.mini_epochs);
   }
   return MiniEpochsInTier(
       input.bytes.size(),

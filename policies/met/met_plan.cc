@@ -25,9 +25,9 @@ std::vector<uint32_t> Repetition(const MetPass& pass, uint32_t groups,
 
 }  // namespace
 
-MetEpoch MetEpochOf(const PolicyOptions& options, Epoch epoch) {
-  const uint64_t cycle = std::max<uint64_t>(options.met_epochs, 1);
-  const uint64_t repeat = std::clamp<uint64_t>(options.met_repeat, 1, cycle);
+MetEpoch MetEpochOf(const MetOptions& options, Epoch epoch) {
+  const uint64_t cycle = std::max<uint64_t>(options.epochs, 1);
+  const uint64_t repeat = std::clamp<uint64_t>(options.repeat, 1, cycle);
   const uint64_t passes = (cycle + repeat - 1) / repeat;
   const uint64_t in_cycle = epoch.value() % cycle;
   MetEpoch of;
@@ -37,12 +37,12 @@ MetEpoch MetEpochOf(const PolicyOptions& options, Epoch epoch) {
   return of;
 }
 
-MetPass MakeMetPass(const PolicyOptions& options, const MetPlanInput& input,
+MetPass MakeMetPass(const MetOptions& options, const MetPlanInput& input,
                     uint64_t pass) {
   MetPass::Input made;
   made.grouping = input.grouping;
   made.mini_epochs =
-      static_cast<uint32_t>(std::max<uint64_t>(options.met_mini_epochs, 1));
+      static_cast<uint32_t>(std::max<uint64_t>(options.mini_epochs, 1));
   made.key = SubKey(
       DeriveKey(input.seed, Epoch(0), input.dataset_key, Purpose::kMiniEpoch),
       pass);

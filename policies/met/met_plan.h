@@ -15,6 +15,7 @@
 #include "core/base/lazy.h"
 #include "core/dataset/grouping.h"
 #include "core/policy/policy.h"
+#include "policies/met/met_options.h"
 #include "policies/met/met_pass.h"
 
 namespace shufflefs {
@@ -27,7 +28,7 @@ struct MetEpoch {
 };
 
 // Pure. met.repeat = auto is 1: nothing is measured.
-MetEpoch MetEpochOf(const PolicyOptions& options, Epoch epoch);
+MetEpoch MetEpochOf(const MetOptions& options, Epoch epoch);
 
 struct MetPlanInput {
   const Grouping* grouping = nullptr;  // outlives what is made of it
@@ -36,7 +37,7 @@ struct MetPlanInput {
 };
 
 // Pass number `pass`: every sample in one of met.mini_epochs (0: one).
-MetPass MakeMetPass(const PolicyOptions& options, const MetPlanInput& input,
+MetPass MakeMetPass(const MetOptions& options, const MetPlanInput& input,
                     uint64_t pass);
 
 // The order of an epoch: samples may come several times in it, or not at all.
@@ -44,7 +45,7 @@ MetPass MakeMetPass(const PolicyOptions& options, const MetPlanInput& input,
 // sample, some 40 ns a sample.
 class MetOrder : public Order {
  public:
-  MetOrder(const PolicyOptions& options, const MetPlanInput& input, Epoch epoch)
+  MetOrder(const MetOptions& options, const MetPlanInput& input, Epoch epoch)
       : options_(options), input_(input), epoch_(epoch) {}
 
   uint64_t size() const override { return input_.grouping->sample_count(); }
@@ -64,7 +65,7 @@ class MetOrder : public Order {
   const Table& table() const;
 
   // Constant after construction.
-  const PolicyOptions options_;
+  const MetOptions options_;
   const MetPlanInput input_;
   const Epoch epoch_;
   Lazy<Table> table_;

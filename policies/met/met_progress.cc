@@ -15,18 +15,18 @@ RandomKey InsideKey(const MetPass& pass, uint32_t mini, uint64_t repetition) {
   return SubKey(SubKey(pass.key(), uint64_t{1} << 32 | mini), repetition);
 }
 
-uint64_t Fixed(const PolicyOptions& options, const RepeatControl& control) {
+uint64_t Fixed(const MetOptions& options, const RepeatControl& control) {
   if (control.most() == 1) return 1;
-  if (options.met_adapt != PolicyOptions::Adapt::kOff) return 0;
-  return std::min(options.met_repeat, control.most());
+  if (options.adapt != MetOptions::Adapt::kOff) return 0;
+  return std::min(options.repeat, control.most());
 }
 
 }  // namespace
 
-MetProgress::MetProgress(const PolicyOptions& options, const BinderInput& input)
+MetProgress::MetProgress(const MetOptions& options, const BinderInput& input)
     : input_(input),
       count_(MiniEpochsFor(options, input)),
-      cycle_(std::max<uint64_t>(options.met_epochs, 1)),
+      cycle_(std::max<uint64_t>(options.epochs, 1)),
       control_(options, input.learnt),
       fixed_(Fixed(options, control_)),
       staged_(input.staged),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which met shows samples: which one of a group is shown next.
 //
-// A pass goes over all samples in mini-epochs (policies/met/met_pass.h); each of
-// these is shown as often as RepeatControl says, every repetition in an order
-// of its own. Each group goes along by itself, as its names are asked for, so
-// that groups pass from one mini-epoch to the next at about the same time but
-// never wait for each other.
+// A pass goes over all samples in mini-epochs (policies/met/met_pass.h); each
+// of these is shown as often as RepeatControl says, every repetition in an
+// order of its own. Each group goes along by itself, as its names are asked
+// for, so that groups pass from one mini-epoch to the next at about the same
+// time but never wait for each other.
 //
 // Guarantee: over met.epochs draws a sample on average, each sample of a group
 // is drawn met.epochs times. It holds whatever the repeating factors were, and
@@ -37,11 +37,11 @@ namespace shufflefs {
 class MetProgress {
  public:
   // `input` outlives it; its grouping has at least one sample.
-  MetProgress(const PolicyOptions& options, const BinderInput& input);
+  MetProgress(const MetOptions& options, const BinderInput& input);
 
   // Mini-epochs of a pass: what met.mini_epochs says or, if nothing,
   // MiniEpochsInTier (core/policy/mini_epoch_count.h).
-  static uint32_t MiniEpochsFor(const PolicyOptions& options,
+  static uint32_t MiniEpochsFor(const MetOptions& options,
                                 const BinderInput& input);
 
   // Before any draw, or anew: with random bits of `seed`, as often as `served`

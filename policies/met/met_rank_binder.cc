@@ -19,12 +19,12 @@ MetPlanInput PlanOf(const BinderInput& input, Seed seed) {
 
 }  // namespace
 
-MetRankBinder::MetRankBinder(const PolicyOptions& options,
+MetRankBinder::MetRankBinder(const MetOptions& options,
                              const BinderInput& input)
     : options_(options),
       input_(input),
-      count_(static_cast<uint32_t>(
-          std::max<uint64_t>(options_.met_mini_epochs, 1))),
+      count_(
+          static_cast<uint32_t>(std::max<uint64_t>(options_.mini_epochs, 1))),
       largest_(input.memory_bytes / kLargestRanked) {}
 
 void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
@@ -122,8 +122,8 @@ MiniEpochStatus MetRankBinder::status() const {
   status.mini_epoch = current_;
   status.mini_epochs = count_;
   status.factor = epoch_.factor;
-  status.why = options_.met_epochs == 0 ? "1, because met.epochs is not known"
-               : options_.met_repeat == 0
+  status.why = options_.epochs == 0 ? "1, because met.epochs is not known"
+               : options_.repeat == 0
                    ? "1: an order that is known beforehand has no auto"
                    : absl::StrCat(epoch_.factor, ", as met.repeat says");
   status.ready = ready_.contains(SetOf(epoch_.pass, current_));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // met under ranked names: names show their own samples, and the order of the
-// epoch (policies/met/met_plan.h) says what is read next. Finds out from what is
-// read which mini-epoch readers are in, and wants that and the next.
+// epoch (policies/met/met_plan.h) says what is read next. Finds out from what
+// is read which mini-epoch readers are in, and wants that and the next.
 //
 // Memory: 10 bytes a sample beside BinderInput. Cost: O(1) a read.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_RANK_BINDER_H_
@@ -23,7 +23,7 @@ namespace shufflefs {
 class MetRankBinder : public Binder, public MiniEpochs {
  public:
   // `input` outlives the binder.
-  MetRankBinder(const PolicyOptions& options, const BinderInput& input);
+  MetRankBinder(const MetOptions& options, const BinderInput& input);
 
   void BeginEpoch(Seed seed, Epoch epoch,
                   absl::Span<const CarriedPair> bound) override;
@@ -68,7 +68,7 @@ class MetRankBinder : public Binder, public MiniEpochs {
   uint64_t SetOf(uint64_t pass, uint32_t mini) const;
 
   // Constant after construction.
-  const PolicyOptions options_;
+  const MetOptions options_;
   const BinderInput& input_;
   const uint32_t count_;    // mini-epochs of a pass
   const uint64_t largest_;  // bytes of a sample that is read as a whole

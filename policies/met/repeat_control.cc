@@ -10,40 +10,39 @@
 namespace shufflefs {
 namespace {
 
-using Adapt = PolicyOptions::Adapt;
+using Adapt = MetOptions::Adapt;
 
-uint64_t Cap(const PolicyOptions& options) {
-  return options.met_repeat != 0 ? options.met_repeat
-                                 : RepeatControl::kMostByItself;
+uint64_t Cap(const MetOptions& options) {
+  return options.repeat != 0 ? options.repeat : RepeatControl::kMostByItself;
 }
 
-uint64_t Most(const PolicyOptions& options) {
-  if (options.met_epochs == 0) return 1;
-  return std::min(Cap(options), options.met_epochs);
+uint64_t Most(const MetOptions& options) {
+  if (options.epochs == 0) return 1;
+  return std::min(Cap(options), options.epochs);
 }
 
 // Why it is most() and no more.
-std::string WhyMost(const PolicyOptions& options) {
-  if (options.met_epochs == 0) return "1, because met.epochs is not known";
-  if (options.met_epochs < Cap(options)) {
-    return absl::StrCat(options.met_epochs, ", as met.epochs allows");
+std::string WhyMost(const MetOptions& options) {
+  if (options.epochs == 0) return "1, because met.epochs is not known";
+  if (options.epochs < Cap(options)) {
+    return absl::StrCat(options.epochs, ", as met.epochs allows");
   }
-  if (options.met_repeat != 0) {
-    return absl::StrCat(options.met_repeat, ", as met.repeat says");
+  if (options.repeat != 0) {
+    return absl::StrCat(options.repeat, ", as met.repeat says");
   }
   return absl::StrCat(RepeatControl::kMostByItself,
                       ", the most that met.repeat = auto does");
 }
 
 // What rules before anything was shown.
-std::string WhatRules(const PolicyOptions& options) {
+std::string WhatRules(const MetOptions& options) {
   const uint64_t most = Most(options);
-  const bool fixed = options.met_repeat != 0;
-  if (most == 1 || (fixed && options.met_adapt == Adapt::kOff)) {
+  const bool fixed = options.repeat != 0;
+  if (most == 1 || (fixed && options.adapt == Adapt::kOff)) {
     return WhyMost(options);
   }
-  const char* rule = options.met_adapt == Adapt::kScore ? "while the loss falls"
-                     : options.met_adapt == Adapt::kBollinger
+  const char* rule = options.adapt == Adapt::kScore ? "while the loss falls"
+                     : options.adapt == Adapt::kBollinger
                          ? "until the loss falls below its band"
                          : "until the next mini-epoch is ready";
   return absl::StrCat("at most ", most, ": ", rule);
@@ -51,7 +50,7 @@ std::string WhatRules(const PolicyOptions& options) {
 
 }  // namespace
 
-RepeatControl::RepeatControl(const PolicyOptions& options,
+RepeatControl::RepeatControl(const MetOptions& options,
                              std::vector<uint32_t> learnt)
     : options_(options),
       most_(Most(options)),
@@ -75,14 +74,14 @@ void RepeatControl::Feedback(double loss) {
   best_ = std::min(best_, loss);
   below_ |= IsBelowBand(loss);
   scores_.push_back(loss);
-  while (scores_.size() > options_.met_scores) scores_.pop_front();
+  while (scores_.size() > options_.scores) scores_.pop_front();
 }
 
 // The band is that of the losses before this one: with it among them no loss
 // could be two deviations below the mean of five. Sums of losses that do not
 // fit a double make a band that nothing is below.
 bool RepeatControl::IsBelowBand(double loss) const {
-  if (scores_.empty() || scores_.size() < options_.met_scores) return false;
+  if (scores_.empty() || scores_.size() < options_.scores) return false;
   const double count = static_cast<double>(scores_.size());
   double mean = 0;
   for (double score : scores_) mean += score / count;
@@ -117,8 +116,8 @@ void RepeatControl::EndRepetition(uint64_t done) {
 RepeatControl::Answer RepeatControl::Decide(uint64_t done,
                                             bool next_ready) const {
   if (done >= most_) return {false, WhyMost(options_)};
-  const bool adapts = options_.met_adapt != Adapt::kOff;
-  if (!next_ready && (adapts || options_.met_repeat == 0)) {
+  const bool adapts = options_.adapt != Adapt::kOff;
+  if (!next_ready && (adapts || options_.repeat == 0)) {
     return {true,
             absl::StrCat(done + 1, ": the next mini-epoch was not ready")};
   }
@@ -129,11 +128,11 @@ RepeatControl::Answer RepeatControl::Decide(uint64_t done,
 }
 
 RepeatControl::Answer RepeatControl::DecideByLoss() const {
-  if (options_.met_adapt == Adapt::kBollinger) {
+  if (options_.adapt == Adapt::kBollinger) {
     return below_ ? Answer{false, ": the loss fell below its band"}
                   : Answer{true, ": the loss is within its band"};
   }
-  if (stale_ >= options_.met_patience) {
+  if (stale_ >= options_.patience) {
     return {false, ": the loss fell no more"};
   }
   return {true, stale_ == 0 ? ": the loss fell" : ": the loss may fall again"};
@@ -145,17 +144,17 @@ RepeatControl::Answer RepeatControl::DecideWithoutLoss(uint64_t done) const {
     return {done < learnt,
             absl::StrCat(std::max(done, learnt), ", as a former run learnt")};
   }
-  if (options_.met_repeat != 0) return {true, WhyMost(options_)};
+  if (options_.repeat != 0) return {true, WhyMost(options_)};
   return {false, absl::StrCat(done, ": the next mini-epoch was ready")};
 }
 
 uint64_t RepeatControl::LearntFactor() const {
-  if (options_.met_adapt == Adapt::kOff) return 0;
+  if (options_.adapt == Adapt::kOff) return 0;
   return mini_epoch_ < learnt_.size() ? learnt_[mini_epoch_] : 0;
 }
 
 void RepeatControl::Learn(uint64_t factor) {
-  if (options_.met_adapt == Adapt::kOff || told_ == 0) return;
+  if (options_.adapt == Adapt::kOff || told_ == 0) return;
   if (mini_epoch_ >= kMostLearnt) return;
   if (mini_epoch_ >= learnt_.size()) learnt_.resize(mini_epoch_ + 1);
   learnt_[mini_epoch_] = static_cast<uint32_t>(

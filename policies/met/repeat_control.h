@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "core/policy/policy.h"
+#include "policies/met/met_options.h"
 
 namespace shufflefs {
 
@@ -36,7 +36,7 @@ class RepeatControl {
 
   // `learnt`: the factors of a former run, by mini-epoch in their order, used
   // where met.adapt is set, for those of which no loss is told. 0: not known.
-  RepeatControl(const PolicyOptions& options, std::vector<uint32_t> learnt);
+  RepeatControl(const MetOptions& options, std::vector<uint32_t> learnt);
 
   // The next mini-epoch of the run begins.
   void BeginMiniEpoch() { BeginMiniEpoch(next_); }
@@ -70,7 +70,7 @@ class RepeatControl {
   void EndRepetition(uint64_t done);
   void Learn(uint64_t factor);
 
-  const PolicyOptions options_;
+  const MetOptions options_;
   const uint64_t most_;
   std::vector<uint32_t> learnt_;
   uint64_t mini_epoch_ = 0;    // number in this run, from 0

@@ -34,7 +34,7 @@ namespace shufflefs {
 namespace {
 
 struct Arguments {
-  PolicyOptions options;
+  MetOptions options;
   uint64_t seed = 0;
   uint64_t ready_after = 0;  // draws
   std::vector<uint32_t> sizes;
@@ -151,25 +151,25 @@ int Serve(Job& job) {
   return 0;
 }
 
-bool SetAdapt(const std::string& word, PolicyOptions& options) {
-  using Adapt = PolicyOptions::Adapt;
+bool SetAdapt(const std::string& word, MetOptions& options) {
+  using Adapt = MetOptions::Adapt;
   const std::map<std::string, Adapt> words = {{"off", Adapt::kOff},
                                               {"score", Adapt::kScore},
                                               {"bollinger", Adapt::kBollinger}};
   const auto found = words.find(word);
   if (found == words.end()) return false;
-  options.met_adapt = found->second;
+  options.adapt = found->second;
   return true;
 }
 
 bool Parse(int argc, char** argv, Arguments& arguments) {
-  PolicyOptions& options = arguments.options;
+  MetOptions& options = arguments.options;
   const std::map<std::string, uint64_t*> numbers = {
-      {"--mini-epochs", &options.met_mini_epochs},
-      {"--repeat", &options.met_repeat},
-      {"--epochs", &options.met_epochs},
-      {"--patience", &options.met_patience},
-      {"--scores", &options.met_scores},
+      {"--mini-epochs", &options.mini_epochs},
+      {"--repeat", &options.repeat},
+      {"--epochs", &options.epochs},
+      {"--patience", &options.patience},
+      {"--scores", &options.scores},
       {"--ready-after", &arguments.ready_after},
       {"--seed", &arguments.seed}};
   for (int i = 1; i < argc; ++i) {

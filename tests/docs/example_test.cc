@@ -43,7 +43,7 @@ TEST(ExampleConfig, IsTheDefaults) {
   const MountConfig mount;
   const ViewConfig view;
   for (const Option& option : Options()) {
-    EXPECT_EQ(option.get(*config, config->views[0]), option.get(mount, view))
+    EXPECT_EQ(option.Get(*config, config->views[0]), option.Get(mount, view))
         << option.key;
   }
 }

@@ -11,6 +11,7 @@
 #include "core/source/source_files.h"
 #include "fs/tree/tree.h"
 #include "gtest/gtest.h"
+#include "policies/registry.h"
 #include "tests/core/records/content/record_pool_fixture.h"
 #include "tests/core/view/view_fixture.h"
 
@@ -76,6 +77,7 @@ class ContainerTreeTest : public ::testing::Test {
     config.record.as = "*.bin:fixed";
     config.record.bytes = 1000;
     SetupTools tools;
+    tools.policies = Policies();
     tools.resolver = ByName();
     tools.records = [this](const ViewConfig& of,
                            std::shared_ptr<const Dataset> dataset,

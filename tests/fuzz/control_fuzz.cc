@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   bool changed = false;
   for (const shufflefs::Option& option : shufflefs::Options()) {
     const bool differs =
-        option.get(mount, request->config) != option.get(mount, current);
+        option.Get(mount, request->config) != option.Get(mount, current);
     Check(!differs || option.run_time);
     changed |= differs;
   }

@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         shufflefs::ParseConfig(written, "f.toml", "/base");
     Check(again.ok());
     for (const shufflefs::Option& option : shufflefs::Options()) {
-      Check(option.get(*again, again->views[0]) == option.get(*config, view));
+      Check(option.Get(*again, again->views[0]) == option.Get(*config, view));
     }
   }
   return 0;

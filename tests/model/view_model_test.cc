@@ -9,6 +9,7 @@
 #include <random>
 
 #include "core/binding/listing.h"
+#include "policies/registry.h"
 #include "tests/core/view/view_fixture.h"
 #include "tests/model/view_reference.h"
 
@@ -108,6 +109,7 @@ class ViewModel {
 
   SetupTools Tools() const {
     SetupTools tools;
+    tools.policies = Policies();
     tools.addresses = [this](const Dataset& of) {
       return SampleAddresses(*source_, of, PhysicalOptions());
     };
@@ -310,9 +312,9 @@ class ViewModel {
         view_->binding()->carried().pairs();
     const Grouping& grouping = expected_->setup().dataset->grouping();
     const uint64_t names = grouping.sample_count();
-    EXPECT_LE(carried.size(),
-              std::clamp<uint64_t>(names / 3, 16, 8192) +
-                  SizedNames::kMostHidden + 2 * readers_.size());
+    EXPECT_LE(carried.size(), std::clamp<uint64_t>(names / 3, 16, 8192) +
+                                  SizedNames::kMostHidden +
+                                  2 * readers_.size());
     if (status.verdict == "a") {
       EXPECT_EQ(expected_->opened().size(), names) << "rule a came early";
     }
@@ -344,10 +346,10 @@ class ViewModel {
       config.seed = Seed(Draw(3));
       config.epoch_advance = Draw(4) == 0 ? Advance::kManual : Advance::kAuto;
       config.epoch_length = Draw(3) == 0 ? 1 + Draw(100) : 0;
-      config.policy_options.lirs_unit = Pick<PolicyOptions::Unit>(
-          {PolicyOptions::Unit::kInstance, PolicyOptions::Unit::kPage});
-      config.policy_options.lirs_batch = Draw(4);
-      config.policy_options.window_samples = 1 + Draw(300);
+      config.policy_options.Set("lirs.unit",
+                                Pick<absl::string_view>({"instance", "page"}));
+      config.policy_options.Set("lirs.batch", Draw(4));
+      config.policy_options.Set("window.samples", 1 + Draw(300));
     }
     if (!switches || Draw(3) == 0) {
       request.next_epoch = Draw(3) != 0;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "mount-tools/config/option_table.h"
+#include "policies/lirs.h"
 
 namespace shufflefs {
 namespace {
@@ -84,7 +85,8 @@ TEST(CommandLine, OptionsInEveryForm) {
   const ViewConfig& view = line.config.views[0];
   EXPECT_EQ(view.policy, "lirs");
   EXPECT_EQ(view.seed, Seed(4)) << "the last word wins";
-  EXPECT_EQ(view.policy_options.lirs_unit, PolicyOptions::Unit::kPage);
+  EXPECT_EQ(LirsOptions::Of(view.policy_options).unit,
+            LirsOptions::Unit::kPage);
   EXPECT_TRUE(line.config.read_only);
 }
 

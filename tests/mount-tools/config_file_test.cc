@@ -16,6 +16,8 @@
 #include "core/base/status.h"
 #include "core/random/random.h"
 #include "mount-tools/config/option_table.h"
+#include "policies/lirs.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -37,7 +39,7 @@ std::string Error(absl::string_view text) {
 std::string AllKeys(const MountConfig& mount, const ViewConfig& view) {
   std::string text;
   for (const Option& option : Options()) {
-    absl::StrAppend(&text, option.key, "=", option.get(mount, view), "\n");
+    absl::StrAppend(&text, option.key, "=", option.Get(mount, view), "\n");
   }
   return text;
 }
@@ -70,9 +72,11 @@ TEST(ConfigFile, AlignedFilesAreAListOrListsOrText) {
 
 TEST(ConfigFile, SeedsAreAListOrTextOrOneNumber) {
   const auto seeds = [](absl::string_view value) {
-    return Parsed(absl::StrCat("clairvoyant.seeds = ", value))
-        .views[0]
-        .policy_options.clairvoyant_seeds;
+    const MountConfig config =
+        Parsed(absl::StrCat("clairvoyant.seeds = ", value));
+    return (*MakePolicy("clairvoyant", config.views[0].policy_options))
+        ->prefetch()
+        ->seeds;
   };
   EXPECT_THAT(seeds("[7, 99]"), ::testing::ElementsAre(7, 99));
   EXPECT_THAT(seeds("[7, '18446744073709551615']"),
@@ -93,9 +97,9 @@ TEST(ConfigFile, DottedKeysAndTablesAreTheSame) {
   const MountConfig dotted = Parsed("lirs.unit = \"page\"\nlirs.page = 8192\n");
   const MountConfig table =
       Parsed("[lirs]\nunit = \"page\"\npage = \"8KiB\"\n");
-  EXPECT_EQ(dotted.views[0].policy_options.lirs_unit,
-            PolicyOptions::Unit::kPage);
-  EXPECT_EQ(dotted.views[0].policy_options.lirs_page, 8192u);
+  EXPECT_EQ(LirsOptions::Of(dotted.views[0].policy_options).unit,
+            LirsOptions::Unit::kPage);
+  EXPECT_EQ(LirsOptions::Of(dotted.views[0].policy_options).page, 8192u);
   EXPECT_EQ(AllKeys(dotted, dotted.views[0]), AllKeys(table, table.views[0]));
 }
 
@@ -118,8 +122,8 @@ lirs.unit = "page"
   EXPECT_EQ(config.views[1].path, "extra/more");
   EXPECT_EQ(config.views[1].seed, Seed(4));
   EXPECT_EQ(config.views[1].policy, "lirs");
-  EXPECT_EQ(config.views[1].policy_options.lirs_unit,
-            PolicyOptions::Unit::kPage);
+  EXPECT_EQ(LirsOptions::Of(config.views[1].policy_options).unit,
+            LirsOptions::Unit::kPage);
 }
 
 TEST(ConfigFile, PathsAreBelowTheFilesDirectory) {

@@ -75,10 +75,10 @@ TEST_F(ControlMemoryTest, GivesBackEveryKeyThatCanChange) {
   Open(TwoViews()).Keep(keys);
   const ControlMemory again = Open(TwoViews());
   for (const Option& option : Options()) {
-    const std::string got = option.get(none, again.config().views[1]);
-    EXPECT_EQ(got, option.get(none, keys[1].wanted)) << option.key;
+    const std::string got = option.Get(none, again.config().views[1]);
+    EXPECT_EQ(got, option.Get(none, keys[1].wanted)) << option.key;
     if (option.run_time) {
-      EXPECT_NE(got, option.get(none, ViewConfig())) << option.key;
+      EXPECT_NE(got, option.Get(none, ViewConfig())) << option.key;
     }
   }
   EXPECT_EQ(again.config().views[0].policy, "lirs");

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "mount-tools/config/config_file.h"
+#include "policies/lirs.h"
+#include "policies/met/met_options.h"
 
 namespace shufflefs {
 namespace {
@@ -51,7 +53,7 @@ TEST(ControlText, TakesALoss) {
       Parsed("epoch = \"next\"\nfeedback = 0.5\nmet.patience = 3\n");
   EXPECT_TRUE(both.next_epoch);
   EXPECT_EQ(*both.feedback, 0.5);
-  EXPECT_EQ(both.config.policy_options.met_patience, 3u);
+  EXPECT_EQ(MetOptions::Of(both.config.policy_options).patience, 3u);
 }
 
 // [S-7.1c] A loss is told by feedback = x in the control file, and what is no
@@ -86,9 +88,9 @@ TEST(ControlText, EditsTheConfiguration) {
       "epoch = \"next\"\nepoch.advance = \"manual\"\n",
       current);
   EXPECT_EQ(request.config.policy, "lirs");
-  EXPECT_EQ(request.config.policy_options.lirs_unit,
-            PolicyOptions::Unit::kPage);
-  EXPECT_EQ(request.config.policy_options.lirs_page, 65536u);
+  EXPECT_EQ(LirsOptions::Of(request.config.policy_options).unit,
+            LirsOptions::Unit::kPage);
+  EXPECT_EQ(LirsOptions::Of(request.config.policy_options).page, 65536u);
   EXPECT_EQ(request.config.seed, Seed(3));
   EXPECT_EQ(request.config.epoch_advance, Advance::kManual);
   EXPECT_EQ(request.config.path, "train");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "policies/lirs.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
@@ -47,7 +48,8 @@ TEST(OptionTable, RowsAreComplete) {
   }
 }
 
-// What the table says of a default is what the structs of core/config/config.h hold.
+// What the table says of a default is what the structs of core/config/config.h
+// hold.
 TEST(OptionTable, DefaultTextIsTheDefault) {
   const MountConfig mount;
   const ViewConfig view;
@@ -60,7 +62,7 @@ TEST(OptionTable, DefaultTextIsTheDefault) {
                                        "met.model",       "tier.path",
                                        "tier.capacity",   "tier.bandwidth"};
   for (const Option& option : Options()) {
-    const std::string value = option.get(mount, view);
+    const std::string value = option.Get(mount, view);
     if (unset.count(std::string(option.key)) != 0) {
       EXPECT_EQ(value, "") << option.key;
     } else {
@@ -124,9 +126,9 @@ TEST(OptionTable, ValuesRoundTrip) {
     ViewConfig view;
     const Option* option = FindOption(key);
     ASSERT_NE(option, nullptr) << key;
-    EXPECT_NE(option->get(mount, view), value) << key;
+    EXPECT_NE(option->Get(mount, view), value) << key;
     ASSERT_EQ(Set(key, value, &mount, &view), "ok") << key;
-    EXPECT_EQ(option->get(mount, view), value) << key;
+    EXPECT_EQ(option->Get(mount, view), value) << key;
   }
 }
 
@@ -148,9 +150,9 @@ TEST(OptionTable, PoliciesAreThoseOfTheRegistry) {
 // Every value that a key takes is one that the policies take, and (up to the
 // most samples there can be) the other way round.
 TEST(OptionTable, RangesAreThoseOfThePolicies) {
-  const auto policies_take = [](auto field, uint64_t value) {
+  const auto policies_take = [](absl::string_view key, uint64_t value) {
     PolicyOptions options;
-    options.*field = value;
+    options.Set(key, value);
     return CheckPolicyOptions(options).ok();
   };
   for (int shift = 0; shift < 40; ++shift) {
@@ -158,16 +160,16 @@ TEST(OptionTable, RangesAreThoseOfThePolicies) {
       const uint64_t value = (uint64_t{1} << shift) + offset;
       const std::string text = absl::StrCat(value);
       EXPECT_EQ(Set("lirs.page", text) == "ok",
-                policies_take(&PolicyOptions::lirs_page, value))
+                policies_take("lirs.page", value))
           << value;
       EXPECT_EQ(Set("lirs.batch", text) == "ok",
-                policies_take(&PolicyOptions::lirs_batch, value))
+                policies_take("lirs.batch", value))
           << value;
       EXPECT_EQ(Set("brand.chunk", text) == "ok",
-                policies_take(&PolicyOptions::brand_chunk, value))
+                policies_take("brand.chunk", value))
           << value;
       EXPECT_EQ(Set("window.samples", text) == "ok",
-                policies_take(&PolicyOptions::window_samples, value))
+                policies_take("window.samples", value))
           << value;
     }
   }
@@ -177,9 +179,9 @@ TEST(OptionTable, SetsTypedFields) {
   MountConfig mount;
   ViewConfig view;
   EXPECT_EQ(Set("lirs.page", "64 KiB", &mount, &view), "ok");
-  EXPECT_EQ(view.policy_options.lirs_page, 65536u);
+  EXPECT_EQ(LirsOptions::Of(view.policy_options).page, 65536u);
   EXPECT_EQ(Set("lirs.page", "4096", &mount, &view), "ok");
-  EXPECT_EQ(view.policy_options.lirs_page, 4096u);
+  EXPECT_EQ(LirsOptions::Of(view.policy_options).page, 4096u);
   EXPECT_EQ(Set("wait", "250ms", &mount, &view), "ok");
   EXPECT_EQ(mount.wait, std::chrono::milliseconds(250));
   EXPECT_EQ(Set("wait", "2", &mount, &view), "ok");
@@ -250,13 +252,17 @@ TEST(OptionTable, RefusesValuesOutOfRange) {
   }
 }
 
+PrefetchFacet WishesOf(const PolicyOptions& options) {
+  return *(*MakePolicy("clairvoyant", options))->prefetch();
+}
+
 TEST(OptionTable, SeedsOfSamplers) {
   ViewConfig view;
   const auto set = [&](const std::string& text) {
     return Set("clairvoyant.seeds", text, nullptr, &view);
   };
   EXPECT_EQ(set("7;99"), "ok");
-  EXPECT_THAT(view.policy_options.clairvoyant_seeds,
+  EXPECT_THAT(WishesOf(view.policy_options).seeds,
               ::testing::ElementsAre(7, 99));
   for (const char* wrong :
        {"7;", ";", "7,99", "7; 99", "-1", "a", "0x7", "18446744073709551616"}) {
@@ -268,24 +274,24 @@ TEST(OptionTable, SeedsOfSamplers) {
   std::string many = "0";
   for (int i = 1; i < 64; ++i) absl::StrAppend(&many, ";", i);
   EXPECT_EQ(set(many), "ok");
-  EXPECT_EQ(view.policy_options.clairvoyant_seeds.size(), 64u);
+  EXPECT_EQ(WishesOf(view.policy_options).seeds.size(), 64u);
   EXPECT_THAT(set(many + ";64"), HasSubstr("must be at most 64 whole numbers"));
-  EXPECT_EQ(view.policy_options.clairvoyant_seeds.size(), 64u);
+  EXPECT_EQ(WishesOf(view.policy_options).seeds.size(), 64u);
   EXPECT_EQ(set(""), "ok") << "takes them back while mounted";
-  EXPECT_TRUE(view.policy_options.clairvoyant_seeds.empty());
+  EXPECT_TRUE(WishesOf(view.policy_options).seeds.empty());
 }
 
 TEST(OptionTable, CoresOfTheSearch) {
   MountConfig mount;
-  EXPECT_EQ(mount.clairvoyant_cores, 1u);
+  EXPECT_EQ(WishesOf(mount.policy_options).search_cores, 1u);
   EXPECT_EQ(Set("clairvoyant.cores", "1024", &mount), "ok");
-  EXPECT_EQ(mount.clairvoyant_cores, 1024u);
+  EXPECT_EQ(WishesOf(mount.policy_options).search_cores, 1024u);
   for (const char* wrong : {"1025", "-1", "", "all"}) {
     EXPECT_EQ(Set("clairvoyant.cores", wrong, &mount),
               absl::StrCat("clairvoyant.cores = ", wrong,
                            ": must be a whole number from 0 to 1024"));
   }
-  EXPECT_EQ(mount.clairvoyant_cores, 1024u);
+  EXPECT_EQ(WishesOf(mount.policy_options).search_cores, 1024u);
 }
 
 TEST(OptionTable, AWrongValueChangesNothing) {

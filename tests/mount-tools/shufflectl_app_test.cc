@@ -13,6 +13,7 @@
 #include "mount-tools/config/control_text.h"
 #include "mount-tools/ctl/control_commands.h"
 #include "mount-tools/ctl/order_command.h"
+#include "policies/lirs.h"
 
 namespace shufflefs {
 namespace {
@@ -135,7 +136,7 @@ TEST(ControlCommands, TextsAreControlTexts) {
       ParseControl(*policy, ViewConfig());
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->config.policy, "lirs");
-  EXPECT_EQ(request->config.policy_options.lirs_page, 65536u);
+  EXPECT_EQ(LirsOptions::Of(request->config.policy_options).page, 65536u);
   EXPECT_EQ(request->config.seed, Seed(3));
   EXPECT_TRUE(request->next_epoch);
   EXPECT_EQ(request->feedback, 0.5);

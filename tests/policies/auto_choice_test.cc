@@ -25,7 +25,7 @@ DatasetFacts LargeClassFolders() {
   facts.speed = {6300, 1.1, 144e6};
   facts.file_bytes = 110'000;
   facts.pool_bytes = uint64_t{4} << 30;
-  facts.chunk_files = 64;
+  facts.options.Set("brand.chunk", 64);
   facts.names_may_move = true;
   facts.has_validation_split = true;
   facts.classes = 1000;
@@ -211,8 +211,8 @@ DatasetFacts Shards() {
   facts.record_files = 140;
   facts.record_bytes = uint64_t{140} << 30;
   facts.record_memory = uint64_t{3} << 30;
-  facts.record_block = 1 << 20;
-  facts.record_window = 64;
+  facts.options.Set("reimu.block", 1 << 20);
+  facts.options.Set("reimu.window", 64);
   facts.layout = "files in one directory";
   return facts;
 }

@@ -20,14 +20,14 @@ using testing_support::MakeBinderData;
 
 struct Case {
   std::string name;
-  PolicyOptions::Binding binding;
+  BrandOptions::Binding binding;
 };
 
 class BinderProperties : public ::testing::TestWithParam<Case> {
  protected:
   std::unique_ptr<CheckedBinder> Make(const BinderData& data) const {
-    PolicyOptions options;
-    options.brand_binding = GetParam().binding;
+    BrandOptions options;
+    options.binding = GetParam().binding;
     return std::make_unique<CheckedBinder>(
         data.input, BrandPolicy(options).MakeBinder(data.input));
   }
@@ -171,8 +171,8 @@ TEST_P(BinderProperties, HoldWhateverTheInterleaving) {
 
 INSTANTIATE_TEST_SUITE_P(
     Brand, BinderProperties,
-    ::testing::Values(Case{"group", PolicyOptions::Binding::kGroup},
-                      Case{"location", PolicyOptions::Binding::kLocation}),
+    ::testing::Values(Case{"group", BrandOptions::Binding::kGroup},
+                      Case{"location", BrandOptions::Binding::kLocation}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace shufflefs {
 namespace {
 
 TEST(Brand, BindsAtRunTime) {
-  const BrandPolicy policy((PolicyOptions()));
+  const BrandPolicy policy((BrandOptions()));
   EXPECT_EQ(policy.name(), "brand");
   EXPECT_EQ(policy.consumption(), Consumption::kReactive);
   EXPECT_FALSE(policy.keeps_first());
@@ -26,8 +26,8 @@ TEST(Brand, BindsAtRunTime) {
 }
 
 TEST(Brand, PlansAsLirsByInstanceWhereThereMustBeAPlan) {
-  const BrandPolicy policy((PolicyOptions()));
-  const LirsPolicy lirs((PolicyOptions()));
+  const BrandPolicy policy((BrandOptions()));
+  const LirsPolicy lirs((LirsOptions()));
   const Stratum stratum{.key = 3, .size = 1000};
   const auto order = policy.MakeOrder(stratum, Seed(1), Epoch(2));
   const auto other = lirs.MakeOrder(stratum, Seed(1), Epoch(2));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What core/policy/policy.h promises of every policy, held against all of them with
-// several options and sizes.
+// What core/policy/policy.h promises of every policy, held against all of them
+// with several options and sizes.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,9 @@
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "policies/lirs.h"
 #include "policies/registry.h"
+#include "tests/examples/reverse_policy.h"
 
 namespace shufflefs {
 namespace {
@@ -28,17 +30,26 @@ struct Case {
   PolicyOptions options;
 };
 
+// The policies of the product, and an example of one that is added.
+absl::StatusOr<std::unique_ptr<const Policy>> Make(
+    const std::string& name, const PolicyOptions& options) {
+  std::vector<const PolicyEntry*> all(OwnPolicies().begin(),
+                                      OwnPolicies().end());
+  all.push_back(&kReverseEntry);
+  return MakePolicy(all, name, options);
+}
+
 PolicyOptions Page(uint64_t page, uint64_t batch) {
   PolicyOptions options;
-  options.lirs_unit = PolicyOptions::Unit::kPage;
-  options.lirs_page = page;
-  options.lirs_batch = batch;
+  options.Set("lirs.unit", "page");
+  options.Set("lirs.page", page);
+  options.Set("lirs.batch", batch);
   return options;
 }
 
 PolicyOptions Window(uint64_t samples) {
   PolicyOptions options;
-  options.window_samples = samples;
+  options.Set("window.samples", samples);
   return options;
 }
 
@@ -60,6 +71,10 @@ std::vector<Case> Cases() {
     cases.push_back(
         {"window_" + std::to_string(samples), "window", Window(samples)});
   }
+  cases.push_back({"reverse", "reverse", {}});
+  PolicyOptions skip;
+  skip.Set("reverse.skip", 7);
+  cases.push_back({"reverse_skip", "reverse", skip});
   return cases;
 }
 
@@ -119,7 +134,7 @@ std::string Defect(const Order& order, uint64_t size) {
 class PolicyContractTest : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    auto made = MakePolicy(GetParam().policy, GetParam().options);
+    auto made = Make(GetParam().policy, GetParam().options);
     ASSERT_TRUE(made.ok()) << made.status();
     policy_ = *std::move(made);
   }
@@ -135,9 +150,11 @@ class PolicyContractTest : public ::testing::TestWithParam<Case> {
   // Whether a policy that shuffles has anything to shuffle with.
   bool Shuffles() const {
     return policy_->consumption() != Consumption::kSource &&
-           !(GetParam().policy == "window" &&
-             GetParam().options.window_samples == 1);
+           !(GetParam().policy == "window" && GetParam().label == "window_1");
   }
+
+  // Whether all epochs have one order.
+  bool IsFixed() const { return GetParam().policy == "reverse"; }
 
   std::unique_ptr<const Policy> policy_;
 };
@@ -172,7 +189,7 @@ TEST_P(PolicyContractTest, TheSameSeedAndEpochGiveTheSameOrder) {
   for (uint64_t size : kSizes) {
     const Data data(*policy_, size);
     const Data again(*policy_, size);
-    const auto other = *MakePolicy(GetParam().policy, GetParam().options);
+    const auto other = *Make(GetParam().policy, GetParam().options);
     EXPECT_EQ(Walk(*other->MakeOrder(again.stratum(), Seed(3), Epoch(9))),
               OrderOf(data, 3, 9));
     EXPECT_EQ(Walk(*other->MakeListing(again.stratum(), Seed(3), Epoch(9))),
@@ -194,6 +211,10 @@ TEST_P(PolicyContractTest, SeedEpochAndStratumEachChangeTheOrder) {
       continue;
     }
     EXPECT_NE(order, source);
+    if (IsFixed()) {
+      EXPECT_EQ(order, OrderOf(data, 4, 10));
+      continue;
+    }
     EXPECT_NE(order, OrderOf(data, 3, 10));
     EXPECT_NE(order, OrderOf(data, 4, 9));
     EXPECT_NE(order, OrderOf(data, 9, 3));
@@ -225,7 +246,8 @@ TEST_P(PolicyContractTest, TheStreamsOfOrderAndListingAreNotTheSame) {
 // the listing's rotation in front.
 TEST_P(PolicyContractTest, BlocksStayTogether) {
   if (!policy_->wants_blocks()) return;
-  const uint64_t batch = std::max<uint64_t>(1, GetParam().options.lirs_batch);
+  const uint64_t batch =
+      std::max<uint64_t>(1, LirsOptions::Of(GetParam().options).batch);
   for (uint64_t size : {10, 1000, 10007}) {
     const Data data(*policy_, size);
     const BlockMap& blocks = data.blocks();
@@ -269,6 +291,10 @@ std::vector<uint64_t> Golden(const std::string& name,
 
 // Computed by a separate program written from the text of the headers.
 TEST(PolicyGoldenTest, Orders) {
+  const PolicyOptions defaults;
+  EXPECT_THAT(Walk(*(*Make("reverse", defaults))
+                        ->MakeOrder({.key = 5, .size = 4}, Seed(1), Epoch(2))),
+              ElementsAre(3, 2, 1, 0));
   EXPECT_THAT(Golden("native", {}, false),
               ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
   EXPECT_THAT(Golden("lirs", {}, false),

@@ -226,8 +226,8 @@ TEST(EpochMemoryOf, LirsIsNothingByPagesToo) {
   ExpectForgetful("lirs", MemoryOf(*instance, stratum, 100));
   for (const uint64_t batch : {0, 32}) {
     PolicyOptions options;
-    options.lirs_unit = PolicyOptions::Unit::kPage;
-    options.lirs_batch = batch;
+    options.Set("lirs.unit", "page");
+    options.Set("lirs.batch", batch);
     const auto policy = *MakePolicy("lirs", options);
     const EpochMemory memory = MemoryOf(*policy, stratum, 100);
     ExpectForgetful("lirs by pages", memory);
@@ -247,8 +247,8 @@ TEST(EpochMemoryOf, ReimuIsNothing) {
   const FixedTable table(0, 100, 3000);
   for (const uint64_t window : {1, 8}) {
     PolicyOptions options;
-    options.reimu_block = 4096;
-    options.reimu_window = window;
+    options.Set("reimu.block", 4096);
+    options.Set("reimu.window", window);
     const auto policy = *MakePolicy("reimu", options);
     EpochMemoryMeter meter = OneGroup(3000);
     for (uint64_t epoch = 0; epoch < 200; ++epoch) {
@@ -292,7 +292,7 @@ TEST(EpochMemoryOf, WindowIsAsMuchAsItsQueueIsShort) {
   const Stratum stratum = {.key = 1, .size = 2000, .blocks = nullptr};
   const auto with = [&](uint64_t samples) {
     PolicyOptions options;
-    options.window_samples = samples;
+    options.Set("window.samples", samples);
     const EpochMemory memory =
         MemoryOf(**MakePolicy("window", options), stratum, 60);
     Print("window", memory);

@@ -17,7 +17,7 @@ DatasetFacts Data() {
   facts.file_bytes = 100'900;
   facts.classes = 40;
   facts.pool_bytes = 320 << 20;
-  facts.chunk_files = 64;
+  facts.options.Set("brand.chunk", 64);
   return facts;
 }
 
@@ -128,7 +128,7 @@ TEST(GainEstimateTest, FallsWithTheClassesThatMemoryMustHold) {
   EXPECT_LT(before, kWorthwhileGain);
   facts.classes = 1000;
   const double from_the_tree = Gain(facts, 4);
-  facts.packed = true;
+  facts.options.Set("brand.packed", "/packed");
   EXPECT_GT(Gain(facts, 4), 1.4 * from_the_tree);
 }
 
@@ -145,7 +145,7 @@ TEST(GainEstimateTest, TinyMemoryGainsNothing) {
 TEST(GainEstimateTest, TinyFilesAreServedOneByOneToo) {
   DatasetFacts facts = FastDisk();
   facts.file_bytes = 100;
-  facts.chunk_files = 4096;
+  facts.options.Set("brand.chunk", 4096);
   EXPECT_LE(EstimateGain(facts, 4)->brand, 14000);
 }
 

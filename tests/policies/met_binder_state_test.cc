@@ -92,14 +92,14 @@ TEST(MetBinderStateTest, WhatAnEarlierRunStagedComesFirst) {
 
 TEST(MetBinderStateTest, MiniEpochsFitTheTier) {
   auto data = MakeBinderData({1000}, 1000, 64, true, 1 << 20);
-  PolicyOptions options;
+  MetOptions options;
   data->input.tier_bytes = uint64_t{2000} << 20;
   EXPECT_EQ(MetProgress::MiniEpochsFor(options, data->input), 1u);
   data->input.tier_bytes = uint64_t{250} << 20;
   const uint32_t count = MetProgress::MiniEpochsFor(options, data->input);
   EXPECT_GE(count, 10u);
   EXPECT_LE(count, 12u);
-  options.met_mini_epochs = 4;
+  options.mini_epochs = 4;
   EXPECT_EQ(MetProgress::MiniEpochsFor(options, data->input), 4u);
 }
 

@@ -113,18 +113,18 @@ TEST(MetBinderTest, RandomJobs) {
     std::vector<uint32_t> sizes(1 + rng.Bounded(6));
     for (uint32_t& size : sizes)
       size = static_cast<uint32_t>(1 + rng.Bounded(90));
-    PolicyOptions options;
-    options.met_mini_epochs = 1 + rng.Bounded(9);
-    options.met_repeat = rng.Bounded(6);
-    options.met_epochs = rng.Bounded(4) == 0 ? 0 : 1 + rng.Bounded(12);
-    options.met_adapt = static_cast<PolicyOptions::Adapt>(rng.Bounded(3));
+    MetOptions options;
+    options.mini_epochs = 1 + rng.Bounded(9);
+    options.repeat = rng.Bounded(6);
+    options.epochs = rng.Bounded(4) == 0 ? 0 : 1 + rng.Bounded(12);
+    options.adapt = static_cast<MetOptions::Adapt>(rng.Bounded(3));
     SCOPED_TRACE(testing::Message()
                  << "round " << round << ": " << testing::PrintToString(sizes)
-                 << " nm " << options.met_mini_epochs << " repeat "
-                 << options.met_repeat << " epochs " << options.met_epochs
-                 << " adapt " << static_cast<int>(options.met_adapt));
+                 << " nm " << options.mini_epochs << " repeat "
+                 << options.repeat << " epochs " << options.epochs << " adapt "
+                 << static_cast<int>(options.adapt));
     Job job(options, sizes, rng.Next());
-    const uint64_t cycle = std::max<uint64_t>(options.met_epochs, 1);
+    const uint64_t cycle = std::max<uint64_t>(options.epochs, 1);
     for (uint64_t e = 0; e < 2 * cycle; ++e) {
       job.binder().BeginEpoch(Seed(1), Epoch(e), {});
       for (const uint32_t name : job.Names()) {

@@ -16,19 +16,19 @@
 
 namespace shufflefs::testing_support {
 
-inline PolicyOptions Fixed(uint64_t mini_epochs, uint64_t repeat,
-                           uint64_t epochs) {
-  PolicyOptions options;
-  options.met_mini_epochs = mini_epochs;
-  options.met_repeat = repeat;
-  options.met_epochs = epochs;
+inline MetOptions Fixed(uint64_t mini_epochs, uint64_t repeat,
+                        uint64_t epochs) {
+  MetOptions options;
+  options.mini_epochs = mini_epochs;
+  options.repeat = repeat;
+  options.epochs = epochs;
   return options;
 }
 
 // Reads all names of an epoch in a random order, each looked up and opened.
 class Job {
  public:
-  Job(const PolicyOptions& options, const std::vector<uint32_t>& sizes,
+  Job(const MetOptions& options, const std::vector<uint32_t>& sizes,
       uint64_t seed)
       : data_(MakeBinderData(sizes, 1000, 64, true)),
         binder_(options, data_->input),

@@ -18,11 +18,11 @@ namespace {
 
 using testing_support::MakeBinderData;
 
-PolicyOptions Options(uint64_t mini_epochs, uint64_t repeat, uint64_t epochs) {
-  PolicyOptions options;
-  options.met_mini_epochs = mini_epochs;
-  options.met_repeat = repeat;
-  options.met_epochs = epochs;
+MetOptions Options(uint64_t mini_epochs, uint64_t repeat, uint64_t epochs) {
+  MetOptions options;
+  options.mini_epochs = mini_epochs;
+  options.repeat = repeat;
+  options.epochs = epochs;
   return options;
 }
 
@@ -59,7 +59,7 @@ TEST(MetPlanTest, EverySampleComesAsOftenAsTheJobHasEpochs) {
   for (const auto& [minis, repeat, epochs] :
        std::vector<std::array<uint64_t, 3>>{
            {8, 4, 12}, {8, 4, 14}, {5, 3, 7}, {1, 4, 8}, {200, 2, 4}}) {
-    const PolicyOptions options = Options(minis, repeat, epochs);
+    const MetOptions options = Options(minis, repeat, epochs);
     std::vector<uint64_t> shown(140);
     for (uint64_t e = 0; e < epochs; ++e) {
       const MetOrder order(options, {&data->grouping, 42, Seed(3)}, Epoch(e));
@@ -125,7 +125,7 @@ TEST(MetPlanTest, GoldenVectors) {
 // A reader in the order of the epochs, with some disorder of its workers.
 TEST(MetRankBinderTest, WantsWhatIsReadAndWhatComesNext) {
   const auto data = MakeBinderData({300, 300}, 10000, 64, true);
-  const PolicyOptions options = Options(4, 2, 8);
+  const MetOptions options = Options(4, 2, 8);
   MetRankBinder binder(options, data->input);
   EXPECT_TRUE(binder.WantedSets().empty());
   Rng rng(RandomKey(5));

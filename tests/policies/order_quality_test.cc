@@ -44,14 +44,14 @@ namespace {
 
 PolicyOptions Page(uint64_t batch) {
   PolicyOptions options;
-  options.lirs_unit = PolicyOptions::Unit::kPage;
-  options.lirs_batch = batch;
+  options.Set("lirs.unit", "page");
+  options.Set("lirs.batch", batch);
   return options;
 }
 
 PolicyOptions Window(uint64_t samples) {
   PolicyOptions options;
-  options.window_samples = samples;
+  options.Set("window.samples", samples);
   return options;
 }
 

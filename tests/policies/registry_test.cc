@@ -39,11 +39,6 @@ TEST(RegistryTest, NamesInTheOrderOfTheHelp) {
                           "clairvoyant", "window", "static"));
 }
 
-TEST(RegistryTest, MatchesTheFactoryOfTheView) {
-  const PolicyFactory factory = MakePolicy;
-  EXPECT_TRUE(factory("native", PolicyOptions()).ok());
-}
-
 TEST(RegistryTest, AnUnknownNameListsTheKnownOnes) {
   EXPECT_THAT(
       Refusal("lrs", PolicyOptions()),
@@ -59,49 +54,49 @@ TEST(RegistryTest, AnUnknownNameListsTheKnownOnes) {
 TEST(RegistryTest, LirsPageIsAPowerOfTwoInRange) {
   PolicyOptions options;
   for (uint64_t page : {0, 1, 2048, 4095, 5000, 12288, 32 << 20}) {
-    options.lirs_page = page;
+    options.Set("lirs.page", page);
     EXPECT_THAT(Refusal("lirs", options),
                 AllOf(HasSubstr("lirs.page"), HasSubstr(std::to_string(page))));
     // A later switch to lirs must not fail on it either.
     EXPECT_THAT(Refusal("native", options), HasSubstr("lirs.page"));
   }
   for (uint64_t page : {4096, 8192, 1 << 20, 16 << 20}) {
-    options.lirs_page = page;
+    options.Set("lirs.page", page);
     EXPECT_TRUE(MakePolicy("lirs", options).ok()) << page;
   }
 }
 
 TEST(RegistryTest, AQueueHoldsASample) {
   PolicyOptions options;
-  options.window_samples = 0;
+  options.Set("window.samples", 0);
   EXPECT_THAT(Refusal("window", options), HasSubstr("window.samples"));
-  options.window_samples = 1;
+  options.Set("window.samples", 1);
   EXPECT_TRUE(MakePolicy("window", options).ok());
 }
 
 TEST(RegistryTest, AChunkHoldsAFile) {
   PolicyOptions options;
   for (uint64_t chunk : {uint64_t{0}, uint64_t{65537}, uint64_t{1} << 40}) {
-    options.brand_chunk = chunk;
+    options.Set("brand.chunk", chunk);
     EXPECT_THAT(
         Refusal("native", options),
         AllOf(HasSubstr("brand.chunk"), HasSubstr(std::to_string(chunk))));
   }
   for (uint64_t chunk : {1, 64, 65536}) {
-    options.brand_chunk = chunk;
+    options.Set("brand.chunk", chunk);
     EXPECT_TRUE(MakePolicy("native", options).ok()) << chunk;
   }
 }
 
 TEST(RegistryTest, OnlyLirsByPageWantsBlocks) {
   PolicyOptions options;
-  options.lirs_page = 65536;
+  options.Set("lirs.page", 65536);
   for (absl::string_view name : PolicyNames()) {
     const auto made = *MakePolicy(name, options);
     EXPECT_FALSE(made->wants_blocks()) << name;
     EXPECT_EQ(made->block_bytes(), 0u) << name;
   }
-  options.lirs_unit = PolicyOptions::Unit::kPage;
+  options.Set("lirs.unit", "page");
   const auto made = *MakePolicy("lirs", options);
   EXPECT_TRUE(made->wants_blocks());
   EXPECT_EQ(made->block_bytes(), 65536u);
@@ -119,7 +114,7 @@ TEST(RegistryTest, WhoDecidesTheOrder) {
         << name;
     EXPECT_EQ(made->keeps_first(), name == "static") << name;
     EXPECT_EQ(made->stages(), name == "met") << name;
-    EXPECT_EQ(made->foresees(), name == "clairvoyant") << name;
+    EXPECT_EQ(made->prefetch() != nullptr, name == "clairvoyant") << name;
     EXPECT_EQ(made->shuffles_records(), name == "lirs" || name == "reimu" ||
                                             name == "window" || name == "met")
         << name;

@@ -14,15 +14,15 @@
 namespace shufflefs {
 namespace {
 
-using Adapt = PolicyOptions::Adapt;
+using Adapt = MetOptions::Adapt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-PolicyOptions Options(Adapt adapt, uint64_t repeat, uint64_t epochs) {
-  PolicyOptions options;
-  options.met_adapt = adapt;
-  options.met_repeat = repeat;
-  options.met_epochs = epochs;
+MetOptions Options(Adapt adapt, uint64_t repeat, uint64_t epochs) {
+  MetOptions options;
+  options.adapt = adapt;
+  options.repeat = repeat;
+  options.epochs = epochs;
   return options;
 }
 
@@ -87,7 +87,7 @@ TEST(RepeatControl, AutoRepeatsUntilTheNextIsReady) {
 }
 
 TEST(RepeatControl, ScoreEndsWhenTheLossFallsNoMore) {
-  PolicyOptions options = Options(Adapt::kScore, 20, 100);
+  MetOptions options = Options(Adapt::kScore, 20, 100);
   RepeatControl control(options, {});
   EXPECT_EQ(control.why(), "at most 20: while the loss falls");
   // The best is that of the third; met.patience = 2 repetitions later it ends.
@@ -102,7 +102,7 @@ TEST(RepeatControl, ScoreEndsWhenTheLossFallsNoMore) {
   EXPECT_EQ(control.why(), "20, as met.repeat says");
   EXPECT_THAT(control.learnt(), ElementsAre(5, 7, 9, 20));
 
-  options.met_patience = 1;
+  options.patience = 1;
   RepeatControl hasty(options, {});
   EXPECT_EQ(Show(hasty, {3, 2, 1, 1.5}), 4u);
 }
@@ -122,8 +122,8 @@ TEST(RepeatControl, AskingAgainCountsOnce) {
 }
 
 TEST(RepeatControl, BollingerEndsBelowTheBand) {
-  PolicyOptions options = Options(Adapt::kBollinger, 20, 100);
-  options.met_scores = 4;
+  MetOptions options = Options(Adapt::kBollinger, 20, 100);
+  options.scores = 4;
   RepeatControl control(options, {});
   // Mean 1, deviation 0.1: the band ends at 0.8.
   EXPECT_EQ(Show(control, {1.1, 0.9, 1.1, 0.9, 0.81, 0.5}), 6u);
@@ -194,9 +194,9 @@ TEST(RepeatControlProperties, BoundsAndDeterminism) {
   std::mt19937_64 random(7);
   for (int run = 0; run < 500; ++run) {
     const auto adapt = static_cast<Adapt>(random() % 3);
-    PolicyOptions options = Options(adapt, random() % 12, random() % 12);
-    options.met_patience = 1 + random() % 4;
-    options.met_scores = 2 + random() % 6;
+    MetOptions options = Options(adapt, random() % 12, random() % 12);
+    options.patience = 1 + random() % 4;
+    options.scores = 2 + random() % 6;
     RepeatControl one(options, {2, 9, 1});
     RepeatControl two(options, {2, 9, 1});
     const double scale = std::pow(10.0, double(random() % 600) - 300);
@@ -215,14 +215,14 @@ TEST(RepeatControlProperties, BoundsAndDeterminism) {
         ASSERT_EQ(again, two.Again(done, ready));
         ASSERT_EQ(one.why(), two.why());
         if (again) continue;
-        const bool waits = adapt != Adapt::kOff || options.met_repeat == 0;
+        const bool waits = adapt != Adapt::kOff || options.repeat == 0;
         ASSERT_TRUE(ready || !waits || done == one.most());
         break;
       }
     }
     ASSERT_EQ(one.learnt(), two.learnt());
     ASSERT_GE(one.most(), 1u);
-    ASSERT_LE(one.most(), std::max<uint64_t>(1, options.met_epochs));
+    ASSERT_LE(one.most(), std::max<uint64_t>(1, options.epochs));
   }
 }
 

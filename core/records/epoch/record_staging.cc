@@ -212,7 +212,8 @@ MiniEpochStatus RecordStaging::status() const {
   status.mini_epochs = order.mini_epochs();
   status.repetition = place.repetition + 1;
   status.factor = order.options().factor;
-  status.why = absl::StrCat(status.factor, ", as met.repeat says");
+  status.why =
+      absl::StrCat(status.factor, ", as ", options_.repeats_by, " says");
   for (const Set& set : sets_) {
     if (set.order == &order && set.mini == place.mini) {
       status.ready = ready_.contains(set.number);

@@ -32,6 +32,8 @@ class RecordStaging : public StagingPlan {
     std::function<void()> changed;
     // These are wanted as a whole; empty: what readers are in is.
     std::vector<EntryId> whole;
+    // Names in status what says how often a mini-epoch comes.
+    std::string repeats_by;
   };
   RecordStaging(std::shared_ptr<const Catalogue> catalogue, Options options)
       : catalogue_(std::move(catalogue)), options_(std::move(options)) {}

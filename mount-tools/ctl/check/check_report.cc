@@ -13,6 +13,7 @@
 #include "core/engine/dataset_facts.h"
 #include "core/engine/records_maker.h"
 #include "policies/auto/auto_choice.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -111,6 +112,7 @@ absl::Status Choose(const CheckInput& input, const Grouping& grouping,
   facts_input.movability = &report.movability;
   facts_input.device = &report.device;
   facts_input.config = &defaults;
+  facts_input.policies = Policies();
   facts_input.containers = containers.get();
   facts_input.machine_memory = report.memory.bytes;
   facts_input.view_memory = input.view_memory;
@@ -140,23 +142,15 @@ std::string Quoted(const std::string& path) {
   return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
 }
 
-absl::string_view UseOf(absl::string_view chosen) {
-  if (chosen == "brand") return "for clients that draw files at random";
-  if (chosen == "native") return "safe for every client";
-  if (chosen == "clairvoyant") {
-    return "safe for every client, reads ahead of stock PyTorch samplers";
-  }
-  return "for clients that read containers from start to end";
-}
-
 std::vector<Suggestion> Suggest(const CheckReport& report) {
   const auto command = [&](absl::string_view options) {
     return absl::StrCat("shufflefs ", options, options.empty() ? "" : " ",
                         Quoted(report.path), " MOUNTPOINT");
   };
   std::vector<Suggestion> suggestions = {
-      {command(""), absl::StrCat(UseOf(report.choice.policy), "; auto is ",
-                                 report.choice.policy, " here")}};
+      {command(""),
+       absl::StrCat(FindPolicy(Policies(), report.choice.policy)->use,
+                    "; auto is ", report.choice.policy, " here")}};
   if (report.samples < 2) return suggestions;
   const DeviceKind device = report.device.device;
   const bool pages =

@@ -22,6 +22,8 @@
 #include "mount-tools/ctl/check/simulated_data.h"
 #include "mount-tools/ctl/check/simulated_pool.h"
 #include "mount-tools/ctl/verify/met_model_command.h"
+#include "policies/brand/brand.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -148,10 +150,10 @@ class SimulateCommand : public Command {
       }
       return met_model_.Run({words_.begin() + 1, words_.end()}, json_, context);
     }
-    if (!words_.empty() && words_.front() == "met") {
+    const PolicyEntry* const entry = FindPolicy(Policies(), words_.front());
+    if (entry != nullptr && !entry->not_simulated.empty()) {
       return absl::InvalidArgumentError(
-          "met: what it shows depends on the tiers: give --capacity-tier, "
-          "--consume or --repeats for its model");
+          absl::StrCat(entry->name, ": ", entry->not_simulated));
     }
     ASSIGN_OR_RETURN(const Request request, ParseWords(words_));
     ASSIGN_OR_RETURN(const uint64_t batch,
@@ -225,7 +227,7 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
   PoolWishes wishes;
   if (!refill_.empty()) {
     ASSIGN_OR_RETURN(wishes.refill, ParseRefill(refill_));
-    if (options.brand_binding != PolicyOptions::Binding::kLocation) {
+    if (BrandOptions::Of(options).binding != BrandOptions::Binding::kLocation) {
       return absl::InvalidArgumentError(
           "--refill is for brand.binding=location");
     }
@@ -235,7 +237,8 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
   }
   ASSIGN_OR_RETURN(PoolData pool, data.DataForPool(in_place_));
   wishes.memory_bytes = request.memory != 0 ? request.memory : DefaultMemory();
-  wishes.chunk_files = options.brand_chunk;
+  const PoolFacet* const chunks = data.policy().pool();
+  wishes.chunk_files = chunks != nullptr ? chunks->chunk_files : 1;
   wishes.epochs = epochs;
   wishes.seed = request.config.seed;
   return SimulatedPool::Make(std::move(pool), wishes, data.policy(), epoch);

@@ -80,8 +80,10 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
   std::shared_ptr<const ViewSetup>& setup =
       setups_[EffectiveToml(mount_, config)];
   if (setup == nullptr) {
-    ASSIGN_OR_RETURN(setup, MakeViewSetup(config, catalogue_,
-                                          ToolsWithoutMount(source_, AllPolicies()), nullptr));
+    ASSIGN_OR_RETURN(
+        setup,
+        MakeViewSetup(config, catalogue_,
+                      ToolsWithoutMount(source_, AllPolicies()), nullptr));
   }
   return setup;
 }
@@ -101,7 +103,7 @@ absl::StatusOr<LedgerReplay::Replayed> LedgerReplay::Replay(
   config.policy = epoch.policy;
   config.seed = epoch.seed;
   config.substitute = epoch.substitute;
-  if (OptionsHash(config) != epoch.options_hash) {
+  if (OptionsHash(config, Policies()) != epoch.options_hash) {
     return absl::FailedPreconditionError("other keys were in effect then");
   }
   Replayed replayed;

@@ -12,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "mount-tools/config/option_table.h"
+#include "policies/met/met_options.h"
 #include "policies/met/repeat_control.h"
 
 namespace shufflefs {
@@ -19,8 +20,6 @@ namespace {
 
 constexpr double kMaxRate = 1e18;
 constexpr uint64_t kMaxPeak = uint64_t{1} << 40;
-constexpr uint64_t kMaxRepeat = 1024;
-constexpr uint64_t kMaxMiniEpochs = uint64_t{1} << 16;
 
 absl::StatusOr<double> Rate(absl::string_view option, const std::string& text,
                             absl::string_view by_default) {
@@ -35,18 +34,18 @@ absl::StatusOr<std::vector<uint64_t>> Repeats(const std::string& list) {
   std::vector<uint64_t> repeats;
   for (absl::string_view word : absl::StrSplit(list, ',')) {
     const absl::optional<uint64_t> repeat = ParseNumber(word);
-    if (!repeat || *repeat < 1 || *repeat > kMaxRepeat ||
-        repeats.size() == kMaxMiniEpochs) {
+    if (!repeat || *repeat < 1 || *repeat > MetOptions::kMostRepeat ||
+        repeats.size() == MetOptions::kMostMiniEpochs) {
       return absl::InvalidArgumentError(
           absl::StrCat("--repeats ", list, ": must be numbers from 1 to ",
-                       kMaxRepeat, ", separated by commas"));
+                       MetOptions::kMostRepeat, ", separated by commas"));
     }
     repeats.push_back(*repeat);
   }
   return repeats;
 }
 
-absl::StatusOr<PolicyOptions> MetKeys(const std::vector<std::string>& words) {
+absl::StatusOr<MetOptions> MetKeys(const std::vector<std::string>& words) {
   MountConfig mount;
   ViewConfig view;
   for (const std::string& word : words) {
@@ -62,23 +61,23 @@ absl::StatusOr<PolicyOptions> MetKeys(const std::vector<std::string>& words) {
         key, equals == std::string::npos ? "" : word.substr(equals + 1), mount,
         view));
   }
-  return view.policy_options;
+  return MetOptions::Of(view.policy_options);
 }
 
 // One factor a mini-epoch: those of --repeats, of which the last goes on, else
 // met.repeat, which by itself is what the copying takes.
-absl::StatusOr<std::vector<uint64_t>> Trace(const PolicyOptions& keys,
+absl::StatusOr<std::vector<uint64_t>> Trace(const MetOptions& keys,
                                             const std::string& list,
                                             const MetTiers& tiers) {
   std::vector<uint64_t> repeats;
   if (!list.empty()) {
     ASSIGN_OR_RETURN(repeats, Repeats(list));
-  } else if (keys.met_repeat != 0) {
-    repeats = {keys.met_repeat};
+  } else if (keys.repeat != 0) {
+    repeats = {keys.repeat};
   } else {
     repeats = {std::min(MetLeastRepeat(tiers), RepeatControl::kMostByItself)};
   }
-  const uint64_t parts = keys.met_mini_epochs;
+  const uint64_t parts = keys.mini_epochs;
   if (parts != 0 && repeats.size() > parts) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--repeats ", list, ": are more than met.mini_epochs=", parts));
@@ -150,7 +149,7 @@ absl::StatusOr<MetQuestion> MetModelArguments::Question(
   }
   tiers.peak_samples = static_cast<double>(*peak);
   ASSIGN_OR_RETURN(question.dataset_bytes, Rate("--dataset", dataset_, "1TiB"));
-  ASSIGN_OR_RETURN(const PolicyOptions met, MetKeys(keys));
+  ASSIGN_OR_RETURN(const MetOptions met, MetKeys(keys));
   if (!dataset_.empty() || !repeats_.empty() || !keys.empty()) {
     ASSIGN_OR_RETURN(question.repeats, Trace(met, repeats_, tiers));
   }

@@ -11,6 +11,7 @@
 
 #include "core/scan/scan.h"
 #include "gtest/gtest.h"
+#include "policies/static_policy.h"
 #include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {
@@ -89,12 +90,35 @@ TEST_F(SupplyMakerTest, ForesightHasAReaderOfItsOwnOnADisk) {
   const int before = ReadersNow();
   FileReader* const disk = factory_->SourceReader(*PretendedDevice("hdd"));
   EXPECT_EQ(Readers(before + 1), before + 1);
-  const auto foresight = factory_->foresight_maker()(view_, dataset_);
+  const auto foresight = factory_->foresight_maker()(PrefetchFacet(), dataset_);
   ASSERT_TRUE(foresight.ok()) << foresight.status();
   ASSERT_NE(*foresight, nullptr);
   EXPECT_EQ(Readers(before + 2), before + 2);
   EXPECT_EQ(factory_->SourceReader(*PretendedDevice("hdd")), disk);
   EXPECT_EQ(Readers(before + 2), before + 2);
+}
+
+// Also of those that change no bindings: its binder was made with them.
+TEST_F(SupplyMakerTest, ASupplyIsReusedWithTheSameKeysOfItsPolicyOnly) {
+  static constexpr PolicyOption kKeys[] = {{.key = "static.key"}};
+  const PolicyEntry entry = {.name = "static", .keys = kKeys};
+  const PolicyEntry* const table[] = {&entry};
+  SetupTools tools;
+  tools.policies = table;
+  tools.supply = factory_->maker();
+  tools.resolver = [](const ViewConfig&, const Dataset&) {
+    return absl::StatusOr<ResolvedPolicy>(
+        ResolvedPolicy{std::make_shared<StaticPolicy>(), "", ""});
+  };
+  const auto setup_of = [&](const ViewSetup* reuse) {
+    return *MakeViewSetup(view_, dataset_->shared_catalogue(), tools, reuse);
+  };
+  const auto first = setup_of(nullptr);
+  ASSERT_NE(first->supply, nullptr);
+  view_.policy_options.Set("another.key", 1);
+  EXPECT_EQ(setup_of(first.get())->supply, first->supply);
+  view_.policy_options.Set("static.key", 1);
+  EXPECT_NE(setup_of(first.get())->supply, first->supply);
 }
 
 }  // namespace

@@ -87,15 +87,15 @@ TEST(AlignRulesTest, WhatIsNoRuleIsRefusedByName) {
 
 std::vector<std::shared_ptr<const Policy>> Policies() {
   PolicyOptions options;
-  options.reimu_block = 4096;
-  options.reimu_window = 3;
-  options.window_samples = 50;
+  options.Set("reimu.block", 4096);
+  options.Set("reimu.window", 3);
+  options.Set("window.samples", 50);
   std::vector<std::shared_ptr<const Policy>> policies = {
       PolicyOf("lirs", options), PolicyOf("window", options),
       PolicyOf("reimu", options)};
-  options.lirs_unit = PolicyOptions::Unit::kPage;
+  options.Set("lirs.unit", "page");
   policies.push_back(PolicyOf("lirs", options));
-  options.lirs_batch = 7;
+  options.Set("lirs.batch", 7);
   policies.push_back(PolicyOf("lirs", options));
   return policies;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/view/view_setup.h"
+#include "policies/registry.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/view/view_fixture.h"
 
@@ -24,6 +25,7 @@ inline ViewConfig ContainerConfig() {
 inline SetupTools ContainerTools(TempTree& tree,
                                  std::shared_ptr<RecordPool> pool) {
   SetupTools tools;
+  tools.policies = Policies();
   tools.resolver = ByName();
   tools.records = [&tree, pool = std::move(pool)](
                       const ViewConfig& config,

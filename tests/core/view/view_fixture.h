@@ -77,6 +77,7 @@ class ViewFixture {
 
   SetupTools Tools() const {
     SetupTools tools;
+    tools.policies = Policies();
     tools.addresses = [this](const Dataset& of) {
       return SampleAddresses(*source, of, PhysicalOptions());
     };

@@ -242,7 +242,9 @@ TEST(ViewLedgerTest, WritesSwitchesToTheLedgerWhenTheyTakeEffect) {
   view->Install(*view->Prepare(next));
   EXPECT_THAT(switches(),
               ::testing::ElementsAre("1: policy lirs to window, seed 0 to 6"));
-  change([](ViewConfig& config) { config.policy_options.window_samples = 7; });
+  change([](ViewConfig& config) {
+    config.policy_options.Set("window.samples", 7);
+  });
   change([](ViewConfig& config) { config.epoch_pad = 1; });
   EXPECT_THAT(switches(), ::testing::ElementsAre(
                               "1: policy lirs to window, seed 0 to 6",

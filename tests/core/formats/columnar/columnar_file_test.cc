@@ -28,12 +28,12 @@ constexpr uint64_t kPart = 128 << 10;
 
 std::vector<std::pair<const char*, PolicyOptions>> Policies() {
   PolicyOptions page;
-  page.lirs_unit = PolicyOptions::Unit::kPage;
-  page.lirs_batch = 3;
+  page.Set("lirs.unit", "page");
+  page.Set("lirs.batch", 3);
   PolicyOptions reimu;
-  reimu.reimu_window = 5;
+  reimu.Set("reimu.window", 5);
   PolicyOptions window;
-  window.window_samples = 20;
+  window.Set("window.samples", 20);
   return {{"lirs", PolicyOptions()},
           {"lirs", page},
           {"reimu", reimu},
@@ -159,7 +159,7 @@ TEST(ColumnarFileTest, AnyRangeIsThatOfTheWhole) {
 
 TEST(ColumnarFileTest, WindowsCountGroupsAndBlocksDoNotSplitThem) {
   PolicyOptions options;
-  options.reimu_window = 4;
+  options.Set("reimu.window", 4);
   const auto policy = PolicyOf("reimu", options);
   Rng rng{RandomKey(2)};
   const Container container =

@@ -30,12 +30,12 @@
 namespace shufflefs {
 namespace {
 
-using testing_support::Slurp;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 using testing_support::Apply;
 using testing_support::PolicyOf;
+using testing_support::Slurp;
 using testing_support::TempTree;
 using testing_support::Tfrecord;
 using testing_support::Tfrecords;
@@ -53,8 +53,8 @@ std::vector<std::string> RandomRecords(uint64_t count, uint64_t most,
 
 std::shared_ptr<const Policy> Pages() {
   PolicyOptions options;
-  options.lirs_unit = PolicyOptions::Unit::kPage;
-  options.lirs_page = kPage;
+  options.Set("lirs.unit", "page");
+  options.Set("lirs.page", kPage);
   return PolicyOf("lirs", options);
 }
 

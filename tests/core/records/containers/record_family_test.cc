@@ -28,12 +28,12 @@ using testing_support::TestRead;
 struct Policies {
   Policies() {
     PolicyOptions options;
-    options.reimu_block = 4096;
-    options.reimu_window = 3;
-    options.window_samples = 40;
+    options.Set("reimu.block", 4096);
+    options.Set("reimu.window", 3);
+    options.Set("window.samples", 40);
     all = {PolicyOf("lirs", options), PolicyOf("reimu", options),
            PolicyOf("window", options)};
-    options.lirs_unit = PolicyOptions::Unit::kPage;
+    options.Set("lirs.unit", "page");
     all.push_back(PolicyOf("lirs", options));
   }
   std::vector<std::shared_ptr<const Policy>> all;

@@ -22,8 +22,8 @@ using testing_support::TempTree;
 
 std::unique_ptr<const Policy> Reimu(uint64_t block, uint64_t window) {
   PolicyOptions options;
-  options.reimu_block = block;
-  options.reimu_window = window;
+  options.Set("reimu.block", block);
+  options.Set("reimu.window", window);
   auto policy = MakePolicy("reimu", options);
   EXPECT_TRUE(policy.ok()) << policy.status();
   return *std::move(policy);
@@ -97,7 +97,7 @@ TEST(RecordMixingTest, TheLineIsOfTheWorstContainer) {
   PolicyOptions options;
   EXPECT_THAT(line(**MakePolicy("lirs", options)),
               StartsWith("A: of the records of large.svm, "));
-  options.window_samples = 10;
+  options.Set("window.samples", 10);
   EXPECT_THAT(line(**MakePolicy("window", options)),
               StartsWith("F: of the records of large.svm, "));
 }

@@ -202,8 +202,8 @@ inline void ExpectBytes(const TestRead& read, const TestFile& file,
 
 inline std::shared_ptr<const Policy> Blocks(uint64_t bytes, uint64_t window) {
   PolicyOptions options;
-  options.reimu_block = bytes;
-  options.reimu_window = window;
+  options.Set("reimu.block", bytes);
+  options.Set("reimu.window", window);
   return PolicyOf("reimu", options);
 }
 

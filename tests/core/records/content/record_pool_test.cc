@@ -82,7 +82,7 @@ UnderWay Ask(TestPool& test, Reader& reader, Rng& rng) {
 void RunModel(uint64_t memory, int failures, Rng& rng) {
   TestPool test(memory);
   PolicyOptions page;
-  page.lirs_unit = PolicyOptions::Unit::kPage;
+  page.Set("lirs.unit", "page");
   std::deque<TestFile> files;
   files.emplace_back(*test.pool, 3, Shape(RandomSizes(20000, 400, rng), 99, 7),
                      *PolicyOf("lirs", PolicyOptions()));

@@ -94,8 +94,8 @@ TEST(RecordSeamsTest, NoPageIsReadTwiceInAnEpoch) {
               testing_support::RandomSizes(20000, 660, rng), rng.Bounded(9000),
               rng.Bounded(5000), rng);
       PolicyOptions policy_options;
-      policy_options.reimu_block = block;
-      policy_options.reimu_window = window;
+      policy_options.Set("reimu.block", block);
+      policy_options.Set("reimu.window", window);
       const auto policy = testing_support::PolicyOf("reimu", policy_options);
       RecordOrderOptions options;
       options.epoch = Epoch(rng.Bounded(1000));

@@ -92,9 +92,9 @@ class RecordScopeTest : public ::testing::Test {
   }
   std::shared_ptr<RecordEpoch> EpochOf(uint64_t epoch, const char* policy) {
     PolicyOptions options;
-    options.reimu_block = 4096;
-    options.reimu_window = 3;
-    options.window_samples = 30;
+    options.Set("reimu.block", 4096);
+    options.Set("reimu.window", 3);
+    options.Set("window.samples", 30);
     RecordEpoch::Parts parts;
     parts.containers = set_;
     parts.pool = pool_;

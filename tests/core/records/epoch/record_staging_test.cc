@@ -53,11 +53,11 @@ class RecordStagingTest : public ::testing::Test {
 
   std::shared_ptr<RecordEpoch> Epoch_(uint64_t epoch, uint64_t repeat = 4) {
     PolicyOptions options;
-    options.reimu_block = 16384;
-    options.reimu_window = 4;
-    options.met_mini_epochs = 8;
-    options.met_repeat = repeat;
-    options.met_epochs = 8;
+    options.Set("reimu.block", 16384);
+    options.Set("reimu.window", 4);
+    options.Set("met.mini_epochs", 8);
+    options.Set("met.repeat", repeat);
+    options.Set("met.epochs", 8);
     RecordEpoch::Parts parts;
     parts.containers = containers_;
     parts.pool = test_.pool;

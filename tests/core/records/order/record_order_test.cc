@@ -160,9 +160,9 @@ TEST(RecordOrderTest, AWindowThatIsTooLargeIsCutAndTheOrderStays) {
       testing_support::RandomSizes(9000, 900, rng), 5, 0, rng);
   const RecordTable& table = *container.shape.records;
   PolicyOptions policy_options;
-  policy_options.reimu_block = 4096;
+  policy_options.Set("reimu.block", 4096);
   for (const uint64_t window : {1, 40, 300, 1 << 30}) {
-    policy_options.reimu_window = window;
+    policy_options.Set("reimu.window", window);
     const auto policy = testing_support::PolicyOf("reimu", policy_options);
     const auto whole = MakeRecordOrder(*policy, table, RecordOrderOptions());
     RecordOrderOptions options;
@@ -184,8 +184,8 @@ TEST(RecordOrderTest, AWindowThatIsTooLargeIsCutAndTheOrderStays) {
 // many times as large as the window.
 TEST(RecordOrderTest, AWindowOfTinyRecordsIsCutAndTheOrderStays) {
   PolicyOptions policy_options;
-  policy_options.reimu_block = 4096;
-  policy_options.reimu_window = 50;
+  policy_options.Set("reimu.block", 4096);
+  policy_options.Set("reimu.window", 50);
   const auto policy = testing_support::PolicyOf("reimu", policy_options);
   const FixedTable table(7, 2, 400000);
   const auto whole = MakeRecordOrder(*policy, table, RecordOrderOptions());

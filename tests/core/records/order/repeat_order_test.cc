@@ -26,11 +26,11 @@ using testing_support::RandomTable;
 
 PolicyOptions Options(uint64_t minis, uint64_t repeat, uint64_t epochs) {
   PolicyOptions options;
-  options.reimu_block = 4096;
-  options.reimu_window = 3;
-  options.met_mini_epochs = minis;
-  options.met_repeat = repeat;
-  options.met_epochs = epochs;
+  options.Set("reimu.block", 4096);
+  options.Set("reimu.window", 3);
+  options.Set("met.mini_epochs", minis);
+  options.Set("met.repeat", repeat);
+  options.Set("met.epochs", epochs);
   return options;
 }
 

@@ -27,16 +27,19 @@ using testing_support::RandomSizes;
 
 std::vector<std::pair<const char*, PolicyOptions>> Policies() {
   PolicyOptions page;
-  page.lirs_unit = PolicyOptions::Unit::kPage;
+  page.Set("lirs.unit", "page");
   PolicyOptions pages = page;
-  pages.lirs_batch = 3;
+  pages.Set("lirs.batch", 3);
   PolicyOptions reimu;
-  reimu.reimu_block = 4096;
-  reimu.reimu_window = 5;
+  reimu.Set("reimu.block", 4096);
+  reimu.Set("reimu.window", 5);
   PolicyOptions window;
-  window.window_samples = 20;
-  return {{"lirs", PolicyOptions()}, {"lirs", page},    {"lirs", pages},
-          {"reimu", reimu},          {"window", window}};
+  window.Set("window.samples", 20);
+  return {{"lirs", PolicyOptions()},
+          {"lirs", page},
+          {"lirs", pages},
+          {"reimu", reimu},
+          {"window", window}};
 }
 
 RecordOrderOptions OptionsOf(uint64_t seed, uint64_t epoch) {
@@ -49,8 +52,8 @@ RecordOrderOptions OptionsOf(uint64_t seed, uint64_t epoch) {
 
 ShuffledFile Shuffle(const Container& container, const Policy& policy,
                      uint64_t seed, uint64_t epoch) {
-  auto order = MakeRecordOrder(policy, *container.shape.records,
-                               OptionsOf(seed, epoch));
+  auto order =
+      MakeRecordOrder(policy, *container.shape.records, OptionsOf(seed, epoch));
   return ShuffledFile(container.shape, std::move(order));
 }
 
@@ -69,8 +72,7 @@ std::vector<std::string> RecordsOf(const Container& container) {
   const RecordTable& table = *container.shape.records;
   std::vector<std::string> records;
   for (uint64_t r = 0; r < table.count(); ++r) {
-    records.push_back(
-        container.content.substr(table.begin(r), table.bytes(r)));
+    records.push_back(container.content.substr(table.begin(r), table.bytes(r)));
   }
   return records;
 }
@@ -97,9 +99,9 @@ TEST(ShuffledFileTest, EveryPolicyKeepsEveryRecordOfAnySizes) {
   for (const auto& [name, options] : Policies()) {
     const auto policy = PolicyOf(name, options);
     for (const uint64_t most : {1u, 30u, 3000u, 9000u}) {
-      const Container container = MakeContainer(
-          RandomSizes(1 + rng.Bounded(700), most, rng), rng.Bounded(5000),
-          rng.Bounded(5000), rng);
+      const Container container =
+          MakeContainer(RandomSizes(1 + rng.Bounded(700), most, rng),
+                        rng.Bounded(5000), rng.Bounded(5000), rng);
       const RecordTable& table = *container.shape.records;
       const ShuffledFile file = Shuffle(container, *policy, 5, 2);
       const std::string all = Whole(file, container);
@@ -108,8 +110,7 @@ TEST(ShuffledFileTest, EveryPolicyKeepsEveryRecordOfAnySizes) {
       const uint64_t tail = table.begin(table.count());
       EXPECT_EQ(all.substr(0, head), container.content.substr(0, head));
       EXPECT_EQ(all.substr(tail), container.content.substr(tail));
-      const auto order =
-          MakeRecordOrder(*policy, table, OptionsOf(5, 2));
+      const auto order = MakeRecordOrder(*policy, table, OptionsOf(5, 2));
       EXPECT_THAT(Cut(all, *order, table),
                   UnorderedElementsAreArray(RecordsOf(container)))
           << name << " " << most;
@@ -138,11 +139,10 @@ TEST(ShuffledFileTest, AnyRangeIsThatOfTheWholeWhateverWasAskedBefore) {
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
   for (const auto& [name, options] : Policies()) {
-    const Container container = MakeContainer(
-        RandomSizes(4000, 2500, rng), 2000000, 1500000, rng);
+    const Container container =
+        MakeContainer(RandomSizes(4000, 2500, rng), 2000000, 1500000, rng);
     const auto policy = PolicyOf(name, options);
-    const std::string all =
-        Whole(Shuffle(container, *policy, 3, 3), container);
+    const std::string all = Whole(Shuffle(container, *policy, 3, 3), container);
     const ShuffledFile file = Shuffle(container, *policy, 3, 3);
     for (int i = 0; i < 50; ++i) {
       const uint64_t offset = rng.Bounded(all.size());
@@ -195,10 +195,9 @@ TEST(ShuffledFileTest, ARecordLargerThanManyBlocksStaysWhole) {
       MakeContainer({10, 3000000, 20, 30, 5000000, 40}, 7, 9, rng);
   for (const auto& [name, options] : Policies()) {
     const auto policy = PolicyOf(name, options);
-    const auto order = MakeRecordOrder(*policy, *container.shape.records,
-                                       OptionsOf(0, 0));
-    const std::string all =
-        Whole(Shuffle(container, *policy, 0, 0), container);
+    const auto order =
+        MakeRecordOrder(*policy, *container.shape.records, OptionsOf(0, 0));
+    const std::string all = Whole(Shuffle(container, *policy, 0, 0), container);
     EXPECT_THAT(Cut(all, *order, *container.shape.records),
                 UnorderedElementsAreArray(RecordsOf(container)))
         << name;
@@ -225,12 +224,11 @@ TEST(ShuffledFileTest, TheOrderDoesNotDependOnHowMuchIsReadAtATime) {
 
 TEST(RecordOrderTest, ReimuMixesWithinItsWindowsOnly) {
   PolicyOptions options;
-  options.reimu_block = 4096;
-  options.reimu_window = 4;
+  options.Set("reimu.block", 4096);
+  options.Set("reimu.window", 4);
   const auto policy = PolicyOf("reimu", options);
   const FixedTable table(0, 64, 64 * 400);  // 400 blocks of 64 records
-  const auto order =
-      MakeRecordOrder(*policy, table, OptionsOf(1, 1));
+  const auto order = MakeRecordOrder(*policy, table, OptionsOf(1, 1));
   std::vector<uint64_t> all;
   for (uint64_t part = 0; part < order->part_count(); ++part) {
     for (const uint64_t r : order->Records(part)) all.push_back(r);
@@ -252,8 +250,7 @@ TEST(RecordOrderTest, PoliciesOfWholeFilesLeaveRecordsWhereTheyAre) {
   const FixedTable table(0, 10, 10);
   for (const char* name : {"native", "static", "brand"}) {
     const auto policy = PolicyOf(name, PolicyOptions());
-    EXPECT_EQ(MakeRecordOrder(*policy, table, OptionsOf(0, 0)),
-              nullptr)
+    EXPECT_EQ(MakeRecordOrder(*policy, table, OptionsOf(0, 0)), nullptr)
         << name;
   }
 }

@@ -253,10 +253,9 @@ TEST_F(TfrecordFileTest, OrdersAreThoseOfLirs) {
     const TfrecordOrder order = {
         .unit = unit, .page_bytes = 8192, .seed = Seed(rng()), .key = rng()};
     PolicyOptions options;
-    options.lirs_unit = unit == Unit::kPage ? PolicyOptions::Unit::kPage
-                                            : PolicyOptions::Unit::kInstance;
-    options.lirs_page = 8192;
-    const LirsPolicy lirs(options);
+    options.Set("lirs.unit", unit == Unit::kPage ? "page" : "instance");
+    options.Set("lirs.page", 8192);
+    const LirsPolicy lirs(LirsOptions::Of(options));
     const auto expected = MakeRecordOrder(
         lirs, file->table(),
         {.key = order.key, .seed = order.seed, .epoch = Epoch(5)});

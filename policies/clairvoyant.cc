@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/clairvoyant.h"
+
+#include "policies/auto/suitability.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr PolicyOption kClairvoyantKeys[] = {
+    {.key = "clairvoyant.seeds",
+     .default_text = "none",
+     .values =
+         "at most 64 whole numbers from 0 to 18446744073709551615, separated "
+         "by ;",
+     .help =
+         "seeds of the job's samplers, besides those that are commonly used",
+     .kind = PolicyOption::Kind::kNumbers,
+     .max = 64},
+    {.key = "clairvoyant.cores",
+     .default_text = "1",
+     .values = "a whole number from 0 to 1024",
+     .help = "cores that a search of all seeds takes when they are idle; 0: no "
+             "search",
+     .initial = 1,
+     .max = 1024,
+     .run_time = false,
+     .whole_mount = true},
+};
+
+}  // namespace
+
+constinit const PolicyEntry kClairvoyantEntry = {
+    .name = "clairvoyant",
+    .help =
+        "names and bytes as in the source; the order that a stock PyTorch "
+        "sampler draws is found out from its opens, and read ahead",
+    .keys = kClairvoyantKeys,
+    .keys_rank = 1,
+    .make = [](const PolicyOptions& options,
+               const StagedView*) -> std::unique_ptr<const Policy> {
+      return std::make_unique<ClairvoyantPolicy>(PrefetchFacet{
+          .seeds = options.numbers(kClairvoyantKeys[0]),
+          .search_cores =
+              static_cast<uint32_t>(options.number(kClairvoyantKeys[1]))});
+    },
+    .suits = SuitsReadAhead,
+    .use = "safe for every client, reads ahead of stock PyTorch samplers",
+};
+
+}  // namespace shufflefs

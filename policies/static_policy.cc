@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/static_policy.h"
+
+namespace shufflefs {
+
+constinit const PolicyEntry kStaticEntry = {
+    .name = "static",
+    .help = "baseline: names untouched, memory keeps what is read first",
+    .make = [](const PolicyOptions&,
+               const StagedView*) -> std::unique_ptr<const Policy> {
+      return std::make_unique<StaticPolicy>();
+    },
+};
+
+}  // namespace shufflefs
