@@ -93,8 +93,8 @@ struct PoolFacet {
   // What makes a chunk: files drawn at random, or what lies together; kAuto:
   // as the device rewards.
   Chunks chunks = Chunks::kAuto;
-  std::string packed;            // directory of packed chunks; "" = none
-  absl::string_view packed_key;  // names it in errors
+  std::string packed = {};            // directory of packed chunks; "" = none
+  absl::string_view packed_key = {};  // names it in errors
 };
 
 // Copies of samples in the performance tier. Then the order of a whole view
