@@ -38,6 +38,7 @@ class OwnedDir {
   absl::StatusOr<OwnedDir> Sub(const std::string& name) const;
 
   int fd() const { return fd_->get(); }
+  std::shared_ptr<const UniqueFd> shared_fd() const { return fd_; }
   const std::string& path() const { return path_; }
 
  private:

@@ -7,12 +7,11 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "core/base/files/unique_fd.h"
+#include "core/base/files/dir_files.h"
 #include "core/records/aligned/aligned_manifest.h"
 
 namespace shufflefs {
@@ -28,8 +27,10 @@ class AlignedDir {
   static absl::StatusOr<AlignedDir> Open(const std::string& path,
                                          const std::string& source);
 
-  const std::string& path() const { return path_; }
-  std::string PathOf(absl::string_view name) const;
+  const std::string& path() const { return files_.path(); }
+  std::string PathOf(absl::string_view name) const {
+    return files_.PathOf(name);
+  }
 
   // What an earlier run left: finished, if that manifest is there. Nothing for
   // an empty directory. As AlignedManifest::Parse.
@@ -52,15 +53,10 @@ class AlignedDir {
   absl::Status Finish();
 
  private:
-  AlignedDir(std::string path, UniqueFd fd)
-      : path_(std::move(path)), fd_(std::move(fd)) {}
-  absl::StatusOr<std::vector<std::string>> Names() const;
-  absl::Status Remove(absl::string_view name);
+  explicit AlignedDir(DirFiles files) : files_(std::move(files)) {}
   absl::Status PublishOne(absl::string_view name);
-  bool Has(absl::string_view name) const;
 
-  std::string path_;
-  UniqueFd fd_;
+  DirFiles files_;  // locked
   bool finished_ = false;
 };
 

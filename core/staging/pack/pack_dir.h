@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/base/files/dir_files.h"
 #include "core/base/files/unique_fd.h"
 #include "core/source/source_dir.h"
 
@@ -46,9 +47,11 @@ class PackDir {
   static absl::StatusOr<PackDir> Open(const std::string& path,
                                       const SourceDir& source);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return files_.path(); }
   // Of a file in it, for messages.
-  std::string PathOf(absl::string_view name) const;
+  std::string PathOf(absl::string_view name) const {
+    return files_.PathOf(name);
+  }
 
   // What is in it now. Errors: FailedPrecondition that names a file that is no
   // part of a pack.
@@ -56,7 +59,7 @@ class PackDir {
   // Removes what List gave; the manifest first, so that what is left when this
   // is interrupted is no finished pack, and the journal last.
   absl::Status Clear(const Contents& contents);
-  absl::Status Remove(absl::string_view name);
+  absl::Status Remove(absl::string_view name) { return files_.Remove(name); }
 
   absl::StatusOr<std::string> Read(absl::string_view name) const;
   // NotFound where there is none; InvalidArgument where it is no file.
@@ -73,20 +76,18 @@ class PackDir {
   // For appending.
   absl::StatusOr<UniqueFd> OpenForWriting(absl::string_view name);
   // The names on the device.
-  absl::Status SyncNames();
+  absl::Status SyncNames() { return files_.SyncNames(); }
   // All of the file system that the directory lies in.
   absl::Status SyncAll();
 
-  absl::StatusOr<uint64_t> FreeBytes() const;
+  absl::StatusOr<uint64_t> FreeBytes() const { return files_.FreeBytes(); }
   // What the files of a pack in it take.
   absl::StatusOr<uint64_t> UsedBytes() const;
 
  private:
-  PackDir(std::string path, UniqueFd fd)
-      : path_(std::move(path)), fd_(std::move(fd)) {}
+  explicit PackDir(DirFiles files) : files_(std::move(files)) {}
 
-  std::string path_;
-  UniqueFd fd_;
+  DirFiles files_;  // locked
 };
 
 }  // namespace shufflefs

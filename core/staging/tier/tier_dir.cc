@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/staging/tier/tier_dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
-
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/files/owned_dir.h"
+#include "core/base/files/read_at.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/staging/tier/tier_lock.h"
@@ -25,10 +21,6 @@ constexpr char kLock[] = ".lock";
 // Of a part of 10 million ranges.
 constexpr uint64_t kMostTailBytes = uint64_t{512} << 20;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-
-bool SameFile(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
 
 // A view's name as one component of a path; never that of the lock.
 std::string Component(absl::string_view view) {
@@ -70,10 +62,7 @@ absl::StatusOr<TierDir> TierDir::Open(const std::string& path,
                    OwnedDir::In(above.get(), kTierDirectory, top_path));
   ASSIGN_OR_RETURN(UniqueFd lock, LockForProcess(top.fd(), kLock, path));
   ASSIGN_OR_RETURN(OwnedDir own, top.Sub(Component(view)));
-  if (flock(own.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(own.path(), ": this view is mounted already"));
-  }
+  RETURN_IF_ERROR(DirFiles(own).Lock("this view is mounted already"));
   ASSIGN_OR_RETURN(SourceDir files, SourceDir::At(own.path()));
   struct stat locked;
   struct stat opened;
@@ -81,12 +70,8 @@ absl::StatusOr<TierDir> TierDir::Open(const std::string& path,
     return ErrnoStatus(errno, own.path());
   }
   if (!SameFile(locked, opened)) return ErrnoStatus(ESTALE, own.path());
-  return TierDir(std::move(own), std::move(files), std::move(lock),
+  return TierDir(DirFiles(own), std::move(files), std::move(lock),
                  on_mountpoint);
-}
-
-std::string TierDir::PathOf(absl::string_view name) const {
-  return absl::StrCat(own_.path(), "/", name);
 }
 
 absl::Status TierDir::StillThere() const {
@@ -100,51 +85,31 @@ absl::Status TierDir::StillThere() const {
 }
 
 absl::StatusOr<std::vector<TierName>> TierDir::List() const {
-  const int copy = openat(own_.fd(), ".", kDirectory);
-  if (copy < 0) return ErrnoStatus(errno, own_.path());
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(fdopendir(copy), closedir);
-  if (dir == nullptr) {
-    const int error = errno;
-    close(copy);
-    return ErrnoStatus(error, own_.path());
-  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, own_.Names());
   std::vector<TierName> names;
-  for (errno = 0; const dirent* entry = readdir(dir.get()); errno = 0) {
-    const absl::optional<TierName> name = ParseTierName(entry->d_name);
-    struct stat st;
-    if (name.has_value() &&
-        fstatat(own_.fd(), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(st.st_mode)) {
-      names.push_back(*name);
-    }
+  for (const std::string& text : all) {
+    const absl::optional<TierName> name = ParseTierName(text);
+    if (!name) continue;
+    const auto st = own_.Stat(text);
+    if (st.ok() && *st && S_ISREG((*st)->st_mode)) names.push_back(*name);
   }
-  if (errno != 0) return ErrnoStatus(errno, own_.path());
   return names;
 }
 
 absl::StatusOr<TierDir::Part> TierDir::Read(uint64_t id) const {
   const std::string name = TierPartName(id);
-  const std::string where = PathOf(name);
-  UniqueFd fd(openat(own_.fd(), name.c_str(),
-                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const std::string where = own_.PathOf(name);
+  ASSIGN_OR_RETURN(const UniqueFd fd, own_.OpenFile(name, O_RDONLY));
   struct stat st;
-  if (!fd.valid() || fstat(fd.get(), &st) != 0) {
-    return ErrnoStatus(errno, where);
-  }
-  if (!S_ISREG(st.st_mode)) return ErrnoStatus(EINVAL, where);
+  if (fstat(fd.get(), &st) != 0) return ErrnoStatus(errno, where);
   Part part;
   part.bytes = static_cast<uint64_t>(st.st_size);
   const auto bytes = [&](uint64_t from) -> absl::StatusOr<std::string> {
     std::string text(part.bytes - from, '\0');
-    size_t got = 0;
-    while (got < text.size()) {
-      const ssize_t now = pread(fd.get(), text.data() + got, text.size() - got,
-                                static_cast<off_t>(from + got));
-      if (now < 0 && errno == EINTR) continue;
-      if (now < 0) return ErrnoStatus(errno, where);
-      if (now == 0) return absl::DataLossError("ends early");
-      got += static_cast<size_t>(now);
-    }
+    const absl::StatusOr<size_t> got =
+        ReadAt(fd.get(), from, text.data(), text.size());
+    if (!got.ok()) return Annotate(got.status(), where);
+    if (*got < text.size()) return absl::DataLossError("ends early");
     return text;
   };
   if (part.bytes < kTierFooterBytes) return absl::DataLossError(where);
@@ -160,44 +125,20 @@ absl::StatusOr<TierDir::Part> TierDir::Read(uint64_t id) const {
 }
 
 absl::StatusOr<UniqueFd> TierDir::Create(uint64_t id, uint64_t bytes) {
-  const std::string name = TierUnfinishedName(id);
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  UniqueFd fd(openat(own_.fd(), name.c_str(), kFlags, 0600));
-  if (!fd.valid()) return ErrnoStatus(errno, PathOf(name));
+  ASSIGN_OR_RETURN(UniqueFd fd,
+                   own_.Create(TierUnfinishedName(id), bytes, 0600));
   // Not at the open: where that refuses O_DIRECT the file is there by then.
   (void)fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_DIRECT);
-  // One extent, and a full device is known before the work.
-  if (fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
-      errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
-    const int error = errno;
-    (void)Remove({id, false});
-    return ErrnoStatus(error, PathOf(name));
-  }
   return fd;
 }
 
 absl::Status TierDir::Publish(uint64_t id) {
-  const int dir = own_.fd();
-  if (renameat(dir, TierUnfinishedName(id).c_str(), dir,
-               TierPartName(id).c_str()) != 0) {
-    return ErrnoStatus(errno, PathOf(TierPartName(id)));
-  }
-  return absl::OkStatus();
+  return own_.Rename(TierUnfinishedName(id), TierPartName(id));
 }
 
 absl::Status TierDir::Remove(TierName name) {
-  const std::string text =
-      name.finished ? TierPartName(name.id) : TierUnfinishedName(name.id);
-  if (unlinkat(own_.fd(), text.c_str(), 0) != 0 && errno != ENOENT) {
-    return ErrnoStatus(errno, PathOf(text));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<uint64_t> TierDir::FreeBytes() const {
-  struct statvfs fs;
-  if (fstatvfs(own_.fd(), &fs) != 0) return ErrnoStatus(errno, own_.path());
-  return uint64_t{fs.f_bavail} * fs.f_frsize;
+  return own_.Remove(name.finished ? TierPartName(name.id)
+                                   : TierUnfinishedName(name.id));
 }
 
 }  // namespace shufflefs

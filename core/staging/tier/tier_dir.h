@@ -19,7 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/base/files/owned_dir.h"
+#include "core/base/files/dir_files.h"
 #include "core/base/files/unique_fd.h"
 #include "core/source/source_dir.h"
 #include "core/staging/tier/tier_part.h"
@@ -65,17 +65,16 @@ class TierDir {
   // OK where there is none.
   absl::Status Remove(TierName name);
   // What is free for this process.
-  absl::StatusOr<uint64_t> FreeBytes() const;
+  absl::StatusOr<uint64_t> FreeBytes() const { return own_.FreeBytes(); }
 
  private:
-  TierDir(OwnedDir own, SourceDir files, UniqueFd lock, bool on_mountpoint)
+  TierDir(DirFiles own, SourceDir files, UniqueFd lock, bool on_mountpoint)
       : own_(std::move(own)),
         files_(std::move(files)),
         lock_(std::move(lock)),
         on_mountpoint_(on_mountpoint) {}
-  std::string PathOf(absl::string_view name) const;
 
-  OwnedDir own_;  // the view's directory, which is locked
+  DirFiles own_;  // the view's directory, which is locked
   SourceDir files_;
   UniqueFd lock_;  // of the directory above it
   bool on_mountpoint_;
