@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/files/crc32c.h"
-#include "core/formats/tfrecord_scanner.h"
+#include "core/formats/tfrecord/tfrecord_scanner.h"
 
 namespace shufflefs {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/tfrecord_index.h"
+#include "core/formats/tfrecord/tfrecord_index.h"
 #include "core/records/index/offset_table_builder.h"
 
 namespace shufflefs {
