@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "core/formats/table/formats.h"
 
 namespace shufflefs {
 namespace {
@@ -20,14 +21,14 @@ struct Row {
   FileKind kind;
 };
 
-// Sorted by extension.
+// Sorted by extension. Containers are here that no format of ours reads: those
+// are told by core/formats/table.
 constexpr Row kRows[] = {
     {"7z", FileKind::kContainer},
     {"aac", FileKind::kAudio},
     {"aif", FileKind::kAudio},
     {"aiff", FileKind::kAudio},
     {"arff", FileKind::kManifest},
-    {"arrow", FileKind::kContainer},
     {"au", FileKind::kAudio},
     {"avif", FileKind::kImage},
     {"avro", FileKind::kContainer},
@@ -41,7 +42,6 @@ constexpr Row kRows[] = {
     {"dds", FileKind::kImage},
     {"eml", FileKind::kText},
     {"exr", FileKind::kImage},
-    {"feather", FileKind::kContainer},
     {"flac", FileKind::kAudio},
     {"gif", FileKind::kImage},
     {"gz", FileKind::kContainer},
@@ -75,7 +75,6 @@ constexpr Row kRows[] = {
     {"oga", FileKind::kAudio},
     {"ogg", FileKind::kAudio},
     {"opus", FileKind::kAudio},
-    {"parquet", FileKind::kContainer},
     {"pbm", FileKind::kImage},
     {"pgm", FileKind::kImage},
     {"pickle", FileKind::kManifest},
@@ -91,12 +90,9 @@ constexpr Row kRows[] = {
     {"sqlite", FileKind::kManifest},
     {"srt", FileKind::kManifest},
     {"stm", FileKind::kManifest},
-    {"tar", FileKind::kContainer},
     {"tar_gz", FileKind::kContainer},
     {"text", FileKind::kText},
     {"textgrid", FileKind::kManifest},
-    {"tfrecord", FileKind::kContainer},
-    {"tfrecords", FileKind::kContainer},
     {"tga", FileKind::kImage},
     {"tgz", FileKind::kContainer},
     {"tif", FileKind::kImage},
@@ -222,6 +218,9 @@ FileKind KindOfFile(absl::string_view name) {
   if (IsDocument(stem, extension)) return FileKind::kDocument;
   if (kind == FileKind::kText && IsSum(stem)) return FileKind::kManifest;
   if (IsShardStem(stem)) return FileKind::kContainer;
+  if (kind == FileKind::kUnknown && FormatByName(name) != nullptr) {
+    return FileKind::kContainer;
+  }
   return kind;
 }
 

@@ -110,7 +110,7 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
   out["levels"] = report.levels;
   out["index_bytes"] = report.index_bytes;
   out["untouched"] = nlohmann::ordered_json::array();
-  for (const ContainerReport::Untouched& each : report.untouched) {
+  for (const UntouchedFile& each : report.untouched) {
     out["untouched"].push_back(
         {{"path", Utf8(each.path)}, {"why", Utf8(each.why)}});
   }

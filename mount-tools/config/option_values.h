@@ -19,7 +19,7 @@
 #include "core/config/config.h"
 #include "core/config/value_text.h"
 #include "core/formats/record_align.h"
-#include "core/formats/record_rules.h"
+#include "core/formats/table/record_rules.h"
 #include "policies/registry.h"
 
 namespace shufflefs::option_values {

@@ -55,7 +55,7 @@ catalogue: base base/files
 source: base base/files random catalogue
 io: base base/files catalogue source
 scan: base base/files catalogue source
-dataset: base config catalogue
+dataset: base config catalogue formats/table
 policy: base random config dataset
 binding: base dataset policy
 quality: base random policy binding
@@ -67,16 +67,21 @@ staging: base
 pool: base random catalogue source io dataset policy binding staging
 formats: base base/files config
 formats/tar: base formats
+formats/tfrecord: base base/files config formats
 formats/columnar: base base/files source formats
-records/aligned: base base/files catalogue source formats
-records/order: base random policy formats formats/columnar
-records/index: base base/files catalogue source formats formats/tar
-  formats/columnar records/aligned records/order
-records/containers: base base/files catalogue source dataset policy quality
-  formats records/aligned records/order records/index
+formats/table: base config formats formats/tar formats/tfrecord
+  formats/columnar
+records/aligned: base base/files catalogue source formats formats/tfrecord
+  formats/table
+records/order: base random policy formats formats/tfrecord formats/columnar
+records/index: base base/files config catalogue source formats
+  formats/tfrecord formats/columnar records/aligned records/order
+records/containers: base base/files config catalogue source dataset policy quality
+  formats/tfrecord formats/table formats records/aligned records/order
+  records/index
 records/content: base catalogue source io pool formats records/order
-records/tfrecord_api: base base/files random policy formats records/aligned
-  records/order records/index
+records/tfrecord_api: base base/files random policy formats formats/tfrecord
+  records/aligned records/order records/index
 records/epoch: base catalogue io policy staging pool records/order
   records/containers records/content
 staging/pack: base base/files catalogue source io dataset pool

@@ -15,7 +15,7 @@
 #include "mount-tools/ctl/pack/aligned_pack_text.h"
 #include "mount-tools/ctl/shufflectl_app.h"
 #include "nlohmann/json.hpp"
-#include "tests/core/formats/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_fixture.h"
 #include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {

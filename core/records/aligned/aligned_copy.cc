@@ -15,8 +15,8 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
 #include "core/catalogue/file_identity.h"
-#include "core/formats/tfrecord_index.h"
-#include "core/formats/tfrecord_scanner.h"
+#include "core/formats/tfrecord/tfrecord_index.h"
+#include "core/formats/tfrecord/tfrecord_scanner.h"
 #include "core/records/aligned/fresh_file.h"
 
 namespace shufflefs {

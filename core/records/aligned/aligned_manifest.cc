@@ -16,7 +16,7 @@
 #include "core/base/files/checked_file.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/formats/tfrecord_scanner.h"
+#include "core/formats/tfrecord/tfrecord_scanner.h"
 #include "core/records/aligned/fresh_file.h"
 
 namespace shufflefs {

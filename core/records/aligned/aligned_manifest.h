@@ -47,7 +47,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/formats/tfrecord_index.h"
+#include "core/formats/tfrecord/tfrecord_index.h"
 #include "core/records/aligned/page_packer.h"
 
 namespace shufflefs {

@@ -13,7 +13,8 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/formats/record_rules.h"
+#include "core/formats/table/formats.h"
+#include "core/formats/tfrecord/tfrecord_format.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {
@@ -71,7 +72,7 @@ absl::StatusOr<absl::optional<PaddedDirs::Padded>> PaddedDirs::Find(
   }
   const absl::string_view name = catalogue_->name(file);
   if (!found->second.ok()) {
-    if (FormatByName(name) != RecordFormat::kTfrecord) return absl::nullopt;
+    if (FormatByName(name) != &TfrecordFormat()) return absl::nullopt;
     return absl::FailedPreconditionError(
         absl::StrCat(kAlignedManifest, ": ", found->second.status().message()));
   }

@@ -21,10 +21,21 @@
 namespace shufflefs {
 namespace {
 
-std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file) {
-  const std::string path = catalogue.path(file);
-  const std::string above = catalogue.path(root);
-  return above.empty() ? path : path.substr(above.size() + 1);
+// Files that have one group of rows each.
+struct Unmixed {
+  const RecordFormat* format = nullptr;
+  uint64_t files = 0;
+  std::string first;
+};
+
+std::string WarningOf(const Unmixed& unmixed) {
+  const std::string which =
+      unmixed.files == 1 ? absl::StrCat(unmixed.first, " has")
+                         : absl::StrCat(unmixed.files, " files, the first ",
+                                        unmixed.first, ", have");
+  return absl::StrCat(
+      which, " one ", unmixed.format->unit(), unmixed.files == 1 ? "" : " each",
+      ", and nothing in it moves: write smaller ", unmixed.format->units());
 }
 
 // Whether an error is one of the source or the machine, not of what is in the
@@ -42,108 +53,28 @@ ContainerSet::ContainerSet(std::shared_ptr<const Dataset> dataset,
     : dataset_(std::move(dataset)),
       rules_(std::move(rules)),
       padded_(options.padded),
-      only_padded_(options.only_padded) {
-  const Catalogue& catalogue = dataset_->catalogue();
-  const DirId root = dataset_->root();
-  FindLoneIndexes();
-  Wishes wishes;
-  TableFiles tables(catalogue);
-  uint32_t next = catalogue.first_entry(root).value();
-  for (const auto& [begin, end] : RangesOf(options.inside)) {
-    for (; next < begin; ++next) Consider(EntryId(next), wishes, tables);
-    next = std::max(next, end);
+      found_(FindContainers(*dataset_, rules_, options)),
+      states_(found_.containers.size()) {
+  for (size_t place = 0; place < found_.containers.size(); ++place) {
+    const FoundContainer& container = At(place);
+    places_[container.file] = place;
+    if (container.index) indexes_[*container.index] = container.file;
+    if (container.keeps_order) ++kept_;
   }
-  for (; next < catalogue.entries_end(root).value(); ++next) {
-    Consider(EntryId(next), wishes, tables);
-  }
-  if (rules_.options().scope != RecordScope::kFile) Group();
-  for (const auto& [place, wished] : wishes) Align(wished);
-  NoteUnmatched(wishes);
-}
-
-ContainerSet::Ranges ContainerSet::RangesOf(
-    const std::vector<std::string>& views) const {
-  const Catalogue& catalogue = dataset_->catalogue();
-  Ranges ranges;
-  for (const std::string& path : views) {
-    const absl::optional<EntryId> entry = catalogue.FindPath(path);
-    if (!entry || catalogue.kind(*entry) != EntryKind::kDirectory) continue;
-    const DirId dir = catalogue.as_dir(*entry);
-    ranges.emplace_back(catalogue.first_entry(dir).value(),
-                        catalogue.entries_end(dir).value());
-  }
-  std::sort(ranges.begin(), ranges.end());
-  return ranges;
-}
-
-void ContainerSet::Consider(EntryId file, Wishes& wishes, TableFiles& tables) {
-  const Catalogue& catalogue = dataset_->catalogue();
-  const absl::optional<RecordFormat> by_name =
-      FormatByName(catalogue.name(file));
-  absl::optional<PaddedDirs::Padded> padded;
-  if (padded_ != nullptr) {
-    const auto found = padded_->Find(file);
-    if (!found.ok()) {
-      const absl::string_view why = found.status().message();
-      objections_.push_back({catalogue.path(file), std::string(why)});
-      return;
-    }
-    padded = *found;
-  }
-  if (!padded && ((!by_name && rules_.empty()) || only_padded_)) return;
-  if (catalogue.kind(file) != EntryKind::kFile) return;
-  const std::string path = PathInView(catalogue, dataset_->root(), file);
-  if (padded) return AddPadded(file, *padded, path, wishes);
-  if (absl::optional<AlignRules::Place> place = rules_.align().Match(path)) {
-    Wished& wished = wishes[{place->rule, place->paths.front()}];
-    wished.files.resize(place->paths.size());
-    wished.files[place->slot] = file;
-    wished.paths = std::move(place->paths);
-    return;
-  }
-  const absl::optional<RecordFormat> asked = rules_.Asked(path);
-  if (!by_name && !asked) return;
-  const RecordFormat format = asked ? *asked : *by_name;
-  const absl::optional<EntryId> index =
-      format == RecordFormat::kTfrecord && !asked ? IndexOf(file)
-                                                  : absl::nullopt;
-  std::string objection = Objection(file, asked.has_value(), index);
-  // Also where the user names it: rows would be taken for others.
-  if (objection.empty() && IsColumnar(format)) {
-    objection = tables.WhyOf(catalogue.parent(file));
-  }
-  if (objection.empty()) objection = ScopeObjection(file, format);
-  if (!objection.empty()) {
-    objections_.push_back({catalogue.path(file), std::move(objection)});
-    return;
-  }
-  Add(file, format, path);
-  if (index) SetIndex(*index);
-}
-
-void ContainerSet::Add(EntryId file, RecordFormat format,
-                       absl::string_view keyed_by) {
-  places_[file] = containers_.size();
-  Container container;
-  container.file = file;
-  container.format = format;
-  container.key = XXH3_64bits(keyed_by.data(), keyed_by.size());
-  containers_.push_back(std::move(container));
 }
 
 uint64_t ContainerSet::count() const {
   MutexLock lock(mu_);
-  return containers_.size() - none_ - kept_;
+  return states_.size() - none_ - kept_;
 }
 
 uint64_t ContainerSet::largest_bytes() const {
-  MutexLock lock(mu_);
   uint64_t largest = 0;
   std::map<size_t, uint64_t> families;
-  for (const Container& container : containers_) {
-    const size_t of = container.alignment;
+  for (const FoundContainer& container : found_.containers) {
+    const size_t of = container.group;
     uint64_t together = bytes(container.file);
-    if (of != kAlone && alignments_[of].is_family) {
+    if (of != FoundContainer::kAlone && found_.groups[of].is_family) {
       together = families[of] += together;
     }
     largest = std::max(largest, together);
@@ -158,8 +89,7 @@ uint64_t ContainerSet::total_bytes() const {
 }
 
 uint64_t ContainerSet::key(EntryId file) const {
-  MutexLock lock(mu_);
-  return containers_[places_.at(file)].key;
+  return At(places_.at(file)).key;
 }
 
 std::vector<EntryId> ContainerSet::files() const {
@@ -169,30 +99,59 @@ std::vector<EntryId> ContainerSet::files() const {
   return files;
 }
 
-bool ContainerSet::IsMixed(EntryId file) const {
-  MutexLock lock(mu_);
+const ContainerGroup* ContainerSet::FamilyOf(EntryId file) const {
   const auto found = places_.find(file);
-  if (found == places_.end()) return false;  // an index of one
-  const size_t alignment = containers_[found->second].alignment;
-  return alignment != kAlone && alignments_[alignment].is_family;
+  if (found == places_.end()) return nullptr;  // an index of one
+  const size_t group = At(found->second).group;
+  return group == FoundContainer::kAlone || !found_.groups[group].is_family
+             ? nullptr
+             : &found_.groups[group];
+}
+
+bool ContainerSet::IsMixed(EntryId file) const {
+  return FamilyOf(file) != nullptr;
 }
 
 std::vector<EntryId> ContainerSet::MixedWith(EntryId file) const {
-  MutexLock lock(mu_);
   std::vector<EntryId> files;
-  const auto found = places_.find(file);
-  if (found == places_.end()) return files;
-  const size_t alignment = containers_[found->second].alignment;
-  if (alignment == kAlone || !alignments_[alignment].is_family) return files;
-  for (const size_t member : alignments_[alignment].members) {
-    files.push_back(containers_[member].file);
+  const ContainerGroup* const family = FamilyOf(file);
+  if (family == nullptr) return files;
+  for (const size_t member : family->members) {
+    files.push_back(At(member).file);
   }
   return files;
 }
 
+absl::optional<EntryId> ContainerSet::IndexedBy(EntryId file) const {
+  const auto found = indexes_.find(file);
+  if (found == indexes_.end()) return absl::nullopt;
+  return found->second;
+}
+
+bool ContainerSet::IsShuffled(EntryId file) const {
+  return !At(places_.at(file)).keeps_order;
+}
+
+ContainerSet::Shown ContainerSet::ShownBytes(EntryId file) const {
+  const absl::optional<EntryId> container = IndexedBy(file);
+  const size_t place = places_.at(container.value_or(file));
+  const AlignedFile* const padded = At(place).padded;
+  MutexLock lock(mu_);
+  const absl::optional<ContainerShape>& shape = states_[place].shape;
+  if (container) {
+    // Until it is known whether the container is one, and how large the lines
+    // are: they need no less.
+    if (!shape || !shape->index) return {bytes(file), shape.has_value()};
+    return {shape->index->bytes, true};
+  }
+  if (padded == nullptr) return {bytes(file), true};
+  if (shape) return {shape->file_bytes, true};
+  return {padded->stripped_bytes, false};
+}
+
 absl::optional<ContainerShape> ContainerSet::Shape(EntryId file) const {
   MutexLock lock(mu_);
-  return containers_[places_.at(file)].shape;
+  return states_[places_.at(file)].shape;
 }
 
 absl::Status ContainerSet::Stopped(EntryId file) const {
@@ -201,43 +160,42 @@ absl::Status ContainerSet::Stopped(EntryId file) const {
 }
 
 void ContainerSet::WhenReady(EntryId file, Ready ready) {
+  const size_t place = places_.at(file);
+  const size_t group = At(place).group;
   absl::Status status;
   {
     MutexLock lock(mu_);
-    const size_t place = places_.at(file);
-    Container& container = containers_[place];
-    if (!container.shape && !stopped_) {
-      if (container.alignment != kAlone) {
-        for (const size_t each : alignments_[container.alignment].members) {
-          if (!containers_[each].begun) wanted_.push_back(each);
+    State& state = states_[place];
+    if (!state.shape && !stopped_) {
+      if (group != FoundContainer::kAlone) {
+        for (const size_t each : found_.groups[group].members) {
+          if (!states_[each].begun) wanted_.push_back(each);
         }
-      } else if (!container.begun) {
+      } else if (!state.begun) {
         wanted_.push_back(place);
       }
-      container.waiters.push_back(std::move(ready));
+      state.waiters.push_back(std::move(ready));
       return;
     }
-    if (!container.shape) status = Stopped(file);
+    if (!state.shape) status = Stopped(file);
   }
   ready(status);
 }
 
-ContainerSet::Container* ContainerSet::TakeNext() {
+size_t ContainerSet::TakeNext() {
   MutexLock lock(mu_);
   for (;;) {
     size_t place = next_;
     if (!wanted_.empty()) {
       place = wanted_.front();
       wanted_.pop_front();
-    } else if (next_ < containers_.size()) {
+    } else if (next_ < states_.size()) {
       ++next_;
     } else {
-      return nullptr;
+      return kNone;
     }
-    Container& container = containers_[place];
-    if (container.begun) continue;
-    container.begun = true;
-    return &container;
+    if (std::exchange(states_[place].begun, true)) continue;
+    return place;
   }
 }
 
@@ -246,11 +204,11 @@ void ContainerSet::Stop() {
   {
     MutexLock lock(mu_);
     stopped_ = true;
-    for (Container& container : containers_) {
-      for (Ready& ready : container.waiters) {
-        waiters.emplace_back(container.file, std::move(ready));
+    for (size_t place = 0; place < states_.size(); ++place) {
+      for (Ready& ready : states_[place].waiters) {
+        waiters.emplace_back(At(place).file, std::move(ready));
       }
-      container.waiters.clear();
+      states_[place].waiters.clear();
     }
   }
   for (const auto& [file, ready] : waiters) ready(Stopped(file));
@@ -280,9 +238,9 @@ void ContainerSet::IndexNext(const SourceDir& source,
   parallel.name = "records";
   ParallelFor(count, parallel, [&](uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; ++i) {
-      Container* const next = TakeNext();
-      if (next == nullptr || options.stop.stop_requested()) return false;
-      IndexRequest request = RequestFor(*next, options);
+      const size_t next = TakeNext();
+      if (next == kNone || options.stop.stop_requested()) return false;
+      IndexRequest request = RequestFor(next, options);
       uint64_t read = 0;
       request.progress = [&](uint64_t bytes) {
         read += bytes;
@@ -295,24 +253,24 @@ void ContainerSet::IndexNext(const SourceDir& source,
       absl::StatusOr<ContainerShape> shape = OrExhausted(
           "its index", [&] { return options.find(source, request); });
       if (absl::IsCancelled(shape.status())) return false;
-      if (!shape.ok() && TriesAgain(*next, shape.status())) {
+      if (!shape.ok() && TriesAgain(next, shape.status())) {
         done -= read;
         continue;
       }
       if (read < request.expected.size) note(request.expected.size - read);
-      Settle(*next, std::move(shape), read);
+      Settle(next, std::move(shape), read);
     }
     return true;
   });
 }
 
-bool ContainerSet::TriesAgain(Container& container, const absl::Status& error) {
+bool ContainerSet::TriesAgain(size_t place, const absl::Status& error) {
   if (!MayPass(error)) return false;
   MutexLock lock(mu_);
-  if (++container.tries >= kMostTries) return false;
-  again_.push_back(places_.at(container.file));
+  if (++states_[place].tries >= kMostTries) return false;
+  again_.push_back(place);
   Log(LogLevel::kWarning,
-      absl::StrCat(dataset_->catalogue().path(container.file), ": ",
+      absl::StrCat(dataset_->catalogue().path(At(place).file), ": ",
                    error.message(), "; its records are looked for again"));
   return true;
 }
@@ -321,22 +279,23 @@ uint64_t ContainerSet::TakeAgain() {
   MutexLock lock(mu_);
   const uint64_t count = again_.size();
   for (const size_t place : again_) {
-    containers_[place].begun = false;
+    states_[place].begun = false;
     wanted_.push_back(place);
   }
   again_.clear();
   return count;
 }
 
-IndexRequest ContainerSet::RequestFor(const Container& container,
+IndexRequest ContainerSet::RequestFor(size_t place,
                                       const IndexOptions& options) const {
+  const FoundContainer& container = At(place);
   const Catalogue& catalogue = dataset_->catalogue();
   IndexRequest request;
   request.path = catalogue.path(container.file);
   request.expected = catalogue.attributes(container.file);
   request.format = container.format;
   request.options = &rules_.options();
-  request.wants_head_hash = container.alignment != kAlone;
+  request.wants_head_hash = container.group != FoundContainer::kAlone;
   request.padded = container.padded;
   if (container.index) {
     request.index =
@@ -353,22 +312,41 @@ IndexRequest ContainerSet::RequestFor(const Container& container,
   return request;
 }
 
-void ContainerSet::Settle(Container& container,
-                          absl::StatusOr<ContainerShape> shape, uint64_t read) {
+void ContainerSet::Settle(size_t place, absl::StatusOr<ContainerShape> shape,
+                          uint64_t read) {
   {
     MutexLock lock(mu_);
-    container.read = read;
+    states_[place].read = read;
   }
-  if (container.alignment != kAlone) {
-    SettleAligned(container, std::move(shape));
+  if (At(place).group != FoundContainer::kAlone) {
+    SettleInGroup(place, std::move(shape));
   } else {
-    Publish(container, std::move(shape));
+    Publish(place, std::move(shape));
   }
 }
 
-void ContainerSet::Publish(Container& container,
-                           absl::StatusOr<ContainerShape> shape) {
+void ContainerSet::SettleInGroup(size_t place,
+                                 absl::StatusOr<ContainerShape> shape) {
+  const size_t number = At(place).group;
+  const ContainerGroup& group = found_.groups[number];
+  MemberShapes joined;
+  {
+    MutexLock lock(mu_);
+    MemberShapes& known = joining_[number];
+    known.emplace(place, std::move(shape));
+    if (known.size() < group.members.size()) return;
+    joined = std::move(known);
+    joining_.erase(number);
+  }
+  JoinGroup(
+      group, rules_.options().scope, dataset_->catalogue(),
+      [this](size_t member) { return At(member).file; }, joined);
+  for (auto& [member, known] : joined) Publish(member, std::move(known));
+}
+
+void ContainerSet::Publish(size_t place, absl::StatusOr<ContainerShape> shape) {
   const Catalogue& catalogue = dataset_->catalogue();
+  const FoundContainer& container = At(place);
   if (!shape.ok()) {
     Log(LogLevel::kWarning,
         absl::StrCat(catalogue.path(container.file),
@@ -377,20 +355,64 @@ void ContainerSet::Publish(Container& container,
   std::vector<Ready> waiters;
   {
     MutexLock lock(mu_);
-    container.shape.emplace();
+    State& state = states_[place];
+    state.shape.emplace();
     if (shape.ok()) {
-      container.shape = *std::move(shape);
-      container.shape->keeps_order = container.keeps_order;
+      state.shape = *std::move(shape);
+      state.shape->keeps_order = container.keeps_order;
     } else {
-      container.shape->file_bytes = catalogue.attributes(container.file).size;
+      state.shape->file_bytes = catalogue.attributes(container.file).size;
       const absl::string_view why = shape.status().message();
       ++none_;
       if (container.keeps_order) --kept_;
-      container.why_not.assign(why.data(), why.size());
+      state.why_not.assign(why.data(), why.size());
     }
-    waiters.swap(container.waiters);
+    waiters.swap(state.waiters);
   }
   for (const Ready& ready : waiters) ready(absl::OkStatus());
+}
+
+ContainerReport ContainerSet::Report() const {
+  ContainerReport report;
+  report.untouched = found_.untouched;
+  std::map<absl::string_view, Unmixed> unmixed;  // by the unit
+  MutexLock lock(mu_);
+  for (size_t place = 0; place < states_.size(); ++place) {
+    const FoundContainer& container = At(place);
+    const State& state = states_[place];
+    if (!state.why_not.empty()) {
+      report.untouched.push_back(
+          {dataset_->catalogue().path(container.file), state.why_not});
+      continue;
+    }
+    if (container.padded != nullptr) ++report.padded;
+    if (container.keeps_order) continue;
+    ++report.containers;
+    if (!state.shape || state.shape->records == nullptr) continue;
+    ++report.indexed;
+    if (state.read > 0) ++report.read_through;
+    report.records += state.shape->records->count();
+    report.index_bytes += state.shape->records->memory_bytes();
+    if (state.shape->placed != nullptr) {
+      report.index_bytes += state.shape->placed->memory_bytes();
+    }
+    if (state.shape->columnar != nullptr) {
+      report.index_bytes += state.shape->columnar->memory_bytes();
+    }
+    ++report.levels[std::string(container.format->units())];
+    if (container.format->is_columnar() && state.shape->records->count() == 1) {
+      Unmixed& one = unmixed[container.format->unit()];
+      one.format = container.format;
+      if (one.files++ == 0) {
+        one.first = dataset_->catalogue().path(container.file);
+      }
+    }
+  }
+  if (!found_.parted.empty()) report.warnings.push_back(found_.parted);
+  for (const auto& [unit, files] : unmixed) {
+    report.warnings.push_back(WarningOf(files));
+  }
+  return report;
 }
 
 }  // namespace shufflefs

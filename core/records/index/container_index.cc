@@ -11,22 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/files/read_at.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/formats/columnar/arrow_file.h"
-#include "core/formats/columnar/arrow_stream.h"
 #include "core/formats/columnar/columnar_groups.h"
 #include "core/formats/fixed_shape.h"
-#include "core/formats/idx_header.h"
-#include "core/formats/lines_scanner.h"
-#include "core/formats/npy_header.h"
 #include "core/formats/record_scanner.h"
-#include "core/formats/tar/tar_scanner.h"
-#include "core/formats/tfrecord_scanner.h"
 #include "core/records/index/index_file.h"
 #include "core/records/index/offset_table_builder.h"
 #include "core/records/index/pass_reader.h"
@@ -45,17 +37,8 @@ ContainerShape FixedContainer(const FixedShape& fixed, uint64_t file_bytes) {
   return shape;
 }
 
-absl::StatusOr<FixedShape> FixedShapeOf(const IndexRequest& request,
-                                        absl::string_view head) {
-  const uint64_t size = request.expected.size;
-  switch (request.format) {
-    case RecordFormat::kNpy:
-      return ParseNpyHeader(head, size);
-    case RecordFormat::kIdx:
-      return ParseIdxHeader(head, size);
-    default:
-      return PlainShape(size, request.options->header, request.options->bytes);
-  }
+CandidateFile FileOf(const IndexRequest& request) {
+  return {request.path, request.expected.size, request.options};
 }
 
 // Feeds the file to `scanner`.
@@ -119,61 +102,11 @@ absl::Status CloseLastLine(int fd, ContainerShape& shape) {
   return absl::OkStatus();
 }
 
-LinesOptions LinesOf(const IndexRequest& request) {
-  LinesOptions options;
-  options.header_lines = request.options->header;
-  options.csv = absl::EndsWithIgnoreCase(request.path, ".csv") ||
-                absl::EndsWithIgnoreCase(request.path, ".tsv");
-  options.csv_quoted =
-      options.csv && request.options->csv == RecordOptions::Csv::kQuoted;
-  return options;
-}
-
-std::unique_ptr<RecordScanner> ScannerFor(const IndexRequest& request) {
-  switch (request.format) {
-    case RecordFormat::kTar:
-      return MakeTarScanner(request.expected.size);
-    case RecordFormat::kTfrecord:
-      return MakeTfrecordScanner(request.expected.size);
-    case RecordFormat::kArrow:
-      return MakeArrowStreamScanner(request.expected.size);
-    default: {
-      return MakeLinesScanner(LinesOf(request));
-    }
-  }
-}
-
-bool LooksLike(RecordFormat format, absl::string_view head) {
-  switch (format) {
-    case RecordFormat::kTar:
-      return LooksLikeTar(head);
-    case RecordFormat::kTfrecord:
-      return LooksLikeTfrecord(head);
-    case RecordFormat::kArrow:
-      return LooksLikeArrowStream(head);
-    default:
-      return true;
-  }
-}
-
-// What a saved index must be of.
-IndexedFile Indexed(const IndexRequest& request) {
-  IndexedFile file;
-  file.format = std::string(RecordFormatName(request.format));
-  if (request.format == RecordFormat::kLines) {
-    const LinesOptions lines = LinesOf(request);
-    absl::StrAppend(&file.format, " header=", lines.header_lines,
-                    lines.csv_quoted ? " quoted"
-                    : lines.csv      ? " csv"
-                                     : "");
-  }
-  file.identity = Lasting(request.expected.identity());
-  return file;
-}
-
 absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
     int fd, const IndexRequest& request, absl::string_view head) {
-  const IndexedFile indexed = Indexed(request);
+  const RecordFormat& format = *request.format;
+  const IndexedFile indexed{format.ScanKey(FileOf(request)),
+                            Lasting(request.expected.identity())};
   if (!request.saved.empty()) {
     absl::StatusOr<RecordIndex> saved = LoadRecordIndex(request.saved, indexed);
     if (saved.ok()) return saved->table;
@@ -182,13 +115,13 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
                                         saved.status().message()));
     }
   }
-  if (!LooksLike(request.format, head)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("its first bytes are not those of a ",
-                     RecordFormatName(request.format), " file"));
+  const std::unique_ptr<RecordScanner> scanner =
+      format.MakeScanner(FileOf(request));
+  if (scanner == nullptr || !format.LooksLike(head)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "its first bytes are not those of a ", format.name(), " file"));
   }
   OffsetTableBuilder table;
-  const std::unique_ptr<RecordScanner> scanner = ScannerFor(request);
   RETURN_IF_ERROR(Scan(fd, request, *scanner, table));
   // What was rewritten meanwhile shows it.
   RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
@@ -207,26 +140,22 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
 }
 
 // A columnar file whose footer is found from its end, in one read, two if it is
-// large. Nothing: it is no such file, but may be an Arrow stream.
+// large. Nothing: it has none.
 absl::StatusOr<absl::optional<ContainerShape>> FindGroups(
     int fd, const IndexRequest& request) {
   const uint64_t size = request.expected.size;
-  const uint64_t from = size - std::min(size, kColumnarTailBytes);
+  const uint64_t from = size - std::min(size, request.format->tail_bytes());
   std::string tail(size - from, '\0');
   // Nothing behind what is asked for is to be read ahead.
   posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   ASSIGN_OR_RETURN(const size_t got,
                    ReadAt(fd, from, tail.data(), tail.size()));
   if (got < tail.size()) return EndsEarly(from + got);
-  const bool parquet = request.format == RecordFormat::kParquet;
-  if (!parquet && !EndsLikeArrowFile(tail)) return absl::nullopt;
   ContainerShape shape;
   shape.file_bytes = size;
   ASSIGN_OR_RETURN(shape.columnar,
-                   ReadColumnarGroups(fd, size,
-                                      parquet ? ColumnarFormat::kParquet
-                                              : ColumnarFormat::kArrowFile,
-                                      tail));
+                   request.format->ReadFooter(fd, FileOf(request), tail));
+  if (shape.columnar == nullptr) return absl::nullopt;
   RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
   shape.records = shape.columnar->AsRecords();
   return shape;
@@ -256,26 +185,13 @@ absl::Status HashHead(int fd, ContainerShape& shape) {
 
 absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
                                        absl::string_view head) {
-  switch (request.format) {
-    case RecordFormat::kArrow:
-      // That much says why it is none.
-      if (LooksLikeArrowFile(head)) {
-        return absl::DataLossError("it does not end as an Arrow file does");
-      }
-      break;
-    case RecordFormat::kFixed:
-    case RecordFormat::kNpy:
-    case RecordFormat::kIdx: {
-      ASSIGN_OR_RETURN(const FixedShape fixed, FixedShapeOf(request, head));
-      return FixedContainer(fixed, request.expected.size);
-    }
-    default:
-      break;
-  }
+  ASSIGN_OR_RETURN(const absl::optional<FixedShape> fixed,
+                   request.format->ReadHead(FileOf(request), head));
+  if (fixed) return FixedContainer(*fixed, request.expected.size);
   ContainerShape shape;
   shape.file_bytes = request.expected.size;
   ASSIGN_OR_RETURN(shape.records, FindRecords(fd, request, head));
-  if (request.format == RecordFormat::kLines) {
+  if (request.format->ends_lines()) {
     RETURN_IF_ERROR(CloseLastLine(fd, shape));
   }
   return shape;
@@ -303,7 +219,7 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
   if (request.padded != nullptr) {
     return ReadPaddedRecords(source, *request.index, *request.padded);
   }
-  if (IsColumnar(request.format)) {
+  if (request.format->tail_bytes() > 0) {
     ASSIGN_OR_RETURN(absl::optional<ContainerShape> columnar,
                      FindGroups(fd, request));
     if (columnar) return *std::move(columnar);

@@ -12,7 +12,8 @@
 #include "absl/types/optional.h"
 #include "core/base/files/owned_dir.h"
 #include "core/catalogue/catalogue.h"
-#include "core/formats/record_rules.h"
+#include "core/config/record_options.h"
+#include "core/formats/record_format.h"
 #include "core/records/index/index_companion.h"
 #include "core/records/order/shuffled_file.h"
 #include "core/source/source_dir.h"
@@ -22,7 +23,7 @@ namespace shufflefs {
 struct IndexRequest {
   std::string path;  // below the source
   FileAttributes expected;
-  RecordFormat format = RecordFormat::kFixed;
+  const RecordFormat* format = nullptr;
   const RecordOptions* options = nullptr;  // outlives the call
   // The file that keeps the index of a format whose records are found by a
   // pass; a saved one that does not fit is replaced. Empty: none.

@@ -15,7 +15,7 @@
 #include "core/base/files/read_at.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/formats/tfrecord_scanner.h"
+#include "core/formats/tfrecord/tfrecord_scanner.h"
 #include "core/records/index/offset_table_builder.h"
 #include "core/source/file_check.h"
 

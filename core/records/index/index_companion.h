@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
-#include "core/formats/tfrecord_index.h"
+#include "core/formats/tfrecord/tfrecord_index.h"
 #include "core/records/aligned/aligned_manifest.h"
 #include "core/records/order/family_table.h"
 #include "core/source/source_dir.h"

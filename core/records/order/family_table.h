@@ -13,7 +13,7 @@
 #include "core/base/types.h"
 #include "core/formats/columnar/columnar_groups.h"
 #include "core/formats/record_table.h"
-#include "core/formats/tfrecord_index.h"
+#include "core/formats/tfrecord/tfrecord_index.h"
 #include "core/records/order/record_order.h"
 
 namespace shufflefs {

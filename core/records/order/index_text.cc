@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/formats/tfrecord_index.h"
+#include "core/formats/tfrecord/tfrecord_index.h"
 
 namespace shufflefs {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/formats/tfrecord_frame.h"
+#include "core/formats/tfrecord/tfrecord_frame.h"
 #include "core/policy/permutation_order.h"
 #include "core/random/random.h"
 

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/formats/tfrecord_frame.h"
-#include "core/formats/tfrecord_scanner.h"
+#include "core/formats/tfrecord/tfrecord_frame.h"
+#include "core/formats/tfrecord/tfrecord_scanner.h"
 #include "core/records/index/index_file.h"
 #include "core/records/index/offset_table_builder.h"
 

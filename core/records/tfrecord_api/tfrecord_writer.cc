@@ -2,7 +2,7 @@
 #include "core/records/tfrecord_api/tfrecord_writer.h"
 
 #include "core/base/status.h"
-#include "core/formats/tfrecord_frame.h"
+#include "core/formats/tfrecord/tfrecord_frame.h"
 
 namespace shufflefs {
 

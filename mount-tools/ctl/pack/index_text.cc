@@ -85,7 +85,7 @@ std::string IndexText(const IndexReport& report) {
                     " leaves records where they are: nothing to index (",
                     ShownPath(view.why), ")\n");
   }
-  for (const ContainerReport::Untouched& each : sum.untouched) {
+  for (const UntouchedFile& each : sum.untouched) {
     absl::StrAppend(&text, "untouched: ", ShownPath(each.path), ": ",
                     ShownPath(each.why), "\n");
   }
@@ -111,7 +111,7 @@ std::string IndexJson(const IndexReport& report) {
     json["views"].push_back(std::move(each));
   }
   json["untouched"] = ReportJson::array();
-  for (const ContainerReport::Untouched& each : sum.untouched) {
+  for (const UntouchedFile& each : sum.untouched) {
     json["untouched"].push_back({{"path", each.path}, {"why", each.why}});
   }
   return json.dump(2, ' ', false, ReportJson::error_handler_t::replace) + "\n";

@@ -15,12 +15,12 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/formats/tfrecord_frame.h"
+#include "core/formats/tfrecord/tfrecord_frame.h"
 #include "core/records/aligned/aligned_manifest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/formats/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -24,7 +24,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/formats/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_fixture.h"
 #include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {

@@ -17,7 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/formats/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_fixture.h"
 #include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/formats/columnar/columnar_formats.h"
 #include "core/records/containers/container_set.h"
 #include "core/records/index/container_index.h"
 #include "gmock/gmock.h"
@@ -31,13 +32,13 @@ using testing_support::TempTree;
 class ColumnarIndexTest : public ::testing::Test {
  protected:
   absl::StatusOr<ContainerShape> Index(const std::string& content,
-                                       RecordFormat format) {
+                                       const RecordFormat& format) {
     tree_.File("file", content);
     const Catalogue catalogue = tree_.Scanned();
     IndexRequest request;
     request.path = "file";
     request.expected = catalogue.attributes(*catalogue.FindPath("file"));
-    request.format = format;
+    request.format = &format;
     request.options = &options_;
     return IndexContainer(tree_.Source(), request);
   }
@@ -54,7 +55,7 @@ class ColumnarIndexTest : public ::testing::Test {
     EXPECT_EQ(found->records->count(), expected.count());
     EXPECT_GT(found->columnar->memory_bytes(), footer.size());
   }
-  void ExpectRefused(const std::string& content, RecordFormat format,
+  void ExpectRefused(const std::string& content, const RecordFormat& format,
                      absl::StatusCode code, const std::string& why) {
     const auto shape = Index(content, format);
     EXPECT_EQ(shape.status().code(), code) << shape.status();
@@ -99,21 +100,21 @@ TEST_F(ColumnarIndexTest, ParquetWithFootersOfAnySize) {
   for (const size_t count : {1u, 3u, 50u, 3000u}) {
     const auto made =
         MakeParquet(std::vector<uint64_t>(count, 100), true, rng_);
-    ExpectLike(Index(made.content, RecordFormat::kParquet), made);
+    ExpectLike(Index(made.content, ParquetFormat()), made);
   }
   const auto made = MakeParquet({300000, 5}, false, rng_);
-  ExpectLike(Index(made.content, RecordFormat::kParquet), made);
+  ExpectLike(Index(made.content, ParquetFormat()), made);
 }
 
 TEST_F(ColumnarIndexTest, ArrowFilesWithFootersOfAnySize) {
   for (const size_t count : {1u, 3u, 5000u}) {
     const auto made = MakeArrowFile(std::vector<uint64_t>(count, 16), rng_);
-    ExpectLike(Index(made.content, RecordFormat::kArrow), made);
+    ExpectLike(Index(made.content, ArrowFormat()), made);
   }
 }
 
 TEST_F(ColumnarIndexTest, ArrowStreamsAreToldByTheirBytes) {
-  const auto shape = Index(Stream(3), RecordFormat::kArrow);
+  const auto shape = Index(Stream(3), ArrowFormat());
   ASSERT_TRUE(shape.ok()) << shape.status();
   EXPECT_EQ(shape->columnar, nullptr);
   EXPECT_EQ(shape->records->count(), 3u);
@@ -127,7 +128,7 @@ TEST_F(ColumnarIndexTest, ArrowStreamsOfLargeBatches) {
       ArrowMessage(kArrowBatch, std::string(5 << 20, 'b'));
   const std::string small = ArrowMessage(kArrowBatch, std::string(8, 'b'));
   const auto shape =
-      Index(schema + batch + small + batch + batch, RecordFormat::kArrow);
+      Index(schema + batch + small + batch + batch, ArrowFormat());
   ASSERT_TRUE(shape.ok()) << shape.status();
   ASSERT_EQ(shape->records->count(), 4u);
   EXPECT_EQ(shape->records->begin(0), schema.size());
@@ -141,17 +142,17 @@ TEST_F(ColumnarIndexTest, WhatIsNoneIsRefused) {
   const auto none = absl::StatusCode::kFailedPrecondition;
   const auto damaged = absl::StatusCode::kDataLoss;
   const std::string arrow = MakeArrowFile({8, 8}, rng_).content;
-  ExpectRefused(arrow.substr(0, arrow.size() - 20), RecordFormat::kArrow,
-                damaged, "does not end as an Arrow file does");
-  ExpectRefused("a,b\n1,2\n", RecordFormat::kArrow, none, "first bytes");
+  ExpectRefused(arrow.substr(0, arrow.size() - 20), ArrowFormat(), damaged,
+                "does not end as an Arrow file does");
+  ExpectRefused("a,b\n1,2\n", ArrowFormat(), none, "first bytes");
   std::string parquet = Parquet(3);
-  ExpectRefused(parquet.substr(0, parquet.size() - 1), RecordFormat::kParquet,
-                damaged, "does not end as a Parquet file does");
-  ExpectRefused("PAR", RecordFormat::kParquet, damaged, "too short");
-  ExpectRefused("\x10\x20\x01\x01PAR1", RecordFormat::kParquet, damaged,
+  ExpectRefused(parquet.substr(0, parquet.size() - 1), ParquetFormat(), damaged,
+                "does not end as a Parquet file does");
+  ExpectRefused("PAR", ParquetFormat(), damaged, "too short");
+  ExpectRefused("\x10\x20\x01\x01PAR1", ParquetFormat(), damaged,
                 "ends at byte 8");
   parquet.replace(parquet.size() - 4, 4, "PARE");
-  ExpectRefused(parquet, RecordFormat::kParquet, none, "footer is encrypted");
+  ExpectRefused(parquet, ParquetFormat(), none, "footer is encrypted");
 }
 
 TEST_F(ColumnarIndexTest, TheReportSaysWhatComesInAnotherOrder) {

@@ -9,20 +9,24 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/formats/fixed_formats.h"
+#include "core/formats/lines_format.h"
+#include "core/formats/tar/tar_format.h"
+#include "core/formats/tfrecord/tfrecord_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/formats/tar/tar_fixture.h"
-#include "tests/core/formats/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_fixture.h"
 
 namespace shufflefs {
 namespace {
 
-using testing_support::Slurp;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing_support::Padded;
+using testing_support::Slurp;
 using testing_support::TarHeaderBlock;
 using testing_support::TempTree;
 using testing_support::Tfrecord;
@@ -31,12 +35,12 @@ using testing_support::Tfrecords;
 class ContainerIndexTest : public ::testing::Test {
  protected:
   // As the catalogue knows it now.
-  IndexRequest Request(const std::string& path, RecordFormat format) {
+  IndexRequest Request(const std::string& path, const RecordFormat& format) {
     const Catalogue catalogue = tree_.Scanned();
     IndexRequest request;
     request.path = path;
     request.expected = catalogue.attributes(*catalogue.FindPath(path));
-    request.format = format;
+    request.format = &format;
     request.options = &options_;
     return request;
   }
@@ -44,7 +48,7 @@ class ContainerIndexTest : public ::testing::Test {
     return IndexContainer(tree_.Source(), request);
   }
   absl::StatusOr<ContainerShape> Index(const std::string& content,
-                                       RecordFormat format) {
+                                       const RecordFormat& format) {
     tree_.File("file", content);
     return Index(Request("file", format));
   }
@@ -73,17 +77,16 @@ class ContainerIndexTest : public ::testing::Test {
 };
 
 TEST_F(ContainerIndexTest, Tfrecord) {
-  const auto shape =
-      Index(Tfrecords({"one", "", "three"}), RecordFormat::kTfrecord);
+  const auto shape = Index(Tfrecords({"one", "", "three"}), TfrecordFormat());
   EXPECT_THAT(Begins(shape), ElementsAre(0, 19, 35, 56));
   EXPECT_EQ(shape->file_bytes, 56u);
   EXPECT_FALSE(shape->lacks_newline);
-  ExpectRefused(Index("no TFRecord at all", RecordFormat::kTfrecord),
+  ExpectRefused(Index("no TFRecord at all", TfrecordFormat()),
                 absl::StatusCode::kFailedPrecondition, "first bytes");
   std::string damaged = Tfrecords({"one", "two", "three"});
   damaged[33] ^= 1;
-  ExpectRefused(Index(damaged, RecordFormat::kTfrecord),
-                absl::StatusCode::kDataLoss, "19");
+  ExpectRefused(Index(damaged, TfrecordFormat()), absl::StatusCode::kDataLoss,
+                "19");
 }
 
 TEST_F(ContainerIndexTest, Tar) {
@@ -95,18 +98,18 @@ TEST_F(ContainerIndexTest, Tar) {
     }
   }
   tar += std::string(1024, '\0');
-  EXPECT_THAT(Begins(Index(tar, RecordFormat::kTar)),
+  EXPECT_THAT(Begins(Index(tar, TarFormat())),
               ElementsAre(0, 3072, 6144, 9216));
-  ExpectRefused(Index(std::string(2048, 'x'), RecordFormat::kTar),
+  ExpectRefused(Index(std::string(2048, 'x'), TarFormat()),
                 absl::StatusCode::kFailedPrecondition, "first bytes");
 }
 
 TEST_F(ContainerIndexTest, Fixed) {
   options_.bytes = 10;
   options_.header = 4;
-  EXPECT_THAT(Begins(Index(std::string(34, 'x'), RecordFormat::kFixed)),
+  EXPECT_THAT(Begins(Index(std::string(34, 'x'), FixedFormat())),
               ElementsAre(4, 14, 24, 34));
-  ExpectRefused(Index(std::string(35, 'x'), RecordFormat::kFixed),
+  ExpectRefused(Index(std::string(35, 'x'), FixedFormat()),
                 absl::StatusCode::kFailedPrecondition, "left over");
 }
 
@@ -118,63 +121,63 @@ TEST_F(ContainerIndexTest, Npy) {
   dictionary += '\n';
   head += std::string("\x76\x00", 2) + dictionary;
   ASSERT_EQ(head.size(), 128u);
-  EXPECT_THAT(Begins(Index(head + std::string(24, 'x'), RecordFormat::kNpy)),
+  EXPECT_THAT(Begins(Index(head + std::string(24, 'x'), NpyFormat())),
               ElementsAre(128, 136, 144, 152));
-  ExpectRefused(Index(head, RecordFormat::kNpy),
-                absl::StatusCode::kFailedPrecondition, "its header says");
+  ExpectRefused(Index(head, NpyFormat()), absl::StatusCode::kFailedPrecondition,
+                "its header says");
 }
 
 TEST_F(ContainerIndexTest, Idx) {
   const std::string head("\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x05",
                          12);
-  EXPECT_THAT(Begins(Index(head + "1234567890", RecordFormat::kIdx)),
+  EXPECT_THAT(Begins(Index(head + "1234567890", IdxFormat())),
               ElementsAre(12, 17, 22));
-  ExpectRefused(Index("P5 2 2", RecordFormat::kIdx),
+  ExpectRefused(Index("P5 2 2", IdxFormat()),
                 absl::StatusCode::kFailedPrecondition, "not an idx file");
 }
 
 TEST_F(ContainerIndexTest, Lines) {
-  EXPECT_THAT(Begins(Index("a\nbb\n\nccc\n", RecordFormat::kLines)),
+  EXPECT_THAT(Begins(Index("a\nbb\n\nccc\n", LinesFormat())),
               ElementsAre(0, 2, 5, 6, 10));
   options_.header = 1;
-  EXPECT_THAT(Begins(Index("x,y\r\n1,2\r\n3,4\r\n", RecordFormat::kLines)),
+  EXPECT_THAT(Begins(Index("x,y\r\n1,2\r\n3,4\r\n", LinesFormat())),
               ElementsAre(5, 10, 15));
-  ExpectRefused(Index(std::string("a\nb\0c\n", 6), RecordFormat::kLines),
+  ExpectRefused(Index(std::string("a\nb\0c\n", 6), LinesFormat()),
                 absl::StatusCode::kFailedPrecondition, "NUL");
 }
 
 TEST_F(ContainerIndexTest, ALastLineWithoutAnEndIsTakenForOneByteMore) {
-  auto shape = Index("a\nbb\nccc", RecordFormat::kLines);
+  auto shape = Index("a\nbb\nccc", LinesFormat());
   EXPECT_THAT(Begins(shape), ElementsAre(0, 2, 5, 9));
   EXPECT_TRUE(shape->lacks_newline);
   EXPECT_EQ(shape->file_bytes, 8u);
   EXPECT_EQ(shape->records->FirstFrom(6), 3u);
   EXPECT_EQ(shape->records->FirstFrom(5), 2u);
-  shape = Index("alone", RecordFormat::kLines);
+  shape = Index("alone", LinesFormat());
   EXPECT_THAT(Begins(shape), ElementsAre(0, 6));
   EXPECT_TRUE(shape->lacks_newline);
-  shape = Index("a\nb\n", RecordFormat::kLines);
+  shape = Index("a\nb\n", LinesFormat());
   EXPECT_FALSE(shape->lacks_newline);
   options_.header = 1;
-  shape = Index("head\r\nalone", RecordFormat::kLines);
+  shape = Index("head\r\nalone", LinesFormat());
   EXPECT_THAT(Begins(shape), ElementsAre(6, 12));
   EXPECT_TRUE(shape->lacks_newline);
-  shape = Index("only a header", RecordFormat::kLines);
+  shape = Index("only a header", LinesFormat());
   ASSERT_TRUE(shape.ok()) << shape.status();
   EXPECT_EQ(shape->records->count(), 0u);
   EXPECT_FALSE(shape->lacks_newline);
 }
 
 TEST_F(ContainerIndexTest, LinesOfWhichOneWouldLoseHalfAnEndAreNotTouched) {
-  ExpectRefused(Index("a\r\nb\r\nc", RecordFormat::kLines),
+  ExpectRefused(Index("a\r\nb\r\nc", LinesFormat()),
                 absl::StatusCode::kFailedPrecondition, "CR LF");
-  ExpectRefused(Index("a\n\nc", RecordFormat::kLines),
+  ExpectRefused(Index("a\n\nc", LinesFormat()),
                 absl::StatusCode::kFailedPrecondition, "empty line");
 }
 
 TEST_F(ContainerIndexTest, AFileThatChangedSinceTheCatalogueIsRefused) {
   tree_.File("file", "a\nb\n");
-  const IndexRequest request = Request("file", RecordFormat::kLines);
+  const IndexRequest request = Request("file", LinesFormat());
   tree_.File("file", "a\nb\nc\n");
   EXPECT_EQ(ErrnoOf(Index(request).status()), ESTALE);
   std::filesystem::remove(tree_.At("file"));
@@ -186,7 +189,7 @@ TEST_F(ContainerIndexTest, AFileThatChangesMeanwhileIsRefused) {
   while (lines.size() < (9u << 20)) lines += "a line of some bytes\n";
   tree_.File("file", lines);
   tree_.SetTime("file", 1000);
-  IndexRequest request = Request("file", RecordFormat::kLines);
+  IndexRequest request = Request("file", LinesFormat());
   request.saved = state_.At("index");
   request.progress = [this](uint64_t) {
     tree_.SetTime("file", 2000);
@@ -200,7 +203,7 @@ TEST_F(ContainerIndexTest, ItTellsHowFarItIsAndCanBeStopped) {
   std::string lines;
   while (lines.size() < (9u << 20)) lines += "a line of some bytes\n";
   tree_.File("file", lines);
-  IndexRequest request = Request("file", RecordFormat::kLines);
+  IndexRequest request = Request("file", LinesFormat());
   uint64_t done = 0;
   request.progress = [&](uint64_t bytes) {
     done += bytes;
@@ -215,7 +218,7 @@ TEST_F(ContainerIndexTest, ItTellsHowFarItIsAndCanBeStopped) {
 TEST_F(ContainerIndexTest, ASavedIndexSavesTheReading) {
   tree_.File("file", Tfrecords({"one", "two"}));
   tree_.SetTime("file", 1000);
-  IndexRequest request = Request("file", RecordFormat::kTfrecord);
+  IndexRequest request = Request("file", TfrecordFormat());
   request.saved = state_.At("index");
   const auto first = Begins(Index(request));
   ASSERT_TRUE(std::filesystem::exists(request.saved.path()));
@@ -229,7 +232,7 @@ TEST_F(ContainerIndexTest, ASavedIndexSavesTheReading) {
   // Of another file it is not believed, though size and time are the same.
   tree_.File("file", Tfrecords({"a", "fives"}));
   tree_.SetTime("file", 1000);
-  IndexRequest other = Request("file", RecordFormat::kTfrecord);
+  IndexRequest other = Request("file", TfrecordFormat());
   other.saved = request.saved;
   EXPECT_EQ(Begins(Index(other)), std::vector<uint64_t>({0, 17, 38}));
 }
@@ -239,7 +242,7 @@ TEST_F(ContainerIndexTest, ASavedIndexThatDoesNotFitIsReplaced) {
   tree_.SetTime("file", 1000);
   const std::string saved = state_.At("index");
   const auto index = [&] {
-    IndexRequest request = Request("file", RecordFormat::kLines);
+    IndexRequest request = Request("file", LinesFormat());
     request.saved = saved;
     return Begins(Index(request));
   };
@@ -266,7 +269,7 @@ TEST_F(ContainerIndexTest, ASavedIndexThatDoesNotFitIsReplaced) {
 
 TEST_F(ContainerIndexTest, AnIndexThatCannotBeSavedIsUsedAllTheSame) {
   tree_.File("file", "a\nb");
-  IndexRequest request = Request("file", RecordFormat::kLines);
+  IndexRequest request = Request("file", LinesFormat());
   request.saved = state_.At("no such directory/index");
   EXPECT_THAT(Begins(Index(request)), ElementsAre(0, 2, 4));
 }

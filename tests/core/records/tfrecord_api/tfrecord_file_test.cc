@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/formats/tfrecord_frame.h"
+#include "core/formats/tfrecord/tfrecord_frame.h"
 #include "core/policy/policy.h"
 #include "core/records/order/record_order.h"
 #include "core/records/tfrecord_api/tfrecord_cursor.h"
@@ -25,7 +25,7 @@
 #include "gtest/gtest.h"
 #include "policies/lirs.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/formats/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/tfrecord_frame.h"
+#include "core/formats/tfrecord/tfrecord_frame.h"
 
 #include <bit>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/crc32c.h"
 #include "core/base/status.h"
-#include "core/formats/tfrecord_scanner.h"
+#include "core/formats/tfrecord/tfrecord_scanner.h"
 
 namespace shufflefs {
 namespace {

@@ -3,8 +3,8 @@
 // tfrecord2idx, the Python package tfrecord): a line of text a record,
 // "offset size\n", in file order. Both are decimal numbers of bytes; the size
 // is that of the whole record, with its length and checksums. Pure functions.
-#ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_INDEX_H_
-#define SHUFFLEFS_CORE_FORMATS_TFRECORD_INDEX_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_INDEX_H_
+#define SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_INDEX_H_
 
 #include <cstdint>
 #include <string>
@@ -60,4 +60,4 @@ bool IsTfrecordIndexOf(absl::string_view text, const RecordTable& table);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_FORMATS_TFRECORD_INDEX_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_INDEX_H_

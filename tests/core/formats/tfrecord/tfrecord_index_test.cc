@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/tfrecord_index.h"
+#include "core/formats/tfrecord/tfrecord_index.h"
 
 #include <algorithm>
 #include <numeric>

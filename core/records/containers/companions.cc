@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why what looks like a container is left alone: files that belong to it.
-#include <string>
+#include "core/records/containers/companions.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue.h"
 #include "core/records/aligned/aligned_manifest.h"
-#include "core/records/containers/container_set.h"
 
 namespace shufflefs {
 namespace {
@@ -26,9 +24,9 @@ absl::string_view IndexedName(absl::string_view name) {
 
 }  // namespace
 
-void ContainerSet::FindLoneIndexes() {
-  const Catalogue& catalogue = dataset_->catalogue();
-  const DirId root = dataset_->root();
+Companions::Companions(const Dataset& dataset) : dataset_(dataset) {
+  const Catalogue& catalogue = dataset_.catalogue();
+  const DirId root = dataset_.root();
   for (uint32_t e = catalogue.first_entry(root).value();
        e < catalogue.entries_end(root).value(); ++e) {
     const EntryId file(e);
@@ -46,9 +44,8 @@ void ContainerSet::FindLoneIndexes() {
   }
 }
 
-absl::optional<EntryId> ContainerSet::IndexOf(EntryId file) const {
-  if (rules_.options().scope != RecordScope::kFile) return absl::nullopt;
-  const Catalogue& catalogue = dataset_->catalogue();
+absl::optional<EntryId> Companions::IndexOf(EntryId file) const {
+  const Catalogue& catalogue = dataset_.catalogue();
   const DirId dir = catalogue.parent(file);
   const std::string name(catalogue.name(file));
   absl::optional<EntryId> index;
@@ -64,9 +61,9 @@ absl::optional<EntryId> ContainerSet::IndexOf(EntryId file) const {
   return index;
 }
 
-std::string ContainerSet::Objection(
-    EntryId file, bool asked, const absl::optional<EntryId>& index) const {
-  const Grouping& grouping = dataset_->grouping();
+std::string Companions::Objection(EntryId file, bool asked,
+                                  const absl::optional<EntryId>& index) const {
+  const Grouping& grouping = dataset_.grouping();
   const absl::optional<Grouping::Place> place = grouping.place(file);
   if (!place) return "it is in a split, hidden, empty, or cannot be read";
   if (grouping.moves()) return "names move, and it with them";
@@ -84,9 +81,9 @@ std::string ContainerSet::Objection(
   return CompanionOf(file, index);
 }
 
-std::string ContainerSet::CompanionOf(
+std::string Companions::CompanionOf(
     EntryId file, const absl::optional<EntryId>& index) const {
-  const Catalogue& catalogue = dataset_->catalogue();
+  const Catalogue& catalogue = dataset_.catalogue();
   const DirId dir = catalogue.parent(file);
   const std::string name(catalogue.name(file));
   // Those of another stem are found where pairs are not looked for, too.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/tfrecord_scanner.h"
+#include "core/formats/tfrecord/tfrecord_scanner.h"
 
 #include <random>
 #include <string>
@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/formats/record_list.h"
-#include "tests/core/formats/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_fixture.h"
 
 namespace shufflefs {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TFRecord files for tests.
-#ifndef SHUFFLEFS_TESTS_CORE_FORMATS_TFRECORD_FIXTURE_H_
-#define SHUFFLEFS_TESTS_CORE_FORMATS_TFRECORD_FIXTURE_H_
+#ifndef SHUFFLEFS_TESTS_CORE_FORMATS_TFRECORD_TFRECORD_FIXTURE_H_
+#define SHUFFLEFS_TESTS_CORE_FORMATS_TFRECORD_TFRECORD_FIXTURE_H_
 
 #include <cstdint>
 #include <string>
@@ -37,4 +37,4 @@ inline std::string Tfrecords(const std::vector<std::string>& data) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_CORE_FORMATS_TFRECORD_FIXTURE_H_
+#endif  // SHUFFLEFS_TESTS_CORE_FORMATS_TFRECORD_TFRECORD_FIXTURE_H_

@@ -3,8 +3,8 @@
 // bytes, little-endian), the masked CRC-32C of these 8 bytes (4), the data, and
 // their masked CRC-32C (4); a record here is all of that. Both checksums are
 // compared. Compressed TFRecord files are not read.
-#ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_SCANNER_H_
-#define SHUFFLEFS_CORE_FORMATS_TFRECORD_SCANNER_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_SCANNER_H_
+#define SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_SCANNER_H_
 
 #include <cstdint>
 #include <memory>
@@ -28,4 +28,4 @@ bool LooksLikeTfrecord(absl::string_view head);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_FORMATS_TFRECORD_SCANNER_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_SCANNER_H_

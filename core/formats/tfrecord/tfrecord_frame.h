@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One record of a TFRecord file (tfrecord_scanner.h tells its bytes): made, and
 // checked. Pure functions.
-#ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_FRAME_H_
-#define SHUFFLEFS_CORE_FORMATS_TFRECORD_FRAME_H_
+#ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_FRAME_H_
+#define SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_FRAME_H_
 
 #include <cstdint>
 #include <string>
@@ -23,4 +23,4 @@ absl::StatusOr<absl::string_view> TfrecordData(absl::string_view frame,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_FORMATS_TFRECORD_FRAME_H_
+#endif  // SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_FRAME_H_

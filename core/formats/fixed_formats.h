@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats whose records all have one size, which the first bytes or the user
+// tell.
+#ifndef SHUFFLEFS_CORE_FORMATS_FIXED_FORMATS_H_
+#define SHUFFLEFS_CORE_FORMATS_FIXED_FORMATS_H_
+
+#include "core/formats/record_format.h"
+
+namespace shufflefs {
+
+// "fixed": of the size record.bytes, behind record.header bytes.
+const RecordFormat& FixedFormat();
+// "npy": the rows of a NumPy array.
+const RecordFormat& NpyFormat();
+// "idx": the items of an IDX file, as MNIST's.
+const RecordFormat& IdxFormat();
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_FORMATS_FIXED_FORMATS_H_

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/table/formats.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/formats/columnar/columnar_formats.h"
+#include "core/formats/fixed_formats.h"
+#include "core/formats/lines_format.h"
+#include "core/formats/tar/tar_format.h"
+#include "core/formats/tfrecord/tfrecord_format.h"
+
+namespace shufflefs {
+namespace {
+
+// Asked for each file of a dataset.
+const std::vector<const RecordFormat*>& Known() {
+  static const auto& known = *new std::vector(RecordFormats());
+  return known;
+}
+
+bool EndsWithOneOf(absl::string_view name,
+                   absl::Span<const absl::string_view> suffixes) {
+  return std::any_of(suffixes.begin(), suffixes.end(), [&](auto suffix) {
+    return absl::EndsWithIgnoreCase(name, suffix);
+  });
+}
+
+bool AreDigits(absl::string_view text) {
+  for (const char c : text) {
+    if (!absl::ascii_isdigit(static_cast<unsigned char>(c))) return false;
+  }
+  return !text.empty();
+}
+
+// "train-00000-of-01024", as writers of shards name them.
+bool IsShardName(absl::string_view name) {
+  const size_t of = name.rfind("-of-");
+  if (of == absl::string_view::npos || !AreDigits(name.substr(of + 4))) {
+    return false;
+  }
+  const size_t dash = name.substr(0, of).rfind('-');
+  return dash != absl::string_view::npos &&
+         AreDigits(name.substr(dash + 1, of - dash - 1));
+}
+
+}  // namespace
+
+// A new format is entered here.
+std::vector<const RecordFormat*> OwnFormats() {
+  return {&TfrecordFormat(), &TarFormat(),   &ParquetFormat(), &ArrowFormat(),
+          &LinesFormat(),    &FixedFormat(), &NpyFormat(),     &IdxFormat()};
+}
+
+const RecordFormat* FormatNamed(absl::string_view name) {
+  for (const RecordFormat* format : Known()) {
+    if (format->name() == name) return format;
+  }
+  return nullptr;
+}
+
+std::string FormatNames() {
+  std::string names;
+  for (const RecordFormat* format : Known()) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", format->name());
+  }
+  return names;
+}
+
+const RecordFormat* FormatByName(absl::string_view name) {
+  for (const RecordFormat* format : Known()) {
+    if (EndsWithOneOf(name, format->suffixes())) return format;
+  }
+  if (!IsShardName(absl::AsciiStrToLower(name))) return nullptr;
+  // What is in a shard is seen from its first bytes.
+  for (const RecordFormat* format : Known()) {
+    if (format->names_shards()) return format;
+  }
+  return nullptr;
+}
+
+const RecordFormat* LikelyFormat(absl::string_view name) {
+  for (const RecordFormat* format : Known()) {
+    if (EndsWithOneOf(name, format->likely_suffixes())) return format;
+  }
+  return FormatByName(name);
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a file that looks like a container is left alone: it is in a split, or
+// another file says where its records lie.
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_COMPANIONS_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTAINERS_COMPANIONS_H_
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/base/types.h"
+#include "core/dataset/dataset.h"
+
+namespace shufflefs {
+
+// Immutable; looks at names alone.
+class Companions {
+ public:
+  // The dataset outlives it.
+  explicit Companions(const Dataset& dataset);
+
+  // The one file beside a container that may be an index of its records, if
+  // there is no other.
+  absl::optional<EntryId> IndexOf(EntryId file) const;
+  // Why the file is not to be touched; "" if it may be. `asked`: the user calls
+  // it a container. `index`: a file beside it that is not in the way.
+  std::string Objection(EntryId file, bool asked,
+                        const absl::optional<EntryId>& index) const;
+
+ private:
+  std::string CompanionOf(EntryId file,
+                          const absl::optional<EntryId>& index) const;
+
+  // Constant after construction.
+  const Dataset& dataset_;
+  // Indexes of offsets that lie in another directory than their file, by what
+  // they are called without their extension; where one of them lies.
+  absl::flat_hash_map<std::string, std::string> lone_indexes_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINERS_COMPANIONS_H_

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/containers/container_group.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shufflefs {
+namespace {
+
+// The arguments of JoinGroup.
+struct Joining {
+  const ContainerGroup& group;
+  const Catalogue& catalogue;
+  const std::function<EntryId(size_t)>& file_at;
+  MemberShapes& found;
+};
+
+void Align(const Joining& joining) {
+  const Catalogue& catalogue = joining.catalogue;
+  const size_t first = joining.group.members.front();
+  std::string why;
+  for (const size_t member : joining.group.members) {
+    const absl::StatusOr<ContainerShape>& found = joining.found.at(member);
+    const std::string path = catalogue.path(joining.file_at(member));
+    if (!found.ok()) {
+      why = absl::StrCat(path, ": ", found.status().message());
+    } else if (found->records == nullptr) {
+      why = absl::StrCat(path, ": its records cannot be aligned");
+    } else if (const uint64_t count = joining.found.at(first)->records->count();
+               found->records->count() != count) {
+      why = absl::StrCat(catalogue.path(joining.file_at(first)), " has ", count,
+                         " records, ", path, " has ", found->records->count());
+    }
+    if (!why.empty()) break;
+  }
+  if (!why.empty()) {
+    for (auto& [member, found] : joining.found) {
+      found =
+          absl::FailedPreconditionError(absl::StrCat("record.align: ", why));
+    }
+    return;
+  }
+  // By the blocks of the largest the parts of none are larger than these.
+  const size_t by =
+      *std::max_element(joining.group.members.begin(),
+                        joining.group.members.end(), [&](size_t a, size_t b) {
+                          return joining.found.at(a)->file_bytes <
+                                 joining.found.at(b)->file_bytes;
+                        });
+  for (auto& [member, found] : joining.found) {
+    found->aligned = true;
+    if (member != by) found->order_by = joining.found.at(by)->records;
+  }
+}
+
+// Mixes the records of these.
+void Mix(const Joining& joining, const std::vector<size_t>& members) {
+  std::vector<ContainerShape> shapes;
+  auto files = std::make_shared<std::vector<EntryId>>();
+  for (const size_t member : members) {
+    shapes.push_back(*joining.found.at(member));
+    files->push_back(joining.file_at(member));
+  }
+  auto family = std::make_shared<ContainerFamily>();
+  family->table = std::make_shared<FamilyTable>(std::move(shapes));
+  family->files = std::move(files);
+  for (size_t m = 0; m < members.size(); ++m) {
+    absl::StatusOr<ContainerShape>& found = joining.found.at(members[m]);
+    found->family = family;
+    found->member = m;
+  }
+}
+
+// Mixes all of a set, or refuses all of it.
+void MixSet(const Joining& joining) {
+  const Catalogue& catalogue = joining.catalogue;
+  const size_t first = joining.group.members.front();
+  std::string why = joining.group.why_not;
+  for (const size_t member : joining.group.members) {
+    if (!why.empty()) break;
+    const absl::StatusOr<ContainerShape>& found = joining.found.at(member);
+    const std::string path = catalogue.path(joining.file_at(member));
+    if (!found.ok()) {
+      why =
+          absl::StrCat("record.scope: ", path, ": ", found.status().message());
+    } else if (found->records == nullptr) {
+      why = absl::StrCat("record.scope: ", path,
+                         ": its records cannot be mixed with others");
+    } else if (found->head_hash != joining.found.at(first)->head_hash) {
+      why = absl::StrCat("record.scope: ", path, " begins with another header",
+                         " than ", catalogue.path(joining.file_at(first)));
+    }
+  }
+  if (why.empty()) return Mix(joining, joining.group.members);
+  for (auto& [member, found] : joining.found) {
+    found = absl::FailedPreconditionError(why);
+  }
+}
+
+// Mixes those of a view that can be, by their headers.
+void MixView(const Joining& joining) {
+  std::map<uint64_t, std::vector<size_t>> by_header;
+  for (const size_t member : joining.group.members) {
+    const absl::StatusOr<ContainerShape>& found = joining.found.at(member);
+    // What is no container keeps to itself, and says why.
+    if (!found.ok() || found->records == nullptr) continue;
+    by_header[found->head_hash].push_back(member);
+  }
+  for (const auto& [header, members] : by_header) {
+    if (members.size() > 1) Mix(joining, members);
+  }
+}
+
+}  // namespace
+
+void JoinGroup(const ContainerGroup& group, RecordScope scope,
+               const Catalogue& catalogue,
+               const std::function<EntryId(size_t)>& file_at,
+               MemberShapes& found) {
+  const Joining joining{group, catalogue, file_at, found};
+  if (!group.is_family) return Align(joining);
+  return scope == RecordScope::kSet ? MixSet(joining) : MixView(joining);
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Containers with one order of their records: aligned ones, whose records
+// belong together one by one (record.align), and families, whose records are
+// mixed (record.scope).
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_GROUP_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_GROUP_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/types.h"
+#include "core/catalogue/catalogue.h"
+#include "core/config/record_options.h"
+#include "core/records/order/shuffled_file.h"
+
+namespace shufflefs {
+
+struct ContainerGroup {
+  bool is_family = false;
+  std::string why_not;          // "" if it may be one, as far as names say
+  std::vector<size_t> members;  // places among the containers
+};
+
+// What was found of each member, by its place.
+using MemberShapes = std::map<size_t, absl::StatusOr<ContainerShape>>;
+
+// Gives all of the group one order, or the reason why there is none. With
+// record.scope = view it may be several orders, by the files' headers; what
+// cannot be mixed there keeps to itself. `files`: the containers, by place.
+// REQUIRES: `found` has all members.
+void JoinGroup(const ContainerGroup& group, RecordScope scope,
+               const Catalogue& catalogue,
+               const std::function<EntryId(size_t)>& file_at,
+               MemberShapes& found);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_GROUP_H_

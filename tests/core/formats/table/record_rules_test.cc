@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/table/record_rules.h"
+
+#include <string>
+
+#include "core/formats/fixed_formats.h"
+#include "core/formats/lines_format.h"
+#include "core/formats/tar/tar_format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::HasSubstr;
+
+RecordRules Rules(const std::string& as, uint64_t bytes = 0) {
+  RecordOptions options;
+  options.as = as;
+  options.bytes = bytes;
+  absl::StatusOr<RecordRules> rules = RecordRules::Parse(options);
+  EXPECT_TRUE(rules.ok()) << rules.status();
+  return *std::move(rules);
+}
+
+void ExpectRefused(const std::string& as, const std::string& why) {
+  RecordOptions options;
+  options.as = as;
+  const absl::Status status = RecordRules::Parse(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << as;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(why)) << as;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("record.as")) << as;
+}
+
+TEST(RecordRulesTest, TheFirstRuleThatMatchesDecides) {
+  const RecordRules rules = Rules("a*.bin:idx;*.bin:npy;*:lines");
+  EXPECT_EQ(rules.Asked("abc.bin"), &IdxFormat());
+  EXPECT_EQ(rules.Asked("xyz.bin"), &NpyFormat());
+  EXPECT_EQ(rules.Asked("bin"), &LinesFormat());
+}
+
+TEST(RecordRulesTest, APatternWithoutASlashIsOfTheNameAlone) {
+  const RecordRules rules = Rules("*.svm:lines");
+  EXPECT_EQ(rules.Asked("x.svm"), &LinesFormat());
+  EXPECT_EQ(rules.Asked("deep/er/x.svm"), &LinesFormat());
+  EXPECT_EQ(rules.Asked("x.svm/name"), nullptr);
+  EXPECT_EQ(rules.Asked("x.svm.weight"), nullptr);
+}
+
+TEST(RecordRulesTest, APatternWithASlashIsOfThePathAsAShellDoes) {
+  const RecordRules rules = Rules("train/*.csv:lines;[ab]/?:tar");
+  EXPECT_EQ(rules.Asked("train/x.csv"), &LinesFormat());
+  EXPECT_EQ(rules.Asked("train/deep/x.csv"), nullptr);
+  EXPECT_EQ(rules.Asked("x.csv"), nullptr);
+  EXPECT_EQ(rules.Asked("b/z"), &TarFormat());
+  EXPECT_EQ(rules.Asked("c/z"), nullptr);
+}
+
+TEST(RecordRulesTest, BlanksAroundARuleDoNotCount) {
+  const RecordRules rules = Rules(" *.svm : lines ; ; x:y:tar;");
+  EXPECT_EQ(rules.Asked("a.svm"), &LinesFormat());
+  EXPECT_EQ(rules.Asked("x:y"), &TarFormat());
+}
+
+TEST(RecordRulesTest, WithoutRulesNothingIsAsked) {
+  EXPECT_TRUE(Rules("").empty());
+  EXPECT_TRUE(Rules(" ; ").empty());
+  EXPECT_EQ(Rules("").Asked("a.tar"), nullptr);
+}
+
+TEST(RecordRulesTest, WhatIsNoRuleIsRefusedByName) {
+  ExpectRefused("*.svm", "\"*.svm\"");
+  ExpectRefused("*.svm:", "PATTERN:FORMAT");
+  ExpectRefused(":lines", "\":lines\"");
+  ExpectRefused(" :lines", "\":lines\"");
+  ExpectRefused("a:tar;b:parquets", "\"b:parquets\"");
+  ExpectRefused("*.bin:fixed", "record.bytes");
+  EXPECT_EQ(Rules("*.bin:fixed", 3).Asked("x.bin"), &FixedFormat());
+}
+
+}  // namespace
+}  // namespace shufflefs
