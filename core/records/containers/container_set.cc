@@ -17,25 +17,25 @@
 #include "core/base/parallel.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue.h"
+#include "core/formats/table/formats.h"
 
 namespace shufflefs {
 namespace {
 
 // Files that have one group of rows each.
 struct Unmixed {
-  const RecordFormat* format = nullptr;
   uint64_t files = 0;
   std::string first;
 };
 
-std::string WarningOf(const Unmixed& unmixed) {
+std::string WarningOf(const RecordFormat& format, const Unmixed& unmixed) {
   const std::string which =
       unmixed.files == 1 ? absl::StrCat(unmixed.first, " has")
                          : absl::StrCat(unmixed.files, " files, the first ",
                                         unmixed.first, ", have");
   return absl::StrCat(
-      which, " one ", unmixed.format->unit(), unmixed.files == 1 ? "" : " each",
-      ", and nothing in it moves: write smaller ", unmixed.format->units());
+      which, " one ", format.unit(), unmixed.files == 1 ? "" : " each",
+      ", and nothing in it moves: write smaller ", format.units());
 }
 
 // Whether an error is one of the source or the machine, not of what is in the
@@ -375,7 +375,7 @@ void ContainerSet::Publish(size_t place, absl::StatusOr<ContainerShape> shape) {
 ContainerReport ContainerSet::Report() const {
   ContainerReport report;
   report.untouched = found_.untouched;
-  std::map<absl::string_view, Unmixed> unmixed;  // by the unit
+  std::map<const RecordFormat*, Unmixed> unmixed;
   MutexLock lock(mu_);
   for (size_t place = 0; place < states_.size(); ++place) {
     const FoundContainer& container = At(place);
@@ -401,16 +401,17 @@ ContainerReport ContainerSet::Report() const {
     }
     ++report.levels[std::string(container.format->units())];
     if (container.format->is_columnar() && state.shape->records->count() == 1) {
-      Unmixed& one = unmixed[container.format->unit()];
-      one.format = container.format;
+      Unmixed& one = unmixed[container.format];
       if (one.files++ == 0) {
         one.first = dataset_->catalogue().path(container.file);
       }
     }
   }
   if (!found_.parted.empty()) report.warnings.push_back(found_.parted);
-  for (const auto& [unit, files] : unmixed) {
-    report.warnings.push_back(WarningOf(files));
+  for (const RecordFormat* format : RecordFormats()) {
+    const auto found = unmixed.find(format);
+    if (found == unmixed.end()) continue;
+    report.warnings.push_back(WarningOf(*format, found->second));
   }
   return report;
 }

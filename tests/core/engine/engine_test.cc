@@ -149,16 +149,17 @@ TEST_F(EngineTest, WhatWasReadBeforeWaitsForTheBoundary) {
 TEST_F(EngineTest, KnowsThePoliciesThatItIsGiven) {
   config_.views[0].policy = "auto";
   uint64_t files = 0;
-  const PolicySet policies{
-      [](absl::string_view name, const PolicyOptions&)
-          -> absl::StatusOr<std::unique_ptr<const Policy>> {
-        if (name != "own") return absl::InvalidArgumentError("no such policy");
-        return std::make_unique<NativePolicy>();
-      },
-      [&](const DatasetFacts& facts) {
-        files = facts.files;
-        return AutoChoice{"own", "there is no other"};
-      }};
+  PolicyEntry own;
+  own.name = "own";
+  own.make = [](const PolicyOptions&,
+                const StagedView*) -> std::unique_ptr<const Policy> {
+    return std::make_unique<NativePolicy>();
+  };
+  const PolicyEntry* const table[] = {&own};
+  const PolicySet policies{table, [&](const DatasetFacts& facts) {
+                             files = facts.files;
+                             return AutoChoice{"own", "there is no other"};
+                           }};
   const auto make = [&] {
     return Engine::Make({.config = config_,
                          .source = *SourceDir::At(tree_.path()),
@@ -178,7 +179,8 @@ TEST_F(EngineTest, KnowsThePoliciesThatItIsGiven) {
   ASSERT_TRUE(other.ok()) << other.status();
   const absl::Status refused = (*other)->Load({}).status();
   EXPECT_THAT(std::string(refused.message()), HasSubstr("view ''"));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("no such policy"));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("there is no \"lirs\""));
   EXPECT_EQ((*other)->served(), nullptr);
 }
 

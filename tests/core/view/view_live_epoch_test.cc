@@ -174,9 +174,32 @@ class KernelNames {
   std::map<EntryId, std::pair<uint64_t, EntryId>> known_;
 };
 
-// [S-3.11h] Threads of one loader take names from one queue, pass after pass,
-// and size each before they open it. Epochs end while the others are on their
-// way.
+// The processes of a loader, as families see them.
+void AddProcesses(testing_support::TempTree& proc, int32_t first, int count) {
+  for (int32_t pid = first; pid < first + count; ++pid) {
+    const std::string id = std::to_string(pid);
+    proc.File(id + "/stat",
+              id + " (x) S 1 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 77 0");
+    proc.Link(id + "/exe", "/bin/reader");
+  }
+}
+
+// All names, shuffled anew for each pass.
+std::vector<EntryId> QueueOf(const std::vector<EntryId>& files, size_t passes) {
+  std::mt19937 random(3);
+  std::vector<EntryId> queue;
+  for (size_t pass = 0; pass < passes; ++pass) {
+    std::vector<EntryId> names = files;
+    testing_support::Shuffle(names, random);
+    queue.insert(queue.end(), names.begin(), names.end());
+  }
+  return queue;
+}
+
+// Threads of one loader take names from one queue, pass after pass, and size
+// each before they open it. Epochs end while the others are on their way.
+// [S-3.11h] A stat and the open that follows it straddle no boundary that the
+// mount found by itself.
 TEST(ViewLiveEpochTest, ThreadsThatSizeAndOpenSeeEachSampleOnceAPass) {
   constexpr size_t kPasses = 12;
   constexpr size_t kAhead = 6;
@@ -195,24 +218,13 @@ TEST(ViewLiveEpochTest, ThreadsThatSizeAndOpenSeeEachSampleOnceAPass) {
   View view(std::move(parts));
   the_view = &view;
   const std::vector<EntryId> files = fixture.Files();
-  std::mt19937 random(3);
-  std::vector<EntryId> queue;
-  for (size_t pass = 0; pass < kPasses; ++pass) {
-    std::vector<EntryId> names = files;
-    testing_support::Shuffle(names, random);
-    queue.insert(queue.end(), names.begin(), names.end());
-  }
+  const std::vector<EntryId> queue = QueueOf(files, kPasses);
   std::vector<EntryId> sized(queue.size(), EntryId(0));
   std::vector<EntryId> opened = sized;
   std::atomic<size_t> next{0};
   std::array<std::atomic<size_t>, 4> at{};
   std::vector<std::thread> threads;
-  for (int32_t pid = 100; pid < 104; ++pid) {
-    const std::string id = std::to_string(pid);
-    proc.File(id + "/stat",
-              id + " (x) S 1 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 77 0");
-    proc.Link(id + "/exe", "/bin/reader");
-  }
+  AddProcesses(proc, 100, 4);
   for (int32_t pid = 100; pid < 104; ++pid) {
     threads.emplace_back([&, pid] {
       std::atomic<size_t>& mine = at[static_cast<size_t>(pid - 100)];

@@ -25,8 +25,8 @@ using testing_support::PolicyOf;
 using testing_support::TestPool;
 using testing_support::TestRead;
 
-struct Policies {
-  Policies() {
+struct SomePolicies {
+  SomePolicies() {
     PolicyOptions options;
     options.Set("reimu.block", 4096);
     options.Set("reimu.window", 3);
@@ -222,7 +222,7 @@ TEST(RecordFamilyTest, EachContainerKeepsItsCountAndDrawsFromAll) {
     options.lines = rng.Bounded(2) == 0;
     const Family family = MakeFamily(options, rng);
     if (family.table->count() < 200) continue;
-    for (const auto& policy : Policies().all) {
+    for (const auto& policy : SomePolicies().all) {
       const auto first = ShowAll(family, *policy, 5, 1);
       EXPECT_TRUE(first == Expected(family, *policy, 5, 1));
       const auto second = ShowAll(family, *policy, 5, 2, 64 << 20);
@@ -292,7 +292,7 @@ TEST(RecordFamilyTest, AnyReadThroughThePoolGivesTheBytes) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  for (const auto& policy : Policies().all) {
+  for (const auto& policy : SomePolicies().all) {
     TestPool test(RecordPool::kLeastMemory);
     FamilyOptions options;
     options.files = 4;

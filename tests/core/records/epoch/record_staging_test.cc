@@ -47,6 +47,7 @@ class RecordStagingTest : public ::testing::Test {
     containers_->Index(tree_.Source(), {});
     RecordStaging::Options options;
     options.changed = [this] { ++changes_; };
+    options.repeats_by = "met.repeat";
     staging_ = std::make_shared<RecordStaging>(catalogue_, std::move(options));
   }
   EntryId Entry(const char* path) { return *catalogue_->FindPath(path); }
