@@ -91,6 +91,18 @@ TEST_F(VerifyPairsTest, ASampleUnderTwoNamesIsNamed) {
   }
 }
 
+// Of two pairs alone, as in an epoch that has just begun.
+TEST(ProvePairsTest, TheFirstTwoAreCompared) {
+  EXPECT_TRUE(ProvePairs({{0, 5}, {1, 6}}, nullptr, false).ok());
+  EXPECT_THAT(
+      std::string(ProvePairs({{0, 5}, {1, 5}}, nullptr, false).message()),
+      HasSubstr("is shown by two names"));
+  EXPECT_TRUE(ProvePairs({{0, 5}, {1, 5}}, nullptr, true).ok());
+  EXPECT_THAT(
+      std::string(ProvePairs({{0, 5}, {0, 6}}, nullptr, false).message()),
+      HasSubstr("shows two samples"));
+}
+
 TEST_F(VerifyPairsTest, ANameThatShowsTwoSamplesIsNamed) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
@@ -152,7 +164,8 @@ TEST_F(VerifyPairsTest, AMissingPairIsNamed) {
 TEST_F(VerifyPairsTest, ManyFaultsAreCounted) {
   Rng rng(RandomKey(5));
   Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
-  for (CarriedPair& pair : pairs) pair.sample = (pair.sample + kGroupFiles) % kNames;
+  for (CarriedPair& pair : pairs)
+    pair.sample = (pair.sample + kGroupFiles) % kNames;
   const std::string fault = FaultOf(pairs);
   EXPECT_EQ(std::count(fault.begin(), fault.end(), ';'), 3);
   EXPECT_THAT(fault, HasSubstr("; and 97 more"));

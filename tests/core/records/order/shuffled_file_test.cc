@@ -25,7 +25,7 @@ using testing_support::MakeLines;
 using testing_support::PolicyOf;
 using testing_support::RandomSizes;
 
-std::vector<std::pair<const char*, PolicyOptions>> Policies() {
+std::vector<std::pair<const char*, PolicyOptions>> NamedPolicies() {
   PolicyOptions page;
   page.Set("lirs.unit", "page");
   PolicyOptions pages = page;
@@ -96,7 +96,7 @@ TEST(ShuffledFileTest, EveryPolicyKeepsEveryRecordOfAnySizes) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  for (const auto& [name, options] : Policies()) {
+  for (const auto& [name, options] : NamedPolicies()) {
     const auto policy = PolicyOf(name, options);
     for (const uint64_t most : {1u, 30u, 3000u, 9000u}) {
       const Container container =
@@ -122,7 +122,7 @@ TEST(ShuffledFileTest, EpochsDifferAndTheSameSeedRepeats) {
   Rng rng{RandomKey(1)};
   const Container container =
       MakeContainer(RandomSizes(3000, 300, rng), 10, 0, rng);
-  for (const auto& [name, options] : Policies()) {
+  for (const auto& [name, options] : NamedPolicies()) {
     const auto policy = PolicyOf(name, options);
     const auto whole = [&](uint64_t seed, uint64_t epoch) {
       return Whole(Shuffle(container, *policy, seed, epoch), container);
@@ -138,7 +138,7 @@ TEST(ShuffledFileTest, AnyRangeIsThatOfTheWholeWhateverWasAskedBefore) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  for (const auto& [name, options] : Policies()) {
+  for (const auto& [name, options] : NamedPolicies()) {
     const Container container =
         MakeContainer(RandomSizes(4000, 2500, rng), 2000000, 1500000, rng);
     const auto policy = PolicyOf(name, options);
@@ -161,7 +161,7 @@ TEST(ShuffledFileTest, AnyRangeIsThatOfTheWholeWhateverWasAskedBefore) {
 }
 
 TEST(ShuffledFileTest, TheLineWithoutAnEndGetsTheOneOfWhoeverComesLast) {
-  for (const auto& [name, options] : Policies()) {
+  for (const auto& [name, options] : NamedPolicies()) {
     const auto policy = PolicyOf(name, options);
     for (const size_t count : {1u, 2u, 40u, 900u}) {
       std::vector<std::string> lines;
@@ -193,7 +193,7 @@ TEST(ShuffledFileTest, ARecordLargerThanManyBlocksStaysWhole) {
   Rng rng{RandomKey(3)};
   const Container container =
       MakeContainer({10, 3000000, 20, 30, 5000000, 40}, 7, 9, rng);
-  for (const auto& [name, options] : Policies()) {
+  for (const auto& [name, options] : NamedPolicies()) {
     const auto policy = PolicyOf(name, options);
     const auto order =
         MakeRecordOrder(*policy, *container.shape.records, OptionsOf(0, 0));
@@ -208,7 +208,7 @@ TEST(ShuffledFileTest, TheOrderDoesNotDependOnHowMuchIsReadAtATime) {
   Rng rng{RandomKey(4)};
   const Container container =
       MakeContainer(RandomSizes(20000, 300, rng), 10, 20, rng);
-  for (const auto& [name, options] : Policies()) {
+  for (const auto& [name, options] : NamedPolicies()) {
     const auto policy = PolicyOf(name, options);
     RecordOrderOptions whole = OptionsOf(6, 6);
     whole.whole_bytes = container.content.size();
