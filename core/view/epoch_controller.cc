@@ -326,6 +326,7 @@ bool EpochController::BindByListing() {
       (watch_ != nullptr && !watch_->may_list())) {
     return false;
   }
+  live_->NoteLookup();
   if (watch_ != nullptr) watch_->NoteListed();
   return true;
 }

@@ -65,6 +65,7 @@ class LiveEpochs {
 
   // The rest is for who binds names anew, with the view's lock held.
   void NoteOpen() { read_ = true; }
+  void NoteLookup() { looked_ = true; }  // names are bound by a listing
   // Until Publish, or Reopen, no lookup is answered, nor an open that is not
   // watched.
   void Close();

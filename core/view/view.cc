@@ -120,7 +120,6 @@ void View::NoteListing(std::chrono::milliseconds now) {
 }
 
 bool View::BindByListing() {
-  live_.EnterLookup();
   MutexLock lock(mu_);
   return controller_.BindByListing();
 }

@@ -86,7 +86,8 @@ TEST(Pages, KeysThatAreSetExist) {
     seen.merge(Matches(text, "`([a-z_.]+) ?= ?[^`]*`"));
   }
   EXPECT_GT(seen.size(), 5u);
-  // Two of a control write alone, arguments of other programs, a placeholder.
+  // Two that only a control write has, arguments of other programs, and the word
+  // that pages put in the place of any key.
   const std::set<std::string> others = {
       "epoch",   "feedback",     "shuffle", "dont_use_mmap",
       "opendir", "attr_timeout", "key"};

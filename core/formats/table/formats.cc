@@ -75,7 +75,11 @@ const RecordFormat* FormatByName(absl::string_view name) {
   for (const RecordFormat* format : Known()) {
     if (EndsWithOneOf(name, format->suffixes())) return format;
   }
-  if (!IsShardName(absl::AsciiStrToLower(name))) return nullptr;
+  // Asked for each file of a dataset, and few names end in a digit.
+  if (name.empty() || !AreDigits(name.substr(name.size() - 1)) ||
+      !IsShardName(absl::AsciiStrToLower(name))) {
+    return nullptr;
+  }
   // What is in a shard is seen from its first bytes.
   for (const RecordFormat* format : Known()) {
     if (format->names_shards()) return format;
