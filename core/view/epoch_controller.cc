@@ -11,7 +11,8 @@
 namespace shufflefs {
 namespace {
 
-// More bound names than these are not carried into a binding in mid-epoch.
+// If more names than this are bound, they are not carried into a new binding in
+// mid-epoch.
 constexpr size_t kMostCarried = 8192;
 
 std::string VerdictName(char rule) {
@@ -25,20 +26,21 @@ std::string VerdictName(char rule) {
   }
 }
 
-// What is carried into an epoch, as it may be there.
+// Turns `pairs` into the names to carry into an epoch. Drops what that epoch
+// cannot carry.
 CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats) {
-  // What showed a sample twice was another policy's.
+  // Another policy may have shown a sample twice.
   if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
   absl::StatusOr<CarriedNames> carried =
       repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
   if (carried.ok()) return *std::move(carried);
-  // Cannot be: each name once is carried.
+  // The pairs cannot be carried. This never happens: each name occurs once.
   Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
   pairs.clear();
   return CarriedNames();
 }
 
-// What is to be noted of the opens of a view that runs `setup`.
+// The options of the watch for a view that runs `setup`.
 EpochWatch::Options WatchOptions(const ViewSetup& setup) {
   const ViewConfig& config = setup.config;
   EpochWatch::Options options;
@@ -47,12 +49,14 @@ EpochWatch::Options WatchOptions(const ViewSetup& setup) {
   options.finds_epochs = config.epoch_advance == Advance::kAuto;
   options.epoch_length = config.epoch_length;
   if (config.epoch_length == 0 && config.nodes && config.nodes->count > 1) {
-    // A sampler gives each node as much, and repeats some to do so.
+    // A distributed sampler gives each node an equal share. It repeats some
+    // samples to do so.
     options.epoch_length =
         (options.samples + config.nodes->count - 1) / config.nodes->count;
   }
-  // Where samples repeat anyhow, one that is read to pad a pass does no harm.
-  // Not what the binding does now: the watch would be made anew with it.
+  // If samples repeat anyhow, a sample that is read to pad a pass does no harm.
+  // The value must not depend on the present binding, because the watch would
+  // be made anew with it.
   options.epoch_pad = setup.repeats() ? 1 : config.epoch_pad;
   options.double_open = config.epoch_double_open;
   return options;
@@ -88,8 +92,9 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
   const Grouping& grouping = setup_->dataset->grouping();
   if (!grouping.place(open.file)) return {};
   const SampleId sample = grouping.sample(open.file);
-  // Looked up in an older epoch, opened in this one: the kernel is to look
-  // again, once; who has no name to look up is served the second time.
+  // If the name was looked up in an older epoch, the kernel must look it up
+  // again, once. A reader that has no name to look up is served at the second
+  // try.
   const absl::optional<SampleId> name = binding_->NameAt(sample, open.ordinal);
   EpochWatch::Walk walk{sample, open.reader, open.now, notifier_->told_all()};
   if (binding_->repeats()) {
@@ -97,7 +102,7 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
     walk.sample = name.value_or(sample);
   }
   if (!watch_->TakeLookup(walk)) return {.stale = true};
-  // Of an epoch before, and has no name in this one yet.
+  // The sample is of an earlier epoch and has no name in this one yet.
   if (!name) return {};
   const bool stopped =
       guard_.LearnNodes(*setup_, open.reader, open.now) && StopBinding();
@@ -123,15 +128,16 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   guard_.Suspect(seen.suspicion);
   if (outcome.verdict == Verdict::kNone) return {};
   std::vector<uint64_t> keep = outcome.carried;
-  // A reader in a fixed order opens the same name first in every epoch, and its
-  // sample would come in each, beyond its share.
+  // A reader with a fixed order opens the same name first in every epoch. If
+  // that name were carried, its sample would come in every epoch, more often
+  // than its share.
   const bool again =
       binding_->repeats() && outcome.begins_pass && watch_->MaySendBack(reader);
   if (again) std::erase(keep, name.value());
   if (outcome.verdict == Verdict::kHold) {
-    // The pass did end; only somebody else still reads. That is reason not to
-    // rebind unasked, but a switch was asked for. And what shows a part of the
-    // samples would show that part for ever.
+    // The pass did end, but another family still reads. That is a reason not to
+    // rebind unasked, but a switch was asked for. A binding that repeats must
+    // not hold either: it would show the same part of the samples for ever.
     if ((pending_ == nullptr || outcome.reason != HoldReason::kGuest) &&
         !binding_->repeats()) {
       Hold(outcome);
@@ -140,14 +146,14 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
     keep = watch_->OpenedBefore();
   }
   for (const SampleId walked_to : watch_->TakeUnderWay()) {
-    // Of mini-epochs these are names already.
+    // With mini-epochs these are names already.
     keep.push_back(binding_->repeats()
                        ? walked_to.value()
                        : binding_->NameOfSample(walked_to).value());
   }
   Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
                  VerdictName(outcome.rule)});
-  live_->NoteOpen();  // the open that showed it is one of the new epoch
+  live_->NoteOpen();  // the verdict's open belongs to the new epoch
   if (again && watch_ != nullptr) watch_->SendBack(name, reader);
   return {.begun = notifier_->begun(), .stale = again};
 }
@@ -184,9 +190,9 @@ void EpochController::Begin(Boundary boundary) {
   live_->Close();
   std::shared_ptr<const ViewSetup> before;
   if (pending_ != nullptr) {
-    // No key that decides which samples there are can change while mounted,
-    // so what is carried is right under another policy too; but names that no
-    // longer move would show it for ever.
+    // Keys that decide which samples exist cannot change while mounted, so
+    // carried names stay valid under another policy. If names no longer move,
+    // however, carried names would show another sample for ever.
     if (!pending_->rebinds()) boundary.carried.clear();
     before = std::exchange(setup_, std::exchange(pending_, nullptr));
   }
@@ -203,13 +209,13 @@ void EpochController::Begin(Boundary boundary) {
   if (repeats) journal_.GiveServed(*setup_);
   Bind({epoch_, std::move(carried), identity, boundary.carried});
   notifier_->Begin();
-  if (first) notifier_->SkipTelling();  // nobody was given a name yet
+  if (first) notifier_->SkipTelling();  // no name was shown yet
   live_->Forget();
   if (watch_ != nullptr && !first) watch_->BeginEpoch();
   if (!counts_opens() || watch_ == nullptr ||
       watch_->options() != WatchOptions(*setup_)) {
     MakeWatch();
-    // What was looked up before leads elsewhere.
+    // Earlier lookups led to other samples.
     if (watch_ != nullptr && !first) watch_->ForgetLookups();
   }
   journal_.Begun(Record(), *binding_, watch_.get());
@@ -218,7 +224,7 @@ void EpochController::Begin(Boundary boundary) {
 }
 
 void EpochController::Bind(EpochBinding how) {
-  // Who reads on in the old one has its order made again.
+  // A reader that goes on in the old epoch has its order made again.
   if (records_ != nullptr) records_->Rest();
   LiveEpoch bound = MakeLiveEpoch(setup_, std::move(how));
   binding_ = std::move(bound.binding);
@@ -266,7 +272,7 @@ bool EpochController::StopBinding() {
         {}});
   notifier_->Begin();
   watch_->ForgetLookups();
-  // The epoch goes on: what was consumed of it stays consumed.
+  // The epoch continues: consumed samples stay consumed.
   journal_.Begun(Record(), *binding_, watch_.get());
   Publish();
   return true;
@@ -293,10 +299,11 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
   Effects effects;
   if (is == PassWatch::OpenIs::kTheNextPass) {
     effects.begun = BeginPass();
-    live_->NoteOpen();  // the open that showed it is one of the new pass
+    live_->NoteOpen();  // the verdict's open belongs to the new pass
   }
-  // The kernel asks no third time: it gets the whole file in the order of
-  // the epoch before, as the boundary came between its lookup and this.
+  // The kernel does not ask a third time. At the second try it gets the whole
+  // file in the order of the previous epoch, because the boundary came between
+  // its lookup and this open.
   effects.stale = !second_try;
   if (!second_try && reader != 0) sent_back_.Add(reader);
   return effects;

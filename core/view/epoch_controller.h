@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a view's next epoch begins, and what it begins with: counts opens,
-// binds names anew or holds the epoch, writes it down, and publishes what is
-// live from then on.
+// EpochController decides when a view's next epoch begins and what it begins
+// with. It counts opens, rebinds names or holds the epoch, writes to the
+// ledger, and publishes each new LiveEpoch.
 #ifndef SHUFFLEFS_CORE_VIEW_EPOCH_CONTROLLER_H_
 #define SHUFFLEFS_CORE_VIEW_EPOCH_CONTROLLER_H_
 
@@ -28,8 +28,8 @@
 
 namespace shufflefs {
 
-// What `status` says of a view's epoch. A figure that cannot be known is
-// empty: without opens nobody knows what was consumed.
+// What `status` reports about a view's epoch. A field is empty if its value
+// cannot be known: without opens, nobody knows what was consumed.
 struct ViewEpochStatus {
   Epoch epoch;
   std::string state;    // waiting, running, held
@@ -41,46 +41,47 @@ struct ViewEpochStatus {
   absl::optional<uint64_t> consumed;
   absl::optional<uint64_t> rereads;
   bool suspended = false;  // from the next boundary on, if not already
-  // It is, and every name shows its own sample.
+  // The view is suspended now: every name shows its own sample.
   bool shows_own = false;
   std::vector<std::string> warnings;
 };
 
-// Not thread-safe: the view's lock guards it. It may wait for an append to the
-// ledger, for /proc, and for the first use of a policy's tables.
+// Not thread-safe: the view's lock guards it. A call may block on an append to
+// the ledger, on /proc, and on the first use of a policy's tables.
 class EpochController {
  public:
   struct Parts {
     std::shared_ptr<const ViewSetup> setup;
-    // What the ledger's epoch ran, where `setup` waits for the boundary; or
-    // null.
+    // The setup that the ledger's epoch ran, if `setup` waits for the boundary.
+    // Else null.
     std::shared_ptr<const ViewSetup> running;
     ReaderFamilies* families = nullptr;
-    LiveEpochs* live = nullptr;          // where epochs are published
-    KernelNotifier* notifier = nullptr;  // is told that they are, no more
+    LiveEpochs* live = nullptr;  // epochs are published here
+    // Counts bindings and says whether the kernel was told of the last.
+    KernelNotifier* notifier = nullptr;
     bool sees_opens = true;
-    // Something was read before the catalogue was ready: the policy begins at
-    // the next boundary.
+    // Something was read before the catalogue was ready, so the policy begins
+    // at the next boundary.
     bool wait_for_boundary = false;
   };
-  // Continues the epoch that the ledger ends with, if it fits the setup or the
-  // one that ran. What `parts` points to outlives the controller.
+  // Continues the last epoch of the ledger if that epoch fits `setup` or
+  // `running`. Everything that `parts` points to must outlive the controller.
   EpochController(Parts parts, EpochJournal journal, SubstitutionGuard guard);
   EpochController(const EpochController&) = delete;
   EpochController& operator=(const EpochController&) = delete;
 
-  // What the kernel is to be told, without the lock, before the request is
-  // answered that caused it; and how that is answered.
+  // What the view must do after a call, without its lock and before it answers
+  // the request that caused the call.
   struct Effects {
-    uint64_t begun = 0;       // not 0: names were bound anew, for that time
-    bool were_fixed = false;  // and could not be before
-    bool doubted = false;     // every walk to a name is to ask from now on
-    bool settled = false;     // no longer
-    bool stale = false;       // ESTALE
+    uint64_t begun = 0;  // not 0: names were rebound; number of that binding
+    bool were_fixed = false;  // names could not be rebound before
+    bool doubted = false;  // from now on every walk to a name must be a lookup
+    bool settled = false;  // walks need no lookup any more
+    bool stale = false;    // answer with ESTALE
   };
 
-  // OPEN of `file` by thread `reader` (0 = hidden), as the name with that
-  // ordinal.
+  // Thread `reader` (0 = hidden) opens `file`. `ordinal` is that of the name
+  // among those that show the file.
   struct FileOpen {
     EntryId file;
     uint32_t reader = 0;
@@ -89,24 +90,24 @@ class EpochController {
   };
   Effects Open(const FileOpen& open);
   Effects OpenContainer(EntryId file, RecordEpoch& shown, uint32_t reader);
-  // The containers were read through, as a lookup of one of `records` shows:
-  // the next epoch begins, unless it has begun.
+  // A lookup of one of `records` showed that the containers were read to the
+  // end. The next epoch begins, unless it has begun already.
   Effects EndPassOf(const RecordEpoch& records);
-  // Somebody lists a directory.
+  // A process lists a directory.
   Effects NoteListing(std::chrono::milliseconds now);
-  // Whether a listing may bind names; then it does.
+  // Returns whether a listing may bind names. If so, notes that it does.
   bool BindByListing();
-  // `setup` (may be null) takes effect as View::Install says.
+  // Lets `setup` (may be null) take effect as View::Install describes.
   Effects Install(std::shared_ptr<const ViewSetup> setup,
                   const ControlRequest& request);
-  // The setup that runs, or is to run from the next boundary on.
+  // The setup that runs, or the one that is to run from the next boundary on.
   const ViewSetup& wanted_setup() const {
     return pending_ != nullptr ? *pending_ : *setup_;
   }
   ViewEpochStatus Status() const;
 
-  // For a checkpoint: what the token says but for single samples; and, unless
-  // there are too many of them, the names that were opened.
+  // The state for a checkpoint. The token lacks single samples. `opened` has
+  // the names that were opened, unless there are too many of them.
   struct Saved {
     EpochToken token;
     std::shared_ptr<const Binding> binding;
@@ -114,11 +115,11 @@ class EpochController {
     absl::optional<std::vector<uint64_t>> opened;
   };
   Saved Save() const;
-  // Whether the live epoch is the token's, which goes on then.
+  // Returns whether the live epoch is the token's. If so, it continues.
   bool GoesOnWith(const EpochToken& token);
-  // The epoch of `state`, of which `position` samples were read, is the live
-  // one. InvalidArgument, and nothing has changed, where `setup` cannot show
-  // it.
+  // Makes the epoch of `state` the live one; `position` of its samples were
+  // read. Returns InvalidArgument and changes nothing if `setup` cannot show
+  // that epoch.
   absl::StatusOr<Effects> Restore(std::shared_ptr<const ViewSetup> setup,
                                   LedgerState& state, uint64_t position);
 
@@ -135,19 +136,20 @@ class EpochController {
   PassWatch::OpenIs PassOf(EntryId file, RecordEpoch& shown, uint32_t reader);
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
   void Hold(const EpochOutcome& outcome);
-  // What these names show; each once, whatever the order and number given.
+  // The sample that each of these names shows. Each name occurs once in the
+  // result, whatever the order and number given.
   std::vector<CarriedPair> PairsOf(std::vector<uint64_t> names) const;
-  // Names keep what they show or, where nobody asked yet, their own samples:
-  // at once where few names are bound, else from the next boundary on. True
-  // when names were bound anew.
+  // Names keep what they show. Names that nobody asked for yet show their own
+  // samples. This happens at once if few names are bound, else from the next
+  // boundary on. Returns true if names were rebound.
   bool StopBinding();
   bool counts_opens() const { return sees_opens_ && setup_->rebinds(); }
   void MakeWatch();
   LedgerEpoch Record() const;
   bool Resume(LedgerState& last);
   bool GoOn(LedgerState& last);
-  // Whether the live epoch is the token's; and of a reactive one whether names
-  // show what it says.
+  // IsLive: the live epoch is the token's. ShowsPairs: the names of a reactive
+  // epoch show what the token says.
   bool IsLive(const EpochToken& token) const;
   bool ShowsPairs(const EpochToken& token) const;
 
@@ -163,10 +165,11 @@ class EpochController {
   std::shared_ptr<const ViewSetup> pending_;
   std::shared_ptr<const Binding> binding_;
   std::shared_ptr<RecordEpoch> records_;
-  SentBack sent_back_;  // from a container
-  // Null unless opens are seen and what a name shows depends on the epoch.
+  SentBack sent_back_;  // of containers
+  // Null if opens are not seen, or if what a name shows does not depend on the
+  // epoch.
   std::unique_ptr<EpochWatch> watch_;
-  Epoch epoch_{0};  // counts held boundaries too
+  Epoch epoch_{0};  // includes held boundaries
   std::string verdict_;
   std::string hold_reason_;
   uint64_t held_ = 0;

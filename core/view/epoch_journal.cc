@@ -13,8 +13,8 @@
 namespace shufflefs {
 namespace {
 
-// Opens of an epoch that consumed nothing are recorded up to here: a name that
-// is opened all day must not fill the disk.
+// At most so many opens that consume nothing are recorded per epoch. A name
+// that is opened all day must not fill the disk.
 constexpr uint64_t kMostAgain = 1 << 16;
 
 OpenClass ClassOf(LedgerOpen::Kind kind) {
@@ -29,7 +29,7 @@ OpenClass ClassOf(LedgerOpen::Kind kind) {
   return OpenClass::kDouble;
 }
 
-// What differs, as "policy lirs to window, seed 0 to 6".
+// The differences, such as "policy lirs to window, seed 0 to 6".
 std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
   std::vector<std::string> changes;
   if (from.policy->name() != to.policy->name()) {
@@ -120,12 +120,12 @@ void EpochJournal::Consumed(const Binding& binding, SampleId name) {
 
 void EpochJournal::Note(const absl::Status& done) {
   if (done.ok() || failed_) return;
-  failed_ = true;  // say it once, not at every open
+  failed_ = true;  // log once, not at every open
   Log(LogLevel::kError, absl::StrCat("ledger: ", done.message(),
                                      "; what was consumed is not recorded"));
 }
 
-// The opens that showed the new epoch had begun belong to it.
+// The opens that showed that the new epoch had begun belong to it.
 std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,
                                             const EpochWatch* watch) {
   shown_ = {};
@@ -133,7 +133,7 @@ std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,
   if (watch == nullptr) return seen;
   for (const uint64_t name : watch->OpenedBefore()) {
     if (binding.repeats()) {
-      // One that is sent back shows what it is bound to now.
+      // A name that was sent back shows what it is bound to now.
       binding.bound_names()->Bind(SampleId(name));
       binding.bound_names()->Opened(SampleId(name));
     }
@@ -146,7 +146,7 @@ std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,
 void EpochJournal::Again(SampleId name, const EpochOutcome& outcome) {
   const bool evidence =
       outcome.open == OpenClass::kReopen || outcome.open == OpenClass::kStray;
-  // A second open by the same call is carried with the first.
+  // A second open by the same client call is carried with the first.
   const bool told =
       evidence || (outcome.open == OpenClass::kDouble && !outcome.repeat);
   if (ledger_ == nullptr || !told || noted_again_ == kMostAgain) return;
@@ -154,7 +154,7 @@ void EpochJournal::Again(SampleId name, const EpochOutcome& outcome) {
   opens.opens.push_back(
       {evidence ? LedgerOpen::Kind::kAgain : LedgerOpen::Kind::kDouble,
        name.value()});
-  // Who goes on from here does not know what else was opened.
+  // A later run that continues from here does not know what else was opened.
   if (++noted_again_ == kMostAgain) opens.untold = kMaxLedgerNames;
   Note(ledger_->Opened(static_cast<uint8_t>(id_), opens));
 }
@@ -169,7 +169,8 @@ void EpochJournal::ShowAgain(const LedgerState& state, const Binding& binding) {
 
 void EpochJournal::Continue(LedgerState& state, const Binding& binding) {
   ShowAgain(state, binding);
-  state.begin.view = static_cast<uint8_t>(id_);  // the views' order may be new
+  // The order of views may have changed.
+  state.begin.view = static_cast<uint8_t>(id_);
   Note(ledger_->Continue(state));
 }
 

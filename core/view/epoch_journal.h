@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view's side of the ledger: what is written of its epochs as they go, and
-// what an epoch that an earlier run began is gone on with.
+// EpochJournal is a view's side of the ledger. It writes what happens in the
+// view's epochs, and reads how to continue an epoch that an earlier run began.
 #ifndef SHUFFLEFS_CORE_VIEW_EPOCH_JOURNAL_H_
 #define SHUFFLEFS_CORE_VIEW_EPOCH_JOURNAL_H_
 
@@ -22,47 +22,53 @@
 namespace shufflefs {
 
 // Not thread-safe: the view's lock guards it. A write may extend the ledger's
-// file. Where the ledger fails, that is logged once and the view goes on.
+// file. If the ledger fails, the journal logs that once and the view goes on.
 class EpochJournal {
  public:
-  // `id` is the view's in the ledger, which outlives the journal and may be
-  // null: then nothing is written, and what is shown is counted all the same.
+  // `id` is the view's number in the ledger. The ledger outlives the journal.
+  // It may be null: then nothing is written, but shown samples are counted all
+  // the same.
   EpochJournal(uint32_t id, Ledger* ledger) : id_(id), ledger_(ledger) {}
 
-  // What the ledger ends with for the view of that path; once.
+  // The last state of the ledger for the view at `path`. Only the first call
+  // returns it.
   absl::optional<LedgerState> TakeLast(const std::string& path);
-  // What begins an epoch. `moves`: something that is shown depends on it.
+  // The record that begins an epoch. `moves`: something that the view shows
+  // depends on the epoch.
   LedgerEpoch Record(const ViewSetup& setup, const Binding& binding,
                      Epoch epoch, bool moves) const;
 
-  // An epoch begins, or goes on under another binding. What `watch` (may be
-  // null) says was opened of it already counts as shown. `record` was made
-  // before.
+  // An epoch begins, or continues under another binding. Names that were opened
+  // according to `watch` (may be null) count as shown. `record` was made before
+  // the call.
   void Begun(const LedgerEpoch& record, const Binding& binding,
              const EpochWatch* watch);
   void Switched(Epoch epoch, const ViewSetup& from, const ViewSetup& to);
-  // A pass ended, and names keep what they show.
+  // A pass ended, but names keep what they show.
   void Held(Epoch epoch, const EpochOutcome& outcome, const Binding& binding,
             const EpochWatch* watch);
-  // An open of the name, the first in the epoch; as what it shows.
+  // The first open of the name in the epoch. Records the sample that the name
+  // shows.
   void Consumed(const Binding& binding, SampleId name);
-  // One that is not the first: what it may be a sign of.
+  // A later open of the name. Records what it may be a sign of.
   void Again(SampleId name, const EpochOutcome& outcome);
 
-  // An epoch goes on as `state` says: from the ledger, or from elsewhere.
+  // An epoch continues as `state` says. Continue: the state is from the ledger.
+  // Adopt: it is from elsewhere.
   void Continue(LedgerState& state, const Binding& binding);
   void Adopt(LedgerState& state, const Binding& binding);
-  // The opens that `state` tells of.
+  // The opens that `state` records.
   EpochWatch::Past PastOf(const LedgerState& state, const Binding& binding);
 
-  // Of a reactive epoch, what it showed since it began or was held.
+  // What a reactive epoch showed since it began or was held.
   const ShownPairs& shown() const { return shown_; }
 
-  // How often samples were shown goes over to a supply that begins: from the
-  // last one that counted it, or from what the ledger has of an earlier run.
+  // Hands over how often samples were shown to a supply that begins. The counts
+  // come from the last supply that counted, or from the ledger of an earlier
+  // run.
   void KeepServed(const ViewSetup& before, const ViewSetup& now);
   void GiveServed(const ViewSetup& now);
-  // `ended`: what the epoch had shown counts, too.
+  // `ended`: also counts what that epoch had shown.
   void TakeServed(const ViewSetup& now, const LedgerState& last, bool ended);
 
  private:
@@ -75,9 +81,9 @@ class EpochJournal {
   const uint32_t id_;
   Ledger* const ledger_;
   bool failed_ = false;
-  uint64_t noted_again_ = 0;  // opens, in this epoch
+  uint64_t noted_again_ = 0;  // non-first opens noted in this epoch
   ShownPairs shown_;
-  std::string served_;  // of a setup that ended, or ""
+  std::string served_;  // counts of a setup that ended, or ""
 };
 
 }  // namespace shufflefs

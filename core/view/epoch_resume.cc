@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a controller goes on with an epoch that was begun before: from the
-// ledger after a restart, or from the token that a job saved.
+// The part of EpochController that continues an epoch: from the ledger after a
+// restart, or from the token that a job saved.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -13,11 +13,12 @@ namespace {
 using MakeCarried =
     absl::StatusOr<CarriedNames> (*)(std::vector<CarriedPair> pairs);
 
-// Of more samples than these a token does not say which were read: a bit each,
-// in four thirds of the bytes, within the 64 KiB that any program writes at
-// once.
+// A token for more samples than this does not say which were read. It takes a
+// bit per sample, in four thirds of the bytes. This stays within the 64 KiB
+// that any program writes at once.
 constexpr uint64_t kMostRead = 1 << 18;
-// Of more names than these not what they were bound to: some 6 bytes each.
+// A token for more names than this does not say what they were bound to. Each
+// name takes about 6 bytes.
 constexpr uint64_t kMostBound = 1 << 13;
 
 std::vector<CarriedPair> SortedPairs(std::vector<CarriedPair> pairs) {
@@ -28,7 +29,7 @@ std::vector<CarriedPair> SortedPairs(std::vector<CarriedPair> pairs) {
   return pairs;
 }
 
-// Whether the epoch would bind the same names to the same samples.
+// Returns whether `setup` would bind the same names to the same samples.
 bool Fits(const LedgerEpoch& then, const ViewSetup& setup) {
   return then.fingerprint == setup.dataset->catalogue().samples_fingerprint() &&
          then.names == setup.dataset->grouping().sample_count() &&
@@ -58,8 +59,8 @@ bool EpochController::GoOn(LedgerState& last) {
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
   epoch_ = then.epoch;
   waiting_ = false;
-  // Whether something was read is not known without opens: in doubt it was,
-  // and a switch waits for the boundary.
+  // Without opens it is not known whether something was read. If in doubt, it
+  // was, and a switch waits for the boundary.
   live_->Resume(!counts_opens() || last.consumed.size() > 0);
   MakeWatch();
   if (watch_ != nullptr) {
@@ -111,7 +112,8 @@ bool EpochController::IsLive(const EpochToken& token) const {
       token.reactive() != (binding_->bound_names() != nullptr)) {
     return false;
   }
-  // Of what it has not seen read it knows nothing.
+  // The live epoch cannot be the token's if the token says more was read than
+  // was seen here.
   const uint64_t position = token.position.value_or(0);
   if (token.reactive()) {
     return position <= journal_.shown().count && ShowsPairs(token);

@@ -43,7 +43,7 @@ uint64_t LargestNumber(const std::vector<CarriedPair>& pairs) {
   return largest;
 }
 
-// COUNT,WIDTH,BYTES of PackedPairs.
+// PackedPairs as COUNT,WIDTH,BYTES.
 std::string PairsText(const std::vector<CarriedPair>& pairs) {
   PackedPairs packed(LargestNumber(pairs) + 1);
   for (const CarriedPair& pair : pairs) packed.Add(pair);
@@ -75,7 +75,7 @@ absl::optional<std::vector<CarriedPair>> PairsFrom(absl::string_view text) {
   return pairs;
 }
 
-// A bit a sample up to the last one.
+// One bit per sample, up to the last one.
 std::string SamplesText(const std::vector<uint64_t>& samples) {
   std::string bits(samples.empty() ? 0 : samples.back() / 8 + 1, '\0');
   for (const uint64_t sample : samples) {
@@ -144,7 +144,7 @@ bool TakeField(absl::string_view key, absl::string_view value,
   return false;
 }
 
-// Names and samples that there are, each pair of one group.
+// Returns whether all names and samples exist and each pair is of one group.
 bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping) {
   if (pairs.empty()) return true;
   if (LargestNumber(pairs) >= grouping.sample_count()) return false;

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The token of an epoch: one line that a job saves with its checkpoint and
-// writes back before it goes on.
+// writes back before it continues.
 //
 //   FINGERPRINT POLICY KEYS SEED EPOCH POSITION [FIELD=VALUE…] check=HASH
 //
-// The first six tell which epoch it is and how many samples of it were read
-// (`-` where nobody counts). The fields say what a plan does not: `held` the
-// epoch whose bijection goes on, `own` that names show their own samples,
-// `kept` what was carried into the epoch, `read` which samples were read. Of an
-// epoch that is bound as it is read: `digest` of what was read under which
-// names, and, unless the line would be too long, `bound` and `shown`, the
-// pairs, and `times`, how often samples were shown before.
+// The first six fields identify the epoch and the number of its samples that
+// were read (`-` if nobody counted). The named fields add what the plan does
+// not say:
+// * `held`: the epoch whose bijection continues.
+// * `own`: names show their own samples.
+// * `kept`: what was carried into the epoch.
+// * `read`: which samples were read.
 //
-// Reading a token trusts nothing. Memory: some times the text.
+// An epoch that is bound as it is read has other fields. `digest` covers the
+// samples that were read and their names. Unless the line would be too long,
+// `bound` and `shown` have the pairs, and `times` says how often samples were
+// shown before.
+//
+// The parser trusts nothing that it reads. It needs memory of a few times the
+// text.
 #ifndef SHUFFLEFS_CORE_VIEW_EPOCH_TOKEN_H_
 #define SHUFFLEFS_CORE_VIEW_EPOCH_TOKEN_H_
 
@@ -32,9 +38,9 @@
 namespace shufflefs {
 
 struct EpochToken {
-  // What a reactive epoch was bound to.
+  // What the names of a reactive epoch were bound to.
   struct Pairs {
-    std::vector<CarriedPair> bound;  // and not read
+    std::vector<CarriedPair> bound;  // bound, but not read
     std::vector<CarriedPair> shown;  // read
     std::string times;               // LedgerEpoch::served
   };
@@ -48,27 +54,28 @@ struct EpochToken {
   Epoch binding{0};
   bool identity = false;
   std::vector<CarriedPair> kept;
-  std::vector<uint64_t> read;       // samples, rising; maybe not all
-  absl::optional<uint64_t> digest;  // of a reactive epoch
+  std::vector<uint64_t> read;       // samples in rising order; maybe not all
+  absl::optional<uint64_t> digest;  // present if the epoch is reactive
   absl::optional<Pairs> pairs;
 
   bool reactive() const { return digest.has_value(); }
 };
 
 std::string TokenText(const EpochToken& token);
-// InvalidArgument, one line that begins with "token: ".
+// InvalidArgument. The message is one line that begins with "token: ".
 absl::Status TokenRefused(absl::string_view why);
 // Errors: TokenRefused.
 absl::StatusOr<EpochToken> ParseToken(absl::string_view text);
 
-// Of all keys that decide which sample a name shows, but policy and seed.
+// Hash of all keys that decide which sample a name shows, except policy and
+// seed.
 uint64_t TokenKeys(const ViewSetup& setup);
 
-// `digest` is the sum of both: pairs may come in any order.
+// A `digest` is the sum of both, because pairs may come in any order.
 uint64_t PairDigest(const CarriedPair& pair);
 uint64_t TimesDigest(absl::string_view times);
 
-// What was read of a reactive epoch so far.
+// What a reactive epoch has shown so far.
 struct ShownPairs {
   uint64_t count = 0;
   uint64_t sum = 0;
@@ -79,12 +86,13 @@ struct ShownPairs {
   }
 };
 
-// The token of an epoch that a ledger tells of. `position`: as if only so many
-// of its samples had been read; of a reactive epoch the first of them.
+// The token of an epoch that a ledger recorded. With `position`, the token says
+// that only so many samples were read. For a reactive epoch these are the first
+// ones.
 EpochToken TokenOf(const LedgerState& state, uint64_t keys,
                    absl::optional<uint64_t> position);
-// And back, for a view that runs `setup`. TokenRefused where
-// it cannot be an epoch of it. REQUIRES: the pairs, if it is reactive.
+// The reverse, for a view that runs `setup`. Returns TokenRefused if the view
+// cannot have that epoch. REQUIRES: a reactive token has its pairs.
 absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
                                     const ViewSetup& setup);
 

@@ -7,7 +7,7 @@
 namespace shufflefs {
 namespace {
 
-// Whether one is remembered of which `is` is true; then it is the first.
+// If a remembered epoch satisfies `is`, moves it to the front and returns true.
 template <typename Epochs, typename Is>
 bool ToFront(Epochs& remembered, Is is) {
   const auto found = std::find_if(remembered.begin(), remembered.end(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epochs of a view that are asked for by number: what `epoch/<n>/` shows,
-// with nothing carried. The last ones are remembered, as each holds its orders.
+// FixedEpochs makes the epochs of a view that are asked for by number: what
+// `epoch/<n>/` shows, with nothing carried. It remembers the last ones, because
+// each holds its orders.
 #ifndef SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_
 #define SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_
 
@@ -19,16 +20,16 @@ namespace shufflefs {
 // Thread-safe.
 class FixedEpochs {
  public:
-  // Of each kind; who asks for more has them made again.
+  // Per kind. Older epochs are made again when asked for.
   static constexpr size_t kMostRemembered = 16;
 
   FixedEpochs() = default;
   FixedEpochs(const FixedEpochs&) = delete;
   FixedEpochs& operator=(const FixedEpochs&) = delete;
 
-  // Names of `epoch` as `setup` plans them.
+  // The names of `epoch` as `setup` plans them.
   std::shared_ptr<const Binding> BindingOf(const ViewSetup& setup, Epoch epoch);
-  // Records of containers; null where `setup` shuffles none.
+  // The records of containers. Null if `setup` shuffles none.
   std::shared_ptr<RecordEpoch> RecordsOf(const ViewSetup& setup, Epoch epoch);
 
  private:
@@ -38,7 +39,7 @@ class FixedEpochs {
   std::list<std::shared_ptr<RecordEpoch>> records_ ABSL_GUARDED_BY(mu_);
 };
 
-// The records of an epoch of `setup`; null where it shuffles none.
+// The records of an epoch of `setup`. Null if `setup` shuffles none.
 std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
                                              Epoch epoch, bool live);
 

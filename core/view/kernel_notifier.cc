@@ -5,7 +5,7 @@ namespace shufflefs {
 
 void KernelNotifier::Tell(bool were_fixed, uint64_t begun) {
   calls_.rebound(were_fixed);
-  // Another thread may have told it of a later one meanwhile.
+  // Another thread may have told the kernel of a later binding meanwhile.
   uint64_t told = told_;
   while (told < begun && !told_.compare_exchange_weak(told, begun)) {
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel is told of a view's names, and whether it was told of the
-// last time that they were bound anew.
+// KernelNotifier tells the kernel when names were rebound. It remembers whether
+// the kernel was told of the last rebinding.
 #ifndef SHUFFLEFS_CORE_VIEW_KERNEL_NOTIFIER_H_
 #define SHUFFLEFS_CORE_VIEW_KERNEL_NOTIFIER_H_
 
@@ -11,28 +11,29 @@
 
 namespace shufflefs {
 
-// Thread-safe. The calls to the kernel are made with no lock held; they may
-// wait for it.
+// Thread-safe. It calls the kernel with no lock held. These calls may block on
+// the kernel.
 class KernelNotifier {
  public:
   struct Calls {
-    // Names were bound anew: the kernel must look them up again.
-    // `were_fixed`: until now it was allowed to believe them for life.
+    // Names were rebound: the kernel must look them up again. `were_fixed`:
+    // until now the kernel was allowed to cache them for ever.
     std::function<void(bool were_fixed)> rebound;
-    // Called after that: names may be bound by listings. May be empty.
+    // Called after `rebound`: listings may bind names again. May be empty.
     std::function<void()> settled;
-    // As `rebound`, where no name was bound anew: the kernel is to believe
-    // names no longer than each lookup says. May be empty.
+    // Like `rebound`, but no name was rebound: the kernel must cache names no
+    // longer than each lookup says. May be empty.
     std::function<void()> doubted;
   };
   explicit KernelNotifier(Calls calls) : calls_(std::move(calls)) {}
   KernelNotifier(const KernelNotifier&) = delete;
   KernelNotifier& operator=(const KernelNotifier&) = delete;
 
-  // Names are bound anew, by one thread at a time; from 1. Until Tell is called
-  // with that number the kernel does not know.
+  // Begins a rebinding and returns its number, from 1. Only one thread rebinds
+  // at a time. The kernel does not know of it until Tell is called with that
+  // number.
   uint64_t Begin() { return ++begun_; }
-  // Nobody was given a name before that.
+  // No name was shown before this binding, so the kernel need not be told.
   void SkipTelling() { told_ = begun_.load(); }
   uint64_t begun() const { return begun_; }
   bool told_all() const { return told_ == begun_; }
@@ -48,7 +49,7 @@ class KernelNotifier {
  private:
   const Calls calls_;
   std::atomic<uint64_t> begun_{0};  // bindings made
-  std::atomic<uint64_t> told_{0};   // the last that the kernel heard of
+  std::atomic<uint64_t> told_{0};   // last binding that the kernel was told of
 };
 
 }  // namespace shufflefs

@@ -10,7 +10,7 @@
 namespace shufflefs {
 namespace {
 
-// Tells what reads ahead of the orders of the epoch.
+// Tells read-ahead the orders of the epoch.
 void Follow(const ViewSetup& setup,
             const std::shared_ptr<const Binding>& binding) {
   ReadAhead::Sequences orders;

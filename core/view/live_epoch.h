@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a view shows from one binding of its names to the next. It never
-// changes, so who takes it for a request gets all of it from one moment, and
-// needs no lock of the view.
+// LiveEpoch is what a view shows from one binding of its names to the next. It
+// never changes. A request that takes it sees one consistent moment and needs
+// no lock of the view.
 #ifndef SHUFFLEFS_CORE_VIEW_LIVE_EPOCH_H_
 #define SHUFFLEFS_CORE_VIEW_LIVE_EPOCH_H_
 
@@ -23,15 +23,16 @@ namespace shufflefs {
 struct LiveEpoch {
   std::shared_ptr<const ViewSetup> setup;
   std::shared_ptr<const Binding> binding;
-  // Of containers; null where none are shuffled.
+  // The records of containers. Null if none are shuffled.
   std::shared_ptr<RecordEpoch> records;
-  // What is told of it by lookups. Wanted where opens are watched.
+  // Notes what lookups were told of this binding. Notes are wanted only if
+  // opens are watched.
   std::shared_ptr<EpochLookups> lookups;
 
-  // What answers reads of `file`; null: the source. `live`: it was found by a
-  // name of the live epoch, not by one of a fixed epoch.
+  // The memory that answers reads of `file`. Null: the source answers. `live`:
+  // the file was found by a name of the live epoch, not of a fixed epoch.
   SampleMemory* ProviderOf(EntryId file, bool live) const;
-  // Whether an open of `file` tells something of the epoch.
+  // Returns whether an open of `file` says something about the epoch.
   bool WatchesOpensOf(EntryId file) const;
 };
 
@@ -39,17 +40,17 @@ struct EpochBinding {
   Epoch epoch;
   CarriedNames carried;
   bool identity = false;  // names show their own samples
-  // What a reactive view shows from the epoch's beginning on.
+  // Pairs that a reactive view shows from the beginning of the epoch.
   absl::Span<const CarriedPair> bound;
 };
-// Binds names and records as `setup` plans them, and tells what fetches for the
-// view which epoch it is. There are no lookups yet.
+// Binds names and records as `setup` plans them. Tells the view's prefetchers
+// which epoch it is. The result has no lookups yet.
 LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
                         EpochBinding how);
 
-// The live epoch as it is published, and whether something was asked of it.
-// Thread-safe. Get takes no lock of the view; Enter waits only while names are
-// being bound anew.
+// LiveEpochs publishes the live epoch and remembers whether something was asked
+// of it. Thread-safe. Get takes no lock of the view. Enter waits only while
+// names are being rebound.
 class LiveEpochs {
  public:
   LiveEpochs() = default;
@@ -57,26 +58,27 @@ class LiveEpochs {
   LiveEpochs& operator=(const LiveEpochs&) = delete;
 
   std::shared_ptr<const LiveEpoch> Get() const { return published_.Get(); }
-  // The same for a lookup, or an open that is not watched. CloseUnread either
-  // finds it asked for, or closes the epoch before.
+  // Like Get, for a lookup or for an open that is not watched. A concurrent
+  // CloseUnread either sees the request, or closes the epoch before the request
+  // enters.
   std::shared_ptr<const LiveEpoch> EnterLookup() { return Enter(looked_); }
   std::shared_ptr<const LiveEpoch> EnterOpen() { return Enter(read_); }
   void NoteRead();
 
-  // The rest is for who binds names anew, with the view's lock held.
+  // Only the thread that rebinds names calls the rest, with the view's lock
+  // held.
   void NoteOpen() { read_ = true; }
-  void NoteLookup() { looked_ = true; }  // names are bound by a listing
-  // Until Publish, or Reopen, no lookup is answered, nor an open that is not
-  // watched.
+  void NoteLookup() { looked_ = true; }  // a listing binds names
+  // Until Publish or Reopen, lookups and opens that are not watched wait.
   void Close();
   void Reopen() { Get()->lookups->Reopen(); }
-  // Whether nothing of the epoch was read. Then it is closed, so that nothing
-  // will be. Where opens are not seen, a read of cached pages is not either: a
-  // lookup may have led to one, once there can be such pages.
+  // Returns whether nothing of the epoch was read. If so, closes the epoch, so
+  // that nothing will be. If opens are not seen, reads of cached pages are not
+  // seen either. Then a lookup counts as a read once there can be cached pages.
   bool CloseUnread(bool sees_opens);
-  // Of the next epoch, which is closed, nothing was asked yet.
+  // The next epoch, which is closed, has not been asked for anything yet.
   void Forget() { looked_ = read_ = false; }
-  // Of an epoch that goes on.
+  // The epoch continues. `was_read`: something of it was read.
   void Resume(bool was_read) { read_ = ever_read_ = was_read; }
   void Publish(LiveEpoch live);
 

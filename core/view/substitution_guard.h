@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a view stops substituting: a split that the client makes, or a job of
-// several nodes under a policy that binds by the memory of one.
+// SubstitutionGuard decides when a view stops substituting samples. There are
+// two reasons: the client splits the names itself, or a job of several nodes
+// uses a policy that binds by the memory of one node.
 #ifndef SHUFFLEFS_CORE_VIEW_SUBSTITUTION_GUARD_H_
 #define SHUFFLEFS_CORE_VIEW_SUBSTITUTION_GUARD_H_
 
@@ -16,25 +17,26 @@
 
 namespace shufflefs {
 
-// Not thread-safe: the view's lock guards it. What it has found out it never
-// forgets, but what it says depends on the setup.
+// Not thread-safe: the view's lock guards it. It never forgets what it
+// detected, but its verdict depends on the setup.
 class SubstitutionGuard {
  public:
-  // `view` is a name for the log. `nodes` outlives the guard; may be null.
+  // `view` is the name for the log. `nodes` outlives the guard and may be null.
   SubstitutionGuard(std::string view, JobNodes* nodes)
       : view_(std::move(view)), nodes_(nodes) {}
 
-  // The first suspicion counts.
+  // Only the first suspicion counts.
   void Suspect(Suspicion suspicion);
-  // Asks whether the reader's job spans several nodes. True when that is so,
-  // matters to `setup` and was not known before. May read /proc.
+  // Checks whether the reader's job spans several nodes. Returns true if so, if
+  // `setup` is affected, and if this was not known before. May read /proc.
   bool LearnNodes(const ViewSetup& setup, uint32_t reader,
                   std::chrono::milliseconds now);
-  // Whether names are to keep their own samples from the next boundary on.
+  // Returns whether names must keep their own samples from the next boundary
+  // on.
   bool Stops(const ViewSetup& setup) const {
     return !suspected_.empty() || NodesUnclear(setup);
   }
-  // Why.
+  // The reasons for Stops, as warnings.
   std::vector<std::string> Warnings(const ViewSetup& setup) const;
 
  private:

@@ -52,10 +52,12 @@ View::Found View::Lookup(EntryId name, int32_t pid) {
     if (bound_names != nullptr) bound_names->Bind(own);
     const EntryId shown = binding.Shown(name);
     const uint32_t ordinal = binding.OrdinalOf(own);
-    // Lookups are remembered by what is looked up: nodes of one sample differ.
+    // Lookups are noted by the sample whose node is looked up, because the
+    // nodes of one sample differ.
     const EpochLookups::Told told = live->lookups->Note(
         binding.repeats() ? own : grouping.sample(shown), reader);
-    // A thread that was sent back opens what it is told: not of an epoch ago.
+    // A thread that was sent back opens what it is told now. That must not be
+    // of the previous epoch.
     if (told == EpochLookups::Told::kNothing) continue;
     return Found{shown, true, bound_names == nullptr,
                  told == EpochLookups::Told::kForLong, ordinal};

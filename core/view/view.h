@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shuffled view: which sample each name shows in the live epoch, when the
-// next epoch begins, and what was consumed so far. Policies say orders, the
-// detector says when a pass has ended; the view joins them.
+// View is one shuffled view. It knows which sample each name shows in the live
+// epoch, when the next epoch begins, and what was consumed so far. Policies
+// define orders, the detector recognises the end of a pass, and the view joins
+// both.
 #ifndef SHUFFLEFS_CORE_VIEW_VIEW_H_
 #define SHUFFLEFS_CORE_VIEW_VIEW_H_
 
@@ -31,40 +32,40 @@
 
 namespace shufflefs {
 
-// Thread-safe. Lookups, reads, and opens that are not watched take what they
-// need from the LiveEpoch, and no lock of the view; they wait only while names
-// are being bound anew. Watched opens, control writes and `status` come one at
-// a time, and wait for what EpochController waits for. Prepare may take
-// seconds.
+// Thread-safe. Lookups, reads, and opens that are not watched take the
+// LiveEpoch and no lock of the view. They wait only while names are being
+// rebound. Watched opens, control writes and `status` are serialised, and may
+// block as EpochController says. Prepare may take seconds.
 class View {
  public:
   struct Parts {
-    uint32_t id = 0;  // in the ledger; the place among the mount's views
+    uint32_t id = 0;  // number in the ledger and index among the mount's views
     std::shared_ptr<const ViewSetup> setup;
-    // Where a daemon ended while `setup` waited for the next boundary: what
-    // the ledger's epoch ran. Else null.
+    // If a daemon ended while `setup` waited for the next boundary: the setup
+    // of the ledger's epoch. Else null.
     std::shared_ptr<const ViewSetup> running;
-    SetupTools tools;                    // for what Prepare makes
+    SetupTools tools;                    // used by Prepare
     ReaderFamilies* families = nullptr;  // outlives the view
     Ledger* ledger = nullptr;            // outlives the view; may be null
     JobNodes* nodes = nullptr;           // outlives the view; may be null
-    // As KernelNotifier::Calls says. Called with no lock held, before the call
-    // of the view that caused it returns.
+    // See KernelNotifier::Calls. They are called with no lock held, before the
+    // call of the view that caused them returns.
     std::function<void(bool were_fixed)> rebound;
     std::function<void()> settled;
     std::function<void()> doubted;
     bool sees_opens = true;
-    // Something was read before the catalogue was ready: the policy begins
+    // Something was read before the catalogue was ready, so the policy begins
     // at the next boundary.
     bool wait_for_boundary = false;
   };
   enum class OpenVerdict {
     kServe,
-    kStale,  // the name was bound anew since it was looked up: ESTALE, once
+    kStale,  // ESTALE, once: the name was rebound since its lookup
   };
 
-  // Continues the epoch that the ledger ends with, if it fits the setup; or
-  // if it fits the one that ran, and then the setup waits for the boundary.
+  // Continues the last epoch of the ledger if it fits `setup`. If it fits
+  // `running` instead, the view continues it and `setup` waits for the
+  // boundary.
   explicit View(Parts parts);
   View(const View&) = delete;
   View& operator=(const View&) = delete;
@@ -73,86 +74,90 @@ class View {
   // The path with '/' as '~'; "root" for "".
   const std::string& name() const { return name_; }
 
-  // All of the live epoch at one moment. The two below it are parts of it: who
-  // needs both takes the whole.
+  // The live epoch at one moment. binding() and setup() return parts of it: a
+  // caller that needs both must take the whole.
   std::shared_ptr<const LiveEpoch> live() const { return live_.Get(); }
   std::shared_ptr<const Binding> binding() const { return live()->binding; }
   std::shared_ptr<const ViewSetup> setup() const { return live()->setup; }
-  // The records of containers as the live epoch shows them, or as epoch n
-  // does; null where none are shuffled.
+  // The records of containers in the live epoch or in epoch n. Null if none are
+  // shuffled.
   std::shared_ptr<RecordEpoch> records() const { return live()->records; }
   std::shared_ptr<RecordEpoch> FixedRecords(Epoch epoch) const;
-  // A LOOKUP: the epoch of records that shows `file`; null if it is no
-  // container.
+  // A LOOKUP of a container. Returns the records that show `file`, or null if
+  // it is no container.
   std::shared_ptr<RecordEpoch> LookupContainer(EntryId file);
-  // OPEN of a container as `shown`, an epoch of records of this view.
+  // An OPEN of a container as `shown`, a RecordEpoch of this view.
   OpenVerdict OpenContainer(EntryId file, RecordEpoch& shown, int32_t pid);
-  // Epoch n of the plan with nothing carried: what `epoch/<n>/` shows.
+  // Epoch n of the plan with nothing carried, as `epoch/<n>/` shows it.
   std::shared_ptr<const Binding> FixedBinding(Epoch epoch) const;
-  // The same, for its ranked directory.
+  // The same for its ranked directory.
   std::shared_ptr<const Binding> FixedRanks(Epoch epoch) const;
 
   struct Found {
     EntryId shown;         // the file that the name shows in this epoch
-    bool rebinds;          // it may show another one in the next
-    bool listed = true;    // a listing may bind it too
-    bool lasts = true;     // it may be believed until names are bound anew
-    uint32_t ordinal = 0;  // of the name, among those that show it
+    bool rebinds;          // the name may show another file in the next epoch
+    bool listed = true;    // a listing may also bind the name
+    bool lasts = true;     // valid until names are rebound
+    uint32_t ordinal = 0;  // number of the name among those that show the file
   };
-  // A LOOKUP by thread `pid` (0 = hidden) binds the name.
+  // A LOOKUP by thread `pid` (0 = hidden). It binds the name.
   Found Lookup(EntryId name, int32_t pid = 0);
-  // OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`, as the
-  // name with that ordinal.
+  // An OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`.
+  // `ordinal` is that of the opened name (Found::ordinal).
   OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now,
                    uint32_t ordinal = 0);
-  // What answers reads of `file`, unless it leaves that to the source; null:
-  // the source does. `live`: it was found by a name of the live epoch.
+  // The memory that answers reads of `file`; it may leave single reads to the
+  // source. Null: the source answers. `live`: the file was found by a name of
+  // the live epoch.
   std::shared_ptr<SampleMemory> MemoryOf(EntryId file, bool live) const;
-  // A READ of one of its files reached the daemon.
+  // A READ of a file of this view reached the daemon.
   void NoteRead() { live_.NoteRead(); }
-  // Somebody lists a directory, at monotonic time `now`: as a rule a job that
-  // begins, and may take the epochs over by its first open.
+  // A process lists a directory at monotonic time `now`. As a rule this is a
+  // job that begins, and its first open may make it the owner of the epochs.
   void NoteListing(std::chrono::milliseconds now);
-  // A listing is about to bind names, without a Lookup of each. False where
-  // it must not: the kernel was not yet told of the last switch, or an open of
-  // a listed name could not be told from one of an older epoch.
+  // A listing is about to bind names without a Lookup of each. Returns false if
+  // it must not. Either the kernel was not yet told of the last switch, or an
+  // open of a listed name could not be told from one of an older epoch.
   bool BindByListing();
 
-  // A control write in two steps, so that several views change together or
-  // not at all. Prepare may take seconds and changes nothing; errors: as
-  // MakeViewSetup. Install takes effect at once if nothing of this epoch was
-  // read, else at the next boundary; a move of the epoch is a boundary.
+  // A control write has two steps, so that several views change together or not
+  // at all. Prepare may take seconds and changes nothing. It returns the errors
+  // of MakeViewSetup. Install takes effect at once if nothing of this epoch was
+  // read, else at the next boundary. A request that moves the epoch is a
+  // boundary.
   struct Prepared {
-    std::shared_ptr<const ViewSetup> setup;  // null: as it is
+    std::shared_ptr<const ViewSetup> setup;  // null: unchanged
     ControlRequest request;
   };
   absl::StatusOr<Prepared> Prepare(const ControlRequest& request);
   void Install(Prepared prepared);
-  // The live epoch as a line for a checkpoint. What it would be too long with
-  // is left out: see EpochToken.
+  // The live epoch as a line for a checkpoint. It omits what would make the
+  // line too long: see EpochToken.
   EpochToken Token() const;
-  // A job goes on with the epoch of a token. True: it is the live one, and what
-  // is known of it stays. Else `token` is to be restored; of a reactive epoch
-  // that the ledger has with the pairs that it had. Errors, InvalidArgument,
-  // say why it cannot be. May read the whole ledger.
+  // A job continues with the epoch of a token. Returns true if that epoch is
+  // the live one, which keeps its state. Returns false if `token` must be
+  // restored. For a reactive epoch, `token` then has the pairs that the ledger
+  // has. Returns InvalidArgument with the reason if neither is possible. May
+  // read the whole ledger.
   absl::StatusOr<bool> GoesOnWith(EpochToken& token);
-  // Makes it the live epoch, with a setup that was prepared for its policy and
-  // seed. Errors: InvalidArgument, and nothing has changed.
+  // Makes the token's epoch the live one, with a setup that was prepared for
+  // the token's policy and seed. If it returns InvalidArgument, nothing has
+  // changed.
   absl::Status Restore(Prepared prepared, const EpochToken& token);
-  // Whether its policy makes anything of `feedback`.
+  // Returns whether the policy uses `feedback`.
   bool takes_feedback() const { return setup()->repeats(); }
-  // The configuration that runs, or is to run from the next boundary on.
+  // The configuration that runs, or that is to run from the next boundary on.
   ViewConfig config() const;
 
   ViewEpochStatus EpochStatus() const;
-  // How well the live epoch's order mixes; see MixingLine.
+  // The shuffle quality of the live epoch's order: see MixingLine.
   std::string Mixing() const { return mixing_.Line(binding()); }
-  // Whether an epoch's end is to be found in the opens: names rebind and the
-  // epoch advances by itself.
+  // Returns whether the end of an epoch is detected from opens: names rebind
+  // and the epoch advances by itself.
   bool watches_opens() const;
 
  private:
-  // Tells the kernel what has come of a request.
+  // Tells the kernel the effects of a request.
   OpenVerdict Tell(const EpochController::Effects& effects)
       ABSL_LOCKS_EXCLUDED(mu_);
 

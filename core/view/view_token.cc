@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job takes a view's epoch along in its checkpoint, and goes on with it.
+// The part of View that lets a job save an epoch in its checkpoint and continue
+// with it.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -30,7 +31,7 @@ void AddPairsTo(const BoundNames& bound_names, uint64_t names,
   }
 }
 
-// Whether `pass` is the token's epoch, and was read as far.
+// Returns whether `pass` is the token's epoch and was read at least as far.
 bool IsOf(const EpochToken& token, const LedgerPass& pass) {
   const LedgerEpoch& then = pass.begin;
   if (then.epoch != token.epoch || then.binding != token.binding ||
@@ -45,12 +46,12 @@ bool IsOf(const EpochToken& token, const LedgerPass& pass) {
   return shown.sum == *token.digest;
 }
 
-// From the ledger, where the token does not have them.
+// Takes the pairs from the ledger if the token does not have them.
 absl::Status FindPairs(Ledger* ledger, const std::string& path,
                        EpochToken& token) {
   if (!token.reactive() || token.pairs) return absl::OkStatus();
   if (token.position == 0 && token.digest == uint64_t{0}) {
-    token.pairs.emplace();  // nothing was read, ever
+    token.pairs.emplace();  // nothing was ever read
     return absl::OkStatus();
   }
   const auto fits = [&token](const LedgerPass& pass) {
