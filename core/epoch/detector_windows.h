@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many of the last opens were fresh: a sliding window of one bit an open
-// with a running sum. Not thread-safe.
+// FreshWindow counts how many of the last opens were fresh. It is a sliding
+// window of one bit per open with a running sum. Not thread-safe.
 #ifndef SHUFFLEFS_CORE_EPOCH_DETECTOR_WINDOWS_H_
 #define SHUFFLEFS_CORE_EPOCH_DETECTOR_WINDOWS_H_
 
@@ -12,7 +12,8 @@ namespace shufflefs {
 
 class FreshWindow {
  public:
-  // Starts as if `length` (>= 1) fresh opens had come: so a pass begins.
+  // Starts as if `length` (>= 1) fresh opens had come, because a pass begins
+  // with fresh opens.
   explicit FreshWindow(uint64_t length)
       : reopen_(length, false), fresh_(length) {}
 
@@ -29,9 +30,10 @@ class FreshWindow {
   }
   uint64_t fresh() const { return fresh_; }
 
-  // Fresh opens at or below which they have ceased as far as a new random
-  // pass lets them, when `covered` of the names were seen before it: one
-  // standard deviation above the mean of a binomial.
+  // At or below this number of fresh opens, fresh opens count as ceased.
+  // `covered` is the share of the names that were seen before the candidate: a
+  // new random pass opens those again. The threshold is one standard deviation
+  // above the mean of a binomial.
   uint64_t Threshold(double covered) const {
     const double length = static_cast<double>(reopen_.size());
     return static_cast<uint64_t>((1 - covered) * length +
@@ -44,8 +46,8 @@ class FreshWindow {
   uint64_t next_ = 0;
 };
 
-// The short window serves once the length of a pass is known, the long one
-// before that.
+// The detector uses the short window once the length of a pass is known, and
+// the long window before that.
 struct DetectorWindows {
   explicit DetectorWindows(uint64_t length) : near(length), far(3 * length) {}
   void Push(bool reopen) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of EpochDetector that ends an epoch: what is carried, whether to
-// hold, what was learnt, and how the next one begins.
+// The part of EpochDetector that ends an epoch. It decides what is carried and
+// whether to hold, learns from the pass, and begins the next epoch.
 #include <algorithm>
 #include <cmath>
 
@@ -21,14 +21,15 @@ EpochOutcome EpochDetector::OnSignal() {
   outcome.verdict = Verdict::kRebind;
   outcome.rule = 's';
   outcome.ended_seen = opened_count();
-  owner_opens_ = 0;  // its pass is over: when it goes, it leaves none to end
+  // The owner's pass is over. If the owner exits now, it leaves no pass to end.
+  owner_opens_ = 0;
   now_.pending = 0;
   pending_.ClearAll();
   BeginEpoch('s', log_.next());
   return outcome;
 }
 
-// All processes of the owner are gone: nobody goes on with its pass.
+// All processes of the owner are gone: nobody continues its pass.
 EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   const bool hidden = owner_ == kHiddenFamily;
   const bool was_guest = guests_.erase(open.family) != 0;
@@ -36,15 +37,15 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   owner_ = open.family;
   owner_opens_ = 0;
   owner_passed_ = false;
-  // A shell loop that starts a process a file would otherwise end the epoch
-  // at every one: an owner that left hardly an open left no pass to end.
+  // A shell loop that starts a process per file would otherwise end the epoch
+  // at every file. An owner that opened hardly anything left no pass to end.
   if (small) return OnOwnerOpen(open, alive);
 
   EpochOutcome outcome;
   outcome.rule = 't';
   outcome.open = OpenClass::kFresh;
   outcome.ended_seen = opened_count();
-  // A hidden reader that fell silent may come back; a guest that became the
+  // A hidden reader that fell silent may come back. A guest that became the
   // owner is in the middle of its own pass.
   const bool hold = hidden || was_guest || GuestAlive(alive);
   outcome.verdict = hold ? Verdict::kHold : Verdict::kRebind;
@@ -126,8 +127,8 @@ HoldReason EpochDetector::WhyHold(char rule, const Boundary& boundary,
   if (rule == 'c') return HoldReason::kPartial;
   if (boundary.overflow) return HoldReason::kOverflow;
   if (now_.stray > 8 + options_.names / 50) return HoldReason::kStray;
-  // Rule c may have cut a pass in two. Where the length of a pass is only
-  // learnt, it was learnt from such passes, and three alike are believed.
+  // Rule c may have cut a pass in two. If the length of a pass is only learnt,
+  // it was learnt from such passes, and three alike are believed.
   if (began_unexplained_ && (rule == 'a' || options_.epoch_length > 0)) {
     return HoldReason::kUntrusted;
   }
@@ -145,7 +146,7 @@ std::vector<uint64_t> EpochDetector::NamesFrom(uint64_t position) const {
 
 void EpochDetector::Learn(char rule, const Boundary& boundary, HoldReason hold,
                           uint64_t carried) {
-  if (is_resumed_) return;  // what was read of it is a part of a pass
+  if (is_resumed_) return;  // only a part of the pass was read here
   const uint64_t length = rule == 'a' ? options_.names : now_.covered;
   const bool regular = !boundary.overflow &&
                        now_.stray <= 8 + options_.names / 50 &&
@@ -162,7 +163,7 @@ void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
   pending_.ClearAll();
   seen_count_ = now_.pending;
   for (uint64_t i = pass_from; i < log_.next(); ++i) {
-    // The second open of one client call still belongs to the first.
+    // The second open by the same client call still belongs to the first.
     if (!log_.repeat(i) && seen_.Set(log_.name(i))) ++seen_count_;
   }
   resumed_.Clear();
@@ -172,7 +173,7 @@ void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
   windows_.Clear();
   guests_.clear();
   more_guests_ = false;
-  rival_names_.clear();  // those were opened in the epoch that ended
+  rival_names_.clear();  // they were opened in the epoch that ended
   epoch_from_ = pass_from;
   began_unexplained_ = rule == 'c';
   owner_passed_ = owner_passed_ || (rule != 't' && rule != 's');

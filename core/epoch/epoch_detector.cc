@@ -7,16 +7,16 @@
 namespace shufflefs {
 namespace {
 
-// Below this many names a window holds too few opens to tell anything.
+// With fewer names than this, a window holds too few opens to be evidence.
 constexpr uint64_t kFewNames = 64;
-// A re-open earns a candidate as long a life as this many fresh opens, so it
-// lives while more than one open in nine is a re-open.
+// A re-open extends a candidate's life by this many fresh opens. So the
+// candidate lives while more than one open in nine is a re-open.
 constexpr uint64_t kLifePerReopen = 8;
 
-// Of an open in another life of the daemon: its time is not known, so until
-// others have pushed it out of the ring the name counts as opened just now.
-constexpr std::chrono::milliseconds kJustNow =
-    std::chrono::milliseconds::max();
+// The time of an open in an earlier life of the daemon, which is not known. The
+// name counts as opened just now until other opens have pushed it out of the
+// ring.
+constexpr std::chrono::milliseconds kJustNow = std::chrono::milliseconds::max();
 constexpr uint32_t kNobody = 0;
 
 uint64_t Ceil(double value) { return static_cast<uint64_t>(std::ceil(value)); }
@@ -73,8 +73,8 @@ void EpochDetector::Restore(const Past& past) {
   began_unexplained_ = past.began_unexplained;
 }
 
-// What the open would have shown with those before it, it showed: the epoch
-// went on. So nothing is declared.
+// This open and those before it brought no verdict then, because the epoch
+// continued. So nothing is declared now.
 void EpochDetector::Replay(uint64_t name, OpenClass open_class) {
   const uint64_t position = log_.Push(name, /*repeat=*/false);
   ring_.Push(name, kNobody, kJustNow);
@@ -97,7 +97,8 @@ void EpochDetector::Resume(absl::Span<const uint64_t> known, uint64_t unknown) {
   if (opened_count() == options_.names) EndResumed();
 }
 
-// Nothing is left of the epoch: from now on what is opened is of the next.
+// Nothing of the resumed epoch is left to open. From now on, opens belong to
+// the next epoch.
 void EpochDetector::EndResumed() {
   if (!resumed_.WereSkipped()) return;
   resumed_.ForEachKnown(
@@ -138,7 +139,7 @@ std::vector<uint64_t> EpochDetector::TakeOwnership(const Open& open) {
   guests_.erase(open.family);
   owner_ = open.family;
   owner_opens_ = rival_names_.size() - 1;
-  rival_names_.pop_back();  // this open is yet to be counted
+  rival_names_.pop_back();  // this open is counted later
   std::vector<uint64_t> counted;
   for (const uint64_t name : rival_names_) {
     const uint64_t position = log_.Push(name, /*repeat=*/false);
@@ -182,8 +183,8 @@ EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {
 }
 
 OpenClass EpochDetector::Classify(const Open& open) const {
-  // Fresh comes first: a name last opened at the end of the old pass is still
-  // in the ring when the new pass opens it.
+  // Test for fresh first: a name that was last opened at the end of the old
+  // pass is still in the ring when the new pass opens it.
   if (!seen_.Get(open.name)) {
     return resumed_.Knows(open.name) ? OpenClass::kBefore : OpenClass::kFresh;
   }
@@ -204,7 +205,7 @@ void EpochDetector::CountFirst(uint64_t name, uint64_t position) {
     if (opened_count() == options_.names) EndResumed();
     return;
   }
-  // No sign of anything: of this pass, or of the next one.
+  // The open is no evidence. It may be of this pass or of the next.
   seen_.Set(name);
   ++seen_count_;
 }
@@ -247,7 +248,8 @@ void EpochDetector::DismissCandidate() {
   }
 }
 
-// Counts a re-open after every name was seen; whether it completes rule a.
+// Counts a re-open after every name was seen. Returns whether it completes rule
+// a.
 bool EpochDetector::Complete() {
   return opened_count() == options_.names &&
          ++now_.after_complete >= (lengths_.exact() ? 1 : padding_);

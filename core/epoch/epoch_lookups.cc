@@ -22,7 +22,7 @@ bool EpochLookups::Set(SampleId sample) {
 
 EpochLookups::Told EpochLookups::Note(SampleId sample, uint32_t reader) {
   if (wanted()) Set(sample);
-  // A thread that was sent back finds that it was: it was answered before.
+  // A thread that was sent back sees these flags: it got its answer before.
   if (shows_walks_ || any_sent_back_) {
     MutexLock lock(mu_);
     if (closed_) return Told::kNothing;

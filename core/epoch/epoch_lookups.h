@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads were told by lookups while one binding of a view was the live
-// one. Lookups note it without the view's lock.
+// EpochLookups notes what lookups told threads while one binding of a view was
+// the live one. Lookups note it without the view's lock.
 //
-// A boundary must know all that was told before it, as some of it is carried
-// over. So it closes the notes first, then looks what is in them, and binds
-// names anew. Who finds them closed tells nothing: it waits for the notes of
-// the next binding and looks up in that. So each lookup is either seen by the
-// boundary or answered from what comes after it.
+// A boundary must know every lookup that was answered before it, because it
+// carries some of the names over. So it closes the notes, reads them, and then
+// rebinds names. A lookup that finds them closed gives no answer. It waits for
+// the notes of the next binding and looks up in that. So the boundary sees the
+// lookup, or the lookup is answered from the next binding.
 #ifndef SHUFFLEFS_CORE_EPOCH_EPOCH_LOOKUPS_H_
 #define SHUFFLEFS_CORE_EPOCH_EPOCH_LOOKUPS_H_
 
@@ -22,63 +22,63 @@
 
 namespace shufflefs {
 
-// Thread-safe. Nothing blocks but WaitIfClosed. Memory: a bit a sample.
+// Thread-safe. Only WaitIfClosed blocks. Memory: one bit per sample.
 class EpochLookups {
  public:
-  // Of so many samples; 0 where nobody wants to know of lookups.
+  // For `samples` samples; 0 if lookups need not be noted.
   explicit EpochLookups(uint64_t samples);
-  // Those of the binding after the one of `before`.
+  // The notes for the binding that follows the one of `before`.
   explicit EpochLookups(EpochLookups& before);
   EpochLookups(const EpochLookups&) = delete;
   EpochLookups& operator=(const EpochLookups&) = delete;
 
-  // For lookups.
+  // Lookups call these.
   enum class Told {
-    kForLong,  // it may be believed until names are bound anew
-    kOnce,     // the next walk to it is to ask again
-    kNothing,  // they are closed, and the answer is not to be given
+    kForLong,  // the answer is valid until names are rebound
+    kOnce,     // the next walk to the name must ask again
+    kNothing,  // the notes are closed: do not give the answer
   };
-  // Thread `reader` (0 = hidden) is told that a name shows `sample`.
+  // Notes that thread `reader` (0 = hidden) is told that a name shows `sample`.
   Told Note(SampleId sample, uint32_t reader);
-  // Whether anybody wants to know of lookups, and so of opens.
+  // Returns whether lookups, and thus opens, must be noted.
   bool wanted() const { return !looked_up_.empty(); }
-  // Returns false if they are open. Else waits until names are bound anew, or
-  // are not after all, and returns true.
+  // Returns false if the notes are open. Else waits until End or Reopen, and
+  // returns true.
   bool WaitIfClosed();
 
-  // For opens and boundaries, which are one at a time.
-  // Whether the sample was looked up or opened; now it is.
+  // Opens and boundaries, which are serialised, call the rest. TakeLookup
+  // returns whether the sample was looked up or opened, and notes it as opened.
   bool TakeLookup(SampleId sample);
   // The open of `reader` was answered with ESTALE.
   void SendBack(uint32_t reader);
-  // Whether its open is the second try.
+  // Returns whether the reader's open is its second try.
   bool TakeSecondTry(uint32_t reader);
-  // How often it was told of what it opens since its last open; 0 where walks
+  // How often the reader was told of `sample` since its last open. 0 if walks
   // are not shown.
   uint32_t TakeWalks(SampleId sample, uint32_t reader);
-  // From now on every walk to a name is to be a lookup; or no longer. Returns
-  // what was before.
+  // Decides whether every walk to a name must be a lookup from now on. Returns
+  // the previous value.
   bool ShowWalks(bool shown);
   bool shows_walks() const { return shows_walks_; }
-  // Goes on with the threads that were sent back in the place of `before`.
+  // Takes over the threads that were sent back under `before`.
   void TakeSentBack(EpochLookups& before);
 
   void Close();
-  // Names are not bound anew after all.
+  // Names are not rebound after all.
   void Reopen();
-  // They are, and who looks for the live binding finds the new one.
+  // Names are rebound. A thread that takes the live binding now gets the new
+  // one.
   void End();
-  // Closes them. What threads that were sent back have looked up since, each
-  // once; and what threads have walked to, while walks are shown, and not
-  // opened yet.
+  // Closes the notes. Returns what threads that were sent back have looked up
+  // since, each once. While walks are shown, also returns what threads have
+  // walked to and not opened yet.
   std::vector<SampleId> CloseAndTakeUnderWay();
 
  private:
   bool Set(SampleId sample);
 
-  std::vector<std::atomic<uint64_t>> looked_up_;  // a bit a sample
-  // Written with mu_ held; so lookups need it only where it is true, or where
-  // somebody was sent back.
+  std::vector<std::atomic<uint64_t>> looked_up_;  // one bit per sample
+  // Written with mu_ held. So a lookup takes mu_ only if one of them is true.
   std::atomic<bool> shows_walks_{false};
   std::atomic<bool> any_sent_back_{false};
   std::atomic<bool> closed_{false};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the epoch detector says about an open. Plain values.
+// What the epoch detector decides about an open. Plain values.
 #ifndef SHUFFLEFS_CORE_EPOCH_EPOCH_OUTCOME_H_
 #define SHUFFLEFS_CORE_EPOCH_EPOCH_OUTCOME_H_
 
@@ -14,13 +14,14 @@ enum class Verdict : uint8_t { kNone, kRebind, kHold };
 
 enum class HoldReason : uint8_t {
   kNone,
-  kOverflow,   // the new pass began before the log reaches back
+  kOverflow,   // the log does not reach back to the new pass's start
   kStray,      // re-opens were common in this epoch
   kUntrusted,  // the epoch began with rule c and ended by rule a
-  kGuest,      // another family read in this epoch and is still there
+  kGuest,      // another family read in this epoch and still exists
   kPartial,    // rule c
 };
-// "overflow", "stray", "untrusted", "guest", "partial"; "" for kNone.
+// Returns "overflow", "stray", "untrusted", "guest", "partial", or "" for
+// kNone.
 absl::string_view HoldReasonName(HoldReason reason);
 
 enum class OpenClass : uint8_t {
@@ -29,28 +30,29 @@ enum class OpenClass : uint8_t {
   kStray,
   kDouble,
   kGuest,
-  kBefore,  // the first since a job went on with the epoch, but not ever
+  kBefore,  // the first since a job resumed the epoch, but not ever
 };
 
-// How an epoch ended, or that it did not.
+// Whether and how an epoch ended.
 struct EpochOutcome {
   Verdict verdict = Verdict::kNone;
   OpenClass open = OpenClass::kFresh;
-  bool repeat = false;  // a double: by the same reader, nothing in between
+  // A double open by the same reader, with nothing in between.
+  bool repeat = false;
   char rule = 0;  // 'a', 'b', 'c', 't', 's' (signal); 0 without a verdict
-  HoldReason reason = HoldReason::kNone;  // of a hold
-  // On a re-binding: the names that keep their sample in the new epoch, each
-  // once, the one whose open brought the verdict among them (it was looked up
-  // before). At most a third of all names or 16, whichever is more, and never
-  // more than 8192. Empty after a signal.
+  HoldReason reason = HoldReason::kNone;  // why the verdict is to hold
+  // For kRebind: the names that keep their sample in the new epoch, each once.
+  // The name whose open brought the verdict is among them, because it was
+  // looked up before. At most a third of all names or 16, whichever is more,
+  // and never more than 8192. Empty after a signal.
   std::vector<uint64_t> carried;
-  // On a re-binding: the open that brought the verdict is the first of its name
-  // in the pass that begins, so nobody was shown anything of it yet.
+  // For kRebind: the open that brought the verdict is the first of its name in
+  // the pass that begins. So nobody was shown anything of that pass yet.
   bool begins_pass = false;
-  // Names that a guest had opened before this open made it the owner: each is
-  // opened in the epoch from now on.
+  // Names that a guest had opened before this open made it the owner. From now
+  // on each counts as opened in the epoch.
   std::vector<uint64_t> counted;
-  // Names the ended epoch had opened; with any verdict.
+  // Number of names that the ended epoch had opened. Set with any verdict.
   uint64_t ended_seen = 0;
 };
 

@@ -126,7 +126,7 @@ void EpochWatch::ForgetLookups() {
   bound_anew_ = true;
   first_open_.reset();
   readers_.clear();
-  counted_.reset();  // of one that never came again
+  counted_.reset();  // an open that never came again
 }
 
 void EpochWatch::BeginEpoch() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last opens of an epoch by position: what a new binding may carry over.
-// Opens are numbered from 0 over the life of the log; only the last `capacity`
-// can be read back. Not thread-safe.
+// OpenLog keeps the last opens by position: a new binding may carry these over.
+// Opens are numbered from 0 over the life of the log. Only the last `capacity`
+// opens can be read back. Not thread-safe.
 #ifndef SHUFFLEFS_CORE_EPOCH_OPEN_LOG_H_
 #define SHUFFLEFS_CORE_EPOCH_OPEN_LOG_H_
 
@@ -18,7 +18,7 @@ class OpenLog {
   }
 
   // Returns the position of the open. `repeat`: the reader opened the name
-  // again at once, which says nothing about a pass. REQUIRES: name < 2^63.
+  // again at once, which is no evidence of a new pass. REQUIRES: name < 2^63.
   uint64_t Push(uint64_t name, bool repeat) {
     const uint64_t entry = name << 1 | (repeat ? 1 : 0);
     if (next_ < capacity_) {

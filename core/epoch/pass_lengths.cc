@@ -10,8 +10,8 @@ void PassLengths::Add(uint64_t length, bool exact) {
   last_.push_back(length);
   if (last_.size() > 3) last_.pop_front();
   learnt_ = 0;
-  // A long pass is believed after two, a short one only after three: a short
-  // one may be an accident, and a re-binding in its middle would be wrong.
+  // A long pass is believed after two, a short one only after three. A short
+  // pass may be an accident, and to rebind in its middle would be wrong.
   const bool drop_last =
       LastAgree(2) &&
       10 * *std::min_element(last_.end() - 2, last_.end()) >= 9 * names_;

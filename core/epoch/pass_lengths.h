@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lengths of the last passes teach: how many names a pass of this
-// job opens (drop_last, a node's share), and whether its passes are so clean
-// that the first re-open proves the next one. Not thread-safe.
+// PassLengths learns from the lengths of the last passes. It learns how many
+// names a pass of this job opens (drop_last, a node's share). It also learns
+// whether passes are so clean that the first re-open proves the next pass. Not
+// thread-safe.
 #ifndef SHUFFLEFS_CORE_EPOCH_PASS_LENGTHS_H_
 #define SHUFFLEFS_CORE_EPOCH_PASS_LENGTHS_H_
 
@@ -12,21 +13,22 @@ namespace shufflefs {
 
 class PassLengths {
  public:
-  // `names` in the view; `configured` names a pass, 0 if not known.
+  // `names`: number of names in the view. `configured`: names per pass, 0 if
+  // not known.
   PassLengths(uint64_t names, uint64_t configured)
       : names_(names), configured_(configured < names ? configured : names) {}
 
-  // A pass of `length` names ended. `exact`: each of the view's names was
-  // opened once and nothing more.
+  // A pass of `length` names ended. `exact`: it opened each of the view's names
+  // once and nothing more.
   void Add(uint64_t length, bool exact);
   // A pass ended in a way that teaches nothing.
   void Forget();
 
-  // Names a pass is expected to open.
+  // Number of names that a pass is expected to open.
   uint64_t expected() const;
-  // Whether expected() is configured or learnt.
+  // Returns whether expected() is configured or learnt.
   bool known() const { return configured_ != 0 || learnt_ != 0; }
-  // Whether two passes in a row were exact.
+  // Returns whether two passes in a row were exact.
   bool exact() const { return exact_ >= 2; }
 
  private:

@@ -6,8 +6,8 @@
 namespace shufflefs {
 namespace {
 
-// How far RepeatedBy looks back: more readers at once than this would have
-// to open files between the two opens of one client call.
+// RepeatedBy looks back this many opens. It fails only if more readers than
+// this open files between the two opens of one client call.
 constexpr uint64_t kReadersAtOnce = 64;
 
 }  // namespace

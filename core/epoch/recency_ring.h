@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last opens of a view, to tell a double open (cv2.imread opens a file
-// twice, np.load three times) from a re-open that belongs to a new pass.
-// Constant memory, O(1) an open. Not thread-safe.
+// RecencyRing remembers the last opens of a view. It tells a double open
+// (cv2.imread opens a file twice, np.load three times) from a re-open that
+// belongs to a new pass. Constant memory, O(1) per open. Not thread-safe.
 #ifndef SHUFFLEFS_CORE_EPOCH_RECENCY_RING_H_
 #define SHUFFLEFS_CORE_EPOCH_RECENCY_RING_H_
 
@@ -18,13 +18,13 @@ class RecencyRing {
   // Remembers the last `capacity` (>= 1) opens.
   explicit RecencyRing(uint64_t capacity);
 
-  // Whether one of the remembered opens, less than `age` before `now`, was of
-  // `name`. A clock that went backwards counts as no time at all.
+  // Returns whether `name` was opened less than `age` before `now`, among the
+  // remembered opens. If the clock went backwards, no time has passed.
   bool Recent(uint64_t name, std::chrono::milliseconds now,
               std::chrono::milliseconds age) const;
 
-  // Whether the last remembered open by `reader` was of `name`: it opened
-  // the name again with nothing in between.
+  // Returns whether the last remembered open by `reader` was of `name`: the
+  // reader opened the name again with nothing in between.
   bool RepeatedBy(uint32_t reader, uint64_t name) const;
 
   void Push(uint64_t name, uint32_t reader, std::chrono::milliseconds now);
@@ -37,7 +37,7 @@ class RecencyRing {
   };
 
   const uint64_t capacity_;
-  std::vector<Entry> entries_;  // entry of open i at i % capacity_
+  std::vector<Entry> entries_;  // open i is at i % capacity_
   absl::flat_hash_map<uint64_t, uint64_t> last_open_;  // name -> open
   uint64_t next_ = 0;
 };

@@ -10,12 +10,13 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kMaxWatched = uint64_t{1} << 20;
-// Part of the names that must be concerned: 1 / 50 = 2 %.
+// The share of the names that must be concerned: 1 / 50 = 2 %.
 constexpr uint64_t kShare = 50;
-// Names met again by chance below which nothing can be told.
+// If chance gives fewer common names than this, they are no evidence.
 constexpr double kLeastChance = 8;
 
-// `common` names where chance gives `chance`, `deviations` being far.
+// Returns whether `common` is far above the `chance` that is expected.
+// `deviations` says how many standard deviations are far.
 bool BeyondChance(double common, double chance, double deviations) {
   return common > 1.5 * chance + deviations * std::sqrt(chance) + 4;
 }
@@ -161,7 +162,7 @@ bool SplitSuspicion::DisjointReaders() const {
             [](const Reader& a, const Reader& b) { return a.first < b.first; });
   uint64_t before = 0;  // names opened by phases that had ended
   for (size_t i = 0; i < order.size();) {
-    // A phase: readers whose opens interleave.
+    // A phase is a set of readers whose opens interleave.
     Reader phase = order[i++];
     while (i < order.size() && order[i].first < phase.last) {
       const Reader& next = order[i++];

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suspects a split that the client made by name inside one directory
-// (random_split, k-fold). Moving samples between names would then
-// mix validation samples into training, so the view stops substituting.
+// SplitSuspicion suspects that the client splits a directory by name
+// (random_split, k-fold). If samples moved between such names, validation
+// samples would get into training. So the view stops substituting.
 //
-// Three signs, looked at when an epoch ends:
-//   * over 2 % of the names were never opened, by guests neither, and no
-//     epoch.length says why;
-//   * one set of readers opened names, and after its last open another set
-//     opened other ones of the same groups, hardly any name twice: a training
-//     loader, then a validation loader;
-//   * one reader, but the names that come last in an epoch come last again in
-//     the next, far beyond chance, while those that come first do not (a
-//     reader with one fixed order is no split).
-// Stock jobs with full epochs raise none of them, whatever their workers.
+// It looks for three signs when an epoch ends:
+// * Over 2 % of the names were never opened, not by guests either, and no
+//   epoch.length explains it.
+// * One set of readers opened names, and after its last open another set opened
+//   other names of the same groups, with hardly any name twice: a training
+//   loader, then a validation loader.
+// * There is one reader, and the names that come last in an epoch come last
+//   again in the next, far beyond chance, while those that come first do not.
+//   (A reader with one fixed order is no split.)
 //
-// Pure and not thread-safe. Memory: 4 bits a name, at most 512 KiB (above a
-// million names a sample of them is watched), 2 bytes a group, 256 readers; 1
-// bit a name more once a guest has opened one.
+// Stock jobs with full epochs show none of these signs, whatever their workers.
+//
+// Pure and not thread-safe. Memory: 4 bits per name, at most 512 KiB (above a
+// million names only a sample of them is watched), 2 bytes per group, 256
+// readers. One bit more per name once a guest has opened one.
 #ifndef SHUFFLEFS_CORE_EPOCH_SPLIT_SUSPICION_H_
 #define SHUFFLEFS_CORE_EPOCH_SPLIT_SUSPICION_H_
 
@@ -33,10 +34,10 @@ namespace shufflefs {
 enum class Suspicion : uint8_t {
   kNone,
   kUnopened,         // over 2 % of the names were never opened
-  kDisjointReaders,  // readers of other names followed readers that had ended
+  kDisjointReaders,  // one set of readers ended, another read other names
   kSameEnd,          // two epochs end in the same names
 };
-// A clause for status.warnings, behind "client-side split suspected: ".
+// A clause for status.warnings, after "client-side split suspected: ".
 absl::string_view SuspicionText(Suspicion suspicion);
 
 class SplitSuspicion {
@@ -47,8 +48,8 @@ class SplitSuspicion {
     bool length_configured = false;  // epoch.length is set
   };
 
-  // An open that the detector calls fresh, a re-open or stray; double opens
-  // and guests say nothing.
+  // An open that the detector calls fresh, a re-open or stray. Double opens and
+  // guests are no evidence.
   struct Open {
     uint64_t name = 0;    // < Options::names
     uint32_t group = 0;   // of the name, < Options::groups
@@ -59,19 +60,19 @@ class SplitSuspicion {
   explicit SplitSuspicion(const Options& options);
 
   void OnOpen(const Open& open);
-  // A guest opens `name`; whether the owner did in this epoch.
+  // A guest opens `name`. `seen`: the owner opened it in this epoch.
   void OnGuest(uint64_t name, bool seen);
 
-  // The epoch was begun by another run of the job or of the daemon. Who reads
-  // the rest of it is no evidence, however it ends.
+  // Another run of the job or of the daemon began the epoch. Readers of the
+  // rest are no evidence, however the epoch ends.
   void Resume() { resumed_ = true; }
 
-  // The epoch ended by `rule` with `seen` names opened; the next one has
-  // opened `begun` of its names already (EpochOutcome::ended_seen and
-  // EpochDetector::seen_count). Call it after OnOpen of the open that brought
+  // The epoch ended by `rule` with `seen` names opened. The next one has
+  // already opened `begun` of its names. (See EpochOutcome::ended_seen and
+  // EpochDetector::seen_count.) Call it after OnOpen of the open that brought
   // the verdict, and with rule 's' when the user ends the epoch. Rule 't' (the
-  // job was killed or gone) is no evidence, and names that were not opened
-  // before a signal are none unless most were: that was no pass.
+  // job was killed or gone) is no evidence. Names that were not opened before a
+  // signal are evidence only if most names were: else it was no pass.
   Suspicion AtBoundary(char rule, uint64_t seen, uint64_t begun);
 
  private:
@@ -79,26 +80,27 @@ class SplitSuspicion {
   static constexpr uint16_t kUntouched = 0xffff;
 
   struct Reader {
-    // Its first and last fresh open, by number in the epoch. Re-opens are not
-    // looked at: before a verdict they belong to the next epoch already.
+    // The reader's first and last fresh open, by number in the epoch. Re-opens
+    // are ignored: before a verdict they belong to the next epoch already.
     uint64_t first = 0;
     uint64_t last = 0;
     uint64_t fresh = 0;
     uint64_t reopened = 0;
-    uint64_t mixed = 0;  // fresh ones in groups where another reader was first
+    uint64_t mixed = 0;  // fresh opens in groups where another reader was first
   };
 
-  // How far the names of one part (first or last eighth) of an epoch came
-  // back in the same part of the next, against chance.
+  // Measures how far the names of one part of an epoch (its first or last
+  // eighth) came back in the same part of the next, against chance.
   struct Part {
     explicit Part(uint64_t watched) : names(watched), before(watched) {}
     void Add(uint64_t index);
-    // Ends an epoch: sums up if the epoch before counts, and shifts.
+    // Ends an epoch. If the epoch before counts (`comparable`), adds to the
+    // sums. Then shifts the parts.
     void Roll(bool comparable, uint64_t watched);
     void Forget();
 
     NameBits names;   // of this epoch
-    NameBits before;  // of the last one
+    NameBits before;  // of the previous epoch
     uint64_t size = 0;
     uint64_t size_before = 0;
     uint64_t common = 0;
@@ -106,7 +108,8 @@ class SplitSuspicion {
     double chance_sum = 0;
   };
 
-  // Whether names are left that nobody opened. `opened`: by whom it counts.
+  // Returns whether too many names were not opened. `opened`: number of names
+  // that were.
   bool Unopened(uint64_t opened) const;
   bool DisjointReaders() const;
   bool SameEnd() const;
@@ -120,15 +123,15 @@ class SplitSuspicion {
   std::vector<Reader> readers_;
   absl::flat_hash_map<uint32_t, uint16_t> slot_of_;
   bool too_many_readers_ = false;
-  std::vector<uint16_t> first_in_group_;  // slot of the first reader
+  std::vector<uint16_t> first_in_group_;  // slot of the group's first reader
   uint64_t opens_ = 0;
 
   Part head_;
   Part tail_;
-  absl::optional<NameBits> by_guests_;  // opened in this epoch, by them alone
-  uint64_t only_guests_ = 0;            // how many
+  absl::optional<NameBits> by_guests_;  // opened in this epoch by guests only
+  uint64_t only_guests_ = 0;            // number of those names
   uint64_t fresh_ = 0;                  // names opened in this epoch
-  uint64_t head_end_ = 0;      // fresh opens below it are the epoch's head
+  uint64_t head_end_ = 0;      // the epoch's head is the fresh opens below it
   bool before_whole_ = false;  // the epoch before was a whole pass
   bool resumed_ = false;
 };
