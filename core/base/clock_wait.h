@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting that a stop request ends.
+// A wait that a stop request interrupts.
 #ifndef SHUFFLEFS_CORE_BASE_CLOCK_WAIT_H_
 #define SHUFFLEFS_CORE_BASE_CLOCK_WAIT_H_
 
@@ -10,7 +10,8 @@
 
 namespace shufflefs {
 
-// Blocks for `time`; returns false at once when a stop is requested.
+// Blocks for `time` and returns true. Returns false at once when a stop is
+// requested.
 inline bool WaitUnlessStopped(std::stop_token stop,
                               std::chrono::milliseconds time) {
   std::mutex mu;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where memory or threads run out, the C++ library throws. Work that may ask
-// for much is called through here, so that it fails alone and the daemon goes
-// on, or ends with one line.
+// The C++ library throws when memory or threads run out. Work that may need
+// much of either is called through OrExhausted. Then only that work fails. The
+// daemon continues, or ends with one line.
 #ifndef SHUFFLEFS_CORE_BASE_EXHAUSTION_H_
 #define SHUFFLEFS_CORE_BASE_EXHAUSTION_H_
 
@@ -16,15 +16,15 @@
 
 namespace shufflefs {
 
-// What `call` returns, a Status or a StatusOr; ENOMEM, or the errno of starting
-// a thread, where it threw, with `what` before it.
+// Returns what `call` returns, a Status or a StatusOr. If `call` throws,
+// returns ENOMEM or the errno of starting a thread, with `what` before it.
 template <typename Call>
 auto OrExhausted(absl::string_view what, Call call) -> decltype(call()) {
   try {
     return call();
   } catch (const std::bad_alloc&) {
     return ErrnoStatus(ENOMEM, what);
-  } catch (const std::length_error&) {  // more than there can be
+  } catch (const std::length_error&) {  // more than a container can hold
     return ErrnoStatus(ENOMEM, what);
   } catch (const std::system_error& error) {
     return ErrnoStatus(error.code().value(),

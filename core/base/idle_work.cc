@@ -13,8 +13,8 @@
 namespace shufflefs {
 namespace {
 
-// SCHED_IDLE: only when nobody else wants the processor; SCHED_OTHER: like
-// anybody. Both may be asked for by all.
+// With SCHED_IDLE a thread runs only when nobody else wants the processor, with
+// SCHED_OTHER like any other. Every user may ask for both.
 void RunAs(pthread_t thread, int schedule) {
   const sched_param none{};
   pthread_setschedparam(thread, schedule, &none);
@@ -29,10 +29,10 @@ std::chrono::nanoseconds ProcessorTime() {
          std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// The lowest priority is one among the tasks of a control group only; to those
-// of others, and to the kernel's, this thread is like any, and the processor
-// may stay with it while a reader's answer waits. So it rests after each slice;
-// long, where others were seen to want the processor.
+// The lowest priority counts only within a control group. To tasks of other
+// groups and of the kernel, this thread is like any other, and it may keep the
+// processor while a reader's answer waits. So the thread rests after each
+// slice, and rests long if others seemed to want the processor.
 class Rests {
  public:
   void Begin() {
@@ -55,7 +55,8 @@ class Rests {
   static constexpr int kShortRest = 8;
   static constexpr int kLongRest = 1;
   static constexpr std::chrono::milliseconds kLongest{5};
-  static constexpr std::chrono::microseconds kLate{250};  // timers: 50 or so
+  // Timers alone are late by about 50 us.
+  static constexpr std::chrono::microseconds kLate{250};
 
   Clock::time_point begun_;
   std::chrono::nanoseconds processor_{0};
@@ -99,7 +100,7 @@ void IdleWork::Stop() {
     threads.swap(threads_);
     changed_.SignalAll();
   }
-  // Where the machine is busy they would not come to see it for long.
+  // On a busy machine the threads would notice the stop only after a long time.
   for (std::jthread& thread : threads) {
     RunAs(thread.native_handle(), SCHED_OTHER);
   }
@@ -117,7 +118,8 @@ absl::optional<IdleWork::Progress> IdleWork::progress() const {
   return progress;
 }
 
-// What is given up between two slices is ended by one that returns at once.
+// A task that is given up between two slices is ended by a thread that takes no
+// slice.
 bool IdleWork::HasWork() const {
   if (running_ == nullptr) return false;
   if (running_->over) return running_->at_work == 0;

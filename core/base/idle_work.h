@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long work, cut into slices, for threads that run only while nobody else wants
-// the processor, and rest between slices, which had best be about a millisecond
-// long.
+// IdleWork runs long tasks on threads that run only while nobody else wants the
+// processor. A task is cut into slices of ideally about a millisecond. The
+// threads rest between slices.
 #ifndef SHUFFLEFS_CORE_BASE_IDLE_WORK_H_
 #define SHUFFLEFS_CORE_BASE_IDLE_WORK_H_
 
@@ -19,44 +19,45 @@
 
 namespace shufflefs {
 
-// Thread-safe. The destructor waits until the slices under way have ended.
+// Thread-safe. The destructor waits until the running slices have ended.
 class IdleWork {
  public:
   struct Task {
     uint64_t slices = 0;
-    // Does one, by number; true: the task is done, and the rest is left. To
-    // return soon once the flag is set. Called by several threads at once.
+    // Does one slice, by number. Returns true if the task is done; the
+    // remaining slices are dropped. Must return soon after the flag is set.
+    // Several threads call it at once.
     std::function<bool(uint64_t, const std::atomic<bool>&)> slice;
-    // Called once, when all slices were done, one was the last or they were
-    // given up; not if this object goes before.
+    // Called once: after all slices, after a slice that returned true, or after
+    // GiveUp. Not called if this object is destroyed before.
     std::function<void()> ended;
   };
 
-  // 0 threads: nothing is ever done.
+  // With 0 threads, no task is ever done.
   explicit IdleWork(uint32_t threads) : threads_wanted_(threads) {}
   ~IdleWork() { Stop(); }
 
-  // False, and nothing is begun, while another task is under way.
+  // Returns false and begins nothing while another task runs.
   bool Begin(Task task);
-  // What is under way is to end at once, though not all was done.
+  // Ends the running task at once, although it is not done.
   void GiveUp();
-  // What is under way is dropped, and nothing begins any more. REQUIRES: not
-  // called by a task.
+  // Drops the running task; no task begins afterwards. REQUIRES: not called by
+  // a task.
   void Stop();
 
   struct Progress {
-    double share = 0;  // of the slices
+    double share = 0;  // share of the slices that are done
     std::chrono::milliseconds time{0};
   };
-  // Nothing while none is under way.
+  // Empty if no task runs.
   absl::optional<Progress> progress() const;
 
  private:
   struct Running {
     Task task;
     std::chrono::steady_clock::time_point begun;
-    uint64_t next = 0;     // slice
-    uint64_t at_work = 0;  // threads
+    uint64_t next = 0;     // next slice
+    uint64_t at_work = 0;  // threads that run a slice
     std::atomic<bool> over{false};
   };
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -69,7 +70,7 @@ class IdleWork {
   CondVar changed_;
   std::shared_ptr<Running> running_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  // Started with the first task.
+  // They are started with the first task.
   std::vector<std::jthread> threads_ ABSL_GUARDED_BY(mu_);
 };
 

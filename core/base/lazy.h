@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value that its first user makes; constant afterwards. For what is derived
-// from constant fields but too costly to make before it is needed.
+// Lazy is a value that its first user makes and that is constant afterwards.
+// Use it for values that are derived from constant fields and too costly to
+// make before they are needed.
 #ifndef SHUFFLEFS_CORE_BASE_LAZY_H_
 #define SHUFFLEFS_CORE_BASE_LAZY_H_
 
@@ -16,8 +17,9 @@ class Lazy {
   Lazy(const Lazy&) = delete;
   Lazy& operator=(const Lazy&) = delete;
 
-  // `make()` gives the value; every caller passes an equivalent one, and one
-  // of them is called once. Blocks while another thread makes the value.
+  // `make()` returns the value. Every caller passes an equivalent function, and
+  // only one of them is called, once. Blocks while another thread makes the
+  // value.
   template <typename Make>
   const T& Get(const Make& make) const {
     std::call_once(once_, [&] { value_ = make(); });

@@ -31,8 +31,8 @@ spdlog::level::level_enum SpdLevel(LogLevel level) {
   return spdlog::level::err;
 }
 
-// The last one is in use. One that was replaced stays, because a thread may be
-// writing a line to it.
+// The last logger is in use. Replaced loggers stay, because a thread may still
+// be writing a line to one.
 struct Loggers {
   Mutex mu;
   std::vector<std::unique_ptr<spdlog::logger>> all ABSL_GUARDED_BY(mu);
@@ -40,7 +40,8 @@ struct Loggers {
 };
 
 Loggers& AllLoggers() {
-  static Loggers* const loggers = new Loggers;  // threads log to the very end
+  // Never deleted: threads log to the very end.
+  static Loggers* const loggers = new Loggers;
   return *loggers;
 }
 

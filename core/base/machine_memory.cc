@@ -41,7 +41,7 @@ absl::optional<uint64_t> MemAvailable(const std::string& root) {
   return absl::nullopt;
 }
 
-// "max" and what is no number limit nothing.
+// "max" and anything that is no number set no limit.
 absl::optional<uint64_t> Limit(const std::string& path) {
   uint64_t bytes = 0;
   const std::string text = ReadAll(path);
@@ -52,8 +52,8 @@ absl::optional<uint64_t> Limit(const std::string& path) {
   return bytes;
 }
 
-// The group `path` and all above it, "" last. A path that does not exist
-// here, as in a container that sees the host's paths, ends at the root too.
+// The group `path` and all its parents, "" last. Also ends at the root if a
+// path does not exist here, as in a container that sees the host's paths.
 std::vector<std::string> GroupAndParents(absl::string_view path) {
   std::vector<std::string> groups;
   while (!path.empty() && path != "/") {
@@ -64,7 +64,7 @@ std::vector<std::string> GroupAndParents(absl::string_view path) {
   return groups;
 }
 
-// Files that may hold a limit on this process.
+// The files that may limit this process.
 std::vector<std::string> LimitFiles(const std::string& root) {
   std::vector<std::string> files;
   const std::string text = ReadAll(root + "/proc/self/cgroup");
@@ -76,7 +76,7 @@ std::vector<std::string> LimitFiles(const std::string& root) {
       for (const std::string& group : GroupAndParents(fields[2])) {
         for (const char* name : {"memory.max", "memory.high"}) {
           files.push_back(absl::StrCat(kCgroups, group, "/", name));
-          // Beside version 1, version 2 is mounted below it.
+          // Systems with version 1 may mount version 2 below it.
           files.push_back(absl::StrCat(kCgroups, "/unified", group, "/", name));
         }
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every counter and histogram of the daemon, declared once in a table: name,
-// unit, help. The Prometheus text and `status` are rendered from it.
+// Every counter and histogram of the daemon. A table declares each once, with
+// name, unit and help. The Prometheus text and `status` are rendered from it.
 #ifndef SHUFFLEFS_CORE_BASE_METRICS_H_
 #define SHUFFLEFS_CORE_BASE_METRICS_H_
 
@@ -32,13 +32,14 @@ enum class Counter : int {
 
 enum class Latency : int { kLookup, kOpen, kRead, kReaddir, kCount };
 
-// Wall time in which at least one reader waited for the source, and the time
-// since the first wait in which none did. Thread-safe.
+// StallClock measures the wall time in which at least one reader waited for the
+// source, and the time since the first wait in which no reader waited.
+// Thread-safe.
 class StallClock {
  public:
   void Enter();
   void Leave();
-  // A reader was given what it asked for without waiting.
+  // A reader got its answer without waiting.
   void Served();
   struct Times {
     double stalled_seconds = 0;
@@ -57,10 +58,11 @@ class StallClock {
   Clock::duration stalled_ ABSL_GUARDED_BY(mu_){0};
 };
 
-// Thread-safe; adding is wait-free.
+// Thread-safe. Adding is wait-free.
 class Metrics {
  public:
-  // Bucket b counts values below 2^b microseconds; the last one the rest.
+  // Bucket b counts values below 2^b microseconds; the last bucket counts all
+  // larger ones.
   static constexpr int kBuckets = 24;
 
   void Add(Counter counter, uint64_t value = 1) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// std::mutex with clang's thread-safety annotations. Not absl::Mutex: the
-// Debian build of Abseil is not instrumented, so ThreadSanitizer misreads it.
+// A std::mutex with clang's thread-safety annotations. It is not absl::Mutex:
+// the Debian build of Abseil is not instrumented, so ThreadSanitizer misreads
+// it.
 #ifndef SHUFFLEFS_CORE_BASE_MUTEX_H_
 #define SHUFFLEFS_CORE_BASE_MUTEX_H_
 
@@ -39,7 +40,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex& mu_;
 };
 
-// A condition variable for Mutex. Every wait may wake early: test the
+// A condition variable for Mutex. Every wait may wake early, so test the
 // condition again.
 class CondVar {
  public:
@@ -48,7 +49,7 @@ class CondVar {
     cv_.wait(lock);
     lock.release();
   }
-  // Returns false when `timeout` passed without a signal.
+  // Returns false if `timeout` passed without a signal.
   bool WaitFor(Mutex& mu, std::chrono::milliseconds timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     std::unique_lock<std::mutex> lock(mu.mu_, std::adopt_lock);

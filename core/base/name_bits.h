@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One bit a name. Not thread-safe; an index out of range is undefined.
+// NameBits has one bit per name. Not thread-safe. An index out of range is
+// undefined behaviour.
 #ifndef SHUFFLEFS_CORE_BASE_NAME_BITS_H_
 #define SHUFFLEFS_CORE_BASE_NAME_BITS_H_
 

@@ -15,7 +15,7 @@
 namespace shufflefs {
 namespace {
 
-// The first exception of several threads.
+// Keeps the first exception of several threads.
 class Thrown {
  public:
   void Keep(std::exception_ptr exception) {
@@ -65,7 +65,7 @@ void ParallelFor(
   std::vector<std::jthread> workers;
   for (uint64_t i = 1; i < threads; ++i) {
     auto worker = TryStartThread(absl::StrCat(options.name, "-", i), run);
-    if (!worker) break;  // the others do its part
+    if (!worker) break;  // the other threads do its share
     workers.push_back(*std::move(worker));
   }
   run(std::stop_token());

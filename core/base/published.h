@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value that many threads read all the time, and that is replaced now and
-// then as a whole.
+// Published is a value that many threads read all the time, and that is
+// replaced as a whole now and then.
 //
-// std::atomic<std::shared_ptr> would do, but libstdc++ makes it of a spin lock
-// that ThreadSanitizer cannot read, and all its readers share one counter of
-// references. Here a thread has one of several slots, with a lock and a counter
-// of its own that it hardly shares, and nothing is held by threads that no
-// longer ask.
+// std::atomic<std::shared_ptr> would also work. But libstdc++ implements it
+// with a spin lock that ThreadSanitizer cannot read, and all its readers share
+// one reference count. Here each thread uses one of several slots. A slot has
+// its own lock and reference count, which few threads share. Threads that no
+// longer read hold nothing.
 #ifndef SHUFFLEFS_CORE_BASE_PUBLISHED_H_
 #define SHUFFLEFS_CORE_BASE_PUBLISHED_H_
 
@@ -21,8 +21,8 @@
 
 namespace shufflefs {
 
-// Thread-safe. Get waits for nothing but for Set to replace the pointers, and
-// no other lock is taken meanwhile.
+// Thread-safe. Get waits only while Set replaces the pointers, and takes no
+// other lock meanwhile.
 template <typename T>
 class Published {
  public:
@@ -30,8 +30,8 @@ class Published {
   Published(const Published&) = delete;
   Published& operator=(const Published&) = delete;
 
-  // The value that was set last; null before the first. Once one thread was
-  // given a value, no thread is given one before it.
+  // The value that was set last; null before the first Set. After one thread
+  // got a value, no thread gets an earlier one.
   std::shared_ptr<const T> Get() const {
     Slot& slot =
         slots_[std::hash<std::thread::id>{}(std::this_thread::get_id()) %
@@ -47,11 +47,12 @@ class Published {
       const T* const shown = value.get();
       each = std::shared_ptr<const T>(std::move(counted), shown);
     }
-    // All at once, or a thread could see what another does not see any more.
+    // All slots change at once. Otherwise a thread could get a value that is
+    // already gone for another thread.
     for (Slot& slot : slots_) slot.mu.Lock();
     for (size_t i = 0; i < kSlots; ++i) slots_[i].value.swap(values[i]);
     for (Slot& slot : slots_) slot.mu.Unlock();
-    // What was there before goes with no lock held.
+    // The old value is destroyed with no lock held.
   }
 
  private:

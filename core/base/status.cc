@@ -14,8 +14,8 @@ namespace {
 
 constexpr char kErrnoPayload[] = "shufflefs/errno";
 
-// Not absl::ErrnoToStatus: it keeps a table that ThreadSanitizer, which does
-// not see into that library, takes for a race.
+// absl::ErrnoToStatus is not used. It keeps a table in a library that
+// ThreadSanitizer cannot see into, so it reports a race.
 std::string Describe(int error) {
   const char* known = strerrordesc_np(error);
   return known != nullptr ? known : absl::StrCat("Unknown error ", error);

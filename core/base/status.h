@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// absl::Status with the errno that caused it as a payload, so that EACCES,
-// EPERM and ESTALE survive until fs/errno_map answers the kernel.
+// absl::Status with the causing errno as a payload, so that EACCES, EPERM and
+// ESTALE survive until fs/errno_map answers the kernel.
 #ifndef SHUFFLEFS_CORE_BASE_STATUS_H_
 #define SHUFFLEFS_CORE_BASE_STATUS_H_
 
@@ -11,14 +11,14 @@
 
 namespace shufflefs {
 
-// A status for errno `error` (> 0). `what` names the file, offset or key;
-// the text of the errno is added behind it.
+// A status for errno `error` (> 0). `what` names the file, offset or key. The
+// text of the errno is appended.
 absl::Status ErrnoStatus(int error, absl::string_view what);
 
 // The errno that `status` carries, or nothing.
 absl::optional<int> ErrnoOf(const absl::Status& status);
 
-// The same status with "`where`: " before its message; keeps the errno.
+// The same status with "`where`: " before its message. Keeps the errno.
 absl::Status Annotate(const absl::Status& status, absl::string_view where);
 
 }  // namespace shufflefs

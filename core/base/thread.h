@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named thread that is joined when its object goes.
+// Starts a named thread that is joined when its object is destroyed.
 #ifndef SHUFFLEFS_CORE_BASE_THREAD_H_
 #define SHUFFLEFS_CORE_BASE_THREAD_H_
 
@@ -16,10 +16,10 @@
 
 namespace shufflefs {
 
-// Names (at most 15 bytes) show in ps -L and gdb. The function receives a
-// stop token; it must return soon after a stop is requested, which the
-// destructor does before it joins. Signals go to other threads: the one that
-// waits for them must be the one that is interrupted.
+// The name (at most 15 bytes) shows in ps -L and gdb. The function receives a
+// stop token and must return soon after a stop is requested. The destructor
+// requests a stop before it joins. The thread blocks all signals, because a
+// signal must interrupt the thread that waits for it.
 inline std::jthread StartThread(std::string name,
                                 std::function<void(std::stop_token)> run) {
   return std::jthread(
@@ -32,8 +32,8 @@ inline std::jthread StartThread(std::string name,
       });
 }
 
-// The same, for who can do with fewer threads; nothing where the system gives
-// no more of them. StartThread throws std::system_error then.
+// The same, for callers that can do with fewer threads. Returns nothing if the
+// system gives no more threads; StartThread then throws std::system_error.
 inline absl::optional<std::jthread> TryStartThread(
     std::string name, std::function<void(std::stop_token)> run) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strong types of the vocabulary: an id of one kind is never taken for one
-// of another. All are plain values: copy them, compare them, hash them.
+// Strong types for ids: the compiler never takes one kind of id for another.
+// All are plain values that you can copy, compare and hash.
 #ifndef SHUFFLEFS_CORE_BASE_TYPES_H_
 #define SHUFFLEFS_CORE_BASE_TYPES_H_
 
@@ -10,7 +10,7 @@
 
 namespace shufflefs {
 
-// An integer with a tag. Explicit in both directions.
+// An integer with a tag. Both conversions are explicit.
 template <typename Tag, typename Rep>
 class StrongInt {
  public:
@@ -28,14 +28,14 @@ class StrongInt {
   Rep value_ = 0;
 };
 
-// A name in the catalogue: a file, link, special file or subdirectory. Ids
-// are dense; those of one directory are adjacent and sorted by name bytes.
+// A name in the catalogue: a file, link, special file or subdirectory. Ids are
+// dense. Those of one directory are adjacent and sorted by name bytes.
 using EntryId = StrongInt<struct EntryTag, uint32_t>;
 // A directory of the catalogue; 0 is the root of the source.
 using DirId = StrongInt<struct DirTag, uint32_t>;
 // A group of samples that may stand in for each other, within one view.
 using GroupId = StrongInt<struct GroupTag, uint32_t>;
-// A sample of one view, dense from 0; group by group.
+// A sample of one view. Ids are dense from 0, group by group.
 using SampleId = StrongInt<struct SampleTag, uint64_t>;
 // One pass over a view.
 using Epoch = StrongInt<struct EpochTag, uint64_t>;

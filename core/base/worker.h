@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for what would keep those waiting who come to ask: a queue of jobs.
+// Worker is a thread pool with an urgent and a normal queue.
 #ifndef SHUFFLEFS_CORE_BASE_WORKER_H_
 #define SHUFFLEFS_CORE_BASE_WORKER_H_
 
@@ -16,29 +16,29 @@
 
 namespace shufflefs {
 
-// Thread-safe. A job may post others.
+// Thread-safe. A job may post other jobs.
 class Worker {
  public:
-  // Is called once: with OK when its turn comes, or with Cancelled where the
-  // worker was stopped before. So who waits for what a job does is told.
+  // Called exactly once: with OK when its turn comes, or with Cancelled if the
+  // worker was stopped before. So a job can always notify those that wait for
+  // it.
   using Job = std::function<void(const absl::Status& turn)>;
 
-  // Of the threads; at most 15 bytes. Jobs are begun in turn, and done `threads`
-  // >= 1 at a time. One thread is there at once, the others are started when a
-  // job would wait for them.
+  // `name` (at most 15 bytes) is that of the threads. Jobs begin in order, and
+  // up to `threads` (>= 1) run at a time. One thread starts at once, the others
+  // when a job would have to wait for them.
   Worker(const std::string& name, size_t threads);
   ~Worker() { Stop(); }
 
-  // Behind those that wait; urgent ones before all that are not.
+  // Appends the job to its queue. Urgent jobs run before all others.
   void Post(Job job, bool urgent);
-  // Cancels the jobs that wait, then waits for those that are being done. What
-  // is posted from now on is cancelled by who posts it. REQUIRES: not called by
-  // a job.
+  // Cancels the waiting jobs, then waits for the running ones. From now on Post
+  // cancels its job on the caller's thread. REQUIRES: not called by a job.
   void Stop();
 
  private:
   void Run();
-  // Does nothing where the system gives no more threads.
+  // Does nothing if the system gives no more threads.
   void StartOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
@@ -50,7 +50,7 @@ class Worker {
   std::deque<Job> urgent_ ABSL_GUARDED_BY(mu_);
   std::deque<Job> jobs_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  size_t busy_ ABSL_GUARDED_BY(mu_) = 0;  // threads that do a job
+  size_t busy_ ABSL_GUARDED_BY(mu_) = 0;  // threads that run a job
   std::vector<std::jthread> threads_ ABSL_GUARDED_BY(mu_);
 };
 

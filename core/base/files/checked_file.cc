@@ -43,7 +43,7 @@ std::vector<absl::string_view> SealedPieces(
     absl::Span<const absl::string_view> columns) {
   std::vector<absl::string_view> pieces = {{header, header_bytes}};
   for (const absl::string_view column : columns) {
-    if (column.empty()) continue;  // it may have no address at all
+    if (column.empty()) continue;  // an empty column may have no address
     pieces.push_back(column);
     pieces.emplace_back(kPadding, PaddingBehind(column.size(), format.align));
   }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary files with a version and a checksum (XXH3, 64 bits); little-endian:
+// Binary files with a version and a checksum (XXH3, 64 bits). Numbers are
+// little-endian. The columns of numbers follow the header without gaps:
+//
 //     0  8  magic
 //     8  4  version
 //    12  4  bytes of the header
-//    16  8  checksum of what follows
+//    16  8  checksum of everything behind it
 //    24     the rest of the header: how many numbers each column has, and more
-//           columns of numbers, one behind the other
-// A file is input like any other: cut off, damaged, or made by somebody else.
-// What passes is as long as its counts say, and never is more allocated than
-// that. A checksum that fits proves nothing about who wrote the file: what the
-// numbers mean is checked by the caller.
+//           columns of numbers
+//
+// A file is input like any other. It may be cut off, damaged, or made by
+// somebody else. An accepted file is as long as its counts say, and the reader
+// never allocates more than that. A matching checksum proves nothing about who
+// wrote the file, so the caller checks what the numbers mean.
 #ifndef SHUFFLEFS_CORE_BASE_FILES_CHECKED_FILE_H_
 #define SHUFFLEFS_CORE_BASE_FILES_CHECKED_FILE_H_
 
@@ -32,11 +35,12 @@ static_assert(std::endian::native == std::endian::little,
 struct CheckedFormat {
   absl::string_view magic;  // 8 bytes
   uint32_t version = 0;
-  absl::string_view name;   // "a catalogue", in: a catalogue of version 2
-  absl::string_view other;  // what any other file is told: "not a catalogue"
-  // Zeros behind each column make it a multiple of so many bytes, at most 8.
+  absl::string_view name;   // "a catalogue", as in "a catalogue of version 2"
+  absl::string_view other;  // message for any other file: "not a catalogue"
+  // Zeros pad each column to a multiple of this many bytes, at most 8.
   size_t align = 1;
-  // The checksum is that of the columns, seeded with that of the header's rest.
+  // The checksum covers the columns only; its seed is the checksum of the
+  // header's rest.
   bool seeded = false;
 };
 
@@ -48,7 +52,7 @@ struct CheckedHead {
   uint64_t checksum;
 };
 
-// Of a string, vector or span of numbers, or of structs without gaps.
+// The bytes of a string, vector or span of numbers, or of structs without gaps.
 template <typename Column>
 absl::string_view ColumnBytes(const Column& column) {
   using Number = std::remove_reference_t<decltype(*column.data())>;
@@ -57,7 +61,7 @@ absl::string_view ColumnBytes(const Column& column) {
           column.size() * sizeof(Number)};
 }
 
-// The file in pieces, which are views of the arguments. Fills in the head.
+// The file as pieces, which are views of the arguments. Fills in the head.
 std::vector<absl::string_view> SealedPieces(
     const CheckedFormat& format, char* header, size_t header_bytes,
     absl::Span<const absl::string_view> columns);
@@ -71,22 +75,23 @@ std::vector<absl::string_view> SealedPieces(
                       columns);
 }
 
-// Reads the header, then column by column in their order, then finishes: only
-// then is anything of it to be believed. A plain value over `bytes`.
+// CheckedReader reads the header, then the columns in order, then finishes.
+// Trust nothing of the file before Finish returned OK. A plain value over
+// `bytes`.
 class CheckedReader {
  public:
   CheckedReader(const CheckedFormat& format, absl::string_view bytes)
       : format_(format), bytes_(bytes), rest_(bytes) {}
 
-  // InvalidArgument if it is another kind of file, or of another version.
+  // Returns InvalidArgument for another kind of file or another version.
   template <typename Header>
   absl::Status ReadHeader(Header& header) {
     static_assert(std::has_unique_object_representations_v<Header>);
     static_assert(offsetof(Header, head) == 0);
     return ReadHeader(reinterpret_cast<char*>(&header), sizeof header);
   }
-  // The next `count` values of `width` bytes; nothing, and Finish fails, where
-  // there are fewer.
+  // The next `count` values of `width` bytes. If there are fewer, returns
+  // nothing, and Finish will fail.
   absl::string_view TakeView(uint64_t count, size_t width);
   // The same, copied into a string or vector.
   template <typename Column>
@@ -96,7 +101,7 @@ class CheckedReader {
     if (!from.empty()) std::memcpy(column.data(), from.data(), from.size());
   }
   uint64_t bytes_left() const { return rest_.size(); }
-  // DataLoss if the columns are not all of the file, or the checksum differs.
+  // Returns DataLoss if bytes are left or missing, or if the checksum differs.
   absl::Status Finish() const;
 
  private:
@@ -104,7 +109,7 @@ class CheckedReader {
 
   const CheckedFormat& format_;
   absl::string_view bytes_;
-  absl::string_view rest_;  // behind what was taken
+  absl::string_view rest_;  // bytes that were not taken yet
   CheckedHead head_ = {};
   bool fits_ = true;
 };

@@ -16,9 +16,10 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "words are read as they are");
 
-constexpr uint32_t kPolynomial = 0x82f63b78;  // its bits reversed
+// The polynomial with its bits reversed.
+constexpr uint32_t kPolynomial = 0x82f63b78;
 
-// tables[k][b]: what the byte `b`, and k zeros behind it, do to the checksum.
+// tables[k][b]: the effect of byte `b`, followed by k zeros, on the checksum.
 using CrcTables = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr CrcTables MakeTables() {

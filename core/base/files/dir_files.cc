@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kDirFilesFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-// Refuses a directory that is `top` or lies below it. Goes up from it: names
-// may be links.
+// Refuses a directory that is `top` or lies below it. Walks up from the
+// directory, because names may be links.
 absl::Status CheckOutside(int fd, int top, const std::string& path) {
   struct stat wanted;
   struct stat here;
@@ -128,7 +128,7 @@ absl::StatusOr<UniqueFd> DirFiles::Create(absl::string_view name,
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                        mode));
   if (!file.valid()) return ErrnoStatus(errno, PathOf(name));
-  // Not posix_fallocate, which would write zeros where the file system cannot.
+  // posix_fallocate would write zeros if the file system cannot reserve space.
   if (bytes > 0 &&
       fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
       errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
@@ -156,7 +156,7 @@ absl::Status DirFiles::Remove(absl::string_view name) const {
 }
 
 absl::Status DirFiles::SyncNames() const {
-  // EINVAL: the file system knows no such call for directories.
+  // EINVAL: the file system does not support fsync of directories.
   if (fsync(fd()) != 0 && errno != EINVAL) return ErrnoStatus(errno, path_);
   return absl::OkStatus();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of one directory that this process writes to: what packs, aligned
-// copies and the tier have in common. Names are relative to a descriptor that
-// is held, and no link is followed.
+// DirFiles accesses the files of one directory that this process writes to.
+// Packs, aligned copies and the tier share it. Names are relative to an open
+// descriptor, and no link is followed.
 #ifndef SHUFFLEFS_CORE_BASE_FILES_DIR_FILES_H_
 #define SHUFFLEFS_CORE_BASE_FILES_DIR_FILES_H_
 
@@ -23,45 +23,45 @@
 
 namespace shufflefs {
 
-// Constant after construction; copies share the descriptor, and its lock. Any
-// thread may call; every method may block for the device. Errors name the file
+// Constant after construction. Copies share the descriptor and its lock. Any
+// thread may call. Every method may block on the device. Errors name the file
 // and carry the errno.
 class DirFiles {
  public:
-  // Opens the directory, and makes it if there is none (its parent must be
-  // there). `outside`: an open directory that it must not be or lie in; -1:
-  // none. Errors: InvalidArgument where it lies in that.
+  // Opens the directory, and makes it if there is none (its parent must exist).
+  // `outside` is an open directory that it must neither be nor lie in; -1:
+  // none. Errors: InvalidArgument if it lies in that directory.
   static absl::StatusOr<DirFiles> Open(const std::string& path, int outside);
   explicit DirFiles(const OwnedDir& dir);
 
   int fd() const { return fd_->get(); }
   const std::string& path() const { return path_; }
-  // Of a file in it, for messages.
+  // The path of a file in it, for messages.
   std::string PathOf(absl::string_view name) const;
 
-  // No other process gets the lock while a copy of this is there. Errors:
-  // FailedPrecondition, which ends in `why`, where another has it. Where the
-  // file system knows no locks there is none.
+  // No other process gets the lock while a copy of this object exists. Errors:
+  // FailedPrecondition, with a text that ends in `why`, if another process has
+  // the lock. If the file system knows no locks, nothing is locked.
   absl::Status Lock(absl::string_view why) const;
-  // All names, in no order, but those that every directory has, or the root of
-  // a fresh ext4 (lost+found).
+  // All names in no particular order. Leaves out the names that every directory
+  // has, and that of the root of a fresh ext4 (lost+found).
   absl::StatusOr<std::vector<std::string>> Names() const;
-  // Nothing where there is none.
+  // Empty if there is no such file.
   absl::StatusOr<absl::optional<struct stat>> Stat(
       absl::string_view name) const;
-  // A regular file. Errors: also EINVAL where it is none.
+  // Opens a regular file. Errors: also EINVAL if it is not regular.
   absl::StatusOr<UniqueFd> OpenFile(absl::string_view name, int flags) const;
-  // A new file for writing, with `bytes` bytes of space: one extent, and a full
-  // device is known before the work. Errors: EEXIST.
+  // Makes a new file for writing and reserves `bytes` bytes. So the file is one
+  // extent, and a full device is detected before the work. Errors: EEXIST.
   absl::StatusOr<UniqueFd> Create(absl::string_view name, uint64_t bytes,
                                   mode_t mode) const;
-  // Replaces a file that is called `to`.
+  // Replaces `to` if it exists.
   absl::Status Rename(absl::string_view from, absl::string_view to) const;
-  // OK where there is none.
+  // OK if there is no such file.
   absl::Status Remove(absl::string_view name) const;
-  // The names on the device.
+  // Writes the names to the device.
   absl::Status SyncNames() const;
-  // What is free for this process.
+  // Bytes that are free for this process.
   absl::StatusOr<uint64_t> FreeBytes() const;
 
  private:
@@ -73,7 +73,7 @@ class DirFiles {
   std::shared_ptr<const UniqueFd> fd_;
 };
 
-// Whether they are of one file.
+// Returns whether both are of one file.
 inline bool SameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }

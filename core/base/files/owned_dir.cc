@@ -23,14 +23,15 @@ namespace {
 
 constexpr int kHold = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr int kMostLinks = 40;  // the kernel's own limit
 constexpr uid_t kOverflow = 65534;
 
 absl::Status Refuse(const std::string& path, absl::string_view why) {
   return ErrnoStatus(EPERM, absl::StrCat(path, ": ", why));
 }
 
-// The errno is read first: to put the path together may change it.
+// `error` is read before the path is built, because building it may change
+// errno.
 absl::Status Failed(int error, const FilePlace& place) {
   return ErrnoStatus(error, place.path());
 }
@@ -42,8 +43,8 @@ absl::Status CheckOurs(const struct stat& st, const std::string& path) {
   return Refuse(path, "others may have written to it");
 }
 
-// In a user namespace that maps few users, all others are shown as one. The
-// root of the machine is one of them, and owns / there.
+// A user namespace that maps few users shows all other users as one. The
+// machine's root is among them, and owns / there.
 bool ShowsUnmappedUsers() {
   std::ifstream in("/proc/self/uid_map");
   uint64_t inside = 0;
@@ -62,7 +63,7 @@ bool Trusted(uid_t owner) {
          (owner == kOverflow && ShowsUnmappedUsers());
 }
 
-// Goes from / to a directory, one step after the other.
+// Walks from / to a directory, step by step.
 class Walk {
  public:
   explicit Walk(const std::string& path) : path_(path) { Enter(path); }
@@ -84,7 +85,7 @@ class Walk {
   }
 
  private:
-  // Puts the components of `path` before those that are left.
+  // Puts the components of `path` before the remaining ones.
   void Enter(const std::string& path) {
     const std::vector<std::string> names = absl::StrSplit(path, '/');
     names_.insert(names_.begin(), names.begin(), names.end());
@@ -108,7 +109,7 @@ class Walk {
     return true;
   }
 
-  // Whether others could put something else in the place of what is ours.
+  // Checks whether others could replace what is ours.
   absl::Status CheckAbove(const struct stat& st, const std::string& path) {
     if (!Trusted(st.st_uid)) {
       return Refuse(path, "the way to it belongs to somebody else");
@@ -147,8 +148,8 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // A link above the directory is as good as a directory there: whoever may
-  // replace the one may replace the other.
+  // A link on the way counts like a directory there: a user who may replace one
+  // may replace the other.
   absl::Status Follow(int link, const struct stat& st,
                       const std::string& path) {
     if (Last() || ++links_ > kMostLinks) return ErrnoStatus(ELOOP, path);
@@ -164,9 +165,9 @@ class Walk {
   }
 
   const std::string path_;
-  std::deque<std::string> names_;  // of the components that are left
+  std::deque<std::string> names_;  // the remaining components
   UniqueFd here_;
-  std::string shown_;  // the path of here_, for messages
+  std::string shown_;  // path of here_, for messages
   int links_ = 0;
   bool ours_alone_ = false;  // nobody else can reach here_
 };

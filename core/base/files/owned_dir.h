@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories of the daemon's own, and the files in them. Nobody but this user
+// Directories that belong to the daemon, and the files in them. Only this user
 // and root can have put anything there, and nobody else can lead the daemon to
-// another place: a directory is reached step by step, its descriptor is held,
-// and the files are named relative to that. No link in it is ever followed.
+// another place. The daemon walks to a directory step by step, holds its
+// descriptor, and names files relative to it. It never follows a link in it.
 #ifndef SHUFFLEFS_CORE_BASE_FILES_OWNED_DIR_H_
 #define SHUFFLEFS_CORE_BASE_FILES_OWNED_DIR_H_
 
@@ -17,22 +17,25 @@
 
 namespace shufflefs {
 
-// Constant after construction; copies share the descriptor.
+// Constant after construction. Copies share the descriptor.
 class OwnedDir {
  public:
-  // Opens the directory at `path`, and makes it (0700) with what is missing
-  // above it. Errors, naming the step that was refused, with EPERM:
-  //  * the directory is not ours, or others may write to it;
-  //  * one above it belongs to somebody who is not root;
-  //  * others may write to one above it that they can reach, unless its sticky
-  //    bit keeps them from replacing what is ours;
-  //  * a link above it belongs to somebody else.
-  // ELOOP where the directory itself is a link. Others carry their errno.
+  // Opens the directory at `path`. Makes it (0700), with everything that is
+  // missing above it. These cases are refused with EPERM, and the error names
+  // the step:
+  // * The directory is not ours, or others may write to it.
+  // * A directory above it belongs to somebody who is not root.
+  // * Others can reach a directory above it and may write to it, unless its
+  //   sticky bit keeps them from replacing what is ours.
+  // * A link above it belongs to somebody else.
+  //
+  // Errors: also ELOOP if the directory itself is a link. All others carry
+  // their errno.
   static absl::StatusOr<OwnedDir> Make(const std::string& path);
 
-  // The directory `name` in the open directory `above`, which is made (0700) if
-  // there is none. `path` names it in messages. Errors: EPERM where it is not
-  // ours or others may write to it; the errno.
+  // The directory `name` in the open directory `above`. Makes it (0700) if
+  // there is none. `path` names it in messages. Errors: EPERM if it is not ours
+  // or others may write to it; else the errno.
   static absl::StatusOr<OwnedDir> In(int above, const std::string& name,
                                      std::string path);
   absl::StatusOr<OwnedDir> Sub(const std::string& name) const;
@@ -50,8 +53,8 @@ class OwnedDir {
   std::string path_;
 };
 
-// Where a file is: a name in a directory of ours, or any path. The last
-// component is never followed if it is a link.
+// The location of a file: a name in an OwnedDir, or any path. If the last
+// component is a link, it is never followed.
 class FilePlace {
  public:
   FilePlace() = default;                                   // nowhere
@@ -63,23 +66,23 @@ class FilePlace {
 
   bool empty() const { return name_.empty(); }
   std::string path() const;  // for messages
-  // The place beside it whose name ends in `suffix`.
+  // The location beside it whose name ends in `suffix`.
   FilePlace With(absl::string_view suffix) const;
 
-  // Opens a regular file; O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are always set.
-  // A file that is made has mode 0600. Errors, naming the path: the errno
-  // (ENOENT, ELOOP for a link); InvalidArgument where it is no regular file;
-  // EPERM where it lies in a directory of ours and belongs to somebody else.
+  // Opens a regular file. O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are always set.
+  // A new file has mode 0600. Errors, which name the path: the errno (ENOENT,
+  // ELOOP for a link); InvalidArgument if it is no regular file; EPERM if it is
+  // in a directory of ours and belongs to somebody else.
   absl::StatusOr<UniqueFd> Open(int flags) const;
-  // OK where there is none.
+  // OK if there is no such file.
   absl::Status Remove() const;
-  // Renames the file to `to`, which is replaced. The same directory.
+  // Renames the file to `to` in the same directory, and replaces that.
   absl::Status RenameTo(const FilePlace& to) const;
-  // The names of its directory on the device.
+  // Writes the names of its directory to the device.
   absl::Status SyncNames() const;
 
  private:
-  int above() const;  // for openat
+  int above() const;  // the descriptor for openat
 
   std::shared_ptr<const OwnedDir> dir_;  // null: name_ is a path
   std::string name_;

@@ -10,14 +10,14 @@
 
 namespace shufflefs {
 
-// The status of a read of the byte at `offset` that failed with `error`. No
-// text names the path; the caller annotates.
+// The status of a read at `offset` that failed with `error`. The text does not
+// name the path; the caller annotates it.
 absl::Status ReadFailure(int error, uint64_t offset);
-// Of a file that has no byte at `offset` where it should: EIO.
+// EIO, for a file that ends before `offset` but should not.
 absl::Status EndsEarly(uint64_t offset);
 
-// Reads until `size` bytes came or the file ends, and returns how many came.
-// Blocks for the source. Errors: those of ReadFailure.
+// Reads until `size` bytes came or the file ends. Returns how many came. Blocks
+// on the source. Errors: those of ReadFailure.
 absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, char* into,
                               size_t size);
 

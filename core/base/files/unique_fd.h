@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file descriptor that is closed when its owner goes.
+// UniqueFd owns a file descriptor and closes it.
 #ifndef SHUFFLEFS_CORE_BASE_FILES_UNIQUE_FD_H_
 #define SHUFFLEFS_CORE_BASE_FILES_UNIQUE_FD_H_
 
@@ -12,7 +12,7 @@ namespace shufflefs {
 class UniqueFd {
  public:
   UniqueFd() = default;
-  // Takes ownership of `fd`; negative means none.
+  // Takes ownership of `fd`. A negative number means none.
   explicit UniqueFd(int fd) : fd_(fd) {}
   ~UniqueFd() { reset(); }
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -25,8 +25,8 @@ class UniqueFd {
   }
 
   bool valid() const { return fd_ >= 0; }
-  int get() const { return fd_; }  // -1 when there is none
-  // Gives the descriptor away.
+  int get() const { return fd_; }  // -1 if there is none
+  // Gives up ownership of the descriptor.
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }
   void reset() {
     if (fd_ >= 0) close(std::exchange(fd_, -1));

@@ -19,9 +19,9 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kMaxWrite = size_t{1} << 30;
-// What is not worth a look: it fits into any memory.
+// Smaller files need no check: they fit into any memory.
 constexpr uint64_t kSmall = 1 << 20;
-constexpr uint64_t kMostCompressed = 64 * 512;  // bytes a block of stat's
+constexpr uint64_t kMostCompressed = 64 * 512;  // bytes per block of stat
 
 absl::Status WriteFile(const FilePlace& place,
                        absl::Span<const absl::string_view> pieces) {

@@ -15,7 +15,8 @@
 namespace shufflefs {
 namespace {
 
-// The file grows by half its size, between these, in words.
+// The file grows by half its size, but by at least and at most these numbers of
+// words.
 constexpr uint64_t kLeastGrowth = 8192;        // 64 KiB
 constexpr uint64_t kMostGrowth = 1024 * 1024;  // 8 MiB
 constexpr uint64_t kPageWords = 512;
@@ -42,7 +43,7 @@ WordFile::WordFile(FilePlace place, UniqueFd fd, uint64_t words)
 
 WordFile::~WordFile() {
   if (words_ != nullptr) ::munmap(words_, capacity_ * 8);
-  // Failing costs only the space.
+  // A failure costs only the space.
   if (::ftruncate(fd_.get(), Bytes(size_)) != 0) errno = 0;
 }
 
@@ -62,13 +63,14 @@ absl::Status WordFile::Grow(uint64_t words) {
       std::max(words, std::clamp(size_ / 2, kLeastGrowth, kMostGrowth));
   const uint64_t target =
       (size_ + growth + kPageWords - 1) / kPageWords * kPageWords;
-  // A store into a hole would end the process with SIGBUS on a full disk.
+  // On a full disk a store into a hole would end the process with SIGBUS.
   const int error =
       ::posix_fallocate(fd_.get(), Bytes(capacity_), Bytes(target - capacity_));
   if (error != 0) return ErrnoStatus(error, path());
-  // A new mapping, for mremap says nothing to ThreadSanitizer: to it, another
-  // thread's mapping in the place that was left would be the same memory. Nor
-  // would it be faster: what was appended is not touched again.
+  // A new mapping is made instead of mremap, which ThreadSanitizer does not
+  // see. It would take another thread's mapping at the old address for the same
+  // memory. mremap would not be faster, because appended words are not touched
+  // again.
   void* mapping = ::mmap(nullptr, target * 8, PROT_READ | PROT_WRITE,
                          MAP_SHARED, fd_.get(), 0);
   if (mapping == MAP_FAILED) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of 64-bit words that grows at its end through a shared mapping:
-// appending is a store, and what was stored outlives the process. Not
-// thread-safe.
+// WordFile is a file of 64-bit words that grows at its end through a shared
+// mapping. To append is to store into memory, and a stored word survives the
+// process. Not thread-safe.
 #ifndef SHUFFLEFS_CORE_BASE_FILES_WORD_FILE_H_
 #define SHUFFLEFS_CORE_BASE_FILES_WORD_FILE_H_
 
@@ -18,21 +18,20 @@ namespace shufflefs {
 
 class WordFile {
  public:
-  // Opens the file, makes it if need be (mode 0600), and cuts off what stands
-  // behind the first `words` words. Errors: those of FilePlace::Open, the
-  // errno.
+  // Opens the file, or makes it (mode 0600). Cuts off everything behind the
+  // first `words` words. Errors: those of FilePlace::Open; the errno.
   static absl::StatusOr<std::unique_ptr<WordFile>> Open(FilePlace place,
                                                         uint64_t words);
-  // Gives the space that was reserved and not used back.
+  // Releases the space that was reserved but not used.
   ~WordFile();
   WordFile(const WordFile&) = delete;
   WordFile& operator=(const WordFile&) = delete;
 
   // Words appended so far.
   uint64_t size() const { return size_; }
-  // Each appends whole or not at all, and fails with the errno when the disk
-  // is full: space is taken before it is mapped. The first word of a record
-  // is stored last.
+  // Appends the word or the record as a whole or not at all. Fails with the
+  // errno if the disk is full, because space is reserved before it is mapped.
+  // The first word of a record is stored last.
   absl::Status Append(uint64_t word) {
     if (size_ == capacity_) {
       if (absl::Status grown = Grow(1); !grown.ok()) return grown;
@@ -42,9 +41,9 @@ class WordFile {
   }
   absl::Status Append(absl::Span<const uint64_t> record);
 
-  // Writes what was appended to the device. Blocks.
+  // Writes the appended words to the device. Blocks.
   absl::Status Sync() const;
-  // Renames the file; replaces one that has the name already.
+  // Renames the file, and replaces a file of that name.
   absl::Status Rename(const FilePlace& place);
   std::string path() const { return place_.path(); }
 
