@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Linux 6.5. Debian 12's headers do not name it; the number is the same
-// everywhere but on alpha.
+// Linux 6.5. Debian 12's headers do not define it. The number is the same
+// everywhere except on alpha.
 constexpr long kCachestat = 451;
 
 struct CacheRange {
@@ -22,14 +22,15 @@ struct CacheRange {
 };
 
 struct CacheStat {
-  uint64_t cached = 0;  // pages, as those below
+  uint64_t cached = 0;  // in pages, like the fields below
   uint64_t dirty = 0;
   uint64_t writeback = 0;
   uint64_t evicted = 0;
   uint64_t recently_evicted = 0;
 };
 
-// To ask first: a read that must not wait has the kernel fetch what is missing.
+// Called before the read, because a read that must not wait makes the kernel
+// fetch what is missing.
 bool IsCached(int fd, uint64_t offset, uint64_t length, IfUnknown if_unknown) {
   CacheRange range{offset, length};
   CacheStat stat;
@@ -59,8 +60,8 @@ bool ReadIfCached(int fd, const std::vector<iovec>& into, uint64_t offset,
     }
     const ssize_t got = preadv2(fd, some.data(), static_cast<int>(some.size()),
                                 static_cast<off_t>(offset), RWF_NOWAIT);
-    // Evicted meanwhile, or the file got shorter: who reads by the other way
-    // finds out.
+    // The pages were evicted meanwhile, or the file became shorter. The reader
+    // finds out by the other way of reading.
     if (got < 0 || static_cast<uint64_t>(got) != wanted || wanted == 0) {
       return false;
     }

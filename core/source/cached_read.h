@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads from the page cache what is in it, and only that.
+// Reads from the page cache what it holds, and nothing else.
 #ifndef SHUFFLEFS_CORE_SOURCE_CACHED_READ_H_
 #define SHUFFLEFS_CORE_SOURCE_CACHED_READ_H_
 
@@ -10,14 +10,16 @@
 
 namespace shufflefs {
 
-// What to do on a kernel before Linux 6.5, which cannot tell what it caches: to
-// try has it fetch what is missing, for who reads by the page cache next.
+// What to do on a kernel before Linux 6.5, which cannot say what it has cached.
+// kTry reads anyway. The kernel then fetches what is missing, for the next
+// reader that uses the page cache.
 enum class IfUnknown { kLeave, kTry };
 
-// Fills `into` with `length` bytes of the file from `offset` if the page cache
-// holds them all: true. Else, and where that is unknown and left, false; then
-// `into` may be overwritten in part. Waits for no device. `fd` was opened to
-// read, without O_DIRECT. REQUIRES: `into` has room.
+// Fills `into` with `length` bytes of the file from `offset` and returns true
+// if the page cache holds them all. Otherwise returns false; `into` may be
+// partly overwritten. Also returns false if the kernel cannot say and
+// `if_unknown` is kLeave. Never waits for a device. `fd` was opened for
+// reading, without O_DIRECT. REQUIRES: `into` has room for `length` bytes.
 bool ReadIfCached(int fd, const std::vector<iovec>& into, uint64_t offset,
                   uint64_t length, IfUnknown if_unknown = IfUnknown::kLeave);
 

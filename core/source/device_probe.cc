@@ -28,15 +28,16 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kPiece = 4096;
 constexpr size_t kFiles = 64;       // candidates, spread over the tree
-constexpr uint32_t kSerial = 32;    // reads one at a time
-constexpr uint64_t kParallel = 64;  // reads eight at a time
+constexpr uint32_t kSerial = 32;    // single reads
+constexpr uint64_t kParallel = 64;  // reads, eight at a time
 constexpr int kThreads = 8;
-// Reading much: what follows a piece in its file, up to so many bytes.
+// Throughput is measured on the bytes that follow a piece in its file, up to so
+// many.
 constexpr uint64_t kLeastStream = 16 << 10;
 constexpr uint64_t kMostStream = 1 << 20;
 constexpr size_t kStreams = 12;       // one at a time
-constexpr int kStreamThreads = 32;    // where many at once gain
-constexpr uint32_t kFarthest = 4096;  // entries looked at for one candidate
+constexpr int kStreamThreads = 32;    // if many reads at once gain
+constexpr uint32_t kFarthest = 4096;  // entries examined per candidate
 constexpr double kSlowUs = 1000;
 constexpr double kGainOfRoundTrips = 3;
 
@@ -68,7 +69,7 @@ absl::string_view NameOfDevice(DeviceKind device) {
   return "unknown device";
 }
 
-// An aligned piece of memory, as O_DIRECT wants it.
+// Aligned memory, as O_DIRECT requires.
 struct FreeMemory {
   void operator()(void* memory) const { std::free(memory); }
 };
@@ -94,24 +95,24 @@ class Prober {
  private:
   struct File {
     UniqueFd fd;
-    uint64_t pieces;  // whole ones
+    uint64_t pieces;  // whole pieces in the file
     bool direct;
   };
 
   void PickFiles(uint64_t least_bytes);
   void AddFile(EntryId entry);
-  // The end of a phase, as a part of the whole time.
+  // The end of a phase, as a percentage of the whole time.
   Clock::time_point Until(int percent) const {
     return begin_ + options_.budget * percent / 100;
   }
-  // Microseconds that reading a piece took; negative if it failed.
+  // Microseconds that reading a piece took. Negative if the read failed.
   double ReadPiece(const File& file, uint64_t piece, void* buffer) const;
   void MeasureSerial();
   void MeasureParallel();
   void MeasureStreams();
   void MeasureManyStreams();
-  // The piece for the number-th read: another one in every probe, for a disk
-  // remembers what it read.
+  // The piece for the number-th read. It differs in every probe, because a disk
+  // caches what it read.
   uint64_t PieceOf(const File& file, uint64_t number) const {
     return Mix64(salt_ + number) % file.pieces;
   }
@@ -141,7 +142,7 @@ void Prober::PickFiles(uint64_t least_bytes) {
   uint64_t first = catalogue_.first_entry(options_.root).value();
   uint64_t end = catalogue_.entries_end(options_.root).value();
   uint64_t next = first;
-  // Opening may cost a seek each; one file is enough to go on with.
+  // Opening a file may cost a seek. One file is enough to continue with.
   for (uint64_t i = 0;
        i < kFiles && Clock::now() < (files_.empty() ? deadline_ : Until(33));
        ++i) {
@@ -210,9 +211,9 @@ void Prober::MeasureParallel() {
       serial_mean_us_ * static_cast<double>(done) / took.count();
 }
 
-// A disk has the head where the piece ended: what follows costs no seek, unless
-// somebody else moved it meanwhile. So the better quarter counts, of the
-// largest files.
+// A disk's head is where the piece ended, so the bytes that follow cost no seek
+// unless another reader moved the head. So only the better quarter counts, of
+// the largest files.
 void Prober::MeasureStreams() {
   std::sort(files_.begin(), files_.end(),
             [](const File& a, const File& b) { return a.pieces > b.pieces; });
@@ -232,7 +233,8 @@ void Prober::MeasureStreams() {
   if (!rates.empty()) figures_.bytes_per_second = rates[rates.size() * 3 / 4];
 }
 
-// Round trips overlap: only many reads at once show what the line carries.
+// Round trips overlap, so only many reads at once show the bandwidth of the
+// connection.
 void Prober::MeasureManyStreams() {
   std::atomic<uint64_t> bytes{0};
   ParallelOptions parallel;
@@ -313,7 +315,8 @@ DeviceProbe Prober::Run() {
 DeviceKind ClassifyDevice(const DeviceFigures& figures) {
   if (figures.memory_fs) return DeviceKind::kMemory;
   if (figures.reads == 0) return DeviceKind::kUnknown;
-  // Also a disk that calls itself rotational, as most virtual ones do.
+  // This includes disks that call themselves rotational but are not, such as
+  // most virtual ones.
   if (figures.median_us < kSlowUs) return DeviceKind::kFlash;
   if (figures.network_fs || figures.parallel_gain >= kGainOfRoundTrips ||
       figures.rotational == absl::optional<bool>(false)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of device the source lies on, by measurement: a few random reads
-// that go past the page cache.
+// Measures what kind of device the source is on, by a few random reads that
+// bypass the page cache.
 #ifndef SHUFFLEFS_CORE_SOURCE_DEVICE_PROBE_H_
 #define SHUFFLEFS_CORE_SOURCE_DEVICE_PROBE_H_
 
@@ -18,16 +18,18 @@ namespace shufflefs {
 
 // What was measured and read about the device.
 struct DeviceFigures {
-  bool memory_fs = false;           // tmpfs, ramfs
-  bool network_fs = false;          // NFS, SMB, Ceph, Lustre, FUSE, …
-  absl::optional<bool> rotational;  // as the kernel says, where it does
-  uint32_t reads = 0;               // one at a time
-  double median_us = 0;             // of these; 0 if there were none
-  // How much faster eight reads at a time were, a read; 0 = not measured.
+  bool memory_fs = false;   // tmpfs, ramfs
+  bool network_fs = false;  // NFS, SMB, Ceph, Lustre, FUSE, …
+  // As the kernel reports it; empty if it does not.
+  absl::optional<bool> rotational;
+  uint32_t reads = 0;    // single reads
+  double median_us = 0;  // median of these; 0 if there were none
+  // Speed-up per read with eight reads at a time; 0 = not measured.
   double parallel_gain = 0;
-  // Of what follows a read piece in its file (the better quarter: others may
-  // move the head), or where round trips are what costs, of
-  // many files at once; 0 = not measured. A lower bound. Slow devices only.
+  // Throughput; 0 = not measured. On most slow devices: of the bytes that
+  // follow a read piece in its file (the better quarter, because others may
+  // move the head). If round trips dominate: of many files at once. A lower
+  // bound. Measured on slow devices only.
   double bytes_per_second = 0;
   bool past_cache = true;  // by O_DIRECT; false: pages were dropped before
 };
@@ -44,17 +46,18 @@ struct DeviceProbe {
 
 struct ProbeOptions {
   DirId root{0};  // files at or below it are read
-  // No read begins later. One that hangs is waited for.
+  // No read begins after this time. A read that hangs is waited for.
   std::chrono::milliseconds budget{300};
 };
 
-// Reads 4 KiB pieces of files that are spread over the tree. Never fails: what
-// cannot be measured is kUnknown, and the line says why.
+// Reads 4 KiB pieces of files that are spread over the tree. Never fails: a
+// device that cannot be measured is kUnknown, and the line says why.
 DeviceProbe ProbeDevice(const SourceDir& source, const Catalogue& catalogue,
                         const ProbeOptions& options);
 
-// The class that figures mean. A millisecond a read is slow; what is slow and
-// gains much from parallel reads waits for round trips, not for a head.
+// The kind of device that the figures indicate. A millisecond per read is slow.
+// A slow device that gains much from parallel reads waits for round trips, not
+// for a head.
 DeviceKind ClassifyDevice(const DeviceFigures& figures);
 
 }  // namespace shufflefs

@@ -17,8 +17,8 @@ constexpr mode_t kNothing = S_IFDIR;
 constexpr mode_t kSearch = 0111;
 constexpr size_t kAtOnce = 1000;  // directories that one period is enough for
 
-// Whether the source says that the directory is not there, or not for us; other
-// errors say nothing about its rights.
+// Returns whether the source says that the directory is gone or closed to us.
+// Other errors say nothing about its rights.
 bool IsClosedBy(const absl::Status& error) {
   const int code = ErrnoOf(error).value_or(EIO);
   return code == ENOENT || code == ENOTDIR || code == ELOOP ||
@@ -72,7 +72,7 @@ std::vector<mode_t> DirRights::ModesOf(const std::vector<DirId>& dirs) {
     for (const DirId dir : dirs) modes.push_back(ModeOf(dir));
     return modes;
   }
-  // Fixed, so that what was asked of the source since this call is enough.
+  // Computed once, so that anything asked since this call began is new enough.
   const Clock::time_point since =
       Clock::now() -
       options_.fresh * static_cast<int64_t>(1 + dirs.size() / kAtOnce);
@@ -123,7 +123,7 @@ mode_t DirRights::AskSource(DirId dir, mode_t last) const {
   return known.mode & now->mode;
 }
 
-// Nothing when it is to end.
+// Empty when the thread must end.
 absl::optional<DirRights::Task> DirRights::NextTask(std::stop_token stop) {
   MutexLock lock(mu_);
   while (queue_.empty() && !stop.stop_requested()) wanted_.Wait(mu_);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What directories of the source allow now, where others than who mounted are
-// served: never more than the catalogue knows, and nothing once a directory is
-// gone or another owner's. So what is closed after mounting is closed in the
-// mount, a second later; what is opened waits for the next scan, because names
-// and records were mixed by what the catalogue knew.
+// DirRights answers what directories of the source allow now, if users other
+// than the one who mounted are served. It never grants more than the catalogue
+// knows. It grants nothing once a directory is gone or has another owner. So
+// what is closed after mounting is closed in the mount a second later. What is
+// opened waits for the next scan, because names and records were mixed by what
+// the catalogue knew.
 //
-// A thread of its own asks the source, so that a source that hangs holds nobody
-// up for longer than `patience`: then what was known last counts.
+// A separate thread asks the source. If the source hangs, no caller waits
+// longer than `patience`; the last known answer then counts.
 #ifndef SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_
 #define SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_
 
@@ -33,27 +34,28 @@ class DirRights {
  public:
   using Duration = std::chrono::milliseconds;
   struct Options {
-    // What was asked of the source counts so long, and for each further
-    // thousand directories that are asked for together as long again.
+    // An answer of the source is valid for this time. It is valid for as long
+    // again for each further thousand directories that are asked for together.
     Duration fresh{1000};
     Duration patience{1000};
   };
-  // Both outlive the object. Where nobody else is served nothing is asked.
+  // `source` and `catalogue` outlive the object. If no other user is served,
+  // the source is not asked.
   DirRights(const SourceDir& source, const Catalogue& catalogue)
       : DirRights(source, catalogue, Options()) {}
   DirRights(const SourceDir& source, const Catalogue& catalogue,
             const Options& options);
   ~DirRights();
 
-  // Whether anything is asked, and so may change.
+  // Returns whether the source is asked, so that answers may change.
   bool are_watched() const { return catalogue_.serves_others(); }
-  // Type and permission bits. May wait for the source, see above.
+  // Type and permission bits. May wait for the source for up to `patience`.
   mode_t ModeOf(DirId dir) ABSL_LOCKS_EXCLUDED(mu_);
-  // Of several, in their order: quicker than one by one.
+  // The modes of several directories, in their order. Faster than one by one.
   std::vector<mode_t> ModesOf(const std::vector<DirId>& dirs)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Whether nobody may search less in these directories, or in one above, than
-  // the catalogue knows.
+  // Returns whether everybody may search these directories, and all above them,
+  // at least as far as the catalogue knows.
   bool AreAsOpenAsKnown(const std::vector<DirId>& dirs)
       ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -61,7 +63,7 @@ class DirRights {
   using Clock = std::chrono::steady_clock;
   struct Known {
     mode_t mode = 0;
-    Clock::time_point asked;  // the epoch of the clock: never
+    Clock::time_point asked;  // the clock's epoch: never
     bool is_queued = false;
   };
   struct Task {
@@ -72,7 +74,8 @@ class DirRights {
   void Watch(std::stop_token stop) ABSL_LOCKS_EXCLUDED(mu_);
   absl::optional<Task> NextTask(std::stop_token stop) ABSL_LOCKS_EXCLUDED(mu_);
   mode_t AskSource(DirId dir, mode_t last) const;
-  // How many of `dirs` the source was not asked for `since`; queues these.
+  // Queues those of `dirs` that the source was not asked for since `since`.
+  // Returns their number.
   size_t Queue(const std::vector<DirId>& dirs, Clock::time_point since)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Known& KnownOf(DirId dir) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -87,10 +90,11 @@ class DirRights {
   CondVar wanted_;
   absl::flat_hash_map<DirId, Known> known_ ABSL_GUARDED_BY(mu_);
   std::deque<DirId> queue_ ABSL_GUARDED_BY(mu_);
-  // Since when the source has been asked for one; the clock's epoch: it is not.
+  // When the thread began to ask the source for a directory. The clock's epoch:
+  // it is not asking.
   Clock::time_point asking_since_ ABSL_GUARDED_BY(mu_);
 
-  std::jthread thread_;  // the last, so that it ends first
+  std::jthread thread_;  // last member, so that it ends first
 };
 
 }  // namespace shufflefs

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides whether a file of the source is still the one that the
-// catalogue knows, and how an errno of it is told: in one place, so that every
-// way of reading says the same of the same file. No text names the path; the
-// caller annotates.
+// Decides whether a file of the source is still the one that the catalogue
+// knows, and which errno to report. All ways of reading use it, so all report
+// the same for the same file. The texts do not name the path; the caller
+// annotates them.
 #ifndef SHUFFLEFS_CORE_SOURCE_FILE_CHECK_H_
 #define SHUFFLEFS_CORE_SOURCE_FILE_CHECK_H_
 
@@ -15,27 +15,28 @@
 
 namespace shufflefs {
 
-// What statx is asked for.
+// The fields to request from statx.
 inline constexpr unsigned kLookMask = STATX_TYPE | STATX_MODE | STATX_NLINK |
                                       STATX_UID | STATX_GID | STATX_INO |
                                       STATX_SIZE | STATX_MTIME | STATX_CTIME;
 
-// ESTALE when the file is not a regular one, has another identity, or no name
-// any more; EACCES when a read permission that it had was taken away or its
-// owner changed. Permission bits are compared, not tried: a daemon that runs as
-// root would be let in. Where others are served its access control list counts,
-// too, which is read from `fd`, the open file; else that is not looked at. May
-// block for the source.
+// Returns ESTALE if the file is not regular, has another identity, or has no
+// name any more. Returns EACCES if it lost a read permission or its owner
+// changed. Permission bits are compared, not tried, because a daemon that runs
+// as root may read everything. If other users are served, the access control
+// list counts too. It is read from `fd`, the open file. May block on the
+// source.
 //
-// A ctime alone that differs is an error, too: somebody may have written the
-// file and set its time back. Unless its mode or its number of links tells why.
+// A ctime that differs alone is an error too, because somebody may have written
+// the file and set its time back. The exception is a changed mode or number of
+// links, which explains it.
 absl::Status CheckUnchanged(int fd, const struct statx& now,
                             const FileAttributes& known);
-// The same, by a statx of its own.
+// The same, with its own statx.
 absl::Status CheckUnchanged(int fd, const FileAttributes& known);
 
-// The status of an open that failed with `error`. The catalogue knows the
-// name, so "no such file", a link in the way or a socket mean "not any more":
+// The status of an open that failed with `error`. The catalogue knows the name,
+// so "no such file", a link in the way or a socket mean that the file is gone:
 // ESTALE.
 absl::Status OpenFailure(int error);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file systems below a source can do, as far as reading from them
-// has shown.
+// What the file systems below a source support, as observed by reading from
+// them.
 #ifndef SHUFFLEFS_CORE_SOURCE_FILE_SYSTEMS_H_
 #define SHUFFLEFS_CORE_SOURCE_FILE_SYSTEMS_H_
 
@@ -12,11 +12,11 @@
 
 namespace shufflefs {
 
-// By the f_type of statfs.
+// Both take the f_type of statfs.
 bool IsMemoryFs(uint64_t type);   // tmpfs, ramfs
-bool IsNetworkFs(uint64_t type);  // NFS, SMB, FUSE, …: a stat may wait long
-// Whether to open a file whose name the kernel knows, and to read what it has
-// cached of it, waits for no device and no server.
+bool IsNetworkFs(uint64_t type);  // NFS, SMB, FUSE, …: a stat may take long
+// Returns whether opening a file whose name the kernel knows, and reading its
+// cached bytes, waits for no device and no server.
 bool AnswersFromMemory(uint64_t type);
 
 struct FileSystemTraits {
@@ -25,12 +25,13 @@ struct FileSystemTraits {
   bool drop_behind = true;  // RWF_DONTCACHE was not refused yet
 };
 
-// Thread-safe. A source may span several file systems: one entry a device.
+// Thread-safe. A source may span several file systems. There is one entry per
+// device.
 class FileSystems {
  public:
   // `fd` is a file of `device`. Asks the file system once, which may block.
   FileSystemTraits Of(uint64_t device, int fd);
-  // What is known of a device: it is not asked.
+  // Sets the traits of a device, so that it is not asked.
   void Know(uint64_t device, const FileSystemTraits& traits);
   void RefusedDirect(uint64_t device);
   void RefusedDropBehind(uint64_t device);

@@ -24,7 +24,7 @@ std::shared_ptr<const OpenFile> OpenFiles::Owned(OpenFile file) const {
 
 void OpenFiles::Keep(const std::string& path, OpenFile file) {
   auto kept = Owned(std::move(file));
-  Entry closed;  // without the lock
+  Entry closed;  // closed without the lock
   MutexLock lock(mu_);
   if (by_path_.contains(path)) return;
   recent_.emplace_front(path, std::move(kept));
@@ -36,7 +36,7 @@ void OpenFiles::Keep(const std::string& path, OpenFile file) {
 }
 
 void OpenFiles::Drop(const std::string& path) {
-  Entry closed;  // without the lock
+  Entry closed;  // closed without the lock
   MutexLock lock(mu_);
   const auto found = by_path_.find(path);
   if (found == by_path_.end()) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that stay open between the reads of a file of which many pieces
-// are read: to open it for each takes longer than to read some KiB.
+// OpenFiles keeps descriptors open between the reads of a file of which many
+// pieces are read. Opening the file each time takes longer than reading a few
+// KiB.
 #ifndef SHUFFLEFS_CORE_SOURCE_OPEN_FILES_H_
 #define SHUFFLEFS_CORE_SOURCE_OPEN_FILES_H_
 
@@ -22,8 +23,8 @@ namespace shufflefs {
 
 // How a file is read.
 struct ReadMode {
-  bool direct = false;  // past the page cache: O_DIRECT is set
-  bool kept = false;    // the page cache keeps what is read until told
+  bool direct = false;  // bypasses the page cache: O_DIRECT is set
+  bool kept = false;    // the page cache keeps the data until told
   uint64_t device = 0;
   uint64_t inode = 0;
   FileSystemTraits traits;
@@ -34,24 +35,24 @@ struct OpenFile {
   ReadMode mode;
 };
 
-// Thread-safe. Closes what was not used for longest, as soon as nobody reads
-// it.
+// Thread-safe. Closes the least recently used file once nobody reads it.
 class OpenFiles {
  public:
   static constexpr size_t kMost = 64;
 
   using Close = std::function<void(UniqueFd)>;
 
-  // At most so many besides those in use. `close`, if given, is what closes
-  // one, by the thread that let go of it last.
+  // Keeps at most `most` files besides those in use. `close`, if given, closes
+  // a descriptor, on the thread that released it last.
   explicit OpenFiles(size_t most, Close close = nullptr)
       : most_(most), close_(std::move(close)) {}
 
-  // Null: it is not open.
+  // Returns null if the file is not open.
   std::shared_ptr<const OpenFile> Find(const std::string& path);
-  // Does nothing where another one of the path is kept.
+  // Does nothing if another file of the path is kept.
   void Keep(const std::string& path, OpenFile file);
-  // It is another file now, or cannot be read: the next read opens it anew.
+  // The path leads to another file now, or the file cannot be read. The next
+  // read opens it anew.
   void Drop(const std::string& path);
 
  private:
@@ -64,7 +65,7 @@ class OpenFiles {
   const Close close_;
 
   Mutex mu_;
-  std::list<Entry> recent_ ABSL_GUARDED_BY(mu_);  // used last first
+  std::list<Entry> recent_ ABSL_GUARDED_BY(mu_);  // most recently used first
   absl::flat_hash_map<std::string, std::list<Entry>::iterator> by_path_
       ABSL_GUARDED_BY(mu_);
 };

@@ -19,21 +19,21 @@ namespace {
 
 constexpr uint64_t kUnknown = KnownPlaces::kNoAddress;
 constexpr uint64_t kBlock = 4096;
-// Files without an address begin at such a multiple behind the others, so
-// that no block of any policy holds both sorts.
+// Files without an address begin at a multiple of this behind the others, so
+// that no block of any policy holds both kinds.
 constexpr uint64_t kGap = uint64_t{1} << 30;
 constexpr int kDeviceShift = 56;
 static_assert(KnownPlaces::kAddresses == uint64_t{1} << kDeviceShift);
-// Refusals after which a file system is taken at its word.
+// After so many refusals a file system is not asked any more.
 constexpr uint32_t kEnoughRefusals = 16;
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// The address of the first extent of an open file; kUnknown if it has none
-// that means anything; kNotAsked if it may get one. `*refused` tells whether
-// the file system has no such call.
+// The address of the first extent of an open file. kUnknown if it has none that
+// means anything, kNotAsked if it may get one. Sets `*refused` to whether the
+// file system lacks the call.
 uint64_t FirstExtent(int fd, bool* refused) {
   constexpr uint32_t kNotYet = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC;
   constexpr uint32_t kMeaningless =
@@ -147,7 +147,7 @@ bool Mapper::MapAll() {
   return !options_.stop.stop_requested();
 }
 
-// Gives the files without an address one, device by device.
+// Assigns addresses to the files that have none, device by device.
 void Mapper::PlaceRest() {
   std::vector<uint64_t> next(devices_, 0);
   for (uint32_t index : order_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where files lie on the device: the order in which reading them moves the
-// head, or fills a flash page, least.
+// Device addresses of files. Reading in this order moves a disk's head least
+// and fills flash pages best.
 #ifndef SHUFFLEFS_CORE_SOURCE_PHYSICAL_H_
 #define SHUFFLEFS_CORE_SOURCE_PHYSICAL_H_
 
@@ -17,43 +17,46 @@
 
 namespace shufflefs {
 
-// What a file system said of files before, so that it is not asked again.
+// Answers of the file system from before, so that it is not asked again.
 struct KnownPlaces {
-  static constexpr uint64_t kNoAddress = ~uint64_t{0};     // it has none
-  static constexpr uint64_t kNotAsked = ~uint64_t{0} - 1;  // or asked too early
-  static constexpr uint64_t kAddresses = uint64_t{1} << 56;  // all are below
-  std::vector<uint64_t> by_entry;  // of a catalogue, by EntryId
+  // The file has no address.
+  static constexpr uint64_t kNoAddress = ~uint64_t{0};
+  // Or it was asked too early.
+  static constexpr uint64_t kNotAsked = ~uint64_t{0} - 1;
+  // All addresses are below.
+  static constexpr uint64_t kAddresses = uint64_t{1} << 56;
+  std::vector<uint64_t> by_entry;  // for a catalogue, by EntryId
 };
 
 struct PhysicalOptions {
-  int threads = 0;  // 0 = two a core, at least 8
-  // As if the file system could not tell; for tests and for comparison.
+  int threads = 0;  // 0 = two per core, at least 8
+  // Treats the file system as if it could not tell. For tests and comparison.
   bool inode_order = false;
-  // Not null: holds one value for each entry of the catalogue. What is known
-  // there is not asked; what is asked is put there.
+  // If not null, holds one value per entry of the catalogue. Known addresses
+  // are not asked for; new ones are stored here.
   KnownPlaces* known = nullptr;
   std::stop_token stop;
 };
 
 struct DeviceLayout {
-  // By index in the span: bytes. Compare and divide them, nothing else. Files
-  // of different devices are 2^56 bytes or more apart.
+  // In bytes, by index in the span. Only compare and divide them. Files of
+  // different devices are 2^56 bytes or more apart.
   std::vector<uint64_t> addresses;
-  uint64_t mapped = 0;  // how many are physical addresses
-  uint64_t asked = 0;   // of how many files the file system was asked
-  std::string how;      // one clause: which way was used, and for how many
+  uint64_t mapped = 0;  // number of physical addresses
+  uint64_t asked = 0;   // files that the file system was asked about
+  std::string how;      // one clause: the method, and for how many files
 };
 
-// The physical address of each file's first extent, by FIEMAP. An extent whose
-// place is not known or means nothing (unknown, not yet allocated, compressed
-// or encrypted, inside the inode) is not trusted. Files without an address
-// follow behind the others of their device in inode order, as if they lay
-// there one after the other, each from a multiple of 4 KiB; so does a whole
+// The physical address of each file's first extent, by FIEMAP. Ignores an
+// extent whose location is unknown or means nothing (not yet allocated,
+// compressed or encrypted, inside the inode). Files without an address follow
+// those of their device in inode order, as if they were stored one after the
+// other, each from a multiple of 4 KiB. The same holds for all files of a
 // device whose file system cannot tell (tmpfs, NFS).
 //
-// Opens each file once: some microseconds each when inodes are cached, a seek
-// each when they are not; call it off the reader's path. Errors: Cancelled.
-// REQUIRES: entries are regular files of the catalogue.
+// Opens each file once. This takes a few microseconds per file if inodes are
+// cached, else a seek per file. Call it off the reader's path. Errors:
+// Cancelled. REQUIRES: entries are regular files of the catalogue.
 absl::StatusOr<DeviceLayout> DeviceAddresses(const SourceDir& source,
                                              const Catalogue& catalogue,
                                              absl::Span<const EntryId> entries,

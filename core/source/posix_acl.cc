@@ -21,7 +21,7 @@ constexpr char kXattr[] = "system.posix_acl_access";
 constexpr uint32_t kAclVersion = 2;
 constexpr mode_t kNotOwners = 0077;
 constexpr mode_t kBits = 7;
-constexpr size_t kXattrLimit = 65536;  // the kernel's
+constexpr size_t kXattrLimit = 65536;  // the kernel's limit
 
 // Tags of entries, as the kernel writes them.
 enum Tag : uint16_t {
@@ -40,18 +40,19 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 8);
 
-// What a list says, its mask not yet applied.
+// The rights in a list, before its mask is applied.
 struct Rights {
   mode_t user = 0;
   mode_t group = 0;
   mode_t other = 0;
   mode_t mask = kBits;
-  // What each that is named lacks. Only these and the group have the mask.
+  // The rights that named users and groups lack. The mask applies only to these
+  // and to the owning group.
   mode_t users_lack = 0;
   mode_t groups_lack = 0;
   bool names_users = false;
   bool names_groups = false;
-  unsigned needed = 0;  // of the three that each list has
+  unsigned needed = 0;  // which of the three mandatory entries were found
 };
 
 Rights RightsOf(uid_t owner, absl::string_view entries) {
@@ -65,7 +66,7 @@ Rights RightsOf(uid_t owner, absl::string_view entries) {
     if (tag == kGroupObj) rights.group = bits;
     if (tag == kOther) rights.other = bits;
     if (tag == kMask) rights.mask = bits;
-    // The owner's own entry decides before one that names him.
+    // The owner's own entry takes precedence over one that names the owner.
     if (tag == kUser && le32toh(entry.id) != owner) {
       rights.names_users = true;
       rights.users_lack |= ~bits;
@@ -79,7 +80,7 @@ Rights RightsOf(uid_t owner, absl::string_view entries) {
   return rights;
 }
 
-// Gives what `get` writes: the list of one file.
+// `get` writes the list of one file.
 template <typename Get>
 mode_t Within(mode_t mode, uid_t owner, const Get& get) {
   if (S_ISLNK(mode) || (mode & kNotOwners) == 0) return mode;
@@ -90,7 +91,8 @@ mode_t Within(mode_t mode, uid_t owner, const Get& get) {
       acl.resize(static_cast<size_t>(length));
       return ModeWithinAcl(mode, owner, acl);
     }
-    if (errno == ENODATA || errno == EOPNOTSUPP) return mode;  // there is none
+    // There is no list.
+    if (errno == ENODATA || errno == EOPNOTSUPP) return mode;
     if (errno != ERANGE || acl.size() >= kXattrLimit) {
       return mode & ~kNotOwners;
     }
@@ -116,8 +118,8 @@ mode_t ModeWithinAcl(mode_t mode, uid_t owner, absl::string_view acl) {
       rights.names_users ? rights.users_lack | masked : 0;
   const mode_t groups_lack =
       rights.names_groups ? rights.groups_lack | masked : 0;
-  // Of a named group the owning group's members lose nothing: any entry that
-  // is theirs may give what they ask for.
+  // Named groups take nothing from the owning group's members: any entry that
+  // matches a member may grant the request.
   const mode_t group = rights.group & rights.mask & ~users_lack;
   const mode_t other = rights.other & ~users_lack & ~groups_lack;
   return mode & (~0777u | rights.user << 6 | group << 3 | other);
@@ -146,7 +148,7 @@ absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
   }
   now.mode = now.source.st_mode;
   if (!reads_list) return now;
-  // By the descriptor's own name: a path may lead elsewhere by now.
+  // Uses the descriptor's own name, because a path may lead elsewhere by now.
   now.mode = Within(
       now.source.st_mode, now.source.st_uid, [&](char* out, size_t size) {
         const std::string self = absl::StrCat("/proc/self/fd/", held.get());

@@ -18,10 +18,10 @@ namespace {
 
 constexpr int kAlways = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 constexpr int kWriting = O_CREAT | O_TRUNC | O_APPEND;
-// What one openat2 takes; longer paths are walked in pieces of whole
+// The longest path for one openat2. Longer paths are walked in pieces of whole
 // components (a component has at most 255 bytes).
 constexpr size_t kPathPiece = PATH_MAX - NAME_MAX - 2;
-constexpr int kAgainLimit = 64;  // openat2's EAGAIN: a rename raced with it
+constexpr int kAgainLimit = 64;  // for openat2's EAGAIN: a rename raced with it
 
 open_how How(int flags) {
   open_how how = {};
@@ -35,7 +35,7 @@ int Openat2(int dir, const char* path, int flags) {
   return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
 }
 
-// openat with EINTR retried; -errno on failure.
+// openat that retries on EINTR. Returns -errno on failure.
 int Openat(int dir, const char* path, int flags) {
   for (;;) {
     int fd = openat(dir, path, flags);
@@ -64,7 +64,7 @@ absl::StatusOr<struct stat> StatHeld(int fd, absl::string_view path) {
 
 absl::StatusOr<SourceDir> SourceDir::At(const std::string& path) {
   ASSIGN_OR_RETURN(SourceDir dir, At(path, Lookup::kKernel));
-  // Old sandboxes answer EPERM to calls that they do not know.
+  // Old sandboxes answer EPERM to system calls that they do not know.
   int fd = Openat2(dir.fd(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {
     dir.lookup_ = Lookup::kComponents;
@@ -140,7 +140,8 @@ int SourceDir::ResolveComponents(const std::string& path, int flags) const {
   }
   const char* last = path.c_str() + begin;
   int opened = Openat(dir, last, flags | O_NOFOLLOW);
-  // With O_DIRECTORY the kernel says ENOTDIR of a link it did not follow.
+  // With O_DIRECTORY the kernel returns ENOTDIR for a link that it did not
+  // follow.
   return opened == -ENOTDIR && IsLink(dir, last) ? -ELOOP : opened;
 }
 
@@ -171,12 +172,12 @@ absl::StatusOr<UniqueFd> SourceDir::Open(absl::string_view path,
   }
   if (!IsPath(path)) return BadPath(path);
   std::string name(path);
-  // openat2 takes nothing beside O_PATH that has no meaning there.
+  // With O_PATH, openat2 refuses flags that have no meaning there.
   bool path_only = (flags & O_PATH) != 0;
   int always = path_only ? O_CLOEXEC : kAlways;
   int noatime = path_only ? 0 : noatime_;
   int fd = Resolve(name, flags | always | noatime);
-  // Not the owner of this one file.
+  // The process does not own this file.
   if (fd == -EPERM && noatime != 0) fd = Resolve(name, flags | always);
   if (fd < 0) return ErrnoStatus(-fd, path);
   return UniqueFd(fd);
@@ -202,7 +203,7 @@ absl::StatusOr<std::string> SourceDir::ReadLink(absl::string_view path) const {
   return target;
 }
 
-// A descriptor of whatever is at `path`, a link included; reads nothing.
+// A descriptor of whatever is at `path`, also of a link. Reads nothing.
 absl::StatusOr<UniqueFd> SourceDir::Hold(absl::string_view path) const {
   int fd = Resolve(std::string(path), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(-fd, path);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source directory: one descriptor, opened before the mount, through
-// which everything below is reached. So the source may be the mountpoint, and
-// no path is ever resolved from the root of the file system again.
+// SourceDir is the source directory: one descriptor, opened before the mount,
+// through which everything below is reached. So the source may be the mount
+// point, and no path is ever resolved from the root of the file system again.
 //
-// Paths are relative to the source, as the catalogue gives them: no leading
-// or trailing slash, no empty, "." or ".." component, any other bytes, any
-// length (also beyond PATH_MAX); "" is the source itself. Neither the last
-// component nor one before it is ever followed if it is a symbolic link.
+// Paths are relative to the source, as the catalogue has them. They have no
+// leading or trailing slash and no empty, "." or ".." component. They may have
+// any other bytes and any length (also beyond PATH_MAX). "" is the source
+// itself. No component is ever followed if it is a symbolic link.
 //
-// Errors carry the errno as payload (core/base/status.h): EINVAL for a path that
-// is not as above, ELOOP where a link is in the way, ENOENT, EACCES, EIO, …
+// Errors carry the errno as payload (core/base/status.h): EINVAL for a path
+// that breaks these rules, ELOOP if a link is in the way, ENOENT, EACCES, EIO,
+// …
 //
-// Thread-safe: constant after construction. Every method may block for as
-// long as the source's file system does.
+// Thread-safe: constant after construction. Every method may block for as long
+// as the source's file system does.
 #ifndef SHUFFLEFS_CORE_SOURCE_SOURCE_DIR_H_
 #define SHUFFLEFS_CORE_SOURCE_SOURCE_DIR_H_
 
@@ -32,32 +33,34 @@ namespace shufflefs {
 
 class SourceDir {
  public:
-  // kKernel: one openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS) a path.
-  // kComponents: one openat(O_NOFOLLOW) a component, for kernels before 5.6
+  // kKernel: one openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS) per path.
+  // kComponents: one openat(O_NOFOLLOW) per component, for kernels before 5.6
   // and sandboxes that refuse openat2.
   enum class Lookup { kKernel, kComponents };
 
-  // Opens the directory at `path` (links in `path` itself are followed: it is
-  // the user's argument). Chooses the lookup that works here.
+  // Opens the directory at `path`. Links in `path` itself are followed, because
+  // it is the user's argument. Chooses the lookup that works here.
   static absl::StatusOr<SourceDir> At(const std::string& path);
   static absl::StatusOr<SourceDir> At(const std::string& path, Lookup lookup);
 
   SourceDir(SourceDir&&) = default;
   SourceDir& operator=(SourceDir&&) = default;
 
-  // Opens for reading. O_CLOEXEC and O_NONBLOCK (a FIFO never hangs) are
-  // always set, O_NOATIME where the process may. `flags` may add O_DIRECTORY,
-  // O_DIRECT and the like; asking to write, create or truncate is EROFS.
-  // Does not look at what was opened: fstat it before trusting its kind.
+  // Opens for reading. O_CLOEXEC and O_NONBLOCK (so that a FIFO never hangs)
+  // are always set. O_NOATIME is set if the process may. `flags` may add
+  // O_DIRECTORY, O_DIRECT and the like. A request to write, create or truncate
+  // is EROFS. Does not check what was opened: call fstat before you trust its
+  // kind.
   absl::StatusOr<UniqueFd> Open(absl::string_view path, int flags) const;
   // lstat.
   absl::StatusOr<struct stat> Stat(absl::string_view path) const;
   // The target of the symbolic link at `path`; EINVAL if it is none.
   absl::StatusOr<std::string> ReadLink(absl::string_view path) const;
 
-  // For who calls openat2 by itself, relative to fd(), where lookup() is
-  // kKernel: the paths that Open takes (shorter than PATH_MAX for the kernel),
-  // and the open_how with which it reads them; without O_NOATIME on EPERM.
+  // For callers that call openat2 themselves, relative to fd(), if lookup() is
+  // kKernel. IsPath: the paths that Open accepts (for the kernel they must be
+  // shorter than PATH_MAX). HowToRead: the open_how that Open uses; drop
+  // O_NOATIME on EPERM.
   static bool IsPath(absl::string_view path);
   open_how HowToRead() const;
 
@@ -65,10 +68,11 @@ class SourceDir {
   const std::string& path() const { return path_; }  // as given to At()
   Lookup lookup() const { return lookup_; }
 
-  // Of the directory itself, as it was opened: nothing asks the source again.
+  // Device and file system of the directory itself, as it was opened. The
+  // source is not asked again.
   struct Place {
     uint64_t device = 0;
-    absl::optional<uint64_t> fs_type;  // of statfs; nothing: it did not tell
+    absl::optional<uint64_t> fs_type;  // from statfs; empty: statfs failed
   };
   const Place& place() const { return place_; }
 
@@ -83,7 +87,7 @@ class SourceDir {
   static Place PlaceOf(int fd);
 
   absl::StatusOr<UniqueFd> Hold(absl::string_view path) const;
-  // Return a descriptor or -errno.
+  // These return a descriptor or -errno.
   int Resolve(const std::string& path, int flags) const;
   int ResolveShort(int dir, const char* path, int flags) const;
   int ResolveComponents(const std::string& path, int flags) const;

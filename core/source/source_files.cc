@@ -20,9 +20,9 @@
 namespace shufflefs {
 namespace {
 
-// Drop pages that this read brought in (Linux 6.14): the kernel keeps the
+// Drops pages that this read brought in (Linux 6.14). The kernel keeps the
 // view's own copy, and a second one would halve the useful memory. Pages that
-// were cached before stay. Debian 12's headers do not name the flag.
+// were cached before stay. Debian 12's headers do not define the flag.
 constexpr int kRwfDropBehind = 0x80;
 
 absl::optional<uint64_t> LocalDevice(const SourceDir& source) {
@@ -51,7 +51,8 @@ absl::StatusOr<size_t> SourceFiles::Read(EntryId file, uint64_t offset,
   auto fd = Get(file);
   if (!fd.ok()) return Annotate(fd.status(), catalogue_.path(file));
   absl::StatusOr<size_t> got = ReadAt((*fd)->get(), offset, out);
-  // After the read: a file that shrank or was rewritten meanwhile shows it.
+  // Checked after the read, so that a file that shrank or was rewritten
+  // meanwhile is detected.
   absl::Status same = Check((*fd)->get(), file);
   if (got.ok() && same.ok() && *got < out.size()) {
     same = EndsEarly(offset + *got);
@@ -100,8 +101,8 @@ SourceFiles::OpenedFile SourceFiles::GetAtOnce(EntryId file) {
   return fd == nullptr ? nullptr : Keep(file, std::move(fd));
 }
 
-// Neither lookup nor open asks the device: the kernel knows the names, and a
-// file system of this kind has all that it needs with them.
+// Neither lookup nor open asks the device. The kernel knows the names, and a
+// file system of this kind caches everything else with them.
 SourceFiles::OpenedFile SourceFiles::OpenAtOnce(EntryId file) const {
   if (catalogue_.attributes(file).device != local_device_) return nullptr;
   const std::string path = catalogue_.path(file);
@@ -113,7 +114,7 @@ SourceFiles::OpenedFile SourceFiles::OpenAtOnce(EntryId file) const {
   };
   UniqueFd fd(open());
   if (!fd.valid() && errno == EPERM && (how.flags & O_NOATIME) != 0) {
-    how.flags &= ~uint64_t{O_NOATIME};  // not the owner of this file
+    how.flags &= ~uint64_t{O_NOATIME};  // the process does not own this file
     fd = UniqueFd(open());
   }
   if (!fd.valid() || !Check(fd.get(), file).ok()) return nullptr;
@@ -140,8 +141,8 @@ absl::StatusOr<SourceFiles::OpenedFile> SourceFiles::OpenChecked(EntryId file) {
     return OpenFailure(ErrnoOf(opened.status()).value_or(EIO));
   }
   RETURN_IF_ERROR(Check(opened->get(), file));
-  // The view's reader asks ahead by itself; a second guess below it reads up
-  // to three times the bytes.
+  // The view prefetches itself. A second read-ahead below it would read up to
+  // three times the bytes.
   posix_fadvise(opened->get(), 0, 0, POSIX_FADV_RANDOM);
   return std::make_shared<const UniqueFd>(*std::move(opened));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads files of the source by catalogue id, through a bounded cache of open
-// descriptors, and never hands out a byte of a file that is not the one the
-// catalogue knows.
+// SourceFiles reads files of the source by catalogue id, through a bounded
+// cache of open descriptors. It never returns a byte of a file that is not the
+// one in the catalogue.
 #ifndef SHUFFLEFS_CORE_SOURCE_SOURCE_FILES_H_
 #define SHUFFLEFS_CORE_SOURCE_SOURCE_FILES_H_
 
@@ -27,25 +27,26 @@
 
 namespace shufflefs {
 
-// Thread-safe. Read blocks for the device; the lock is not held meanwhile.
+// Thread-safe. Read blocks on the device. The lock is not held meanwhile.
 class SourceFiles {
  public:
   // Keeps at most `open_limit` (>= 1) descriptors open besides those in use.
-  // Both references outlive the object.
+  // `source` and `catalogue` outlive the object.
   SourceFiles(const SourceDir& source, const Catalogue& catalogue,
               size_t open_limit);
 
-  // Reads up to out.size() bytes of `file` from `offset` (bytes); fewer only
-  // at the end of the file that the catalogue knows. Errors, naming the path:
-  // ESTALE when the file is gone, or its identity differs from the
-  // catalogue's; EACCES when a read permission that it had was taken away or
-  // its owner changed; EIO when it ends early; what open and read give.
+  // Reads up to out.size() bytes of `file` from byte `offset`. Returns fewer
+  // only at the end of the file according to the catalogue. Errors name the
+  // path: ESTALE if the file is gone or its identity differs from the
+  // catalogue's; EACCES if it lost a read permission or its owner changed; EIO
+  // if it ends early; those of open and read.
   absl::StatusOr<size_t> Read(EntryId file, uint64_t offset,
                               absl::Span<char> out);
 
-  // As ReadIfCached (core/source/cached_read.h), of a file that is still the one
-  // that the catalogue knows; false as well if it is not, if opening it could
-  // wait for the device, and for all that is not on the source's own device.
+  // Like ReadIfCached (core/source/cached_read.h), for a file that is still the
+  // one in the catalogue. Also returns false if it is not, if opening it could
+  // wait for the device, and for every file that is not on the source's own
+  // device.
   bool ReadCached(EntryId file, uint64_t offset, uint64_t length,
                   const std::vector<iovec>& into,
                   IfUnknown if_unknown = IfUnknown::kLeave);
@@ -62,10 +63,10 @@ class SourceFiles {
 
   absl::StatusOr<OpenedFile> Get(EntryId file);
   absl::StatusOr<OpenedFile> OpenChecked(EntryId file);
-  // The same where nothing waits for the device; else null.
+  // The same if this need not wait for the device; else null.
   OpenedFile GetAtOnce(EntryId file);
   OpenedFile OpenAtOnce(EntryId file) const;
-  // Null where it is not open.
+  // Null if the file is not open.
   OpenedFile Find(EntryId file);
   OpenedFile Keep(EntryId file, OpenedFile fd);
   void Drop(EntryId file);
@@ -76,8 +77,8 @@ class SourceFiles {
   const SourceDir& source_;
   const Catalogue& catalogue_;
   const size_t open_limit_;
-  // Of the source, where its file system is known to answer from memory; else
-  // nothing.
+  // The source's device, if its file system is known to answer from memory.
+  // Else empty.
   const absl::optional<uint64_t> local_device_;
 
   // Self-synchronised.
@@ -86,7 +87,7 @@ class SourceFiles {
   std::atomic<bool> drop_behind_{true};  // RWF_DONTCACHE works here
 
   Mutex mu_;
-  std::list<EntryId> recent_ ABSL_GUARDED_BY(mu_);  // most recent first
+  std::list<EntryId> recent_ ABSL_GUARDED_BY(mu_);  // most recently used first
   absl::flat_hash_map<EntryId, Slot> open_ ABSL_GUARDED_BY(mu_);
 };
 
