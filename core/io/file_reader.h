@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads many pieces of many files at once: what the pool is filled by. One
-// interface for io_uring, for a pool of threads where io_uring is refused,
-// and for tests.
+// FileReader reads many pieces of many files at once. The pool is filled
+// through it. One interface serves io_uring, a thread pool if io_uring is
+// refused, and tests.
 #ifndef SHUFFLEFS_CORE_IO_FILE_READER_H_
 #define SHUFFLEFS_CORE_IO_FILE_READER_H_
 
@@ -19,52 +19,51 @@
 
 namespace shufflefs {
 
-// Offsets, addresses and lengths of the pieces that go past the page cache
-// are multiples of it.
+// Offsets, addresses and lengths of reads that bypass the page cache are
+// multiples of this.
 inline constexpr size_t kReadAlignment = 4096;
 
-// One read: open, look whether it is the file that is expected, read, close.
+// One read: open the file, read, check that it is the expected file, close it.
 struct FileRead {
-  std::string path;  // relative to the reader's directory, as SourceDir says
-  // The file must still be this one: a regular file of the same identity,
-  // with no read permission lost. Nothing: not looked at.
+  std::string path;  // relative to the reader's directory: see SourceDir
+  // The file must still be this one: a regular file of the same identity that
+  // lost no read permission. Empty: not checked.
   absl::optional<FileAttributes> expected;
-  // More pieces of the same file are to be expected, in the order in which the
-  // device reads them best. It may stay open, unless it is a server's.
+  // Expect more pieces of the same file, in the order in which the device reads
+  // them best. The file may stay open, unless it is on a server.
   bool one_of_many = false;
   uint64_t offset = 0;  // bytes, a multiple of kReadAlignment
-  uint64_t length = 0;  // bytes wanted, > 0; they must all be there
-  // Where to: bases and lengths are multiples of kReadAlignment, together at
-  // least `length` rounded up to one. Lives until `done` was called. Bytes
-  // behind `length` may be overwritten.
+  uint64_t length = 0;  // bytes wanted, > 0; all of them must exist
+  // The destination. Bases and lengths are multiples of kReadAlignment,
+  // together at least `length` rounded up to one. The memory lives until `done`
+  // was called. Bytes behind `length` may be overwritten.
   std::vector<iovec> into;
-  // Called exactly once, by a thread of the reader, with no lock of the
-  // reader held; it may call Submit. Must not block. Errors, which name the
-  // path: ESTALE when the file is gone or is another one, EACCES when a read
-  // permission was taken away, EIO when it ends early, what open and read
-  // give; Cancelled.
+  // Called exactly once, by a thread of the reader that holds no lock of the
+  // reader. It may call Submit. It must not block. Errors name the path: ESTALE
+  // if the file is gone or is another one; EACCES if it lost a read permission;
+  // EIO if it ends early; those of open and read; Cancelled.
   std::function<void(absl::Status)> done;
 };
 
 struct FileReaderStats {
-  uint64_t reads = 0;      // finished, well or not
+  uint64_t reads = 0;      // finished, with or without an error
   uint64_t bytes = 0;      // that came from the device or its cache
-  uint64_t in_flight = 0;  // bytes asked of the kernel and not there yet
-  uint64_t queued = 0;     // reads not begun yet
+  uint64_t in_flight = 0;  // bytes requested from the kernel, not yet there
+  uint64_t queued = 0;     // reads that did not begin yet
 };
 
 // Thread-safe.
 class FileReader {
  public:
-  // Cancels what was not begun, waits for what was.
+  // Cancels reads that did not begin, and waits for the others.
   virtual ~FileReader() = default;
 
-  // Begins the reads in this order behind those that wait, as many at a time
-  // as the reader's depth allows. Never waits for a device.
+  // Queues the reads in this order. As many run at a time as the reader's depth
+  // allows. Never waits for a device.
   virtual void Submit(std::vector<FileRead> reads) = 0;
-  // The same, before those that wait: a reader of the mount waits for it.
+  // The same, but before the queued reads, because a reader of the mount waits.
   virtual void SubmitUrgent(FileRead read) = 0;
-  // Ends every read that was not begun with Cancelled, now and from now on.
+  // Ends with Cancelled every read that did not begin, now and from now on.
   virtual void Cancel() = 0;
 
   virtual FileReaderStats stats() const = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The FileReader that works here.
+// Makes the FileReader that works here.
 #ifndef SHUFFLEFS_CORE_IO_MAKE_READER_H_
 #define SHUFFLEFS_CORE_IO_MAKE_READER_H_
 
@@ -11,10 +11,10 @@
 
 namespace shufflefs {
 
-// By io_uring, or by threads where that is refused (by the kernel, a sandbox or
-// the options) or lacks a call that is needed; one line of the log says why.
-// `source` outlives the reader. It has threads: make it after the process
-// became a daemon.
+// Uses io_uring. Falls back to threads if io_uring is refused (by the kernel, a
+// sandbox or the options) or lacks a needed call; one line of the log says why.
+// `source` outlives the reader. The reader has threads, so make it after the
+// process became a daemon.
 std::unique_ptr<FileReader> MakeFileReader(const SourceDir& source,
                                            const FileReaderOptions& options);
 

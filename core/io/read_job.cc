@@ -17,11 +17,11 @@
 namespace shufflefs {
 namespace {
 
-// Drop pages that this read brought in (Linux 6.14); pages that were cached
-// before stay. Debian 12's headers do not name the flag.
+// Drops pages that this read brought in (Linux 6.14). Pages that were cached
+// before stay. Debian 12's headers do not define the flag.
 constexpr int kRwfDontCache = 0x80;
 constexpr int kMostReads = 64;
-constexpr uint64_t kMostAtOnce = uint64_t{1} << 30;  // bytes a call
+constexpr uint64_t kMostAtOnce = uint64_t{1} << 30;  // bytes per call
 
 constexpr uint64_t RoundUp(uint64_t bytes) {
   return (bytes + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
@@ -76,7 +76,7 @@ ReadJob::Step ReadJob::Borrowed(std::shared_ptr<const OpenFile> file) {
 }
 
 bool ReadJob::may_lend() const {
-  // Over a network an open is what asks the server whether the file changed.
+  // On a network, only an open asks the server whether the file changed.
   return takes_open_file() && fd_.valid() && status_.ok() &&
          (keeps_remote_ || !mode_.traits.remote);
 }
@@ -88,14 +88,15 @@ ReadJob::Step ReadJob::OpenFailed(int error) {
 
 ReadJob::Step ReadJob::Opened(UniqueFd fd) {
   fd_ = std::move(fd);
-  // Not synchronised with a server: an open file's kind does not change.
+  // Not synchronised with a server: the kind of an open file does not change.
   if (statx(fd_.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
             STATX_TYPE | STATX_INO, &look_) != 0) {
     status_ = ErrnoStatus(errno, "statx");
     return Step::kEnd;
   }
   if (!S_ISREG(look_.stx_mode)) {
-    if (read_.expected) return Step::kLook;  // which says what it is now
+    // The check then reports what the path is now.
+    if (read_.expected) return Step::kLook;
     status_ = ErrnoStatus(S_ISDIR(look_.stx_mode) ? EISDIR : ESPIPE,
                           "no regular file");
     return Step::kEnd;
@@ -107,9 +108,9 @@ ReadJob::Step ReadJob::Opened(UniqueFd fd) {
   return ReadOn();
 }
 
-// Files are opened without O_DIRECT, which where it is refused would take a
-// second open, and with O_NONBLOCK, which some kernels take for "do not wait
-// for the device".
+// Files are opened without O_DIRECT, because a refusal would cost a second
+// open. They are opened with O_NONBLOCK, which must be cleared: some kernels
+// take it for "do not wait for the device".
 void ReadJob::ChooseCache() {
   const int flags = fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK;
   if (mode_.direct && mode_.traits.direct) {
@@ -119,7 +120,7 @@ void ReadJob::ChooseCache() {
   mode_.direct = false;
   fcntl(fd_.get(), F_SETFL, flags);
   mode_.kept = !mode_.traits.drop_behind;
-  // What is wanted is known: no guess of what comes next.
+  // The reader knows what it wants, so the kernel needs no read-ahead.
   posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
 }
 
@@ -133,7 +134,7 @@ ReadJob::Step ReadJob::OpenAnew() {
 
 ReadJob::Step ReadJob::LeaveDirect() {
   mode_.direct = false;
-  // Others read by the descriptor as it is.
+  // Other jobs read through this descriptor, so its flags must not change.
   if (borrowed_ != nullptr) return OpenAnew();
   fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) & ~O_DIRECT);
   mode_.kept = !mode_.traits.drop_behind;
@@ -145,7 +146,7 @@ int ReadJob::flags() const {
   return mode_.direct || mode_.kept ? 0 : kRwfDontCache;
 }
 
-// The pieces that are still to be filled. O_DIRECT takes whole blocks.
+// The destination that is still to be filled. O_DIRECT takes whole blocks.
 ReadJob::Step ReadJob::ReadOn() {
   uint64_t skip = got_;
   uint64_t wanted = mode_.direct ? RoundUp(read_.length) : read_.length;
@@ -173,7 +174,8 @@ ReadJob::Step ReadJob::ReadEnded(int64_t result) {
     status_ = EndsEarly(offset());
     return AfterRead();
   }
-  // The end of the file, most likely; only the page cache reads from there on.
+  // Most likely the file ends here. Only the page cache can read on from this
+  // offset.
   return mode_.direct && !IsAligned(got_) ? LeaveDirect() : ReadOn();
 }
 
@@ -202,12 +204,12 @@ ReadJob::Step ReadJob::AfterRead() {
 }
 
 ReadJob::Step ReadJob::Looked(int result) {
-  // That the file changed explains all else that went wrong.
+  // If the file changed, that explains all other errors.
   const absl::Status same = result != 0
                                 ? ErrnoStatus(-result, "statx")
                                 : CheckUnchanged(fd(), look_, *read_.expected);
   if (!same.ok()) status_ = same;
-  // Whatever is wrong, it may be of this descriptor only.
+  // Any error may concern only the borrowed descriptor.
   return borrowed_ != nullptr && !status_.ok() ? OpenAnew() : Step::kEnd;
 }
 
@@ -216,7 +218,7 @@ ReadJob::Step ReadJob::LookNow(int dir) {
     const int failed = statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look_);
     return Looked(failed == 0 ? 0 : -errno);
   }
-  // Another file may have its name by now.
+  // The path may lead to another file by now.
   const int failed =
       statx(dir, read_.path.c_str(), AT_SYMLINK_NOFOLLOW, kLookMask, &look_);
   if (failed != 0 || look_.stx_ino != borrowed_->mode.inode ||

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One read of a FileReader as a small state machine: what is to be done next,
-// and what its result means. It is driven by whoever does the calls: a ring of
-// the kernel, or a thread.
+// ReadJob is one read of a FileReader as a small state machine. It says what to
+// do next and interprets the result. Its driver makes the calls: a ring of the
+// kernel, or a thread.
 //
-// Begin -> kOpen (or a file that is open) -> kRead (again while pieces are
-// missing) -> kLook -> kEnd. The file is looked at after it was read, so that
-// one which was rewritten meanwhile shows it.
+// Begin -> kOpen (or a file that is open) -> kRead (again while bytes are
+// missing) -> kLook -> kEnd. The file is checked after it was read, so that a
+// file that was rewritten meanwhile is detected.
 #ifndef SHUFFLEFS_CORE_IO_READ_JOB_H_
 #define SHUFFLEFS_CORE_IO_READ_JOB_H_
 
@@ -28,7 +28,7 @@
 namespace shufflefs {
 
 // Not thread-safe. Nothing here waits for a device, with one exception: the
-// first file of a file system asks what that is.
+// first file of a file system asks which file system that is.
 class ReadJob {
  public:
   enum class Step { kOpen, kRead, kLook, kEnd };
@@ -37,23 +37,25 @@ class ReadJob {
   ReadJob(FileRead read, FileSystems* systems,
           const FileReaderOptions& options);
 
-  // kOpen, or kEnd where the request itself is wrong (InvalidArgument).
+  // kOpen, or kEnd if the request itself is wrong (InvalidArgument).
   Step Begin();
   Step Cancelled();  // instead of Begin
-  // Whether a file that is open will do instead of opening it.
+  // Returns whether the driver may lend an open file instead of opening the
+  // path.
   bool takes_open_file() const {
     return read_.one_of_many && read_.expected.has_value() && !opens_anew_;
   }
   Step Borrowed(std::shared_ptr<const OpenFile> file);
-  // The path was opened as SourceDir::Open does, or that failed with `error`.
+  // The path was opened as by SourceDir::Open, or the open failed with `error`.
   Step Opened(UniqueFd fd);
   Step OpenFailed(int error);
-  // preadv2(fd(), pieces(), offset(), flags()) gave `result`: bytes or -errno.
+  // preadv2(fd(), pieces(), offset(), flags()) returned `result`: bytes or
+  // -errno.
   Step ReadEnded(int64_t result);
-  // statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look()) gave 0 or -errno.
+  // statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look()) returned 0 or -errno.
   Step Looked(int result);
-  // Does that by itself: may wait where look_waits(). `dir` is the source's, in
-  // which a borrowed file's path must still lead to that file.
+  // Makes that statx itself. May wait if look_waits(). `dir` is the source's;
+  // in it, the path of a borrowed file must still lead to that file.
   Step LookNow(int dir);
 
   const std::string& path() const { return read_.path; }
@@ -68,20 +70,20 @@ class ReadJob {
     return look_;
   }
   bool look_waits() const { return mode_.traits.remote; }
-  // Whether the file is known to be on another device.
+  // Returns whether the file is known to be on another device.
   bool is_beyond(uint64_t device) const {
     return read_.expected && read_.expected->device != device;
   }
 
-  // At kEnd. What came, in bytes; maybe some behind `length`.
+  // At kEnd: the bytes that came, maybe including some behind `length`.
   uint64_t got() const { return got_; }
   absl::Status status() const;  // names the path
-  // The descriptor that it has itself; invalid if it was borrowed.
+  // The job's own descriptor. Invalid if it was borrowed.
   UniqueFd TakeFd() { return std::move(fd_); }
-  // Its descriptor may be lent to others.
+  // Returns whether the job's descriptor may be lent to other jobs.
   bool may_lend() const;
   OpenFile TakeFile() { return {std::move(fd_), mode_}; }
-  // What it borrowed is not to be lent again.
+  // Returns whether the borrowed file must not be lent again.
   bool is_stale() const { return opens_anew_; }
   void CallDone() { read_.done(status()); }
 
@@ -98,9 +100,9 @@ class ReadJob {
   FileSystems* const systems_;
   const bool keeps_remote_;
   ReadMode mode_;
-  bool opens_anew_ = false;  // what it borrowed did not do
+  bool opens_anew_ = false;  // the borrowed file did not work
   UniqueFd fd_;
-  std::shared_ptr<const OpenFile> borrowed_;  // instead of fd_
+  std::shared_ptr<const OpenFile> borrowed_;  // used instead of fd_
   uint64_t got_ = 0;
   int again_ = 0;
   std::vector<iovec> pieces_;

@@ -22,7 +22,7 @@ void ReadQueue::PushUrgent(FileRead read) {
 bool ReadQueue::Ready() const {
   if (waiting() == 0) return false;
   if (cancelled_ || begun_ == 0) return true;
-  // Not a sum: a length may be anything.
+  // No sum is used, because it could overflow: a length may be anything.
   return begun_ < depth_ && in_flight_ < max_bytes_ &&
          front().length <= max_bytes_ - in_flight_;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which reads wait, which were begun, and which may begin next: the order,
-// the depth, the byte bound and the cancellation of every FileReader.
+// ReadQueue knows which reads wait, which have begun, and which may begin next.
+// Every FileReader takes the order, the depth, the byte bound and the
+// cancellation from it.
 #ifndef SHUFFLEFS_CORE_IO_READ_QUEUE_H_
 #define SHUFFLEFS_CORE_IO_READ_QUEUE_H_
 
@@ -17,8 +18,8 @@ namespace shufflefs {
 // Not thread-safe: the reader's lock guards it.
 class ReadQueue {
  public:
-  // Both bounds are of what was begun and did not end; at least one read is
-  // let through whatever its length.
+  // Both bounds apply to reads that began and did not end. One read is always
+  // allowed, whatever its length.
   ReadQueue(size_t depth, uint64_t max_bytes)
       : depth_(depth), max_bytes_(max_bytes) {}
 
@@ -30,17 +31,18 @@ class ReadQueue {
     FileRead read;
     bool cancelled = false;  // to be ended, not begun
     bool urgent = false;
-    // Counts Pushes; those of pieces of files are one that goes on.
+    // The number of the Push. Consecutive Pushes of pieces of files count as
+    // one.
     uint64_t batch = 0;
   };
-  // The next read, or nothing while none waits or the bounds are reached. A
-  // read that does not fit is not overtaken by a smaller one behind it.
-  // Cancelled reads come whatever the bounds. Each one is to be Ended.
+  // The next read. Empty if none waits or the bounds are reached. A smaller
+  // read never overtakes one that does not fit. Cancelled reads ignore the
+  // bounds. Call End for each read.
   absl::optional<Next> Take();
-  // True if Take would give one.
+  // Returns whether Take would return a read.
   bool Ready() const;
-  // `next` is over; `got` bytes came. Call before its `done`, so that who
-  // looks at the figures then finds it counted.
+  // The read is over and `got` bytes came. Call it before the read's `done`, so
+  // that the statistics include the read by then.
   void End(uint64_t length, uint64_t got);
 
   bool idle() const { return waiting() == 0 && begun_ == 0; }

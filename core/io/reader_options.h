@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a FileReader reads.
+// Options of a FileReader.
 #ifndef SHUFFLEFS_CORE_IO_READER_OPTIONS_H_
 #define SHUFFLEFS_CORE_IO_READER_OPTIONS_H_
 
@@ -11,25 +11,27 @@
 namespace shufflefs {
 
 struct FileReaderOptions {
-  size_t depth = 32;  // reads in flight, >= 1; of threads: their number
-  // Bytes in flight; a single read may be larger, alone.
+  size_t depth = 32;  // reads in flight, >= 1; with threads: their number
+  // Bytes in flight. A larger single read runs alone.
   uint64_t max_in_flight_bytes = uint64_t{64} << 20;
-  size_t threads = 8;  // where io_uring is refused, >= 1
-  // Past the page cache by O_DIRECT. Where a file system refuses that, and
-  // always if false: through it, dropping what the read brought in.
+  size_t threads = 8;  // used if io_uring is refused, >= 1
+  // Bypass the page cache with O_DIRECT. If false, or if a file system refuses
+  // O_DIRECT: read through the page cache and drop what the read brought in.
   bool direct = true;
-  // Of io_uring: the reads of one Submit begin when those of the one before
+  // For io_uring: the reads of one Submit begin when those of the previous one
   // have ended. For disks: with two places to read from at a time, the nearest
-  // next is often a file behind the head, and each costs a turn of the platter.
-  // Pieces of files (FileRead::one_of_many), asked for as those before them
-  // come, do not wait for each other.
+  // next file is often behind the head, and each costs a turn of the platter.
+  // Pieces of files (FileRead::one_of_many) that are requested while earlier
+  // pieces arrive do not wait for each other.
   bool batch_by_batch = false;
-  // Of pieces of files: a server's stay open between them, too. Else each is
-  // opened anew, which asks whether the file changed.
+  // For pieces of files: files on a server stay open between reads, too.
+  // Otherwise each is opened anew, which asks the server whether the file
+  // changed.
   bool keeps_remote = false;
   bool io_uring = true;  // false: as if it were refused
-  // Most reads go into it, one run each: pinned for the kernel, as a whole and
-  // at once, where that is allowed. Outlives the reader. Empty: none is.
+  // Memory that most reads go into, each into one contiguous run. If the
+  // process may, it is pinned for the kernel as a whole, at once. It outlives
+  // the reader. Empty: nothing is pinned.
   absl::Span<char> memory;
 };
 

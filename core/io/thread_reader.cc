@@ -94,8 +94,8 @@ void ThreadReader::Run() {
       while (!queue_.Ready() && !stop_) changed_.Wait(mu_);
       --idle_;
       next = queue_.Take();
-      if (!next) return;  // stopped, and all that waited was ended
-      CallOne();  // as far as there is work
+      if (!next) return;  // stopped, and all waiting reads were ended
+      CallOne();          // wakes others while reads may begin
     }
     ReadJob job(std::move(next->read), &systems_, options_);
     ReadOne(job, next->cancelled ? job.Cancelled() : job.Begin());
@@ -131,7 +131,7 @@ void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
   {
     MutexLock lock(mu_);
     queue_.End(job.length(), job.got());
-    CallOne();  // it fits now
+    CallOne();  // the next read may fit now
   }
   job.CallDone();
 }

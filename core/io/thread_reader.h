@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A FileReader of threads that block: where io_uring is refused.
+// ThreadReader is a FileReader of blocking threads, for systems that refuse
+// io_uring.
 #ifndef SHUFFLEFS_CORE_IO_THREAD_READER_H_
 #define SHUFFLEFS_CORE_IO_THREAD_READER_H_
 
@@ -18,8 +19,8 @@
 
 namespace shufflefs {
 
-// Its threads are named "sfs-read-<i>"; `done` is called by them. The first is
-// there at once, the others are started when reads would wait for them.
+// Its threads are named "sfs-read-<i>". They call `done`. The first thread
+// starts at once, the others when a read would have to wait for a thread.
 class ThreadReader : public FileReader {
  public:
   // `source` outlives the reader.
@@ -34,11 +35,11 @@ class ThreadReader : public FileReader {
 
  private:
   void Run();
-  // Has one more thread look at the queue if there is work for it.
+  // Lets one more thread check the queue if a read may begin.
   void CallOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadOne(ReadJob& job, ReadJob::Step step);
   ReadJob::Step Open(ReadJob& job);
-  // Keeps or closes what the job has open.
+  // Keeps or closes the job's open file.
   void Leave(ReadJob& job);
 
   // Constant after construction.
@@ -48,12 +49,12 @@ class ThreadReader : public FileReader {
   // Self-synchronised.
   FileSystems systems_;
   OpenFiles files_;
-  CondVar changed_;  // of queue_ and stop_
+  CondVar changed_;  // queue_ or stop_ changed
 
   mutable Mutex mu_;
   ReadQueue queue_ ABSL_GUARDED_BY(mu_);
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
-  size_t idle_ ABSL_GUARDED_BY(mu_) = 0;  // threads that hold no read
+  size_t idle_ ABSL_GUARDED_BY(mu_) = 0;  // threads without a read
   std::vector<std::jthread> threads_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -16,7 +16,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kMostRegistered = uint64_t{1} << 30;  // bytes a buffer
+constexpr uint64_t kMostRegistered = uint64_t{1} << 30;  // bytes per buffer
 
 absl::Status CheckCalls(io_uring* ring) {
   io_uring_probe* probe = io_uring_get_probe_ring(ring);
@@ -32,7 +32,7 @@ absl::Status CheckCalls(io_uring* ring) {
   return status;
 }
 
-// A sandbox may let a ring be made and refuse to enter it.
+// A sandbox may allow a ring to be made but refuse to enter it.
 absl::Status CheckEnter(io_uring* ring) {
   io_uring_prep_nop(io_uring_get_sqe(ring));
   const int submitted = io_uring_submit_and_wait(ring, 1);
@@ -53,16 +53,16 @@ absl::StatusOr<std::unique_ptr<Uring>> Uring::Make(unsigned entries,
 }
 
 absl::Status Uring::SetUp(unsigned entries, unsigned workers) {
-  // One thread submits and takes, so the kernel may leave its share of the
+  // One thread submits and takes completions. So the kernel may postpone its
   // work until that thread waits (Linux 6.1).
   int failed = io_uring_queue_init(
       entries, &ring_, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
   if (failed == -EINVAL) failed = io_uring_queue_init(entries, &ring_, 0);
   if (failed != 0) return ErrnoStatus(-failed, "io_uring_setup");
   made_ = true;
-  // Calls that block go to threads of the kernel: opens of files whose inodes
-  // are not in memory, above all. Its default is four a core. Before Linux
-  // 5.15 it stays so.
+  // Calls that block go to threads of the kernel, above all opens of files
+  // whose inodes are not in memory. The kernel's default is four per core. It
+  // stays so before Linux 5.15.
   unsigned most[2] = {workers, 0};
   io_uring_register_iowq_max_workers(&ring_, most);
   RETURN_IF_ERROR(CheckCalls(&ring_));
@@ -79,7 +79,7 @@ io_uring_sqe* Uring::Next() {
     if (io_uring_sqe* entry = io_uring_get_sqe(&ring_)) return entry;
     const int submitted = io_uring_submit(&ring_);
     if (submitted > 0 || submitted == -EINTR) continue;
-    // A kernel that is short of memory, or whose completions are not taken.
+    // The kernel is short of memory, or completions were not taken.
     Take(early_);
     Pause(-submitted);
   }
@@ -111,8 +111,8 @@ const std::vector<Completion>& Uring::SubmitAndWait() {
   Take(completions_);
   pending_ -= completions_.size();
   if (submitted < 0 && submitted != -EINTR && completions_.empty()) {
-    // The kernel is short of memory, say; the entries stay, and are submitted
-    // again.
+    // For example, the kernel is short of memory. The entries stay and are
+    // submitted again.
     Pause(-submitted);
   }
   return completions_;
@@ -126,7 +126,7 @@ void Uring::ArmWake() {
 
 void Uring::Wake() {
   const uint64_t one = 1;
-  // Fails only when it was woken 2^64 - 2 times and did not look.
+  // Fails only after 2^64 - 2 wakes that were not read.
   [[maybe_unused]] ssize_t written = write(event_.get(), &one, sizeof one);
 }
 

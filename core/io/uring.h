@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of io_uring that other threads can wake. Only files of core/io
+// Uring is an io_uring ring that other threads can wake. Only files of core/io
 // include this.
 #ifndef SHUFFLEFS_CORE_IO_URING_H_
 #define SHUFFLEFS_CORE_IO_URING_H_
@@ -18,41 +18,41 @@ namespace shufflefs {
 
 struct Completion {
   uint64_t tag = 0;
-  int32_t result = 0;  // of the call, or -errno
+  int32_t result = 0;  // result of the call, or -errno
 };
 
-// One thread makes, uses and destroys it; Wake alone may be called by any.
+// One thread makes, uses and destroys it. Any thread may call Wake.
 class Uring {
  public:
-  // The tag of the completion that ends a wait because of Wake. Armed by
-  // ArmWake, once each.
+  // The tag of the completion with which Wake ends a wait. ArmWake arms it for
+  // one Wake.
   static constexpr uint64_t kWake = 0;
 
-  // Calls beyond `entries` that are pending are slower; `workers` threads of
-  // the kernel for those that would block. Errors: what io_uring_setup gives
-  // (ENOSYS, EPERM where it is forbidden, ENOMEM), EOPNOTSUPP when this
-  // kernel's lacks a call.
+  // More than `entries` pending calls are slower. The kernel uses up to
+  // `workers` threads for calls that would block. Errors: those of
+  // io_uring_setup (ENOSYS, EPERM if it is forbidden, ENOMEM); EOPNOTSUPP if
+  // this kernel lacks a call.
   static absl::StatusOr<std::unique_ptr<Uring>> Make(unsigned entries,
                                                      unsigned workers);
   ~Uring();
 
-  // The next entry, to be prepared and then tagged; never null. Where more are
-  // got between two submissions than there are, those before are submitted,
-  // for as long as it takes.
+  // The next entry, for the caller to prepare and then tag. Never null. If the
+  // ring is full, submits the entries before it, for as long as that takes.
   io_uring_sqe* Next();
-  // Submits what was got and waits for a completion. Takes all there are.
+  // Submits the prepared entries and waits for a completion. Returns all
+  // completions that are there.
   const std::vector<Completion>& SubmitAndWait();
-  // Calls that were got and whose completions were not taken.
+  // Calls that have not been returned as completed.
   uint64_t pending() const { return pending_; }
 
   void ArmWake();
   void Wake();  // any thread, also a signal handler
 
   // Pins `memory`, which outlives the ring. REQUIRES: kWake is not armed (old
-  // kernels wait for all that is pending). Errors: ENOMEM where the process
-  // may not lock so much.
+  // kernels wait for everything that is pending). Errors: ENOMEM if the process
+  // may not lock so much memory.
   absl::Status Register(absl::Span<char> memory);
-  // The index for a read that lands there wholly, or -1.
+  // The index of the registered buffer that holds all of the read, or -1.
   int RegisteredIndex(const void* base, uint64_t length) const;
 
  private:
@@ -66,10 +66,10 @@ class Uring {
   bool made_ = false;
   bool complained_ = false;
   uint64_t pending_ = 0;
-  uint64_t woken_ = 0;  // what the kernel reads from event_
+  uint64_t woken_ = 0;  // the kernel reads event_ into it
   std::vector<iovec> registered_;
   std::vector<Completion> completions_;
-  std::vector<Completion> early_;  // taken to make room
+  std::vector<Completion> early_;  // completions taken to make room
 };
 
 }  // namespace shufflefs

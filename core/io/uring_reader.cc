@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kClose = 1;  // the tag of closes; nobody waits for them
 constexpr size_t kMostDepth = 4096;
 constexpr unsigned kMostWorkers = 256;
-// Of one file: openat2's EAGAIN says that a rename raced with it.
+// Opens per file: openat2's EAGAIN says that a rename raced with it.
 constexpr int kMostOpens = 64;
 
 size_t Depth(const FileReaderOptions& options) {
@@ -32,16 +32,16 @@ bool IsRemote(const SourceDir& source) {
   return !type || IsNetworkFs(*type);
 }
 
-// Has a thread of the kernel do the call. Of a server's files some calls wait
-// though the ring asks them not to, and would stop all others.
+// Makes a thread of the kernel do the call. On a server's files some calls wait
+// although the ring asks them not to, and they would stop all others.
 void ByAnotherThread(bool remote, io_uring_sqe* entry) {
   if (remote) entry->flags |= IOSQE_ASYNC;
 }
 
 }  // namespace
 
-// One read in the ring; its address is the tag of its calls. It has at most
-// one call pending.
+// One read in the ring. Its address is the tag of its calls. At most one call
+// is pending.
 struct UringReader::Slot {
   Slot(FileRead read, FileSystems* systems, const FileReaderOptions& options)
       : job(std::move(read), systems, options) {}
@@ -49,7 +49,7 @@ struct UringReader::Slot {
   ReadJob::Step step = ReadJob::Step::kOpen;  // of the pending call
   open_how how = {};
   int again = 0;
-  uint64_t turn = 0;  // 0: it need not wait for one
+  uint64_t turn = 0;  // 0: it need not wait for a turn
   bool had_turn = false;
 };
 
@@ -75,7 +75,8 @@ UringReader::UringReader(const SourceDir& source,
   systems_.Know(source.place().device, {.remote = remote_});
 }
 
-// The thread that uses the ring makes it: the kernel binds it to its maker.
+// The thread that uses the ring makes it, because the kernel binds a ring to
+// its maker.
 absl::Status UringReader::Start() {
   auto thread = TryStartThread("sfs-uring", [this](std::stop_token) { Run(); });
   if (!thread) return ErrnoStatus(EAGAIN, "starting a thread");
@@ -90,7 +91,8 @@ UringReader::~UringReader() {
     MutexLock lock(mu_);
     queue_.Cancel();
     stop_ = true;
-    // Also if awake: the last wake completes, and is not armed again.
+    // Wakes it also if it is awake: the last wake completes, and is not armed
+    // again.
     if (started_ && started_->ok()) ring_->Wake();
   }
   if (thread_.joinable()) thread_.join();
@@ -163,13 +165,14 @@ void UringReader::Run() {
   ring_.reset();
 }
 
-// Begins what may begin. False when all is over.
+// Begins the reads that may begin. Returns false when everything is over.
 bool UringReader::Admit() {
   for (;;) {
     absl::optional<ReadQueue::Next> next;
     {
       MutexLock lock(mu_);
-      // Else the closes are behind: their completions lead here again.
+      // If there is no room, closes are pending. Their completions lead here
+      // again.
       awake_ = ring_->pending() + 1 >= entries_;
       if (!awake_) next = queue_.Take();
       if (!next) return !stop_ || !queue_.idle() || ring_->pending() > 0;
@@ -212,7 +215,8 @@ ReadJob::Step UringReader::OpenEnded(Slot& slot, int32_t result) {
     return ReadJob::Step::kOpen;
   }
   if (result == -EPERM && (slot.how.flags & O_NOATIME) != 0) {
-    slot.how.flags &= ~uint64_t{O_NOATIME};  // not the owner of this file
+    // The process does not own this file.
+    slot.how.flags &= ~uint64_t{O_NOATIME};
     return ReadJob::Step::kOpen;
   }
   return slot.job.OpenFailed(-result);
@@ -224,8 +228,8 @@ absl::optional<ReadJob::Step> UringReader::OpenAtOnce(Slot& slot) {
     std::shared_ptr<const OpenFile> file = files_.Find(path);
     if (file != nullptr) return slot.job.Borrowed(std::move(file));
   }
-  // Paths that are too long for one call, or wrong. Waits for the source; there
-  // are next to none.
+  // The path is too long for one call, or wrong. This waits for the source, but
+  // such paths are rare.
   if (path.empty() || path.size() >= PATH_MAX || !SourceDir::IsPath(path)) {
     return OpenHere(slot);
   }
@@ -251,7 +255,7 @@ void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
       case ReadJob::Step::kRead:
         return ReadInTurn(std::move(slot));
       case ReadJob::Step::kLook:
-        // In the ring it would always take a thread of the kernel.
+        // In the ring this call would always take a thread of the kernel.
         if (slot->job.look_waits()) return QueueLook(std::move(slot));
         step = slot->job.LookNow(source_.fd());
         break;
@@ -266,7 +270,7 @@ void UringReader::QueueOpen(std::unique_ptr<Slot> slot) {
   io_uring_sqe* entry = ring_->Next();
   io_uring_prep_openat2(entry, source_.fd(), slot->job.path().c_str(),
                         &slot->how);
-  // What is mounted below the source may be a server's.
+  // A file system mounted below the source may be a server's.
   ByAnotherThread(remote_ || slot->job.is_beyond(source_.place().device),
                   entry);
   io_uring_sqe_set_data(entry, slot.release());
@@ -324,7 +328,7 @@ void UringReader::QueueLook(std::unique_ptr<Slot> slot) {
   io_uring_sqe_set_data(entry, slot.release());
 }
 
-// A close may wait for a server, so nothing waits for it, but at the end.
+// A close may wait for a server. So nothing waits for it, except at the end.
 void UringReader::Close(UniqueFd fd) {
   if (ring_ == nullptr) return;
   io_uring_sqe* entry = ring_->Next();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A FileReader by io_uring: opens, reads and closes of many files are
-// submitted together and run at the device's queue depth, by one thread.
+// UringReader is a FileReader on io_uring. One thread submits opens, reads and
+// closes of many files together, and they run at the device's queue depth.
 #ifndef SHUFFLEFS_CORE_IO_URING_READER_H_
 #define SHUFFLEFS_CORE_IO_URING_READER_H_
 
@@ -28,11 +28,11 @@ namespace shufflefs {
 
 class Uring;
 
-// Its one thread is named "sfs-uring"; `done` is called by it.
+// Its one thread is named "sfs-uring". It calls `done`.
 class UringReader : public FileReader {
  public:
-  // `source` outlives the reader. Errors: why io_uring cannot be used here
-  // (refused, too old, or `source` cannot be read by openat2).
+  // `source` outlives the reader. Errors: the reason why io_uring cannot be
+  // used here (it is refused or too old, or openat2 cannot read `source`).
   static absl::StatusOr<std::unique_ptr<UringReader>> Make(
       const SourceDir& source, const FileReaderOptions& options);
   ~UringReader() override;
@@ -44,9 +44,10 @@ class UringReader : public FileReader {
   std::string how() const override { return "io_uring"; }
 
   // Pins `memory` as a whole, so that the kernel need not look up the pages of
-  // reads whose memory is one run within it. Once; `memory` outlives the
-  // reader. Waits for reads in flight. Not from a `done`. Errors: ENOMEM where
-  // the process may not lock so much; the reader goes on without.
+  // reads into one contiguous run of it. Call it once; `memory` outlives the
+  // reader. Waits for reads in flight. Do not call it from a `done`. Errors:
+  // ENOMEM if the process may not lock so much memory; the reader continues
+  // without.
   absl::Status RegisterMemory(absl::Span<char> memory);
 
  private:
@@ -55,7 +56,7 @@ class UringReader : public FileReader {
   UringReader(const SourceDir& source, const FileReaderOptions& options);
   absl::Status Start();
 
-  // Of the ring's thread.
+  // Only the ring's thread calls these.
   void Run();
   absl::Status SetUp();
   bool Admit();
@@ -64,16 +65,16 @@ class UringReader : public FileReader {
   ReadJob::Step OpenEnded(Slot& slot, int32_t result);
   ReadJob::Step OpenHere(Slot& slot);
   void Go(std::unique_ptr<Slot> slot, ReadJob::Step step);
-  // Nothing: the ring has to open it.
+  // Empty: the ring has to open the file.
   absl::optional<ReadJob::Step> OpenAtOnce(Slot& slot);
   void QueueOpen(std::unique_ptr<Slot> slot);
-  // Waits for its turn, then queues the read.
+  // Waits for the read's turn, then queues it.
   void ReadInTurn(std::unique_ptr<Slot> slot);
   void TakeTurns();
   void QueueRead(std::unique_ptr<Slot> slot);
   void QueueLook(std::unique_ptr<Slot> slot);
   void Close(UniqueFd fd);
-  // Keeps or closes what the job has open.
+  // Keeps or closes the job's open file.
   void Leave(ReadJob& job);
   void End(std::unique_ptr<Slot> slot);
 
@@ -85,33 +86,33 @@ class UringReader : public FileReader {
   const unsigned entries_;  // of the ring
   const bool remote_;       // the source is on a server, or on FUSE
 
-  // Of the ring's thread, but for Uring::Wake.
+  // Only the ring's thread uses these, except for Uring::Wake.
   std::unique_ptr<Uring> ring_;
   FileSystems systems_;
   OpenFiles files_;
-  // Files are opened side by side, and so in any order. Their reads begin in
-  // the order in which they were asked for: a disk reads files that lie one
-  // behind the other in one go, but not backwards.
+  // Files are opened concurrently, so opens end in any order. Their reads begin
+  // in the order of the requests. A disk reads adjacent files in one go, but
+  // not backwards.
   struct Turn {
     uint64_t batch = 0;
     std::unique_ptr<Slot> ready;
     bool over = false;  // ended without a read
   };
   std::deque<Turn> turns_;
-  uint64_t first_turn_ = 1;  // the number of the first of turns_
-  uint64_t batch_ = 0;       // of which the last read began
-  size_t reading_ = 0;       // reads that had a turn and have not ended
+  uint64_t first_turn_ = 1;  // number of the first of turns_
+  uint64_t batch_ = 0;       // batch of the last read that began
+  size_t reading_ = 0;       // reads that had their turn and have not ended
 
   mutable Mutex mu_;
   CondVar answered_;  // started_ or registered_ was set
   ReadQueue queue_ ABSL_GUARDED_BY(mu_);
-  bool awake_ ABSL_GUARDED_BY(mu_) = true;  // will look at queue_ again
+  bool awake_ ABSL_GUARDED_BY(mu_) = true;  // it will check queue_ again
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   absl::optional<absl::Status> started_ ABSL_GUARDED_BY(mu_);
   absl::optional<absl::Span<char>> to_register_ ABSL_GUARDED_BY(mu_);
   absl::optional<absl::Status> registered_ ABSL_GUARDED_BY(mu_);
 
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // last member: it uses all of the above
 };
 
 }  // namespace shufflefs
