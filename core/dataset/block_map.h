@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples of a stratum lie together on the device. Samples are sorted
-// by their device address (ties: by sample); those whose addresses fall into
-// the same `block_bytes` bytes are one block. A sample's index in that sorted
-// order is its place; a block is a run of adjacent places. A sample belongs
-// to the block in which it starts (LIRS paper, page-aware random shuffling).
+// BlockMap says which samples of a stratum are together on the device. Samples
+// are sorted by their device address (ties: by sample). Samples whose addresses
+// fall into the same `block_bytes` bytes form one block. A sample's index in
+// that sorted order is its place; a block is a run of adjacent places. A sample
+// belongs to the block in which it starts (LIRS paper, page-aware random
+// shuffling).
 //
-// 8 bytes a sample and 4 bytes a block. Immutable; any thread may call; no
-// call blocks.
+// Memory: 8 bytes per sample and 4 bytes per block. Immutable; any thread may
+// call; no call blocks.
 #ifndef SHUFFLEFS_CORE_DATASET_BLOCK_MAP_H_
 #define SHUFFLEFS_CORE_DATASET_BLOCK_MAP_H_
 
@@ -26,12 +27,13 @@ class BlockMap {
       const std::vector<uint64_t>& addresses, uint64_t block_bytes);
 
   uint64_t sample_count() const { return sample_at_place_.size(); }
-  // 0 only without samples; no block is empty.
+  // 0 only if there are no samples. No block is empty.
   uint64_t block_count() const { return first_.size() - 1; }
 
-  // Blocks come in ascending address order. REQUIRES: block < block_count().
-  uint64_t first(uint64_t block) const { return first_[block]; }  // a place
-  uint64_t size(uint64_t block) const {                           // samples
+  // Blocks are numbered by ascending address. REQUIRES: block < block_count().
+  // Its first place.
+  uint64_t first(uint64_t block) const { return first_[block]; }
+  uint64_t size(uint64_t block) const {  // number of samples
     return first_[block + 1] - first_[block];
   }
 
@@ -40,10 +42,10 @@ class BlockMap {
     return sample_at_place_[place];
   }
   uint64_t PlaceOf(uint64_t sample) const { return place_of_[sample]; }
-  // A binary search, unless every sample is a block of its own.
+  // A binary search, unless every sample is a block by itself.
   uint64_t BlockOfPlace(uint64_t place) const;
 
-  // Bytes held by the tables.
+  // Bytes that the tables take.
   uint64_t memory_bytes() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a view shows: a subtree of the catalogue, its groups, whether names
-// may show other samples than their own and why, and where on the device the
-// samples lie.
+// Dataset is what a view shows: a subtree of the catalogue and its groups, and
+// the device addresses of the samples. It also says whether names may show
+// other samples than their own, and why.
 #ifndef SHUFFLEFS_CORE_DATASET_DATASET_H_
 #define SHUFFLEFS_CORE_DATASET_DATASET_H_
 
@@ -25,12 +25,12 @@
 
 namespace shufflefs {
 
-// Thread-safe; immutable but for block maps, which are made at first use.
+// Thread-safe. Immutable except for block maps, which are made at first use.
 class Dataset {
  public:
-  // Judges and groups the subtree `config.path`. Errors: NotFound when the
-  // path is no directory of the catalogue; InvalidArgument that names the
-  // line of the groups file (`groups_text`, the content of config.groups).
+  // Judges and groups the subtree `config.path`. Errors: NotFound if the path
+  // is no directory of the catalogue; InvalidArgument, which names the line,
+  // for a bad groups file. `groups_text` is the content of config.groups.
   static absl::StatusOr<std::unique_ptr<Dataset>> Make(
       std::shared_ptr<const Catalogue> catalogue, const ViewConfig& config,
       const std::string& groups_text);
@@ -43,14 +43,14 @@ class Dataset {
   DirId root() const { return root_; }
   // True when the names of a group may show each other's samples.
   bool moves() const { return grouping_.moves(); }
-  // What was found and which rule decided; what `status` shows.
+  // What was found and which rule decided, as `status` shows it.
   const Movability& movability() const { return movability_; }
   const std::string& substitute_reason() const { return reason_; }
   // Stable identity of the subtree, the key of view-wide orders.
   uint64_t key() const { return key_; }
 
-  // Gives the device address of each sample's first file, in bytes, by
-  // SampleId. Call before the first order by blocks is asked for.
+  // Sets the device address of each sample's first file, in bytes, by SampleId.
+  // Call it before the first order by blocks is used.
   void SetAddresses(std::vector<uint64_t> addresses);
   bool has_addresses() const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for file name extensions and for sets of them, while a grouping is
-// made. Internal to core/grouping. One thread.
+// Numbers file name extensions and sets of them while a grouping is made.
+// Internal to core/dataset. One thread.
 #ifndef SHUFFLEFS_CORE_DATASET_EXTENSION_SETS_H_
 #define SHUFFLEFS_CORE_DATASET_EXTENSION_SETS_H_
 
@@ -13,16 +13,16 @@
 
 namespace shufflefs {
 
-// Sets of extensions, numbered. The text of a set ("jpg,json") orders groups
-// and enters their keys.
+// Numbered sets of extensions. The text of a set ("jpg,json") orders groups and
+// is part of their keys.
 class ExtensionSets {
  public:
-  // The number of an extension, letters' case folded.
+  // The number of an extension. Upper and lower case count as equal.
   uint32_t Extension(absl::string_view extension);
   const std::string& extension_text(uint32_t extension) const {
     return extensions_[extension];
   }
-  // The number of a set, given its extensions sorted by their text.
+  // The number of a set. Its extensions are sorted by their text.
   uint32_t Set(const std::vector<uint32_t>& extensions);
   const std::string& set_text(uint32_t set) const { return sets_[set]; }
 
@@ -32,11 +32,13 @@ class ExtensionSets {
 
   std::vector<std::string> extensions_;
   absl::flat_hash_map<std::string, uint32_t> extension_numbers_;
-  std::string last_raw_;  // most names have the extension of the one before
+  // Most names have the same extension as the one before.
+  std::string last_raw_;
   uint32_t last_ = 0;
   std::vector<std::string> sets_;
   absl::flat_hash_map<std::string, uint32_t> set_numbers_;
-  std::vector<uint32_t> single_;  // by extension: its set alone, or kNoSet
+  // By extension: the set of it alone, or kNoSet.
+  std::vector<uint32_t> single_;
 };
 
 }  // namespace shufflefs

@@ -21,8 +21,8 @@ struct Row {
   FileKind kind;
 };
 
-// Sorted by extension. Containers are here that no format of ours reads: those
-// are told by core/formats/table.
+// Sorted by extension. Its containers are those that shufflefs has no reader
+// for; core/formats/table knows the others.
 constexpr Row kRows[] = {
     {"7z", FileKind::kContainer},
     {"aac", FileKind::kAudio},
@@ -152,7 +152,7 @@ bool IsDocument(absl::string_view stem, absl::string_view extension) {
       !EqualsAny(extension, {"txt", "md", "rst", "html", "pdf", "cff"})) {
     return false;
   }
-  // README.md, and README_images.txt.
+  // Matches README.md, and README_images.txt.
   return std::any_of(std::begin(kStems), std::end(kStems), [&](auto* known) {
     size_t n = absl::string_view(known).size();
     return absl::StartsWithIgnoreCase(stem, known) &&
@@ -161,7 +161,8 @@ bool IsDocument(absl::string_view stem, absl::string_view extension) {
   });
 }
 
-// train-00000-of-01024, with or without an extension: a shard.
+// Returns whether the stem is that of a shard: train-00000-of-01024, with or
+// without an extension.
 bool IsShardStem(absl::string_view stem) {
   auto digits = [&stem] {
     size_t n = 0;
@@ -212,7 +213,7 @@ FileKind KindOfFile(absl::string_view name) {
   }
   absl::string_view extension = ExtensionOf(name);
   FileKind kind = KindOfExtension(extension);
-  // Media are what most names are; they are nothing else.
+  // Most names are images or audio, which are nothing else.
   if (kind == FileKind::kImage || kind == FileKind::kAudio) return kind;
   absl::string_view stem = StemOf(name);
   if (IsDocument(stem, extension)) return FileKind::kDocument;

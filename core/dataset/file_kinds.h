@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file is, as far as its name says. Pure functions of names.
+// The kind of a file, as far as its name tells. Pure functions of names.
 #ifndef SHUFFLEFS_CORE_DATASET_FILE_KINDS_H_
 #define SHUFFLEFS_CORE_DATASET_FILE_KINDS_H_
 
@@ -8,31 +8,31 @@
 namespace shufflefs {
 
 enum class FileKind {
-  kHidden,     // begins with a dot, or is a desktop's own (Thumbs.db, …)
+  kHidden,     // begins with a dot, or belongs to a desktop (Thumbs.db, …)
   kDocument,   // README, LICENSE and the like
   kContainer,  // holds many records: tfrecord, tar, parquet, h5, npz, …
-  kManifest,   // speaks of other files by name or order: csv, json, xml, …
+  kManifest,   // refers to other files by name or order: csv, json, xml, …
   kText,       // txt or no extension: a sample of text, or a list of samples
   kImage,
   kAudio,
   kArray,    // npy, pt, …
-  kUnknown,  // an extension that is none of these
+  kUnknown,  // any other extension
 };
 
 FileKind KindOfFile(absl::string_view name);
 
-// A directory that is one data set on disk (x.zarr) or is hidden.
+// Recognises directories that are one data set on disk (x.zarr) or hidden.
 FileKind KindOfDirectoryName(absl::string_view name);
 
-// What stands behind the last dot, without it. Empty where nothing there
-// looks like an extension: no dot, nothing before it, more than ten bytes, no
-// letter (1.5, frame.0001), or a hash (00001.7c53336b37003a9286aba55d2945844c).
+// The part behind the last dot. Empty if nothing there looks like an extension:
+// no dot, nothing before it, more than ten bytes, no letter (1.5, frame.0001),
+// or a hash (00001.7c53336b37003a9286aba55d2945844c).
 absl::string_view ExtensionOf(absl::string_view name);
 
-// The name without its extension and the dot; all of it if it has none.
+// The name without its extension and the dot. The whole name if it has none.
 absl::string_view StemOf(absl::string_view name);
 
-// Image, audio, array or text, for messages.
+// "image", "audio", "array" or "text", for messages.
 absl::string_view NameOfKind(FileKind kind);
 
 }  // namespace shufflefs

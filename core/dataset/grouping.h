@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of one view and the groups inside which they may stand in for
-// each other. Where names do not move the groups are the same; they are then
-// only the strata in which listings are shuffled.
+// Grouping holds the samples of one view and the groups inside which they may
+// stand in for each other. If names do not move, the groups are the same, and
+// are only the strata in which listings are shuffled.
 //
-// A sample is a file, or (pair = stem) the files of one directory that share
-// a name up to the last dot, if they have a dot at all: a.jpg and a.json, but
-// x.seg.png belongs to x.seg. A group holds samples with the same set of
-// extensions (a letter's case does not count) of one directory; with a groups
-// file also of the same label; with substitute = tree of any directory. The
-// files of one column may all be read by the same users (core/catalogue/access.h), so
-// that no name shows what is closed to somebody whom the name is open to.
+// A sample is a file, or (pair = stem) the files of one directory that share a
+// name up to the last dot, if they have a dot: a.jpg and a.json. But x.seg.png
+// belongs to x.seg. All samples of a group have the same set of extensions
+// (upper and lower case are equal). They are in one directory, or with
+// substitute = tree in any directory. With a groups file they also have the
+// same label. The same users may read all files of one column
+// (core/catalogue/access.h). So a name that a user may open never shows what is
+// closed to that user.
 //
-// In no group, and so always themselves (fixed): everything in a split, below
-// a hidden directory or outside the view, dot files, links, special and empty
-// files, files that who scanned may not read, and where names move documents
-// and manifests that are neither paired with a sample nor the samples
-// themselves.
+// Some files are in no group, and so always show themselves (fixed):
+// * everything in a split, below a hidden directory or outside the view;
+// * dot files, links, special files and empty files;
+// * files that the scanning user may not read;
+// * if names move: documents and manifests that are neither paired with a
+//   sample nor the samples themselves.
+//
 // A pair with such a member is fixed as a whole.
 //
 // Thread-safe: nothing changes after construction. No method does I/O. Ids
@@ -37,24 +40,24 @@
 namespace shufflefs {
 
 struct GroupingOptions {
-  DirId root{0};  // of the view
+  DirId root{0};  // root of the view
   Substitute substitute = Substitute::kAuto;
-  bool proven = false;  // Movability::moves; looked at for kAuto only
+  bool proven = false;  // Movability::moves; used for kAuto only
   PairMode pair = PairMode::kStem;
-  // Lines `path TAB group`, the path relative to the view. "" = none.
+  // Lines `path TAB group`; the path is relative to the view. "" = none.
   std::string groups_text;
-  std::string groups_name;  // of that file, for messages
+  std::string groups_name;  // name of that file, for messages
 };
 
 class Grouping {
  public:
   struct Group {
-    uint64_t first_sample = 0;  // its samples' ids follow each other
+    uint64_t first_sample = 0;  // its samples have consecutive ids
     uint32_t samples = 0;
-    uint32_t columns = 0;  // files a sample has: 1, or more for pairs
+    uint32_t columns = 0;  // files per sample: 1, or more for pairs
     // Stable name: a hash of the directory's path in the view, the set of
-    // extensions, the groups file's label and, where not everybody may read
-    // its samples, who may.
+    // extensions, and the groups file's label. If not everybody may read its
+    // samples, the hash includes who may.
     uint64_t key = 0;
     DirId dir;                // the view's root for substitute = tree
     uint32_t first_slot = 0;  // internal
@@ -65,34 +68,34 @@ class Grouping {
     uint32_t column = 0;  // of the file in its sample, by extension
     friend bool operator==(const Place&, const Place&) = default;
   };
-  // The samples [first, first + count) of a group lie in one directory.
+  // The samples [first, first + count) of a group are in one directory.
   struct Piece {
     GroupId group;
     uint32_t first = 0;
     uint32_t count = 0;
   };
 
-  // Errors: InvalidArgument that names the groups file and its line: no tab,
+  // Errors: InvalidArgument, which names the groups file and its line: no tab,
   // no such file in the view, two labels for one sample.
   static absl::StatusOr<Grouping> Make(const Catalogue& catalogue,
                                        const GroupingOptions& options);
-  // Groups of `sizes` samples that have no files: for simulations. No method
-  // that takes or gives an entry may be called.
+  // Groups with these numbers of samples but without files, for simulations. Do
+  // not call a method that takes or returns an entry.
   static Grouping WithoutFiles(absl::Span<const uint32_t> sizes);
   Grouping(Grouping&&) = default;
   Grouping& operator=(Grouping&&) = default;
 
-  // Whether names show other samples than their own.
+  // Returns whether names show other samples than their own.
   bool moves() const { return moves_; }
 
   uint32_t group_count() const { return static_cast<uint32_t>(groups_.size()); }
   uint64_t sample_count() const { return sample_count_; }
   const Group& group(GroupId group) const { return groups_[group.value()]; }
 
-  // Where a file stands; nothing if it is fixed.
+  // The position of a file. Empty if the file is fixed.
   absl::optional<Place> place(EntryId entry) const;
-  // The memory that place() will read, for callers that look at many entries
-  // in random order.
+  // Prefetches the memory that place() will read, for callers that visit many
+  // entries in random order.
   void Prefetch(EntryId entry) const {
     const uint32_t row = entry.value() - first_entry_;
     if (row >= slot_.size()) return;
@@ -103,16 +106,16 @@ class Grouping {
   EntryId member(GroupId group, uint32_t index, uint32_t column) const;
   // REQUIRES: place(entry) has a value.
   SampleId sample(EntryId entry) const;
-  // Of a sample: how many files it has, and which. REQUIRES: sample <
+  // The number of files of a sample, and each of them. REQUIRES: sample <
   // sample_count(), column < columns.
   uint32_t columns(SampleId sample) const;
   EntryId member(SampleId sample, uint32_t column) const;
   // The group of a sample. REQUIRES: sample < sample_count().
   GroupId group_of(SampleId sample) const;
-  // The sample's file of column 0.
+  // The sample's file in column 0.
   EntryId first_member(SampleId sample) const;
-  // What lies directly in a directory of the view, by group; each directory's
-  // files that are in no piece are fixed. Empty outside the view.
+  // The pieces in a directory of the view, by group. The directory's files that
+  // are in no piece are fixed. Empty outside the view.
   absl::Span<const Piece> groups_in(DirId dir) const;
 
   uint64_t memory_bytes() const;
@@ -121,7 +124,7 @@ class Grouping {
   friend class GroupingBuilder;
   Grouping() = default;
 
-  // Constant after Make. Tables by entry start at first_entry_.
+  // Constant after Make. Tables by entry begin at first_entry_.
   bool moves_ = false;
   uint32_t first_entry_ = 0;
   DirId first_dir_;
@@ -129,9 +132,9 @@ class Grouping {
   std::vector<Group> groups_;
   std::vector<uint32_t> slot_;      // by entry: index in members_, or kFixed
   std::vector<uint32_t> group_;     // by entry
-  std::vector<uint32_t> members_;   // entries: groups, samples, columns
+  std::vector<uint32_t> members_;   // entries, by group, sample and column
   std::vector<Piece> pieces_;       // by directory
-  std::vector<uint32_t> piece_of_;  // by directory, and one behind the last
+  std::vector<uint32_t> piece_of_;  // by directory, and one more at the end
 };
 
 }  // namespace shufflefs

@@ -15,7 +15,7 @@
 namespace shufflefs {
 namespace {
 
-// Text files are the samples where they outnumber all others this often.
+// If text files outnumber all others by this factor, they are the samples.
 constexpr uint64_t kTextMajority = 100;
 
 bool SpeaksOfOthers(FileKind kind) {
@@ -39,7 +39,8 @@ void GroupingBuilder::MarkDirectories() {
   }
 }
 
-// Whether text is what this view is about, or speaks about something else.
+// Decides whether text files are the samples of this view or describe other
+// files.
 void GroupingBuilder::CountText() {
   uint64_t text = 0;
   uint64_t others = 0;
@@ -95,7 +96,8 @@ void GroupingBuilder::CollectFiles(DirId dir) {
     dotted |= file.pairs && file.stem.find('.') != absl::string_view::npos;
   }
   // Names are sorted, so files that share a stem without a dot are already
-  // neighbours: whatever is sorted between a.x and a.y begins with "a." too.
+  // neighbours: everything that sorts between a.x and a.y also begins with
+  // "a.".
   if (!dotted) return;
   std::stable_sort(
       files_.begin(), files_.end(),
@@ -134,7 +136,8 @@ uint32_t GroupingBuilder::AccessOf(const File* begin, const File* end) {
     text += value.is_open() ? "-" : value.Text();
     text += ';';
   }
-  // Groups that everybody may read are named as if there were no others.
+  // Groups that everybody may read have the same name as if there were no
+  // others.
   if (text.find(':') == std::string::npos) return 0;
   const auto [at, fresh] = access_of_.emplace(text, accesses_.size());
   if (fresh) accesses_.push_back(std::move(text));
@@ -186,7 +189,7 @@ absl::Status GroupingBuilder::AddSample(DirId dir, File* begin, File* end) {
   return absl::OkStatus();
 }
 
-// Writes down which part of each group this directory has added.
+// Records the part of each group that this directory has added.
 void GroupingBuilder::NotePieces(DirId dir) {
   uint32_t row = dir.value() - result_.first_dir_.value();
   result_.piece_of_[row] = static_cast<uint32_t>(result_.pieces_.size());
@@ -220,8 +223,8 @@ absl::Status GroupingBuilder::AddDirectory(DirId dir) {
 }
 
 uint64_t GroupingBuilder::KeyOf(const Filling& filling) const {
-  // Relative to the view: the same for a view of SOURCE/train at its root
-  // and for one of SOURCE at train.
+  // Relative to the view. So a view of SOURCE/train at its root and a view of
+  // SOURCE at train have the same keys.
   std::string dir = catalogue_.path(filling.dir);
   size_t root = catalogue_.path(options_.root).size();
   std::string text = dir.substr(std::min(dir.size(), root == 0 ? 0 : root + 1));
@@ -236,8 +239,8 @@ uint64_t GroupingBuilder::KeyOf(const Filling& filling) const {
   return XXH3_64bits(text.data(), text.size());
 }
 
-// Turns what is filled into groups, in an order that depends on names, and on
-// who may read them, alone.
+// Turns the fillings into groups. Their order depends only on names and on who
+// may read them.
 void GroupingBuilder::Flush() {
   std::vector<uint32_t> order(filling_.size());
   std::iota(order.begin(), order.end(), 0);

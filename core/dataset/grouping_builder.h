@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a Grouping: one pass over the view's directories in path order.
-// Internal to core/grouping.
+// GroupingBuilder makes a Grouping in one pass over the view's directories in
+// path order. Internal to core/dataset.
 #ifndef SHUFFLEFS_CORE_DATASET_GROUPING_BUILDER_H_
 #define SHUFFLEFS_CORE_DATASET_GROUPING_BUILDER_H_
 
@@ -35,15 +35,15 @@ class GroupingBuilder {
     absl::string_view stem;
     uint32_t extension = 0;
     uint32_t entry = 0;
-    bool pairs = false;     // has an extension, and pairing is on
-    bool fixed = false;     // and whatever it is paired with
-    bool manifest = false;  // only moves along with something else
+    bool pairs = false;     // it has an extension, and pairing is on
+    bool fixed = false;     // and so is everything paired with it
+    bool manifest = false;  // moves only together with another file
   };
   // A group that is being filled.
   struct Filling {
     uint32_t set = 0;
     uint32_t label = 0;
-    uint32_t access = 0;  // in accesses_
+    uint32_t access = 0;  // index in accesses_
     uint32_t columns = 0;
     DirId dir;
     std::vector<uint32_t> members;
@@ -56,7 +56,7 @@ class GroupingBuilder {
   File Describe(EntryId entry, bool text_is_sample);
   absl::Status AddSample(DirId dir, File* begin, File* end);
   absl::StatusOr<uint32_t> LabelOf(const File* begin, const File* end);
-  // Who may read the files of a sample, a number for each combination.
+  // A number for each combination of users who may read a sample's files.
   uint32_t AccessOf(const File* begin, const File* end);
   Filling& FillingOf(DirId dir, const Filling& wanted);
   void NotePieces(DirId dir);
@@ -69,16 +69,18 @@ class GroupingBuilder {
   Grouping result_;
   ExtensionSets sets_;
   std::vector<bool> fixed_dirs_;      // by DirId: split, hidden or a container
-  bool text_view_ = false;            // its text files are the samples
-  std::vector<File> files_;           // of the directory at work
-  std::vector<uint32_t> extensions_;  // of the sample at work
-  std::vector<Filling> filling_;      // of it, or of the tree
-  std::vector<uint32_t> noted_;  // by filling: members before this directory
+  bool text_view_ = false;            // the text files are the samples
+  std::vector<File> files_;           // of the current directory
+  std::vector<uint32_t> extensions_;  // of the current sample
+  std::vector<Filling> filling_;      // of the directory, or of the tree
+  // By filling: members before the current directory.
+  std::vector<uint32_t> noted_;
   absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t>
       filling_of_;
-  std::vector<std::string> accesses_ = {""};  // as text; the first: everybody
+  // As text; the first means everybody.
+  std::vector<std::string> accesses_ = {""};
   absl::flat_hash_map<std::string, uint32_t> access_of_;
-  // Pieces whose group is still an index in filling_, from here on.
+  // From this index on, the group of a piece is still an index in filling_.
   size_t open_pieces_ = 0;
 };
 

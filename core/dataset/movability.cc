@@ -27,7 +27,7 @@ bool IsMedia(FileKind kind) {
          kind == FileKind::kArray || kind == FileKind::kText;
 }
 
-// A directory that annotates another one, whatever is in it.
+// Returns whether a directory annotates another one, whatever it contains.
 bool IsAnnotationName(absl::string_view name) {
   static constexpr const char* kNames[] = {"anno",
                                            "annos",
@@ -58,7 +58,8 @@ bool IsAnnotationName(absl::string_view name) {
       [&](const char* known) { return absl::EqualsIgnoreCase(name, known); });
 }
 
-// A text file among text files that is a list of them by its name.
+// Returns whether the name of a text file among text files says that it is a
+// list of them.
 bool IsListName(absl::string_view name) {
   static constexpr const char* kStems[] = {
       "captions", "classes",  "cmds",  "filelist", "files",       "index",
@@ -83,7 +84,7 @@ class Judgement {
   Movability Run();
 
  private:
-  // The rules, in the header's order; nothing = does not refuse.
+  // The rules, in the header's order. Empty: the rule does not refuse.
   Reason RefuseSplit() const;
   Reason RefuseContainer() const;
   Reason RefuseManifest() const;
@@ -94,7 +95,7 @@ class Judgement {
   Reason RefuseSequence() const;
   Reason RefusePairs() const;
 
-  // For messages of one line, whatever bytes the names hold.
+  // For messages of one line, whatever bytes the names contain.
   std::string Path(EntryId entry) const {
     return absl::Utf8SafeCHexEscape(catalogue_.path(entry));
   }
@@ -184,7 +185,7 @@ Reason Judgement::RefuseAnnotation() const {
       if (annotates(up)) found = up;
     }
   }
-  // Beside the view, and beside each directory above it.
+  // Searches beside the view, and beside each directory above it.
   for (DirId at = root_; at != DirId(0) && !found;) {
     at = catalogue_.parent(at);
     uint32_t end = catalogue_.subtree_end(at).value();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict behind substitute = auto: whether a subtree is proven to be
-// class folders, in which a file's label is the directory it lies in and
-// nothing else speaks of its name. Safety before speed: whatever is not
-// proven does not move. It looks at names, kinds and sizes only.
+// The verdict behind substitute = auto. Judge decides whether a subtree is
+// proven to consist of class folders: a file's label is its directory, and
+// nothing else refers to its name. Safety before speed: what is not proven does
+// not move. Judge looks at names, kinds and sizes only.
 #ifndef SHUFFLEFS_CORE_DATASET_MOVABILITY_H_
 #define SHUFFLEFS_CORE_DATASET_MOVABILITY_H_
 
@@ -15,43 +15,44 @@
 namespace shufflefs {
 
 struct MovabilityOptions {
-  // A directory with at least this many files whose names are one consecutive
-  // sequence of numbers holds frames.
+  // A directory holds frames if it has at least this many files and their names
+  // are one consecutive sequence of numbers.
   uint32_t min_frames = 3;
-  // Two directories pair if so much of the smaller one's stems, in percent,
-  // are in the other.
+  // Two directories pair if this percentage of the smaller one's stems are in
+  // the other.
   uint32_t pair_percent = 50;
 };
 
 struct Movability {
   bool moves = false;
-  // One clause that names the file, directory or rule that decided.
+  // One clause that names the deciding file, directory or rule.
   std::string reason;
-  // One clause that says what was found, such as "10 class folders of 60000
-  // images" or "1 directory of 300 containers".
+  // One clause with what was found, such as "10 class folders of 60000 images"
+  // or "1 directory of 300 containers".
   std::string layout;
-  uint64_t classes = 0;  // leaf directories with samples, splits not counted
-  // Whether a validation split (not only a test split) lies in the subtree,
-  // beside it or beside a directory above it.
+  uint64_t classes = 0;  // leaf directories with samples, without splits
+  // There is a validation split (not only a test split) in the subtree, beside
+  // it, or beside a directory above it.
   bool has_validation_split = false;
 };
 
-// Judges the subtree of `root`. In order, the first that applies refuses:
-//  1. the view is in a split or nothing in it can move;
-//  2. a container file or directory;
-//  3. a manifest (csv, tsv, json, jsonl, xml, parquet, yaml, pickle, lists in
-//     txt, …) in the subtree or directly in a directory above it, up to the
-//     source's root; READMEs and licences are none, and txt files are samples
-//     where the leaf directories hold nothing else;
-//  4. a directory beside or below that is annotation by its name (labels,
-//     annotations, masks, …);
-//  5. files of an unknown kind, or of more than one kind of media;
-//  6. fewer than two sibling leaf directories, files beside subdirectories,
-//     or no directory with two files;
-//  7. a directory whose names are one consecutive sequence of numbers;
-//  8. a directory outside every split, anywhere in the source, that shares
-//     stems with one of the subtree, or mirrors it file by file.
-// Splits are left out of all this; hidden files and directories too.
+// Judges the subtree of `root`. These rules refuse; the first that applies, in
+// this order, decides:
+//   1. the view is in a split, or nothing in it can move;
+//   2. a container file or directory;
+//   3. a manifest (csv, tsv, json, jsonl, xml, parquet, yaml, pickle, lists in
+//      txt, …) in the subtree or directly in a directory above it, up to the
+//      source's root. READMEs and licences are no manifests. txt files are
+//      samples if the leaf directories hold nothing else;
+//   4. a directory beside or below that is annotation by its name (labels,
+//      annotations, masks, …);
+//   5. files of an unknown kind, or of more than one kind of media;
+//   6. fewer than two sibling leaf directories, files beside subdirectories,
+//      or no directory with two files;
+//   7. a directory whose names are one consecutive sequence of numbers;
+//   8. a directory outside every split, anywhere in the source, that shares
+//      stems with one of the subtree, or mirrors it file by file.
+// All rules ignore splits, hidden files and hidden directories.
 Movability Judge(const Catalogue& catalogue, DirId root,
                  const MovabilityOptions& options);
 

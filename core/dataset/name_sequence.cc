@@ -65,7 +65,7 @@ bool IsOneSequence(const std::vector<absl::string_view>& names, size_t least) {
   auto distinct = static_cast<uint64_t>(
       std::unique(numbers.begin(), numbers.end()) - numbers.begin());
   uint64_t range = numbers[distinct - 1] - numbers[0];
-  // range + 1 numbers would fill it.
+  // A complete sequence has range + 1 numbers.
   return distinct == names.size() && range < distinct + distinct / 20;
 }
 

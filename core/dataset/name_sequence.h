@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the names of a directory count something: frames of a film, slices
-// of a scan. Then their order carries meaning and they must not move.
+// Detects whether the names of a directory count something: frames of a film,
+// slices of a scan. Then their order has a meaning, and they must not move.
 #ifndef SHUFFLEFS_CORE_DATASET_NAME_SEQUENCE_H_
 #define SHUFFLEFS_CORE_DATASET_NAME_SEQUENCE_H_
 
@@ -12,16 +12,17 @@
 
 namespace shufflefs {
 
-// What all `names` begin and end with, as lengths. Neither cuts a number in
-// two: img_0010 and img_0011 share "img_". For one name, nothing is shared.
+// The lengths of the common beginning and ending of all `names`. Neither cuts a
+// number in two: img_0010 and img_0011 share "img_". A single name shares
+// nothing.
 struct CommonParts {
   size_t prefix = 0;
   size_t suffix = 0;
 };
 CommonParts FindCommonParts(const std::vector<absl::string_view>& names);
 
-// Whether the names differ in one number only and these numbers follow each
-// other, with at most one in twenty missing. Fewer than `least` names are
+// Returns whether the names differ only in one number and these numbers are
+// consecutive, with at most one in twenty missing. Fewer than `least` names are
 // no sequence.
 bool IsOneSequence(const std::vector<absl::string_view>& names, size_t least);
 

@@ -17,8 +17,8 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint32_t kCutPercent = 90;     // once endings are cut off
-constexpr size_t kLeastEqual = 3;        // files in sets that are equal
+constexpr uint32_t kCutPercent = 90;     // after endings are cut off
+constexpr size_t kLeastEqual = 3;        // files in equal sets
 constexpr uint32_t kLeastMirrored = 2;   // directories in mirrored trees
 constexpr uint32_t kMirrorPercent = 90;  // of the smaller tree's directories
 
@@ -33,8 +33,8 @@ struct Stem {
   friend auto operator<=>(const Stem&, const Stem&) = default;
 };
 
-// A directory's stems as a whole: how many, and a hash that does not depend
-// on their order.
+// All stems of a directory: their number, and a hash that does not depend on
+// their order.
 struct StemSet {
   uint64_t hash;
   size_t count;
@@ -67,7 +67,7 @@ class PairFinder {
   std::vector<uint32_t> files_;  // by directory
   std::vector<Stem> stems_;
   std::vector<StemSet> sets_;
-  bool have_endings_ = false;  // a directory's stems have one in common
+  bool have_endings_ = false;  // the stems of a directory share an ending
 };
 
 std::string PairFinder::Name(uint32_t dir) const {
@@ -75,7 +75,7 @@ std::string PairFinder::Name(uint32_t dir) const {
                       "/");
 }
 
-// Whether one of the two lies in the view; pairs elsewhere are not its matter.
+// Returns whether one of the two is in the view. Other pairs are ignored.
 bool PairFinder::Concerns(uint32_t a, uint32_t b) const {
   uint32_t begin = options_.root.value();
   uint32_t end = catalogue_.subtree_end(options_.root).value();
@@ -92,13 +92,13 @@ std::vector<absl::string_view> PairFinder::StemsIn(DirId dir) const {
     FileKind kind = KindOfFile(name);
     if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
     absl::string_view stem = StemOf(name);
-    // a.jpg and a.json of one directory are one.
+    // a.jpg and a.json of one directory are one stem.
     if (stems.empty() || stems.back() != stem) stems.push_back(stem);
   }
   return stems;
 }
 
-// `cut`: without the ending that the directory's stems have in common.
+// `cut`: without the ending that the directory's stems share.
 void PairFinder::Collect(DirId dir, bool cut) {
   std::vector<absl::string_view> stems = StemsIn(dir);
   if (stems.empty()) return;
@@ -125,8 +125,8 @@ absl::optional<std::string> PairFinder::FindShared(bool cut) {
   stems_.erase(std::unique(stems_.begin(), stems_.end()), stems_.end());
   Tally shared;
   for (size_t i = 0; i < stems_.size();) {
-    // Of many directories with one stem each is compared with the first and
-    // with the one before it, which is enough to find a pair.
+    // If many directories have a stem, each is compared with the first and with
+    // the one before it. This is enough to find a pair.
     size_t k = i + 1;
     for (; k < stems_.size() && stems_[k].hash == stems_[i].hash; ++k) {
       if (Concerns(stems_[i].dir, stems_[k].dir)) {
@@ -163,7 +163,7 @@ absl::optional<std::string> PairFinder::FindEqual() const {
 
 absl::optional<std::string> PairFinder::FindMirrored() const {
   std::vector<uint32_t> leaves(files_.size(), 0);  // below each directory
-  // Which child of a directory came first with so many files at a place.
+  // The child of a directory that was the first with so many files at a path.
   using Spot = std::tuple<uint32_t, uint64_t, uint32_t>;
   absl::flat_hash_map<Spot, uint32_t> first;
   Tally equal;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories whose files belong together one by one: images/ and labels/,
-// images and masks, high and low resolution, left and right.
+// Finds directories whose files belong together one by one: images/ and
+// labels/, images and masks, high and low resolution, left and right.
 #ifndef SHUFFLEFS_CORE_DATASET_PAIRING_H_
 #define SHUFFLEFS_CORE_DATASET_PAIRING_H_
 
@@ -15,19 +15,21 @@
 namespace shufflefs {
 
 struct PairingOptions {
-  DirId root{0};  // at least one of the two lies at or below it
-  // By DirId: directories not to look at (splits, hidden ones).
+  DirId root{0};  // at least one of a pair is at or below it
+  // By DirId: directories to ignore (splits, hidden ones).
   const std::vector<bool>* excluded = nullptr;
-  uint32_t percent = 50;  // of the smaller directory's stems
+  uint32_t percent = 50;  // percentage of the smaller directory's stems
 };
 
-// One clause that names the first pair found, or nothing. Looks at the whole
-// catalogue. Two directories pair when `percent` of the smaller one's stems
-// are in the other; when 90 % are, once the ending that all stems of a
-// directory have is cut off (x and x_mask); when their sets of stems are
-// equal once a common beginning is cut off too (left_1, right_1); and when
-// they lie at the same place below two sibling directories that have equal
-// numbers of files everywhere (leftImg8bit/aachen, gtFine/aachen).
+// One clause that names the first pair found. Empty if there is none. Searches
+// the whole catalogue. Two directories pair in these cases:
+// * `percent` of the smaller one's stems are in the other.
+// * 90 % are, after the ending that all stems of a directory share is cut off
+//   (x and x_mask).
+// * Their sets of stems are equal after a common beginning is cut off too
+//   (left_1, right_1).
+// * They have the same path below two sibling directories with equal numbers of
+//   files everywhere (leftImg8bit/aachen, gtFine/aachen).
 absl::optional<std::string> FindPairedDirectories(
     const Catalogue& catalogue, const PairingOptions& options);
 

@@ -9,11 +9,11 @@ namespace {
 
 bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<uint8_t>(c)); }
 
-// `word`: a longest run of letters.
+// `word` is a maximal run of letters.
 SplitKind KindOfWord(absl::string_view word) {
   constexpr size_t kShortest = 3;  // val
   constexpr size_t kLongest = 10;  // validation
-  // Nearly all words of nearly all names end here.
+  // Nearly all words of nearly all names are rejected here.
   if (word.size() < kShortest || word.size() > kLongest ||
       absl::string_view("vdetVDET").find(word[0]) == absl::string_view::npos) {
     return SplitKind::kNone;
@@ -27,7 +27,8 @@ SplitKind KindOfWord(absl::string_view word) {
   return SplitKind::kNone;
 }
 
-// MNIST's name for its test set; holds digits, so it is no run of letters.
+// MNIST's name for its test set. It contains digits, so it is no run of
+// letters.
 bool HoldsT10k(absl::string_view name) {
   constexpr absl::string_view kWord = "t10k";
   for (size_t one = name.find("10"); one != absl::string_view::npos;
@@ -58,7 +59,7 @@ SplitKind SplitOf(absl::string_view name) {
     if (kind != SplitKind::kNone) return kind;
     begin = end;
   }
-  // LIBSVM's test files: a9a and a9a.t.
+  // LIBSVM's test files: a9a.t beside a9a.
   if (absl::EndsWithIgnoreCase(name, ".t") || HoldsT10k(name)) {
     return SplitKind::kTest;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which names belong to a validation or test split. These are never shuffled,
-// and nothing crosses their border. Pure functions of names.
+// Recognises the names of validation and test splits. Splits are never
+// shuffled, and nothing crosses their border. Pure functions of names.
 #ifndef SHUFFLEFS_CORE_DATASET_SPLITS_H_
 #define SHUFFLEFS_CORE_DATASET_SPLITS_H_
 
@@ -17,19 +17,20 @@ enum class SplitKind {
   kTest,        // test, testing, t10k, a final .t
 };
 
-// Of one file or directory name. A word counts in any case where no ASCII
-// letter stands beside it: Val2017, my-test_set and imagenet-val-0001.tar are
-// splits, validated, contest and device are not. Bytes beyond ASCII are no
-// letters here: in doubt a name is a split, which only keeps it as it is.
+// The split that one file or directory name denotes. A word counts in upper and
+// lower case if no ASCII letter is beside it. Val2017, my-test_set and
+// imagenet-val-0001.tar are splits; validated, contest and device are not.
+// Bytes beyond ASCII do not count as letters here: if in doubt, a name is a
+// split, which only keeps it as it is.
 SplitKind SplitOf(absl::string_view component);
 inline bool IsSplitName(absl::string_view component) {
   return SplitOf(component) != SplitKind::kNone;
 }
 
-// Whether any component of a path relative to the source is a split.
+// Returns whether any component of a path relative to the source is a split.
 bool IsSplitPath(absl::string_view path);
 
-// By DirId: whether the directory is in a split or is one.
+// By DirId: the directory is a split or is in one.
 std::vector<bool> SplitDirs(const Catalogue& catalogue);
 
 }  // namespace shufflefs

@@ -48,7 +48,7 @@ void TreeSurvey::CountFile(DirId dir, EntryId entry) {
   FileKind kind = KindOfFile(name);
   if (kind == FileKind::kHidden || kind == FileKind::kDocument) return;
   if (IsSplitName(name)) {
-    // It stays what it is, but testing_list.txt speaks of the others.
+    // The file stays fixed, but testing_list.txt refers to the others.
     bool list = kind == FileKind::kText && !ExtensionOf(name).empty();
     if ((kind == FileKind::kManifest || list) && !list_named_as_split_) {
       list_named_as_split_ = entry;
@@ -77,7 +77,8 @@ EntryId TreeSurvey::ExampleOf(FileKind kind) const {
   return EntryId(0);
 }
 
-// Text is the sample where there is nothing else; else it speaks of others.
+// Text files are the samples if there is nothing else. Otherwise they describe
+// other files.
 bool TreeSurvey::IsAllText() const {
   for (const auto& [dir, contents] : dirs_) {
     if (contents.count[static_cast<size_t>(FileKind::kText)] !=
@@ -114,7 +115,7 @@ bool TreeSurvey::HasValidationSplit() const {
   for (DirId at = root_; at != DirId(0);) {
     at = catalogue_.parent(at);
     end = catalogue_.subtree_end(at).value();
-    // From child to child.
+    // Walks from child to child.
     for (uint32_t d = at.value() + 1; d < end;
          d = catalogue_.subtree_end(DirId(d)).value()) {
       if (Validates(DirId(d))) return true;

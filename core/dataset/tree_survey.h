@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a subtree of the catalogue holds, counted by directory and kind: the
-// facts from which core/movability judges. Splits, hidden files and documents
-// are not counted. One thread; refers to the catalogue, which outlives it.
+// TreeSurvey counts what a subtree of the catalogue holds, by directory and
+// kind. core/dataset/movability.h judges from these facts. Splits, hidden files
+// and documents are not counted. One thread. The catalogue outlives it.
 #ifndef SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_
 #define SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_
 
@@ -22,10 +22,10 @@ class TreeSurvey {
  public:
   static constexpr size_t kKinds = static_cast<size_t>(FileKind::kUnknown) + 1;
 
-  // What lies directly in one directory.
+  // The files directly in one directory.
   struct Contents {
     std::array<uint32_t, kKinds> count = {};  // files, by kind
-    std::array<EntryId, kKinds> example;      // the first, where count > 0
+    std::array<EntryId, kKinds> example;      // the first file, if count > 0
     uint32_t files = 0;
     bool above_others = false;  // has files in directories below it
 
@@ -39,29 +39,29 @@ class TreeSurvey {
 
   TreeSurvey(const Catalogue& catalogue, DirId root);
 
-  // The directories at or below the root that hold files, in path order.
+  // The directories with files at or below the root, in path order.
   const std::map<DirId, Contents>& dirs() const { return dirs_; }
-  // Those with none of dirs() below them.
+  // Those that have none of dirs() below them.
   std::vector<DirId> Leaves() const;
   // Directories that are one data set on disk, such as x.zarr.
   const std::vector<DirId>& containers() const { return containers_; }
   // By DirId, for the whole catalogue: splits and hidden directories.
   const std::vector<bool>& excluded() const { return excluded_; }
-  // A file that is in a split by its own name and yet speaks of the others,
+  // A file that is in a split by its own name and yet refers to other files,
   // such as testing_list.txt.
   absl::optional<EntryId> list_named_as_split() const {
     return list_named_as_split_;
   }
 
   uint64_t Total(FileKind kind) const;
-  // Some file of that kind. REQUIRES: Total(kind) > 0.
+  // A file of that kind. REQUIRES: Total(kind) > 0.
   EntryId ExampleOf(FileKind kind) const;
-  // Whether there is nothing but text: then text is the sample.
+  // Returns whether there is only text: then text files are the samples.
   bool IsAllText() const;
-  // Whether a directory that is a validation split and holds files lies below
-  // the root, beside it or beside a directory above it.
+  // Returns whether a validation split that holds files is below the root,
+  // beside it, or beside a directory above it.
   bool HasValidationSplit() const;
-  // "60000 files in 10 directories, all of kind image".
+  // For example "60000 files in 10 directories, all of kind image".
   std::string Describe() const;
 
  private:
