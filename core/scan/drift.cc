@@ -17,8 +17,8 @@
 namespace shufflefs {
 namespace {
 
-// File systems take their times from a clock that ticks this often; those
-// with whole seconds (or two) show it by a time without a fraction.
+// File systems take their times from a clock with this tick. Those with whole
+// seconds (or two) have times without a fraction.
 constexpr int64_t kTick = 20'000'000;
 constexpr int64_t kCoarseTick = 2'000'000'000;
 constexpr int64_t kSecond = 1'000'000'000;
@@ -30,11 +30,10 @@ std::string Line(const SourceDir& source, const std::string& path,
                       ": differs from the saved catalogue: ", what);
 }
 
-// To ask for each of so many takes no time that one would notice, wherever
-// they lie.
+// Comparing this many entries takes no noticeable time on any device.
 constexpr uint32_t kFewEntries = 1024;
 
-// Whether what may be read, and by whom, is what the catalogue knows.
+// Returns whether permissions and users match the catalogue.
 bool SameRights(const Catalogue& catalogue, uint32_t attr_class,
                 const RightsNow& now) {
   const CatalogueTables::AttributeClass& known =
@@ -43,8 +42,8 @@ bool SameRights(const Catalogue& catalogue, uint32_t attr_class,
          now.source.st_uid == known.uid && now.source.st_gid == known.gid;
 }
 
-// Nothing, or the line that says what differs. What is gone has changed its
-// directory.
+// Empty, or the line that names the difference. A file that is gone has changed
+// its directory, so it needs no line.
 absl::optional<std::string> CompareRights(const SourceDir& source,
                                           const Catalogue& catalogue,
                                           EntryId file) {
@@ -72,7 +71,7 @@ absl::optional<std::string> CompareFile(const SourceDir& source,
   return Line(source, catalogue.path(file), "it has changed");
 }
 
-// What differs, or nothing.
+// The difference, or nothing.
 absl::optional<std::string> Compare(const SourceDir& source,
                                     const Catalogue& catalogue, DirId dir) {
   const absl::StatusOr<RightsNow> now =
@@ -105,7 +104,7 @@ absl::optional<std::string> Compare(const SourceDir& source,
   return absl::nullopt;
 }
 
-// Whether the catalogue is for those who are to be served now.
+// Compares the users of the catalogue with the users to be served now.
 absl::optional<std::string> CompareUsers(const Catalogue& catalogue,
                                          const DriftOptions& options) {
   if (catalogue.serves_others() != options.serves_others) {
@@ -127,7 +126,7 @@ absl::optional<std::string> CompareUsers(const Catalogue& catalogue,
 using CompareEntry = absl::optional<std::string> (*)(const SourceDir&,
                                                      const Catalogue&, EntryId);
 
-// The first line by bytes of those that are found before all stop.
+// The first line by bytes among those that are found before all threads stop.
 absl::optional<std::string> FindInEntries(const SourceDir& source,
                                           const Catalogue& catalogue,
                                           CompareEntry compare, int threads,

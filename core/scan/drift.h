@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the source still is what a saved catalogue says.
+// Checks whether the source still matches a saved catalogue.
 #ifndef SHUFFLEFS_CORE_SCAN_DRIFT_H_
 #define SHUFFLEFS_CORE_SCAN_DRIFT_H_
 
@@ -14,29 +14,30 @@
 namespace shufflefs {
 
 struct DriftOptions {
-  int threads = 0;  // 0 = as many as a scan
-  // The next scan would be for these.
+  int threads = 0;  // 0 = as many as a scan uses
+  // The users for whom the next scan would be.
   Credentials reader = Credentials::OfProcess();
   bool serves_others = false;
 };
 
 // Compares device, inode and both times of every directory, and who may read
-// what is in it, in parallel: one stat a directory; and where there are but few
-// files, as containers are, the identity of each and its rights. A catalogue
-// that was made for other users differs; where others are served so do other
-// access control lists. Returns nothing if all agree, else one line for the log
-// that names the first that was found to differ; then scan anew.
+// its contents, in parallel. This takes one stat per directory. If there are
+// few files, as with containers, also compares the identity and rights of each.
+// A catalogue that was made for other users differs. If other users are served,
+// changed access control lists differ too. Returns nothing if all match. Else
+// returns one line for the log that names the first difference found; then scan
+// again.
 //
-// A file that was added, removed or renamed changes its directory. One of many
-// that was rewritten in place does not; whoever reads it notices by its
-// identity. A directory changed so shortly before the scan that its time could
-// not tell a later change apart counts as changed.
+// A file that was added, removed or renamed changes its directory. A file that
+// was rewritten in place does not: with many files, only its reader notices, by
+// its identity. A directory counts as changed if it was changed so shortly
+// before the scan that its time could not show a later change.
 absl::optional<std::string> FindDrift(const SourceDir& source,
                                       const Catalogue& catalogue,
                                       const DriftOptions& options);
 
-// The same of the rights of every file, however many there are: mode, owner and
-// access control list. Takes about as long as a scan; until `stop` is
+// The same for the rights of every file, however many there are: mode, owner
+// and access control list. Takes about as long as a scan. Ends when `stop` is
 // requested.
 absl::optional<std::string> FindChangedRights(const SourceDir& source,
                                               const Catalogue& catalogue,

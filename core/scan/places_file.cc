@@ -18,7 +18,7 @@ constexpr CheckedFormat kPlacesFormat = {.magic = "SHUFPLC\n",
                                          .other = "holds no places of files",
                                          .seeded = true};
 
-// The file: this, then eight bytes an entry.
+// The file: this header, then eight bytes per entry.
 struct PlacesHeader {
   CheckedHead head;
   uint64_t identity;
@@ -79,7 +79,8 @@ absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
 
 absl::StatusOr<KnownPlaces> LoadPlaces(const Catalogue& catalogue,
                                        const FilePlace& place) {
-  // Room to see that it is of a larger catalogue, or something else.
+  // Large enough to recognise a file of a larger catalogue, or another kind of
+  // file.
   const uint64_t most =
       (uint64_t{1} << 20) +
       uint64_t{catalogue.entry_count()} * 2 * sizeof(uint64_t);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the files of a catalogue lie on the device, on disk beside it: one
-// binary file with a version and a checksum (XXH3, 64 bits) over everything
-// behind it. It saves asking the file system again, and nothing else: when it
-// is gone or refused, that costs time.
+// Saves the device addresses of a catalogue's files beside it: one binary file
+// with a version and a checksum (XXH3, 64 bits) over everything behind it. It
+// saves only time: if it is gone or refused, the file system is asked again.
 //
-// A file is input like any other. What passes gives an address, one of the two
-// words of KnownPlaces, for each entry of the catalogue.
+// A file is input like any other. An accepted file has an address, or one of
+// the two special values of KnownPlaces, for each entry of the catalogue.
 #ifndef SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_
 #define SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_
 
@@ -22,27 +21,29 @@
 
 namespace shufflefs {
 
-// Bytes [kPlacesChecksumAt, +8) hold the little-endian checksum of what
-// follows them.
+// Bytes [kPlacesChecksumAt, +8) hold the little-endian checksum of everything
+// behind them.
 inline constexpr size_t kPlacesChecksumAt = 16;
 
-// Tells catalogues apart of which a file may lie elsewhere: 64 bits over
-// devices, inode numbers, sizes and both times, in the catalogue's order.
+// 64 bits over devices, inode numbers, sizes and both times, in the catalogue's
+// order. Catalogues whose files may have different addresses have different
+// values.
 uint64_t PlacesIdentity(const Catalogue& catalogue);
 
-// As ReplaceFile, core/base/files/whole_file.h. REQUIRES: one place an entry.
+// Errors: as for ReplaceFile, core/base/files/whole_file.h. REQUIRES: one place
+// per entry.
 absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
                         const FilePlace& place);
 
-// Errors, each naming the path: those of ReadWholeFile (ENOENT where none was
-// saved); InvalidArgument if it holds no places, or is of another version;
-// FailedPrecondition if it is of another catalogue; DataLoss if it is cut off,
-// damaged or makes no sense.
+// Errors, each naming the path: those of ReadWholeFile (ENOENT if none was
+// saved); InvalidArgument if it holds no places or has another version;
+// FailedPrecondition if it belongs to another catalogue; DataLoss if it is cut
+// off, damaged or makes no sense.
 absl::StatusOr<KnownPlaces> LoadPlaces(const Catalogue& catalogue,
                                        const FilePlace& place);
 
-// The same for bytes in memory, of a catalogue with this identity and so many
-// entries.
+// The same for bytes in memory, for a catalogue with this identity and number
+// of entries.
 absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
                                         uint64_t identity, uint64_t entries);
 

@@ -31,7 +31,7 @@ namespace {
 constexpr uint64_t kMaxEntries = 0xFFFFFFFE;
 constexpr std::chrono::milliseconds kProgressPeriod(100);
 
-// What a thread does next: list a directory, or stat a batch of an open one.
+// The next work of a thread: list a directory, or stat a batch of an open one.
 struct Task {
   ScannedDir* list = nullptr;
   std::shared_ptr<OpenDir> open;
@@ -73,11 +73,11 @@ class Scanner {
 
   Mutex mu_;
   CondVar changed_;
-  // Batches go before directories and the newest directory first, so that
-  // few directories are open at a time.
+  // Batches go before directories, and the newest directory first, so that few
+  // directories are open at a time.
   std::deque<Task> batches_ ABSL_GUARDED_BY(mu_);
   std::vector<ScannedDir*> dirs_ ABSL_GUARDED_BY(mu_);
-  uint64_t outstanding_ ABSL_GUARDED_BY(mu_) = 0;  // queued or at work
+  uint64_t outstanding_ ABSL_GUARDED_BY(mu_) = 0;  // queued or in progress
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> unreadable_ ABSL_GUARDED_BY(mu_);
 };
@@ -171,7 +171,7 @@ void Scanner::Stat(OpenDir& open, ScannedBatch& batch) {
   }
 }
 
-// The last to let go of a directory sorts it.
+// The last thread to release a directory sorts it.
 void Scanner::Release(OpenDir& open) {
   if (open.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (open.refused.load(std::memory_order_relaxed)) {
@@ -189,7 +189,7 @@ void Scanner::Release(OpenDir& open) {
   }
 }
 
-// Waits for a task; false when there will be none.
+// Waits for a task. Returns false if there will be none.
 bool Scanner::Next(Task* task) {
   MutexLock lock(mu_);
   while (batches_.empty() && dirs_.empty() && outstanding_ > 0 && !Stopping()) {
@@ -247,7 +247,7 @@ void Scanner::RunThreads() {
     }
   }
   MutexLock lock(mu_);
-  changed_.SignalAll();  // those whom a stop request found asleep
+  changed_.SignalAll();  // wakes threads that slept during a stop request
 }
 
 absl::StatusOr<ScannedTree> Scanner::MakeRoot() {

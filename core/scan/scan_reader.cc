@@ -16,7 +16,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kListBytes = 256 * 1024;  // one getdents call
+constexpr size_t kListBytes = 256 * 1024;  // per getdents call
 
 bool SameClass(const struct stat& a, const struct stat& b) {
   return a.st_mode == b.st_mode && a.st_uid == b.st_uid &&
@@ -109,7 +109,7 @@ bool ListNames(const OpenDir& open, const std::string& skip,
 
 BatchStat::Findings BatchStat::Run() {
   const std::vector<ScannedEntry>& entries = batch_.entries;
-  // In inode order: on a disk the inodes then lie in one direction, while
+  // In inode order. On a disk this visits the inodes in one direction, while
   // readdir's order is that of a hash.
   std::vector<uint32_t> order(entries.size());
   std::iota(order.begin(), order.end(), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one directory of the source: the names, batch by batch, and what stat
-// says of them. Internal to the scan, which gives it the work and the threads.
+// Reads one directory of the source: the names, batch by batch, and their
+// stats. Internal to the scan, which provides the work and the threads.
 #ifndef SHUFFLEFS_CORE_SCAN_SCAN_READER_H_
 #define SHUFFLEFS_CORE_SCAN_SCAN_READER_H_
 
@@ -22,7 +22,7 @@
 
 namespace shufflefs {
 
-// Gives equal attributes the same number. Thread-safe.
+// Assigns the same number to equal attributes. Thread-safe.
 class ClassTable {
  public:
   using Class = CatalogueTables::AttributeClass;
@@ -30,12 +30,12 @@ class ClassTable {
   // `reader` outlives the table.
   explicit ClassTable(const Credentials& reader) : reader_(reader) {}
 
-  // `mode`: within the access control list. `path` relative to `dir` is what
-  // was looked at ("" = `dir`): the first of a device is asked for its file
-  // system.
+  // `mode` is limited by the access control list. `path` is relative to `dir`
+  // and names the inspected entry ("" = `dir`). The first entry of a device is
+  // asked for its file system.
   uint32_t Intern(const struct stat& st, mode_t mode, int dir, const char* path)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // What was interned, by number. Call once, at the end.
+  // All interned classes, by number. Call it once, at the end.
   std::vector<Class> Take() ABSL_LOCKS_EXCLUDED(mu_);
   std::vector<CatalogueTables::Device> TakeDevices() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -57,8 +57,8 @@ class ClassTable {
   absl::flat_hash_map<dev_t, uint32_t> devices_ ABSL_GUARDED_BY(mu_);
 };
 
-// A directory while it is being read. Shared by the thread that lists it and
-// those that stat its batches; the last of them to let go of it sorts it.
+// A directory while it is being read. The thread that lists it shares it with
+// the threads that stat its batches. The last of them to release it sorts it.
 struct OpenDir {
   ScannedDir* dir = nullptr;
   UniqueFd fd;
@@ -67,30 +67,30 @@ struct OpenDir {
   Mutex mu;                          // guards dir->children
 };
 
-// Lists `open`. `skip` is a name to leave out, "" = none. `full` is called
-// for each batch that is full and has another behind it; the last one is left
-// to the caller (dir->batches.back(), if there is any). `stopping` ends it
-// early. Returns false when the directory could not be read to its end.
+// Lists `open`. `skip` is a name to leave out, "" = none. Calls `full` for each
+// full batch that another batch follows. The last batch is left to the caller
+// (dir->batches.back(), if there is any). `stopping` ends it early. Returns
+// false if the directory could not be read to its end.
 bool ListNames(const OpenDir& open, const std::string& skip,
                const std::function<void(ScannedBatch* batch)>& full,
                const std::function<bool()>& stopping);
 
-// What is shared by all batches of a scan; what is referred to outlives them.
+// Shared by all batches of a scan. The referenced objects outlive them.
 struct BatchRules {
   ClassTable& classes;
-  // Directories of which it is true are left out.
+  // Directories for which it returns true are left out.
   const std::function<bool(const struct stat&)>& skip;
-  bool reads_lists = false;  // access control lists
+  bool reads_lists = false;  // of access control lists
 };
 
-// Stats the entries of a batch. Several threads may work on other batches of
-// the same directory.
+// Stats the entries of a batch. Several threads may process different batches
+// of one directory.
 class BatchStat {
  public:
-  // What was found on the way. Names are of entries in the batch's directory.
+  // Names are those of entries in the batch's directory.
   struct Findings {
     std::vector<ScannedDir*> dirs;    // to be read next
-    std::vector<ScannedDir*> loops;   // the same directory as one above
+    std::vector<ScannedDir*> loops;   // identical to a directory above it
     std::vector<std::string> failed;  // stat gave an error
   };
 

@@ -24,7 +24,8 @@ size_t CommonPrefix(absl::string_view a, absl::string_view b) {
   return i;
 }
 
-// The eight bytes from `skip`, big-endian: compares as the bytes do.
+// The eight bytes from `skip` as a big-endian number, which compares as the
+// bytes do.
 uint64_t SortKey(absl::string_view name, size_t skip) {
   name.remove_prefix(skip);
   uint64_t bytes = 0;
@@ -86,7 +87,7 @@ Totals Count(const ScannedDir& root) {
     ++totals.dirs;
     totals.entries += dir.sorted.size();
     for (const auto& batch : dir.batches) {
-      // A NUL an entry is not kept.
+      // The NUL of each entry is not kept.
       totals.name_bytes += batch->names.size() - batch->entries.size();
     }
     for (const auto& child : dir.children) todo.push_back(child.second.get());
