@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may read what: what decides it of a file, as one small value, and the
-// values of a catalogue's files by number. Samples, records and names of files
-// with one number may be mixed. Of two numbers they may not, or somebody would
-// read under one name what is closed to him under its own.
+// Who may read which file. AccessRule and EffectiveAccess are what decides this
+// for a file, as small values; AccessTable numbers the values of a catalogue's
+// files. Samples, records and names may be mixed only among files with the same
+// number. Otherwise a user could read under one name what is closed to that
+// user under its own name.
 #ifndef SHUFFLEFS_CORE_CATALOGUE_ACCESS_H_
 #define SHUFFLEFS_CORE_CATALOGUE_ACCESS_H_
 
@@ -20,16 +21,16 @@
 
 namespace shufflefs {
 
-// Dense from 0, in the order of the catalogue.
+// Ids are dense from 0, in the order of the catalogue.
 using AccessId = StrongInt<struct AccessTag, uint32_t>;
 
-// Owner, group and one permission of each class, of which those that make no
-// difference are left out: all who may do the same are equal.
+// Owner, group and one permission of each class. Fields that make no difference
+// are left out, so rules that allow the same users are equal.
 struct AccessRule {
   static constexpr uint32_t kAny = 0xFFFFFFFF;
   uint32_t uid = kAny;
   uint32_t gid = kAny;
-  uint32_t bits = 0111;  // the permission, of owner, group and others
+  uint32_t bits = 0111;  // the permission for owner, group and others
 
   // `permission`: 4 to read, 1 to search.
   static AccessRule Of(const CatalogueTables::AttributeClass& attributes,
@@ -38,15 +39,15 @@ struct AccessRule {
   friend auto operator<=>(const AccessRule&, const AccessRule&) = default;
 };
 
-// Of a file: its own rule, and those of the directories above it that are not
-// open to everybody, each once, sorted. The rules are of modes that are within
-// the access control lists, so no list is part of it.
+// The access of a file: its own rule and the rules of the directories above it
+// that are not open to everybody, each once, sorted. The rules use modes that
+// are limited by the access control lists, so lists are not part of it.
 struct EffectiveAccess {
   AccessRule read;
   std::vector<AccessRule> search;
 
   bool is_open() const { return read.is_open() && search.empty(); }
-  // Not empty; the same for equal ones, on any machine.
+  // Not empty. Equal values have the same text on any machine.
   std::string Text() const;
   friend auto operator<=>(const EffectiveAccess&,
                           const EffectiveAccess&) = default;
@@ -55,8 +56,8 @@ struct EffectiveAccess {
 // Thread-safe: constant after construction.
 class AccessTable {
  public:
-  // Who is served alone is who may read whatever can be read: then there is
-  // one value, and nothing is kept apart.
+  // If only the mounting user is served, that user may read everything that can
+  // be read. Then there is one value, and nothing is kept apart.
   AccessTable() : values_(1) {}
   // REQUIRES: the tables are valid.
   explicit AccessTable(const CatalogueTables& tables);
@@ -69,10 +70,10 @@ class AccessTable {
   uint64_t memory_bytes() const;
 
  private:
-  using Key = std::pair<uint32_t, uint32_t>;  // of chain and class
+  using Key = std::pair<uint32_t, uint32_t>;  // chain and class
 
   std::vector<EffectiveAccess> values_;
-  std::vector<uint32_t> chains_;  // by directory: what is above its entries
+  std::vector<uint32_t> chains_;  // by directory: the rules above its entries
   absl::flat_hash_map<Key, uint32_t> ids_;
 };
 

@@ -12,8 +12,8 @@ namespace shufflefs {
 namespace {
 
 // Inode numbers of the root's device are shown as they are. Those of another
-// device get its index above this bit; a number that does not fit below it is
-// hashed down, which can collide only with odds of one in 2^48 a pair.
+// device get its index above this bit. A number that does not fit below it is
+// hashed. Such a pair of numbers collides with odds of one in 2^48.
 constexpr int kDeviceShift = 48;
 
 uint64_t ShownInode(uint64_t ino, uint32_t device) {
@@ -30,7 +30,7 @@ EntryKind KindOfMode(uint32_t mode) {
   return EntryKind::kSpecial;
 }
 
-// 0 where every file can be read, and by the same users.
+// 0 if the same users may read every file, and all files are readable.
 uint64_t HashOfAccess(const Catalogue& catalogue) {
   bool differs = false;
   std::vector<uint32_t> rows;
@@ -244,7 +244,7 @@ std::string Catalogue::path(EntryId entry) const {
 }
 
 std::string Catalogue::path(DirId dir) const {
-  // Front to back: first how long it is, then the names from its end.
+  // Computes the length first, then writes the names from the end.
   size_t length = 0;
   for (DirId d = dir; d != DirId(0); d = parent(d)) {
     length += name(*entry_of(d)).size() + 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue: what the scan found below the source, immutable and compact
-// (at most 64 bytes a file besides the name bytes). Entries of a directory
-// are adjacent and sorted by name bytes, so ids depend only on the tree, a
-// name is found by binary search, and directories come in path order with
-// every parent before its children.
+// Catalogue is what the scan found below the source. It is immutable and
+// compact (at most 64 bytes per file besides the name bytes). The entries of a
+// directory are adjacent and sorted by name bytes. So ids depend only on the
+// tree, and a name is found by binary search. Directories are in path order,
+// and every parent comes before its children.
 //
 // Thread-safe: nothing changes after it was built. No method does I/O.
 #ifndef SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_H_
@@ -28,11 +28,11 @@ namespace shufflefs {
 
 enum class EntryKind : uint8_t { kFile, kDirectory, kLink, kSpecial };
 
-// What stat shows, as the scan saw it. ino is unique within the catalogue's
-// source even where it spans several devices.
+// The result of stat, as the scan saw it. `ino` is unique within the
+// catalogue's source even if that spans several devices.
 struct FileAttributes {
   EntryKind kind = EntryKind::kFile;
-  mode_t mode = 0;  // type and permission bits; as in the source, or less
+  mode_t mode = 0;  // type and permission bits; as in the source, or fewer
   mode_t source_mode = 0;  // as in the source
   uid_t uid = 0;
   gid_t gid = 0;
@@ -44,23 +44,23 @@ struct FileAttributes {
   int64_t mtime_ns = 0;
   int64_t ctime_ns = 0;
   uint64_t device = 0;
-  uint64_t inode = 0;  // as the device gives it, and as FileIdentity has it
+  uint64_t inode = 0;  // as the device reports it, and as in FileIdentity
 
-  // Of a file.
+  // For a file.
   FileIdentity identity() const {
     return {device, inode, size, mtime_ns, ctime_ns};
   }
-  // Others are served: its access control list counts.
+  // Other users are served: its access control list counts.
   bool serves_others = false;
 };
 
-// What a catalogue would know of what `st` is of.
+// The attributes that a catalogue would have for a file with this `st`.
 FileAttributes AttributesOf(const struct stat& st);
 
 class Catalogue {
  public:
   // REQUIRES: `tables` are valid (catalogue_file.h checks untrusted ones).
-  // Everybody else gets a catalogue from Scan() or LoadCatalogue().
+  // Other callers get a catalogue from Scan() or LoadCatalogue().
   static Catalogue FromTables(CatalogueTables tables);
   Catalogue(Catalogue&&) = default;
   Catalogue& operator=(Catalogue&&) = default;
@@ -71,24 +71,25 @@ class Catalogue {
   // Entries of a directory are [first_entry(d), first_entry(d) + size(d)).
   EntryId first_entry(DirId dir) const;
   uint32_t dir_size(DirId dir) const;
-  // The k-th entry in the order in which the source's readdir gave them.
+  // The k-th entry in the order in which the source's readdir returned them.
   EntryId in_source_order(DirId dir, uint32_t k) const;
 
-  absl::string_view name(EntryId entry) const;  // any bytes but '/' and NUL
+  absl::string_view name(EntryId entry) const;  // any bytes except '/' and NUL
   EntryKind kind(EntryId entry) const;
   FileAttributes attributes(EntryId entry) const;
-  // The size in these, for who asks for nothing else. REQUIRES: no directory.
+  // Only the size of these attributes. REQUIRES: the entry is no directory.
   uint64_t file_size(EntryId entry) const {
     return tables_.size[entry.value()];
   }
-  // What a listing tells of an entry: much less to look up than attributes.
+  // What a listing needs of an entry. Much faster to look up than attributes.
   struct Identity {
     uint64_t ino = 0;
     mode_t type = 0;  // S_IFREG, S_IFDIR, …
   };
   Identity identity(EntryId entry) const;
-  // For callers that look at many entries in random order: the memory that
-  // name() and identity() will read. Name first, its bytes a while later.
+  // For callers that visit many entries in random order. These prefetch the
+  // memory that name() and identity() will read. Prefetch the name first, and
+  // its bytes a while later.
   void PrefetchName(EntryId entry) const {
     __builtin_prefetch(&tables_.name_offset[entry.value()]);
     __builtin_prefetch(&tables_.parent[entry.value()]);
@@ -100,10 +101,10 @@ class Catalogue {
     __builtin_prefetch(&tables_.attr_class[entry.value()]);
     __builtin_prefetch(&tables_.ino[entry.value()]);
   }
-  FileAttributes dir_attributes(DirId dir) const;  // works for the root too
-  DirId parent(EntryId entry) const;               // directory that holds it
+  FileAttributes dir_attributes(DirId dir) const;  // also for the root
+  DirId parent(EntryId entry) const;               // directory that contains it
   DirId parent(DirId dir) const;                   // the root's is the root
-  // The directory that an entry of kind kDirectory is, and back; the root has
+  // The directory of an entry of kind kDirectory, and the reverse. The root has
   // no entry.
   DirId as_dir(EntryId entry) const;
   absl::optional<EntryId> entry_of(DirId dir) const;
@@ -113,7 +114,7 @@ class Catalogue {
   EntryId entries_end(DirId dir) const;
 
   absl::optional<EntryId> Find(DirId dir, absl::string_view name) const;
-  // By path relative to the source ("" = root), following no links.
+  // By path relative to the source ("" = root). No link is followed.
   absl::optional<DirId> FindDir(absl::string_view path) const;
   absl::optional<EntryId> FindPath(absl::string_view path) const;
   std::string path(EntryId entry) const;  // relative, no leading slash
@@ -121,31 +122,32 @@ class Catalogue {
 
   uint64_t file_count() const;   // regular files
   uint64_t total_bytes() const;  // sum of their sizes
-  // 64 bits over names, kinds, sizes and mtimes: the dataset's identity.
+  // 64 bits over names, kinds, sizes and mtimes: the identity of the dataset.
   uint64_t fingerprint() const;
-  // 64 bits over these and the lasting identity of every file: of copies of
-  // what is in the files. A faithful copy of the dataset has another one.
+  // 64 bits over the fingerprint and the lasting identity of every file. Copies
+  // of file contents are keyed by it. A faithful copy of the dataset has
+  // another state.
   uint64_t state() const { return state_; }
-  uint64_t memory_bytes() const;  // of the tables and name bytes
+  uint64_t memory_bytes() const;  // of tables and name bytes
   uint64_t name_bytes() const;
-  // The same, and who may read what, where this is not the same for all files:
-  // what samples there are, and which may stand in for each other.
+  // The fingerprint, combined with who may read what if this differs among
+  // files. It says which samples exist and which may stand in for each other.
   uint64_t samples_fingerprint() const;
-  // What the scan could not read (no permission, an I/O error), as paths. A
-  // directory of these is shown empty or as far as it was read; a file whose
-  // stat failed is not in the catalogue.
+  // Paths that the scan could not read (no permission, an I/O error). Such a
+  // directory is shown empty or as far as it was read. A file whose stat failed
+  // is not in the catalogue.
   const std::vector<std::string>& unreadable() const;
 
-  // Files that agree in type, permissions, owner, links and device share a
-  // class, dense from 0: a cheap key for caches of what follows from these.
+  // Files of equal type, permissions, owner, links and device share a class.
+  // Classes are dense from 0: a cheap key for caches of what these determine.
   uint32_t attribute_class(EntryId entry) const;
   uint32_t attribute_class_count() const;
-  // Whether who scanned may read a file, as far as its mode says.
+  // Returns whether the scanning user may read a file, as far as its mode says.
   bool readable(EntryId entry) const {
     return tables_.classes[attribute_class(entry)].readable != 0;
   }
-  // Who may read an entry and search what is above it. There is one id for all
-  // unless others than who scanned are served.
+  // Who may read an entry and search the directories above it. All entries have
+  // one id unless other users than the scanning one are served.
   AccessId access(EntryId entry) const {
     return access_.Of(parent(entry).value(), attribute_class(entry));
   }
@@ -155,7 +157,7 @@ class Catalogue {
 
  private:
   explicit Catalogue(CatalogueTables tables) : tables_(std::move(tables)) {}
-  // All but sizes and times.
+  // Everything except sizes and times.
   FileAttributes FromClass(uint32_t attr_class, uint64_t ino) const;
 
   // Constant after construction.

@@ -17,7 +17,8 @@ namespace {
 
 using Tables = CatalogueTables;
 
-constexpr size_t kMaxDevices = 1 << 16;  // what inode numbers can show
+// The most that inode numbers can encode.
+constexpr size_t kMaxDevices = 1 << 16;
 
 absl::Status Wrong(absl::string_view table, uint64_t row,
                    absl::string_view what) {
@@ -33,7 +34,7 @@ absl::Status CheckClasses(const Tables& t) {
     if (t.classes[c].device >= std::min(t.devices.size(), kMaxDevices)) {
       return Wrong("class", c, "its device is out of range");
     }
-    // What is shown is what the source has, or less.
+    // The shown mode is that of the source, or has fewer bits.
     const mode_t mode = t.classes[c].mode;
     const mode_t source = t.classes[c].source_mode;
     if ((mode & S_IFMT) != (source & S_IFMT) || (mode & ~source) != 0) {
@@ -69,16 +70,18 @@ absl::Status CheckEntries(const Tables& t) {
   if (large != t.large_blocks.size()) {
     return Wrong("large file", large, "no such entry");
   }
-  // With CheckDirectories: every entry of that kind is one directory.
+  // With CheckDirectories, this proves that every entry of that kind is one
+  // directory.
   if (dirs + 1 != t.dirs.size()) {
     return Wrong("directory", t.dirs.size(), "entries and directories differ");
   }
   return absl::OkStatus();
 }
 
-// Parents before children, subtrees adjacent, children by name.
+// Parents come before children, subtrees are adjacent, children are sorted by
+// name.
 absl::Status CheckDirectories(const Tables& t) {
-  std::vector<uint32_t> open;  // the directory before and those above it
+  std::vector<uint32_t> open;  // the previous directory and those above it
   std::vector<uint32_t> last_child(t.dirs.size(), 0);  // its entry + 1
   std::vector<uint64_t> first(t.dirs.size() + 1, 0);
   for (size_t d = 0; d < t.dirs.size(); ++d) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether tables from outside make a catalogue. Internal to catalogue_file.
+// Checks whether untrusted tables form a catalogue. Internal to catalogue_file.
 #ifndef SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_CHECK_H_
 #define SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_CHECK_H_
 
@@ -8,8 +8,9 @@
 
 namespace shufflefs {
 
-// Checks all but what DeriveCatalogueTables fills in. REQUIRES: the columns
-// of entries have one length. Errors: DataLoss that says what is wrong where.
+// Checks everything except what DeriveCatalogueTables fills in. REQUIRES: all
+// columns of entries have the same length. Errors: DataLoss, which says what is
+// wrong where.
 absl::Status CheckCatalogueTables(const CatalogueTables& tables);
 
 }  // namespace shufflefs

@@ -18,7 +18,7 @@ constexpr CheckedFormat kCatalogueFormat = {.magic = "SHUFCAT\n",
                                             .other = "not a catalogue",
                                             .align = 8};
 
-// The file: this, then the columns in the order of ForEachColumn.
+// The file: this header, then the columns in the order of ForEachColumn.
 struct CatalogueHeader {
   CheckedHead head;
   uint64_t entries;
@@ -54,7 +54,7 @@ struct FiledBlocks {
 struct Packed {
   std::vector<FiledDirectory> dirs;
   std::vector<FiledBlocks> large_blocks;
-  std::string unreadable;  // each with a NUL behind it
+  std::string unreadable;  // each with a terminating NUL
 };
 
 Packed Pack(const CatalogueTables& t) {
@@ -72,7 +72,7 @@ Packed Pack(const CatalogueTables& t) {
   return packed;
 }
 
-// All but the counts, which the columns give.
+// Everything except the counts, which the columns determine.
 CatalogueHeader MakeHeader(const CatalogueTables& t) {
   CatalogueHeader header = {};
   header.scanned_ns = t.scanned_ns;
@@ -85,8 +85,8 @@ CatalogueHeader MakeHeader(const CatalogueTables& t) {
   return header;
 }
 
-// Calls `column` with each container of the tables, in the order of the file,
-// and the count of it in the header.
+// Calls `column` with each container of the tables and its count in the header,
+// in the order of the file.
 template <typename Tables, typename PackedT, typename Header, typename Column>
 void ForEachColumn(Tables& t, PackedT& packed, Header& h, Column&& column) {
   column(packed.dirs, h.dirs);
@@ -104,7 +104,7 @@ void ForEachColumn(Tables& t, PackedT& packed, Header& h, Column&& column) {
   column(packed.unreadable, h.unreadable_bytes);
 }
 
-// Of what the columns' lengths and the checksum do not tell.
+// Checks what the lengths of columns and the checksum do not cover.
 absl::Status CheckHeader(const CatalogueHeader& header) {
   if (header.serves_others > 1) {
     return absl::DataLossError("whom it serves makes no sense");

@@ -32,7 +32,7 @@ Credentials Credentials::OfProcess() {
 
 bool Credentials::MayRead(const FileAttributes& file) const {
   if (reads_all) return true;
-  // The first that applies decides, also when it says no.
+  // The first class that matches decides, even if it denies.
   if (file.uid == uid) return (file.mode & S_IRUSR) != 0;
   if (file.gid == gid ||
       std::find(groups.begin(), groups.end(), file.gid) != groups.end()) {
