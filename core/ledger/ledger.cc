@@ -19,7 +19,8 @@
 namespace shufflefs {
 namespace {
 
-// Whether nothing was ever written there. Errors: those of FilePlace::Open.
+// Returns whether nothing was ever written there. Errors: those of
+// FilePlace::Open.
 absl::StatusOr<bool> AbsentOrEmpty(const FilePlace& place) {
   const absl::StatusOr<UniqueFd> fd = place.Open(O_RDONLY);
   if (ErrnoOf(fd.status()) == ENOENT) return true;
@@ -90,7 +91,7 @@ std::string Ledger::PolicyUnderWay(absl::string_view view_path,
 bool Ledger::GoesOn(absl::string_view view_path) const {
   MutexLock lock(mu_);
   const auto it = last_.find(view_path);
-  // One of an older version tells only what was consumed.
+  // A ledger of an older version only says what was consumed.
   return it != last_.end() &&
          (it->second.begin.moves || it->second.consumed.size() > 0);
 }
@@ -139,7 +140,8 @@ void Ledger::CompactSoon() {
     }
     compacting_ = true;
   }
-  // The thread of the last compaction has nothing left to do: no wait.
+  // The thread of the last compaction has nothing left to do, so this does not
+  // wait.
   auto compactor = TryStartThread("ledger", [this](std::stop_token) {
     const absl::Status done = Compact();
     if (!done.ok()) {

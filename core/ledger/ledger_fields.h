@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a ledger's record, one after the other. For
-// core/ledger/ledger_format.cc and core/ledger/ledger_pairs.cc only.
+// The fields of a ledger's record, one after the other. Only for
+// core/ledger/ledger_format.cc and the files of the other records.
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_FIELDS_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_FIELDS_H_
 
@@ -22,7 +22,7 @@ namespace shufflefs::ledger_format {
 
 inline constexpr uint64_t kRecordTag = 0xff;
 
-// A record's first word, but for its length.
+// A record's first word, without its length.
 constexpr uint64_t FirstWord(RecordType type, uint8_t view) {
   return kRecordTag << 56 | static_cast<uint64_t>(type) << 48 |
          uint64_t{view} << 16;
@@ -35,8 +35,8 @@ class RecordWriter {
 
   void Put(uint64_t value) { words_.push_back(value); }
   void Put(absl::string_view text) {
-    // Longer than any record: Finish refuses it. (The bound also keeps gcc 12
-    // from warning of an overflow that cannot be.)
+    // A longer text makes the record too long, so Finish refuses it. (The bound
+    // also keeps gcc 12 from warning of an impossible overflow.)
     text = text.substr(0, kMaxRecordWords * 8);
     Put(text.size());
     const size_t at = words_.size();
@@ -63,7 +63,7 @@ class RecordWriter {
   Words words_;
 };
 
-// Takes fields off a record; after one failed, all further ones are zero.
+// Reads fields from a record. After one failed, all further ones are zero.
 class RecordFields {
  public:
   explicit RecordFields(absl::Span<const uint64_t> record)
@@ -106,7 +106,7 @@ class RecordFields {
   }
   uint64_t left() const { return rest_.size(); }
 
-  // Whether every field fitted and none is left over.
+  // Returns OK if every field fitted and none is left over.
   absl::Status Done(absl::string_view what) const {
     if (!failed_ && rest_.empty()) return absl::OkStatus();
     return absl::DataLossError(

@@ -9,13 +9,13 @@
 //             consumption with its name is one (core/ledger/ledger_pairs.h)
 //   zero      nothing was written from here on
 //
-// Both checks are seeded with the word's number in the file, so a word at
-// another place is not taken for a good one. Consumptions are single words so
-// that noting one is one aligned store: whatever kills the process, it is
-// there or it is not. A record's first word is stored last, for the same end.
+// Both checks are seeded with the word's number in the file, so a word in
+// another place is not accepted. A consumption is a single word, so that noting
+// it is one aligned store. However the process is killed, the word is there or
+// it is not. For the same reason a record's first word is stored last.
 //
-// Parsing trusts nothing: every error says what is wrong, the caller adds
-// file and offset.
+// Parsing trusts nothing. Every error says what is wrong; the caller adds file
+// and offset.
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_FORMAT_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_FORMAT_H_
 
@@ -34,8 +34,8 @@ namespace shufflefs {
 inline constexpr uint8_t kMaxLedgerViews = 254;  // views are 0 … 253
 inline constexpr uint64_t kMaxLedgerNames = uint64_t{1} << 40;
 
-// A binding that began. `epoch` counts what the user sees; the bijection is
-// that of `binding`, which stays behind when boundaries are held.
+// A binding that began. `epoch` is the number that the user sees. The bijection
+// is that of `binding`, which stays behind if boundaries are held.
 struct LedgerEpoch {
   uint8_t view = 0;
   std::string view_path;     // of the view, relative to the source
@@ -48,40 +48,41 @@ struct LedgerEpoch {
   uint64_t options_hash = 0;  // of the policy's options
   Substitute substitute = Substitute::kNever;
   bool identity = false;  // every name shows its own sample
-  // Names are bound as they are asked for: what they show is told by the
-  // pairs that were consumed, and by `carried`, alone.
+  // Names are bound as they are asked for. Only the consumed pairs and
+  // `carried` say what they show.
   bool reactive = false;
-  // Set by Ledger::Continue: the view's last epoch goes on, and what was
-  // consumed in it is told again.
+  // Set by Ledger::Continue: the view's last epoch continues, and its consumed
+  // samples are written again.
   bool continues = false;
-  // Of those of a reactive epoch that show samples several times or not at all
-  // (Binder::mini_epochs): how often each was shown before it, as that tells.
+  // For a reactive epoch that shows samples several times or not at all
+  // (Binder::mini_epochs). `served` says how often each was shown before it, in
+  // the binder's format.
   bool repeats = false;
   std::string served;
-  // What names show, or contents, are others in other epochs.
+  // What names show, or contents, differ between epochs.
   bool moves = false;
-  // The pass before it was cut where nothing explained that: maybe in two.
+  // The pass before it ended without an explanation: it may be half of one.
   bool unexplained = false;
   std::vector<CarriedPair> carried;
 };
 
-// The epoch was counted on, the bijection kept.
+// The epoch number advanced, but the bijection was kept.
 struct LedgerHold {
   uint8_t view = 0;
-  Epoch epoch{0};  // that begins
+  Epoch epoch{0};  // the epoch that begins
   char rule = 0;
   std::string reason;
 };
 
-// The epoch runs with other keys than the one before: they were changed
-// through the control file.
+// The epoch runs with other keys than the one before: the control file changed
+// them.
 struct LedgerSwitch {
   uint8_t view = 0;
-  Epoch epoch{0};  // that begins
+  Epoch epoch{0};  // the epoch that begins
   std::string what;
 };
 
-// 64 samples of a set: those at 64 * index + i where bit i is set.
+// 64 samples of a set: sample 64 * index + i is in it if bit i is set.
 struct SampleBits {
   uint64_t index = 0;
   uint64_t bits = 0;
@@ -98,7 +99,7 @@ enum class RecordType : uint8_t {
   kHold = 2,
   kSwitch = 4,  // 3 was never written
   kConsumedSet = 5,
-  kShown = 6,  // core/ledger/ledger_pairs.h, as is
+  kShown = 6,  // core/ledger/ledger_pairs.h, also the next
   kPairSet = 7,
   kOpens = 8,  // core/ledger/ledger_opens.h
 };
@@ -106,11 +107,11 @@ enum class RecordType : uint8_t {
 using Words = std::vector<uint64_t>;
 
 Words Header();
-// FailedPrecondition: not a ledger, or of another version. DataLoss: damaged,
-// or never written.
+// FailedPrecondition: no ledger, or another version. DataLoss: damaged, or
+// never written.
 absl::Status CheckHeader(absl::Span<const uint64_t> header);
-// Whether a header that CheckHeader passed is as Header gives it, not that of
-// an older version.
+// Returns whether a header that CheckHeader accepted is of the current version,
+// not an older one.
 bool IsCurrent(absl::Span<const uint64_t> header);
 
 // The word for a consumption at word number `at`. REQUIRES: view <
@@ -126,8 +127,8 @@ struct Consumption {
 };
 absl::StatusOr<Consumption> ParseConsumed(uint64_t word, uint64_t at);
 
-// The whole record, ready to be stored at word number `at`. InvalidArgument
-// if it is too long or a field is out of range.
+// The whole record, ready to be stored at word number `at`. InvalidArgument if
+// it is too long or a field is out of range.
 absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at);
 absl::StatusOr<Words> Encode(const LedgerHold& record, uint64_t at);
 absl::StatusOr<Words> Encode(const LedgerSwitch& record, uint64_t at);
@@ -135,16 +136,17 @@ absl::StatusOr<Words> EncodeConsumedSet(uint8_t view,
                                         absl::Span<const SampleBits> set,
                                         uint64_t at);
 
-// Of a record's first word: its length in words, or an error.
+// Takes a record's first word. Returns its length in words, or an error.
 absl::StatusOr<uint64_t> RecordLength(uint64_t first);
 RecordType TypeOf(uint64_t first);
 uint8_t ViewOf(uint64_t first);
 
-// Whether a whole record, RecordLength words, is as it was written at word
-// number `at`; DataLoss if not.
+// OK if a whole record (RecordLength words) is as it was written at word number
+// `at`, else DataLoss.
 absl::Status CheckRecord(absl::Span<const uint64_t> record, uint64_t at);
 
-// From a record that CheckRecord passed. DataLoss: fields that do not fit.
+// These take a record that CheckRecord accepted. DataLoss: fields that do not
+// fit.
 absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record);
 absl::StatusOr<LedgerHold> DecodeHold(absl::Span<const uint64_t> record);
 absl::StatusOr<LedgerSwitch> DecodeSwitch(absl::Span<const uint64_t> record);

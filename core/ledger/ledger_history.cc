@@ -10,7 +10,7 @@
 namespace shufflefs {
 namespace {
 
-// However many pairs they have, so many epochs of a view are kept.
+// At least this many epochs of a view are kept, however many pairs they have.
 constexpr size_t kAlwaysKept = 2;
 
 uint64_t PairBytes(const LedgerPass& pass) {
@@ -57,7 +57,7 @@ LedgerHistory::Kept* LedgerHistory::Running(uint8_t view) {
 void LedgerHistory::Begin(Kept next) {
   std::deque<Kept>& epochs = views_[next.pass.begin.view_path];
   if (!epochs.empty()) {
-    epochs.back().pass.recent = {};  // an epoch that ended is not gone on with
+    epochs.back().pass.recent = {};  // nobody continues an epoch that ended
     epochs.back().pass.Trim();
   }
   epochs.push_back(std::move(next));
@@ -131,7 +131,7 @@ absl::Status LedgerHistory::WriteTo(WordFile& file) {
   std::vector<std::string> order;
   order.reserve(views_.size());
   for (const auto& [path, epochs] : views_) order.push_back(path);
-  // A view that has lost its number goes before the one that has it now.
+  // A view that lost its number comes before the view that has it now.
   absl::flat_hash_set<std::string> runs;
   for (const auto& [view, path] : running()) runs.insert(path);
   std::sort(order.begin(), order.end(),
@@ -141,7 +141,8 @@ absl::Status LedgerHistory::WriteTo(WordFile& file) {
             });
   for (const std::string& path : order) {
     std::deque<Kept>& epochs = views_[path];
-    // Under the number it has now: its former one may be another view's.
+    // Uses the view's current number, because another view may have its former
+    // one.
     const uint8_t view = epochs.back().pass.begin.view;
     for (Kept& kept : epochs) {
       kept.pass.begin.view = view;

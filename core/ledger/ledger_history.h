@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last epochs of every view, gathered from a ledger's records.
+// Collects the last epochs of every view from a ledger's records.
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_HISTORY_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_HISTORY_H_
 
@@ -20,7 +20,7 @@
 
 namespace shufflefs {
 
-// Appends each record it is shown to `file`, until one fails.
+// Appends each record that it visits to `file`, until one append fails.
 class LedgerCopier : public LedgerVisitor {
  public:
   explicit LedgerCopier(WordFile& file) : file_(file) {}
@@ -40,16 +40,16 @@ class LedgerCopier : public LedgerVisitor {
   absl::Status status_;
 };
 
-// How many epochs of a view are kept. One at least, the last.
+// How many epochs of a view are kept. At least one, the last.
 struct LedgerKeep {
   uint64_t epochs = 16;
-  // Of pairs. Where those of a reactive view take more only two epochs are
-  // kept, or as many as fit.
+  // Bytes of pairs. If the pairs of a reactive view take more, only as many
+  // epochs are kept as fit, but at least two.
   uint64_t pair_bytes = 32 << 20;
 };
 
-// Keeps the last epochs of each view. Not thread-safe. Memory: 16 bytes at
-// most for a sample consumed without a name, PackedPairs for one with.
+// Keeps the last epochs of each view. Not thread-safe. Memory: at most 16 bytes
+// for a sample that was consumed without a name, PackedPairs for the others.
 class LedgerHistory : public LedgerVisitor {
  public:
   explicit LedgerHistory(LedgerKeep keep) : keep_(keep) {}
@@ -62,18 +62,18 @@ class LedgerHistory : public LedgerVisitor {
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
-  // By the views' numbers, the paths of those whose last epoch goes on.
+  // By number: the paths of views whose last epoch continues.
   absl::flat_hash_map<uint8_t, std::string> running() const;
-  // Appends everything kept to `file`. What was visited next can be appended
-  // behind it as it stood: the views' numbers mean the same.
+  // Appends everything kept to `file`. Records that follow those visited can be
+  // appended behind it unchanged, because the views' numbers mean the same.
   absl::Status WriteTo(WordFile& file);
 
-  // The last epoch of a view that `fits`.
+  // The last epoch of a view for which `fits` is true.
   absl::optional<LedgerState> Find(
       absl::string_view view_path,
       absl::FunctionRef<bool(const LedgerPass&)> fits);
 
-  // The last epoch of each view, by the view's path; empties the history.
+  // The last epoch of each view, by the view's path. Empties the history.
   absl::flat_hash_map<std::string, LedgerState> TakeLast();
 
  private:
@@ -83,14 +83,14 @@ class LedgerHistory : public LedgerVisitor {
   };
   static constexpr size_t kMaxNotes = 1024;
 
-  // The running epoch of view number `view`, or null.
+  // The current epoch of view number `view`, or null.
   Kept* Running(uint8_t view);
   void Begin(Kept next);
 
   const LedgerKeep keep_;
-  std::array<std::string, 256> path_of_;  // of the view with a number
+  std::array<std::string, 256> path_of_;  // of the view with that number
   std::array<bool, 256> used_{};
-  // By path: the numbers of views change with the configuration.
+  // By path, because the numbers of views change with the configuration.
   absl::flat_hash_map<std::string, std::deque<Kept>> views_;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger's record of opens in their order. A name that is opened again
-// consumes nothing, but it may be the first sign of the next epoch: whoever
-// goes on after a crash must know of it.
+// The ledger's record of opens in order. To open a name again consumes nothing,
+// but it may be the first sign of the next epoch. A daemon that continues after
+// a crash must know of it.
 //
-//   opens    a record: whether it is told anew, how many re-opens before these
-//            are not told, and a word an open: its kind in bits 40-41, name or
-//            sample in 0-39
+//   opens    a record: whether it replaces earlier ones, how many re-opens
+//            before these are not listed, and one word per open: its kind in
+//            bits 40-41, name or sample in 0-39
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_OPENS_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_OPENS_H_
 
@@ -20,33 +20,34 @@ namespace shufflefs {
 
 struct LedgerOpen {
   enum class Kind : uint8_t {
-    kFirst,   // of its name in the epoch, so it is recorded as consumed, too
+    kFirst,   // first of its name in the epoch; also recorded as consumed
     kAgain,   // counts for the next epoch
-    kDouble,  // soon after another: says nothing of an epoch
+    kDouble,  // soon after another: no evidence about an epoch
   };
   Kind kind = Kind::kFirst;
-  uint64_t number = 0;  // the name; of a first open as it was consumed: the
-                        // sample, unless that was told with its name
+  // The name. For a first open, the number under which it was consumed: the
+  // sample, unless it was recorded with its name.
+  uint64_t number = 0;
   friend bool operator==(const LedgerOpen&, const LedgerOpen&) = default;
 };
 
 struct LedgerOpens {
-  bool anew = false;    // in the place of all that were told of the pass
-  uint64_t untold = 0;  // re-opens before these, of which only this is known
+  bool anew = false;    // replaces all earlier records of the pass
+  uint64_t untold = 0;  // earlier re-opens of which only the number is known
   std::vector<LedgerOpen> opens{};
 };
 
-// The last opens of a pass in their order, as many as a new epoch may carry at
-// most. Not thread-safe.
+// The last opens of a pass in order, as many as a new epoch may carry at most.
+// Not thread-safe.
 class RecentOpens {
  public:
-  static constexpr size_t kKept = 8192;  // at least, once there are so many
+  static constexpr size_t kKept = 8192;  // the last ones that are always kept
 
   void Add(const LedgerOpen& open);
   void Add(const LedgerOpens& opens);
-  // Gives up what tells little: first opens long before any other kind.
+  // Drops weak evidence: first opens long before any open of another kind.
   void Trim();
-  // Told anew.
+  // As a record that replaces earlier ones.
   const LedgerOpens& told() const { return told_; }
   bool empty() const { return told_.opens.empty() && told_.untold == 0; }
 
@@ -59,7 +60,7 @@ namespace ledger_format {
 // InvalidArgument if it is too long.
 absl::StatusOr<Words> EncodeOpens(uint8_t view, const LedgerOpens& opens,
                                   uint64_t at);
-// From a record that CheckRecord passed. DataLoss: fields that do not fit.
+// Takes a record that CheckRecord accepted. DataLoss: fields that do not fit.
 absl::StatusOr<LedgerOpens> DecodeOpens(absl::Span<const uint64_t> record);
 
 }  // namespace ledger_format

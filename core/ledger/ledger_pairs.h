@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger's records of names that show a sample by no plan: a reactive
-// policy binds them at run time, so each pair is written down.
+// The ledger's records of names that no plan gives a sample. A reactive policy
+// binds them at run time, so each pair is written.
 //
 //   shown    3 words: a record's first with bits 0-15 of the name in its own;
 //            bits 16-39 of the name in 40-63 and the sample in 0-39; the hash
 //   set      a record of up to kMaxSetPairs pairs: whether they were consumed
-//            in this pass, how many, bits of a number, PackedPairs::words()
+//            in this pass, how many, bits per number, PackedPairs::words()
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_PAIRS_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_PAIRS_H_
 
@@ -27,7 +27,7 @@ inline constexpr uint64_t kMaxSetPairs = uint64_t{1} << 16;
 // name and sample < kMaxLedgerNames.
 std::array<uint64_t, 3> ShownRecord(uint8_t view, const CarriedPair& pair,
                                     uint64_t at);
-// From a record that CheckRecord passed. DataLoss: of another length.
+// Takes a record that CheckRecord accepted. DataLoss: another length.
 absl::StatusOr<CarriedPair> DecodeShown(absl::Span<const uint64_t> record);
 
 struct PairSet {
@@ -37,7 +37,7 @@ struct PairSet {
 // InvalidArgument: more than kMaxSetPairs.
 absl::StatusOr<Words> EncodePairSet(uint8_t view, const PairSet& set,
                                     uint64_t at);
-// From a record that CheckRecord passed. DataLoss: fields that do not fit.
+// Takes a record that CheckRecord accepted. DataLoss: fields that do not fit.
 absl::StatusOr<PairSet> DecodePairSet(absl::Span<const uint64_t> record);
 
 }  // namespace shufflefs::ledger_format

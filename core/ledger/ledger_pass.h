@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over a view as a ledger keeps it, and as it gives it back.
+// One pass over a view, as a ledger keeps it and returns it.
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_PASS_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_PASS_H_
 
@@ -18,38 +18,39 @@ namespace shufflefs {
 
 // One epoch of a view: how it began and what was consumed in it.
 struct LedgerState {
-  LedgerEpoch begin;  // `epoch` is counted on by holds, `binding` is not
+  LedgerEpoch begin;  // holds advance `epoch`, but not `binding`
   SampleSet consumed;
-  // Of a reactive epoch, every pair it is bound to as far as is known, also
-  // those of `begin.carried` and those of before a hold: first those not
-  // consumed in this pass, then those consumed, in their order. As they were
-  // recorded: CarriedNames::Make says whether they are one to one.
+  // For a reactive epoch: every known pair, including those of `begin.carried`
+  // and those from before a hold. First come those that were not consumed in
+  // this pass, then the consumed ones in order. They are as recorded;
+  // CarriedNames::Make checks whether they are one to one.
   std::vector<CarriedPair> bound;
-  uint64_t bound_consumed = 0;  // the last of them, that were consumed
-  LedgerOpens recent;  // the last opens in their order
+  uint64_t bound_consumed = 0;  // how many at the end were consumed
+  LedgerOpens recent;           // the last opens in order
 };
 
-// The same with each pair packed, and once.
+// The same, with each pair packed and stored once.
 struct LedgerPass {
   explicit LedgerPass(LedgerEpoch epoch)
       : begin(std::move(epoch)), held(begin.names), shown(begin.names) {}
   explicit LedgerPass(const LedgerState& state);
 
-  // The pass that a hold begins: nothing consumed, bound as this one.
+  // The pass that a hold begins: nothing is consumed, and names are bound as in
+  // this one.
   LedgerPass Held(const LedgerHold& hold) const;
   LedgerState State() const;  // REQUIRES: Trim() after the last change
-  // Gives back memory that only filling needed.
+  // Releases memory that was needed only to fill it.
   void Trim();
 
   LedgerEpoch begin;
   PackedPairs held;   // bound before this pass, or not consumed
-  PackedPairs shown;  // consumed in this pass, in their order
+  PackedPairs shown;  // consumed in this pass, in order
   SampleSet unnamed;  // consumed without a name
   RecentOpens recent;
 };
 
-// Whether `next` tells again what `last`, the epoch of the same view before
-// it, told. (The first version did not mark it; it was always under another
+// Returns whether `next` repeats what `last`, the previous epoch of the same
+// view, recorded. (The first version did not mark it; it always used another
 // number.)
 inline bool Supersedes(const LedgerEpoch& next, const LedgerEpoch& last) {
   return next.continues || (next.view != last.view && next.epoch == last.epoch);
@@ -62,11 +63,11 @@ absl::Status AppendRecord(WordFile& file, const Record& record) {
                    ledger_format::Encode(record, file.size()));
   return file.Append(words);
 }
-// The same for pairs that were bound, and maybe consumed.
+// The same for pairs that were bound. `consumed`: in this pass.
 absl::Status AppendPairs(WordFile& file, uint8_t view, bool consumed,
                          const PackedPairs& pairs);
-// The same for a whole pass, a bit a sample consumed without a name.
-// REQUIRES: Trim() after its last change.
+// The same for a whole pass, with one bit per sample that was consumed without
+// a name. REQUIRES: Trim() after its last change.
 absl::Status AppendPass(WordFile& file, const LedgerPass& pass);
 
 }  // namespace shufflefs

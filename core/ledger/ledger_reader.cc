@@ -24,7 +24,7 @@ using ledger_format::RecordType;
 using ledger_format::WordKind;
 
 constexpr uint64_t kReadWords = 1 << 15;
-// How often a word that is not there yet is looked at again.
+// How often a word that is missing is read again.
 constexpr int kTries = 8;
 
 // A window of the file's words that moves forward.
@@ -32,7 +32,7 @@ class WordSource {
  public:
   explicit WordSource(int fd) : fd_(fd) {}
 
-  // Word number of the next word.
+  // The number of the next word.
   uint64_t at() const { return at_; }
 
   // The next `count` words; fewer only at the end of the file.
@@ -47,7 +47,7 @@ class WordSource {
     used_ += count;
     at_ += count;
   }
-  // Reads again what was read ahead.
+  // Drops the words that were read ahead, so that they are read again.
   void Refresh() {
     words_.clear();
     used_ = 0;
@@ -70,19 +70,19 @@ class WordSource {
       if (got == 0) break;
       bytes += static_cast<uint64_t>(got);
     }
-    words_.resize(have + bytes / 8);  // a torn last word is not one
+    words_.resize(have + bytes / 8);  // ignores a torn last word
     return bytes >= 8;
   }
 
   const int fd_;
   uint64_t at_ = 0;
-  uint64_t used_ = 0;  // of words_
+  uint64_t used_ = 0;  // words of words_ already taken
   std::vector<uint64_t> words_;
 };
 
 }  // namespace
 
-// Parses one item after the other and checks that it fits those before.
+// Parses one item after the other and checks that it fits the earlier ones.
 class LedgerReader::Impl {
  public:
   explicit Impl(UniqueFd fd) : fd_(std::move(fd)), source_(fd_.get()) {}
@@ -244,7 +244,7 @@ class LedgerReader::Impl {
                                             " samples"));
   }
 
-  // Behind the last record there are only words never written.
+  // Returns whether only unwritten words follow.
   absl::StatusOr<bool> NothingBehind() {
     const auto at = static_cast<off_t>(source_.at() * 8);
     if (::lseek(fd_.get(), at, SEEK_DATA) < 0 && errno == ENXIO) return true;

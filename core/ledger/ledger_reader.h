@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a ledger from its beginning, record by record. Works on a file that a
-// daemon appends to at the same time: it sees a prefix.
+// LedgerReader reads a ledger from its beginning, record by record. It also
+// works on a file that a daemon appends to: it then sees a prefix.
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_READER_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_READER_H_
 
@@ -17,22 +17,23 @@
 
 namespace shufflefs {
 
-// Receives the records of a ledger in their order.
+// Receives the records of a ledger in order.
 class LedgerVisitor {
  public:
   virtual ~LedgerVisitor() = default;
   virtual void OnEpoch(const LedgerEpoch&) {}
-  // `sample` of the view's running epoch was consumed; below its names.
+  // `sample` of the view's current epoch was consumed. It is below the epoch's
+  // names.
   virtual void OnConsumed(uint8_t /*view*/, uint64_t /*sample*/) {}
-  // The same, and the name under which it was shown; below its names, too.
+  // The same, with the name under which it was shown. Also below its names.
   virtual void OnShown(uint8_t view, const CarriedPair& pair) {
     OnConsumed(view, pair.sample);
   }
-  // Pairs that the running epoch was bound to before this pass of it began,
-  // or that are not consumed.
+  // Pairs of the current epoch that were bound before this pass of it began, or
+  // that are not consumed.
   virtual void OnBound(uint8_t /*view*/, const PackedPairs& /*pairs*/) {}
-  // Opens of the running epoch in their order. The first ones of names are
-  // there only where the order of what was consumed before is told again.
+  // Opens of the current epoch in order. First opens of names are included only
+  // if the order of earlier consumptions is written again.
   virtual void OnOpens(uint8_t /*view*/, const LedgerOpens& /*opens*/) {}
   virtual void OnHold(const LedgerHold&) {}
   virtual void OnSwitch(const LedgerSwitch&) {}
@@ -41,21 +42,22 @@ class LedgerVisitor {
 // Not thread-safe. Memory: one record, at most what the file holds of it.
 class LedgerReader {
  public:
-  // Errors: those of FilePlace::Open; FailedPrecondition if it is not a ledger
-  // of this version; DataLoss if its header is damaged. All name the file.
+  // Errors: those of FilePlace::Open; FailedPrecondition if it is no ledger of
+  // a known version; DataLoss if its header is damaged. All name the file.
   static absl::StatusOr<std::unique_ptr<LedgerReader>> Open(FilePlace place);
   ~LedgerReader();
   LedgerReader(const LedgerReader&) = delete;
   LedgerReader& operator=(const LedgerReader&) = delete;
 
-  // Visits what was written up to word number `end` and not yet visited. OK
-  // where nothing was written yet; DataLoss, with file and offset in bytes,
-  // at the first damage: what was visited before is good.
+  // Visits what was written before word number `end` and not visited yet. OK if
+  // nothing was written yet. At the first damage returns DataLoss, with file
+  // and offset in bytes; everything visited before is good.
   absl::Status Run(LedgerVisitor& visitor, uint64_t end = ~uint64_t{0});
 
-  // Words visited, the header included.
+  // Number of visited words, including the header.
   uint64_t valid_words() const;
-  // Whether the file is of the version that this program writes, not older.
+  // Returns whether the file has the version that this program writes, not an
+  // older one.
   bool current() const;
 
  private:

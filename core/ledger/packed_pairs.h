@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of pairs of a name and a sample, in their order, at twice the bits
-// of the largest number: 5 bytes a pair for a million names, 16 as structs.
-// Not thread-safe.
+// PackedPairs is a list of pairs of a name and a sample, in order. A pair takes
+// twice the bits of the largest number: 5 bytes for a million names, where a
+// struct takes 16. Not thread-safe.
 #ifndef SHUFFLEFS_CORE_LEDGER_PACKED_PAIRS_H_
 #define SHUFFLEFS_CORE_LEDGER_PACKED_PAIRS_H_
 
@@ -17,18 +17,18 @@ namespace shufflefs {
 
 class PackedPairs {
  public:
-  static constexpr uint32_t kMaxWidth = 40;  // bits of a number
+  static constexpr uint32_t kMaxWidth = 40;  // bits per number
 
   // Names and samples are below `limit`, at most 2^40.
   explicit PackedPairs(uint64_t limit)
       : width_(limit < 2 ? 1
                          : static_cast<uint32_t>(std::bit_width(limit - 1))) {}
-  // `count` pairs of numbers of `width` bits from what words() gave.
+  // `count` pairs of numbers of `width` bits, from the result of words().
   // REQUIRES: 1 <= width <= kMaxWidth; words.size() is WordsFor(count, width).
   PackedPairs(uint64_t count, uint32_t width, std::vector<uint64_t> words)
       : width_(width), size_(count), words_(std::move(words)) {}
 
-  // REQUIRES: below the limit.
+  // REQUIRES: name and sample are below the limit.
   void Add(const CarriedPair& pair);
   uint64_t size() const { return size_; }
   // REQUIRES: index < size().
@@ -37,14 +37,14 @@ class PackedPairs {
     return {Number(at), Number(at + width_)};
   }
 
-  // At most `count` pairs from `first` on. REQUIRES: first <= size(), and a
-  // multiple of 64.
+  // At most `count` pairs from `first` on. REQUIRES: first <= size(), and first
+  // is a multiple of 64.
   PackedPairs Part(uint64_t first, uint64_t count) const;
-  // Gives back memory that adding more would need.
+  // Releases memory reserved for more pairs.
   void Trim() { words_.shrink_to_fit(); }
 
-  // Number i, the names and samples by turns, is in the bits from i * width()
-  // on, lowest first.
+  // Names and samples alternate. Number i is in the bits from i * width() on,
+  // lowest first.
   uint32_t width() const { return width_; }
   absl::Span<const uint64_t> words() const { return words_; }
   static uint64_t WordsFor(uint64_t count, uint32_t width) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of samples that takes memory by its members, not by their range: 16
-// bytes for up to 64 neighbours, twice that while it is filled. Not
-// thread-safe.
+// SampleSet is a set of samples. Its memory depends on its members, not on
+// their range: 16 bytes for up to 64 neighbours, and twice that while it is
+// filled. Not thread-safe.
 #ifndef SHUFFLEFS_CORE_LEDGER_SAMPLE_SET_H_
 #define SHUFFLEFS_CORE_LEDGER_SAMPLE_SET_H_
 
@@ -19,12 +19,12 @@ class SampleSet {
   void Add(uint64_t sample) {
     adding_[sample / 64] |= uint64_t{1} << (sample % 64);
   }
-  // Takes in what was added; call before any of the methods below.
+  // Merges the added samples. Call it before any of the methods below.
   void Settle();
 
   uint64_t size() const;
   bool Contains(uint64_t sample) const;
-  // Sorted by index, each index once, no bits empty.
+  // Sorted by index. Each index occurs once, and no element has empty bits.
   const std::vector<SampleBits>& bits() const { return bits_; }
   // Calls visit(sample) for each member, in rising order.
   template <typename Visit>

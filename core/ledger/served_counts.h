@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often each sample was shown, as text for the ledger: the least of all
-// counts, and what each has more, in as many bits as the largest needs. Counts
-// of met differ by a repeating factor at most: some 3 bits a sample.
+// How often each sample was shown, as text for the ledger: the smallest of all
+// counts, and the difference of each to it, in as many bits as the largest
+// needs. Counts of met differ by at most a repeating factor: about 3 bits per
+// sample.
 #ifndef SHUFFLEFS_CORE_LEDGER_SERVED_COUNTS_H_
 #define SHUFFLEFS_CORE_LEDGER_SERVED_COUNTS_H_
 
@@ -15,8 +16,9 @@
 namespace shufflefs {
 
 std::string PackCounts(const std::vector<uint32_t>& counts);
-// Errors: DataLoss where it is no such text, of so many samples. Where all are
-// alike the text takes a few bytes, so it is not believed how many they are.
+// Errors: DataLoss if it is no such text for `samples` samples. If all counts
+// are equal, the text takes a few bytes, so its number of samples is not
+// trusted.
 absl::StatusOr<std::vector<uint32_t>> UnpackCounts(absl::string_view text,
                                                    uint64_t samples);
 
