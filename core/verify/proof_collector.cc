@@ -6,7 +6,7 @@
 namespace shufflefs {
 namespace {
 
-// Different names.
+// The number of different names.
 uint64_t NamesOf(const PackedPairs& pairs) {
   SampleSet names;
   for (uint64_t i = 0; i < pairs.size(); ++i) names.Add(pairs[i].name);
@@ -63,8 +63,9 @@ void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
   passes_.back().proof.bound_anew = bound_anew;
 }
 
-// What was opened again in the pass that had ended was opened for the next.
-// (A user's word that ends an epoch carries nothing, whatever was opened.)
+// Names that were opened again in the pass that had ended were opened for the
+// next one. (If the user ends an epoch, nothing is carried, whatever was
+// opened.)
 uint64_t ProofCollector::BoundAnew(const Pass& before,
                                    const LedgerEpoch& next) {
   if (next.carried.empty()) return 0;

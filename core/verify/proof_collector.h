@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers the passes of a ledger for core/verify/verify.cc: what each of them began
-// with, and what was consumed in it.
+// Collects the passes of a ledger for core/verify/verify.cc: how each began,
+// and what was consumed in it.
 #ifndef SHUFFLEFS_CORE_VERIFY_PROOF_COLLECTOR_H_
 #define SHUFFLEFS_CORE_VERIFY_PROOF_COLLECTOR_H_
 
@@ -18,8 +18,8 @@
 
 namespace shufflefs {
 
-// A pass, counted, and its pairs; what was consumed without a name is not
-// kept.
+// A pass with its counts and pairs. Consumptions without a name are only
+// counted.
 struct CollectedPass {
   EpochProof proof;
   LedgerPass pass;
@@ -36,7 +36,7 @@ class ProofCollector : public LedgerVisitor {
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
-  // The passes in the order in which they began; empties the collector.
+  // The passes in the order in which they began. Empties the collector.
   std::vector<CollectedPass> Take();
 
  private:
@@ -44,13 +44,13 @@ class ProofCollector : public LedgerVisitor {
     explicit Pass(LedgerPass begun) : pass(std::move(begun)) {}
     LedgerPass pass;
     uint64_t unnamed = 0;  // consumptions without a name
-    // Names that were opened again when every sample had been consumed.
+    // Names that were opened again after every sample had been consumed.
     std::vector<uint64_t> again;
     bool superseded = false;
     EpochProof proof;
   };
 
-  // The running pass of view number `view`, or null.
+  // The current pass of view number `view`, or null.
   Pass* Running(size_t view);
   void Begin(LedgerPass next);
   void End(size_t view);

@@ -28,27 +28,29 @@ bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
          a.carried == b.carried;
 }
 
-// Whether the orders of two passes of a view can be compared: both were read
-// or both planned, the samples are numbered alike, and it is not one plan.
+// Returns whether the orders of two passes of a view can be compared. Both must
+// be read or both planned, the samples must be numbered alike, and the plans
+// must differ.
 bool Comparable(const LedgerEpoch& a, const LedgerEpoch& b) {
   return a.reactive == b.reactive && a.names == b.names &&
          a.fingerprint == b.fingerprint && a.options_hash == b.options_hash &&
          a.substitute == b.substitute && (a.reactive || !SameBinding(a, b));
 }
 
-// Proves one pass after the other. Remembers the last one's binding, and of
-// each view the order of its last pass.
+// Proves one pass after the other. Remembers the last binding, and for each
+// view the order of its last pass.
 class Prover {
  public:
   explicit Prover(const BindingMaker& make_binding)
       : make_binding_(make_binding) {}
 
   EpochProof Prove(CollectedPass collected);
-  // Of each view that has two consecutive orders.
+  // For each view that has two consecutive orders.
   std::map<std::string, EpochMemory> Memory() const;
 
  private:
-  // The binding of the pass; that of a held epoch is the one before it.
+  // Makes the binding of the pass. A held epoch has that of the epoch before
+  // it.
   void Rebind(const LedgerEpoch& epoch);
   absl::Status Bijection(const CollectedPass& collected);
   void AddPairs(const LedgerPass& pass, EpochProof& proof) const;
@@ -58,18 +60,18 @@ class Prover {
   void AddMemory(const LedgerPass& pass, const Order* order);
 
   const BindingMaker& make_binding_;
-  absl::optional<LedgerEpoch> bound_;  // what binding_ and plan_ are of
+  absl::optional<LedgerEpoch> bound_;  // the epoch of binding_ and plan_
   absl::StatusOr<std::shared_ptr<const Binding>> binding_ = nullptr;
-  absl::Status plan_;  // whether the plan's own is a bijection
+  absl::Status plan_;  // whether the plan itself is a bijection
   struct Measured {
     LedgerEpoch begin;
-    std::shared_ptr<const Order> order;  // null: of nothing
+    std::shared_ptr<const Order> order;  // null if there is none
     std::shared_ptr<EpochMemoryMeter> memory;
   };
-  absl::flat_hash_map<std::string, Measured> measured_;  // last, by view
+  absl::flat_hash_map<std::string, Measured> measured_;  // last one, by view
 };
 
-// Nothing where the counts are those of another number of samples.
+// Empty if the counts are for another number of samples.
 absl::optional<EpochProof::Times> TimesShown(const LedgerPass& pass) {
   absl::StatusOr<std::vector<uint32_t>> counts =
       UnpackCounts(pass.begin.served, pass.begin.names);
@@ -124,7 +126,7 @@ absl::Status Prover::Bijection(const CollectedPass& collected) {
   return absl::OkStatus();
 }
 
-// What only the pairs of a reactive epoch tell.
+// Adds what only the pairs of a reactive epoch show.
 void Prover::AddPairs(const LedgerPass& pass, EpochProof& proof) const {
   if (!pass.begin.reactive) return;
   if (proof.running) proof.bound = pass.State().bound;
@@ -134,7 +136,7 @@ void Prover::AddPairs(const LedgerPass& pass, EpochProof& proof) const {
   proof.not_read = std::move(left_out.name);
 }
 
-// The order that is measured; null if none is.
+// The order to measure. Null if there is none.
 std::shared_ptr<const Order> Prover::OrderOf(const LedgerPass& pass,
                                              const EpochProof& proof) const {
   if (!binding_.ok() || proof.broken()) return nullptr;
@@ -143,7 +145,7 @@ std::shared_ptr<const Order> Prover::OrderOf(const LedgerPass& pass,
     if (plan->policy().consumption() != Consumption::kPlanned) return nullptr;
     return {plan, &plan->view_order()};
   }
-  if (pass.begin.repeats) return nullptr;  // no order of all samples
+  if (pass.begin.repeats) return nullptr;  // not an order of all samples
   if (!proof.complete() && proof.consumed < 2 * MixingInput().batch) {
     return nullptr;
   }
@@ -179,7 +181,7 @@ void Prover::AddMixing(const LedgerPass& pass, EpochProof& proof) {
 
 void Prover::AddMemory(const LedgerPass& pass, const Order* order) {
   Measured& before = measured_[pass.begin.view_path];
-  // A held epoch has the plan of the one before.
+  // A held epoch has the plan of the epoch before it.
   if (!pass.begin.reactive && SameBinding(before.begin, pass.begin)) return;
   if (order == nullptr) {
     if (before.memory != nullptr) before.memory->Forget();

@@ -10,9 +10,9 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kNamed = 3;  // faults
+constexpr size_t kNamed = 3;  // number of faults that are named
 
-// Faults, the first ones in words.
+// Collects faults. Describes the first ones in words.
 class Faults {
  public:
   explicit Faults(const Dataset* dataset) : dataset_(dataset) {}
@@ -47,7 +47,8 @@ class Faults {
   std::vector<std::string> named_;
 };
 
-// The first that `shown` does not hold of the numbers below `count`.
+// The path of the first sample that does not occur among the `number`s of
+// `shown`. "" if all occur.
 template <typename Number>
 std::string FirstAbsent(const PackedPairs& shown, const Dataset& dataset,
                         Number&& number) {

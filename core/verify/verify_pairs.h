@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves an epoch whose binding no plan gives: from the pairs of a name and a
-// sample that were recorded when the names were read. For core/verify/verify.cc.
-// Stateless; blocks on nothing.
+// Proves an epoch that has no plan from the pairs of a name and a sample that
+// were recorded when the names were read. Only for core/verify/verify.cc.
+// Stateless; never blocks.
 #ifndef SHUFFLEFS_CORE_VERIFY_VERIFY_PAIRS_H_
 #define SHUFFLEFS_CORE_VERIFY_VERIFY_PAIRS_H_
 
@@ -16,17 +16,17 @@
 
 namespace shufflefs {
 
-// Whether no name shows two samples, no sample is shown under two names, and
-// each is shown under a name of its own group. A pair may come several times.
-// DataLoss names the first that are not so, and counts the rest. Without a
-// dataset (null) groups are not looked at, and numbers stand for the paths.
-// `repeats`: a sample may be shown under several names.
-// REQUIRES: names and samples are below the dataset's samples.
+// Checks that no name shows two samples, that no sample is shown under two
+// names, and that each is shown under a name of its own group. A pair may occur
+// several times. DataLoss names the first violations and counts the rest.
+// Without a dataset (null) groups are not checked, and numbers replace the
+// paths. `repeats`: a sample may be shown under several names. REQUIRES: names
+// and samples are below the dataset's samples.
 absl::Status ProvePairs(std::vector<CarriedPair> pairs, const Dataset* dataset,
                         bool repeats = false);
 
-// What an epoch that has ended left out, and the path of the first: samples
-// that were not shown, and names that were not read.
+// The paths of the first sample that an ended epoch did not show, and of the
+// first name that was not read in it.
 struct LeftOut {
   std::string sample;  // "" if none
   std::string name;    // "" if none
