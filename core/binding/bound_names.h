@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that are bound to samples as they are asked for, as a Binding sees
-// them. The supply of a reactive view is one.
+// BoundNames is how a Binding sees names that are bound to samples on demand.
+// The supply of a reactive view implements it.
 #ifndef SHUFFLEFS_CORE_BINDING_BOUND_NAMES_H_
 #define SHUFFLEFS_CORE_BINDING_BOUND_NAMES_H_
 
@@ -12,19 +12,19 @@
 
 namespace shufflefs {
 
-// Thread-safe; nothing blocks. Of the epoch that it was last told of.
+// Thread-safe; nothing blocks. All answers are for its current epoch.
 class BoundNames {
  public:
   virtual ~BoundNames() = default;
 
   // The sample that `name` shows. The first call binds it.
   virtual SampleId Bind(SampleId name) = 0;
-  // What a name shows, or under which name a sample is shown, if bound.
+  // The sample that a name shows, or the name that shows a sample, if bound.
   virtual absl::optional<SampleId> Bound(SampleId name) const = 0;
   virtual absl::optional<SampleId> NameOf(SampleId sample) const = 0;
 
-  // Whether an epoch may show a sample under several names, or under none
-  // (mini-epochs). What follows is then of these; see MiniEpochs.
+  // Returns whether an epoch may show a sample under several names, or under
+  // none (mini-epochs). The rest is only for these; see MiniEpochs.
   virtual bool repeats() const = 0;
   virtual uint32_t OrdinalOf(SampleId name) const = 0;
   virtual absl::optional<SampleId> NameAt(SampleId sample,

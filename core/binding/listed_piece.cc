@@ -7,8 +7,8 @@ ListedPiece::ListedPiece(const Binding& binding, DirId dir,
                          const Grouping::Piece& piece)
     : binding_(binding), piece_(piece) {
   const Grouping& grouping = binding.plan().dataset().grouping();
-  // A group that spans directories is listed by its own names here too: the
-  // plan's order crosses directories, a listing cannot.
+  // A group that spans directories also lists its own names here: the plan's
+  // order crosses directories, but a listing cannot.
   if (!binding.identity() ||
       piece.count != grouping.group(piece.group).samples) {
     moved_ = binding.plan().Listing(piece.group, dir.value(), piece.count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of one group that lie in one directory, in the order in which an
-// epoch lists them.
+// ListedPiece is the names of one group in one directory, in the order in which
+// an epoch lists them.
 #ifndef SHUFFLEFS_CORE_BINDING_LISTED_PIECE_H_
 #define SHUFFLEFS_CORE_BINDING_LISTED_PIECE_H_
 
@@ -20,7 +20,7 @@ class ListedPiece {
 
   uint64_t samples() const { return piece_.count; }
   GroupId group() const { return piece_.group; }
-  // The k-th name, by its sample's index in the group, and back.
+  // The k-th name, as its sample's index in the group, and the reverse.
   // REQUIRES: k < samples(); `index` is one of the piece.
   uint64_t IndexAt(uint64_t k) const;
   uint64_t PlaceOf(uint64_t index) const;
@@ -29,7 +29,8 @@ class ListedPiece {
   // Constant after construction.
   const Binding& binding_;
   const Grouping::Piece piece_;
-  // Names move: k -> place in the piece. Else null: k-th sample of the plan.
+  // If names move: k -> place in the piece. Else null: the k-th sample of the
+  // plan.
   std::unique_ptr<const Order> moved_;
 };
 

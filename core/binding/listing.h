@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which a directory of the live view lists its names in one
-// epoch, computed name by name, so that an open directory of a million names
-// costs no table and seeks in constant time.
+// Listing is the order in which a directory of the live view lists its names in
+// one epoch. It computes each name by its position. So an open directory of a
+// million names needs no table and seeks in constant time.
 #ifndef SHUFFLEFS_CORE_BINDING_LISTING_H_
 #define SHUFFLEFS_CORE_BINDING_LISTING_H_
 
@@ -15,14 +15,14 @@
 
 namespace shufflefs {
 
-// Immutable; any thread may call. Keeps its epoch's binding alive, so a
+// Immutable; any thread may call. It keeps its epoch's binding alive, so a
 // directory handle lists one order however long it stays open.
 //
-// A directory whose policy is the source's lists in the source's readdir
-// order. Otherwise files that keep their own content and directories come
-// first, in source order, then the samples, group by group: where names show
-// other samples, so that a reader in listing order gets a rotation of the
-// plan; where they do not, in plan order.
+// If the policy's order is the source's, the directory lists in the source's
+// readdir order. Otherwise directories and files that keep their own content
+// come first, in source order. Then come the samples, group by group. If names
+// show other samples, the reader gets a rotation of the plan in listing order.
+// If not, names are listed in plan order.
 class Listing {
  public:
   Listing(std::shared_ptr<const Binding> binding, DirId dir);
@@ -34,7 +34,7 @@ class Listing {
 
  private:
   struct Piece {
-    uint64_t end = 0;  // listing positions of this piece end here
+    uint64_t end = 0;  // end of this piece in listing positions
     uint32_t columns = 1;
     ListedPiece names;
   };

@@ -24,8 +24,8 @@ bool NeedsHash(absl::string_view path) {
          path.size() + kPrefixMax > kNameMax;
 }
 
-// "<16 hex>~<tail>": the hash tells paths apart, the tail keeps the extension
-// and something to recognise.
+// "<16 hex>~<tail>". The hash distinguishes paths. The tail keeps the extension
+// and a recognisable part of the name.
 std::string HashedKey(absl::string_view path) {
   const uint64_t hash = XXH3_64bits(path.data(), path.size());
   absl::string_view tail = path.substr(path.rfind('/') + 1);

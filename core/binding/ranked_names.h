@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the ranked layout: `%09d~<path below the view, '/' as '~'>`, so
-// that sorting the names gives the epoch's order; `%09d~<16 hex digits>~<tail
-// with the extension>` where the first form would be longer than 255 bytes or
-// ambiguous. The rank is only a sort key: a name with a stale rank still
-// resolves to the file that its path part names.
+// The names of the ranked layout: `%09d~<path below the view, '/' as '~'>`.
+// Sorting the names gives the epoch's order. If this form would be longer than
+// 255 bytes or ambiguous, the name is `%09d~<16 hex digits>~<tail with the
+// extension>`. The rank is only a sort key: a name with a stale rank still
+// resolves to the file of its path part.
 #ifndef SHUFFLEFS_CORE_BINDING_RANKED_NAMES_H_
 #define SHUFFLEFS_CORE_BINDING_RANKED_NAMES_H_
 
@@ -20,15 +20,16 @@
 
 namespace shufflefs {
 
-// Thread-safe. Hashed names are collected once, at the first lookup of a name
-// that is not of the plain form (one pass over the view's files).
+// Thread-safe. Hashed names are collected once, by one pass over the view's
+// files, at the first lookup of a name that is not of the plain form.
 class RankedNames {
  public:
   explicit RankedNames(std::shared_ptr<const Dataset> dataset);
 
   std::string Name(uint64_t rank, EntryId file) const;
-  // The file that a name shows, or nothing: wrong form, or no sample of the
-  // view (manifests, dot files, links and files of a split are not ranked).
+  // The file that a name shows. Empty if the form is wrong, or if the file is
+  // no sample of the view (manifests, dot files, links and files of a split are
+  // not ranked).
   absl::optional<EntryId> Find(absl::string_view name) const;
 
  private:

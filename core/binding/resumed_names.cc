@@ -4,7 +4,7 @@
 namespace shufflefs {
 namespace {
 
-// With fewer names left chance alone may put these before the others.
+// With fewer remaining names, chance alone may put them before the others.
 constexpr uint64_t kFewLeft = 8;
 
 }  // namespace
@@ -28,7 +28,7 @@ void ResumedNames::TakeKnown(uint64_t name) {
   ++again_;
 }
 
-// Who goes over all names in another order comes to the last of `left_` names
+// A job that reads all names in another order reaches the last of `left_` names
 // when it has opened left_ / (left_ + 1) of the others.
 bool ResumedNames::WereSkipped() const {
   if (unknown_ > 0) return false;

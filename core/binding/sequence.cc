@@ -81,7 +81,7 @@ class Listings : public Sequence {
 
  private:
   struct Place {
-    uint64_t begin;  // of its positions
+    uint64_t begin;  // its first position
     DirId dir;
     Grouping::Piece piece;
     mutable std::unique_ptr<const ListedPiece> listed;  // made at first use
@@ -99,7 +99,7 @@ class Listings : public Sequence {
     return *place.listed;
   }
 
-  // Constant after construction, but for `listed`, which mu_ guards.
+  // Constant after construction, except `listed`, which mu_ guards.
   const std::shared_ptr<const Binding> binding_;
   const Grouping& grouping_;
   std::vector<Place> places_;                         // by position

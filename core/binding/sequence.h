@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of one epoch in which a reader may go through a view's samples: what
-// is known in advance of a planned policy's reads.
+// Orders of one epoch in which a reader may read a view's samples. They are
+// what is known in advance of a planned policy's reads.
 #ifndef SHUFFLEFS_CORE_BINDING_SEQUENCE_H_
 #define SHUFFLEFS_CORE_BINDING_SEQUENCE_H_
 
@@ -13,8 +13,8 @@
 namespace shufflefs {
 
 // A bijection between positions, [0, sample count), and the view's samples.
-// Immutable; any thread may call. Keeps its epoch's binding alive. The first
-// call may make tables of the plan, as Plan says; no call does I/O.
+// Immutable; any thread may call. It keeps its epoch's binding alive. The first
+// call may make tables of the plan, as Plan says. No call does I/O.
 class Sequence {
  public:
   virtual ~Sequence() = default;
@@ -22,12 +22,13 @@ class Sequence {
   virtual uint64_t PositionOf(SampleId sample) const = 0;
 };
 
-// The ranks of the ranked layout.
+// In the order of the ranks of the ranked layout.
 std::unique_ptr<Sequence> RankSequence(std::shared_ptr<const Binding> binding);
-// The names in sorted order, directory after directory: what a name shows.
+// In the order of sorted names, directory after directory. Gives what each name
+// shows.
 std::unique_ptr<Sequence> NameSequence(std::shared_ptr<const Binding> binding);
-// The names as directories list them (core/binding/listing.h), directory after
-// directory.
+// In the order in which directories list the names (core/binding/listing.h),
+// directory after directory.
 std::unique_ptr<Sequence> ListingSequence(
     std::shared_ptr<const Binding> binding);
 

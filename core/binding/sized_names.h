@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples that threads were told of by a lookup and have not opened since. Such
-// a thread may have asked for the size, and will open what has that size; so
-// over a boundary in between the name must go on showing it.
+// SizedNames holds samples that threads got by a lookup and have not opened
+// since. Such a thread may have asked for the size and may soon open a file of
+// that size. So the name must show the same sample after a boundary in between.
 #ifndef SHUFFLEFS_CORE_BINDING_SIZED_NAMES_H_
 #define SHUFFLEFS_CORE_BINDING_SIZED_NAMES_H_
 
@@ -13,18 +13,18 @@
 
 namespace shufflefs {
 
-// Not thread-safe: the view's lock guards it. The last kMostOfReader samples
-// of a thread are kept, so who sizes a whole tree keeps no more than these.
+// Not thread-safe: the view's lock guards it. Only the last kMostOfReader
+// samples per thread are kept, also for a thread that stats a whole tree.
 class SizedNames {
  public:
   static constexpr size_t kMost = 1024;
   static constexpr size_t kMostOfReader = 8;
-  // Thread 0 stands for all that are hidden.
+  // Thread 0 stands for all hidden threads.
   static constexpr size_t kMostHidden = 64;
 
   void NoteLookup(SampleId sample, uint32_t reader);
-  // The thread opens it. Returns how often it was told of it since its last
-  // open: the walk to the file itself is once.
+  // The thread opens the sample. Returns how often it looked up the sample
+  // since its last open; the walk to the file itself counts as one.
   uint32_t TakeOpen(SampleId sample, uint32_t reader);
   void AppendTo(std::vector<SampleId>& samples) const;
   void Clear() { told_.clear(); }
@@ -35,7 +35,8 @@ class SizedNames {
     uint32_t reader = 0;
     uint32_t times = 1;
   };
-  // Oldest first. Short: mostly one a thread that is just on its way.
+  // Oldest first. Short: mostly one entry per thread that is about to open a
+  // file.
   std::vector<Told> told_;
 };
 
