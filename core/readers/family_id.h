@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The id of a family of reading processes: a job with all its workers and
-// ranks. core/reader_family gives them out, core/epoch_detector compares them.
+// ranks. ReaderFamilies assigns ids, and the epoch detector compares them.
 #ifndef SHUFFLEFS_CORE_READERS_FAMILY_ID_H_
 #define SHUFFLEFS_CORE_READERS_FAMILY_ID_H_
 
@@ -12,7 +12,8 @@ namespace shufflefs {
 
 using FamilyId = StrongInt<struct FamilyTag, uint64_t>;
 
-// Every reader whose process cannot be seen (pid 0: another pid namespace).
+// The family of every reader whose process cannot be seen (pid 0: another pid
+// namespace).
 inline constexpr FamilyId kHiddenFamily{0};
 
 }  // namespace shufflefs

@@ -12,8 +12,8 @@
 namespace shufflefs {
 namespace {
 
-// Processes of a job in all, and those of them on this node; or, without the
-// latter, the nodes. Innermost launchers first.
+// Variables with the number of processes of a job, and of those on this node.
+// If the latter is "", the former counts nodes. Innermost launchers first.
 struct Launcher {
   absl::string_view all;
   absl::string_view here;  // "": `all` counts nodes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the job that a reader belongs to spans several nodes, as the
-// environment shows that its launcher gave it.
+// JobNodes finds out whether a reader's job spans several nodes, from the
+// environment that its launcher set.
 #ifndef SHUFFLEFS_CORE_READERS_JOB_NODES_H_
 #define SHUFFLEFS_CORE_READERS_JOB_NODES_H_
 
@@ -18,31 +18,33 @@
 
 namespace shufflefs {
 
-// The variables that show it, as "WORLD_SIZE=16, LOCAL_WORLD_SIZE=8", of an
-// environment in the form of /proc/<id>/environ; "" if they say one node, or
-// there are none. Understood: torchrun, Horovod, Open MPI, MVAPICH, Hydra
-// (MPICH, Intel MPI) and Slurm. The innermost launcher decides: torchrun on
-// one node of a Slurm job that has several is a job of one node.
+// The variables that show several nodes, such as "WORLD_SIZE=16,
+// LOCAL_WORLD_SIZE=8". `environment` has the form of /proc/<id>/environ. "" if
+// they say one node, or if there are none. Supports torchrun, Horovod, Open
+// MPI, MVAPICH, Hydra (MPICH, Intel MPI) and Slurm. The innermost launcher
+// decides: torchrun on one node of a Slurm job of several nodes is a job of one
+// node.
 std::string SeveralNodesText(absl::string_view environment);
 
-// Thread-safe, and blocks nobody: a thread of its own reads environments. It
-// may have to wait for a reader that itself waits for the daemon (the kernel
-// reads them under the lock of the reader's memory map), so nobody who serves
-// requests may read them.
+// Thread-safe and never blocks a caller: a separate thread reads environments.
+// That thread may have to wait for a reader that itself waits for the daemon
+// (the kernel reads an environment under the lock of the reader's memory map).
+// So no thread that serves requests may read them.
 class JobNodes {
  public:
-  // An id may be given to another process, or a process run another program:
-  // it is looked at again after this time.
+  // The environment is read again after this time, because an id may be reused
+  // or a process may run another program.
   static constexpr std::chrono::milliseconds kValid{60000};
   static constexpr size_t kMostReaders = 8192;
 
-  // `proc` is the mounted procfs; another directory of its shape in tests.
+  // `proc` is the mounted procfs. Tests pass another directory of the same
+  // form.
   explicit JobNodes(std::string proc = "/proc");
   ~JobNodes();
 
-  // SeveralNodesText of process or thread `id`, not 0, at `now` (any clock
-  // that does not run backwards); "" until it was looked at, and where that is
-  // not allowed. Some 50 ns.
+  // SeveralNodesText of process or thread `id` (not 0) at `now` (any clock that
+  // does not run backwards). "" until its environment was read, or if that is
+  // not allowed. Takes about 50 ns.
   std::string Of(uint32_t id, std::chrono::milliseconds now);
 
  private:
@@ -60,7 +62,7 @@ class JobNodes {
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_map<uint32_t, Reader> readers_ ABSL_GUARDED_BY(mu_);
   std::deque<uint32_t> queue_ ABSL_GUARDED_BY(mu_);
-  std::jthread thread_ ABSL_GUARDED_BY(mu_);  // from the first question on
+  std::jthread thread_ ABSL_GUARDED_BY(mu_);  // started by the first question
 };
 
 }  // namespace shufflefs

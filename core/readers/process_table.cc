@@ -17,7 +17,7 @@
 namespace shufflefs {
 namespace {
 
-// The first kilobyte of a file: all that is asked for of most stands in it.
+// The first kilobyte of a file, which contains most of what is needed.
 constexpr size_t kShort = 1024;
 constexpr size_t kEnvironment = 256 << 10;
 
@@ -38,7 +38,7 @@ std::string ReadStart(const std::string& path, size_t most = kShort) {
 }  // namespace
 
 absl::optional<ProcessStat> ParseProcessStat(absl::string_view text) {
-  // `id (command) state parent group …`; the command may hold any byte.
+  // `id (command) state parent group …`; the command may contain any byte.
   const size_t command_end = text.rfind(')');
   if (command_end == absl::string_view::npos) return absl::nullopt;
   const std::vector<absl::string_view> fields = absl::StrSplit(

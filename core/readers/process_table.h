@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what /proc says of one process. Thread-safe; each call opens a file.
+// Reads from /proc what it says about one process. Thread-safe; each call opens
+// a file.
 #ifndef SHUFFLEFS_CORE_READERS_PROCESS_TABLE_H_
 #define SHUFFLEFS_CORE_READERS_PROCESS_TABLE_H_
 
@@ -19,25 +20,25 @@ struct ProcessStat {
   bool zombie = false;
 };
 
-// Parses the text of /proc/<id>/stat; nothing if it is not one.
+// Parses the text of /proc/<id>/stat. Empty if it is malformed.
 absl::optional<ProcessStat> ParseProcessStat(absl::string_view text);
 
-// The `Tgid:` of /proc/<id>/status; nothing if there is none.
+// The `Tgid:` of /proc/<id>/status. Empty if there is none.
 absl::optional<uint32_t> ParseThreadGroup(absl::string_view text);
 
 class ProcessTable {
  public:
   explicit ProcessTable(std::string proc) : proc_(std::move(proc)) {}
 
-  // Of a process or of a thread; nothing if it does not exist.
+  // For a process or a thread. Empty if it does not exist.
   absl::optional<ProcessStat> Stat(uint32_t id) const;
-  // The process that thread `id` belongs to; `id` itself if that is not told.
+  // The process of thread `id`. Returns `id` itself if that is unknown.
   uint32_t ProcessOf(uint32_t id) const;
-  // Path of the executable; "" if it may not be looked at.
+  // Path of the executable. "" if it may not be read.
   std::string Executable(uint32_t id) const;
-  // `name=value` entries with a NUL after each, as the process was started
-  // with, at most 256 KiB of them; "" if they may not be looked at. Waits for
-  // the lock of the process's memory map.
+  // `name=value` entries with a NUL after each, as they were when the process
+  // started, at most 256 KiB. "" if they may not be read. Waits for the lock of
+  // the process's memory map.
   std::string Environment(uint32_t id) const;
 
  private:

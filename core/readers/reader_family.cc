@@ -9,14 +9,14 @@ namespace {
 constexpr int kMaxClimb = 32;
 constexpr size_t kMaxAnchors = 64;
 
-// Programs that start the ranks of one job in process groups of their own.
+// Programs that start the ranks of one job in separate process groups.
 constexpr absl::string_view kLauncherNames[] = {
     "aprun",   "flux-broker",   "flux-shell", "hydra_pmi_proxy", "jsrun",
     "mpiexec", "mpiexec.hydra", "mpirun",     "orted",           "orterun",
     "palsd",   "prte",          "prted",      "prterun",         "slurmstepd",
 };
 
-// Programs whose children have nothing to do with each other.
+// Programs whose children are unrelated.
 constexpr absl::string_view kManagers[] = {"init", "systemd"};
 
 template <size_t n>
@@ -47,7 +47,8 @@ FamilyId ReaderFamilies::Resolve(uint32_t id, std::chrono::milliseconds now) {
     if (it != readers_.end()) known = it->second;
   }
   if (!stat || (known && stat->zombie)) {
-    // It ended while it waited for this answer, or before it is asked about.
+    // The process ended while it waited for this answer, or before anybody
+    // asked.
     return known ? known->family : kHiddenFamily;
   }
   Reader reader;
@@ -55,7 +56,7 @@ FamilyId ReaderFamilies::Resolve(uint32_t id, std::chrono::milliseconds now) {
   reader.group = stat->group;
   reader.executable = processes_.Executable(id);
   reader.checked = now;
-  // The same program goes on in the same group: still the same family, even
+  // The same program continues in the same group. It stays in its family, even
   // if the launcher above it is gone by now.
   const bool same = known && known->start == reader.start &&
                     known->group == reader.group &&
@@ -106,13 +107,13 @@ absl::optional<FamilyId> ReaderFamilies::Cached(uint32_t id,
   return it->second.family;
 }
 
-// From the reader to the top of its process group, and on to the group of
-// whoever started that if it is part of the job.
+// Climbs from the reader to the top of its process group, and on to its
+// parent's group if that is part of the job.
 ReaderFamilies::Root ReaderFamilies::Climb(
     uint32_t id, const ProcessStat& stat, const std::string& executable) const {
   Root root{stat.group, {}};
   Process top{id, stat.start};
-  // The thread that reads may end before its process does.
+  // The reading thread may end before its process does.
   const uint32_t process = processes_.ProcessOf(id);
   if (const auto whole = processes_.Stat(process); process != id && whole) {
     top = {process, whole->start};
@@ -125,8 +126,8 @@ ReaderFamilies::Root ReaderFamilies::Climb(
       const std::string starter = processes_.Executable(parent);
       const bool same = !executable.empty() && starter == executable;
       if (!same && !IsOneOf(kLauncherNames, starter)) {
-        // Its siblings are of its job. The shell or raylet that started them
-        // outlives the job: it is no anchor.
+        // Its siblings belong to its job. The shell or raylet that started them
+        // outlives the job, so it is no anchor.
         if (!executable.empty() && !IsOneOf(kManagers, starter) &&
             processes_.Executable(top.id) == executable) {
           root.group = parent;
@@ -148,7 +149,7 @@ FamilyId ReaderFamilies::Join(const Root& root, const std::string& executable) {
   const auto it = by_key_.find(key);
   if (it != by_key_.end()) {
     Family& family = families_[it->second.value()];
-    // With none of them left, the number of the group was used again.
+    // If none of them is left, the number of the group was reused.
     if (AnyAlive(family.anchors)) {
       for (const Process& anchor : root.anchors) {
         auto& anchors = family.anchors;

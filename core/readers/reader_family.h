@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which family of processes a reader belongs to: a job with its workers and
-// ranks is one family, cp or head beside it another, a second job of another
-// shell a third.
+// ReaderFamilies finds the family of processes that a reader belongs to. A job
+// with its workers and ranks is one family. A cp or head beside it is another,
+// and a second job of another shell is a third.
 //
-// A family is a process group and the executable of the reader. From the
-// group the resolver climbs to whoever started it, as long as that is the
-// same executable (torchrun starts its ranks in sessions of their own) or a
-// launcher of ranks (mpirun, slurmstepd, …). Readers of one executable that lead
-// groups of their own under one other process are a family, too: Ray's workers
-// under raylet, the ranks that a shell started by `set -m` or setsid. A service
-// manager is no such process. A family is gone when all of the processes that
-// brought its members in are gone: the topmost of the group (a shell script,
-// xargs), the launcher, the main process of the workers, the readers
-// themselves where only what started them joins them.
+// A family is a process group and the executable of the reader. From the group
+// the resolver climbs to the process that started it, as long as that runs the
+// same executable (torchrun starts its ranks in separate sessions) or is a
+// launcher of ranks (mpirun, slurmstepd, …). Readers of one executable that
+// lead groups of their own below one other process are a family too: Ray's
+// workers under raylet, or ranks that a shell started by `set -m` or setsid. A
+// service manager is no such process.
 //
-// Thread-safe. Resolve, LoaderOf and Alive answer from memory and look at /proc
-// at most once a second for a reader and ten times for a family; that costs
-// some tens of microseconds and does not block on the reader. Bounded by
-// Limits.
+// A family is gone when all processes that joined its members are gone: the
+// topmost of the group (a shell script, xargs), the launcher, the main process
+// of the workers, or the readers themselves if only their parent joins them.
+//
+// Thread-safe. Resolve, LoaderOf and Alive answer from memory. They read /proc
+// at most once per second for a reader and ten times per second for a family.
+// That takes some tens of microseconds and does not block on the reader. Memory
+// is bounded by Limits.
 #ifndef SHUFFLEFS_CORE_READERS_READER_FAMILY_H_
 #define SHUFFLEFS_CORE_READERS_READER_FAMILY_H_
 
@@ -35,48 +36,49 @@
 
 namespace shufflefs {
 
-// A thread id as the kernel gives it; 0 = hidden, what cannot be seen from
-// here.
+// A thread id from the kernel. 0 = hidden: the thread cannot be seen from here.
 inline uint32_t ReaderOf(int32_t pid) {
   return pid < 0 ? 0 : static_cast<uint32_t>(pid);
 }
 
 class ReaderFamilies {
  public:
-  // What is remembered at most; families that are alive are never forgotten.
+  // Bounds of what is remembered. Families that are alive are never forgotten.
   struct Limits {
     uint64_t readers = 8192;
     uint64_t families = 4096;
   };
   static constexpr std::chrono::milliseconds kValid{1000};
-  // Shorter, so that a job started again is not long taken for a guest.
+  // Shorter, so that a restarted job is not taken for a guest for long.
   static constexpr std::chrono::milliseconds kAliveValid{100};
-  // A hidden family cannot be asked; it counts as alive this long.
+  // A hidden family cannot be checked. It counts as alive for this time.
   static constexpr std::chrono::milliseconds kHiddenAlive{60000};
 
-  // `proc` is the mounted procfs; another directory of its shape in tests.
+  // `proc` is the mounted procfs. Tests pass another directory of the same
+  // form.
   explicit ReaderFamilies(std::string proc = "/proc");
   ReaderFamilies(std::string proc, Limits limits);
 
-  // The family of process or thread `id` at `now` (any clock that does not
-  // run backwards). kHiddenFamily for id 0 and for a process that cannot be
-  // looked at and is not remembered.
+  // The family of process or thread `id` at `now` (any clock that does not run
+  // backwards). kHiddenFamily for id 0, and for a process that cannot be
+  // examined and is not remembered.
   FamilyId Resolve(uint32_t id, std::chrono::milliseconds now);
 
-  // The process whose workers read: the one that started the reader's, if that
-  // runs the same executable; the reader's own otherwise. 0: hidden. A family
-  // may hold several, ranks or jobs of one script.
+  // The process whose workers read. This is the parent of the reader's process
+  // if it runs the same executable, else the reader's own process. 0: hidden. A
+  // family may have several, such as ranks or jobs of one script.
   uint32_t LoaderOf(uint32_t id, std::chrono::milliseconds now);
 
-  // Whether that process or thread has ended. False for 0, who is hidden.
+  // Returns whether that process or thread has ended. False for 0, which is
+  // hidden.
   bool IsGone(uint32_t id) const;
 
-  // Whether a process of the family still exists. False for a family that was
-  // never given out.
+  // Returns whether a process of the family still exists. False for an unknown
+  // family.
   bool Alive(FamilyId family, std::chrono::milliseconds now);
 
  private:
-  // A process for as long as it lives: ids are used again.
+  // Identifies a process while it lives, because ids are reused.
   struct Process {
     uint32_t id = 0;
     uint64_t start = 0;
@@ -120,7 +122,7 @@ class ReaderFamilies {
   const ProcessTable processes_;
   const Limits limits_;
 
-  // Held while /proc is read; never by an answer from memory. Taken before
+  // Held while /proc is read, never for an answer from memory. Taken before
   // cache_mu_.
   Mutex slow_mu_;
   absl::flat_hash_map<uint64_t, Family> families_ ABSL_GUARDED_BY(slow_mu_);
