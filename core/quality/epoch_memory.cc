@@ -18,7 +18,7 @@ struct GroupSums {
   double xy = 0;
 };
 
-// How likely two samples of `n` are within kNear of each other.
+// The probability that two samples of `n` are within kNear of each other.
 double NearByChance(uint64_t n) {
   if (n < 2) return 0;
   const uint64_t d = std::min(EpochMemory::kNear, n - 1);
@@ -54,7 +54,7 @@ void EpochMemoryMeter::Add(absl::Span<const uint64_t> samples) {
 
 void EpochMemoryMeter::AddPositions(const Positions& now, const Positions& then,
                                     Sums& sums) const {
-  // Each group counts by its samples, however long it is.
+  // Each group is weighted by its samples, whatever its length.
   std::vector<double> scale(groups_);
   for (size_t s = 0; s < now.size(); ++s) {
     scale[group_of_[s]] += now[s] != kAbsent && then[s] != kAbsent ? 1 : 0;
@@ -90,7 +90,8 @@ void EpochMemoryMeter::AddNeighbours(absl::Span<const uint64_t> samples,
   for (size_t s = 0; s < then.size(); ++s) {
     lengths[group_of_[s]] += then[s] != kAbsent ? 1 : 0;
   }
-  std::vector<uint32_t> last(groups_, kAbsent);  // where it was then
+  // Its position in the other epoch.
+  std::vector<uint32_t> last(groups_, kAbsent);
   for (const uint64_t sample : samples) {
     const uint32_t group = group_of_[sample];
     const uint32_t a = std::exchange(last[group], then[sample]);

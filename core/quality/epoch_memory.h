@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much an epoch's order owes to the epochs before it. A full shuffle owes
-// nothing: a sample that came early in one epoch comes anywhere in the next.
+// Measures how much an epoch's order depends on the epochs before it. A full
+// shuffle does not depend on them: a sample that came early in one epoch may
+// come anywhere in the next.
 //
-// Two figures against each of the last three epochs, both inside the groups,
-// for only there may a policy shuffle: the correlation of a sample's positions,
-// and the share of neighbours that are near each other again. For
-// `shufflectl simulate`, `shufflectl verify`, and tests. Pure.
+// There are two figures against each of the last three epochs, both inside the
+// groups, because a policy may shuffle only there. One is the correlation of a
+// sample's positions, the other the share of neighbours that are near each
+// other again. For `shufflectl simulate`, `shufflectl verify`, and tests. Pure.
 #ifndef SHUFFLEFS_CORE_QUALITY_EPOCH_MEMORY_H_
 #define SHUFFLEFS_CORE_QUALITY_EPOCH_MEMORY_H_
 
@@ -21,35 +22,37 @@
 namespace shufflefs {
 
 struct EpochMemory {
-  static constexpr size_t kEpochs = 3;  // that are looked back
-  static constexpr uint64_t kNear = 8;  // samples of the group, or less
+  static constexpr size_t kEpochs = 3;  // epochs that it looks back
+  // Distance in samples of the group, at most.
+  static constexpr uint64_t kNear = 8;
 
   struct Figures {
-    uint64_t pairs = 0;  // of epochs that were compared
-    // Pearson's, of a sample's position among those of its group that came in
-    // both epochs. Uniform: 0.
+    uint64_t pairs = 0;  // compared pairs of epochs
+    // Pearson's correlation of a sample's positions among the samples of its
+    // group that came in both epochs. Uniform: 0.
     MixingMeasure correlation;
-    // Of those that follow each other in their group, which were within kNear
-    // of each other in the other epoch.
+    // The share of successive samples in their group that were within kNear of
+    // each other in the other epoch.
     MixingMeasure neighbours;
   };
-  // With the epoch before, with the one before that, and so on.
+  // [0] compares with the previous epoch, [1] with the one before that, and so
+  // on.
   std::array<Figures, kEpochs> before;
 };
 
-// Not thread-safe. Memory: 4 bytes a sample for each of the last epochs. Time:
-// some 50 ns a sample.
+// Not thread-safe. Memory: 4 bytes per sample for each of the last epochs.
+// Time: about 50 ns per sample.
 class EpochMemoryMeter {
  public:
-  // `group_of`: the group of a sample, below `groups`; samples are below
+  // `group_of` returns the group of a sample, below `groups`. Samples are below
   // `samples`.
   EpochMemoryMeter(uint64_t samples, uint32_t groups,
                    const std::function<uint32_t(uint64_t sample)>& group_of);
 
-  // The next epoch: its samples in the order in which they came. Samples may
-  // be missing; none comes twice.
+  // The next epoch: its samples in the order in which they came. Samples may be
+  // missing; none may come twice.
   void Add(absl::Span<const uint64_t> samples);
-  // What comes next has nothing to do with the epochs so far.
+  // The next epoch is unrelated to the earlier ones.
   void Forget() { epochs_.clear(); }
 
   EpochMemory Report() const;
@@ -81,7 +84,7 @@ class EpochMemoryMeter {
   std::vector<uint32_t> group_of_;  // by sample
   const uint32_t groups_;
 
-  std::deque<Positions> epochs_;  // the last ones, the newest first
+  std::deque<Positions> epochs_;  // newest first
   std::array<Sums, EpochMemory::kEpochs> sums_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kMinReferenceBatches = 32;
 constexpr double kErrorsAllowed = 3;
 
-// Streams of the measurement; enter the keys.
+// Random streams of the measurement. They are part of the keys.
 enum class Stream : uint64_t { kBatches, kPairs, kReference, kNeighbours };
 
 double AsDouble(uint64_t value) { return static_cast<double>(value); }
@@ -24,13 +24,13 @@ double Distance(uint64_t a, uint64_t b) {
   return AsDouble(a > b ? a - b : b - a);
 }
 
-// The batches that are looked at, and what is common to all measures.
+// The measured batches, and what all measures share.
 struct Frame {
   const MixingInput& input;
   uint64_t size;      // positions of the order
   uint64_t batch;     // positions
   uint64_t total;     // whole batches
-  uint64_t measured;  // of them
+  uint64_t measured;  // of these, measured
 
   RandomKey Key(Stream stream) const {
     return DeriveKey(input.seed, Epoch(0), static_cast<uint64_t>(stream),
@@ -52,7 +52,7 @@ Frame FrameOf(const MixingInput& input) {
           .measured = std::min(total, affordable)};
 }
 
-// The samples of the k-th batch looked at, and its first position.
+// The samples of the k-th measured batch, and its first position.
 std::vector<uint64_t> BatchSamples(const Frame& frame,
                                    const Permutation& batches, uint64_t k) {
   const uint64_t begin = batches(k) * frame.batch;
@@ -63,7 +63,7 @@ std::vector<uint64_t> BatchSamples(const Frame& frame,
   return samples;
 }
 
-// Bits. Sorts `labels`.
+// Returns bits. Sorts `labels`.
 double Entropy(std::vector<uint32_t>& labels) {
   std::sort(labels.begin(), labels.end());
   double bits = 0;
@@ -107,7 +107,7 @@ MixingMeasure UniformDistance(uint64_t n, uint64_t pairs) {
                              AsDouble(std::max<uint64_t>(1, pairs)))};
 }
 
-// Fills what is measured on batches: distances and label entropy.
+// Fills in what is measured on batches: distances and label entropy.
 void MeasureBatches(const Frame& frame, MixingReport& report) {
   const Permutation batches(frame.total, frame.Key(Stream::kBatches));
   Rng pairs(frame.Key(Stream::kPairs));
@@ -144,7 +144,7 @@ void MeasureBatches(const Frame& frame, MixingReport& report) {
       .error = std::sqrt(variance / measured + variance / AsDouble(drawn))};
 }
 
-// Mean of a share that chance makes `uniform`, over `count` trials.
+// A measured share, with `uniform` as its expectation over `count` trials.
 MixingMeasure Share(uint64_t hits, uint64_t count, double uniform) {
   const double trials = AsDouble(std::max<uint64_t>(1, count));
   return {.value = AsDouble(hits) / trials,
@@ -152,7 +152,7 @@ MixingMeasure Share(uint64_t hits, uint64_t count, double uniform) {
           .error = std::sqrt(uniform * (1 - uniform) / trials)};
 }
 
-// Whether `sample` and the next of the source come in one batch.
+// Returns whether `sample` and the next one of the source come in one batch.
 bool Together(const Order& order, uint64_t sample, uint64_t batch,
               bool& absent) {
   const uint64_t a = order.PositionOf(sample);
@@ -161,7 +161,7 @@ bool Together(const Order& order, uint64_t sample, uint64_t batch,
   return !absent && a / batch == b / batch;
 }
 
-// Fills what is measured on neighbours of the source.
+// Fills in what is measured on neighbours of the source.
 void MeasureNeighbours(const Frame& frame, MixingReport& report) {
   const MixingInput& input = frame.input;
   const uint64_t pairs = input.source_size - 1;
@@ -211,13 +211,13 @@ void MeasureRepetition(const Frame& frame, MixingReport& report) {
   report.repeated = Share(same, count, 1 / AsDouble(frame.input.source_size));
 }
 
-// value / uniform, raised by what chance may have taken.
+// value / uniform, raised by what chance may have taken away.
 double NearRatio(const MixingMeasure& measure) {
   if (measure.uniform <= 0) return 1;
   return (measure.value + kErrorsAllowed * measure.error) / measure.uniform;
 }
 
-// How far a share is above what chance explains.
+// How far a share exceeds what chance explains.
 double Excess(const absl::optional<MixingMeasure>& share) {
   if (!share) return 0;
   return share->value - share->uniform - kErrorsAllowed * share->error;

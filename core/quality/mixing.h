@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well an order mixes the source: figures for `shufflectl simulate`,
-// `shufflectl verify` and `status.mixing`, each beside what a uniform shuffle
-// of the same samples gives, and a grade.
+// Measures how well an order mixes the source, for `shufflectl simulate`,
+// `shufflectl verify` and `status.mixing`. Each figure comes with that of a
+// uniform shuffle of the same samples. A grade sums them up.
 //
 // Work is bounded: a large order is measured on randomly chosen whole batches
-// (MixingInput::max_positions). The choice depends on MixingInput::seed only,
-// so that a report repeats. Stateless; blocks on nothing but what the caller's
-// functions do.
+// (MixingInput::max_positions). The choice depends only on MixingInput::seed,
+// so reports are reproducible. Stateless. Blocks only in the caller's
+// functions.
 #ifndef SHUFFLEFS_CORE_QUALITY_MIXING_H_
 #define SHUFFLEFS_CORE_QUALITY_MIXING_H_
 
@@ -21,20 +21,21 @@
 
 namespace shufflefs {
 
-// An order that was recorded: the samples of an epoch as they were consumed.
-// It may lack samples of the source. Immutable; any thread may call.
+// SequenceOrder is a recorded order: the samples of an epoch as they were
+// consumed. It may lack samples of the source. Immutable; any thread may call.
 class SequenceOrder : public Order {
  public:
   static constexpr uint64_t kAbsent = ~uint64_t{0};
 
-  // REQUIRES: samples differ from each other and are below source_size.
+  // REQUIRES: samples are distinct and below source_size.
   SequenceOrder(std::vector<uint64_t> samples, uint64_t source_size);
 
   uint64_t size() const override { return samples_.size(); }
   uint64_t SampleAt(uint64_t position) const override {
     return samples_[position];
   }
-  // kAbsent where the sample was not consumed. REQUIRES: below source_size.
+  // kAbsent if the sample was not consumed. REQUIRES: sample is below
+  // source_size.
   uint64_t PositionOf(uint64_t sample) const override {
     return positions_[sample];
   }
@@ -45,20 +46,22 @@ class SequenceOrder : public Order {
 };
 
 struct MixingInput {
-  // The epoch measured, and another one to compare it with (null: none). Both
+  // The epoch to measure, and another one to compare it with (null: none). Both
   // outlive the call. Samples are numbered in the source's path order.
   const Order* order = nullptr;
   const Order* other = nullptr;
-  uint64_t source_size = 0;  // samples; at least order->size()
-  // The label (group, class directory) of a sample; empty: none is known.
+  uint64_t source_size = 0;  // in samples; at least order->size()
+  // The label (group, class directory) of a sample. Empty if labels are
+  // unknown.
   std::function<uint32_t(uint64_t sample)> label;
-  uint64_t batch = 256;              // samples the job takes a step
-  uint64_t max_positions = 1 << 17;  // looked at, but for the last batch
-  Seed seed{0};                      // of what is looked at
+  uint64_t batch = 256;  // samples that the job takes per step
+  // Measured positions, except for the last batch.
+  uint64_t max_positions = 1 << 17;
+  Seed seed{0};  // chooses what is measured
 };
 
-// A figure, what a uniform shuffle of the same samples gives on average, and
-// the standard error that chance leaves in the figure.
+// A figure, its mean for a uniform shuffle of the same samples, and its
+// standard error by chance.
 struct MixingMeasure {
   double value = 0;
   double uniform = 0;
@@ -67,36 +70,36 @@ struct MixingMeasure {
 
 struct MixingReport {
   uint64_t samples = 0;  // of the order
-  uint64_t batch = 0;    // samples: as asked for, but from 2 to all
-  uint64_t batches = 0;  // measured; 0 for an order of less than two samples
+  uint64_t batch = 0;    // in samples: as requested, but from 2 to all
+  uint64_t batches = 0;  // measured; 0 for an order of fewer than two samples
 
-  // Mean distance in the source, in samples, of two that come one after the
-  // other; uniform: (n+1)/3.
+  // Mean distance in the source, in samples, of two successive samples.
+  // Uniform: (n+1)/3.
   MixingMeasure neighbour_distance;
-  // The same of two random ones of a batch.
+  // The same for two random samples of a batch.
   MixingMeasure batch_distance;
-  // Mean entropy of the labels of a batch, in bits. Uniform: of batches drawn
+  // Mean entropy of the labels of a batch, in bits. Uniform: for batches drawn
   // at random from the order.
   absl::optional<MixingMeasure> label_entropy;
-  // Share of pairs of neighbours in the source that come in one batch;
-  // uniform: (batch-1)/(n-1).
+  // Share of pairs of neighbours in the source that come in one batch. Uniform:
+  // (batch-1)/(n-1).
   MixingMeasure together;
-  // With another epoch: share of those pairs that come in one batch in both
-  // epochs (uniform: the product of both), and of positions that have the same
-  // sample in both (uniform: 1/n).
+  // Compared with another epoch: the share of those pairs that come in one
+  // batch in both epochs (uniform: the product of both), and the share of
+  // positions that have the same sample in both (uniform: 1/n).
   absl::optional<MixingMeasure> together_twice;
   absl::optional<MixingMeasure> repeated;
 
   // A to F, by the first line below that holds. "Near" allows for three
-  // standard errors, ratios are value / uniform.
+  // standard errors; ratios are value / uniform.
   //   quality = the lesser of the ratios of batch_distance and label_entropy
   //   A quality near 0.98 or more, B 0.90, C 0.75, D 0.50, F below
   //   at most C if half or more of the positions repeat (a frozen shuffle),
   //   at most B if a twentieth does beyond chance, or if a tenth of the
   //   neighbours of the source come together in both epochs beyond chance.
   char grade = 'A';
-  // What decided the grade, one clause: "labels of a batch vary 0.31 as much
-  // as in a full shuffle".
+  // The deciding figure, as one clause: "labels of a batch vary 0.31 as much as
+  // in a full shuffle".
   std::string reason;
 };
 

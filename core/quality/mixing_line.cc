@@ -9,7 +9,8 @@ namespace shufflefs {
 std::string MixingLine(const Binding& binding) {
   const Plan& plan = binding.plan();
   if (plan.policy().consumption() == Consumption::kSource) return "";
-  if (plan.policy().stages()) return "";  // no order of each sample once
+  // Its order does not have each sample once.
+  if (plan.policy().stages()) return "";
   const Grouping& grouping = plan.dataset().grouping();
   MixingInput input;
   input.order = &plan.view_order();

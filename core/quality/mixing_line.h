@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mixing of a view's live epoch in one line, for `status`.
+// The shuffle quality of a view's live epoch in one line, for `status`.
 #ifndef SHUFFLEFS_CORE_QUALITY_MIXING_LINE_H_
 #define SHUFFLEFS_CORE_QUALITY_MIXING_LINE_H_
 
@@ -12,12 +12,12 @@
 
 namespace shufflefs {
 
-// Grade and reason of the plan's order over the view's samples, labels being
-// their groups, such as "A: …". Empty where the order is the source's. Takes
-// some 10 ms; see MixingCache.
+// Grade and reason of the plan's order over the view's samples, with their
+// groups as labels, such as "A: …". Empty if the order is the source's. Takes
+// about 10 ms; see MixingCache.
 std::string MixingLine(const Binding& binding);
 
-// Remembers the line of the last binding asked for. Thread-safe.
+// MixingCache remembers the line of the last binding. Thread-safe.
 class MixingCache {
  public:
   std::string Line(const std::shared_ptr<const Binding>& binding);
