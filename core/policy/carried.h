@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that keep their sample over an epoch boundary, and the bijection
-// that the others then have.
+// CarriedNames are the names that keep their sample over an epoch boundary,
+// with the bijection that remains for the others.
 //
-// With K the carried names, T their samples and pi the epoch's own
-// permutation, a name outside K shows pi(name), or, while that is taken by a
-// carrier, what pi gives the carrier, and so on: the first-return map of pi
-// when each taken sample is identified with its carrier. It is a bijection
-// from the other names to the other samples of a group, uniform when pi is,
-// and takes 1 / (1 - |K| / group) steps on average, never more than |K| + 1.
+// Let K be the carried names, T their samples and pi the epoch's own
+// permutation. A name outside K shows pi(name). While that is taken by a
+// carrier, it shows what pi gives the carrier instead, and so on. This is the
+// first-return map of pi if each taken sample is identified with its carrier.
+// It is a bijection from the other names to the other samples of a group, and
+// uniform if pi is. It takes 1 / (1 - |K| / group) steps on average, and never
+// more than |K| + 1.
 //
-// Immutable after Make; any thread may call. 32 to 64 bytes a carried name.
+// Immutable after Make; any thread may call. Memory: 32 to 64 bytes per carried
+// name.
 #ifndef SHUFFLEFS_CORE_POLICY_CARRIED_H_
 #define SHUFFLEFS_CORE_POLICY_CARRIED_H_
 
@@ -31,15 +33,15 @@ class CarriedNames {
  public:
   CarriedNames() = default;  // nothing carried: the plan itself
 
-  // InvalidArgument if a name or a sample comes twice. The samples of a group
-  // must be as many as its carried names, as those of any bijection are; else
-  // names of one group show samples of another.
+  // InvalidArgument if a name or a sample occurs twice. The carried samples of
+  // a group must be as many as its carried names, as in any bijection.
+  // Otherwise names of one group show samples of another.
   static absl::StatusOr<CarriedNames> Make(std::vector<CarriedPair> pairs);
-  // The same where several names may show a sample, the last being its name
-  // (Binder::mini_epochs): InvalidArgument if a name comes twice.
+  // The same if several names may show a sample (Binder::mini_epochs); the last
+  // one is its name. InvalidArgument if a name occurs twice.
   static absl::StatusOr<CarriedNames> MakeRepeating(
       std::vector<CarriedPair> pairs);
-  // Those of `pairs` whose sample is not that of one before.
+  // Those of `pairs` whose sample does not occur in an earlier pair.
   static std::vector<CarriedPair> FirstOfEach(std::vector<CarriedPair> pairs);
 
   bool empty() const { return pairs_.empty(); }
@@ -47,7 +49,7 @@ class CarriedNames {
   // In the order given to Make.
   const std::vector<CarriedPair>& pairs() const { return pairs_; }
 
-  // The sample that `name` shows; pi(name) is the plan's.
+  // The sample that `name` shows. `pi` is the plan's permutation.
   template <typename Pi>
   uint64_t Shown(uint64_t name, Pi&& pi) const {
     if (pairs_.empty()) return pi(name);
@@ -61,8 +63,8 @@ class CarriedNames {
     return sample;
   }
 
-  // The name that shows `sample`; inverse(sample) is the plan's. Shown's
-  // inverse when `inverse` is pi's.
+  // The name that shows `sample`. `inverse` is the plan's. This is Shown's
+  // inverse if `inverse` is pi's.
   template <typename Inverse>
   uint64_t NameOf(uint64_t sample, Inverse&& inverse) const {
     if (pairs_.empty()) return inverse(sample);

@@ -6,10 +6,10 @@
 namespace shufflefs {
 namespace {
 
-// A mini-epoch takes so much of the tier that the one before it, from which
-// some groups still draw, and a part of the next fit as well.
+// The tier must hold this many mini-epochs: the current one, the one before it,
+// from which some groups still draw, and a part of the next.
 constexpr double kMiniEpochsInTier = 2.5;
-// What the tier's tables and the ends of its parts take.
+// Space for the tier's tables and the ends of its parts.
 constexpr double kOverhead = 1.04;
 
 }  // namespace

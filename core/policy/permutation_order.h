@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of policies that mix everything with everything. O(1) in memory
-// and time, immutable; any thread may call.
+// The order of policies that mix all samples with all others. O(1) in memory
+// and time. Immutable; any thread may call.
 #ifndef SHUFFLEFS_CORE_POLICY_PERMUTATION_ORDER_H_
 #define SHUFFLEFS_CORE_POLICY_PERMUTATION_ORDER_H_
 

@@ -33,8 +33,8 @@ const Order& Plan::group_order(GroupId group) const {
 std::unique_ptr<const Order> Plan::Listing(GroupId group, uint64_t part_key,
                                            uint64_t size) const {
   Stratum stratum = GroupStratum(group);
-  // A part of a group (one directory of a view-wide group) has no blocks of
-  // its own: its names show samples from anywhere.
+  // A part of a group (one directory of a view-wide group) has no blocks of its
+  // own, because its names show samples from anywhere.
   if (size != stratum.size) stratum.blocks = nullptr;
   stratum.key ^= part_key;
   stratum.size = size;

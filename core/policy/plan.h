@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of one epoch: the orders that a policy gives to the groups of a
-// dataset and to the whole view. A pure function of (dataset, policy options,
-// seed, epoch); the object only remembers orders that were asked for.
+// Plan is the plan of one epoch: the orders that a policy gives to the groups
+// of a dataset and to the whole view. A pure function of (dataset, policy
+// options, seed, epoch). The object only remembers orders that it has made.
 #ifndef SHUFFLEFS_CORE_POLICY_PLAN_H_
 #define SHUFFLEFS_CORE_POLICY_PLAN_H_
 
@@ -18,7 +18,7 @@
 namespace shufflefs {
 
 // Thread-safe. An order is made at its first use, which costs what the policy
-// says (nothing for O(1) orders, a table for pages); it lives as long as the
+// says (nothing for O(1) orders, a table for pages). It lives as long as the
 // plan. Nothing does I/O: device blocks come with the dataset.
 class Plan {
  public:
@@ -27,8 +27,8 @@ class Plan {
 
   // The order of a group's samples: position -> index in the group.
   const Order& group_order(GroupId group) const;
-  // How names that show group_order are listed: k -> position, over `size`
-  // adjacent names (all of the group, or the part in one directory).
+  // The listing order of names that show group_order: k -> position, over
+  // `size` adjacent names (all of the group, or its part in one directory).
   std::unique_ptr<const Order> Listing(GroupId group, uint64_t part_key,
                                        uint64_t size) const;
   // The order of the view's samples: rank -> SampleId value.
