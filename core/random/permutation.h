@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A keyed bijection of [0, n) in O(1) memory: position i -> element, and back,
-// without a table of n. One of these per group, block or batch is the whole
-// randomness of a planned epoch. Meant to be made on the stack where it is
-// used: making one costs some 10 to 90 ns, an element about 10 to 30 ns.
+// Permutation is a keyed bijection of [0, n) in O(1) memory: position i ->
+// element, and back, without a table of n. One of these per group, block or
+// batch is all the randomness of a planned epoch. Make it on the stack where
+// you use it: making one costs about 10 to 90 ns, an element about 10 to 30 ns.
 //
-// Specified bit for bit (golden vectors: tests/core/random/permutation_test.cc); the
-// arithmetic is unsigned 64-bit and wraps, Rng and RandomKey are those of
-// core/random/random.h.
+// Specified bit for bit (golden vectors:
+// tests/core/random/permutation_test.cc). The arithmetic is unsigned 64-bit and
+// wraps. Rng and RandomKey are those of core/random/random.h.
 //
-// n <= 32: exactly uniform over all n! permutations up to the quality of Rng.
+// n <= 32: exactly uniform over all n! permutations, up to the quality of Rng.
 //   Fisher-Yates: t[i] = i; for m = n, n-1, …, 2: swap t[m-1] and t[d], where
 //   d is drawn by Rng(key).Bounded(m).
+//
 // n > 32: an alternating unbalanced Feistel network over [0, a) x [0, b) with
-//   cycle walking (Black, Rogaway, "Ciphers with arbitrary finite domains",
-//   2002, their generalised Feistel cipher). a is a power of two so that an
-//   element splits without a division, b makes the domain tight:
+// cycle walking (Black, Rogaway, "Ciphers with arbitrary finite domains", 2002,
+// their generalised Feistel cipher). a is a power of two, so that an element
+// splits without a division. b makes the domain tight:
 //     k = floor((floor(log2 n) + 1) / 2), a = 2^k, b = ceil(n / a)
 //   a*b - n < a, so an element walks on with probability below a/n < sqrt(2/n).
 //   Round keys: K[r] = r-th Rng(key).Next(), r = 0 … rounds-1, and with
@@ -27,9 +28,10 @@
 //     return hi * a + lo
 //   Apply(i): do i = Encrypt(i) while i >= n; return i.
 //   Two elements that share a half stay related only while they keep colliding
-//   in it, about sqrt(n)^(-rounds/2): hence 10 rounds below n = 2^10, 8 below
-//   2^20, 6 from there (n = 33: pairs are told from uniform ones by 10^6 keys
-//   at 8 rounds, not at 10). a is even, so odd permutations occur as well.
+//   in it, about sqrt(n)^(-rounds/2). Hence the rounds: 10 below n = 2^10, 8
+//   below 2^20, 6 from there. (At n = 33, 10^6 keys distinguish pairs from
+//   uniform ones at 8 rounds, but not at 10.) a is even, so odd permutations
+//   occur as well.
 //
 // Not for cryptography. Immutable; any thread may call.
 #ifndef SHUFFLEFS_CORE_RANDOM_PERMUTATION_H_
@@ -46,7 +48,7 @@ class Permutation {
  public:
   static constexpr uint64_t kMaxSize = uint64_t{1} << 40;
 
-  // Of [0, size). REQUIRES: size <= kMaxSize.
+  // A permutation of [0, size). REQUIRES: size <= kMaxSize.
   Permutation(uint64_t size, RandomKey key);
 
   uint64_t size() const { return size_; }
@@ -71,8 +73,8 @@ class Permutation {
   }
 
  private:
-  // A power of two: `% kTableSize` changes nothing, but shows a compiler that
-  // inlines a call with a large constant that the table is not overrun.
+  // A power of two. `% kTableSize` changes nothing, but proves to a compiler
+  // that inlines a call with a large constant that the table is not overrun.
   static constexpr uint64_t kTableSize = 32;
   static constexpr int kMaxRounds = 10;
 
@@ -88,7 +90,7 @@ class Permutation {
     return static_cast<uint64_t>(p >> 64) ^ static_cast<uint64_t>(p);
   }
 
-  // A draw below high_size_ from the 64 bits of a round function.
+  // A number below high_size_ from the 64 bits of a round function.
   uint64_t Scale(uint64_t f) const {
     return static_cast<uint64_t>(
         (static_cast<random_internal::Uint128>(f) * high_size_) >> 64);
@@ -125,7 +127,7 @@ class Permutation {
   uint64_t high_size_;  // b
   uint64_t low_mask_;   // a - 1
   int low_bits_;        // log2 a
-  int rounds_;          // even; 0 while the table is used
+  int rounds_;          // even; 0 if the table is used
   union {
     std::array<uint64_t, kMaxRounds> keys_;  // size_ > kTableSize
     Table table_;                            // size_ <= kTableSize

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's own random numbers, specified bit for bit, so that the same
-// seed gives the same plan with every compiler, library and machine, for ever.
-// All arithmetic is on unsigned 64-bit integers and wraps. A change of any
-// constant here changes every plan: the golden vectors in
-// tests/core/random/random_test.cc hold them.
+// The project's own random numbers. They are specified bit for bit, so that the
+// same seed gives the same plan with every compiler, library and machine, for
+// ever. All arithmetic is on unsigned 64-bit integers and wraps. A change of
+// any constant here changes every plan. The golden vectors in
+// tests/core/random/random_test.cc check them.
 //
-// Mix64(z), a bijection (the finaliser of SplitMix64; Steele, Lea, Flood,
-// "Fast splittable pseudorandom number generators", 2014):
+// Mix64(z), a bijection (the finaliser of SplitMix64; Steele, Lea, Flood, "Fast
+// splittable pseudorandom number generators", 2014):
 //   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
 //   z = (z ^ (z >> 27)) * 0x94D049BB133111EB
 //   return z ^ (z >> 31)
 //
-// Rng, the generator SplitMix64: its state starts as the key, and
+// Rng, the generator SplitMix64. Its state starts as the key, and
 //   Next(): state += 0x9E3779B97F4A7C15; return Mix64(state)
 //
 // Bounded(n), n >= 1, uniform over [0, n) without bias (Lemire, "Fast random
@@ -29,7 +29,7 @@
 // Each step is a bijection in each of its arguments: two derivations that
 // differ in one argument never give the same key.
 //
-// Not for cryptography. Plain values; an Rng belongs to one thread.
+// Not for cryptography. Plain values. An Rng belongs to one thread.
 #ifndef SHUFFLEFS_CORE_RANDOM_RANDOM_H_
 #define SHUFFLEFS_CORE_RANDOM_RANDOM_H_
 
@@ -42,20 +42,20 @@ namespace shufflefs {
 // The key of one stream of random numbers or of one permutation.
 using RandomKey = StrongInt<struct RandomKeyTag, uint64_t>;
 
-// What a key is for. Two purposes never share a stream. The numbers enter the
-// keys: never renumber, only append.
+// What a key is for. Two purposes never share a stream. The numbers are part of
+// the keys: never renumber, only append.
 enum class Purpose : uint64_t {
-  kOrder = 1,         // which sample comes at which position
+  kOrder = 1,         // which sample is at which position
   kListing = 2,       // the order in which names are listed
-  kBlockOrder = 3,    // which block comes at which place of an epoch
+  kBlockOrder = 3,    // which block is at which place of an epoch
   kInsideBlock = 4,   // samples inside a block or batch of blocks
   kRotation = 5,      // where a listing starts
   kShuffleQueue = 6,  // draws of the window policy
   kMeasure = 7,       // sampling for reports; never seen by a reader
   kTest = 8,          // tests and benchmarks
-  kComposition = 9,   // which samples are a chunk together, for good
+  kComposition = 9,   // which samples form a chunk, permanently
   kBinding = 10,      // draws of a reactive policy
-  kMiniEpoch = 11,    // which samples make a mini-epoch, and their order in it
+  kMiniEpoch = 11,    // samples of a mini-epoch, and their order
 };
 
 namespace random_internal {
@@ -75,7 +75,8 @@ constexpr uint64_t Mix64(uint64_t z) {
 // The key for `purpose` of a stratum (Stratum::key) in an epoch.
 RandomKey DeriveKey(Seed seed, Epoch epoch, uint64_t stratum, Purpose purpose);
 
-// The key of the index-th part (block, batch, …) of what `key` is for.
+// The key of the index-th part (block, batch, …) of the object that `key` is
+// for.
 RandomKey SubKey(RandomKey key, uint64_t index);
 
 class Rng {
