@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of policies, such as `lirs.page`, and what they hold. Each policy
-// has a table of its keys in its entry (core/policy/policy_entry.h); nothing
-// here knows one of them.
+// The keys of policies, such as `lirs.page`, and their values. Each policy has
+// a table of its keys in its entry (core/policy/policy_entry.h). Nothing here
+// knows a particular policy.
 #ifndef SHUFFLEFS_CORE_CONFIG_POLICY_OPTIONS_H_
 #define SHUFFLEFS_CORE_CONFIG_POLICY_OPTIONS_H_
 
@@ -21,71 +21,71 @@
 
 namespace shufflefs {
 
-// One key: all that help, man pages, parsers and the hash of a resume need.
+// One key: all that help, man pages, parsers and the resume hash need.
 struct PolicyOption {
   enum class Kind {
     kWord,     // one of `words`
-    kText,     // any, but not empty
+    kText,     // any non-empty text
     kPath,     // absolute
     kNumber,   // min to max
-    kBytes,    // as kNumber, written as a size
+    kBytes,    // like kNumber, written as a size
     kNumbers,  // a list of at most `max` whole numbers
   };
-  // Of `place`: the key came later than the places, see there.
+  // Value of `place` for a key that was added after places were fixed.
   static constexpr int kByName = std::numeric_limits<int>::max();
 
   absl::string_view key;
-  // As help shows it, and as the default is written; where it cannot be
-  // written, words that say what happens instead.
+  // The default as help shows it and as users write it. If it cannot be
+  // written, words that describe it.
   absl::string_view default_text;
   absl::string_view values;  // completes the sentence "must be …"
   absl::string_view help;    // one line
   Kind kind = Kind::kNumber;
   absl::Span<const absl::string_view> words =
-      {};                // the first one is the default
-  uint64_t initial = 0;  // a number that is not given; may be out of range
+      {};                // The first one is the default.
+  uint64_t initial = 0;  // value of an unset number; may be out of range
   uint64_t min = 0;
   uint64_t max = std::numeric_limits<uint64_t>::max();
   bool power_of_two = false;
-  // How `initial` is written where that is out of range; "": not at all.
+  // How users write `initial` if it is out of range. "": they cannot.
   absl::string_view unset = {};
   bool run_time = true;      // may change while the view is mounted
-  bool whole_mount = false;  // one for all views
-  // Whether names show other samples with another value: an epoch is resumed
-  // only with the value with which it began.
+  bool whole_mount = false;  // one value for all views
+  // Names show other samples with another value. So an epoch is resumed only
+  // with the value with which it began.
   bool binds = false;
-  // Of a key that binds: its place in the text whose hash ledgers keep, beside
-  // those of the view's keys (core/view/view_setup.cc). kByName: behind all of
-  // these, with its name, and only where it does not hold its default, so that
-  // epochs that began before there was such a key are resumed.
+  // For a key that binds: its place in the text whose hash ledgers store, among
+  // the view's keys (core/view/view_setup.cc). kByName: the key comes after all
+  // of these, with its name, and only if it differs from its default. So epochs
+  // that began before the key existed can be resumed.
   int place = kByName;
 };
 
-// The values of keys, by key. A key without a value holds its default. A plain
-// value; look-ups compare strings, so read what you need once.
+// The values of policy keys, by key. A key without a value has its default. A
+// plain value. Look-ups compare strings, so read what you need once.
 class PolicyOptions {
  public:
   void Set(absl::string_view key, uint64_t number);
   void Set(absl::string_view key, absl::string_view text);
   void Set(absl::string_view key, std::vector<uint64_t> numbers);
-  // Takes over all values of `others`.
+  // Adds all values of `others`; they replace existing ones.
   void Add(const PolicyOptions& others);
 
-  // The value of a kNumber or kBytes.
+  // The value of a kNumber or kBytes key.
   uint64_t number(const PolicyOption& option) const;
-  // Of a kWord, kText or kPath.
+  // The value of a kWord, kText or kPath key.
   std::string text(const PolicyOption& option) const;
-  // Of a kNumbers.
+  // The value of a kNumbers key.
   std::vector<uint64_t> numbers(const PolicyOption& option) const;
-  // Of a kWord whose words are those of E, in the same order.
+  // The value of a kWord key whose words are those of E, in the same order.
   template <typename E>
   E word(const PolicyOption& option) const {
     return static_cast<E>(WordIndex(option));
   }
 
-  // InvalidArgument that names the key, the value and what is allowed.
+  // InvalidArgument names the key, the value and the allowed values.
   [[nodiscard]] absl::Status Check(const PolicyOption& option) const;
-  // The value as the hash of a resume takes it.
+  // The value in the form that the resume hash uses.
   std::string HashText(const PolicyOption& option) const;
 
   friend bool operator==(const PolicyOptions&, const PolicyOptions&) = default;

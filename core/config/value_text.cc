@@ -30,11 +30,11 @@ constexpr Unit kByteUnits[] = {{"TiB", uint64_t{1} << 40},
                                {"GiB", uint64_t{1} << 30},
                                {"MiB", uint64_t{1} << 20},
                                {"KiB", uint64_t{1} << 10}};
-// Milliseconds. "ms" comes before "s", which is its last letter.
+// In milliseconds. "ms" comes before "s", which is its last letter.
 constexpr Unit kTimeUnits[] = {
     {"ms", 1}, {"min", 60'000}, {"h", 3'600'000}, {"s", 1000}};
 
-// number [space] unit; `bare` is the factor of a number alone.
+// Parses number [space] unit. `bare` is the factor of a number without unit.
 absl::optional<uint64_t> ParseWithUnit(absl::string_view text,
                                        absl::Span<const Unit> units,
                                        uint64_t bare) {

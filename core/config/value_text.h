@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, sizes, times and paths as users write them, and back. Pure
-// functions; any thread may call. What format prints, parse reads as the same
+// Parses and formats numbers, sizes, times and paths as users write them. Pure
+// functions; any thread may call. A parser reads formatted text as the same
 // value.
 #ifndef SHUFFLEFS_CORE_CONFIG_VALUE_TEXT_H_
 #define SHUFFLEFS_CORE_CONFIG_VALUE_TEXT_H_
@@ -17,24 +17,24 @@
 
 namespace shufflefs {
 
-// Decimal digits only: no sign, no space, no exponent. Nothing if `text` is
-// something else or does not fit 64 bits.
+// Decimal digits only: no sign, no space, no exponent. Empty for any other
+// text, or if the number does not fit 64 bits.
 absl::optional<uint64_t> ParseNumber(absl::string_view text);
 
 // Bytes: a number, alone or followed by KiB, MiB, GiB or TiB ("4KiB", "4 KiB",
-// "4096"). Nothing for other units: KB would be 1000 to some and 1024 to
+// "4096"). Empty for other units, because KB is 1000 to some and 1024 to
 // others.
 absl::optional<uint64_t> ParseBytes(absl::string_view text);
-// The largest unit that divides `bytes`: "4KiB", "5000".
+// With the largest unit that divides `bytes`: "4KiB", "5000".
 std::string FormatBytes(uint64_t bytes);
 // Rounded for people, three digits: "1.25 GiB".
 std::string HumanBytes(uint64_t bytes);
 
-// A time: a number followed by ms, s, min or h; alone it is seconds.
+// A time: a number followed by ms, s, min or h. A number alone is in seconds.
 absl::optional<std::chrono::milliseconds> ParseDuration(absl::string_view text);
 std::string FormatDuration(std::chrono::milliseconds duration);
 
-// "k/n", this node being the k-th of n, at most 65536; "" when nothing is set.
+// "k/n": this node is the k-th of n, at most 65536. "" if nothing is set.
 absl::optional<NodeShare> ParseNodes(absl::string_view text);
 std::string FormatNodes(const absl::optional<NodeShare>& nodes);
 
@@ -42,8 +42,8 @@ std::string FormatNodes(const absl::optional<NodeShare>& nodes);
 absl::optional<std::vector<uint64_t>> ParseSeeds(absl::string_view text);
 std::string FormatSeeds(const std::vector<uint64_t>& seeds);
 
-// A directory below the source, without slashes at the ends: "" for ".".
-// Nothing if it is absolute, has . or .. in it, or is a control directory.
+// A directory below the source, without slashes at the ends; "" for ".". Empty
+// if it is absolute, contains . or .., or is a control directory.
 absl::optional<std::string> ParseViewPath(absl::string_view text);
 
 // 1234567 as "1,234,567".
@@ -53,10 +53,10 @@ inline std::string Counted(uint64_t count, absl::string_view one,
                            absl::string_view many) {
   return absl::StrCat(HumanCount(count), " ", count == 1 ? one : many);
 }
-// A path as a terminal may see it: names may hold anything, and it shall not
-// obey them.
+// A path for a terminal. Names may contain anything, so control characters are
+// escaped.
 std::string ShownPath(absl::string_view path);
-// What a terminal needs to write a line of progress over the last.
+// Clears the terminal's line, so that a line of progress replaces the last.
 inline constexpr char kClearLine[] = "\r\x1b[K";
 
 }  // namespace shufflefs
