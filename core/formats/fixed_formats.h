@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats whose records all have one size, which the first bytes or the user
-// tell.
+// Formats whose records all have one size, given by the first bytes or by the
+// user.
 #ifndef SHUFFLEFS_CORE_FORMATS_FIXED_FORMATS_H_
 #define SHUFFLEFS_CORE_FORMATS_FIXED_FORMATS_H_
 
@@ -8,11 +8,11 @@
 
 namespace shufflefs {
 
-// "fixed": of the size record.bytes, behind record.header bytes.
+// "fixed": records of record.bytes bytes, after record.header bytes.
 const RecordFormat& FixedFormat();
 // "npy": the rows of a NumPy array.
 const RecordFormat& NpyFormat();
-// "idx": the items of an IDX file, as MNIST's.
+// "idx": the items of an IDX file, such as MNIST's.
 const RecordFormat& IdxFormat();
 
 }  // namespace shufflefs

@@ -7,7 +7,7 @@
 namespace shufflefs {
 namespace {
 
-// The bytes behind the header.
+// The bytes after the header.
 absl::StatusOr<uint64_t> BodyBytes(uint64_t file_bytes, uint64_t head_bytes,
                                    uint64_t record_bytes) {
   if (record_bytes == 0) {

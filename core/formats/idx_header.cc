@@ -13,7 +13,7 @@ uint8_t ByteAt(absl::string_view bytes, size_t at) {
   return static_cast<uint8_t>(bytes[at]);
 }
 
-// Bytes of an element of `type`; 0 if there is no such type.
+// Bytes per element of `type`. 0 if there is no such type.
 uint64_t ElementBytes(uint8_t type) {
   switch (type) {
     case 0x08:  // unsigned

@@ -32,7 +32,7 @@ class Lines : public RecordFormat {
   }
   bool differs_by_extension() const override { return true; }
   bool ends_lines() const override { return true; }
-  // Any text does; the scanner refuses what is none.
+  // Accepts any bytes; the scanner refuses what is no text.
   bool LooksLike(absl::string_view) const override { return true; }
   std::unique_ptr<RecordScanner> MakeScanner(
       const CandidateFile& file) const override {

@@ -7,8 +7,8 @@
 
 namespace shufflefs {
 
-// "lines". Behind record.header lines; those of .csv and .tsv files by
-// record.csv.
+// "lines". Records begin after record.header lines. record.csv applies to .csv
+// and .tsv files.
 const RecordFormat& LinesFormat();
 
 }  // namespace shufflefs

@@ -10,8 +10,8 @@
 namespace shufflefs {
 namespace {
 
-// A piece is looked at in parts that stay in the processor's cache, since it
-// is looked at more than once.
+// Input is processed in parts that stay in the processor's cache, because each
+// is searched more than once.
 constexpr size_t kLineStep = 16 * 1024;
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kNotThere = absl::string_view::npos;
@@ -20,7 +20,7 @@ bool IsSeparator(char c) {
   return c == ',' || c == ';' || c == '|' || c == '\t';
 }
 
-// memchr, as fast as the C library has it.
+// A search with memchr, which the C library makes fast.
 size_t Find(absl::string_view bytes, char c, size_t from) {
   if (from == bytes.size()) return kNotThere;
   const void* found = std::memchr(bytes.data() + from, c, bytes.size() - from);
@@ -52,16 +52,16 @@ class LineMachine : public LinesScanner {
  private:
   absl::Status FeedPart(absl::string_view part, RecordSink& sink);
   void PassByteOrderMark(absl::string_view part);
-  // Each adds the records that end in what it is given.
+  // Each of these adds the records that end in its argument.
   absl::Status AddText(absl::string_view text, RecordSink& sink);
   void AddLines(absl::string_view part, RecordSink& sink);
   absl::Status AddCsvLines(absl::string_view part, RecordSink& sink);
   absl::Status AddQuotedLines(absl::string_view part, RecordSink& sink);
-  // The byte before `i` of `part`, which is not the first of the file.
+  // The byte before byte `i` of `part`, which is not the first of the file.
   char Before(absl::string_view part, size_t i) const {
     return i > 0 ? part[i - 1] : last_;
   }
-  // The record that ends with the '\n' at `newline`, or the header's line.
+  // Ends the record, or the header line, at the '\n' at `newline`.
   void End(absl::string_view part, size_t newline, RecordSink& sink);
   void Add(uint64_t end, RecordSink& sink);
   absl::Status QuotedNewline() const;
@@ -73,22 +73,22 @@ class LineMachine : public LinesScanner {
   uint64_t header_left_;
 
   uint64_t at_ = 0;     // bytes of the file that were taken
-  uint64_t begin_ = 0;  // where the record that is not over begins
+  uint64_t begin_ = 0;  // where the current record begins
   char last_ = 0;       // the byte before at_
-  size_t mark_ = 0;     // bytes of the byte order mark that were found
+  size_t mark_ = 0;     // bytes of the byte order mark found so far
   bool begun_ = false;
   bool has_empty_ = false;
   bool last_is_open_ = false;
-  // Of the record that is not over: an odd number of '"' so far.
+  // The current record has had an odd number of '"' so far.
   bool inside_quotes_ = false;
-  // The byte before was a '"' that ended quotes, or the first of two.
+  // The previous byte was a '"' that ended quotes, or the first of two.
   bool closed_ = false;
 };
 
 absl::Status LineMachine::FeedPart(absl::string_view part, RecordSink& sink) {
   const size_t nul = Find(part, '\0', 0);
-  // What is before it comes first, so that the error does not depend on where
-  // the file was cut.
+  // The text before it is processed first, so that the error does not depend on
+  // where the file was cut.
   RETURN_IF_ERROR(AddText(part.substr(0, nul), sink));
   if (nul == kNotThere) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -107,7 +107,7 @@ absl::Status LineMachine::AddText(absl::string_view text, RecordSink& sink) {
 }
 
 void LineMachine::PassByteOrderMark(absl::string_view part) {
-  if (mark_ != at_) return;  // a byte before was none of it
+  if (mark_ != at_) return;  // an earlier byte was no part of it
   for (const char c : part) {
     if (c != kByteOrderMark[mark_]) return;
     if (++mark_ < kByteOrderMark.size()) continue;
@@ -152,7 +152,7 @@ absl::Status LineMachine::AddQuotedLines(absl::string_view part,
     }
     if (closed_) {
       closed_ = false;
-      if (part[i] == '"') {  // the second of two, which stand for one
+      if (part[i] == '"') {  // the second of two, which denote one
         inside_quotes_ = true;
         ++i;
         continue;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr absl::string_view kNpyMagic("\x93NUMPY", 6);
 constexpr size_t kMaxDictionary = 10000;
-constexpr int kMaxDepth = 8;  // of structures in structures
+constexpr int kMaxDepth = 8;  // of nested structures
 
 absl::Status RefusedNpy(absl::string_view why) {
   return absl::FailedPreconditionError(why);
@@ -27,7 +27,7 @@ absl::Status TooLarge() {
   return RefusedNpy("its npy header says rows of more than 2^64 bytes");
 }
 
-// Bytes of an element of a plain type as numpy writes it, "<f4".
+// Bytes per element of a plain type as numpy writes it, "<f4".
 absl::StatusOr<uint64_t> PlainBytes(absl::string_view type) {
   const auto unknown = [type] {
     return RefusedNpy(
@@ -54,7 +54,7 @@ absl::StatusOr<uint64_t> PlainBytes(absl::string_view type) {
   return kind == 'U' ? uint64_t{4} * size : uint64_t{size};
 }
 
-// Reads the one dictionary that numpy writes, and nothing else of Python.
+// Parses the one dictionary that numpy writes, and nothing else of Python.
 class Dictionary {
  public:
   explicit Dictionary(absl::string_view text) : rest_(text) {}
@@ -115,7 +115,7 @@ class Dictionary {
     return absl::OkStatus();
   }
 
-  // Without escapes: only a field's name could need one.
+  // Escapes are not supported, because only a field's name could need one.
   absl::StatusOr<absl::string_view> ParseString() {
     SkipSpace();
     if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) {
@@ -154,7 +154,8 @@ class Dictionary {
     return shape;
   }
 
-  // '<f4', or [('name', '<f4'), ('name', '<u2', (3, 4)), …]: the bytes of it.
+  // Returns the bytes of '<f4', or of [('name', '<f4'), ('name', '<u2', (3,
+  // 4)), …].
   absl::StatusOr<uint64_t> ParseType(int depth) {
     if (!Take('[')) {
       SkipSpace();
@@ -204,7 +205,7 @@ class Dictionary {
   absl::optional<std::vector<uint64_t>> shape_;
 };
 
-// Where the dictionary lies in the file.
+// The position of the dictionary in the file.
 struct Place {
   size_t begin;
   size_t length;

@@ -18,7 +18,7 @@ absl::Status Refused(absl::string_view rule, absl::string_view why) {
       absl::StrCat("record.align: \"", rule, "\" ", why));
 }
 
-// What the star stands for, if `name` is of the pattern.
+// The text that the star matches, if `name` matches the pattern.
 absl::optional<std::string> StarOf(absl::string_view name,
                                    absl::string_view before,
                                    absl::string_view behind, bool has_star) {

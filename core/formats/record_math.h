@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small sums that orders of records share.
+// Small calculations that orders of records share.
 #ifndef SHUFFLEFS_CORE_FORMATS_RECORD_MATH_H_
 #define SHUFFLEFS_CORE_FORMATS_RECORD_MATH_H_
 
@@ -15,12 +15,12 @@ inline uint64_t DivideUp(uint64_t a, uint64_t b) {
   return a / b + (a % b != 0);
 }
 
-// Of a record in the plan of a part (core/records/order/shuffled_file.h).
+// Bytes per record in the plan of a part (core/records/order/shuffled_file.h).
 constexpr uint64_t kPlanBytes = 32;
 
-// Records of a part, where a part has no more than `most_bytes` bytes: to plan
-// many tiny ones takes many times their bytes. So their plan takes no more than
-// such a part, and no more than 128 MiB.
+// The most records that a part of at most `most_bytes` bytes may have. Planning
+// many tiny records takes many times their bytes. So the plan takes no more
+// than such a part, and no more than 128 MiB.
 inline uint64_t MostRecordsOfPart(uint64_t most_bytes) {
   return std::clamp<uint64_t>(most_bytes / kPlanBytes, 1, uint64_t{1} << 22);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the records of one container file lie. Records tile a stretch of the
-// file: each begins where the one before it ends. What lies before the first
-// (a header) and behind the last (a footer, padding) is no record.
+// RecordTable says where the records of one container file are. Records tile a
+// section of the file: each begins where the previous one ends. Bytes before
+// the first (a header) and after the last (a footer, padding) are no records.
 #ifndef SHUFFLEFS_CORE_FORMATS_RECORD_TABLE_H_
 #define SHUFFLEFS_CORE_FORMATS_RECORD_TABLE_H_
 
@@ -18,21 +18,20 @@ class RecordTable {
   virtual ~RecordTable() = default;
 
   virtual uint64_t count() const = 0;
-  // Where a record begins, in bytes of the file; of count(): where the last
+  // The byte of the file at which a record begins. For count(): where the last
   // one ends. REQUIRES: record <= count().
   virtual uint64_t begin(uint64_t record) const = 0;
-  // How many records begin before `offset` (bytes of the file), which is also
-  // the first that begins at or behind it; count() if none does.
+  // The number of records that begin before byte `offset` of the file. This is
+  // also the first record that begins at or after it; count() if there is none.
   virtual uint64_t FirstFrom(uint64_t offset) const = 0;
-  // Where the records from `first` on begin, one after the other: what is
-  // faster than asking for each. REQUIRES: first + begins.size() <= count()
-  // + 1.
+  // Where the records from `first` on begin, in order. Faster than begin() for
+  // each. REQUIRES: first + begins.size() <= count() + 1.
   virtual void Begins(uint64_t first, absl::Span<uint64_t> begins) const {
     for (uint64_t& at : begins) at = begin(first++);
   }
-  // The size of every record, in bytes; 0 if they differ.
+  // The size of every record in bytes. 0 if they differ.
   virtual uint64_t record_bytes() const { return 0; }
-  // Bytes held by the table.
+  // Bytes that the table takes.
   virtual uint64_t memory_bytes() const = 0;
 
   uint64_t bytes(uint64_t record) const {
@@ -40,11 +39,11 @@ class RecordTable {
   }
 };
 
-// Records of one size: no table at all.
+// Records of one size; needs no table.
 class FixedTable : public RecordTable {
  public:
-  // `head`: bytes before the first record. REQUIRES: record_bytes > 0, and the
-  // end, head + record_bytes * count, fits 64 bits.
+  // `head` is the number of bytes before the first record. REQUIRES:
+  // record_bytes > 0, and the end, head + record_bytes * count, fits 64 bits.
   FixedTable(uint64_t head, uint64_t record_bytes, uint64_t count)
       : head_(head), record_bytes_(record_bytes), count_(count) {}
 

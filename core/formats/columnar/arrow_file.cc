@@ -18,10 +18,10 @@ namespace {
 constexpr absl::string_view kArrowMagic = "ARROW1";
 constexpr absl::string_view kHead("ARROW1\0\0", 8);
 
-// Fields of the table Footer, in File.fbs.
+// Fields of the table Footer in File.fbs.
 constexpr int kRecordBatches = 3;
 
-// The struct Block of File.fbs, as it is in the file.
+// The struct Block of File.fbs, as stored in the file.
 struct Block {
   int64_t offset;
   int32_t metadata_bytes;
@@ -32,7 +32,7 @@ static_assert(sizeof(Block) == 24);
 
 class ArrowFooter : public ColumnarFooter {
  public:
-  // `list`: the blocks' bytes, which begin at byte `begin` of the file.
+  // `list` is the blocks' bytes, which begin at byte `begin` of the file.
   ArrowFooter(std::string list, uint64_t begin)
       : list_(std::move(list)), begin_(begin) {}
 
@@ -67,7 +67,7 @@ class ArrowFooter : public ColumnarFooter {
     return sizeof *this + list_.capacity();
   }
 
-  // Whether every block is between the magic and `limit`, where the footer
+  // Checks that every block is between the magic and `limit`, where the footer
   // begins.
   absl::Status CheckBlocks(uint64_t limit) const {
     const auto end = static_cast<int64_t>(limit);
@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseArrowFooter(
   const FlatbufferVector list =
       blocks.value_or(FlatbufferVector{buffer.size(), 0});
   const size_t list_bytes = list.count * sizeof(Block);
-  // Nothing that says where the list is may be in it.
+  // The list must not contain anything that says where the list is.
   if (footer.Overlaps(list.begin, list.begin + list_bytes)) {
     return absl::DataLossError(absl::StrCat(
         "its metadata makes no sense at byte ", begin + list.begin));

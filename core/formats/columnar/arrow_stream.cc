@@ -56,7 +56,8 @@ class ArrowStreamScanner : public RecordScanner {
     return absl::OkStatus();
   }
 
-  // What is behind the end is not looked at either, but is little, if any.
+  // Bytes after the end are read although they do not matter, but there are
+  // few, if any.
   uint64_t unread() const override {
     return ended_ ? 0 : message_ - std::min(at_, message_);
   }
@@ -75,7 +76,7 @@ class ArrowStreamScanner : public RecordScanner {
   }
 
  private:
-  // With the first wanted_ bytes of a message at hand.
+  // Called when the first wanted_ bytes of a message are held.
   absl::Status Take(RecordSink& sink) {
     if (wanted_ == kMarkerBytes) return TakeMarker();
     if (wanted_ == kPrefixBytes) return TakePrefix();
@@ -90,7 +91,7 @@ class ArrowStreamScanner : public RecordScanner {
       return absl::FailedPreconditionError(
           "it does not begin as a stream of Arrow 0.15 or later");
     }
-    if (marker == 0) return End();  // as streams before 0.15 end
+    if (marker == 0) return End();  // the end of streams before 0.15
     return absl::DataLossError(
         absl::StrCat("no message begins at byte ", message_));
   }
@@ -142,7 +143,7 @@ class ArrowStreamScanner : public RecordScanner {
     return absl::OkStatus();
   }
 
-  // Whether a message of this type may come here.
+  // Checks whether a message of this type may come here.
   absl::Status CheckOrder(uint8_t type) {
     if (!has_schema_) {
       if (type != kSchema) return Refused("no schema comes before it");
@@ -180,10 +181,10 @@ class ArrowStreamScanner : public RecordScanner {
 
   const uint64_t file_bytes_;
 
-  uint64_t at_ = 0;       // bytes of the file that were taken
-  uint64_t message_ = 0;  // where the message that is read begins, or the next
-  std::string held_;      // its first bytes
-  uint64_t wanted_ = kMarkerBytes;  // how many are to be held
+  uint64_t at_ = 0;                 // bytes of the file that were taken
+  uint64_t message_ = 0;            // where the current or next message begins
+  std::string held_;                // its first bytes
+  uint64_t wanted_ = kMarkerBytes;  // number of bytes to hold
   bool has_schema_ = false;
   bool begun_ = false;  // a record batch was seen
   bool ended_ = false;  // the end-of-stream marker was seen
@@ -200,7 +201,7 @@ bool LooksLikeArrowStream(absl::string_view head) {
     return false;
   }
   const uint32_t bytes = Word(head.data() + kMarkerBytes);
-  // Builders put what is asked here in front of the columns' names.
+  // Builders put the fields that are read here before the columns' names.
   const auto message =
       FlatbufferTable::Root(head.substr(kPrefixBytes, bytes), kPrefixBytes);
   if (!message.ok()) return false;

@@ -53,7 +53,7 @@ class Arrow : public RecordFormat {
   }
   absl::StatusOr<absl::optional<FixedShape>> ReadHead(
       const CandidateFile&, absl::string_view head) const override {
-    // That much says why it is none.
+    // The file begins like an Arrow file, so this error says more.
     if (LooksLikeArrowFile(head)) {
       return absl::DataLossError("it does not end as an Arrow file does");
     }
@@ -70,7 +70,7 @@ class Arrow : public RecordFormat {
 
 }  // namespace
 
-// Here, as all that have a footer are.
+// Defined here, beside the formats that have a footer.
 absl::StatusOr<std::shared_ptr<const ColumnarGroups>> RecordFormat::ReadFooter(
     int, const CandidateFile&, absl::string_view) const {
   return std::shared_ptr<const ColumnarGroups>();

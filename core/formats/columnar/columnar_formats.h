@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that keep rows in groups, column by column.
+// Formats that store rows in groups, column by column.
 #ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_COLUMNAR_FORMATS_H_
 #define SHUFFLEFS_CORE_FORMATS_COLUMNAR_COLUMNAR_FORMATS_H_
 
@@ -9,7 +9,7 @@ namespace shufflefs {
 
 // "parquet"
 const RecordFormat& ParquetFormat();
-// "arrow": an IPC file, whose footer lists its batches, or an IPC stream, whose
+// "arrow". An IPC file, whose footer lists its batches, or an IPC stream, whose
 // batches are its records.
 const RecordFormat& ArrowFormat();
 

@@ -55,7 +55,7 @@ absl::StatusOr<std::shared_ptr<const ColumnarGroups>> ReadColumnarGroups(
                            : ArrowFooterBytes(Last(tail, kArrowTailBytes)));
   std::string larger;
   absl::string_view footer = Last(tail, wanted);
-  // One that is larger than the file is refused by the parsers.
+  // The parsers refuse a footer that is larger than the file.
   if (wanted > tail.size() && wanted <= file_bytes) {
     const uint64_t from = file_bytes - wanted;
     RETURN_IF_ERROR(CheckWritten(fd, {from, wanted}, "its footer"));

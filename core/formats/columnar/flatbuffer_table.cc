@@ -21,7 +21,7 @@ absl::StatusOr<FlatbufferTable> FlatbufferTable::Root(absl::string_view buffer,
   FlatbufferTable table(buffer, file_offset);
   ASSIGN_OR_RETURN(const uint32_t root, table.Read<uint32_t>(0));
   ASSIGN_OR_RETURN(const int32_t back, table.Read<int32_t>(root));
-  // The table says how far before it its vtable is, or behind it.
+  // The table says how far before or after it its vtable is.
   const int64_t vtable = int64_t{root} - back;
   if (vtable < 0) return table.Damaged(root);
   table.table_ = root;
@@ -44,7 +44,8 @@ absl::StatusOr<FlatbufferTable> FlatbufferTable::Root(absl::string_view buffer,
 absl::StatusOr<absl::optional<size_t>> FlatbufferTable::Find(
     int field, size_t bytes) const {
   const size_t entry = kVtableHeadBytes + sizeof(uint16_t) * field;
-  if (entry >= vtable_bytes_) return absl::nullopt;  // of an older schema
+  // The file has an older schema.
+  if (entry >= vtable_bytes_) return absl::nullopt;
   ASSIGN_OR_RETURN(const uint16_t place, Read<uint16_t>(vtable_ + entry));
   if (place == 0) return absl::nullopt;
   if (place > table_bytes_ || bytes > size_t{table_bytes_} - place) {

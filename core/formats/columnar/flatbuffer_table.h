@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads fields of a table in the flatbuffers encoding, as the metadata of Arrow
-// IPC is written. It never looks outside the buffer, whatever is in it.
+// Reads fields of a table in the flatbuffers encoding, in which the metadata of
+// Arrow IPC is written. Never reads outside the buffer, whatever it contains.
 #ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_FLATBUFFER_TABLE_H_
 #define SHUFFLEFS_CORE_FORMATS_COLUMNAR_FLATBUFFER_TABLE_H_
 
@@ -33,8 +33,8 @@ class FlatbufferTable {
   static absl::StatusOr<FlatbufferTable> Root(absl::string_view buffer,
                                               uint64_t file_offset);
 
-  // Fields are numbered as the schema lists them, a union as two: its type and
-  // its value. One that is absent has its default, or is nothing.
+  // Fields are numbered as in the schema. A union counts as two: its type and
+  // its value. An absent field has its default, or is empty.
   template <typename T>
   absl::StatusOr<T> Number(int field, T otherwise) const {
     ASSIGN_OR_RETURN(const absl::optional<size_t> at, Find(field, sizeof(T)));
@@ -46,8 +46,8 @@ class FlatbufferTable {
   absl::StatusOr<absl::optional<FlatbufferVector>> Vector(
       int field, size_t element_bytes) const;
 
-  // Whether one of these bytes of the buffer says where a field of this table
-  // is, or is one.
+  // Returns whether one of these bytes of the buffer is a field of this table,
+  // or says where one is.
   bool Overlaps(size_t begin, size_t end) const;
 
  private:
@@ -55,7 +55,7 @@ class FlatbufferTable {
       : buffer_(buffer), file_offset_(file_offset) {}
 
   absl::Status Damaged(size_t at) const;
-  // The unsigned number at `at`, which need not be inside the buffer.
+  // The unsigned number at `at`, which may be outside the buffer.
   template <typename T>
   absl::StatusOr<T> Read(uint64_t at) const {
     if (at > buffer_.size() || buffer_.size() - at < sizeof(T)) {
@@ -65,10 +65,10 @@ class FlatbufferTable {
     std::memcpy(&number, buffer_.data() + at, sizeof number);
     return number;
   }
-  // Where the `bytes` bytes of a field are.
+  // The position of the `bytes` bytes of a field.
   absl::StatusOr<absl::optional<size_t>> Find(int field, size_t bytes) const;
 
-  // Constant once Root() made it.
+  // Constant after Root().
   absl::string_view buffer_;
   uint64_t file_offset_;
   uint64_t table_ = 0;

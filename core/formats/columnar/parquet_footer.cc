@@ -24,7 +24,7 @@ absl::Status Refused(absl::string_view why) {
 
 class ParquetFooter : public ColumnarFooter {
  public:
-  // `list`: the entries' bytes, which begin at byte `begin` of the file.
+  // `list` is the entries' bytes, which begin at byte `begin` of the file.
   ParquetFooter(std::string list, uint64_t begin,
                 std::vector<ParquetRowGroup> entries)
       : list_(std::move(list)), begin_(begin), entries_(std::move(entries)) {}
@@ -33,8 +33,9 @@ class ParquetFooter : public ColumnarFooter {
   uint64_t begin() const override { return begin_; }
   uint64_t size() const override { return list_.size(); }
 
-  // The ordinals are the same set of numbers in every order, so that all of
-  // them take the same bytes, though one entry may grow and another shrink.
+  // The ordinals are the same set of numbers in every order. So together they
+  // take the same number of bytes, though one entry may grow and another
+  // shrink.
   std::string Reordered(
       const std::function<uint64_t(uint64_t)>& group_at) const override {
     std::string bytes;
@@ -93,7 +94,7 @@ absl::Status CheckOrdinals(const std::vector<ParquetRowGroup>& entries) {
       return Refused("its row groups are not numbered from 0 on");
     }
     seen[entry.ordinal] = true;
-    // Else the rewritten list would be shorter.
+    // Otherwise the rewritten list would be shorter.
     if (ThriftIntegerBytes(entry.ordinal) !=
         entry.ordinal_end - entry.ordinal_begin) {
       return Refused("it has numbers that are longer than they need be");

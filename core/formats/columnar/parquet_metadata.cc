@@ -14,7 +14,7 @@
 namespace shufflefs {
 namespace {
 
-// Ids of fields, of parquet.thrift.
+// Ids of fields in parquet.thrift.
 enum FileMetaDataField {
   kRowGroups = 4,
   kKeyValueMetadata = 5,
@@ -34,8 +34,8 @@ enum ColumnMetaDataField {
   kDictionaryPageOffset = 11,
 };
 
-// An entry of one byte is a row group of 56 bytes here. As many as this take
-// 56 MiB; row groups of 1 MiB are then a file of 1 TiB.
+// An entry of one byte becomes a row group of 56 bytes here. This many take 56
+// MiB; with row groups of 1 MiB the file has 1 TiB.
 constexpr size_t kMostRowGroups = size_t{1} << 20;
 
 absl::Status MetadataRefused(absl::string_view why) {
@@ -44,7 +44,7 @@ absl::Status MetadataRefused(absl::string_view why) {
 
 class Parser {
  public:
-  // `begin`: the byte of the file at which `metadata` begins.
+  // `begin` is the byte of the file at which `metadata` begins.
   Parser(absl::string_view metadata, uint64_t begin)
       : metadata_(metadata), thrift_(metadata, begin), begin_(begin) {}
 
@@ -62,7 +62,7 @@ class Parser {
   const uint64_t begin_;
 
   absl::optional<ThriftValue> row_groups_;
-  ParquetRowGroups found_;  // places of entries: bytes of metadata_
+  ParquetRowGroups found_;  // positions of entries are bytes of metadata_
 };
 
 absl::StatusOr<ParquetRowGroups> Parser::Parse() {
@@ -118,7 +118,7 @@ absl::Status Parser::TakeMetadata(int id, const ThriftValue& value) {
   return absl::OkStatus();
 }
 
-// These tables know rows by their positions in a file (position deletes,
+// These tables identify rows by their positions in a file (position deletes,
 // deletion vectors, record positions).
 absl::Status Parser::TakeKeyValue(const ThriftValue& pair) {
   return thrift_
@@ -203,8 +203,9 @@ absl::Status Parser::TakeColumnData(const ThriftValue& data,
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(thrift_.VisitFields(data.begin, take).status());
-  if (bytes == 0) return absl::OkStatus();  // offsets of nothing may be any
-  // Some writers say 0 where there is no dictionary.
+  // An empty column may have any offset.
+  if (bytes == 0) return absl::OkStatus();
+  // Some writers store 0 if there is no dictionary.
   const int64_t first = dictionary > 0 && dictionary < page ? dictionary : page;
   const auto limit = static_cast<int64_t>(begin_);
   if (bytes < 0 || first < 0 || first > limit || bytes > limit - first) {
@@ -216,7 +217,7 @@ absl::Status Parser::TakeColumnData(const ThriftValue& data,
   const auto at = static_cast<uint64_t>(first);
   entry.data_begin =
       entry.data_bytes == 0 ? at : std::min(entry.data_begin, at);
-  // Columns may lie over each other, in a file that was made to.
+  // Columns may overlap in a malicious file.
   if (__builtin_add_overflow(entry.data_bytes, static_cast<uint64_t>(bytes),
                              &entry.data_bytes)) {
     return thrift_.Damaged(data.begin);

@@ -8,7 +8,7 @@ namespace shufflefs {
 namespace {
 
 constexpr uint8_t kStop = 0;
-constexpr int kVarintBytes = 10;  // of 64 bits
+constexpr int kVarintBytes = 10;  // for 64 bits
 
 bool IsType(uint8_t number) { return number >= 1 && number <= 13; }
 
@@ -59,14 +59,14 @@ absl::StatusOr<ThriftCompact::Collection> ThriftCompact::CollectionHeader(
     size_t& at) const {
   const size_t begin = at;
   ASSIGN_OR_RETURN(const uint8_t header, Byte(at));
-  // Some writers give a list of nothing no type.
+  // Some writers give an empty list no type.
   if (header != 0 && !IsType(header & 0x0F)) return Damaged(begin);
   Collection collection = {static_cast<ThriftType>(header & 0x0F),
                            uint64_t{header} >> 4};
   if (collection.count == 15) {
     ASSIGN_OR_RETURN(collection.count, Varint(at));
   }
-  // No element takes less than a byte.
+  // Every element takes at least one byte.
   if (collection.count > bytes_.size() - at) return Damaged(begin);
   return collection;
 }
@@ -79,7 +79,7 @@ absl::Status ThriftCompact::SkipElement(ThriftType type, size_t& at,
 absl::Status ThriftCompact::SkipMap(size_t& at, int depth) const {
   const size_t begin = at;
   ASSIGN_OR_RETURN(const uint64_t count, Varint(at));
-  if (count == 0) return absl::OkStatus();  // it has no types either
+  if (count == 0) return absl::OkStatus();  // an empty map has no types either
   ASSIGN_OR_RETURN(const uint8_t types, Byte(at));
   const uint8_t key = types >> 4;
   const uint8_t value = types & 0x0F;
@@ -166,7 +166,7 @@ absl::Status ThriftCompact::VisitElements(const ThriftValue& list,
   if (list.type != ThriftType::kList) return Damaged(list.begin);
   size_t at = list.begin;
   ASSIGN_OR_RETURN(const Collection collection, CollectionHeader(at));
-  // The type of a list of nothing says nothing.
+  // The type of an empty list has no meaning.
   if (collection.count > 0 && collection.element != element) {
     return Damaged(list.begin);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks values in Thrift's compact protocol, as the metadata of Parquet files
-// is written: finds fields and elements as ranges of bytes and skips the rest.
-// It never looks outside its bytes, whatever they are, and takes time in
-// proportion to them.
+// Walks values in Thrift's compact protocol, in which the metadata of Parquet
+// files is written. It finds fields and elements as ranges of bytes and skips
+// the rest. It never reads outside its bytes, whatever they contain, and takes
+// time in proportion to them.
 #ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_THRIFT_COMPACT_H_
 #define SHUFFLEFS_CORE_FORMATS_COLUMNAR_THRIFT_COMPACT_H_
 
@@ -17,8 +17,8 @@
 
 namespace shufflefs {
 
-// As the protocol numbers them. A field that is a bool has its value in its
-// type and no bytes; as an element it has one.
+// Numbered as in the protocol. A bool field has its value in its type and no
+// bytes. As an element it has one byte.
 enum class ThriftType : uint8_t {
   kTrue = 1,
   kFalse = 2,
@@ -35,7 +35,7 @@ enum class ThriftType : uint8_t {
   kUuid = 13,
 };
 
-// A value that was walked over: [begin, end) of the bytes.
+// A value that was parsed: [begin, end) of the bytes.
 struct ThriftValue {
   ThriftType type = ThriftType::kStruct;
   size_t begin = 0;
@@ -46,7 +46,7 @@ struct ThriftValue {
 // and name the byte of the file.
 class ThriftCompact {
  public:
-  // Containers inside containers, at most.
+  // Maximum nesting of containers.
   static constexpr int kMaxDepth = 32;
 
   // `bytes` begin at byte `file_offset` of the file.
@@ -56,24 +56,24 @@ class ThriftCompact {
   using Field = std::function<absl::Status(int id, const ThriftValue& value)>;
   using Element = std::function<absl::Status(const ThriftValue& value)>;
 
-  // Visits the fields of the struct that begins at `begin`, which are valid to
-  // their ends. Their ids must ascend, as every writer of Parquet writes them:
-  // so none comes twice. An error of `visit` ends the walk. Returns where the
-  // struct ends.
+  // Visits the fields of the struct that begins at `begin`. The visited ranges
+  // are valid. Ids must ascend, as all writers of Parquet write them, so no id
+  // occurs twice. An error of `visit` ends the walk. Returns where the struct
+  // ends.
   absl::StatusOr<size_t> VisitFields(size_t begin, const Field& visit) const;
 
-  // Visits the elements of a list, which must be of `element`. They follow each
-  // other without a gap, up to the end of the list.
+  // Visits the elements of a list, which must have type `element`. They are
+  // adjacent, up to the end of the list.
   absl::Status VisitElements(const ThriftValue& list, ThriftType element,
                              const Element& visit) const;
 
-  // The number that `value` holds, which must be a `type`: kI16, kI32 or kI64.
+  // The number in `value`, whose type must be `type`: kI16, kI32 or kI64.
   absl::StatusOr<int64_t> Integer(const ThriftValue& value,
                                   ThriftType type) const;
-  // The bytes that `value` holds, which must be kBinary.
+  // The bytes in `value`, whose type must be kBinary.
   absl::StatusOr<absl::string_view> Binary(const ThriftValue& value) const;
 
-  // That the byte at `at` makes no sense.
+  // The error that the byte at `at` makes no sense.
   absl::Status Damaged(size_t at) const;
 
  private:
@@ -82,7 +82,7 @@ class ThriftCompact {
     uint64_t count;
   };
 
-  // Each reads at `at` and moves it behind what was read.
+  // Each reads at `at` and advances it.
   absl::StatusOr<uint8_t> Byte(size_t& at) const;
   absl::StatusOr<uint64_t> Varint(size_t& at) const;
   absl::StatusOr<Collection> CollectionHeader(size_t& at) const;
@@ -97,7 +97,7 @@ class ThriftCompact {
   uint64_t file_offset_;
 };
 
-// The bytes of a number as the protocol writes it, zigzag.
+// The number of bytes that the protocol needs for a number (zigzag).
 size_t ThriftIntegerBytes(int64_t number);
 void AppendThriftInteger(int64_t number, std::string& bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which formats this program knows. In a file of its own, in the place of which
-// a program may link another one: tests/examples does.
+// The formats that this program knows. A separate file, so that a program may
+// link another list instead: tests/examples does.
 #include "core/formats/table/formats.h"
 
 namespace shufflefs {

@@ -17,7 +17,7 @@
 namespace shufflefs {
 namespace {
 
-// Asked for each file of a dataset.
+// Called for each file of a dataset.
 const std::vector<const RecordFormat*>& Known() {
   static const auto& known = *new std::vector(RecordFormats());
   return known;
@@ -37,7 +37,7 @@ bool AreDigits(absl::string_view text) {
   return !text.empty();
 }
 
-// "train-00000-of-01024", as writers of shards name them.
+// Matches "train-00000-of-01024", as writers of shards name them.
 bool IsShardName(absl::string_view name) {
   const size_t of = name.rfind("-of-");
   if (of == absl::string_view::npos || !AreDigits(name.substr(of + 4))) {
@@ -50,7 +50,7 @@ bool IsShardName(absl::string_view name) {
 
 }  // namespace
 
-// A new format is entered here.
+// Add new formats here.
 std::vector<const RecordFormat*> OwnFormats() {
   return {&TfrecordFormat(), &TarFormat(),   &ParquetFormat(), &ArrowFormat(),
           &LinesFormat(),    &FixedFormat(), &NpyFormat(),     &IdxFormat()};
@@ -75,12 +75,12 @@ const RecordFormat* FormatByName(absl::string_view name) {
   for (const RecordFormat* format : Known()) {
     if (EndsWithOneOf(name, format->suffixes())) return format;
   }
-  // Asked for each file of a dataset, and few names end in a digit.
+  // Called for each file of a dataset, and few names end in a digit.
   if (name.empty() || !AreDigits(name.substr(name.size() - 1)) ||
       !IsShardName(absl::AsciiStrToLower(name))) {
     return nullptr;
   }
-  // What is in a shard is seen from its first bytes.
+  // The first bytes show what a shard contains.
   for (const RecordFormat* format : Known()) {
     if (format->names_shards()) return format;
   }

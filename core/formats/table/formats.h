@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container formats that there are.
+// The list of container formats.
 #ifndef SHUFFLEFS_CORE_FORMATS_TABLE_FORMATS_H_
 #define SHUFFLEFS_CORE_FORMATS_TABLE_FORMATS_H_
 
@@ -11,11 +11,11 @@
 
 namespace shufflefs {
 
-// Those of this project, in the order in which messages list them.
+// The formats of this project, in the order of messages.
 std::vector<const RecordFormat*> OwnFormats();
 
-// Those that the program knows: OwnFormats, unless it links another list in the
-// place of format_list.cc.
+// The formats of this program: OwnFormats, unless it links another list instead
+// of format_list.cc.
 std::vector<const RecordFormat*> RecordFormats();
 
 // Null if there is none of that name.
@@ -24,13 +24,13 @@ const RecordFormat* FormatNamed(absl::string_view name);
 // "tfrecord, tar, …"
 std::string FormatNames();
 
-// What a file is by its name, of the formats that can be told without being
-// asked; it is one only if its first bytes agree. Null: none. `name`: without
-// directories.
+// The format that a file's name indicates, among the formats that names
+// identify. The file has it only if its first bytes agree. Null: none. `name`
+// has no directories.
 const RecordFormat* FormatByName(absl::string_view name);
 
-// The same of all formats, for a file of which the user says no more than that
-// it holds records.
+// The same among all formats, for a file of which the user only says that it
+// holds records.
 const RecordFormat* LikelyFormat(absl::string_view name);
 
 }  // namespace shufflefs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files of a view are containers, and of which format, by the user's
-// rules.
+// The user's rules that say which files of a view are containers, and of which
+// format.
 #ifndef SHUFFLEFS_CORE_FORMATS_TABLE_RECORD_RULES_H_
 #define SHUFFLEFS_CORE_FORMATS_TABLE_RECORD_RULES_H_
 
@@ -15,17 +15,17 @@
 
 namespace shufflefs {
 
-// A copy of the rules, parsed. Immutable.
+// A parsed copy of the rules. Immutable.
 class RecordRules {
  public:
-  // Errors: InvalidArgument naming the key and the rule.
+  // Errors: InvalidArgument, which names the key and the rule.
   static absl::StatusOr<RecordRules> Parse(const RecordOptions& options);
 
   const RecordOptions& options() const { return options_; }
   const AlignRules& align() const { return align_; }
   bool empty() const { return rules_.empty() && align_.empty(); }
-  // What the user says a file is. `path`: in the view.
-  // Null: nothing.
+  // The format that the user's rules give a file. `path` is relative to the
+  // view. Null: no rule matches.
   const RecordFormat* Asked(absl::string_view path) const;
 
  private:

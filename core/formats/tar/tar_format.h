@@ -7,7 +7,7 @@
 
 namespace shufflefs {
 
-// "tar". Its records are the members of one sample.
+// "tar". A record is the members of one sample.
 const RecordFormat& TarFormat();
 
 }  // namespace shufflefs

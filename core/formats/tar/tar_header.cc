@@ -31,7 +31,7 @@ absl::string_view Get(absl::string_view block, Field field) {
   return block.substr(field.at, field.bytes);
 }
 
-// A text field: up to its first NUL, if it has one.
+// A text field up to its first NUL, if there is one.
 absl::string_view Text(absl::string_view field) {
   return field.substr(0, field.find('\0'));
 }
@@ -49,7 +49,7 @@ absl::optional<uint64_t> Octal(absl::string_view field) {
   return value;
 }
 
-// GNU's form for what octal digits cannot hold: 0x80, then the number, the
+// GNU's form for numbers that octal digits cannot hold: 0x80, then the number,
 // most significant byte first.
 absl::optional<uint64_t> Number(absl::string_view field) {
   if (field[0] != '\x80') return Octal(field);
@@ -84,7 +84,7 @@ absl::StatusOr<TarHeader::Kind> KindOf(char type) {
   switch (type) {
     case '\0':  // V7
     case '0':
-    case '7':  // contiguous, which nobody heeds
+    case '7':  // contiguous, which no reader treats differently
       return TarHeader::Kind::kFile;
     case '5':
       return TarHeader::Kind::kDirectory;
@@ -117,7 +117,7 @@ absl::Status SetName(absl::string_view block, TarHeader& header) {
   header.name = std::string(Text(Get(block, kName)));
   const absl::string_view prefix = Text(Get(block, kPrefix));
   if (prefix.empty()) return absl::OkStatus();
-  // In GNU's format times may lie there, which Python takes for a prefix.
+  // In GNU's format times may be here, which Python takes for a prefix.
   if (Get(block, kUstarMagic) != absl::string_view("ustar\0", 6)) {
     return Disputed();
   }
@@ -135,7 +135,7 @@ bool HasTarChecksum(absl::string_view block) {
   const absl::optional<uint64_t> stored = Octal(Get(block, kChecksum));
   if (!stored) return false;
   const auto sum = static_cast<int64_t>(*stored);
-  // Some old programs added them up as signed.
+  // Some old programs summed signed bytes.
   return Sum<uint8_t>(block) == sum || Sum<int8_t>(block) == sum;
 }
 
@@ -150,7 +150,7 @@ absl::StatusOr<TarHeader> ParseTarHeader(absl::string_view block) {
   header.size = *size;
   if (header.kind != TarHeader::Kind::kFile &&
       header.kind != TarHeader::Kind::kDirectory) {
-    return header;  // whose name says nothing
+    return header;  // its name does not matter
   }
   RETURN_IF_ERROR(SetName(block, header));
   // V7 had no type for directories.

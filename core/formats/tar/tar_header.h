@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One header of a tar archive: its block of 512 bytes, in the formats V7,
-// ustar (POSIX.1-1988), GNU and pax (POSIX.1-2001), and what a pax extended
-// header adds to it. Pure functions; their errors do not say where.
+// One header of a tar archive: its block of 512 bytes, in the formats V7, ustar
+// (POSIX.1-1988), GNU and pax (POSIX.1-2001), and what a pax extended header
+// adds to it. Pure functions. Their errors do not say where.
 #ifndef SHUFFLEFS_CORE_FORMATS_TAR_TAR_HEADER_H_
 #define SHUFFLEFS_CORE_FORMATS_TAR_TAR_HEADER_H_
 
@@ -21,35 +21,36 @@ struct TarHeader {
   enum class Kind {
     kFile,
     kDirectory,
-    kLongName,  // GNU 'L': its bytes are the name of the next member
-    kLongLink,  // GNU 'K': that of the target of its link
+    kLongName,  // GNU 'L': its data is the next member's name
+    kLongLink,  // GNU 'K': its data is the next link's target
     kExtended,  // pax 'x'
   };
   Kind kind = Kind::kFile;
-  uint64_t size = 0;  // bytes of data behind the header
+  uint64_t size = 0;  // bytes of data after the header
   std::string name;   // may be empty
 };
 
-// REQUIRES of `block`, of all below: kTarBlockBytes bytes.
-// Whether all bytes are 0: the mark of the end.
+// REQUIRES of `block`, here and below: kTarBlockBytes bytes. Returns whether
+// all bytes are 0, which marks the end.
 bool IsZeroTarBlock(absl::string_view block);
 
-// Whether the block holds the sum of its own bytes, as a header does.
+// Returns whether the block contains the checksum of its own bytes, as a header
+// does.
 bool HasTarChecksum(absl::string_view block);
 
-// Errors: DataLoss if the checksum is wrong or the size makes no sense;
-// FailedPrecondition, and why, for members that are not moved (links, devices,
-// sparse ones, …) and those that readers take differently.
+// Errors: DataLoss if the checksum is wrong or the size makes no sense.
+// FailedPrecondition, with the reason, for members that are not moved (links,
+// devices, sparse ones, …) and those on which readers disagree.
 absl::StatusOr<TarHeader> ParseTarHeader(absl::string_view block);
 
-// What matters here of the records of a pax extended header.
+// The fields of a pax extended header that matter here.
 struct PaxFields {
   absl::optional<std::string> path;
   absl::optional<uint64_t> size;
 };
 
-// Errors: DataLoss if `records` are none; FailedPrecondition for those of a
-// sparse member.
+// Errors: DataLoss if `records` are malformed; FailedPrecondition if they are
+// of a sparse member.
 absl::StatusOr<PaxFields> ParsePaxRecords(absl::string_view records);
 
 }  // namespace shufflefs

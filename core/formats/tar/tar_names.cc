@@ -14,7 +14,7 @@
 namespace shufflefs {
 namespace {
 
-// Two names with the same result are the same file where they are unpacked.
+// Two names with the same result unpack to the same file.
 absl::StatusOr<std::string> Normal(absl::string_view name) {
   std::string normal;
   for (const absl::string_view part : absl::StrSplit(name, '/')) {
@@ -36,8 +36,8 @@ absl::Status TarNames::Check(const TarHeader& member) {
   if (member.name.find_first_of("\n\0", 0, 2) != std::string::npos) {
     return absl::FailedPreconditionError("a newline or a NUL in a name");
   }
-  // Some take a file for a directory by its name, and some do not look for
-  // data behind a directory.
+  // Some readers take a file for a directory by its name, and some expect no
+  // data after a directory.
   if (member.kind == TarHeader::Kind::kDirectory ? member.size > 0
                                                  : member.name.back() == '/') {
     return absl::FailedPreconditionError(

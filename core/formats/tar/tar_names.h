@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the members of a tar archive may come in another order, as far as
-// their names say.
+// Checks by their names whether the members of a tar archive may be reordered.
 #ifndef SHUFFLEFS_CORE_FORMATS_TAR_TAR_NAMES_H_
 #define SHUFFLEFS_CORE_FORMATS_TAR_TAR_NAMES_H_
 
@@ -13,30 +12,29 @@
 
 namespace shufflefs {
 
-// The keys of the records of one archive, and the names of its files without
-// a key: each comes once, or another order could join two records, or change
-// which of two files is the one that stays where they are unpacked. Holds the
-// hash of each, 64 bits: two with the same are taken for one. An archive of more
-// than `most` of them is not understood: to tell them apart takes 10 to 20 bytes
-// of memory each. Not thread-safe.
+// TarNames holds the keys of an archive's records, and the names of its files
+// without a key. Each must occur once. Otherwise another order could join two
+// records, or change which of two files remains after unpacking. It stores
+// 64-bit hashes; two names with the same hash count as equal. An archive of
+// more than `most` names is refused, because each takes 10 to 20 bytes of
+// memory. Not thread-safe.
 class TarNames {
  public:
-  // What fits into a table of 300 MiB. A record takes 512 bytes at least, so
-  // an archive of more has 15 GB.
+  // Fits into a table of 300 MiB. A record takes at least 512 bytes, so a
+  // larger archive has 15 GB.
   static constexpr uint64_t kMost = uint64_t{7} << 22;
   explicit TarNames(uint64_t most = kMost) : most_(most) {}
 
-  // FailedPrecondition for a name or a size that readers take differently.
+  // FailedPrecondition for a name or a size on which readers disagree.
   static absl::Status Check(const TarHeader& member);
 
   // FailedPrecondition if the key of a new record, or the name of a file
-  // without a key, was there before, or leaves its directory, or if it is one
-  // too many.
+  // without a key, occurred before, leaves its directory, or is one too many.
   absl::Status RememberKey(absl::string_view key);
   absl::Status RememberName(absl::string_view name);
 
  private:
-  // Whether it is new.
+  // Returns whether the name is new.
   absl::Status Insert(absl::string_view name, bool is_key);
 
   const uint64_t most_;

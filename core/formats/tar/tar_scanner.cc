@@ -19,7 +19,7 @@ using Kind = TarHeader::Kind;
 
 constexpr uint64_t kMaxExtensionBytes = 1024 * 1024;
 
-// What headers in front of a member say of it.
+// What headers before a member say about it.
 struct Extension {
   bool long_name = false;
   bool long_link = false;
@@ -42,17 +42,17 @@ class ShardMachine : public RecordScanner {
   absl::Status Finish(RecordSink& sink) override;
 
  private:
-  // The next bytes to look at: a header, or the data of an extension.
+  // Processes the next bytes: a header, or the data of an extension.
   absl::Status Take(absl::string_view bytes, RecordSink& sink);
   absl::Status TakeHeader(absl::string_view block, RecordSink& sink);
   absl::Status TakeExtension(absl::string_view data);
   absl::Status TakeZeroBlock(RecordSink& sink);
   absl::Status BeginExtension(const TarHeader& header);
   absl::Status AddMember(const TarHeader& header, RecordSink& sink);
-  // Where data of `size` bytes behind the header at `at_` ends, padded.
+  // The end of `size` bytes of data after the header at `at_`, with padding.
   absl::StatusOr<uint64_t> DataEnd(uint64_t size) const;
   void AddRecord(RecordSink& sink);
-  // The status with the place of the member that is read.
+  // Adds the position of the current member to the status.
   absl::Status Located(const absl::Status& status) const;
   absl::Status Refused(absl::string_view why) const {
     return Located(absl::FailedPreconditionError(why));
@@ -61,8 +61,8 @@ class ShardMachine : public RecordScanner {
   const uint64_t file_bytes_;
 
   uint64_t at_ = 0;          // bytes of the file that were taken
-  uint64_t skip_until_ = 0;  // nothing before this offset is looked at
-  std::string partial_;      // the first of the `wanted_` bytes
+  uint64_t skip_until_ = 0;  // bytes before this offset are skipped
+  std::string partial_;      // the first of `wanted_` bytes
   uint64_t wanted_ = kTarBlockBytes;
   enum class End { kNotYet, kOneBlock, kSeen } end_ = End::kNotYet;
 
@@ -70,7 +70,7 @@ class ShardMachine : public RecordScanner {
   Extension extension_;
   absl::optional<Kind> reading_;  // the extension whose data is wanted
 
-  // The record that is not over; none if it ends at 0.
+  // The current record. There is none if it ends at 0.
   std::string key_;
   uint64_t record_begin_ = 0;
   uint64_t record_end_ = 0;
@@ -145,8 +145,8 @@ absl::Status ShardMachine::TakeHeader(absl::string_view block,
   return Located(AddMember(*header, sink));
 }
 
-// One alone is an end for some readers and not for others, so that nothing may
-// follow it.
+// A single zero block ends the archive for some readers and not for others, so
+// nothing may follow it.
 absl::Status ShardMachine::TakeZeroBlock(RecordSink& sink) {
   if (extension_.any()) {
     return Located(absl::DataLossError("a header of no member"));
@@ -160,7 +160,7 @@ absl::Status ShardMachine::TakeZeroBlock(RecordSink& sink) {
   return absl::OkStatus();
 }
 
-// Readers do not agree on which of two of a kind counts.
+// Readers disagree on which of two headers of one kind counts.
 absl::Status ShardMachine::BeginExtension(const TarHeader& header) {
   bool& given = header.kind == Kind::kLongName   ? extension_.long_name
                 : header.kind == Kind::kLongLink ? extension_.long_link
@@ -217,7 +217,7 @@ absl::Status ShardMachine::AddMember(const TarHeader& member,
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(names_.RememberKey(*key));
-  // What lies between two records belongs to the second.
+  // Members between two records belong to the second.
   const uint64_t begin = record_end_ > 0 ? record_end_ : member_begin_;
   AddRecord(sink);
   key_ = std::string(*key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of TensorFlow's records.
+// TensorFlow's record files.
 #ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_FORMAT_H_
 #define SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_FORMAT_H_
 
@@ -7,7 +7,7 @@
 
 namespace shufflefs {
 
-// "tfrecord". What a shard without a suffix is taken for.
+// "tfrecord". A shard without a suffix is taken for it.
 const RecordFormat& TfrecordFormat();
 
 }  // namespace shufflefs

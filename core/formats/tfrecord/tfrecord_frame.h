@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One record of a TFRecord file (tfrecord_scanner.h tells its bytes): made, and
-// checked. Pure functions.
+// Makes and checks one record of a TFRecord file (tfrecord_scanner.h describes
+// its bytes). Pure functions.
 #ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_FRAME_H_
 #define SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_FRAME_H_
 
@@ -12,12 +12,12 @@
 
 namespace shufflefs {
 
-// Appends the record that holds `data`: 16 bytes more.
+// Appends the record of `data`, which takes 16 bytes more.
 void AppendTfrecord(absl::string_view data, std::string* file);
 
-// The data of the record that is `frame`, all of it, which stands at byte
-// `offset` of a file. DataLoss, naming that byte, if a checksum differs or the
-// record is not as long as it says.
+// The data of a record. `frame` is all of the record, which is at byte `offset`
+// of a file. DataLoss, which names that byte, if a checksum differs or if the
+// record has another length than it says.
 absl::StatusOr<absl::string_view> TfrecordData(absl::string_view frame,
                                                uint64_t offset);
 

@@ -47,7 +47,7 @@ TfrecordIndexWidths EqualLines(const RecordTable& table) {
     smallest = std::min(smallest, table.bytes(record));
   }
   if (table.count() == 0) return {};
-  // The last one begins furthest behind where it is the smallest.
+  // The last record has the largest offset if it is the smallest record.
   return {.offset = Digits(table.begin(table.count()) - smallest),
           .bytes = Digits(largest)};
 }

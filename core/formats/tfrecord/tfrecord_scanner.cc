@@ -63,7 +63,7 @@ class TfrecordScanner : public RecordScanner {
  private:
   enum class Part { kHead, kData, kTail };
 
-  // Takes bytes until `wanted` of them are held; whether they are.
+  // Takes bytes until `wanted` of them are held. Returns whether they are.
   bool Gather(uint64_t wanted, absl::string_view& bytes) {
     const size_t now = std::min<uint64_t>(wanted - held_, bytes.size());
     std::memcpy(held_bytes_ + held_, bytes.data(), now);
@@ -80,7 +80,7 @@ class TfrecordScanner : public RecordScanner {
     const auto stored = NumberAt<uint32_t>(held_bytes_ + sizeof length);
     const uint32_t found = MaskedCrc32c({held_bytes_, sizeof length});
     if (stored != found) return Differs("length", record_, stored, found);
-    // A file that is longer than it was has no room either.
+    // If the file is longer than before, no room is left either.
     const uint64_t rest = file_bytes_ - std::min(seen_, file_bytes_);
     if (rest < kTfrecordTailBytes || length > rest - kTfrecordTailBytes) {
       return absl::DataLossError(absl::StrCat(
@@ -116,11 +116,11 @@ class TfrecordScanner : public RecordScanner {
   const uint64_t file_bytes_;
 
   uint64_t seen_ = 0;    // bytes of the file
-  uint64_t record_ = 0;  // where the record that comes now begins
+  uint64_t record_ = 0;  // where the current record begins
   Part part_ = Part::kHead;
   char held_bytes_[kTfrecordHeadBytes] = {};  // of a head or a tail
   size_t held_ = 0;
-  uint64_t left_ = 0;  // bytes of data that are still to come
+  uint64_t left_ = 0;  // bytes of data still to come
   uint32_t crc_ = 0;   // of the data seen
 };
 

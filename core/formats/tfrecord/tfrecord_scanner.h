@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the records of a TFRecord file. Each is: the length of its data (8
-// bytes, little-endian), the masked CRC-32C of these 8 bytes (4), the data, and
-// their masked CRC-32C (4); a record here is all of that. Both checksums are
-// compared. Compressed TFRecord files are not read.
+// Finds the records of a TFRecord file. A record is all of these: the length of
+// its data (8 bytes, little-endian), the masked CRC-32C of these 8 bytes (4),
+// the data, and the masked CRC-32C of the data (4). Both checksums are
+// verified. Compressed TFRecord files are not supported.
 #ifndef SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_SCANNER_H_
 #define SHUFFLEFS_CORE_FORMATS_TFRECORD_TFRECORD_SCANNER_H_
 
@@ -18,12 +18,12 @@ namespace shufflefs {
 inline constexpr uint64_t kTfrecordHeadBytes = 12;
 inline constexpr uint64_t kTfrecordTailBytes = 4;
 
-// Of a file of so many bytes. A file without a byte has no records; DataLoss
-// for every byte that belongs to no whole record.
+// For a file of `file_bytes`. An empty file has no records. DataLoss for every
+// byte that belongs to no whole record.
 std::unique_ptr<RecordScanner> MakeTfrecordScanner(uint64_t file_bytes);
 
-// Whether a file that starts so starts with a record: its first 12 bytes are a
-// length and the checksum of it.
+// Returns whether a file that begins with `head` begins with a record: its
+// first 12 bytes are a length and the checksum of it.
 bool LooksLikeTfrecord(absl::string_view head);
 
 }  // namespace shufflefs
