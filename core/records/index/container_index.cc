@@ -27,7 +27,8 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kHeadBytes = 16384;  // a header, or enough to know a format
+// A header, or enough to recognise a format.
+constexpr size_t kHeadBytes = 16384;
 
 ContainerShape FixedContainer(const FixedShape& fixed, uint64_t file_bytes) {
   ContainerShape shape;
@@ -61,7 +62,7 @@ absl::Status Scan(int fd, const IndexRequest& request, RecordScanner& scanner,
   return scanner.Finish(sink);
 }
 
-// A last line without an end is taken for one that has it.
+// Treats a last line without a line end as if it had one.
 class OpenLines : public RecordTable {
  public:
   explicit OpenLines(std::shared_ptr<const RecordTable> table)
@@ -79,8 +80,8 @@ class OpenLines : public RecordTable {
   const std::shared_ptr<const RecordTable> table_;
 };
 
-// Of lines: whether the last lacks the end that the others have, one byte,
-// which whichever line comes last gives up.
+// For lines: detects whether the last one lacks the line end, one byte, that
+// the others have. Whichever line comes last gives it up.
 absl::Status CloseLastLine(int fd, ContainerShape& shape) {
   const uint64_t count = shape.records->count();
   if (count == 0) return absl::OkStatus();
@@ -123,7 +124,7 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
   }
   OffsetTableBuilder table;
   RETURN_IF_ERROR(Scan(fd, request, *scanner, table));
-  // What was rewritten meanwhile shows it.
+  // Detects a file that was rewritten meanwhile.
   RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
   std::shared_ptr<const OffsetTable> found = table.Finish();
   if (!request.saved.empty()) {
@@ -139,14 +140,14 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
   return found;
 }
 
-// A columnar file whose footer is found from its end, in one read, two if it is
-// large. Nothing: it has none.
+// A columnar file whose footer is found from its end, in one read, or two if it
+// is large. Empty: it has none.
 absl::StatusOr<absl::optional<ContainerShape>> FindGroups(
     int fd, const IndexRequest& request) {
   const uint64_t size = request.expected.size;
   const uint64_t from = size - std::min(size, request.format->tail_bytes());
   std::string tail(size - from, '\0');
-  // Nothing behind what is asked for is to be read ahead.
+  // Read-ahead of the following bytes would be useless.
   posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   ASSIGN_OR_RETURN(const size_t got,
                    ReadAt(fd, from, tail.data(), tail.size()));
@@ -161,7 +162,7 @@ absl::StatusOr<absl::optional<ContainerShape>> FindGroups(
   return shape;
 }
 
-// Takes note of what lies before the first record.
+// Hashes the bytes before the first record.
 absl::Status HashHead(int fd, ContainerShape& shape) {
   const uint64_t head = shape.records->begin(0);
   XXH3_state_t* const state = XXH3_createState();
@@ -197,7 +198,7 @@ absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
   return shape;
 }
 
-// Of an index beside the file, what it is to be in the view.
+// Adds the index beside the file as the view shows it.
 absl::Status AddIndex(const SourceDir& source, const IndexRequest& request,
                       ContainerShape& shape) {
   if (!request.index || shape.records->count() == 0) return absl::OkStatus();

@@ -21,31 +21,32 @@
 namespace shufflefs {
 
 struct IndexRequest {
-  std::string path;  // below the source
+  std::string path;  // relative to the source
   FileAttributes expected;
   const RecordFormat* format = nullptr;
   const RecordOptions* options = nullptr;  // outlives the call
-  // The file that keeps the index of a format whose records are found by a
-  // pass; a saved one that does not fit is replaced. Empty: none.
+  // The file with the saved index, for formats whose records are found by a
+  // pass. A saved index that does not fit is replaced. Empty: none.
   FilePlace saved;
   bool wants_head_hash = false;
-  // The index beside it, which must be the one of its records.
+  // The index beside the file, which must match its records.
   absl::optional<IndexCompanion> index;
-  // Not null: a padded file, whose records this index tells. Outlives the call.
+  // Not null: a padded file, whose index says where its records are. Outlives
+  // the call.
   const AlignedFile* padded = nullptr;
-  // Told of bytes that were read or passed over, now and then; false stops the
-  // work. May be empty.
+  // Called now and then with the number of bytes read or skipped. Returning
+  // false stops the work. May be empty.
   std::function<bool(uint64_t bytes)> progress;
-  // Told why the index could not be saved, which is no error of the call;
-  // empty: the log is.
+  // Called with the reason if the index could not be saved, which is no error
+  // of the call. Empty: it is logged.
   std::function<void(const absl::Status&)> not_saved;
 };
 
 // Reads the header of formats of fixed size, the footer of Parquet and Arrow
-// files, the index of padded ones, and others from end to end.
-// Blocks for the source. Errors, which do not name the file: FailedPrecondition
-// or DataLoss: it is no such container, or not to be shuffled, and why; as
-// CheckUnchanged, and what open and read give; Cancelled.
+// files, and the index of padded files. Reads all others from end to end.
+// Blocks on the source. Errors do not name the file. FailedPrecondition or
+// DataLoss: it is no such container or must not be shuffled, and why. Also
+// those of CheckUnchanged, open and read; Cancelled.
 absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
                                               const IndexRequest& request);
 

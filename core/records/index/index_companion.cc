@@ -69,7 +69,7 @@ absl::Status ReadCompanion(const SourceDir& source,
   return CheckUnchanged(fd, companion.expected);
 }
 
-// Compares an index with a table, of which it asks many at once.
+// Compares an index with a table, which it reads in large steps.
 class Comparison {
  public:
   explicit Comparison(const RecordTable& table) : table_(table) {}
@@ -108,7 +108,7 @@ class PaddedBuilder {
     placed_.Begin(0);
   }
 
-  // False if there can be no such record.
+  // Returns false if there can be no such record.
   bool Take(const TfrecordSpan& span) {
     const uint64_t end = last_.offset + last_.bytes;
     if (span.offset < end || span.offset > file_.padded_bytes ||
@@ -116,7 +116,7 @@ class PaddedBuilder {
         span.bytes > file_.padded_bytes - span.offset) {
       return false;
     }
-    // What follows a record up to the next one goes with it.
+    // Bytes between a record and the next one belong to it.
     if (shown_.count() > 0) {
       placed_.Add(span.offset - last_.offset);
     } else if (span.offset != 0) {
@@ -128,7 +128,7 @@ class PaddedBuilder {
     return true;
   }
 
-  // False if the records are not those of the file.
+  // Returns false if the records are not those of the file.
   bool Finish(uint64_t idx_bytes, ContainerShape* shape) {
     if (shown_.count() != file_.records || shown_.count() == 0 ||
         shown_.end() != file_.stripped_bytes ||
@@ -208,7 +208,7 @@ void IndexLinesOf::Add(uint64_t bytes) {
 
 IndexLines IndexLinesOf::Finish(uint64_t source_bytes) const {
   IndexLines lines;
-  // The last one begins furthest behind where it is the smallest.
+  // The last record has the largest offset if it is the smallest record.
   lines.widths = {.offset = DigitCount(all_ - smallest_),
                   .bytes = DigitCount(largest_)};
   const uint64_t line = lines.widths.offset + lines.widths.bytes + 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a TFRecord file that lies beside it (tfrecord_index.h), as it is
-// read while the file is indexed: it is compared with the records that were
-// found, or tells where those of a padded file lie (aligned_manifest.h).
+// The index beside a TFRecord file (tfrecord_index.h), as it is read while the
+// file is indexed. It is compared with the records found, or says where those
+// of a padded file are (aligned_manifest.h).
 #ifndef SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_COMPANION_H_
 #define SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_COMPANION_H_
 
@@ -21,33 +21,34 @@
 namespace shufflefs {
 
 struct IndexCompanion {
-  std::string path;  // below the source
+  std::string path;  // relative to the source
   FileAttributes expected;
-  // Asked now and then; false ends the work. May be empty.
+  // Called now and then. Returning false stops the work. May be empty.
   std::function<bool()> goes_on;
 };
 
-// Cuts the text of an index into its lines, piece by piece. Not thread-safe.
+// Splits the text of an index into its lines, piece by piece. Not thread-safe.
 class TfrecordIndexLines {
  public:
   using Take = std::function<absl::Status(const TfrecordSpan&)>;
 
-  // The next piece of the text. InvalidArgument, naming the line, for one that
-  // is none; the errors of `take`. Nothing is called again after one.
+  // Takes the next piece of the text. Errors: InvalidArgument, which names the
+  // line, for a malformed one; those of `take`. After an error nothing is
+  // called again.
   absl::Status Feed(absl::string_view text, const Take& take);
-  // The text is over: its last line may lack an end.
+  // The text has ended. Its last line may lack a line end.
   absl::Status Finish(const Take& take);
 
  private:
   absl::Status Lines(absl::string_view text, const Take& take);
 
-  std::string held_;  // the begin of a line
+  std::string held_;  // the beginning of a line
   uint64_t taken_ = 0;
 };
 
-// How the index of these records is to be written so that its size is the same
-// in every order, and that of the source's (`source_bytes`) where this is
-// enough.
+// Computes how to write the index of these records so that its size is the same
+// in every order. It is the size of the source's (`source_bytes`) if that
+// suffices.
 class IndexLinesOf {
  public:
   void Add(uint64_t bytes);
@@ -61,17 +62,17 @@ class IndexLinesOf {
   uint64_t smallest_ = ~uint64_t{0};
 };
 
-// Holds some KiB. Blocks for the source. Errors, which do not name the file:
-// FailedPrecondition unless it is the index of all of these records, in the
-// order of the file; as CheckUnchanged, and what open and read give; Cancelled.
-// REQUIRES: there are records.
+// Takes a few KiB of memory. Blocks on the source. Errors do not name the file.
+// FailedPrecondition unless it is the index of all of these records, in file
+// order. Also those of CheckUnchanged, open and read; Cancelled. REQUIRES:
+// there are records.
 absl::StatusOr<IndexLines> CheckIndexCompanion(const SourceDir& source,
                                                const IndexCompanion& companion,
                                                const RecordTable& records);
 
-// The shape of a padded file by its index; the file itself is not read. As
-// above, and DataLoss unless the index is the one that was written, and says
-// what `file` does.
+// The shape of a padded file from its index; the file itself is not read.
+// Errors as above, and DataLoss unless the index is the written one and agrees
+// with `file`.
 absl::StatusOr<ContainerShape> ReadPaddedRecords(
     const SourceDir& source, const IndexCompanion& companion,
     const AlignedFile& file);

@@ -19,16 +19,16 @@ constexpr CheckedFormat kIndexFormat = {.magic = "SHUFRIX\n",
                                         .other = "holds no index of records",
                                         .seeded = true};
 
-// The file: this, then the words of the table.
+// The file: this header, then the words of the table.
 struct IndexHeader {
   CheckedHead head;
   FileIdentity identity;
   uint64_t count;
   uint64_t first;
   uint64_t end;
-  char format[kMostFormatBytes + 1];  // ends with NUL, and with nothing else
+  char format[kMostFormatBytes + 1];  // a NUL and nothing else follows the name
 };
-constexpr uint64_t kIndexRounding = 1024;  // its words are whole
+constexpr uint64_t kIndexRounding = 1024;  // the table has whole words
 
 absl::Status Fits(const IndexedFile& found, const IndexedFile& expected) {
   if (found.format != expected.format) {
@@ -93,7 +93,8 @@ absl::StatusOr<RecordIndex> ParseRecordIndex(absl::string_view bytes,
 
 absl::StatusOr<RecordIndex> LoadRecordIndex(const FilePlace& place,
                                             const IndexedFile& expected) {
-  // A table takes most for records of one byte, and then a quarter of theirs.
+  // A table is largest for records of one byte: then it has a quarter of their
+  // bytes.
   const uint64_t most =
       sizeof(IndexHeader) + kIndexRounding +
       std::min<uint64_t>(expected.identity.size, kMostWholeFile) / 2;

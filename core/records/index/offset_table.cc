@@ -13,7 +13,7 @@
 namespace shufflefs {
 namespace {
 
-// Bytes that the counts may have where the bits a record leave no room.
+// Bytes for the counts if the bits per record leave no room.
 constexpr uint64_t kFixedCountBytes = 32 * 1024;
 constexpr uint64_t kMostHints = 1024;  // for ones and zeros together
 constexpr uint64_t kFurthestEnd = uint64_t{1} << 63;
@@ -22,7 +22,7 @@ uint64_t BytesOf(const OffsetTable::Extent& extent) {
   return extent.end - extent.first;
 }
 
-// The bits that all records may have. REQUIRES: count > 0.
+// The bits that all records together may take. REQUIRES: count > 0.
 uint64_t BudgetBits(uint64_t bytes, uint64_t count) {
   const uint64_t mean = (bytes - 1) / count + 1;  // rounded up
   const auto log2_mean = static_cast<uint64_t>(std::bit_width(mean - 1));
@@ -112,7 +112,7 @@ absl::Status OffsetTable::Check() const {
     return wrong;
   }
   uint64_t record = 0;
-  uint64_t next_least = 0;  // where the next record may begin at the earliest
+  uint64_t next_least = 0;  // the earliest beginning of the next record
   const uint64_t high_words = words_.size() - shape_.low_words;
   for (uint64_t w = 0; w < high_words; ++w) {
     for (uint64_t bits = high()[w]; bits != 0; bits &= bits - 1) {
@@ -160,8 +160,8 @@ inline uint64_t OffsetTable::Block(uint64_t index) const {
   uint64_t low = hints[hint];
   // The block of the next hint may be the block of this bit.
   uint64_t high = std::min(hints[hint + 1] + 1, ones_before_.size() - 1);
-  // Where the bit is if all between the hints are alike, and from there on in
-  // growing steps.
+  // Starts where the bit is if everything between the hints is uniform, and
+  // continues in growing steps.
   uint64_t at = low + ((high - low) * (index & LowBits(shape_.hint_log2)) >>
                        shape_.hint_log2);
   uint64_t step = 1;
@@ -226,7 +226,7 @@ uint64_t OffsetTable::FirstFrom(uint64_t offset) const {
   const uint64_t wanted = offset - extent_.first;
   const uint64_t high_part = wanted >> shape_.low_width;
   const uint64_t low_part = wanted & LowBits(shape_.low_width);
-  // The ones of the records with this high part follow each other from `at`.
+  // The ones of the records with this high part are adjacent, from `at` on.
   const uint64_t at = high_part == 0 ? 0 : Select<false>(high_part - 1) + 1;
   const auto ones =
       static_cast<uint64_t>(std::countr_one(high()[at / 64] >> at % 64));

@@ -9,7 +9,7 @@
 namespace shufflefs {
 namespace {
 
-// Room for a size, seven bits a byte, at the end of a block.
+// Room for a size, seven bits per byte, at the end of a block.
 constexpr size_t kBlockBytes = 64 * 1024;
 constexpr size_t kLongestSize = 10;
 
@@ -28,7 +28,7 @@ void EachSize(const std::vector<uint8_t>& block, Take take) {
   }
 }
 
-// Writes the two parts of where each record begins into words of zeros.
+// Writes the two parts of each beginning into words of zeros.
 class Encoder {
  public:
   Encoder(uint64_t* low, uint64_t* high, uint32_t low_width)

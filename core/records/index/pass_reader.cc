@@ -14,7 +14,8 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kLeastPiece = uint64_t{128} << 10;
-// Large: the kernel asks the device for more at once than its read-ahead.
+// Large: the kernel then requests more from the device at once than its
+// read-ahead.
 constexpr uint64_t kMostPiece = uint64_t{4} << 20;
 
 }  // namespace
@@ -28,7 +29,7 @@ PassReader::PassReader(int fd, uint64_t size)
 absl::Status PassReader::Read(uint64_t at, uint64_t count, char* to) const {
   ASSIGN_OR_RETURN(const size_t got, ReadAt(fd_, at, to, count));
   if (got < count) return EndsEarly(at + got);
-  // It will be read in another order; what others have cached stays theirs
+  // The file will be read in another order. Pages that others have cached stay
   // only as far as the kernel can tell.
   posix_fadvise(fd_, static_cast<off_t>(at), static_cast<off_t>(got),
                 POSIX_FADV_DONTNEED);
@@ -46,7 +47,7 @@ void PassReader::FetchNext() {
       [this, at = at_, count](const absl::Status& turn) {
         absl::Status status = turn.ok() ? Read(at, count, next_.data()) : turn;
         MutexLock lock(mu_);
-        // Moved: who reads it shares nothing with this thread.
+        // Moved, because its reader shares nothing with this thread.
         next_status_ = std::move(status);
         fetched_.SignalAll();
       },
@@ -78,7 +79,7 @@ absl::StatusOr<absl::string_view> PassReader::Next() {
 }
 
 void PassReader::Skip(uint64_t bytes) {
-  if (fetches_) WaitForNext().IgnoreError();  // nobody wants it
+  if (fetches_) WaitForNext().IgnoreError();  // nobody wants the result
   at_ += bytes;
   piece_ = kLeastPiece;
 }

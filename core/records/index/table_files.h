@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories of columnar files that are one table, kept by metadata of its
-// own (Delta Lake, Iceberg, Hudi, or summaries of Dask and Spark). That
-// metadata may speak of rows by their places in the files: which are deleted,
-// where a row group is.
+// Recognises directories of columnar files that are one table with its own
+// metadata (Delta Lake, Iceberg, Hudi, or summaries of Dask and Spark). That
+// metadata may refer to rows by their positions in the files: which are
+// deleted, where a row group is.
 #ifndef SHUFFLEFS_CORE_RECORDS_INDEX_TABLE_FILES_H_
 #define SHUFFLEFS_CORE_RECORDS_INDEX_TABLE_FILES_H_
 
@@ -17,15 +17,15 @@ namespace shufflefs {
 // Not thread-safe.
 class TableFiles {
  public:
-  // The catalogue outlives this.
+  // The catalogue outlives this object.
   explicit TableFiles(const Catalogue& catalogue) : catalogue_(catalogue) {}
 
-  // Why the files of a directory belong to a table, by what lies in it or in
-  // one above it: a clause that names it. "" if they do not.
+  // Why the files of a directory belong to a table, from the contents of this
+  // directory or one above it, as a clause that names it. "" if they do not.
   std::string WhyOf(DirId dir);
 
  private:
-  // Of what lies in the directory itself.
+  // From the contents of the directory itself.
   std::string Sign(DirId dir) const;
   bool IsIceberg(DirId metadata) const;
 

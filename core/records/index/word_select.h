@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting and finding bits in one 64-bit word in plain C++: what the baseline
-// instruction set has no instruction for.
+// Counts and finds bits in one 64-bit word in plain C++, because the baseline
+// instruction set has no instruction for it.
 #ifndef SHUFFLEFS_CORE_RECORDS_INDEX_WORD_SELECT_H_
 #define SHUFFLEFS_CORE_RECORDS_INDEX_WORD_SELECT_H_
 
@@ -14,7 +14,7 @@ inline uint64_t LowBits(uint32_t width) { return (uint64_t{1} << width) - 1; }
 
 inline constexpr uint64_t kOneInEachByte = 0x0101010101010101;
 
-// Bits set in the bytes 0 .. b of `word`, in byte b, for each b.
+// For each b: the number of bits set in the bytes 0 .. b of `word`, in byte b.
 inline uint64_t BitsByByte(uint64_t word) {
   word -= word >> 1 & 0x5555555555555555;
   word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
@@ -24,12 +24,12 @@ inline uint64_t BitsByByte(uint64_t word) {
 
 inline uint64_t BitsIn(uint64_t word) { return BitsByByte(word) >> 56; }
 
-// Where the bit is before which `index` bits are set, and which is set itself.
-// REQUIRES: index < BitsIn(word).
+// The position of the set bit that has `index` set bits before it. REQUIRES:
+// index < BitsIn(word).
 inline uint64_t SelectInWord(uint64_t word, uint64_t index) {
   const uint64_t sums = BitsByByte(word);
-  // The top bit of each byte: whether its sum is at most `index`. A sum is at
-  // most 64 and an index at most 63, so nothing borrows from the next byte.
+  // The top bit of each byte says whether its sum is at most `index`. A sum is
+  // at most 64 and an index at most 63, so no byte borrows from the next.
   const uint64_t passed =
       ((index * kOneInEachByte | kOneInEachByte << 7) - sums) & kOneInEachByte
                                                                     << 7;

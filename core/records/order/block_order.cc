@@ -36,7 +36,7 @@ BlockOrder::BlockOrder(const RecordTable& table, RecordBlocks blocks,
   per_part_ = std::max<uint64_t>(DivideUp(wanted, blocks_.window), 1);
   const uint64_t window_blocks = std::min(blocks_.window, order_.size());
   const uint64_t most = std::max<uint64_t>(options.most_part_bytes, 1);
-  // Compared so that nothing overflows.
+  // Divided instead of multiplied, so that nothing overflows.
   uint64_t shares = 1;
   if (window_blocks > most / OwnBlockBytes()) {
     shares =
@@ -78,7 +78,7 @@ BlockOrder::Run BlockOrder::RunOf(uint64_t block) const {
   Run run{first, last};
   if (of_a_file_) run = {first, last, from, to};
   if (first > 0) {
-    // The record before these ends here, maybe, and began in another block.
+    // The record before these may end here but begin in another block.
     const uint64_t end = by_.begin(first);
     const bool ends_here = end > from && end <= to;
     if (ends_here && IsLater(block, BlockOf(by_.begin(first - 1)))) --run.first;

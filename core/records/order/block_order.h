@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of a container in a random order; the records of a window of them are
-// mixed: REIMU's block shuffle with a shuffle of rows in memory; for windows of
-// one block, and blocks that are pages of the device, LIRS' page-aware
-// shuffling.
+// BlockOrder puts the blocks of a container in a random order and mixes the
+// records of each window of blocks. This is REIMU's block shuffle with a
+// shuffle of rows in memory. With windows of one block, and blocks that are
+// pages of the device, it is LIRS' page-aware shuffling.
 //
 // Block b is the b-th block_bytes bytes of the file, counted from the one in
-// which the first record begins. A record belongs to the block in which it lies
-// or, of those in which it begins and ends, to the one that comes later: then
-// the bytes of each block have to be read but once, if the piece of the record
-// that came with the other one is kept. (LIRS, which loads a page twice for
-// such a record, left that open.) With B blocks, P = Permutation(B,
-// kBlockOrder), window w is the blocks P(w*W), …, laid end to end; if they hold
-// m records, the t-th that comes is the Q(t)-th of these, Q = Permutation(m,
-// SubKey(kInsideBlock, w)). The blocks may be of another container, with as
-// many records: the order is that one's.
+// which the first record begins. A record belongs to the block that contains
+// it. If it begins in one block and ends in another, it belongs to the one that
+// comes later. Then the bytes of each block are read only once, if the piece of
+// the record that came with the other block is kept. (LIRS, which loads a page
+// twice for such a record, left that open.) With B blocks and P =
+// Permutation(B, kBlockOrder), window w is the blocks P(w*W), … in succession.
+// If they hold m records, the t-th record to come is the Q(t)-th of these, Q =
+// Permutation(m, SubKey(kInsideBlock, w)). The blocks may be those of another
+// container with as many records: the order is that one's.
 //
-// A part is some windows or, where a window is larger than a part may be, an
-// equal share of its records, one after the other. So is it where a window has
-// more records than a part may have (MostRecordsOfPart), as its mean block has:
-// its blocks come at random, so windows differ little.
+// A part is one or more windows. If a window is larger than a part may be, a
+// part is an equal share of its records, in their order. The same applies if a
+// window has more records than a part may have (MostRecordsOfPart), estimated
+// from its mean block: its blocks are random, so windows differ little.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_BLOCK_ORDER_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_BLOCK_ORDER_H_
 
@@ -36,9 +36,9 @@ namespace shufflefs {
 
 class BlockOrder : public RecordOrder {
  public:
-  // Parts of about `part_bytes` bytes, but whole windows; of more than
-  // options.most_part_bytes only where the blocks differ much. The table
-  // outlives the order.
+  // Parts have about `part_bytes` bytes, but are whole windows. They exceed
+  // options.most_part_bytes only if the blocks differ much. The table outlives
+  // the order.
   BlockOrder(const RecordTable& table, RecordBlocks blocks,
              const RecordOrderOptions& options, uint64_t part_bytes);
 
@@ -53,12 +53,12 @@ class BlockOrder : public RecordOrder {
   using Run = PartRecords::Run;  // may be empty here
 
   uint64_t windows() const;
-  // Bytes of a block of `table_`.
+  // Bytes per block of `table_`.
   uint64_t OwnBlockBytes() const;
-  // How many records so many blocks have on average, rounded up.
+  // The average number of records in `blocks` blocks, rounded up.
   uint64_t MeanRecords(uint64_t blocks) const;
   Run RunOf(uint64_t block) const;
-  // Whether block `a` comes after block `b`.
+  // Returns whether block `a` comes after block `b`.
   bool IsLater(uint64_t a, uint64_t b) const {
     return order_.Inverse(a) > order_.Inverse(b);
   }
@@ -68,7 +68,7 @@ class BlockOrder : public RecordOrder {
   // The blocks of windows [first, last), in the order in which they come.
   std::vector<BlockSlot> SlotsOf(uint64_t first, uint64_t last) const;
   PartRecords WindowsOf(uint64_t first, uint64_t last) const;
-  // Of a part that is a share of a window.
+  // For a part that is a share of a window.
   PartRecords ShareOf(uint64_t part) const;
   Sums SumsOfBlocks(uint64_t first_window, uint64_t last_window) const;
   Sums SumsOfShare(uint64_t part) const;
@@ -82,7 +82,7 @@ class BlockOrder : public RecordOrder {
   const RandomKey inside_;
   const bool of_a_file_;
   uint64_t per_part_ = 1;  // windows
-  uint64_t shares_ = 1;    // parts of a window; 1 unless per_part_ is 1
+  uint64_t shares_ = 1;    // parts per window; 1 unless per_part_ is 1
 };
 
 }  // namespace shufflefs

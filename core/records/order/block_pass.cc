@@ -10,15 +10,16 @@
 namespace shufflefs {
 namespace {
 
-// What is drawn of a pass.
+// Keys of what is drawn for a pass.
 constexpr uint64_t kOfStrata = 0;
 constexpr uint64_t kOfMiniEpochs = 1;
-// Of a stratum, behind the order of its runs.
+// Key of a stratum, after the order of its runs.
 constexpr uint64_t kOfSingles = 1;
 
-// A larger run hardly saves seeks; with fewer a mini-epoch is of a few places.
+// A larger run hardly saves seeks. With fewer runs a mini-epoch has blocks from
+// few places only.
 constexpr uint64_t kMostRunBytes = uint64_t{4} << 20;
-constexpr uint64_t kLeastRuns = 8;  // of a mini-epoch and a stratum
+constexpr uint64_t kLeastRuns = 8;  // per mini-epoch and stratum
 
 }  // namespace
 
@@ -38,7 +39,7 @@ BlockPass::BlockPass(const Input& input)
   for (uint32_t b = 0; b < count; ++b) {
     if (RunOf(b).size() > 0) blocks.push_back(b);
   }
-  // A record never follows itself when its mini-epoch has another: two blocks.
+  // With two blocks per mini-epoch, a record never has to follow itself.
   uint64_t minis = std::clamp<uint64_t>(input.mini_epochs, 1,
                                         std::max<size_t>(blocks.size() / 2, 1));
   if (minis >= input.multiple_of) minis -= minis % input.multiple_of;
@@ -58,10 +59,10 @@ uint64_t BlockPass::RunLength(const Stratum& stratum) const {
                               most);
 }
 
-// The runs in a random order are dealt in turn, as long as there is one for
-// each mini-epoch; then what is left, block by block. One stratum goes on where
-// the one before it ended, so that none gives a mini-epoch one more than it
-// must.
+// Deals the runs in a random order, in turn, while there is one for each
+// mini-epoch. Then deals the rest block by block. Each stratum continues where
+// the previous one ended, so that none gives a mini-epoch one block more than
+// necessary.
 void BlockPass::DealStratum(const Input& input, const Stratum& stratum,
                             std::vector<uint32_t>& mini_of) const {
   const uint64_t minis = mini_epochs();
@@ -71,7 +72,7 @@ void BlockPass::DealStratum(const Input& input, const Stratum& stratum,
   const uint64_t runs = stratum.size() / length;
   const uint64_t dealt = length == 1 ? runs : runs - runs % minis;
   const Permutation order(runs, key);
-  std::vector<size_t> singles;  // of mini_of
+  std::vector<size_t> singles;  // indices of mini_of
   const auto take_apart = [&](uint64_t from, uint64_t to) {
     for (uint64_t b = from; b < to; ++b) singles.push_back(stratum.begin + b);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers whose records are shuffled as if they were those of one: the
-// records of each behind those of the one before it, heads and tails left out.
+// Containers whose records are shuffled as if they were one container: the
+// records of all members in succession, without heads and tails.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_FAMILY_TABLE_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_FAMILY_TABLE_H_
 
@@ -20,60 +20,64 @@ namespace shufflefs {
 
 struct ContainerFamily;
 
-// The text of an index of a container (tfrecord_index.h), whatever the order
-// of its records: as many bytes in each. Every line is as long as the others,
-// but for the first, which has blanks before it.
+// The text of a container's index (tfrecord_index.h), which has the same size
+// for every order of its records. All lines have the same length, except the
+// first, which has blanks before it.
 struct IndexLines {
   TfrecordIndexWidths widths;
   uint64_t blanks = 0;
-  uint64_t bytes = 0;  // of the text
+  uint64_t bytes = 0;  // size of the text
 };
 
-// Where the records of a file lie.
+// Where the records of a file are.
 struct ContainerShape {
   uint64_t file_bytes = 0;  // as it is shown
-  // Null: nothing moves. Else its records lie within the file, but for:
+  // Null: nothing moves. Otherwise its records are within the file, with this
+  // exception:
   std::shared_ptr<const RecordTable> records;
-  // The last record lacks the line's end that the others have: it is taken for
-  // one byte longer than the file. Behind whichever record comes last that
-  // byte is left out.
+  // The last record lacks the line end that the others have. It counts as one
+  // byte longer than the file. The byte is left out after whichever record
+  // comes last.
   bool lacks_newline = false;
-  // Not null: a columnar container. Its `records` are columnar->AsRecords(),
-  // which say what is ordered but not where it lies.
+  // Not null: a columnar container. Its `records` are columnar->AsRecords().
+  // They say what is ordered, but not where it is.
   std::shared_ptr<const ColumnarGroups> columnar;
-  // Where the records lie in the file, where there is padding between them,
-  // which is not shown: placed->begin() of each, of as many bytes as `records`
-  // says; what follows up to the next one is padding. Null: as `records` says.
+  // Positions of the records in a file with padding between them, which is not
+  // shown. placed->begin() is where a record begins, `records` has its size,
+  // and the rest up to the next one is padding. Null: `records` has the
+  // positions.
   std::shared_ptr<const RecordTable> placed;
-  // They are shown in the order of the file, whatever the policy.
+  // Its records are shown in file order, whatever the policy.
   bool keeps_order = false;
-  // Of the index beside the file that is shown with its lines in the order of
-  // the records; nothing: none is.
+  // The index beside the file. It is shown with its lines in the order of the
+  // records. Empty: there is none.
   absl::optional<IndexLines> index;
-  // The records of the container by whose blocks the order is made; it has as
-  // many. Null: its own.
+  // The records of the container whose blocks determine the order. It has as
+  // many records. Null: its own.
   std::shared_ptr<const RecordTable> order_by;
-  // The order is that of other containers, too.
+  // Other containers have the same order.
   bool aligned = false;
-  // Of the bytes before the first record, where that was asked for.
+  // Hash of the bytes before the first record, if requested.
   uint64_t head_hash = 0;
-  // Null: it shows its own records. Else it is this member.
+  // Null: it shows its own records. Otherwise it is member number `member` of
+  // this family.
   std::shared_ptr<const ContainerFamily> family;
   size_t member = 0;
 
-  // Whether an epoch may show some of its records several times and others not
-  // at all: nothing else in the view speaks of them by their places.
+  // Returns whether an epoch may show some of its records several times and
+  // others not at all. This requires that nothing else in the view refers to
+  // their positions.
   bool may_repeat() const {
     return records != nullptr && records->count() > 0 && columnar == nullptr &&
            !keeps_order && !aligned && !index && order_by == nullptr;
   }
 };
 
-// Immutable; any thread may call; no call blocks. Its offsets are no offsets of
+// Immutable; any thread may call; no call blocks. Its offsets are not those of
 // a file: the first record begins at 0.
 class FamilyTable : public RecordTable {
  public:
-  // REQUIRES: each member has records, which may be none.
+  // REQUIRES: each member has a record table, which may be empty.
   explicit FamilyTable(std::vector<ContainerShape> members);
 
   uint64_t count() const override { return firsts_.back(); }
@@ -85,16 +89,16 @@ class FamilyTable : public RecordTable {
   const ContainerShape& member(size_t m) const { return members_[m]; }
   // Records of the members before `m`. REQUIRES: m <= members().
   uint64_t first(size_t m) const { return firsts_[m]; }
-  // Which member holds a record. REQUIRES: record < count().
+  // The member that holds a record. REQUIRES: record < count().
   size_t MemberOf(uint64_t record) const;
 
  private:
   const std::vector<ContainerShape> members_;
-  std::vector<uint64_t> firsts_;  // records before each, and of all
-  std::vector<uint64_t> bases_;   // bytes before each, and of all
+  std::vector<uint64_t> firsts_;  // records before each member, and of all
+  std::vector<uint64_t> bases_;   // bytes before each member, and of all
 };
 
-// Containers whose records come from all of them.
+// Containers whose records are mixed.
 struct ContainerFamily {
   std::shared_ptr<const FamilyTable> table;
   std::shared_ptr<const std::vector<EntryId>> files;  // by member
@@ -103,7 +107,7 @@ struct ContainerFamily {
 // The order of all records of a family in an epoch.
 struct FamilyOrder {
   std::shared_ptr<const FamilyTable> table;
-  std::unique_ptr<const RecordOrder> order;  // of as many records
+  std::unique_ptr<const RecordOrder> order;  // has as many records
 };
 
 }  // namespace shufflefs

@@ -12,7 +12,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kChunk = uint64_t{1} << 20;  // records of a thread
+constexpr uint64_t kChunk = uint64_t{1} << 20;  // records per thread
 
 }  // namespace
 
@@ -80,8 +80,8 @@ RecordOrder::Sums FreeOrder::SumsOf(uint64_t part) const {
   return sums;
 }
 
-// Through the file and not through the order: the table is read from end to
-// end, where the order would have it looked up at random.
+// Iterates over the file, not over the order. So it reads the table
+// sequentially instead of at random.
 std::vector<RecordOrder::Sums> FreeOrder::SumsOfAllParts() const {
   if (table_.record_bytes() != 0) return RecordOrder::SumsOfAllParts();
   Mutex mu;

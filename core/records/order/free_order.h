@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any order of all records of a container, cut into parts of as many records.
+// FreeOrder is any order of all records of a container, cut into parts with
+// equal numbers of records.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_FREE_ORDER_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_FREE_ORDER_H_
 
@@ -15,7 +16,7 @@ namespace shufflefs {
 
 class FreeOrder : public RecordOrder {
  public:
-  // Parts of about `part_bytes` bytes. The table outlives the order.
+  // Parts have about `part_bytes` bytes. The table outlives the order.
   FreeOrder(const RecordTable& table, std::unique_ptr<const Order> order,
             uint64_t part_bytes);
 
@@ -30,7 +31,7 @@ class FreeOrder : public RecordOrder {
  private:
   uint64_t CountOf(uint64_t part) const;
   PartRecords AllRecords() const;
-  // Of records [begin, end): how much of them comes in each part.
+  // For records [begin, end): how many of their bytes come in each part.
   std::vector<uint64_t> BytesByPart(uint64_t begin, uint64_t end) const;
 
   // Constant after construction.

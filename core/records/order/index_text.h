@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a container (tfrecord_index.h) with its lines in the order in
-// which an epoch shows the records. Its parts are those of the order; none
-// needs a read of the source.
+// IndexText is the index of a container (tfrecord_index.h) with its lines in
+// the order in which an epoch shows the records. Its parts are those of the
+// order. None needs a read of the source.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_INDEX_TEXT_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_INDEX_TEXT_H_
 
@@ -17,8 +17,8 @@ namespace shufflefs {
 
 class IndexText : public PartedFile {
  public:
-  // `order` is of shape.records. REQUIRES: shape.index, records, an order, and
-  // no family; the first record begins at 0.
+  // `order` is of shape.records. REQUIRES: the shape has an index and records,
+  // and no family; there is an order; the first record begins at 0.
   IndexText(ContainerShape shape, std::unique_ptr<const RecordOrder> order);
 
   uint64_t bytes() const override { return lines_.bytes; }
@@ -30,14 +30,14 @@ class IndexText : public PartedFile {
     return Plan(part);
   }
   bool is_quick() const override { return order_->is_quick(); }
-  // The text is in its plan, too.
+  // Includes the text in its plan.
   uint64_t mean_copy_bytes() const override { return sizeof(PartCopy); }
   uint64_t AheadEnd(uint64_t /*offset*/, uint64_t /*run*/) const override {
     return bytes();
   }
 
  private:
-  // Where the line of the record that comes as number `position` begins.
+  // Where the line of the record at `position` in the order begins.
   uint64_t LineBegin(uint64_t position) const {
     return position == 0 ? 0 : lines_.blanks + position * line_bytes_;
   }
@@ -46,7 +46,7 @@ class IndexText : public PartedFile {
   const ContainerShape shape_;
   const std::unique_ptr<const RecordOrder> order_;
   const IndexLines lines_;
-  const uint64_t line_bytes_;  // but for the first
+  const uint64_t line_bytes_;  // except for the first line
 };
 
 }  // namespace shufflefs

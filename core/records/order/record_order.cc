@@ -12,19 +12,19 @@
 namespace shufflefs {
 namespace {
 
-// A part is about so long where the policy does not say: enough for a device
-// to be read at its speed, so little that a reader does not wait long for it.
+// Size of a part if the policy does not define it. Large enough for the
+// device's full speed, small enough that a reader does not wait long for it.
 constexpr uint64_t kPartBytes = uint64_t{1} << 20;
 
-// Of a sum: a step takes some 100 to 400 ns.
+// A sum of this many steps is quick: a step takes about 100 to 400 ns.
 constexpr uint64_t kQuickSteps = uint64_t{1} << 15;
-// From so many on they are all summed up at once.
+// From this many steps on, all parts are summed up at once.
 constexpr uint64_t kFarSteps = uint64_t{1} << 18;
 
-// Bytes of a part where the policy does not say.
+// Bytes per part if the policy does not define them.
 uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes) {
   const uint64_t all = BytesOfAll(table);
-  // Of records of a few bytes the plan would be larger than they are.
+  // With records of a few bytes the plan would be larger than they are.
   const bool whole =
       all <= whole_bytes && table.count() <= whole_bytes / kPlanBytes;
   return whole ? std::max(all, kPartBytes) : kPartBytes;
@@ -33,8 +33,8 @@ uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes) {
 }  // namespace
 
 void RecordOrder::SumOne(uint64_t part) const {
-  // Without the lock: who sums up to a part far ahead keeps nobody waiting who
-  // needs less.
+  // Runs without the lock, so that a sum far ahead does not make callers wait
+  // that need less.
   const Sums sums = SumsOf(part);
   MutexLock lock(mu_);
   if (begins_.size() != part + 1) return;
@@ -56,7 +56,7 @@ void RecordOrder::SumTowards(uint64_t next, uint64_t parts) const {
   MutexLock all_lock(all_mu_);
   {
     MutexLock lock(mu_);
-    if (begins_.size() > part_count()) return;  // somebody else did
+    if (begins_.size() > part_count()) return;  // another thread did
   }
   std::vector<Sums> begins = {Sums()};
   for (const Sums& part : SumsOfAllParts()) {
@@ -92,7 +92,7 @@ uint64_t RecordOrder::Find(uint64_t Sums::*what, uint64_t value) const {
             [what](uint64_t at, const Sums& sums) { return at < sums.*what; });
         return static_cast<uint64_t>(behind - begins_.begin()) - 1;
       }
-      // About as far as the parts before let expect.
+      // Estimated from the parts before.
       if (next > 0) {
         const uint64_t mean = begins_.back().*what / next;
         parts = (value - begins_.back().*what) / std::max<uint64_t>(mean, 1);

@@ -12,12 +12,12 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 20;
-// Blocks that are composed in some milliseconds.
+// This many blocks are composed in a few milliseconds.
 constexpr uint64_t kQuickBlocks = uint64_t{1} << 14;
 
-// SubKeys of a pass, behind those of its composition.
+// First SubKey of a pass after those of its composition.
 constexpr uint64_t kOfRepetitions = 2;
-// Of a repetition.
+// SubKeys of a repetition.
 constexpr uint64_t kOfBlocks = 0;
 constexpr uint64_t kOfWindows = 1;
 
@@ -28,8 +28,8 @@ uint64_t WindowOf(const RecordBlocks& blocks, const RecordTable& table) {
   return std::clamp<uint64_t>(kMostInWindow / blocks.bytes, 1, wished);
 }
 
-// A multiple of the factor, so that an epoch begins where a mini-epoch does and
-// few are read in two epochs.
+// A multiple of the factor. So an epoch begins with a mini-epoch, and few
+// mini-epochs are read in two epochs.
 uint64_t WishedMiniEpochs(const RecordRepeats& repeats, uint64_t bytes) {
   uint64_t wished = repeats.mini_epochs;
   if (wished == 0 && repeats.most_bytes > 0) {
@@ -74,7 +74,7 @@ const RepeatOrder::Table& RepeatOrder::Made() const {
     table.steps = blocks_;
     const uint64_t begin = repeats_.part * table_.count();
     const uint64_t end = begin + table_.count();
-    uint64_t at = 0;  // of the pass
+    uint64_t at = 0;  // position in the pass
     for (uint32_t m = 0; m < table.pass->mini_epochs(); ++m) {
       const uint64_t records = table.pass->records(m);
       const uint64_t next = at + repeats_.factor * records;
@@ -100,10 +100,10 @@ const RepeatOrder::Table& RepeatOrder::Made() const {
   return made;
 }
 
-// `of`: its records [of.from, of.to), of all windows.
+// Appends the records [of.from, of.to) of all windows of the repetition.
 void RepeatOrder::AppendRepetition(Table& table, const Part& of) const {
   const BlockPass& pass = *table.pass;
-  uint64_t position = 0;  // of its records, where a window begins
+  uint64_t position = 0;  // first record of the window in the repetition
   const uint64_t windows = WindowsOf(pass, of.mini);
   for (uint64_t w = 0; w < windows && position < of.to; ++w) {
     uint64_t records = 0;
@@ -142,7 +142,7 @@ std::vector<RandomKey> RepeatOrder::KeysOf(const BlockPass& pass,
   const RandomKey of = SubKey(pass_key_, kOfRepetitions + mini);
   const uint64_t last_window = WindowsOf(pass, mini) - 1;
   std::vector<RandomKey> keys;
-  uint64_t before = table_.count();  // what came last
+  uint64_t before = table_.count();  // the previous record
   for (uint64_t r = 0; r < repeats_.factor; ++r) {
     RandomKey key = SubKey(SubKey(of, r), 0);
     for (uint64_t salt = 1;

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mini-epochs of blocks of a container (MET): a pass over its records shows
-// each mini-epoch `factor` times, one after the other, and lasts `factor`
-// epochs, each of which shows as many records as there are. So over a pass
-// every record comes `factor` times; in one epoch some come several times and
-// others not at all.
+// RepeatOrder shows mini-epochs of blocks of a container (MET). A pass over its
+// records shows each mini-epoch `factor` times in succession and lasts `factor`
+// epochs. Each epoch shows as many records as there are. So over a pass every
+// record comes `factor` times. In one epoch some come several times and others
+// not at all.
 //
-// Mini-epoch m of the pass (core/records/order/block_pass.h) in its repetition r: its
-// blocks in an order of their own, P = Permutation(blocks, SubKey(K, 0)); the
-// records of each window of them mixed, as by core/records/order/block_order.h, with
-// SubKey(K, 1 + window); K = SubKey(SubKey(SubKey(pass, 2 + m), r), salt),
-// pass = SubKey(DeriveKey(seed, epoch 0, key, kMiniEpoch), number of the pass).
-// The salt is the first of 0, 1, … with which no record follows itself: readers
-// of archives take equal names one after the other for one record.
+// Mini-epoch m of the pass (core/records/order/block_pass.h) in its repetition
+// r has its blocks in the order P = Permutation(blocks, SubKey(K, 0)). The
+// records of each window of them are mixed, as in
+// core/records/order/block_order.h, with SubKey(K, 1 + window). K =
+// SubKey(SubKey(SubKey(pass, 2 + m), r), salt), pass = SubKey(DeriveKey(seed,
+// epoch 0, key, kMiniEpoch), number of the pass). The salt is the first of 0,
+// 1, … with which no record follows itself, because readers of archives take
+// successive equal names for one record.
 //
-// A window is the blocks that the policy says, or 1 MiB of them, if that is
-// more: a full shuffle where the mini-epoch is no larger. A part is a window,
-// or an equal share of its records where it is larger than a part may be.
+// A window is the policy's number of blocks, or 1 MiB of them if that is more.
+// If the mini-epoch is no larger, this is a full shuffle. A part is a window,
+// or an equal share of its records if it is larger than a part may be.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_REPEAT_ORDER_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_REPEAT_ORDER_H_
 
@@ -33,7 +34,7 @@
 
 namespace shufflefs {
 
-// As RecordOrder. The first call composes the pass: some 0.5 us a block.
+// See RecordOrder. The first call composes the pass: about 0.5 us per block.
 class RepeatOrder : public RecordOrder {
  public:
   // The table, which is not empty, outlives the order.
@@ -45,8 +46,8 @@ class RepeatOrder : public RecordOrder {
   bool is_quick() const override;
   const RepeatOrder* repeats() const override { return this; }
 
-  // Of the pass: a multiple of the factor; of few blocks there are fewer than
-  // were asked for.
+  // Of the pass: a multiple of the factor. With few blocks there are fewer than
+  // requested.
   uint64_t mini_epochs() const { return Made().pass->mini_epochs(); }
   const RecordRepeats& options() const { return repeats_; }
   // REQUIRES: part < part_count().
@@ -54,13 +55,12 @@ class RepeatOrder : public RecordOrder {
   uint64_t RepetitionOf(uint64_t part) const {
     return Made().parts[part].repetition;
   }
-  // Of the parts of this epoch, the first behind those of mini-epochs up to
-  // `mini`.
+  // The end of the parts of this epoch with mini-epochs up to `mini`.
   uint64_t EndOfMiniEpoch(uint64_t mini) const;
-  // How often a mini-epoch comes in the parts [first, last) of this epoch: not
-  // a whole number where the epoch begins or ends in the middle of it.
+  // How often a mini-epoch comes in the parts [first, last) of this epoch. Not
+  // a whole number if the epoch begins or ends in the middle of it.
   double TimesShown(uint64_t mini, uint64_t first, uint64_t last) const;
-  // Its records, ascending.
+  // The records of a mini-epoch, in ascending order.
   std::vector<PartRecords::Run> RunsOf(uint64_t mini) const;
 
  protected:
@@ -72,9 +72,9 @@ class RepeatOrder : public RecordOrder {
     uint32_t mini = 0;
     uint32_t repetition = 0;
     uint64_t window = 0;
-    uint64_t from = 0;  // of the window's records, as they come
+    uint64_t from = 0;  // of the window's records in their order
     uint64_t to = 0;
-    uint64_t bytes = 0;  // 0: a share, which has to be summed up
+    uint64_t bytes = 0;  // 0: a share, whose bytes must be summed up
     RandomKey key{0};    // of the repetition
   };
   struct Table {
@@ -82,7 +82,7 @@ class RepeatOrder : public RecordOrder {
     std::vector<Part> parts;
     uint64_t steps = 0;
   };
-  // A window whose records are all looked for.
+  // A window whose records are all wanted.
   struct Window {
     uint64_t mini = 0;
     RandomKey key{0};
@@ -105,7 +105,7 @@ class RepeatOrder : public RecordOrder {
   const std::vector<uint64_t> strata_;
   const RandomKey pass_key_;
   uint64_t block_bytes_;
-  const uint64_t blocks_;  // of the table
+  const uint64_t blocks_;  // in the table
   const uint64_t window_;  // blocks
   const uint64_t most_part_bytes_;
 

@@ -10,18 +10,18 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kPlainPart = uint64_t{1} << 20;
-// What the kernel asks for at most ahead of a reader: somebody who wants one
-// page of a column has no more than that read.
+// The kernel's largest read-ahead request. So a reader that wants one page of a
+// column causes no larger read.
 constexpr uint64_t kColumnarPart = uint64_t{128} << 10;
-// Of columns, ahead of a reader. It may want the next column, or not.
+// Read-ahead in columns. The reader may or may not want the next column.
 constexpr uint64_t kColumnarAhead = uint64_t{4} << 20;
-// Behind the pages of a part.
+// Kept pieces begin on pages of this size.
 constexpr uint64_t kSeamPage = 4096;
-// Of longer pieces most is not of the page that two blocks share.
+// Longer pieces are mostly outside the page that two blocks share.
 constexpr uint64_t kLongestSeam = uint64_t{64} << 10;
 // Offsets that are looked up together.
 constexpr uint64_t kBeginsAtOnce = 4096;
-// Groups that are ordered in some milliseconds.
+// This many groups are ordered in a few milliseconds.
 constexpr uint64_t kQuickGroups = uint64_t{1} << 15;
 
 bool ComesBefore(const PartCopy& a, const PartCopy& b) {
@@ -30,7 +30,7 @@ bool ComesBefore(const PartCopy& a, const PartCopy& b) {
 
 std::shared_ptr<const FamilyOrder> FamilyOfOne(
     ContainerShape shape, std::unique_ptr<const RecordOrder> order) {
-  // Without an order records are none of its business.
+  // Without an order the records do not matter.
   if (shape.records == nullptr) {
     shape.records = std::make_shared<FixedTable>(shape.file_bytes, 1, 0);
   }
@@ -96,7 +96,7 @@ ShuffledFile::Stretch ShuffledFile::FindStretch() const {
   found.end = last.byte;
   found.last_part = last.part;
   if (last.byte > order()->part_begin(last.part)) ++found.last_part;
-  // The record that comes last gives up its line's end.
+  // The record that comes last gives up its line end.
   if (shape().lacks_newline) --found.end;
   return found;
 }
@@ -128,8 +128,8 @@ uint64_t ShuffledFile::part_count() const {
 
 uint64_t ShuffledFile::MiddleBegin(const Stretch& stretch,
                                    uint64_t part) const {
-  // Parts without a record behind the last may begin at the line's end that it
-  // gave up; a part may be of two files.
+  // Parts without a record after the last may begin at the line end that it
+  // gave up. A part may be shown by two files.
   const uint64_t begin = order()->part_begin(stretch.first_part + part);
   return std::clamp(begin, stretch.begin, stretch.end) - stretch.begin;
 }
@@ -197,8 +197,8 @@ bool ShuffledFile::is_quick() const {
 uint64_t ShuffledFile::AheadEnd(uint64_t offset, uint64_t run) const {
   if (repeats() != nullptr) return EndOfMiniEpochs(offset - 1);
   if (columnar() == nullptr) return bytes();
-  // Not at once, and never over the end of a group: what comes next lies
-  // somewhere else.
+  // Does not read ahead at once, and never beyond the end of a group, because
+  // the next group is elsewhere.
   if (run < 2 * plain_part_) return offset;
   const uint64_t group_end =
       std::max(columnar()->NextBegin(offset - 1), offset);
@@ -246,7 +246,7 @@ PartPlan ShuffledFile::PlanRecords(const Stretch& stretch, uint64_t part,
   PartPlan plan;
   plan.copies.reserve(positions.size());
   for (const PartRecords::Run& run : records.runs) PlanRun(run, plan);
-  // By position: first the bytes of the record, then where it begins.
+  // By position: first the sizes of the records, then where they begin.
   std::vector<uint64_t> at(positions.size());
   for (size_t i = 0; i < positions.size(); ++i) {
     at[positions[i]] = plan.copies[i].bytes;
@@ -259,7 +259,8 @@ PartPlan ShuffledFile::PlanRecords(const Stretch& stretch, uint64_t part,
   }
   if (take != nullptr) MindSeams(records.runs, *take, plan);
   LendNewlines(plan);
-  // What other files show of it, and the line's end that is given up.
+  // Cuts off what other files show of the part, and the line end that is given
+  // up.
   const uint64_t begin = order()->part_begin(own);
   const uint64_t end = begin + plan.bytes;
   if (begin < stretch.begin || end > stretch.end) {
@@ -271,7 +272,7 @@ PartPlan ShuffledFile::PlanRecords(const Stretch& stretch, uint64_t part,
 
 void ShuffledFile::MindSeams(const std::vector<PartRecords::Run>& runs,
                              const TakeSeam& take, PartPlan& plan) const {
-  std::vector<PartCopy> pieces;  // of records, and those that are kept
+  std::vector<PartCopy> pieces;  // records and kept pieces
   const auto cut = [&](PartCopy piece) {
     absl::optional<std::string> kept = take(piece.from, piece.bytes);
     if (!kept) return pieces.push_back(piece);
@@ -291,14 +292,14 @@ void ShuffledFile::MindSeams(const std::vector<PartRecords::Run>& runs,
     at += run.size();
     PartCopy& last = plan.copies[at - 1];
     if (run.to == 0) continue;
-    // What is of this part is not kept.
+    // Pieces of this part's own records are not kept.
     const bool joins_before = k > 0 && runs[k - 1].last == run.first;
     const bool joins_next =
         k + 1 < runs.size() && runs[k + 1].first == run.last;
     const uint64_t last_end = last.from + last.bytes;
     if (run.first > 0 && !joins_before) keep(run.from, first.from);
     if (run.last < count && !joins_next) keep(last_end, run.to);
-    // The record may be both: it began before and ends behind.
+    // The record may do both: begin before the block and end after it.
     if (last_end > run.to && last.from < run.to) {
       const uint64_t own = run.to - last.from;
       cut({run.to, last_end - run.to, last.to + own, last.file});
@@ -319,7 +320,7 @@ void ShuffledFile::MindSeams(const std::vector<PartRecords::Run>& runs,
                      plan.copies.end(), ComesBefore);
 }
 
-// The last records of files that end without a line's end get one.
+// The last record of a file that ends without a line end gets one.
 void ShuffledFile::LendNewlines(PartPlan& plan) const {
   const FamilyTable& family = *family_->table;
   for (PartCopy& copy : plan.copies) {

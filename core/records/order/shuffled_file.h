@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container file with its records in another order: which bytes of the
-// source stand where. What lies before the first record and behind the last
-// stays. The size is that of the source. Of a columnar container nothing moves
-// but the entries of its footer.
+// ShuffledFile is a container file with its records in another order: it says
+// which bytes of the source are where. Bytes before the first record and after
+// the last stay in place. Its size is that of the source. In a columnar
+// container nothing moves except the entries of its footer.
 //
-// Or one container of a family, whose records come from all of them: it shows
-// as many records as it has, those whose turn it is, between its own head and
-// tail. Its size is what these add up to; and so it is where records come
-// several times, or not at all (repeat_order.h).
+// It may also be one container of a family, whose records come from all of
+// them. Between its own head and tail it shows as many records as it has, the
+// next ones of the family's order. Its size is the sum of these. The same holds
+// if records come several times or not at all (repeat_order.h).
 //
-// The file is cut into parts, each read and held as a whole: head and tail
-// into equal ones, the records as their order says. What the footer of a
-// columnar container lists is one part, which needs no read; its readers jump
-// about, and so the other parts are small.
+// The file is cut into parts, each read and held as a whole. Head and tail are
+// cut into equal parts, the records as their order says. The footer list of a
+// columnar container is one part, which needs no read. Readers of such a file
+// read at random, so its other parts are small.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_SHUFFLED_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_SHUFFLED_FILE_H_
 
@@ -31,15 +31,15 @@
 
 namespace shufflefs {
 
-// `bytes` bytes of the source from `from` stand at `to` of a part.
+// `bytes` bytes of the source from `from` are at `to` of a part.
 struct PartCopy {
   uint64_t from = 0;
   uint64_t bytes = 0;
   uint64_t to = 0;
-  uint64_t file = 0;  // which member of the family the bytes are of
+  uint64_t file = 0;  // the member of the family that has the bytes
 };
 
-// Bytes that stand at `to` of a part, from nowhere in the source.
+// Bytes at `to` of a part that are not from the source.
 struct PartLiteral {
   uint64_t to = 0;
   std::string bytes;
@@ -48,27 +48,27 @@ struct PartLiteral {
 // The content of a part.
 struct PartPlan {
   uint64_t bytes = 0;
-  std::vector<PartCopy> copies;    // by `file` and `from`
-  std::vector<uint64_t> newlines;  // bytes of the part that are '\n'
+  std::vector<PartCopy> copies;    // sorted by `file` and `from`
+  std::vector<uint64_t> newlines;  // positions in the part with an added '\n'
   std::vector<PartLiteral> literals;
   // Pieces of other parts' records that come with the reads of this one and
-  // are to be kept; they are among the copies. Laid out behind the part, from
-  // the next page on.
+  // must be kept. They are among the copies. They are laid out behind the part,
+  // from the next page on.
   std::vector<PartCopy> kept;
-  uint64_t kept_end = 0;  // where the last ends; 0 without any
+  uint64_t kept_end = 0;  // where the last one ends; 0 if there are none
 };
 
-// Thread-safe, as RecordOrder.
+// Thread-safe, like RecordOrder.
 class ShuffledFile : public PartedFile {
  public:
-  // `order` is of shape.records; null if that is.
+  // `order` is of shape.records. Null if those are null.
   ShuffledFile(ContainerShape shape, std::unique_ptr<const RecordOrder> order);
 
-  // The container `member` of a family. `family->order` is not null.
+  // Container number `member` of a family. `family->order` is not null.
   ShuffledFile(std::shared_ptr<const FamilyOrder> family, size_t member);
 
-  // Of a family's file, as all below: its order is summed up to where the file
-  // ends.
+  // For a file of a family, this and all calls below sum up its order to where
+  // the file ends.
   uint64_t bytes() const override;
   uint64_t part_count() const override;
   uint64_t part_begin(uint64_t part) const override;
@@ -82,26 +82,27 @@ class ShuffledFile : public PartedFile {
     return repeats() == nullptr ? nullptr : this;
   }
 
-  // Not null: it shows these mini-epochs, or its stretch of its family's.
+  // Not null: the file shows these mini-epochs, or its share of its family's.
   const RepeatOrder* repeats() const {
     return order() == nullptr ? nullptr : order()->repeats();
   }
-  // The parts of the order of which it shows something, [first, last).
+  // The parts of the order of which the file shows something, [first, last).
   struct OrderParts {
     uint64_t first = 0;
     uint64_t last = 0;
   };
   OrderParts ShownParts() const;
-  // That of byte `offset`; nothing in head and tail. REQUIRES: an order.
+  // The part of the order at byte `offset`. Empty in head and tail. REQUIRES:
+  // an order.
   absl::optional<uint64_t> OrderPartAt(uint64_t offset) const;
-  // Where the records of a run lie: stretches of the files of the family; what
-  // they have of PartCopy::to has no meaning. Padding between records is part
-  // of them. REQUIRES: an order.
+  // Where the records of a run are: sections of the files of the family.
+  // PartCopy::to has no meaning here. Includes padding between records.
+  // REQUIRES: an order.
   std::vector<PartCopy> PlacesOf(const PartRecords::Run& run) const;
 
  private:
-  // The parts of the order [first_part, last_part), of which the file shows
-  // the bytes [begin, end) of the records as they come.
+  // The parts [first_part, last_part) of the order, of which the file shows the
+  // bytes [begin, end) of the records in their order.
   struct Stretch {
     uint64_t first_part = 0;
     uint64_t last_part = 0;
@@ -119,26 +120,26 @@ class ShuffledFile : public PartedFile {
     return family_->table->member(member_);
   }
   const RecordOrder* order() const { return family_->order.get(); }
-  // Null where records move.
+  // Null if records move.
   const ColumnarGroups* columnar() const { return shape().columnar.get(); }
   Stretch stretch() const ABSL_LOCKS_EXCLUDED(mu_);
   Stretch FindStretch() const;
-  // Where the record that comes as number `position` begins.
+  // Where the record at `position` of the order begins.
   Position PositionOf(uint64_t position) const;
   uint64_t TailBytes() const { return file_bytes_ - tail_begin_; }
   uint64_t EndOfMiniEpochs(uint64_t offset) const;
-  // Of the records' part, where it begins in them.
+  // Where a part of the records begins, relative to them.
   uint64_t MiddleBegin(const Stretch& stretch, uint64_t part) const;
   PartPlan PlanRecords(const Stretch& stretch, uint64_t part,
                        const TakeSeam* take) const;
-  // Of a plan whose copies are the records of `runs`: takes what was kept of
-  // them, and adds what is to be kept.
+  // For a plan whose copies are the records of `runs`: takes the kept pieces of
+  // them, and adds the pieces to keep.
   void MindSeams(const std::vector<PartRecords::Run>& runs,
                  const TakeSeam& take, PartPlan& plan) const;
-  // Appends the copies of a run's records, with nowhere to go yet.
+  // Appends the copies of a run's records. Their destination is not set yet.
   void PlanRun(const PartRecords::Run& run, PartPlan& plan) const;
   void LendNewlines(PartPlan& plan) const;
-  // `take`: null where nothing is kept.
+  // `take`: null if nothing is kept.
   PartPlan PlanPart(uint64_t part, const TakeSeam* take) const;
   PartPlan PlanPlain(uint64_t from, uint64_t bytes) const;
   PartPlan PlanFooter() const;
@@ -146,10 +147,10 @@ class ShuffledFile : public PartedFile {
   // Constant after construction.
   const std::shared_ptr<const FamilyOrder> family_;
   const size_t member_ = 0;
-  const uint64_t plain_part_;  // bytes of a part of head and tail
-  uint64_t file_bytes_ = 0;    // of the source, as the two below
+  const uint64_t plain_part_;  // bytes per part of head and tail
+  uint64_t file_bytes_ = 0;    // of the source, like the next two
   uint64_t head_bytes_ = 0;    // before the first record
-  uint64_t tail_begin_ = 0;    // behind the last
+  uint64_t tail_begin_ = 0;    // end of the last record
   uint64_t head_parts_ = 0;
   uint64_t tail_parts_ = 0;
 
@@ -157,10 +158,10 @@ class ShuffledFile : public PartedFile {
   mutable absl::optional<Stretch> stretch_ ABSL_GUARDED_BY(mu_);
 };
 
-// Into the order of a plan.
+// Sorts copies into the order of a plan.
 void SortCopies(std::vector<PartCopy>& copies);
 
-// The part of a plan that gives the bytes [from, to) of the part.
+// The part of a plan that makes the bytes [from, to) of the part.
 PartPlan Clip(const PartPlan& plan, uint64_t from, uint64_t to);
 
 }  // namespace shufflefs

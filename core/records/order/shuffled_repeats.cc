@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a file that shows mini-epochs: where these come in it, and where their
-// records lie.
+// The part of ShuffledFile for mini-epochs: where they come in the file, and
+// where their records are.
 #include <algorithm>
 
 #include "core/records/order/shuffled_file.h"
@@ -33,7 +33,7 @@ std::vector<PartCopy> ShuffledFile::PlacesOf(
     const uint64_t last =
         std::min(run.last - family.first(member), shape.records->count());
     const uint64_t begin = table.begin(first);
-    // A line's end that it lacks is not there.
+    // A missing line end is not in the file.
     const uint64_t end =
         std::min(table.begin(last - 1) + shape.records->bytes(last - 1),
                  shape.file_bytes);
@@ -43,8 +43,9 @@ std::vector<PartCopy> ShuffledFile::PlacesOf(
   return places;
 }
 
-// Of a mini-epoch, its repetitions; in the last of them those of the next, too,
-// which had that long to be copied to the faster tier.
+// The end of the repetitions of the current mini-epoch. In the last repetition,
+// also includes those of the next one, because it was copied to the faster tier
+// meanwhile.
 uint64_t ShuffledFile::EndOfMiniEpochs(uint64_t offset) const {
   const OrderParts shown = ShownParts();
   if (shown.first == shown.last) return bytes();

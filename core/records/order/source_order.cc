@@ -41,7 +41,7 @@ class SourceOrder : public RecordOrder {
   uint64_t steps() const override { return part_count(); }
 
  private:
-  // The record behind the part.
+  // The end of the part's records.
   uint64_t LastOf(uint64_t part) const {
     return std::min((part + 1) * per_part_, table_.count());
   }

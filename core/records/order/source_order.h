@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of a container whose records stay in that of the file, for what is
-// not shown as it lies there: padding is left out.
+// The order of a container whose records stay in file order, for a file that is
+// not shown as it is: its padding is left out.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_SOURCE_ORDER_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_SOURCE_ORDER_H_
 
@@ -11,7 +11,7 @@
 
 namespace shufflefs {
 
-// The table has records, and outlives the order.
+// The table is not empty, and outlives the order.
 std::unique_ptr<const RecordOrder> MakeSourceOrder(const RecordTable& table);
 
 }  // namespace shufflefs

@@ -9,7 +9,7 @@
 namespace shufflefs {
 namespace {
 
-// Appends record `r` to runs that end before it.
+// Appends record `r`; all runs end before it.
 void AppendRecord(uint64_t r, std::vector<PartRecords::Run>& runs) {
   if (runs.empty() || runs.back().last != r) runs.push_back({r, r});
   ++runs.back().last;
@@ -35,7 +35,7 @@ PartRecords PartOfSlots(std::vector<BlockSlot> slots,
   records.runs.reserve(slots.size());
   records.positions.reserve(positions.size());
   for (const BlockSlot& slot : slots) {
-    if (slot.run.size() == 0) continue;  // so all its bytes are of one record
+    if (slot.run.size() == 0) continue;  // all its bytes belong to one record
     records.runs.push_back(slot.run);
     const auto begin = positions.begin() + static_cast<int64_t>(slot.begin);
     records.positions.insert(records.positions.end(), begin,
@@ -59,7 +59,7 @@ PartRecords ShareOfWindow(const std::vector<BlockSlot>& slots, RandomKey key,
   taken.reserve(end - begin);
   for (uint64_t t = begin; t < end; ++t) {
     const uint64_t at = mix(t);
-    // The last that begins there: those before it may be empty.
+    // The last slot that begins there, because those before it may be empty.
     const auto behind = std::upper_bound(
         slots.begin(), slots.end(), at,
         [](uint64_t wanted, const BlockSlot& s) { return wanted < s.begin; });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of windows of blocks, mixed: what orders by blocks have in
-// common.
+// Mixes the records of windows of blocks, for all orders by blocks.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_WINDOW_MIX_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_WINDOW_MIX_H_
 
@@ -12,31 +11,31 @@
 
 namespace shufflefs {
 
-// Positions of a window have 32 bits. Only a container of more records than
-// that, all of a few bytes, could have more in one.
+// Positions in a window have 32 bits. Only a container with more records than
+// that, all of a few bytes, could have a larger window.
 inline constexpr uint64_t kMostInWindow = ~uint32_t{0};
 
-// A block where it comes, in a window or several.
+// A block in the order of a window or several.
 struct BlockSlot {
   PartRecords::Run run;  // may be empty here
-  uint64_t begin = 0;    // records of the blocks that come before it
+  uint64_t begin = 0;    // records of the blocks before it
 };
 
-// Into positions[from, from + records): as which the records of a window of so
-// many come, which lie block by block as these come: the t-th that comes is the
-// Q(t)-th, Q = Permutation(records, key).
+// Writes positions[from, from + records): the new position of each record of a
+// window, whose records are numbered block by block. The t-th record to come is
+// number Q(t), Q = Permutation(records, key).
 void MixWindow(RandomKey key, uint64_t from, uint64_t records,
                std::vector<uint32_t>& positions);
 
-// `positions`: of each record of the slots, in their order.
+// `positions` has the position of each record of the slots, in slot order.
 PartRecords PartOfSlots(std::vector<BlockSlot> slots,
                         const std::vector<uint32_t>& positions);
 
-// Records of the slots, which begin at the first.
+// Records of the slots, counted from the first.
 uint64_t RecordsOfSlots(const std::vector<BlockSlot>& slots);
 
-// Of the window that is the slots, mixed as by MixWindow, the records that come
-// as number [begin, end). Takes memory for these only.
+// Takes the window of these slots, mixed as by MixWindow. Returns the records
+// at the positions [begin, end). Takes memory for these only.
 PartRecords ShareOfWindow(const std::vector<BlockSlot>& slots, RandomKey key,
                           uint64_t begin, uint64_t end);
 
