@@ -74,7 +74,7 @@ class PaddedOutput : public PlacedRecords {
   AlignedFile result_;
 };
 
-// Takes sizes from the scanner, until their bytes are taken.
+// Receives sizes from the scanner, until their bytes are taken.
 class FoundSizes : public RecordSink {
  public:
   void Begin(uint64_t /*offset*/) override {}
@@ -92,7 +92,7 @@ class AlignedCopier {
         scanner_(MakeTfrecordScanner(static_cast<uint64_t>(st.st_size))),
         packer_(options.page_bytes, options.fit, out) {}
 
-  // Sums up the pages of the source in `pages`.
+  // Adds up the pages of the source in `pages`.
   absl::Status Run(int fd, uint64_t* pages) {
     std::vector<char> buffer(kCopyBytes);
     for (;;) {
@@ -116,7 +116,7 @@ class AlignedCopier {
   }
 
  private:
-  // The records of which all bytes are held.
+  // Packs the records whose bytes are all held.
   absl::Status PackFound() {
     absl::string_view rest = held_;
     for (const uint64_t bytes : found_.sizes) {

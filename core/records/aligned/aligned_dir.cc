@@ -62,7 +62,8 @@ absl::Status AlignedDir::RefuseForeign(
       ours.insert({Fresh(name), Fresh(absl::StrCat(name, kIndexSuffix))});
     }
   } else {
-    ours.insert(Fresh(kAlignedPart));  // ended before anything was written
+    // The run ended before anything was written.
+    ours.insert(Fresh(kAlignedPart));
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.Names());
   for (const std::string& name : names) {
@@ -77,7 +78,7 @@ absl::Status AlignedDir::RefuseForeign(
 
 absl::Status AlignedDir::Clear(const AlignedManifest& known) {
   if (finished_) {
-    // What is left when this is interrupted is a run that was not finished.
+    // If this is interrupted, it leaves an unfinished run.
     RETURN_IF_ERROR(files_.Rename(kAlignedManifest, kAlignedPart));
     finished_ = false;
   }

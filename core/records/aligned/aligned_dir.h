@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory that page-aligned files are written to, and how far an earlier
-// run came. Nothing that such a run did not write is ever touched.
+// AlignedDir is the directory to which page-aligned files are written, with the
+// progress of an earlier run. It never touches a file that such a run did not
+// write.
 #ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_DIR_H_
 #define SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_DIR_H_
 
@@ -16,14 +17,14 @@
 
 namespace shufflefs {
 
-// One thread. Every method blocks for the device. Errors name the file; those
-// of the system carry their errno.
+// One thread. Every method blocks on the device. Errors name the file; those of
+// the system carry their errno.
 class AlignedDir {
  public:
-  // Opens it, and makes it if there is none (its parent must be there). While
-  // the object lives no other process gets one for it. `source`: a directory
-  // that is not written to, or "". InvalidArgument where it is `source` or lies
-  // within; FailedPrecondition where another process has it.
+  // Opens the directory, or makes it (its parent must exist). While the object
+  // lives, no other process gets one for it. `source` is a directory that is
+  // not written to, or "". InvalidArgument if the directory is `source` or is
+  // inside it; FailedPrecondition if another process has it.
   static absl::StatusOr<AlignedDir> Open(const std::string& path,
                                          const std::string& source);
 
@@ -32,24 +33,24 @@ class AlignedDir {
     return files_.PathOf(name);
   }
 
-  // What an earlier run left: finished, if that manifest is there. Nothing for
-  // an empty directory. As AlignedManifest::Parse.
+  // What an earlier run left. It is finished if the final manifest exists.
+  // Empty for an empty directory. Errors: those of AlignedManifest::Parse.
   absl::StatusOr<absl::optional<AlignedManifest>> Load();
   bool finished() const { return finished_; }
 
-  // FailedPrecondition, naming it, if there is anything that is no part of
-  // `known`, nor was left behind while one of `planned` was written.
+  // FailedPrecondition, naming the file, if there is a file that neither is
+  // part of `known` nor was left while one of `planned` was written.
   absl::Status RefuseForeign(const absl::optional<AlignedManifest>& known,
                              const std::set<std::string>& planned) const;
   // Removes the files of `known`, the manifest first.
   absl::Status Clear(const AlignedManifest& known);
 
-  // The manifest of a run that is not finished.
+  // Saves the manifest of an unfinished run.
   absl::Status Save(const AlignedManifest& manifest);
-  // Gives the files of an entry that was saved their names, if they have not
-  // got them yet. As CheckAlignedFile.
+  // Gives the files of a saved entry their names, unless they have them
+  // already. Errors: those of CheckAlignedFile.
   absl::Status Publish(const AlignedFile& file);
-  // Everything that was saved is there: the manifest gets its name.
+  // Everything was saved: gives the manifest its name.
   absl::Status Finish();
 
  private:

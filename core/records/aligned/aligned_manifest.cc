@@ -28,7 +28,7 @@ constexpr CheckedFormat kAlignedFormat = {
     .name = "a manifest",
     .other = "no manifest of page-aligned files"};
 constexpr uint64_t kLeastRecord = kTfrecordHeadBytes + kTfrecordTailBytes;
-// Sizes in it are those of files.
+// A bound for sizes of files.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
 struct AlignedHeader {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFRecord files whose records do not lie across page boundaries, as
-// `shufflectl pack --align page` writes them, and the manifest that says which
-// files of a directory are such.
+// TFRecord files whose records do not cross page boundaries, as `shufflectl
+// pack --align page` writes them. The manifest says which files of a directory
+// are such.
 //
 // A padded file NAME holds whole records (tfrecord_scanner.h), laid out by
-// PagePacker (page_packer.h). Between them, never before the first or behind
-// the last, lie zeros, as many as it takes. Beside it lies NAME.idx, a line
-// "offset size\n" a record (tfrecord_index.h), in file order. The file without
-// its padding is a TFRecord file with the records of the source file, in the
-// same order where the fit is next.
+// PagePacker (page_packer.h). Between them, but never before the first or after
+// the last, are zeros. Beside it is NAME.idx, with one line "offset size\n" per
+// record (tfrecord_index.h), in file order. The file without its padding is a
+// TFRecord file with the records of the source file, in the same order if the
+// fit is next.
 //
-// The manifest, `aligned.manifest`; numbers are little-endian, signed ones in
+// The manifest, `aligned.manifest`. Numbers are little-endian, signed ones in
 // two's complement:
 //     0  8  magic "SHUFALN\n"
 //     8  4  version, 2
@@ -26,15 +26,15 @@
 //             8  8  bytes without padding, which is the size of the source
 //            16  8  records
 //            24  8  XXH3, 64 bits, of the lasting identity of the source
-//            32  8  pages that its records lie in, each for itself, summed up,
-//                   in the source
+//            32  8  number of pages that contain a part of a record, added up
+//                   over all records, in the source
 //            40  8  the same in the padded file
 //            48  8  bytes of NAME.idx
 //            56  8  XXH3, 64 bits, of NAME.idx
 //            64  4  bytes of the name
 //            68  4  0
-//           names, one behind the other
-// While the files are written it is called `aligned.manifest.part` and has
+//           names, without gaps
+// While the files are written, it is called `aligned.manifest.part` and has
 // those that are finished.
 #ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_MANIFEST_H_
 #define SHUFFLEFS_CORE_RECORDS_ALIGNED_ALIGNED_MANIFEST_H_
@@ -55,11 +55,11 @@ namespace shufflefs {
 inline constexpr char kAlignedManifest[] = "aligned.manifest";
 inline constexpr char kAlignedPart[] = "aligned.manifest.part";
 inline constexpr char kIndexSuffix[] = ".idx";
-// Bytes [kAlignedChecksumAt, +8) hold the checksum of what follows them.
+// Bytes [kAlignedChecksumAt, +8) hold the checksum of everything behind them.
 inline constexpr size_t kAlignedChecksumAt = 16;
-// Of a name in it: NAME.idx.tmp must be one too.
+// Maximum length of a name in it, because NAME.idx.tmp must be a name too.
 inline constexpr size_t kMostAlignedNameBytes = 247;
-// A manifest of some 800,000 files.
+// A manifest of about 800,000 files.
 inline constexpr uint64_t kMostAlignedManifest = uint64_t{256} << 20;
 
 struct AlignedFile {
@@ -77,19 +77,19 @@ struct AlignedFile {
   bool operator==(const AlignedFile&) const = default;
 };
 
-// A plain value; const methods by any thread.
+// A plain value. Any thread may call const methods.
 class AlignedManifest {
  public:
   AlignedManifest(uint64_t page_bytes, PageFit fit)
       : page_bytes_(page_bytes), fit_(fit) {}
 
-  // The one of a directory. Looks at the files, but reads none of them. Errors,
-  // naming the file: the errno (ENOENT where there is no manifest);
+  // Opens the manifest of a directory. Checks the files, but reads none of
+  // them. Errors, naming the file: the errno (ENOENT if there is no manifest);
   // FailedPrecondition if it was not finished; InvalidArgument and DataLoss as
-  // Parse; DataLoss where a file has not the size that it should have.
+  // for Parse; DataLoss if a file has the wrong size.
   static absl::StatusOr<AlignedManifest> Open(const std::string& directory);
-  // InvalidArgument if it is no manifest, or of another version; DataLoss if
-  // it is cut off, damaged or makes no sense.
+  // InvalidArgument if it is no manifest or has another version; DataLoss if it
+  // is cut off, damaged or makes no sense.
   static absl::StatusOr<AlignedManifest> Parse(absl::string_view bytes);
   std::string Serialize() const;
 
@@ -98,14 +98,15 @@ class AlignedManifest {
   const std::vector<AlignedFile>& files() const { return files_; }
   // Null if there is none of that name.
   const AlignedFile* Find(absl::string_view name) const;
-  // REQUIRES: there is none of that name, which is one (IsAlignedName).
+  // REQUIRES: there is none of that name, and the name is valid
+  // (IsAlignedName).
   void Add(AlignedFile file);
 
-  // Where the records of a file lie. Reads NAME.idx alone. Errors, naming it:
-  // the errno; DataLoss if it is not the one of `file`.
+  // Where the records of a file are. Reads only NAME.idx. Errors, naming it:
+  // the errno; DataLoss if it is not that of `file`.
   absl::StatusOr<std::vector<TfrecordSpan>> ReadIndex(
       const std::string& directory, const AlignedFile& file) const;
-  // The same for its text, and without naming the file.
+  // The same from its text. Errors do not name the file.
   absl::StatusOr<std::vector<TfrecordSpan>> ParseIndex(
       absl::string_view text, const AlignedFile& file) const;
 
@@ -114,15 +115,15 @@ class AlignedManifest {
 
   uint64_t page_bytes_;
   PageFit fit_;
-  std::vector<AlignedFile> files_;  // by name
+  std::vector<AlignedFile> files_;  // sorted by name
 };
 
-// DataLoss unless the file, and its index, have the sizes that they should
-// have; the errno. Each names the file.
+// DataLoss unless the file and its index have the right sizes; the errno.
+// Errors name the file.
 absl::Status CheckAlignedFile(const std::string& directory,
                               const AlignedFile& file);
 
-// Whether a file of that name can be in a manifest.
+// Returns whether a file of that name can be in a manifest.
 bool IsAlignedName(absl::string_view name);
 
 }  // namespace shufflefs

@@ -32,8 +32,8 @@ struct SourceFile {
 };
 
 struct Sources {
-  std::string directory;          // "" where the source is a file
-  std::vector<SourceFile> files;  // by name
+  std::string directory;          // "" if the source is a file
+  std::vector<SourceFile> files;  // sorted by name
 };
 
 absl::StatusOr<struct stat> StatOf(const std::string& path) {
@@ -89,7 +89,7 @@ absl::string_view FitName(PageFit fit) {
   return fit == PageFit::kNext ? "next" : "best";
 }
 
-// Refuses to go on with what was made otherwise.
+// Refuses to continue a run with other settings.
 absl::Status CheckSame(const AlignedDir& dir, const AlignedManifest& known,
                        const std::vector<SourceFile>& files,
                        const AlignOptions& options) {
@@ -180,7 +180,7 @@ class AlignedRun {
     return absl::OkStatus();
   }
 
-  // False: stop.
+  // Returns false to stop.
   bool Tell(uint64_t bytes) {
     progress_.read += bytes;
     result_.read_bytes += bytes;

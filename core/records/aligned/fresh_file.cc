@@ -82,7 +82,7 @@ absl::Status SyncNamesAround(const std::string& path) {
       slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const UniqueFd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, dir);
-  // EINVAL: the file system knows no such call for directories.
+  // EINVAL: the file system does not support fsync of directories.
   if (fsync(fd.get()) != 0 && errno != EINVAL) return ErrnoStatus(errno, dir);
   return absl::OkStatus();
 }

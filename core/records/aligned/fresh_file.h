@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is written from start to end, and has its name only when it is
-// whole and on the device.
+// FreshFile is a file that is written from start to end. It gets its name only
+// when it is complete and on the device.
 #ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_FRESH_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_ALIGNED_FRESH_FILE_H_
 
@@ -17,11 +17,11 @@
 
 namespace shufflefs {
 
-// One thread at a time. Every method may block for the device. Errors name the
-// file and carry the errno. What was not published is removed.
+// One thread at a time. Every method may block on the device. Errors name the
+// file and carry the errno. An unpublished file is removed.
 class FreshFile {
  public:
-  // Creates `path`.tmp anew, of this mode as far as the umask lets it.
+  // Creates a new `path`.tmp with this mode, as far as the umask allows.
   [[nodiscard]] static absl::StatusOr<FreshFile> Create(const std::string& path,
                                                         mode_t mode = 0666);
   ~FreshFile();
@@ -30,14 +30,15 @@ class FreshFile {
 
   // Bytes appended so far.
   uint64_t bytes() const { return bytes_; }
-  // Some of it is kept back in memory, at most a few MiB more than a call has.
+  // Some bytes are buffered in memory, at most a few MiB more than one call
+  // has.
   absl::Status Append(absl::string_view bytes);
   absl::Status AppendZeros(uint64_t count);
-  // Everything is on the device then, still as `path`.tmp.
+  // Afterwards everything is on the device, still as `path`.tmp.
   absl::Status Finish();
-  // Gives it its name, which replaces a file that has it. REQUIRES: Finish.
+  // Renames it to `path`, and replaces a file of that name. REQUIRES: Finish.
   absl::Status Publish();
-  // Leaves `path`.tmp to who finds it. REQUIRES: Finish.
+  // Keeps `path`.tmp for a later run. REQUIRES: Finish.
   void Leave() { fd_.reset(); }
 
  private:
@@ -46,12 +47,12 @@ class FreshFile {
   absl::Status Flush();
 
   std::string path_;
-  UniqueFd fd_;  // none: published, left or moved away
+  UniqueFd fd_;  // none: published, left or moved from
   std::string held_;
   uint64_t bytes_ = 0;
 };
 
-// The names of the directory that `path` lies in, on the device.
+// Writes the names of the directory that contains `path` to the device.
 absl::Status SyncNamesAround(const std::string& path);
 
 inline constexpr char kFreshSuffix[] = ".tmp";

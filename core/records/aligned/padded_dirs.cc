@@ -77,7 +77,7 @@ absl::StatusOr<absl::optional<PaddedDirs::Padded>> PaddedDirs::Find(
         absl::StrCat(kAlignedManifest, ": ", found->second.status().message()));
   }
   const AlignedFile* const known = found->second->Find(name);
-  // One without a record has no padding.
+  // A file without records has no padding.
   if (known == nullptr || known->records == 0) return absl::nullopt;
   if (catalogue_->attributes(file).size != known->padded_bytes) {
     return NotWritten(name);

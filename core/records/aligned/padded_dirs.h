@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a view that are padded to pages, as the manifests in its
-// directories say (aligned_manifest.h).
+// PaddedDirs knows the files of a view that are padded to pages, from the
+// manifests in its directories (aligned_manifest.h).
 #ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_PADDED_DIRS_H_
 #define SHUFFLEFS_CORE_RECORDS_ALIGNED_PADDED_DIRS_H_
 
@@ -16,7 +16,7 @@
 
 namespace shufflefs {
 
-// Immutable; any thread may call. No call but Load blocks.
+// Immutable; any thread may call. Only Load blocks.
 class PaddedDirs {
  public:
   // Reads the manifest of every directory below `root` that has one.
@@ -27,12 +27,12 @@ class PaddedDirs {
   bool empty() const { return dirs_.empty(); }
 
   struct Padded {
-    const AlignedFile* file = nullptr;  // of this object
-    EntryId index;                      // the file beside it
+    const AlignedFile* file = nullptr;  // owned by this object
+    EntryId index;                      // the index beside it
   };
-  // Nothing: the file is none, as far as is known. FailedPrecondition: it may
-  // be, but the manifest cannot be read or makes no sense, or the file or its
-  // index is not the one that was written; and why.
+  // Empty: the file is not padded, as far as is known. FailedPrecondition, with
+  // the reason: it may be padded, but the manifest cannot be read or makes no
+  // sense, or the file or its index is not the one that was written.
   absl::StatusOr<absl::optional<Padded>> Find(EntryId file) const;
 
  private:

@@ -25,7 +25,7 @@ absl::Status PagePacker::Add(absl::string_view record) {
     }
     page = open_.emplace_hint(open_.end(), begun_++, Page());
     const uint64_t over = record.size() % page_bytes_;
-    // What is left of the last page of the record, before which it ends.
+    // The rest of the record's last page.
     page->second.room = record.size() + (over == 0 ? 0 : page_bytes_ - over);
   } else {
     by_room_.erase({page->second.room, page->first});

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays records out so that none lies across a boundary between pages, but for
-// those that are larger than a page: such a record begins with a page, and what
-// is left of its last page is filled like any other. A state machine without
-// I/O.
+// PagePacker lays out records so that none crosses a page boundary. Exceptions
+// are records larger than a page: such a record begins with a page, and the
+// rest of its last page is filled like any other. A state machine without I/O.
 #ifndef SHUFFLEFS_CORE_RECORDS_ALIGNED_PAGE_PACKER_H_
 #define SHUFFLEFS_CORE_RECORDS_ALIGNED_PAGE_PACKER_H_
 
@@ -18,28 +17,27 @@
 
 namespace shufflefs {
 
-// How a page is found for a record. The numbers are on disk.
+// How a page is chosen for a record. The numbers are stored on disk.
 enum class PageFit : uint32_t {
-  // The page that was begun last, or else a new one: the order stays.
+  // The page that was begun last, or else a new one. The order stays.
   kNext = 0,
-  // Of the pages that are open (at most PagePacker::kOpenPages, and with all
-  // their data at most kOpenBytes, but one at least) the one with the least
-  // room that is enough, or else a new one. Records move: a record may come
-  // before others that were added before it, never by more than what the open
-  // pages hold.
+  // The open page with the least sufficient room, or else a new one. At most
+  // PagePacker::kOpenPages pages are open, with at most kOpenBytes of data, but
+  // at least one. Records move: a record may come before others that were added
+  // earlier, but never by more than what the open pages hold.
   kBest = 1,
 };
 
-// Takes records where they are to lie, by increasing offsets; what lies
-// between one's end and the next one's offset is padding.
+// Receives records with their positions, in order of increasing offsets. Bytes
+// between the end of one and the offset of the next are padding.
 class PlacedRecords {
  public:
   virtual ~PlacedRecords() = default;
   virtual absl::Status Put(uint64_t offset, absl::string_view record) = 0;
 };
 
-// One thread at a time. Errors are those of `out`; after one nothing is called
-// again.
+// One thread at a time. Errors are those of `out`. After an error nothing is
+// called again.
 class PagePacker {
  public:
   static constexpr size_t kOpenPages = 256;
@@ -51,7 +49,7 @@ class PagePacker {
 
   // REQUIRES: record is not empty.
   absl::Status Add(absl::string_view record);
-  // Puts what is still held.
+  // Writes what is still held.
   absl::Status Finish();
 
  private:
@@ -60,7 +58,7 @@ class PagePacker {
     std::vector<uint64_t> sizes;
     uint64_t room = 0;
   };
-  using Pages = std::map<uint64_t, Page>;  // by age, the oldest first
+  using Pages = std::map<uint64_t, Page>;  // by age, oldest first
 
   Pages::iterator FindPage(uint64_t bytes);
   absl::Status Close(Pages::iterator page);
@@ -74,10 +72,10 @@ class PagePacker {
   std::set<std::pair<uint64_t, uint64_t>> by_room_;  // room, key of open_
   uint64_t held_bytes_ = 0;
   uint64_t begun_ = 0;  // pages
-  uint64_t end_ = 0;    // of what was put
+  uint64_t end_ = 0;    // end of the last record written
 };
 
-// How many pages a record lies in. REQUIRES: bytes > 0.
+// Number of pages that contain a part of a record. REQUIRES: bytes > 0.
 inline uint64_t PagesOf(uint64_t offset, uint64_t bytes, uint64_t page_bytes) {
   return (offset + bytes - 1) / page_bytes - offset / page_bytes + 1;
 }

@@ -9,10 +9,12 @@
 namespace shufflefs {
 namespace {
 
-// Of the indexes of offsets that DALI's wds2idx, tfrecord2idx and others make.
+// Extensions of the indexes of offsets that DALI's wds2idx, tfrecord2idx and
+// others make.
 constexpr absl::string_view kIndexExtensions[] = {".idx", ".index", ".tfindex"};
 
-// What an index of offsets is called without its extension; "" if this is none.
+// The name of an index of offsets without its extension. "" if it is no such
+// index.
 absl::string_view IndexedName(absl::string_view name) {
   for (const absl::string_view extension : kIndexExtensions) {
     if (absl::EndsWith(name, extension)) {
@@ -86,7 +88,7 @@ std::string Companions::CompanionOf(
   const Catalogue& catalogue = dataset_.catalogue();
   const DirId dir = catalogue.parent(file);
   const std::string name(catalogue.name(file));
-  // Those of another stem are found where pairs are not looked for, too.
+  // Files of another stem are found even if pairs are not searched for.
   const std::string stem = name.substr(0, name.rfind('.'));
   for (const std::string& indexed : {name, stem}) {
     for (const absl::string_view extension : kIndexExtensions) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a file that looks like a container is left alone: it is in a split, or
-// another file says where its records lie.
+// Finds the reason why a file that looks like a container must be left alone:
+// it is in a split, or another file says where its records are.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_COMPANIONS_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTAINERS_COMPANIONS_H_
 
@@ -14,17 +14,17 @@
 
 namespace shufflefs {
 
-// Immutable; looks at names alone.
+// Immutable. Uses names only.
 class Companions {
  public:
   // The dataset outlives it.
   explicit Companions(const Dataset& dataset);
 
-  // The one file beside a container that may be an index of its records, if
-  // there is no other.
+  // The one file beside a container that may be an index of its records. Empty
+  // if there is another companion.
   absl::optional<EntryId> IndexOf(EntryId file) const;
-  // Why the file is not to be touched; "" if it may be. `asked`: the user calls
-  // it a container. `index`: a file beside it that is not in the way.
+  // Why the file must not be changed; "" if it may be. `asked`: the user
+  // declares it a container. `index`: a file beside it that is no obstacle.
   std::string Objection(EntryId file, bool asked,
                         const absl::optional<EntryId>& index) const;
 
@@ -34,8 +34,8 @@ class Companions {
 
   // Constant after construction.
   const Dataset& dataset_;
-  // Indexes of offsets that lie in another directory than their file, by what
-  // they are called without their extension; where one of them lies.
+  // Indexes of offsets that are in another directory than their file: by their
+  // name without extension, the path of one of them.
   absl::flat_hash_map<std::string, std::string> lone_indexes_;
 };
 

@@ -15,7 +15,7 @@
 namespace shufflefs {
 namespace {
 
-// "train-00003-of-00128.tar": the name without its number, and the numbers.
+// For "train-00003-of-00128.tar": the name without its number, and the numbers.
 struct Shard {
   std::string name;
   uint64_t number = 0;
@@ -47,7 +47,7 @@ absl::optional<Shard> ShardOf(absl::string_view name) {
   return shard;
 }
 
-// What is behind the last dot of a name: "csv" of "a-0-of-2.csv" and of
+// The part behind the last dot of a name: "csv" for "a-0-of-2.csv" and
 // "a.csv-0-of-2".
 std::string ExtensionOf(absl::string_view name) {
   const absl::optional<Shard> shard = ShardOf(name);
@@ -57,11 +57,10 @@ std::string ExtensionOf(absl::string_view name) {
   return whole.substr(dot + 1, whole.find("-of-", dot) - dot - 1);
 }
 
-// Of a format, by its name; the number is that of the directory, or of who may
-// read.
+// Format, name, and the number of the directory or of the users who may read.
 using FamilyKey = std::tuple<absl::string_view, std::string, uint32_t>;
 struct FoundFamily {
-  std::map<uint64_t, size_t> members;  // by number, the places
+  std::map<uint64_t, size_t> members;  // container indices by shard number
   uint64_t wanted = 0;
 };
 
@@ -74,8 +73,8 @@ bool SomeDifferInReadersOnly(const std::map<FamilyKey, FoundFamily>& families) {
   return differ != families.end();
 }
 
-// A record that somebody may not read would be shown to him as one of a file
-// that he may.
+// Otherwise a record would be shown, as part of a readable file, to a user who
+// may not read it.
 std::string WhyNotShared(const Catalogue& catalogue,
                          const std::vector<FoundContainer>& containers,
                          const std::map<uint64_t, size_t>& members) {
@@ -119,7 +118,7 @@ void MakeFamilies(const Catalogue& catalogue, RecordScope scope,
       continue;
     }
     const auto shard = ShardOf(name);
-    if (!shard) continue;  // it shows its own
+    if (!shard) continue;  // it shows its own records
     const uint32_t dir = catalogue.parent(container.file).value();
     FoundFamily& shared =
         families[{container.format->name(), shard->name, dir}];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which containers of a view have their records mixed with each other's, as far
-// as names and rights say (record.scope).
+// Decides from names and rights which containers of a view have their records
+// mixed with each other's (record.scope).
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_FAMILIES_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_FAMILIES_H_
 
@@ -14,14 +14,14 @@
 
 namespace shufflefs {
 
-// Why the records of a file of this name cannot be mixed with others; "" if
+// Why the records of a file of this name cannot be mixed with others. "" if
 // they may.
 std::string ScopeObjection(absl::string_view name, const RecordFormat& format,
                            RecordScope scope);
 
-// Makes families of the containers that were found: sets of shards, or all of a
-// view that have one format. No record is shown as one of a file that more
-// users may read than its own. REQUIRES: `scope` is not kFile.
+// Makes families of the containers that were found: sets of shards, or all
+// containers of a view that have one format. No record is shown as part of a
+// file that more users may read than its own. REQUIRES: `scope` is not kFile.
 void MakeFamilies(const Catalogue& catalogue, RecordScope scope,
                   FoundContainers& found);
 

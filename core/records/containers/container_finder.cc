@@ -25,11 +25,11 @@ std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file) {
   return above.empty() ? path : path.substr(above.size() + 1);
 }
 
-// Files that are to be aligned, by rule and path of the first.
+// Files to be aligned, by rule and path of the first.
 struct Wished {
   std::vector<std::string> paths;
   std::vector<absl::optional<EntryId>> files;
-  std::string why_not;  // "" if they may be, as far as is known
+  std::string why_not;  // "" if they may be, as far as is known yet
 };
 using Wishes = std::map<std::pair<size_t, std::string>, Wished>;
 
@@ -61,7 +61,7 @@ class Finder {
   }
   // Null: it has none.
   const RecordFormat* AlignedFormat(absl::string_view path) const;
-  // Why files cannot be aligned; "" if they may.
+  // Why files cannot be aligned. "" if they can.
   std::string AlignObjection(const Wished& wished) const;
   void Align(const Wished& wished);
   void NoteUnmatched();
@@ -144,7 +144,7 @@ void Finder::Consider(EntryId file) {
                                             ? companions_.IndexOf(file)
                                             : absl::nullopt;
   std::string objection = companions_.Objection(file, asked != nullptr, index);
-  // Also where the user names it: rows would be taken for others.
+  // Applies also if the user names the file: rows would be mistaken for others.
   if (objection.empty() && format.is_columnar()) {
     objection = tables_.WhyOf(catalogue.parent(file));
   }

@@ -43,7 +43,8 @@ void Align(const Joining& joining) {
     }
     return;
   }
-  // By the blocks of the largest the parts of none are larger than these.
+  // Uses the blocks of the largest member, so that no member has larger parts
+  // than those.
   const size_t by =
       *std::max_element(joining.group.members.begin(),
                         joining.group.members.end(), [&](size_t a, size_t b) {
@@ -56,7 +57,7 @@ void Align(const Joining& joining) {
   }
 }
 
-// Mixes the records of these.
+// Mixes the records of these members.
 void Mix(const Joining& joining, const std::vector<size_t>& members) {
   std::vector<ContainerShape> shapes;
   auto files = std::make_shared<std::vector<EntryId>>();
@@ -74,7 +75,7 @@ void Mix(const Joining& joining, const std::vector<size_t>& members) {
   }
 }
 
-// Mixes all of a set, or refuses all of it.
+// Mixes a whole set, or refuses the whole set.
 void MixSet(const Joining& joining) {
   const Catalogue& catalogue = joining.catalogue;
   const size_t first = joining.group.members.front();
@@ -100,12 +101,12 @@ void MixSet(const Joining& joining) {
   }
 }
 
-// Mixes those of a view that can be, by their headers.
+// Mixes the containers of a view that can be mixed, by their headers.
 void MixView(const Joining& joining) {
   std::map<uint64_t, std::vector<size_t>> by_header;
   for (const size_t member : joining.group.members) {
     const absl::StatusOr<ContainerShape>& found = joining.found.at(member);
-    // What is no container keeps to itself, and says why.
+    // A file that is no container keeps to itself, and has its own reason.
     if (!found.ok() || found->records == nullptr) continue;
     by_header[found->head_hash].push_back(member);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers with one order of their records: aligned ones, whose records
-// belong together one by one (record.align), and families, whose records are
-// mixed (record.scope).
+// ContainerGroup is containers with one order of their records: aligned ones,
+// whose records correspond one by one (record.align), or families, whose
+// records are mixed (record.scope).
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_GROUP_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_GROUP_H_
 
@@ -21,17 +21,17 @@ namespace shufflefs {
 
 struct ContainerGroup {
   bool is_family = false;
-  std::string why_not;          // "" if it may be one, as far as names say
-  std::vector<size_t> members;  // places among the containers
+  std::string why_not;          // "" if names allow the group
+  std::vector<size_t> members;  // indices of containers
 };
 
-// What was found of each member, by its place.
+// What was found of each member, by its index.
 using MemberShapes = std::map<size_t, absl::StatusOr<ContainerShape>>;
 
-// Gives all of the group one order, or the reason why there is none. With
-// record.scope = view it may be several orders, by the files' headers; what
-// cannot be mixed there keeps to itself. `files`: the containers, by place.
-// REQUIRES: `found` has all members.
+// Gives the whole group one order, or the reason why there is none. With
+// record.scope = view there may be several orders, by the files' headers, and a
+// file that cannot be mixed keeps its own. `file_at` returns the file of a
+// container index. REQUIRES: `found` has all members.
 void JoinGroup(const ContainerGroup& group, RecordScope scope,
                const Catalogue& catalogue,
                const std::function<EntryId(size_t)>& file_at,

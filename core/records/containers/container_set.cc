@@ -22,7 +22,7 @@
 namespace shufflefs {
 namespace {
 
-// Files that have one group of rows each.
+// Files with a single group of rows each.
 struct Unmixed {
   uint64_t files = 0;
   std::string first;
@@ -38,8 +38,8 @@ std::string WarningOf(const RecordFormat& format, const Unmixed& unmixed) {
       ", and nothing in it moves: write smaller ", format.units());
 }
 
-// Whether an error is one of the source or the machine, not of what is in the
-// file: another time it may go well.
+// Returns whether an error is one of the source or the machine, not of the
+// file's content, so that another try may succeed.
 bool MayPass(const absl::Status& error) {
   const absl::optional<int> code = ErrnoOf(error);
   return code && *code != ESTALE && *code != EACCES && *code != EPERM;
@@ -101,7 +101,7 @@ std::vector<EntryId> ContainerSet::files() const {
 
 const ContainerGroup* ContainerSet::FamilyOf(EntryId file) const {
   const auto found = places_.find(file);
-  if (found == places_.end()) return nullptr;  // an index of one
+  if (found == places_.end()) return nullptr;  // the file is an index
   const size_t group = At(found->second).group;
   return group == FoundContainer::kAlone || !found_.groups[group].is_family
              ? nullptr
@@ -139,8 +139,8 @@ ContainerSet::Shown ContainerSet::ShownBytes(EntryId file) const {
   MutexLock lock(mu_);
   const absl::optional<ContainerShape>& shape = states_[place].shape;
   if (container) {
-    // Until it is known whether the container is one, and how large the lines
-    // are: they need no less.
+    // Until the container and the size of its lines are known: the source's
+    // size. The lines need at least that.
     if (!shape || !shape->index) return {bytes(file), shape.has_value()};
     return {shape->index->bytes, true};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container files of a view, and where their records lie, as far as that
-// is known: the index is made behind a mount that is usable already.
+// ContainerSet is the container files of a view, and where their records are as
+// far as that is known. The mount is already usable while the index is made.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_SET_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_SET_H_
 
@@ -35,26 +35,28 @@ namespace shufflefs {
 
 // For `status`.
 struct ContainerReport {
-  uint64_t containers = 0;  // that are shuffled, or will be when indexed
+  uint64_t containers = 0;  // are shuffled, or will be once indexed
   uint64_t indexed = 0;
-  // Of those, that had to be read for it: no saved index was of them, and no
-  // header told it.
+  // Of these, those that had to be read for it: no saved index fitted, and no
+  // header sufficed.
   uint64_t read_through = 0;
   // Files that are shown without their padding, shuffled or not.
   uint64_t padded = 0;
-  // Of those that are indexed: what comes in another order, and of how many
-  // files it is records, row groups or record batches (RecordFormat::units).
+  // For indexed containers: the number of reordered units, and how many files
+  // have which unit: records, row groups or record batches
+  // (RecordFormat::units).
   uint64_t records = 0;
   std::map<std::string, uint64_t> levels;
   uint64_t index_bytes = 0;
   std::vector<UntouchedFile> untouched;
-  std::vector<std::string> warnings;  // of those that cannot mix; one line each
+  // One line each, for containers that cannot mix.
+  std::vector<std::string> warnings;
 };
 
-// Thread-safe. Nothing blocks but Index.
+// Thread-safe. Only Index blocks.
 class ContainerSet {
  public:
-  // As FindContainers; looks at names and groups alone.
+  // See FindContainers. Uses only names and groups.
   ContainerSet(std::shared_ptr<const Dataset> dataset, RecordRules rules,
                const std::vector<std::string>& inside = {})
       : ContainerSet(std::move(dataset), std::move(rules),
@@ -63,94 +65,94 @@ class ContainerSet {
                const ContainerSetOptions& options);
 
   bool empty() const { return places_.empty(); }
-  // Those that are shuffled, or may be: without those that were found to be
-  // none, or keep their order.
+  // Containers that are shuffled, or may be. Excludes those that turned out to
+  // be none or keep their order.
   uint64_t count() const;
-  // Of the largest container, or of those whose records are mixed.
+  // Bytes of the largest container, or of the largest mixed group of
+  // containers.
   uint64_t largest_bytes() const;
-  // Of all of them.
+  // Bytes of all containers.
   uint64_t total_bytes() const;
-  // All of them, by entry.
+  // All containers, by entry.
   std::vector<EntryId> files() const;
-  // Of the file.
+  // Bytes of the file.
   uint64_t bytes(EntryId file) const {
     return dataset_->catalogue().attributes(file).size;
   }
   bool Has(EntryId file) const { return places_.contains(file); }
-  // The container whose index the file is; nothing if it is none.
+  // The container whose index this file is. Empty if it is none.
   absl::optional<EntryId> IndexedBy(EntryId file) const;
-  // Whether a pass over the records is one over this container, too. REQUIRES:
+  // Returns whether a pass over the records includes this container. REQUIRES:
   // Has(file).
   bool IsShuffled(EntryId file) const;
-  // Of a container, or an index of one, as it is shown; in a family as it is
-  // in the source. Not final: it may still grow, until Shape has a value.
+  // Shown size of a container, or of its index. For a container of a family,
+  // that in the source. Not final until Shape has a value: it may still grow.
   struct Shown {
     uint64_t bytes = 0;
     bool is_final = true;
   };
   Shown ShownBytes(EntryId file) const;
-  // Somebody reads an index of a container: places in it are those of one
-  // epoch.
+  // A reader reads the index of a container. Positions in an index are valid
+  // for one epoch only.
   void NoteIndexRead() { index_was_read_ = true; }
   bool index_was_read() const { return index_was_read_; }
-  // The same for a container of the same path in the view, on any machine, and
-  // for those that are aligned with it.
-  // REQUIRES: Has(file).
+  // Equal for a container of the same path in the view, on any machine, and for
+  // containers aligned with it. REQUIRES: Has(file).
   uint64_t key(EntryId file) const;
 
-  // Whether records of other files may come in its place: how large it is
-  // shown is known with its Shape, else it is as large as its source.
-  // REQUIRES: Has(file).
+  // Returns whether the file may show records of other files. Then its shown
+  // size is known only with its Shape; otherwise it is the source's. REQUIRES:
+  // Has(file).
   bool IsMixed(EntryId file) const;
-  // The files whose records may come in its place, itself included; none if it
-  // is not mixed.
+  // The files whose records it may show, including itself. Empty if it is not
+  // mixed.
   std::vector<EntryId> MixedWith(EntryId file) const;
 
-  // Nothing while it is not known, of it and of all that are aligned or mixed
-  // with it; a shape without records if the file turned out to be none.
+  // Empty until it is known, for the file and for all that are aligned or mixed
+  // with it. A shape without records if the file turned out to be no container.
   // REQUIRES: Has(file).
   absl::optional<ContainerShape> Shape(EntryId file) const;
-  // Calls `ready` when Shape has a value: at once, or by the thread that
-  // indexes. Cancelled, which names the file: it has none, indexing was
-  // stopped. REQUIRES: Has(file).
+  // Calls `ready` when Shape has a value: at once, or on the indexing thread.
+  // Cancelled, which names the file: indexing was stopped, so there is no
+  // shape. REQUIRES: Has(file).
   using Ready = std::function<void(const absl::Status&)>;
   void WhenReady(EntryId file, Ready ready);
 
   struct IndexOptions {
-    absl::optional<OwnedDir> saved;  // keeps indexes
+    absl::optional<OwnedDir> saved;  // directory for indexes
     std::stop_token stop;
-    // Bytes done and in all; may be empty, may be called by several threads.
-    // What need not be read counts as done when that is known.
+    // Called with bytes done and in total. May be empty. Several threads may
+    // call it. Bytes that need not be read count as done once that is known.
     std::function<void(uint64_t, uint64_t)> progress;
-    // Told of an index that could not be saved, by several threads; empty: the
-    // log is.
+    // Called by several threads with the reason if an index could not be saved.
+    // Empty: it is logged.
     std::function<void(const absl::Status&)> not_saved;
-    // How long after an error of the source that may pass a file is tried
-    // again; twice as long each time, kMostTries in all.
+    // The delay before a file is tried again after a transient error of the
+    // source. It doubles each time, for kMostTries tries in total.
     std::chrono::milliseconds retry{1000};
-    // What finds the records of one file; another in tests.
+    // Finds the records of one file. Tests replace it.
     std::function<absl::StatusOr<ContainerShape>(const SourceDir&,
                                                  const IndexRequest&)>
         find = IndexContainer;
   };
   static constexpr int kMostTries = 4;
-  // Finds the records of all containers, several at a time, those that readers
-  // wait for first. A file that cannot be read is tried again, and its readers
-  // wait for that; after the last time it is shown as it is, as one that is no
-  // container. Blocks for the source; call it once.
+  // Finds the records of all containers, several at a time. Containers that
+  // readers wait for come first. A file that cannot be read is tried again, and
+  // its readers wait meanwhile. After the last try it is shown unchanged, like
+  // a file that is no container. Blocks on the source. Call it once.
   void Index(const SourceDir& source, const IndexOptions& options);
 
   ContainerReport Report() const;
   const RecordRules& rules() const { return rules_; }
 
  private:
-  // What is known of the container of the same place in found_.
+  // What is known of the container with the same index in found_.
   struct State {
     bool begun = false;
-    int tries = 0;      // that failed, but may not the next time
-    uint64_t read = 0;  // bytes, to find its records
+    int tries = 0;      // that failed with a transient error
+    uint64_t read = 0;  // bytes read to find its records
     absl::optional<ContainerShape> shape;
-    std::string why_not;  // "" if it is one
+    std::string why_not;  // "" if it is a container
     std::vector<Ready> waiters;
   };
   static constexpr size_t kNone = ~size_t{0};
@@ -160,24 +162,25 @@ class ContainerSet {
   }
   // Null: it is in no group whose records are mixed.
   const ContainerGroup* FamilyOf(EntryId file) const;
-  // The next to be indexed; kNone when all were begun.
+  // The next container to index. kNone when all have begun.
   size_t TakeNext();
   IndexRequest RequestFor(size_t place, const IndexOptions& options) const;
-  // Up to `count` files, several at a time; adds to the bytes that are done.
+  // Indexes up to `count` files, several at a time. Adds to the bytes done.
   void IndexNext(const SourceDir& source, const IndexOptions& options,
                  uint64_t count, std::atomic<uint64_t>& done);
-  // Whether the file is to be tried again; then it is in again_.
+  // Returns whether the file will be tried again. If so, it is in again_.
   bool TriesAgain(size_t place, const absl::Status& error);
-  // Makes those of again_ the next; their number.
+  // Moves the containers of again_ to the front. Returns their number.
   uint64_t TakeAgain();
-  // `read`: bytes of it that were.
+  // `read`: bytes of it that were read.
   void Settle(size_t place, absl::StatusOr<ContainerShape> shape,
               uint64_t read);
-  // The same for one of a group: when the last comes, all are known.
+  // The same for a member of a group. When the last one comes, all become
+  // known.
   void SettleInGroup(size_t place, absl::StatusOr<ContainerShape> shape);
   void Publish(size_t place, absl::StatusOr<ContainerShape> shape);
   absl::Status Stopped(EntryId file) const;
-  // Who waits for what is not to come any more is told.
+  // Notifies all waiters whose container will never be known.
   void Stop();
 
   // Constant after construction.
@@ -185,21 +188,22 @@ class ContainerSet {
   const RecordRules rules_;
   const std::shared_ptr<const PaddedDirs> padded_;  // may be null
   const FoundContainers found_;
-  absl::flat_hash_map<EntryId, size_t> places_;    // in found_.containers
-  absl::flat_hash_map<EntryId, EntryId> indexes_;  // the containers they are of
+  absl::flat_hash_map<EntryId, size_t> places_;  // index in found_.containers
+  // Index file -> its container.
+  absl::flat_hash_map<EntryId, EntryId> indexes_;
 
   // Self-synchronised.
   std::atomic<bool> index_was_read_{false};
 
   mutable Mutex mu_;
   std::vector<State> states_ ABSL_GUARDED_BY(mu_);  // its size is constant
-  // What was found of groups of which not all is known yet, by group.
+  // By group: what was found for groups that are not completely known yet.
   std::map<size_t, MemberShapes> joining_ ABSL_GUARDED_BY(mu_);
-  uint64_t none_ ABSL_GUARDED_BY(mu_) = 0;  // of them are none
-  uint64_t kept_ ABSL_GUARDED_BY(mu_) = 0;  // keep their order, and are no none
-  size_t next_ ABSL_GUARDED_BY(mu_) = 0;    // all before it were begun
+  uint64_t none_ ABSL_GUARDED_BY(mu_) = 0;  // turned out to be no containers
+  uint64_t kept_ ABSL_GUARDED_BY(mu_) = 0;  // containers that keep their order
+  size_t next_ ABSL_GUARDED_BY(mu_) = 0;    // all before it have begun
   std::deque<size_t> wanted_ ABSL_GUARDED_BY(mu_);  // readers wait for them
-  std::vector<size_t> again_ ABSL_GUARDED_BY(mu_);  // that failed for now
+  std::vector<size_t> again_ ABSL_GUARDED_BY(mu_);  // transient failures
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -12,7 +12,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kBatch = 256;  // records, as MixingInput::batch
+constexpr uint64_t kBatch = 256;  // records; as MixingInput::batch
 
 // A container that is indexed.
 struct Indexed {
@@ -26,7 +26,7 @@ uint64_t BlocksOf(const RecordBlocks& blocks, uint64_t bytes) {
   return std::max<uint64_t>(1, (bytes + blocks.bytes - 1) / blocks.bytes);
 }
 
-// Blocks that a batch takes its records from.
+// Number of blocks from which a batch takes its records.
 uint64_t BlocksOfABatch(const RecordBlocks& blocks, uint64_t records,
                         uint64_t bytes, uint64_t batch) {
   const uint64_t reach =
@@ -95,7 +95,7 @@ std::string RecordMixingLine(const Dataset& dataset,
   absl::optional<Indexed> worst;
   double least = 2;
   ForEachIndexed(dataset, containers, [&](const Indexed& next) {
-    // Of an order without blocks the longest is mixed least, if any differ.
+    // Without blocks, the longest order is mixed worst, if they differ at all.
     const double quality =
         next.columnar ? 0
         : blocks.bytes > 0

@@ -97,7 +97,7 @@ std::shared_ptr<const RecordFile> RecordEpoch::FileOf(EntryId file) {
 uint64_t RecordEpoch::bytes(EntryId file) {
   const absl::optional<ContainerShape> shape =
       parts_.containers->Shape(ContainerOf(file));
-  // Of most the order need not be made.
+  // Most sizes do not need the order.
   if (!shape || !SizeFollowsOrder(*shape)) {
     return parts_.containers->ShownBytes(file).bytes;
   }
@@ -174,7 +174,7 @@ uint64_t RecordEpoch::complete() const {
 
 void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
   if (!CountsAsRead(file)) return;
-  // What turned out to be no container need not be read.
+  // A file that turned out to be no container need not be read.
   if (parts_.containers->Shape(file)->records == nullptr) return;
   const uint64_t size = bytes(file);
   MutexLock lock(mu_);
@@ -214,7 +214,7 @@ void RecordEpoch::Read(EntryId file, uint64_t offset, uint64_t length,
 void RecordEpoch::ReadShown(EntryId file, uint64_t offset, uint64_t length,
                             ReadDone done) {
   const std::shared_ptr<const RecordFile> shown = FileOf(file);
-  // Before it is read, so that what it brings is kept.
+  // Before the read, so that the bytes it brings are kept.
   if (parts_.staging != nullptr && length > 0) {
     parts_.staging->NoteRead(shown, offset, offset + length);
   }

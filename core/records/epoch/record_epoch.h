@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The containers of a view as one epoch shows them: answers reads of them.
-// What it answers is a pure function of the source, the policy, the seed and
-// the epoch, for as long as anybody holds it.
+// RecordEpoch is the containers of a view as one epoch shows them, and answers
+// reads of them. Its answers are a pure function of the source, the policy, the
+// seed and the epoch, as long as it exists.
 #ifndef SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_EPOCH_H_
 #define SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_EPOCH_H_
 
@@ -24,28 +24,28 @@
 
 namespace shufflefs {
 
-// Thread-safe. Nothing waits for a device. A reader of a file that is not
-// indexed yet is answered when it is.
+// Thread-safe. Nothing waits for a device. A read of a file that is not indexed
+// yet is answered once it is.
 class RecordEpoch : public SampleMemory,
                     public std::enable_shared_from_this<RecordEpoch> {
  public:
   struct Parts {
     std::shared_ptr<ContainerSet> containers;
     std::shared_ptr<RecordPool> pool;
-    // Told what is read of mini-epochs; may be null.
+    // Is told which mini-epochs are read. May be null.
     std::shared_ptr<RecordStaging> staging;
     std::shared_ptr<const Policy> policy;
     Seed seed;
     Epoch epoch;
-    bool live = false;  // names of the view lead here, while it lasts
+    bool live = false;  // names of the view lead here while the epoch lasts
   };
   explicit RecordEpoch(Parts parts);
-  // The pool forgets what was read since Rest, too. So it must not have its
-  // lock: the last who holds an epoch may be a request of the pool, and these
-  // go without it.
+  // Makes the pool forget what was read since Rest. So the caller must not hold
+  // the pool's lock. The last owner of an epoch may be a request of the pool,
+  // and requests are destroyed without the lock.
   ~RecordEpoch() override;
 
-  // Whether it is a container, or an index of one.
+  // Returns whether it is a container, or the index of one.
   bool Has(EntryId file) const {
     return parts_.containers->Has(file) ||
            parts_.containers->IndexedBy(file).has_value();
@@ -54,28 +54,30 @@ class RecordEpoch : public SampleMemory,
   Seed seed() const { return parts_.seed; }
   const Policy& policy() const { return *parts_.policy; }
   bool live() const { return parts_.live; }
-  // As PassWatch: OPEN of a container by a thread, and LOOKUP of one. Once
-  // somebody has read an index no pass ends: who goes by its places opens the
-  // containers again and again.
+  // As in PassWatch: OPEN of a container by a thread, and LOOKUP of one. After
+  // a reader has read an index, no pass ends, because readers that use
+  // positions open the containers again and again.
   PassWatch::OpenIs Open(EntryId file, uint32_t reader);
   bool BeginsByLookup(EntryId file);
-  // Bytes of a container, or of an index of one, as this epoch shows it; of a
-  // family's, whose shape must be known, its order is summed up to there.
+  // Bytes of a container, or of its index, as this epoch shows it. For a
+  // container of a family, whose shape must be known, sums up its order to
+  // there.
   uint64_t bytes(EntryId file);
-  // The same, and whether that stays so; nothing where that has to wait, or
-  // takes more than some milliseconds.
+  // The same, and whether it is final. Empty if that needs a wait or takes more
+  // than a few milliseconds.
   absl::optional<ContainerSet::Shown> KnownBytes(EntryId file);
-  // Calls `done` with it: at once, which may take seconds, or by the thread
-  // that indexes. Cancelled: indexing was stopped.
+  // Calls `done` with the size: at once, which may take seconds, or on the
+  // indexing thread. Cancelled: indexing was stopped.
   using SizeDone = std::function<void(absl::StatusOr<uint64_t>)>;
   void WhenSized(EntryId file, SizeDone done);
-  // Containers that were delivered as a whole.
+  // Number of containers that were delivered completely.
   uint64_t complete() const;
-  // The tables of its orders go; who reads on makes them anew.
+  // Releases the tables of its orders. Readers that continue have them made
+  // again.
   void Rest();
 
   bool Answers(EntryId file) override { return Has(file); }
-  // False while a read may take seconds to find its place.
+  // False while a read may take seconds to find its position.
   bool Holds(EntryId file) const override;
   bool comes_again() const override { return false; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
@@ -84,22 +86,22 @@ class RecordEpoch : public SampleMemory,
   SupplyStatus status() const override { return parts_.pool->status(); }
 
  private:
-  // `done` that takes note of what is delivered from `offset` on.
+  // Wraps `done` to note what is delivered from `offset` on.
   void NoteDelivered(EntryId file, uint64_t begin, uint64_t end);
   ReadDone Noting(EntryId file, uint64_t offset, ReadDone done);
-  // Of a file whose shape is known.
+  // For a file whose shape is known.
   void ReadShown(EntryId file, uint64_t offset, uint64_t length, ReadDone done);
   // The file as this epoch shows it. REQUIRES: its shape is known.
   std::shared_ptr<const RecordFile> FileOf(EntryId file);
   std::shared_ptr<const PartedFile> ContentOf(EntryId file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RecordOrderOptions OptionsOf(EntryId file) const;
-  // The container itself, or the one whose index the file is.
+  // The container itself, or the container of this index.
   EntryId ContainerOf(EntryId file) const {
     return parts_.containers->IndexedBy(file).value_or(file);
   }
   bool CountsAsRead(EntryId file) const;
-  // Whether how large it is shown is another question in each epoch.
+  // Returns whether the shown size differs between epochs.
   bool SizeFollowsOrder(const ContainerShape& shape) const;
 
   // Constant after construction.

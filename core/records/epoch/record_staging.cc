@@ -12,22 +12,23 @@
 namespace shufflefs {
 namespace {
 
-// Files that are read at a time. Of more the tier holds little of each.
+// Files that are read at a time. With more, the tier would hold little of each.
 constexpr size_t kMostPlaces = 64;
 
-// So many reads of other files, each of some 100 KiB.
+// This many reads of other files, of about 100 KiB each.
 constexpr uint64_t kLongUnread = 1 << 14;
 
-// After so many reads in a row of an earlier mini-epoch readers are back there.
+// After this many successive reads of an earlier mini-epoch, readers are back
+// there.
 constexpr uint32_t kBehind = 16;
 
-// Of a file that is wanted as a whole: as much as a read of it brings.
+// Range size in a file that is wanted as a whole: as much as one read brings.
 constexpr uint64_t kWholeRange = uint64_t{1} << 20;
-// The set of all of these.
+// The set of all these files.
 constexpr uint64_t kWholeSet = 0;
 
-// Of a mini-epoch that comes less often in an epoch, as where the epoch begins
-// or ends in the middle of it, copies are not worth their writing.
+// A mini-epoch that comes less often in an epoch is not worth copying. This
+// happens if the epoch begins or ends in the middle of it.
 constexpr double kTimesWorthIt = 1.5;
 
 uint64_t RoundDown(uint64_t bytes) {
@@ -40,13 +41,13 @@ void RecordStaging::NoteRead(const std::shared_ptr<const RecordFile>& file,
                              uint64_t begin, uint64_t end) {
   const ShuffledFile* const content = file->content->repeating();
   if (content == nullptr) return;
-  // Who asks for the head reads the first mini-epoch next.
+  // A reader of the head reads the first mini-epoch next.
   const ShuffledFile::OrderParts shown = content->ShownParts();
   if (shown.first == shown.last) return;
   const uint64_t part = content->OrderPartAt(begin).value_or(
       begin == 0 ? shown.first : shown.last - 1);
   const RepeatOrder& order = *content->repeats();
-  // Of few blocks: it comes once in an epoch.
+  // With few blocks it comes once per epoch.
   if (order.mini_epochs() == 1) return;
   Place now{file, content, order.MiniEpochOf(part), order.RepetitionOf(part)};
   now.ended = end >= content->bytes();
@@ -67,7 +68,7 @@ bool RecordStaging::Note(Place now, uint64_t begin) {
     places_.insert(places_.begin(), std::move(now));
     return true;
   }
-  // Reads may come out of their order, or of a reader that is behind another.
+  // Reads may come out of order, or from a slower reader.
   if (begin > 0 && now.mini < known->mini && known->behind < kBehind) {
     now.behind = known->behind + 1;
     now.mini = known->mini;
@@ -106,7 +107,7 @@ bool RecordStaging::IsWorthIt(const Place& place, uint64_t mini) const {
   const RepeatOrder& order = *place.content->repeats();
   if (mini >= order.mini_epochs()) return false;
   const ShuffledFile::OrderParts shown = place.content->ShownParts();
-  // Of a family, as all its files together show it.
+  // For a family, counts what all its files together show.
   if (place.file->family != nullptr) {
     return order.TimesShown(mini, 0, order.part_count()) >= kTimesWorthIt &&
            order.MiniEpochOf(shown.last - 1) >= mini;

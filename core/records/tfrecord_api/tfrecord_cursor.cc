@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kCursorPart = uint64_t{1} << 20;
 
-// What MakeRecordOrder asks of a policy, for the records of one file.
+// The policy that MakeRecordOrder needs, for the records of one file.
 class FilePolicy : public Policy {
  public:
   explicit FilePolicy(const TfrecordOrder& order) : order_(order) {}
@@ -98,7 +98,7 @@ absl::Status TfrecordCursor::ReadPart(uint64_t part) {
   const std::vector<uint64_t> records = RecordsOf(part);
   held_.resize(records.size());
   next_ = 0;
-  // Places in `records`, by where the records lie in the file.
+  // Indices in `records`, sorted by the records' positions in the file.
   std::vector<size_t> by_place(records.size());
   std::iota(by_place.begin(), by_place.end(), size_t{0});
   std::sort(by_place.begin(), by_place.end(),

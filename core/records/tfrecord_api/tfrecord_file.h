@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TFRecord file with the table of its records: any instance by its number.
+// TfrecordFile is a TFRecord file with the table of its records: it reads any
+// instance by its number.
 #ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_FILE_H_
 
@@ -15,19 +16,19 @@
 
 namespace shufflefs {
 
-// Immutable; any thread may call. Every method but the accessors blocks for the
-// device. Errors name the file; those of the system carry their errno.
+// Immutable; any thread may call. Every method except the accessors blocks on
+// the device. Errors name the file; those of the system carry their errno.
 class TfrecordFile {
  public:
   struct Options {
-    // A file that keeps the table (index_file.h): one that fits is taken, or
-    // else replaced. "" = none, the file is read from end to end to find its
+    // The file with the saved table (index_file.h). It is used if it fits, else
+    // replaced. "" = none: the file is read from end to end to find its
     // records.
     std::string saved;
   };
 
-  // Errors: what open and read give; InvalidArgument if `path` is no regular
-  // file; DataLoss if it is no TFRecord file, and at which byte.
+  // Errors: those of open and read; InvalidArgument if `path` is no regular
+  // file; DataLoss, with the byte, if it is no TFRecord file.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const TfrecordFile>> Open(
       const std::string& path, const Options& options);
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const TfrecordFile>> Open(
@@ -39,13 +40,13 @@ class TfrecordFile {
   const OffsetTable& table() const { return *table_; }
   const std::string& path() const { return path_; }
 
-  // The data of an instance, both checksums of which are compared. OutOfRange
-  // if there is none of that number; DataLoss, naming the byte where it
-  // begins, if it is damaged or cut off.
+  // The data of an instance. Both its checksums are verified. OutOfRange if
+  // there is none of that number; DataLoss, naming the byte where it begins, if
+  // it is damaged or cut off.
   absl::StatusOr<std::string> Read(uint64_t instance) const;
 
-  // The bytes of the file from `offset` on, as many as `into` has; DataLoss if
-  // the file ends before.
+  // Fills `into` with the bytes of the file from `offset` on. DataLoss if the
+  // file ends before.
   absl::Status ReadAt(uint64_t offset, absl::Span<char> into) const;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a TFRecord file. It has its name only when it is whole.
+// TfrecordWriter writes a TFRecord file, which gets its name only when it is
+// complete.
 #ifndef SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_WRITER_H_
 #define SHUFFLEFS_CORE_RECORDS_TFRECORD_API_TFRECORD_WRITER_H_
 
@@ -14,21 +15,21 @@
 
 namespace shufflefs {
 
-// One thread at a time; blocks for the device. Errors as FreshFile. A writer
-// that goes without Finish leaves no file.
+// One thread at a time. Blocks on the device. Errors: as for FreshFile. A
+// writer that is destroyed without Finish leaves no file.
 class TfrecordWriter {
  public:
-  // Of a file at `path`, which replaces one that is there when it is finished.
+  // Writes a file at `path`. When finished, it replaces an existing one.
   [[nodiscard]] static absl::StatusOr<TfrecordWriter> Create(
       const std::string& path);
 
   // Appends a record: its length, the data, and the masked CRC-32C of both.
   absl::Status Add(absl::string_view data);
-  // So far.
+  // Counts so far.
   uint64_t count() const { return count_; }
   uint64_t bytes() const { return file_.bytes(); }
 
-  // The file is on the device, by its name. Call it once, last.
+  // Puts the file on the device, under its name. Call it once, last.
   absl::Status Finish();
 
  private:
