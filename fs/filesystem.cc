@@ -15,8 +15,8 @@ namespace shufflefs {
 namespace {
 
 constexpr char kSampleXattr[] = "user.shufflefs.sample";
-// Threads for what may wait for the source, and is no read of a file of the
-// catalogue. More of these at a time wait for each other.
+// Threads for calls that may wait for the source and that are no reads of a
+// catalogue's file. Further calls queue.
 constexpr size_t kAskers = 8;
 
 absl::Status ReadOnly() {
@@ -223,7 +223,7 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
   }
   if (node.kind == NodeKind::kPassThrough) {
     pass_.NoteOpen();
-    // Who looked it up just before is to look again, and wait.
+    // A reader that looked it up just before must look it up again, and wait.
     if (settling_) return OpenReply{.stale = true};
   }
   if (OpensAreUnseen()) return OpenReply{.unseen = true};

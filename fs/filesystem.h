@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filesystem's operations, free of FUSE: each takes unpacked arguments,
-// gives a value or a Status, and hands on to the room that knows the node:
-// the catalogue's tree, the control directory, or the source as it is while
-// the catalogue is being made.
+// Filesystem has the operations of the filesystem, free of FUSE. Each takes
+// unpacked arguments, returns a value or a Status, and calls the folder that
+// knows the node: the catalogue's tree, the control directory, or the
+// unshuffled source while the catalogue is being made.
 #ifndef SHUFFLEFS_FS_FILESYSTEM_H_
 #define SHUFFLEFS_FS_FILESYSTEM_H_
 
@@ -39,10 +39,10 @@
 
 namespace shufflefs {
 
-// Thread-safe. What AsksSource names may block for the source, and so may
-// ReadLink and writing control. What follows from a directory's rights, the
-// root's attributes before there is a catalogue, and StatFs wait for it a
-// bounded time. Nothing else waits.
+// Thread-safe. Calls that AsksSource names may block on the source, and so may
+// ReadLink and writes to control. Answers that depend on a directory's rights,
+// the root's attributes before there is a catalogue, and StatFs wait for the
+// source for a bounded time. Nothing else waits.
 class Filesystem {
  public:
   struct Parts {
@@ -51,62 +51,64 @@ class Filesystem {
     Metrics* metrics = nullptr;         // outlives the filesystem
     ControlDir::Owner owner;
     OpenMode open = OpenMode::kAuto;
-    // The mount goes on with an epoch, of which readers may live on: names
-    // wait for the catalogue, and are not shown as they are in the source.
+    // The mount continues an epoch whose readers may still run: names wait for
+    // the catalogue, and are never passed through from the source.
     bool goes_on = false;
-    // Called before the first bytes of the source as it is are given; once.
+    // Called once, before the first bytes of the unshuffled source are
+    // returned.
     std::function<void()> passed_through;
     bool serves_others = false;  // allow_other
   };
   explicit Filesystem(const Parts& parts);
 
   // The catalogue is ready: from now on names come from it. Called once.
-  // `kernel_knows_epochs`: names are looked up again when it is told to;
-  // otherwise it must not believe a name that may rebind.
-  // `served` outlives the filesystem.
+  // `kernel_knows_epochs`: the kernel looks names up again when told to.
+  // Otherwise it must not cache a name that may rebind. `served` outlives the
+  // filesystem.
   void Begin(const ServedDataset& served, bool kernel_knows_epochs);
-  // Null until then.
+  // Null before Begin.
   const ServedDataset* served() const {
     return served_.load(std::memory_order_acquire);
   }
-  // Whether a lookup of `name` in `directory`, or the opening of that where
-  // `name` is empty, must wait for the catalogue.
+  // Returns whether a lookup of `name` in `directory` must wait for the
+  // catalogue. If `name` is empty: whether opening that directory must.
   bool MustWait(uint64_t directory, absl::string_view name) const;
-  // Whether something of the source as it is was opened. From then on nothing
-  // more is: names wait for Begin.
+  // Returns whether something of the unshuffled source was opened. From then on
+  // nothing more of it is: names wait for Begin.
   bool SettleAndAskWhetherRead();
 
   absl::StatusOr<NodeReply> Lookup(uint64_t parent, absl::string_view name,
                                    pid_t pid);
   void Forget(uint64_t nodeid, uint64_t count);
   absl::StatusOr<NodeReply> GetAttributes(uint64_t nodeid);
-  // Truncating a control file is allowed and changes nothing; all else EROFS.
+  // Truncating a control file is allowed and changes nothing. Everything else
+  // is EROFS.
   absl::StatusOr<NodeReply> SetAttributes(uint64_t nodeid, bool only_size);
   absl::StatusOr<std::string> ReadLink(uint64_t nodeid);
   absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(uint64_t nodeid,
                                                      int32_t pid);
   // `pid`: the opening thread, 0 if hidden.
   absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
-  // What AnswerOf does not answer. Nothing: it is not in the kernel's memory,
-  // and ReadLater tells.
+  // For reads that AnswerOf does not answer. Empty: the bytes are not in the
+  // kernel's memory, and ReadLater returns them.
   absl::StatusOr<absl::optional<size_t>> Read(uint64_t nodeid, uint64_t offset,
                                               absl::Span<char> out);
-  // REQUIRES: Read gave nothing.
+  // REQUIRES: Read returned nothing.
   void ReadLater(uint64_t nodeid, uint64_t offset, uint64_t length,
                  SampleMemory::ReadDone done);
-  // A READ of a file comes, from `offset` and by thread `pid` (0 if hidden):
-  // what answers it, which never waits for a device. Null: call Read.
+  // A READ of a file arrives, from `offset` and by thread `pid` (0 if hidden).
+  // Returns what answers it, which never waits for a device. Null: call Read.
   std::shared_ptr<SampleMemory> AnswerOf(uint64_t nodeid, uint64_t offset,
                                          int32_t pid);
-  // Whether a lookup in this node, or a read of it, may wait for the source,
-  // and of all but the root a stat: until there is a catalogue, and of what was
-  // found until then.
+  // Returns whether a lookup in this node or a read of it may wait for the
+  // source, and for every node except the root a stat. True while there is no
+  // catalogue, and later for nodes found until then.
   bool AsksSource(uint64_t nodeid) const;
-  // Has a thread do what may wait for the source.
+  // Runs a job that may wait for the source on another thread.
   void AskSource(Worker::Job job) { asker_.Post(std::move(job), false); }
-  // Ends what is under way; waits for the source. Nobody asks any more.
+  // Ends the running jobs and waits for the source. No more requests may come.
   void Stop();
-  // Whether no READ of a file waits for a device.
+  // Returns whether no READ of a file waits for a device.
   bool AnswersFromMemory(uint64_t nodeid) const;
   static EntryId FileOf(uint64_t nodeid) {
     return EntryId(UnpackNode(nodeid).id);
@@ -124,10 +126,12 @@ class Filesystem {
  private:
   absl::StatusOr<NodeReply> LookupPassThrough(uint32_t parent,
                                               absl::string_view name);
-  // The catalogue's directory of a pass-through node, once that is ready.
+  // The catalogue's directory for a pass-through node, once the catalogue is
+  // ready.
   absl::optional<Node> Translate(Node node);
   bool OpensAreUnseen() const;
-  // An OPEN of a container's node: whether its name shows another one now.
+  // An OPEN of a container's node. Returns whether its name shows another node
+  // now.
   bool IsStale(Node node, int32_t pid) const;
   std::shared_ptr<SampleMemory> MemoryOf(Node node) const;
   void NoteRead(Node node);
@@ -140,7 +144,7 @@ class Filesystem {
   std::atomic<bool> settling_{false};
   PassThrough pass_;
   LastAnswer<struct stat> root_;
-  LastAnswer<struct statvfs> room_;  // of the source's file system
+  LastAnswer<struct statvfs> room_;  // free space of the source's file system
   ControlDir control_dir_;
   Pins pins_;
   Primer primer_;
@@ -152,7 +156,7 @@ class Filesystem {
   std::unique_ptr<ShownRights> rights_owner_;
   std::unique_ptr<Tree> tree_owner_;
 
-  Worker asker_;  // last: it uses the others
+  Worker asker_;  // last member: it uses the others
 };
 
 }  // namespace shufflefs

@@ -16,8 +16,8 @@
 namespace shufflefs {
 namespace {
 
-// Ids of the directories, the `id` of a kControlDir node. All but the first
-// two stand for one view.
+// Ids of the directories: the `id` of a kControlDir node. All except the first
+// two belong to one view.
 enum ControlDirId : uint32_t { kTop, kViews, kView, kEpochs, kEpoch };
 
 int64_t NowNs() {
@@ -30,8 +30,8 @@ Node DirNode(ControlDirId id, int view = 0, uint32_t slot = 0) {
   return Node{NodeKind::kControlDir, static_cast<uint8_t>(view), slot, id};
 }
 
-// The inode number of a control file, the same in each of its snapshots. No
-// node packs to it: snapshots have slot 0.
+// The inode number of a control file, the same for all its snapshots. No node
+// packs to it, because snapshots have slot 0.
 uint64_t InodeOf(ControlFile file, int view) {
   const bool of_mount = view < 0;
   return PackNode(Node{NodeKind::kControlFile,
@@ -76,8 +76,8 @@ NodeReply ControlDir::Root() const {
   return NodeReply{PackNode(node), DirStat(node), kForLife, kForLife};
 }
 
-// The view that a directory's files speak of: its own, or the only one. At
-// the top of a mount of several views: none.
+// The view that a directory's files concern: its own, or the only one. Empty at
+// the top of a mount with several views.
 absl::optional<int> ControlDir::ViewOf(Node dir) const {
   if (dir.id != kTop && dir.id != kViews) return dir.view;
   const ServedDataset* known = served();
@@ -125,7 +125,7 @@ absl::StatusOr<NodeReply> ControlDir::LookupEpochs(Node parent,
                              name == "ranked");
   }
   uint64_t epoch = 0;
-  // One spelling an epoch: "07" or "+7" would be other paths to the same.
+  // Each epoch has one spelling: "07" or "+7" would be other paths to it.
   if (!absl::SimpleAtoi(name, &epoch) || absl::StrCat(epoch) != name) {
     return NoSuchFile();
   }
@@ -168,15 +168,15 @@ struct stat ControlDir::DirStat(Node node) const {
 
 struct stat ControlDir::FileStat(Node node, const Snapshot& snapshot) const {
   struct stat st = DirStat(node);
-  // Not the snapshot's: tools such as cp look a file up twice and take
-  // another number for a file that was replaced.
+  // Not the snapshot's number: tools such as cp look a file up twice, and treat
+  // another number as a replaced file.
   st.st_ino = InodeOf(snapshot.file, snapshot.view);
   mode_t mode = ModeOf(snapshot.file);
   if (mode == 0600 && owner_.control_gid) {
     mode = 0660;
     st.st_gid = *owner_.control_gid;
   }
-  // It tells names of all directories of the view.
+  // It shows names from all directories of the view.
   if (snapshot.file == ControlFile::kOrder && snapshot.names.bits != 0111) {
     mode = 0400 | (snapshot.names.bits * 4);
     st.st_gid = snapshot.names.gid;
@@ -289,7 +289,7 @@ void ControlDir::Forget(Node node, uint64_t count) {
   }
   const bool is_large = gone->text->size() >= kLarge;
   gone.reset();
-  // What was put together piece by piece lies all over the heap.
+  // A text that grew piece by piece is scattered over the heap.
   if (is_large) malloc_trim(0);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control directory `.shufflefs`: its directories, and its files as
-// snapshots. Each LOOKUP of a control file renders it anew under a new
-// nodeid, so size and content agree and a reader never sees two states. The
-// inode number is the file's, the same for all its snapshots.
+// ControlDir is the control directory `.shufflefs`: its directories, and its
+// files as snapshots. Each LOOKUP of a control file renders it anew under a new
+// nodeid. So size and content agree, and a reader never sees two states. All
+// snapshots of a file have the same inode number.
 #ifndef SHUFFLEFS_FS_CONTROL_CONTROL_DIR_H_
 #define SHUFFLEFS_FS_CONTROL_CONTROL_DIR_H_
 
@@ -28,14 +28,15 @@
 
 namespace shufflefs {
 
-// Thread-safe. Until a dataset is served (the catalogue is being made) only
-// status, control, error and metrics exist.
+// Thread-safe. While no dataset is served yet (the catalogue is being made),
+// only status, control, error and metrics exist.
 class ControlDir {
  public:
   struct Owner {
     uid_t uid = 0;
-    gid_t gid = 0;                         // of the daemon
-    absl::optional<uint32_t> control_gid;  // may read and write control
+    gid_t gid = 0;  // of the daemon
+    // This group may read and write control.
+    absl::optional<uint32_t> control_gid;
   };
   // `files` outlives the object.
   ControlDir(ControlFiles& files, Owner owner);
@@ -43,7 +44,7 @@ class ControlDir {
   // REQUIRES: called once, with objects that outlive this one.
   void SetServed(const ServedDataset* served, Tree* tree);
 
-  // The nodeid of the directory whose names are the view's epochs.
+  // The nodeid of the directory of the view's epochs by number.
   static uint64_t EpochsOf(const View& view);
 
   NodeReply Root() const;
@@ -53,8 +54,8 @@ class ControlDir {
 
   absl::StatusOr<size_t> Read(Node node, uint64_t offset,
                               absl::Span<char> out) const;
-  // One write is one set of lines, whatever its offset. EINVAL: a bad line,
-  // nothing changed; EROFS: not a file that takes writes.
+  // One write is one set of lines, whatever its offset. EINVAL: a bad line, and
+  // nothing changed. EROFS: the file takes no writes.
   absl::Status Write(Node node, absl::string_view text);
   // EROFS unless `node` is a file that takes writes.
   absl::Status CheckWritable(Node node) const;
@@ -63,10 +64,10 @@ class ControlDir {
  private:
   struct Snapshot {
     ControlFile file = ControlFile::kStatus;
-    int view = -1;  // -1: of the mount
+    int view = -1;  // -1: the whole mount
     std::shared_ptr<const std::string> text;
     int64_t made_ns = 0;
-    ShownRights::Listing names;  // of `order`: who may learn them
+    ShownRights::Listing names;  // for `order`: who may learn its names
     uint64_t references = 0;
   };
   const ServedDataset* served() const;

@@ -26,9 +26,9 @@ constexpr ControlFileInfo kFiles[] = {
     {ControlFile::kOrder, "order", 0444, true},
 };
 
-// A kernel hands a write on in pieces where it is larger than what one request
-// holds, 128 KiB at the least. So what is larger than this is refused with its
-// first piece, and no piece is ever taken for the whole.
+// A kernel splits a write that is larger than one request, which holds at least
+// 128 KiB. So larger writes are refused at their first piece, and no piece is
+// ever taken for the whole.
 constexpr size_t kMostWritten = size_t{64} << 10;
 
 absl::Status TooMuch() {
@@ -149,7 +149,7 @@ std::shared_ptr<const std::string> ControlFiles::ShareOrder(const View& view) {
   SharedOrder& known = orders_[view.id()];
   std::shared_ptr<const std::string> text = known.text.lock();
   if (known.binding.lock() != binding) text = nullptr;
-  // Names that are bound as they are asked for are added to the text.
+  // Names that are bound on demand are added to the text.
   if (text != nullptr && binding->bound_names() == nullptr) return text;
   auto fresh = std::make_shared<const std::string>(RenderOrder(view, *binding));
   if (text != nullptr && *text == *fresh) return text;
@@ -211,7 +211,7 @@ void ControlFiles::TellWritten() {
   MutexLock lock(written_mu_);
   std::vector<ViewKeys> keys;
   for (const View* view : Meant(-1)) {
-    // In this order: a boundary in between makes what was wanted run.
+    // In this order, because a boundary in between turns wanted into running.
     ViewConfig running = view->setup()->config;
     keys.push_back(ViewKeys{std::move(running), view->config()});
   }
@@ -234,7 +234,7 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
     return absl::InvalidArgumentError(
         "feedback: no policy that runs here uses it; policy = \"met\" does");
   }
-  // Prepare all before any is installed: all or nothing over the views too.
+  // Prepares all before it installs any: all or nothing, also over the views.
   std::vector<View::Prepared> prepared;
   for (size_t i = 0; i < views.size(); ++i) {
     ASSIGN_OR_RETURN(View::Prepared each, Prepare(*views[i], requests[i]));

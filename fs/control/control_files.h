@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the control files and what writing to them does.
+// The text of the control files, and the effect of writing to them.
 #ifndef SHUFFLEFS_FS_CONTROL_CONTROL_FILES_H_
 #define SHUFFLEFS_FS_CONTROL_CONTROL_FILES_H_
 
@@ -28,13 +28,13 @@ struct ControlFileInfo {
   ControlFile file;
   const char* name;
   mode_t mode;
-  bool per_view;  // exists only where one view is meant
+  bool per_view;  // exists only if one view is meant
 };
 
 absl::Span<const ControlFileInfo> ControlFileTable();
 absl::optional<ControlFile> FindControlFile(absl::string_view name);
 
-// How configurations become text and back; mount-tools knows the keys.
+// Converts configurations to text and back. mount-tools knows the keys.
 struct ControlText {
   std::function<absl::StatusOr<ControlRequest>(absl::string_view text,
                                                const ViewConfig& current)>
@@ -42,14 +42,15 @@ struct ControlText {
   std::function<std::string(const MountConfig&, const ViewConfig&)> render;
 };
 
-// What a view runs, and what it is to run from the next boundary on.
+// The configuration that a view runs, and the one that it is to run from the
+// next boundary on.
 struct ViewKeys {
   ViewConfig running;
   ViewConfig wanted;
 };
 
-// Thread-safe. Render and Write may take as long as the policy's tables or a
-// regrouping of the dataset do.
+// Thread-safe. Render and Write may take as long as making the policy's tables
+// or regrouping the dataset.
 class ControlFiles {
  public:
   struct Parts {
@@ -57,28 +58,29 @@ class ControlFiles {
     std::string version;
     ControlText text;
     const Metrics* metrics = nullptr;  // outlives the object
-    // Called after each write that was taken, before it is answered, with all
-    // views; one call at a time. May be empty.
+    // Called after each accepted write, before it is answered, with all views,
+    // one call at a time. May be empty.
     std::function<void(const std::vector<ViewKeys>&)> written;
-    // Warnings of `status` that are found out when it is asked for, once the
-    // catalogue is there. May be empty.
+    // Warnings that are determined when `status` is read, once there is a
+    // catalogue. May be empty.
     std::function<std::vector<std::string>()> warn;
   };
   explicit ControlFiles(Parts parts);
 
   void SetServed(const ServedDataset* served);  // outlives the object
   void AddWarning(std::string warning);
-  // The catalogue failed: `status` and `error` say why.
+  // The catalogue failed: `status` and `error` show why.
   void SetIndexing(std::string progress);
 
-  // `view` -1 means the mount. NotFound where the file needs one view.
+  // `view` -1 is the whole mount. NotFound if the file needs one view.
   absl::StatusOr<std::string> Render(ControlFile file, int view) const;
-  // The same for who keeps it. An order is large: all who ask for one while
-  // nothing of it changes share one text, which goes with the last of them.
+  // The same for callers that keep the text. An order is large. While it does
+  // not change, all callers share one text, which is freed with the last of
+  // them.
   absl::StatusOr<std::shared_ptr<const std::string>> Share(ControlFile file,
                                                            int view);
-  // All or nothing over the views that are meant; a refusal is kept as the
-  // text of `error`. One write at a time.
+  // All or nothing over the affected views. A refusal is kept as the text of
+  // `error`. One write at a time.
   absl::Status Write(ControlFile file, int view, absl::string_view text);
 
  private:
@@ -97,20 +99,19 @@ class ControlFiles {
   // Constant after construction.
   const Parts parts_;
 
-  // Keeps calls of `written` in the order of what they tell. Taken before
-  // mu_.
+  // Keeps calls of `written` in the order of their content. Taken before mu_.
   Mutex written_mu_;
 
-  // Held by one write from the keys that it starts from to those that it
-  // leaves, so that no other write falls in between. Taken first; blocks for
-  // as long as a view takes to prepare.
+  // Held by one write from reading the old keys to installing the new ones, so
+  // that no other write comes in between. Taken first. Held for as long as a
+  // view takes to prepare.
   Mutex write_mu_;
 
   struct SharedOrder {
     std::weak_ptr<const Binding> binding;
     std::weak_ptr<const std::string> text;
   };
-  // Held while an order is made: who asks meanwhile shares it.
+  // Held while an order is made. Callers that ask meanwhile share it.
   Mutex order_mu_;
   absl::flat_hash_map<uint64_t, SharedOrder> orders_  // by view
       ABSL_GUARDED_BY(order_mu_);

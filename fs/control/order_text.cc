@@ -24,8 +24,8 @@ void AppendPath(const std::string& path, std::string& out) {
   }
 }
 
-// Of what shows a sample under several names, or none: what each name shows,
-// the names by their numbers.
+// For a binding that shows a sample under several names, or none: what each
+// name shows, in the order of name numbers.
 std::string RepeatingText(const Binding& binding) {
   const Dataset& dataset = binding.plan().dataset();
   const Grouping& grouping = dataset.grouping();

@@ -10,12 +10,12 @@
 
 namespace shufflefs {
 
-// `rank TAB name TAB sample` a line, in the plan's order of samples: the file
-// `sample` is shown under `name`. Paths are relative to the source; tab,
-// newline and backslash in them stand as \t, \n and \\. Of a sample of
-// several files each has its line. `ranked` gives the names of a ranked view,
-// which show what they tell; null for the tree layout. Where names are bound
-// as they are asked for, what is not bound yet has no line.
+// One line `rank TAB name TAB sample` per file, in the plan's order of samples:
+// the file `sample` is shown under `name`. Paths are relative to the source;
+// tab, newline and backslash in them are written as \t, \n and \\. A sample of
+// several files has one line per file. `ranked` gives the names of a ranked
+// view, which show what they say; null for the tree layout. With names that are
+// bound on demand, names that are not bound yet have no line.
 std::string OrderText(const Binding& binding, const RankedNames* ranked);
 
 }  // namespace shufflefs

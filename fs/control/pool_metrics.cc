@@ -39,7 +39,7 @@ constexpr Row kRows[] = {
      [](const SupplyStatus& s) { return static_cast<double>(s.memory_limit); }},
 };
 
-// Of views with mini-epochs.
+// For views with mini-epochs.
 struct TierRow {
   const char* name;
   const char* type;
@@ -68,7 +68,7 @@ std::string Label(const View& view) {
                              {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}});
 }
 
-// The rows of a table, each for all views that have what it is of.
+// The rows of a table, each for all views that have such a status.
 template <typename Rows, typename Status>
 void AppendRows(const Rows& rows,
                 const std::vector<std::pair<std::string, Status>>& views,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pools of views count, in Prometheus text format.
+// The counters of the views' pools, in Prometheus text format.
 #ifndef SHUFFLEFS_FS_CONTROL_POOL_METRICS_H_
 #define SHUFFLEFS_FS_CONTROL_POOL_METRICS_H_
 
@@ -10,7 +10,7 @@
 
 namespace shufflefs {
 
-// One series a view that has a pool, with the label `view`; "" if none has.
+// One series per view that has a pool, with the label `view`. "" if none has.
 std::string PoolMetrics(const std::vector<View*>& views);
 
 }  // namespace shufflefs

@@ -14,7 +14,7 @@
 namespace shufflefs {
 namespace {
 
-// Paths may hold any bytes; JSON may not.
+// Paths may contain any bytes; JSON may not.
 std::string Utf8(const std::string& bytes) {
   const nlohmann::json json = bytes;
   return nlohmann::json::parse(
@@ -54,7 +54,8 @@ void AddEpoch(const ViewEpochStatus& epoch, nlohmann::ordered_json& json) {
   json["rereads"] = OrNull(epoch.rereads);
 }
 
-// Reads are counted for the mount, and so known for a view that is alone.
+// Reads are counted for the whole mount, so they are known for a view only if
+// it is the only one.
 void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
   const bool alone = parts.served->views().size() == 1;
   const PlainReads& plain = parts.served->plain();
@@ -77,9 +78,9 @@ void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
       alone ? nlohmann::ordered_json(times.consumer_seconds) : nullptr;
 }
 
-// What a pool knows of its own view.
+// The counters of a view's own pool.
 void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
-  // Beside what readers were given by the source itself.
+  // Adds to what the source itself returned to readers.
   const auto plus = [&json](const char* key, uint64_t count) {
     return count + (json[key].is_number() ? json[key].get<uint64_t>() : 0);
   };
@@ -95,7 +96,7 @@ void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
   json["supply"] = Utf8(supply.how);
 }
 
-// Returns what is to be warned of.
+// Returns the warnings.
 std::vector<std::string> AddRecords(const ViewRecords& records,
                                     const ViewConfig& config,
                                     nlohmann::ordered_json& json) {
@@ -125,8 +126,8 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
   return warnings;
 }
 
-// What readers take, in bytes a second, against what each tier can give: they
-// get the least of these. Null where it is not known.
+// The rate of the readers, in bytes per second, and what each tier can deliver:
+// readers get the minimum of these. Null if a rate is not known.
 nlohmann::ordered_json Roofline(const MiniEpochStatus& mini,
                                 const TierStatus& tier,
                                 const nlohmann::ordered_json& view) {
@@ -154,7 +155,7 @@ nlohmann::ordered_json Roofline(const MiniEpochStatus& mini,
   return roofline;
 }
 
-// Where samples are shown in mini-epochs.
+// For a view that shows samples in mini-epochs.
 void AddMiniEpoch(const absl::optional<MiniEpochStatus>& mini,
                   const TierStatus& tier, nlohmann::ordered_json& json) {
   if (!mini) return;
@@ -178,7 +179,7 @@ void AddMiniEpoch(const absl::optional<MiniEpochStatus>& mini,
   json["roofline"] = Roofline(*mini, tier, json);
 }
 
-// What was found out of jobs that draw in an order of their own.
+// What was detected about jobs that draw samples in their own order.
 void AddForesight(const ForesightStatus& foresight,
                   nlohmann::ordered_json& json) {
   nlohmann::ordered_json& out = json["clairvoyant"];
@@ -207,13 +208,14 @@ void AddForesight(const ForesightStatus& foresight,
   out["wasted_bytes"] = foresight.wasted_bytes;
 }
 
-// What names do in effect, in the words of the key.
+// What names effectively show, in the words of the key.
 std::string Substitution(const ViewSetup& setup, bool shows_own) {
   if (!setup.dataset->moves() || shows_own) return "never";
   return setup.config.substitute == Substitute::kTree ? "tree" : "directory";
 }
 
-// Of the records, where these are shuffled: the files' order says less then.
+// Grades the records if these are shuffled, because the order of files then
+// matters less.
 std::string MixingOf(const View& view, const ViewSetup& setup) {
   if (setup.records.pool == nullptr || !setup.policy->shuffles_records()) {
     return view.Mixing();

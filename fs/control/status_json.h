@@ -17,13 +17,14 @@ struct StatusParts {
   std::string source;
   const MountConfig* config = nullptr;
   const Metrics* metrics = nullptr;
-  const ServedDataset* served = nullptr;  // null while the catalogue is made
-  std::string indexing;  // progress or failure of that, one clause
+  // Null while the catalogue is being made.
+  const ServedDataset* served = nullptr;
+  std::string indexing;  // its progress or failure, one clause
   std::vector<std::string> warnings;
 };
 
-// All views, or the one with id `view` where that is >= 0. A figure that
-// cannot be known is null.
+// All views, or the one with id `view` if that is >= 0. A figure that cannot be
+// known is null.
 std::string StatusJson(const StatusParts& parts, int view);
 
 }  // namespace shufflefs

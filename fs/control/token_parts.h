@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token that is longer than one write can be comes in parts, each a write of
-// its own: a line `part N of M`, and a piece of the token behind it.
+// TokenParts collects a token that is longer than one write may be. Its parts
+// are separate writes: a line `part N of M`, followed by a piece of the token.
 #ifndef SHUFFLEFS_FS_CONTROL_TOKEN_PARTS_H_
 #define SHUFFLEFS_FS_CONTROL_TOKEN_PARTS_H_
 
@@ -17,18 +17,19 @@ namespace shufflefs {
 // Not thread-safe. Keeps the parts of one token, at most kMostBytes.
 class TokenParts {
  public:
-  // Any program writes as much at once.
+  // Any program writes this much at once.
   static constexpr size_t kPart = 60 << 10;
   static constexpr size_t kMostBytes = size_t{256} << 20;
 
-  // What is to be written, one after the other.
+  // The texts to write, one after the other.
   static std::string Part(absl::string_view token, uint64_t number);
   static uint64_t Count(absl::string_view token) {
     return (token.size() + kPart - 1) / kPart;
   }
 
-  // A text that is no part is a whole token. Nothing: more parts are to come.
-  // InvalidArgument where a part is not the next one, or is too much.
+  // A text that is no part is a whole token. Empty: more parts must come.
+  // InvalidArgument if a part is not the next one, or if the token becomes too
+  // large.
   absl::StatusOr<absl::optional<std::string>> Take(absl::string_view text);
 
  private:

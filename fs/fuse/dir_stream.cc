@@ -8,17 +8,16 @@
 namespace shufflefs {
 namespace {
 
-// Entries that are fetched together: enough to have their cache misses at the
-// same time.
+// Entries that are fetched together, so that their cache misses overlap.
 constexpr size_t kBatch = 64;
 
-// Appends one entry; returns its size, which exceeds `room` if it did not fit.
+// Appends one entry. Returns its size, which exceeds `room` if it did not fit.
 size_t AddEntry(FuseContext& context, absl::Span<char> room,
                 const DirEntry& entry, const DirStream::Piece& at) {
   struct stat st = {};
   st.st_ino = entry.ino;
   st.st_mode = entry.type;
-  // libfuse packs without looking at the request.
+  // libfuse packs the entry without using the request.
   if (!at.plus) {
     return fuse_add_direntry(nullptr, room.data(), room.size(),
                              entry.name.c_str(), &st,
@@ -49,8 +48,8 @@ void DirStream::Reply(fuse_req_t req, const Piece& piece) {
   MutexLock lock(mu_);
   if (piece != made_) Make(context, piece);
   fuse_reply_buf(req, buffer_.data(), used_);
-  // Nodeids are as of now, so pieces that carry them are not made before they
-  // are asked for.
+  // Nodeids are those of this moment. So pieces with nodeids are not made
+  // before they are requested.
   const bool more = !at_end_ && !piece.plus;
   made_ = Piece();
   if (!more) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open directory as the kernel reads it, piece by piece. While the reader
-// takes one piece in, the next is made.
+// DirStream is an open directory as the kernel reads it, piece by piece. While
+// the reader processes one piece, the next is made.
 #ifndef SHUFFLEFS_FS_FUSE_DIR_STREAM_H_
 #define SHUFFLEFS_FS_FUSE_DIR_STREAM_H_
 
@@ -14,8 +14,8 @@
 
 namespace shufflefs {
 
-// Thread-safe. Reply may be called from several threads, as the kernel does
-// for a shared directory descriptor.
+// Thread-safe. Several threads may call Reply, as the kernel does for a shared
+// directory descriptor.
 class DirStream {
  public:
   explicit DirStream(std::unique_ptr<const DirHandle> dir);
@@ -26,7 +26,7 @@ class DirStream {
     bool plus = false;  // with attributes and nodeids
     friend bool operator==(const Piece&, const Piece&) = default;
   };
-  // REQUIRES: Load was well.
+  // REQUIRES: Load returned OK.
   void Reply(fuse_req_t req, const Piece& piece);
   bool asks_source() const { return dir_->asks_source(); }
   absl::Status Load() const { return dir_->Load(); }
@@ -34,17 +34,17 @@ class DirStream {
  private:
   void Make(FuseContext& context, const Piece& piece)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The entry at `offset`, null at the end.
+  // The entry at `offset`. Null at the end.
   const DirEntry* At(uint64_t offset) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::unique_ptr<const DirHandle> dir_;
 
   Mutex mu_;
-  Piece made_ ABSL_GUARDED_BY(mu_);  // what buffer_ holds; bytes 0: nothing
+  Piece made_ ABSL_GUARDED_BY(mu_);  // content of buffer_; bytes 0: nothing
   std::vector<char> buffer_ ABSL_GUARDED_BY(mu_);
   size_t used_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;   // offset behind it
-  bool at_end_ ABSL_GUARDED_BY(mu_) = true;  // nothing comes there
+  uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;   // offset after it
+  bool at_end_ ABSL_GUARDED_BY(mu_) = true;  // no entries follow
   std::vector<DirEntry> batch_ ABSL_GUARDED_BY(mu_);
   uint64_t batch_offset_ ABSL_GUARDED_BY(mu_) = 0;
   size_t batch_size_ ABSL_GUARDED_BY(mu_) = 0;

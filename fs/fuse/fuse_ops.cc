@@ -17,7 +17,8 @@ constexpr unsigned kMostBackground = 4096;
 
 Filesystem& Fs(fuse_req_t req) { return *Context(req).filesystem; }
 
-// Whether the request waits for the catalogue; then `again` answers it.
+// Returns whether the request waits for the catalogue. If so, `again` answers
+// it later.
 template <typename Again>
 bool Waits(fuse_req_t req, Again&& again) {
   return Context(req).gate.Keep([req, again](ReadyGate::Outcome outcome) {
@@ -26,7 +27,7 @@ bool Waits(fuse_req_t req, Again&& again) {
   });
 }
 
-// Answers by another thread what may wait for the source.
+// Answers on another thread, because the answer may wait for the source.
 template <typename Answer>
 void Ask(fuse_req_t req, Answer answer) {
   auto job = [req, answer = std::move(answer)](const absl::Status& turn) {
@@ -36,14 +37,14 @@ void Ask(fuse_req_t req, Answer answer) {
   Fs(req).AskSource(std::move(job));
 }
 
-// Answers now, or where it may wait for the source by another thread.
+// Answers now, or on another thread if the answer may wait for the source.
 template <typename Answer>
 void AnswerOrAsk(fuse_req_t req, bool asks_source, Answer answer) {
   if (!asks_source) return answer();
   Ask(req, std::move(answer));
 }
 
-// The same, timed.
+// The same, with a timer.
 template <typename Answer>
 void AnswerOrAsk(fuse_req_t req, bool asks_source, Latency latency,
                  Counter counter, Answer answer) {
@@ -56,11 +57,11 @@ void AnswerOrAsk(fuse_req_t req, bool asks_source, Latency latency,
 }
 
 void Init(void* userdata, fuse_conn_info* conn) {
-  // A nodeid has one content for life: asking for its attributes before each
-  // read to find out whether pages are stale would be for nothing.
+  // A nodeid has one content for life. Requests for attributes before each
+  // read, to detect stale pages, would be useless.
   conn->want &= ~FUSE_CAP_AUTO_INVAL_DATA;
-  // O_TRUNC must come as SETATTR, which is refused: with opens unseen the
-  // kernel would else empty a file's cached size by itself.
+  // O_TRUNC must come as SETATTR, which is refused. With opens unseen, the
+  // kernel would otherwise set a file's cached size to 0 by itself.
   conn->want &= ~FUSE_CAP_ATOMIC_O_TRUNC;
   // Splicing from a file is the slowest way to reply (notes: 0.08x), and it
   // steals pages from the source's cache.
@@ -69,8 +70,8 @@ void Init(void* userdata, fuse_conn_info* conn) {
   // A link's target is part of its content, so it does not change.
   conn->want |= conn->capable & FUSE_CAP_CACHE_SYMLINKS;
   conn->max_readahead = 1 << 20;
-  // Beyond it the kernel sends no read ahead of any file: readers of a source
-  // that hangs must not use it up.
+  // At this limit the kernel sends no read-ahead for any file, so readers of a
+  // hanging source must not use it up.
   conn->max_background = kMostBackground;
   conn->congestion_threshold = kMostBackground / 4 * 3;
   static_cast<FuseContext*>(userdata)->initialised(conn->proto_minor);
@@ -178,7 +179,7 @@ void Release(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
 
 void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size, off_t,
            fuse_file_info*) {
-  Context(req).let_others_serve();  // it may wait for another write
+  Context(req).let_others_serve();  // the write may wait for another one
   const absl::Status done = Fs(req).Write(ino, absl::string_view(data, size));
   if (!done.ok()) {
     Context(req).write_refused(ino);
@@ -247,7 +248,8 @@ void GetXattr(fuse_req_t req, fuse_ino_t ino, const char* name, size_t size) {
 }
 
 void ListXattr(fuse_req_t req, fuse_ino_t, size_t size) {
-  // user.shufflefs.sample is answered but not listed: cp -a would copy it.
+  // user.shufflefs.sample is answered but not listed, because cp -a would copy
+  // it.
   if (size == 0) {
     fuse_reply_xattr(req, 0);
   } else {
@@ -255,7 +257,7 @@ void ListXattr(fuse_req_t req, fuse_ino_t, size_t size) {
   }
 }
 
-// Every call that would change something. The arguments do not matter.
+// Refuses every call that would change something, whatever its arguments.
 template <typename... Args>
 void Refuse(fuse_req_t req, Args...) {
   fuse_reply_err(req, EROFS);

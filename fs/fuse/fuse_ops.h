@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The FUSE adapter: each callback unpacks its arguments, calls the
-// filesystem, and replies. Nothing else in fs knows FUSE but the session.
+// The FUSE adapter. Each callback unpacks its arguments, calls the filesystem,
+// and replies. Only this and the session know FUSE in fs.
 #ifndef SHUFFLEFS_FS_FUSE_FUSE_OPS_H_
 #define SHUFFLEFS_FS_FUSE_FUSE_OPS_H_
 
@@ -17,19 +17,19 @@
 
 namespace shufflefs {
 
-// What a request finds as its user data.
+// The user data of every request.
 struct FuseContext {
   Filesystem* filesystem = nullptr;
   Metrics* metrics = nullptr;
   ErrorLog errors;
   OpenDirs open_dirs;
-  ReadyGate gate;  // what waits for the catalogue
-  // Something tried to write to a file whose pages the kernel caches: they
-  // may hold what was refused. Called on the request's thread.
+  ReadyGate gate;  // requests that wait for the catalogue
+  // A process tried to write to a file whose pages the kernel caches. The pages
+  // may contain the refused bytes. Called on the request's thread.
   std::function<void(uint64_t nodeid)> write_refused;
-  // The calling thread, which answered its request, has more to do.
+  // The calling thread has answered its request but has more work.
   std::function<void()> let_others_serve;
-  // The kernel's protocol is known; called once, from the INIT request.
+  // The kernel's protocol is known. Called once, from the INIT request.
   std::function<void(uint32_t proto_minor)> initialised;
 };
 

@@ -48,7 +48,7 @@ void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply) {
   if (!reply.ok() || reply->sized_by == nullptr) {
     return ReplyAttributes(req, reply);
   }
-  // To sum up an order takes a while, and others ask meanwhile.
+  // Summing up an order takes a while, and other requests come meanwhile.
   Context(req).let_others_serve();
   const std::shared_ptr<RecordEpoch> records = reply->sized_by;
   records->WhenSized(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies to the kernel: values and Status into FUSE's structures, one log
-// line and one counter for each failure that is not part of normal life.
+// Replies to the kernel. Converts values and Status into FUSE's structures. A
+// failure that is not normal gets one log line and one counter.
 #ifndef SHUFFLEFS_FS_FUSE_FUSE_REPLY_H_
 #define SHUFFLEFS_FS_FUSE_FUSE_REPLY_H_
 
@@ -19,11 +19,11 @@ void ReplyError(fuse_req_t req, const char* operation,
 fuse_entry_param EntryParam(const NodeReply& reply);
 void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
 void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
-// The same when the size is known: at once, or by the thread that comes to know
+// The same once the size is known: at once, or on the thread that determines
 // it.
 void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply);
 
-// Counts a request and the time until it is answered.
+// Counts a request and measures the time until it is answered.
 class Timer {
  public:
   Timer(fuse_req_t req, Latency latency, Counter counter);
@@ -37,7 +37,7 @@ class Timer {
   const std::chrono::steady_clock::time_point start_;
 };
 
-// Answers a READ when its bytes are there, by whatever thread brings them.
+// Answers a READ when its bytes are there, on the thread that brings them.
 SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req,
                                        std::shared_ptr<Timer> timer);
 

@@ -48,8 +48,8 @@ struct TopMount {
   std::string device;  // MAJOR:MINOR
 };
 
-// What is mounted topmost at `mountpoint`. Reads a table only: the mount
-// itself is not touched.
+// The topmost mount at `mountpoint`. Reads only a table, and does not touch the
+// mount.
 TopMount TopMountAt(const std::string& mountpoint) {
   std::ifstream file("/proc/self/mountinfo");
   TopMount top;
@@ -65,7 +65,7 @@ TopMount TopMountAt(const std::string& mountpoint) {
   return top;
 }
 
-// Of a daemon that is being killed the kernel closes the mount soon.
+// When a daemon is being killed, the kernel closes its mount soon.
 bool IsClosing(int error) { return error == ENOTCONN || error == ECONNABORTED; }
 
 }  // namespace
@@ -91,7 +91,7 @@ MountState AskMount(const std::string& mountpoint,
 absl::Status AbortMount(const std::string& mountpoint) {
   const TopMount top = TopMountAt(mountpoint);
   if (top.type != kType) return absl::NotFoundError(mountpoint);
-  // Aborts first, and then finds it busy, maybe.
+  // This aborts the mount first, and then may find it busy.
   if (umount2(mountpoint.c_str(), MNT_FORCE | UMOUNT_NOFOLLOW) == 0 ||
       errno == EBUSY) {
     return absl::OkStatus();

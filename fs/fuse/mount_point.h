@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a mountpoint, and what a killed daemon left there.
+// The state of a mount point, and what a killed daemon left there.
 #ifndef SHUFFLEFS_FS_FUSE_MOUNT_POINT_H_
 #define SHUFFLEFS_FS_FUSE_MOUNT_POINT_H_
 
@@ -15,31 +15,30 @@ enum class MountState {
   kAnswers,  // or no daemon is asked
   kDead,     // its daemon has ended
   kSilent,   // no answer within the time
-  kRefuses,  // it is another user's
+  kRefuses,  // it belongs to another user
 };
-// A live daemon answers in microseconds; on a machine under load it may be long
-// until it is run.
+// A live daemon answers in microseconds, but on a loaded machine it may not be
+// scheduled for long.
 inline constexpr std::chrono::milliseconds kPatience{1000};
 // Asks what is mounted at `mountpoint`. A dead mount still answers stat and
-// realpath from the kernel's caches; statvfs shows it, and waits for no
-// catalogue.
+// realpath from the kernel's caches. statvfs detects it, and does not wait for
+// a catalogue.
 MountState AskMount(const std::string& mountpoint,
                     std::chrono::milliseconds wait);
 
-// Ends the connection of the shufflefs that is mounted topmost at `mountpoint`:
-// who waits for its daemon gets an error. As root, or where fusectl is mounted
-// as its user. Errors: PermissionDenied; NotFound.
+// Ends the connection of the topmost shufflefs mount at `mountpoint`: requests
+// that wait for its daemon get an error. Works for root, and for the mounting
+// user if fusectl is mounted. Errors: PermissionDenied; NotFound.
 absl::Status AbortMount(const std::string& mountpoint);
 
-// Detaches what is mounted topmost at `mountpoint`, by fusermount3 where this
-// process may not. Errors: what umount gives.
+// Detaches the topmost mount at `mountpoint`, by fusermount3 if this process
+// may not. Errors: those of umount.
 absl::Status DetachMount(const std::string& mountpoint);
 
-// Detaches a mount at `mountpoint` that a killed daemon left behind; one that
-// does not answer is aborted first where `daemon_is_dying()`. Call before
-// anything else touches the mountpoint, or a source that is the same
-// directory. Errors: FailedPrecondition: a shufflefs is mounted there and
-// lives; what umount gives.
+// Detaches a mount at `mountpoint` that a killed daemon left. A mount that does
+// not answer is aborted first if `daemon_is_dying()`. Call it before anything
+// else touches the mount point, or a source that is the same directory. Errors:
+// FailedPrecondition: a live shufflefs is mounted there; those of umount.
 absl::Status ClearDeadMount(const std::string& mountpoint,
                             const std::function<bool()>& daemon_is_dying);
 

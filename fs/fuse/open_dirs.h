@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directories that the kernel holds open, by the handles that it knows
-// them by. It closes some only after it has unmounted, and says so no more:
-// these go with this.
+// OpenDirs holds the directories that the kernel has open, by their handles.
+// The kernel closes some only after it has unmounted, and sends no request for
+// these. They are freed with this object.
 #ifndef SHUFFLEFS_FS_FUSE_OPEN_DIRS_H_
 #define SHUFFLEFS_FS_FUSE_OPEN_DIRS_H_
 
@@ -20,21 +20,21 @@ class DirStream;
 // Thread-safe.
 class OpenDirs {
  public:
-  // A new handle.
+  // Returns a new handle.
   uint64_t Add(std::shared_ptr<DirStream> dir) {
     MutexLock lock(mu_);
     open_[++last_] = std::move(dir);
     return last_;
   }
-  // Shared with a reply that is not done when the kernel has what it asked for
-  // and closes the directory: it is still making the next piece.
-  // REQUIRES: it was added, and not removed.
+  // Shared with a reply that is still making the next piece after the kernel
+  // got its answer and closed the directory. REQUIRES: it was added, and not
+  // removed.
   std::shared_ptr<DirStream> Find(uint64_t handle) const {
     MutexLock lock(mu_);
     return open_.at(handle);
   }
   void Remove(uint64_t handle) {
-    std::shared_ptr<DirStream> removed;  // goes without the lock
+    std::shared_ptr<DirStream> removed;  // destroyed without the lock
     MutexLock lock(mu_);
     const auto found = open_.find(handle);
     if (found == open_.end()) return;

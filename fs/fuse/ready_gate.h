@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that come before they can be answered rightly, and wait for that
-// without a thread.
+// ReadyGate keeps requests that come before they can be answered correctly.
+// They wait without a thread.
 #ifndef SHUFFLEFS_FS_FUSE_READY_GATE_H_
 #define SHUFFLEFS_FS_FUSE_READY_GATE_H_
 
@@ -19,12 +19,13 @@ class ReadyGate {
   enum class Outcome { kReady, kEnded };
   using Request = std::function<void(Outcome)>;
 
-  // Keeps `request`, and calls it once when the gate is opened or ends; at once
-  // where it has ended. False, and it is not called, where the gate is open.
+  // Keeps `request`, and calls it once when the gate opens or ends; at once if
+  // it has ended. If the gate is open, returns false and does not call it.
   bool Keep(Request request);
-  // From now on nothing is kept. May be called more than once, also after End.
+  // From now on no request is kept. May be called more than once, also after
+  // End.
   void Open() { Change(State::kOpen, Outcome::kReady); }
-  // Nobody will open it.
+  // The gate will never open.
   void End() { Change(State::kEnded, Outcome::kEnded); }
 
  private:

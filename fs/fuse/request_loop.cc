@@ -27,13 +27,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Requests that follow an answer this closely come from a reader that opens
-// one file after the other; the wake-up of the leader is part of the gap.
+// files one after the other. The gap includes the wake-up of the leader.
 constexpr auto kDense = std::chrono::microseconds(200);
-// How long the leader looks for the next one; a reader takes about 20 us for
-// a cached file of 100 KB.
+// How long the leader polls for the next request. A reader takes about 20 us
+// for a cached file of 100 KB.
 constexpr auto kLook = std::chrono::microseconds(60);
 
-// Zeros of one that is cut short: no operation has that code.
+// All zeros for a truncated request: no operation has that code.
 fuse_in_header HeaderOf(const fuse_buf& request) {
   fuse_in_header header = {};
   if (request.size < sizeof(header)) return header;
@@ -41,8 +41,8 @@ fuse_in_header HeaderOf(const fuse_buf& request) {
   return header;
 }
 
-// close() waits for no answer, but the open after it must not overtake it: it
-// would find the file held by the one that closed it.
+// close() does not wait for an answer, but the next open must not overtake it.
+// Otherwise it would find the file held by the thread that closed it.
 bool KeepsItsPlace(const fuse_buf& request) {
   return HeaderOf(request).opcode == FUSE_RELEASE;
 }
@@ -57,8 +57,7 @@ RequestLoop::RequestLoop(Options options)
 RequestLoop::~RequestLoop() = default;
 
 absl::Status RequestLoop::Run() {
-  // A request that was interrupted between poll and read must not keep the
-  // leader waiting.
+  // The leader must not block in read if a request was interrupted after poll.
   if (ended_fd_.get() < 0 ||
       fcntl(fuse_fd_, F_SETFL, fcntl(fuse_fd_, F_GETFL) | O_NONBLOCK) != 0) {
     return ErrnoStatus(errno, "request loop");
@@ -66,7 +65,8 @@ absl::Status RequestLoop::Run() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  // Delivered only inside ppoll: none is lost between the test and the wait.
+  // Signals are delivered only inside ppoll, so none is lost between the test
+  // and the wait.
   pthread_sigmask(SIG_BLOCK, &all, &before);
   bool serves = false;
   {
@@ -156,7 +156,7 @@ bool RequestLoop::Receive(Pace& pace, fuse_buf& request) {
     const int got = fuse_session_receive_buf(options_.session, &request);
     if (got > 0) return true;
     if (got == -EINTR || got == -EAGAIN) continue;
-    // Unmounted; aborted where that came in the middle of a request.
+    // Unmounted. ECONNABORTED if that came in the middle of a request.
     End(got == -ECONNABORTED ? 0 : got);
   }
   return false;
@@ -191,7 +191,7 @@ bool RequestLoop::IsQuick(const fuse_buf& request) const {
     case FUSE_BATCH_FORGET:
     case FUSE_RELEASE:
     case FUSE_RELEASEDIR:
-    case FUSE_IOCTL:  // Python asks each file whether it is a terminal
+    case FUSE_IOCTL:  // Python asks for each file whether it is a terminal
       return true;
     case FUSE_LOOKUP:
     case FUSE_GETATTR:

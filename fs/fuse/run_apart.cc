@@ -28,7 +28,8 @@ using Clock = std::chrono::steady_clock;
   _exit(0);
 }
 
-// All that is written there until it is closed; nothing if that is too late.
+// All bytes that are written until the other end is closed. Empty if that takes
+// too long.
 absl::optional<std::string> Hear(int from, Clock::time_point until) {
   std::string text;
   std::array<char, 4096> buffer;
@@ -67,7 +68,7 @@ absl::optional<std::string> RunApart(const std::function<std::string()>& work,
     if (status != 0) return absl::nullopt;
     return text;
   }
-  // It may be long in dying, and is reaped when its starter has ended.
+  // It may take long to die. It is reaped after its parent has ended.
   kill(child, SIGKILL);
   waitpid(child, nullptr, WNOHANG);
   return absl::nullopt;

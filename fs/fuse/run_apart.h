@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may wait for a mount that nobody answers is done in a process of its
-// own: it can be left behind, where a thread could not.
+// Runs work that may wait for a dead mount in a separate process. The process
+// can be left behind; a thread could not.
 #ifndef SHUFFLEFS_FS_FUSE_RUN_APART_H_
 #define SHUFFLEFS_FS_FUSE_RUN_APART_H_
 
@@ -12,7 +12,7 @@
 
 namespace shufflefs {
 
-// What `work` returned in a process of its own; nothing if it did not within
+// The result of `work` in a separate process. Empty if it takes longer than
 // `wait`. `work` must need no other thread and no lock.
 absl::optional<std::string> RunApart(const std::function<std::string()>& work,
                                      std::chrono::milliseconds wait);

@@ -29,8 +29,8 @@
 namespace shufflefs {
 namespace {
 
-// FUSE_NOTIFY_INC_EPOCH is a bare header; libfuse 3.18 has a call for it,
-// older ones let us write it.
+// FUSE_NOTIFY_INC_EPOCH is a bare header. libfuse 3.18 has a call for it; older
+// ones let us write it.
 constexpr int32_t kNotifyIncEpoch = 8;
 constexpr uint32_t kProtocolWithEpochs = 44;
 constexpr int kReadAheadKb = 1024;
@@ -69,7 +69,7 @@ class FuseSession : public Session {
   }
   ~FuseSession() override {
     if (session_ == nullptr) return;
-    fuse_session_unmount(session_);  // if Run did not come to it
+    fuse_session_unmount(session_);  // if Run did not do it
     fuse_session_destroy(session_);
   }
 
@@ -90,11 +90,11 @@ class FuseSession : public Session {
 
  private:
   void Initialised(uint32_t proto_minor);
-  // One pass of pins; false where nothing was left to pin.
+  // One pass of pins. Returns false if nothing was left to pin.
   bool KeepPages() ABSL_LOCKS_EXCLUDED(pin_mu_);
   void KeepPagesSoon();
   void TakeNamesBack();
-  // Lets the kernel forget epochs by path that nobody uses.
+  // Makes the kernel forget unused epochs by path.
   void TakeEpochsBack();
   void Later(std::function<void()> notify);
   void Notify(std::stop_token stop);
@@ -173,7 +173,7 @@ absl::Status FuseSession::Run() {
     changed_.SignalAll();
   }
   {
-    // Closed below; its number may then be another file's.
+    // Closed below; its number may then belong to another file.
     MutexLock lock(device_mu_);
     device_open_ = false;
   }
@@ -184,11 +184,11 @@ absl::Status FuseSession::Run() {
 
 void FuseSession::Detach() {
   if (unmounts_.exchange(true)) return;
-  // What is mounted there after it is another's.
+  // A mount that is there afterwards belongs to somebody else.
   pollfd device{fuse_session_fd(session_), POLLIN, 0};
   if (poll(&device, 1, 0) > 0 && (device.revents & POLLERR) != 0) return;
   // A thread that the kernel cannot end yet would keep the device open, and
-  // those waiting who wait for an answer.
+  // readers would wait for ever for an answer.
   absl::Status gone = AbortMount(options_.mountpoint);
   if (absl::IsNotFound(gone)) return;
   gone = DetachMount(options_.mountpoint);
@@ -211,15 +211,15 @@ bool FuseSession::WaitForKernel() {
 void FuseSession::NamesChanged(bool were_fixed) {
   context_.metrics->Add(Counter::kEpochSwitches);
   if (knows_epochs_) return NamesDoubted();
-  loop_->LetOthersServe();  // what follows asks the kernel, which asks us
+  loop_->LetOthersServe();  // the kernel will ask us back
   if (were_fixed) TakeNamesBack();
 }
 
 void FuseSession::NamesDoubted() {
-  if (!knows_epochs_) return;  // no name that may rebind is believed
-  loop_->LetOthersServe();     // what follows asks the kernel, which asks us
-  // The rest follows behind the switch: an inode goes only when its old name
-  // is looked up anew.
+  if (!knows_epochs_) return;  // no name that may rebind is cached
+  loop_->LetOthersServe();     // the kernel will ask us back
+  // The rest follows after the switch, because an inode is dropped only when
+  // its old name is looked up again.
   KeepPages();
   KeepPagesSoon();
   Primer& primer = context_.filesystem->primer();
@@ -243,9 +243,9 @@ void FuseSession::NamesSettled() {
   });
 }
 
-// Invalidating a directory's name takes all names below it that are not in
-// use, which is quick. Those of open files stay, and are found again with the
-// directory; so each file's name is taken by itself, too.
+// Invalidating a directory's name quickly removes all names below it that are
+// not in use. Those of open files stay, and would be found again with the
+// directory. So each file's name is invalidated separately, too.
 void FuseSession::TakeNamesBack() {
   const ServedDataset* served = context_.filesystem->served();
   if (served == nullptr) return;
@@ -293,8 +293,8 @@ void FuseSession::KeepPagesSoon() {
   });
 }
 
-// Invalidations take locks that a reader may hold while it waits for a reply;
-// so they are never sent by a thread that serves requests.
+// Invalidations take locks that a reader may hold while it waits for a reply.
+// So a thread that serves requests never sends them.
 void FuseSession::Later(std::function<void()> notify) {
   MutexLock lock(mu_);
   notices_.push_back(std::move(notify));
@@ -316,7 +316,8 @@ void FuseSession::Notify(std::stop_token stop) {
 }
 
 void FuseSession::RaiseReadAhead() {
-  // From what the kernel knows, for who waits for his own mount cannot die.
+  // Uses only what the kernel knows, because a thread that waits for its own
+  // mount cannot die.
   struct statx st;
   if (statx(AT_FDCWD, options_.mountpoint.c_str(), AT_STATX_DONT_SYNC,
             STATX_TYPE, &st) != 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mount: from mounting to the end of the request loop.
+// Session is a mount, from mounting to the end of the request loop.
 #ifndef SHUFFLEFS_FS_FUSE_SESSION_H_
 #define SHUFFLEFS_FS_FUSE_SESSION_H_
 
@@ -14,8 +14,8 @@
 
 namespace shufflefs {
 
-// Threads: Run waits on the caller's thread, a RequestLoop serves; the other
-// methods may be called from any thread once Mount returned.
+// Threads: Run waits on the caller's thread, and a RequestLoop serves. Any
+// thread may call the other methods after Mount returned.
 class Session {
  public:
   struct Options {
@@ -27,43 +27,43 @@ class Session {
     bool allow_other = false;
     bool read_only = false;
     bool debug = false;
-    bool use_epochs = true;  // false: as if the kernel knew no epochs
-    // The mount takes no more requests. Told before what they still do is
-    // waited for, by the thread that runs.
+    bool use_epochs = true;  // false: as if the kernel did not know epochs
+    // The mount takes no more requests. Called on the thread of Run, before it
+    // waits for running requests.
     std::function<void(bool well)> ended;
   };
-  // Mounts; requests wait in the kernel until Run.
+  // Mounts. Requests wait in the kernel until Run.
   static absl::StatusOr<std::unique_ptr<Session>> Mount(
       const Options& options);
   virtual ~Session() = default;
 
-  // Serves until the mount is gone or SIGTERM, SIGINT or SIGHUP came, then
+  // Serves until the mount is gone or SIGTERM, SIGINT or SIGHUP comes, then
   // unmounts.
   virtual absl::Status Run() = 0;
-  // Blocks until the kernel spoke its protocol; false if the session ended
-  // first. Then kernel_knows_epochs() is valid.
+  // Blocks until the kernel has sent its protocol version. Returns false if the
+  // session ended first. Afterwards kernel_knows_epochs() is valid.
   virtual bool WaitForKernel() = 0;
   virtual bool kernel_knows_epochs() const = 0;
-  // Names were bound anew: keeps the pages of files that were read, and makes
-  // the kernel look every name up again. Where it knows no epochs, names that
-  // may rebind are not believed anyway; but `were_fixed` says that names
-  // which could be believed are to be so no more: they are taken back, one by
-  // one, before this returns.
+  // Names were rebound. Keeps the pages of files that were read, and makes the
+  // kernel look every name up again. If the kernel does not know epochs, it
+  // never caches names that may rebind. But `were_fixed` says that names were
+  // cacheable until now: these are invalidated, one by one, before this
+  // returns.
   virtual void NamesChanged(bool were_fixed) = 0;
-  // The same, but for that no name was bound anew.
+  // The same if no name was rebound.
   virtual void NamesDoubted() = 0;
-  // After one of them: takes the names in use up anew, on a thread of its
-  // own, before they are looked up one by one.
+  // After one of the above: primes the names in use again on a separate thread,
+  // before they are looked up one by one.
   virtual void NamesSettled() = 0;
-  // The catalogue is there: what waited for it is answered.
+  // The catalogue is ready: answers the requests that waited for it.
   virtual void AnswerWaiting() = 0;
-  // As root, allows reads ahead of up to 1 MiB; the kernel's default for
-  // FUSE is 128 KiB. Call after WaitForKernel.
+  // As root, allows read-ahead of up to 1 MiB. The kernel's default for FUSE is
+  // 128 KiB. Call it after WaitForKernel.
   virtual void RaiseReadAhead() = 0;
   // Ends Run.
   virtual void Stop() = 0;
-  // For who ends the process at once, while Run waits for something: takes the
-  // mount away where that was still to come.
+  // For a thread that ends the process at once while Run waits. Removes the
+  // mount if it still exists.
   virtual void Detach() = 0;
 };
 

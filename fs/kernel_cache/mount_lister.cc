@@ -31,7 +31,7 @@ constexpr char kClose = 'c';
 struct Question {
   int64_t directory = 0;
   char what = 0;
-  std::array<char, PATH_MAX> path{};  // only as much as is used is sent
+  std::array<char, PATH_MAX> path{};  // only the used part is sent
 };
 
 // The number of entries of the next batch; 0 at the end; -errno.
@@ -46,8 +46,8 @@ int64_t TakeBatchUp(int directory) {
     last = reinterpret_cast<const dirent64*>(buffer.data() + at);
     ++entries;
   }
-  // The kernel takes dentries up from a listing only while it sees them used:
-  // one stat a batch keeps it doing so.
+  // The kernel caches dentries from a listing only while it sees them used. One
+  // stat per batch is enough.
   struct stat st;
   if (last != nullptr) {
     fstatat(directory, last->d_name, &st, AT_SYMLINK_NOFOLLOW);
@@ -72,10 +72,10 @@ int64_t Answer(const Question& question) {
   }
 }
 
-// The process: answers until the daemon's end of the socket is closed.
+// The process: answers until the daemon closes its end of the socket.
 [[noreturn]] void ListUntilClosed(int socket) {
   prctl(PR_SET_NAME, "sfs-list");
-  // Nothing of the daemon's must stay open for its sake.
+  // The process must not keep any descriptor of the daemon open.
   if (dup2(socket, STDIN_FILENO) < 0) _exit(1);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0 || dup2(null, STDOUT_FILENO) < 0 ||
@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<MountLister>> MountLister::Start() {
 }
 
 MountLister::~MountLister() {
-  // It may wait for the mount, so it is left to itself.
+  // The process may wait for the mount, so it is left to itself.
   shutdown(socket_.get(), SHUT_RDWR);
   waitpid(pid_, nullptr, WNOHANG);
 }

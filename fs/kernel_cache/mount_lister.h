@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists directories of the mount, so that the kernel takes up its dentries, in
-// a process of its own. A thread of the daemon that waits for its own mount
-// cannot be killed while that is unanswered, and would keep /dev/fuse open: a
-// kill -9 would leave daemon, mount and readers waiting for each other for
-// ever. This process holds nothing, so what it waits for ends with the daemon.
+// MountLister lists directories of the mount in a separate process, so that the
+// kernel caches their dentries. A thread of the daemon that waits for its own
+// mount cannot be killed while the request is unanswered, and it would keep
+// /dev/fuse open. After a kill -9, daemon, mount and readers would wait for
+// each other for ever. This process holds nothing, so its wait ends with the
+// daemon.
 #ifndef SHUFFLEFS_FS_KERNEL_CACHE_MOUNT_LISTER_H_
 #define SHUFFLEFS_FS_KERNEL_CACHE_MOUNT_LISTER_H_
 
@@ -22,18 +23,18 @@
 
 namespace shufflefs {
 
-// Thread-safe; listings take turns, a few hundred entries each. Where the
-// process is gone nothing is listed, and so names are looked up one by one.
+// Thread-safe. Listings take turns, a few hundred entries each. If the process
+// is gone, nothing is listed, and names are looked up one by one.
 class MountLister {
  public:
   // Starts the process. REQUIRES: no other thread runs, nothing is mounted.
   static absl::StatusOr<std::unique_ptr<MountLister>> Start();
-  // Ends the process, and does not wait for it.
+  // Ends the process, but does not wait for it.
   ~MountLister();
   MountLister(const MountLister&) = delete;
   MountLister& operator=(const MountLister&) = delete;
 
-  // Its requests come from there.
+  // Its requests have this pid.
   pid_t pid() const { return pid_; }
 
   class Listing {
@@ -42,18 +43,18 @@ class MountLister {
     ~Listing();
     Listing(const Listing&) = delete;
     Listing& operator=(const Listing&) = delete;
-    // Takes the next few hundred entries up and returns their number; nothing
-    // at the end or on an error. Another thread must serve the mount meanwhile.
+    // Lists the next few hundred entries and returns their number. Empty at the
+    // end or on an error. Another thread must serve the mount meanwhile.
     absl::optional<size_t> Next();
 
    private:
     MountLister& lister_;
-    const int64_t directory_;  // a descriptor there, or -errno
+    const int64_t directory_;  // a descriptor in the process, or -errno
   };
 
  private:
   MountLister(pid_t pid, UniqueFd socket);
-  // The process's answer, -errno where there is none.
+  // The process's answer, or -errno if there is none.
   int64_t Ask(char what, int64_t directory, const std::string& path)
       ABSL_LOCKS_EXCLUDED(mu_);
 

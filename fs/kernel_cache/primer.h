@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// After an epoch switch the kernel looks every name up anew, a request each.
-// So the daemon lists the directories that are in use itself, with attributes,
-// and the kernel takes hundreds of names up by one request: about 3 us a name,
-// on a thread beside the reader, where a lookup costs the reader 20 or more.
+// After an epoch switch the kernel looks every name up again, with one request
+// per name. Primer avoids this: the daemon itself lists the directories in use,
+// with attributes, and the kernel caches hundreds of names per request. This
+// takes about 3 us per name on another thread, while a lookup costs the reader
+// 20 us or more.
 #ifndef SHUFFLEFS_FS_KERNEL_CACHE_PRIMER_H_
 #define SHUFFLEFS_FS_KERNEL_CACHE_PRIMER_H_
 
@@ -23,15 +24,15 @@ namespace shufflefs {
 // Thread-safe.
 class Primer {
  public:
-  // Names beyond this are left to be looked up: an inode each takes about
-  // 1 KiB of the kernel's memory.
+  // Further names are left to be looked up: each inode takes about 1 KiB of the
+  // kernel's memory.
   static constexpr uint64_t kLimit = 100000;
 
-  // Once, before the others; `served` outlives the primer. A primer that was
-  // not begun does nothing.
+  // Call it once, before the other methods. `served` outlives the primer. A
+  // primer that was not begun does nothing.
   void Begin(const ServedDataset& served);
 
-  // A name that may rebind was looked up in `dir`, so it is in use.
+  // A name that may rebind was looked up in `dir`, so `dir` is in use.
   void NoteLookup(DirId dir) {
     if (dir.value() < in_use_.size() &&
         !in_use_[dir.value()].load(std::memory_order_relaxed)) {
@@ -39,16 +40,15 @@ class Primer {
     }
   }
 
-  // Tells the kernel, by `tell`, to forget all bindings. No name is being
-  // taken up meanwhile, and a priming that is under way stops: what it lists
-  // is of the epoch before.
+  // Tells the kernel, by `tell`, to forget all bindings. Meanwhile no name is
+  // listed, and a running priming stops, because it lists the previous epoch.
   void Switch(const std::function<void()>& tell);
 
-  // Takes the names in use up, by `lister`. Blocks; another thread must serve
-  // the mount meanwhile. Returns how many they were.
+  // Lists the names in use, by `lister`. Blocks. Another thread must serve the
+  // mount meanwhile. Returns their number.
   uint64_t Prime(MountLister& lister, const std::string& mountpoint);
-  // Whether the thread `pid` (as FUSE gives it) lists for Prime: what it lists
-  // is to be bound.
+  // Returns whether the thread `pid` (from FUSE) lists for Prime: its listing
+  // binds the names.
   bool IsPriming(int32_t pid) const {
     return pid == thread_.load(std::memory_order_acquire);
   }
@@ -69,7 +69,7 @@ class Primer {
   std::vector<DirId> directories_ ABSL_GUARDED_BY(mu_);
   uint64_t names_ ABSL_GUARDED_BY(mu_) = 0;  // in directories_
 
-  // Held while the kernel takes a batch up. Taken alone.
+  // Held while the kernel takes in a batch. No other lock is taken with it.
   Mutex batch_mu_;
   uint64_t generation_ ABSL_GUARDED_BY(batch_mu_) = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open directory. Its order is fixed when it is opened and every offset
-// can be read again, so telldir, several getdents and rewinddir agree.
+// An open directory. Its order is fixed when it is opened, and every offset can
+// be read again. So telldir, several getdents and rewinddir agree.
 #ifndef SHUFFLEFS_FS_MODEL_DIR_HANDLE_H_
 #define SHUFFLEFS_FS_MODEL_DIR_HANDLE_H_
 
@@ -23,18 +23,18 @@ struct DirEntry {
   uint64_t nodeid = 0;  // 0: listing the name does not bind it
 };
 
-// Immutable but for Load; any thread may call.
+// Immutable except for Load. Any thread may call.
 class DirHandle {
  public:
   virtual ~DirHandle() = default;
-  // Whether Load may wait for the source.
+  // Returns whether Load may wait for the source.
   virtual bool asks_source() const { return false; }
-  // Before the first of the calls below.
+  // Called before the first of the calls below.
   virtual absl::Status Load() const { return absl::OkStatus(); }
-  // The entry at `offset`, 0 and 1 being "." and "..". False at the end. An
-  // empty name is a gap: skip the offset.
+  // The entry at `offset`; 0 and 1 are "." and "..". Returns false at the end.
+  // An empty name is a gap: skip the offset.
   virtual bool Get(uint64_t offset, DirEntry& out) const = 0;
-  // Some in a row, from `offset` on; none only at the end.
+  // Several successive entries from `offset` on. Returns 0 only at the end.
   virtual size_t GetBatch(uint64_t offset, absl::Span<DirEntry> out) const {
     size_t got = 0;
     while (got < out.size() && Get(offset + got, out[got])) ++got;
@@ -57,8 +57,8 @@ class ListedDir : public DirHandle {
   const std::vector<DirEntry> entries_;
 };
 
-// "." and ".." of the directory with inode `ino`. The kernel shows neither
-// inode to users as it knows them better.
+// "." and ".." of the directory with inode `ino`. The kernel shows users
+// neither inode, because it knows them better.
 inline bool DotEntry(uint64_t offset, uint64_t ino, DirEntry& out) {
   if (offset > 1) return false;
   out = DirEntry{offset == 0 ? "." : "..", ino, S_IFDIR, 0};

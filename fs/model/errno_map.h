@@ -7,12 +7,12 @@
 
 namespace shufflefs {
 
-// The errno that answers a request which failed with `status` (not OK): the
-// original one where the status carries it.
+// The errno that answers a request which failed with `status` (not OK). The
+// original errno if the status carries it.
 int ErrnoFor(const absl::Status& status);
 
-// Whether a failure is part of normal life (a name that does not exist, a
-// refused write) and so not worth a log line.
+// Returns whether a failure is normal (a name that does not exist, a refused
+// write) and so not worth a log line.
 bool IsQuiet(int error);
 
 }  // namespace shufflefs

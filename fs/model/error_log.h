@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One log line for one failure: a reader's single read reaches the daemon as
-// several requests, and each would say the same.
+// ErrorLog writes one log line per failure. A reader's single read reaches the
+// daemon as several requests, and each would log the same line.
 #ifndef SHUFFLEFS_FS_MODEL_ERROR_LOG_H_
 #define SHUFFLEFS_FS_MODEL_ERROR_LOG_H_
 
@@ -13,13 +13,14 @@
 
 namespace shufflefs {
 
-// Thread-safe. Bounded: forgets all when it remembers kMostLines.
+// Thread-safe. Bounded: at kMostLines lines it forgets all.
 class ErrorLog {
  public:
   static constexpr std::chrono::seconds kQuiet{10};
   static constexpr size_t kMostLines = 1024;
 
-  // Logs `line` as an error unless it was logged less than kQuiet ago.
+  // Logs `line` as an error unless the same line was logged less than kQuiet
+  // ago.
   void Say(const std::string& line);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question to the source that must be answered though the source hangs: then
-// what it said last counts.
+// LastAnswer is a question to the source that must be answered even if the
+// source hangs. In that case the last answer counts.
 #ifndef SHUFFLEFS_FS_MODEL_LAST_ANSWER_H_
 #define SHUFFLEFS_FS_MODEL_LAST_ANSWER_H_
 
@@ -24,11 +24,11 @@ class LastAnswer {
   using Ask = std::function<absl::StatusOr<T>()>;
   static constexpr std::chrono::milliseconds kPatience{500};
 
-  // Asks once, for as long as it takes. `ask` may be called by any thread.
+  // Asks once, for as long as it takes. Any thread may call `ask`.
   explicit LastAnswer(Ask ask) : ask_(std::move(ask)), last_(ask_()) {}
 
-  // What `worker`, which ends before this goes, is told now; or kPatience after
-  // it began to ask what was said last.
+  // Asks on `worker`, which ends before this object. Returns the new answer, or
+  // after kPatience the last one.
   absl::StatusOr<T> Get(Worker& worker) ABSL_LOCKS_EXCLUDED(mu_) {
     if (Begin()) {
       worker.Post([this](const absl::Status& turn) { AskNow(turn); },
@@ -47,7 +47,7 @@ class LastAnswer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Whether nobody asks yet.
+  // Returns whether no question is running yet, and starts one.
   bool Begin() ABSL_LOCKS_EXCLUDED(mu_) {
     MutexLock lock(mu_);
     if (asking_) return false;

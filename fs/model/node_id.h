@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inode numbers of the FUSE protocol ("nodeids"). A nodeid says by itself
-// what it shows, so the daemon keeps no table of looked-up inodes, and a FORGET
-// costs nothing but where a slot stands for an epoch. One nodeid has one
-// content for as long as the kernel knows it: files are numbered by the sample
-// they show, not by the name.
+// Inode numbers of the FUSE protocol ("nodeids"). A nodeid alone says what it
+// shows. So the daemon keeps no table of looked-up inodes, and a FORGET costs
+// nothing unless a slot stands for an epoch. A nodeid has one content for as
+// long as the kernel knows it: files are numbered by the sample that they show,
+// not by the name.
 #ifndef SHUFFLEFS_FS_MODEL_NODE_ID_H_
 #define SHUFFLEFS_FS_MODEL_NODE_ID_H_
 
@@ -13,8 +13,7 @@ namespace shufflefs {
 
 enum class NodeKind : uint8_t {
   kLiveDir = 0,      // id = DirId
-  kLiveFile = 1,     // slot = ordinal of the name, id = EntryId; opens are
-                     // counted
+  kLiveFile = 1,     // slot = ordinal of the name, id = EntryId
   kFixedDir = 2,     // view, slot = epoch, id = DirId
   kFixedFile = 3,    // id = EntryId; under a name that never rebinds
   kFixedRanked = 4,  // view, slot = epoch
@@ -26,8 +25,8 @@ enum class NodeKind : uint8_t {
 };
 
 // 4 bits of kind, 8 of view, 20 of slot, 32 of id. The protocol's root (1) is
-// the live directory 0; no other node packs to 0 or 1, since live directories
-// are numbered from 1 up and packed as id + 1.
+// the live directory 0. No other node packs to 0 or 1, because live directories
+// are packed as id + 1.
 struct Node {
   NodeKind kind = NodeKind::kLiveDir;
   uint8_t view = 0;

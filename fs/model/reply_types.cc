@@ -7,8 +7,8 @@ struct stat StatOf(const FileAttributes& attributes) {
   struct stat st = {};
   st.st_ino = attributes.ino;
   st.st_mode = attributes.mode;
-  // A directory keeps its write bits: creating in it fails with EROFS, which
-  // tells more than EACCES.
+  // A directory keeps its write bits. Creating in it fails with EROFS, which is
+  // clearer than EACCES.
   if (attributes.kind != EntryKind::kDirectory) st.st_mode &= ~0222u;
   st.st_nlink = attributes.nlink;
   st.st_uid = attributes.uid;
@@ -30,7 +30,7 @@ struct stat StatOf(const FileAttributes& attributes) {
 
 void SetSize(uint64_t bytes, struct stat& st) {
   if (static_cast<off_t>(bytes) == st.st_size) return;
-  constexpr uint64_t kBlock = 512;  // of st_blocks
+  constexpr uint64_t kBlock = 512;  // unit of st_blocks
   st.st_size = static_cast<off_t>(bytes);
   st.st_blocks = static_cast<blkcnt_t>((bytes + kBlock - 1) / kBlock);
 }

@@ -24,8 +24,8 @@ bool IsSameInode(const FileAttributes& known, const FileAttributes& now) {
          now.inode == known.inode;
 }
 
-// Whether what was looked up now may have the node of what was known.
-// Directories change with each name in them, and stay what they are.
+// Returns whether a file found now may have the node of a known one.
+// Directories change with each name in them, but remain the same directory.
 bool IsSame(const FileAttributes& known, const FileAttributes& now) {
   return known.kind == EntryKind::kDirectory
              ? IsSameInode(known, now)
@@ -129,7 +129,7 @@ struct stat PassThrough::Shown(RightsNow now) {
   return now.source;
 }
 
-// The names as they are when the first of them is asked for.
+// Lists the names as they are when the first of them is requested.
 class PassThrough::Listing : public DirHandle {
  public:
   Listing(const PassThrough& pass, uint32_t id) : pass_(pass), id_(id) {}
@@ -142,7 +142,7 @@ class PassThrough::Listing : public DirHandle {
     absl::StatusOr<std::vector<DirEntry>> names = pass_.Names(id_);
     if (!names.ok()) return names.status();
     MutexLock lock(mu_);
-    if (!asks_source()) return absl::OkStatus();  // another one was faster
+    if (!asks_source()) return absl::OkStatus();  // another thread was faster
     names_ = *std::move(names);
     loaded_.store(true, std::memory_order_release);
     return absl::OkStatus();
@@ -198,8 +198,8 @@ absl::StatusOr<size_t> PassThrough::Read(uint32_t id, uint64_t offset,
     read_ = true;
   }
   ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(place.path, O_RDONLY));
-  // Before, as it may be none that can be read; and after, as it may have been
-  // written meanwhile.
+  // Checked before the read, because the file may not be readable, and after
+  // it, because the file may have been written meanwhile.
   absl::Status same = CheckUnchanged(fd.get(), place.known);
   if (!same.ok()) return Annotate(same, place.path);
   const absl::StatusOr<size_t> got =

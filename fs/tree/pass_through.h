@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source as it is, by path, while the catalogue of a large tree is still
-// being made. Names and bytes are the source's; nothing is shuffled.
+// PassThrough shows the unshuffled source, by path, while the catalogue of a
+// large tree is still being made. Names and bytes are the source's.
 #ifndef SHUFFLEFS_FS_TREE_PASS_THROUGH_H_
 #define SHUFFLEFS_FS_TREE_PASS_THROUGH_H_
 
@@ -25,34 +25,35 @@
 namespace shufflefs {
 
 // Thread-safe. Nodes are counted: each Lookup adds one reference, Forget
-// takes them back. Node 0 is the root and stays. All calls may block for the
-// device, none holds the lock meanwhile. Errors carry the source's errno.
+// removes them. Node 0 is the root and stays. All calls may block on the
+// device; none holds the lock meanwhile. Errors carry the source's errno.
 class PassThrough {
  public:
   struct Found {
     uint32_t id = 0;
     struct stat attributes = {};
   };
-  // `source` outlives the object. Where others are served modes are within the
-  // access control lists.
+  // `source` outlives the object. If other users are served, modes are limited
+  // by the access control lists.
   PassThrough(const SourceDir& source, bool serves_others);
 
   absl::StatusOr<Found> Lookup(uint32_t parent, absl::string_view name);
   void Forget(uint32_t id, uint64_t count);
 
-  // ESTALE when the path names another one by now.
+  // ESTALE if the path leads to another file by now.
   absl::StatusOr<struct stat> Stat(uint32_t id) const;
-  // Asks nobody: that is left to DirHandle::Load. This outlives the handle.
+  // Does not ask the source: DirHandle::Load does. This object outlives the
+  // handle.
   std::unique_ptr<DirHandle> List(uint32_t id) const;
   absl::StatusOr<std::string> ReadLink(uint32_t id) const;
-  // ESTALE when the path names another file by now, or this one changed: a
-  // descriptor never mixes bytes of two states of it.
+  // ESTALE if the path leads to another file by now, or if this one changed. So
+  // a descriptor never mixes bytes of two states of a file.
   absl::StatusOr<size_t> Read(uint32_t id, uint64_t offset,
                               absl::Span<char> out) const;
   // Relative to the source; "" for the root.
   std::string Path(uint32_t id) const;
   void NoteOpen();
-  // Or was opened to be.
+  // Includes files that were opened to be read.
   bool anything_was_read() const;
 
  private:
@@ -62,7 +63,7 @@ class PassThrough {
     uint64_t references = 0;
     FileAttributes known;
   };
-  // What is known of a node, and where it is.
+  // What is known of a node, and its path.
   struct Place {
     std::string path;
     FileAttributes known;
@@ -73,7 +74,7 @@ class PassThrough {
   class Listing;
   absl::StatusOr<std::vector<DirEntry>> Names(uint32_t id) const;
   FileAttributes KnownOf(const struct stat& st) const;
-  // Within the access control list.
+  // Limited by the access control list.
   static struct stat Shown(RightsNow now);
 
   // Constant after construction.

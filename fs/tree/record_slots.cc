@@ -33,7 +33,7 @@ absl::StatusOr<uint32_t> RecordSlots::Take(
 }
 
 void RecordSlots::Forget(uint32_t slot, uint64_t count) {
-  // It goes without the lock: it may take its files' memory with it.
+  // Destroyed without the lock, because it may free the memory of its files.
   std::shared_ptr<RecordEpoch> gone;
   MutexLock lock(mu_);
   if (slot >= slots_.size() || slots_[slot].references == 0) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots stand for epochs of records in nodeids of containers. A slot is an
-// epoch's, and holds it, for as long as the kernel knows a node with it (a
-// descriptor may read on), and then another's.
+// Slots represent epochs of records in the nodeids of containers. A slot
+// belongs to an epoch, and holds it, for as long as the kernel knows a node
+// with it (a descriptor may read on), and then belongs to another.
 #ifndef SHUFFLEFS_FS_TREE_RECORD_SLOTS_H_
 #define SHUFFLEFS_FS_TREE_RECORD_SLOTS_H_
 
@@ -24,10 +24,10 @@ class RecordSlots {
  public:
   explicit RecordSlots(uint32_t limit = kSlotLimit) : limit_(limit) {}
 
-  // The epoch's slot, with one reference more: for a reply that gives the
-  // kernel a node with it. ENOSPC where all are in use.
+  // The epoch's slot, with one more reference: for a reply that gives the
+  // kernel a node with it. ENOSPC if all are in use.
   absl::StatusOr<uint32_t> Take(std::shared_ptr<RecordEpoch> records);
-  // The kernel gave `count` references back.
+  // The kernel returned `count` references.
   void Forget(uint32_t slot, uint64_t count);
   // Null for a slot without references.
   std::shared_ptr<RecordEpoch> At(uint32_t slot) const;

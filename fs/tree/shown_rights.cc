@@ -15,7 +15,7 @@ namespace {
 constexpr double kRightsSeconds = 1;
 
 // The bits of each class that lacks `needed` (1 to search, 5 to list as well)
-// in `mode`, three bits a class.
+// in `mode`, three bits per class.
 mode_t Lacking(mode_t mode, mode_t needed) {
   mode_t lacking = 0;
   for (int shift = 0; shift <= 6; shift += 3) {
@@ -24,12 +24,12 @@ mode_t Lacking(mode_t mode, mode_t needed) {
   return lacking;
 }
 
-// The bits that `self` loses for being shown past a directory with `mode`.
+// The bits that `self` loses because it is shown past a directory with `mode`.
 mode_t LostBy(const FileAttributes& dir, mode_t mode, mode_t needed, uid_t uid,
               gid_t gid) {
   const mode_t lacking = Lacking(mode, needed);
   if (lacking == 0) return 0;
-  // Classes of different owners do not map onto each other: close it.
+  // Classes of different owners do not correspond, so all bits are lost.
   return dir.uid == uid && dir.gid == gid ? lacking : 0777;
 }
 
@@ -79,7 +79,7 @@ bool ShownRights::IsClosed(Node file) {
   return !dirs_.AreAsOpenAsKnown(DirsOf(file));
 }
 
-// The directories that hold samples, and those between them and the view.
+// The directories that contain samples, and those between them and the view.
 std::vector<DirId> ShownRights::DirsOfSamples(const View& view) const {
   const Catalogue& catalogue = served_.catalogue();
   const std::shared_ptr<const ViewSetup> setup = view.setup();
@@ -105,7 +105,7 @@ ShownRights::Listing ShownRights::ListingOf(const View& view) {
   const FileAttributes self = catalogue.dir_attributes(root);
   listing.gid = self.gid;
   std::vector<DirId> dirs = DirsOfSamples(view);
-  // Those above the view are passed, and not listed.
+  // The directories above the view are searched, but not listed.
   const size_t to_list = dirs.size() + 1;
   for (DirId at = root;; at = catalogue.parent(at)) {
     dirs.push_back(at);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner, group and mode that nodes are shown with, so that the kernel lets
-// nobody through whom the source keeps out: what a directory allows is asked of
-// the source again and again where others are served, and what is shown away
-// from its place is closed to whom a directory above that place is closed.
+// ShownRights decides the owner, group and mode with which nodes are shown, so
+// that the kernel denies access to everybody whom the source denies it. If
+// other users are served, it asks the source repeatedly what a directory
+// allows. Something that is shown outside its own directory is closed to users
+// to whom a directory above its own is closed.
 #ifndef SHUFFLEFS_FS_TREE_SHOWN_RIGHTS_H_
 #define SHUFFLEFS_FS_TREE_SHOWN_RIGHTS_H_
 
@@ -20,26 +21,27 @@ namespace shufflefs {
 // Thread-safe. A call may wait for the source as DirRights does.
 class ShownRights {
  public:
-  // Both outlive the object.
+  // `source` and `served` outlive the object.
   ShownRights(const SourceDir& source, const ServedDataset& served)
       : served_(served), dirs_(source, served.catalogue()) {}
 
-  // How long the kernel may believe what follows from a directory's rights.
+  // How long the kernel may cache what depends on a directory's rights.
   double seconds() const;
   mode_t OfDir(DirId dir) { return dirs_.ModeOf(dir); }
-  // Of something shown away from its place: who may not search one of the
-  // directories from `above` up to `top`, which is not looked at, loses the
+  // For something shown outside its own directory. Users who may not search one
+  // of the directories from `above` up to, but not including, `top` lose the
   // bits of `self`, too.
   mode_t Searchable(const struct stat& self, DirId above, DirId top);
-  // Whether a file's content may come under names of other directories than
-  // its own; then its mode is to be Closed if that is closed by now.
+  // CrossesDirs: the file's content may be shown under names of other
+  // directories than its own. If so, and if IsClosed, its mode must deny all
+  // access.
   bool CrossesDirs(Node file) const;
   bool IsClosed(Node file);
 
-  // Who may learn all names of a view's samples.
+  // The users who may learn all names of a view's samples.
   struct Listing {
     gid_t gid = 0;       // of the view's directory
-    mode_t bits = 0111;  // of its owner, that group, others: they may
+    mode_t bits = 0111;  // classes that may: its owner, that group, others
   };
   Listing ListingOf(const View& view);
 

@@ -11,7 +11,7 @@
 namespace shufflefs {
 namespace {
 
-// Slot of a file node that stands under a ranked name.
+// Slot of a file node with a ranked name.
 constexpr uint32_t kRankedFile = 1;
 
 absl::Status NoSuchName() { return ErrnoStatus(ENOENT, "no such name"); }
@@ -85,7 +85,7 @@ absl::StatusOr<NodeReply> Tree::LookupFixed(Node parent,
   }
   const EntryId shown =
       view.FixedBinding(epochs_->At(parent.slot))->Shown(*entry);
-  // Another policy or seed makes another epoch of it.
+  // Another policy or seed gives the epoch another content.
   return Reply(Node{NodeKind::kFixedFile, 0, 0, shown.value()},
                rebind_seconds_);
 }
@@ -123,7 +123,7 @@ NodeReply Tree::LiveDir(DirId dir) const {
                    kForLife, rights_.seconds()};
 }
 
-// A ranked listing tells names of all directories of its view.
+// A ranked listing shows names from all directories of its view.
 void Tree::HideNames(const View& view, struct stat& st) const {
   const mode_t bits = rights_.ListingOf(view).bits;
   st.st_mode &= ~0444u | bits * 4;
@@ -181,7 +181,7 @@ absl::StatusOr<struct stat> Tree::StatOfNode(Node node) const {
   return ErrnoStatus(ESTALE, "unknown node");
 }
 
-// Whether what is shown of a node follows from what directories allow now.
+// Returns whether a node's attributes depend on what directories allow now.
 bool Tree::DependsOnDirs(Node node) const {
   switch (node.kind) {
     case NodeKind::kFixedDir:
@@ -200,15 +200,16 @@ struct stat Tree::FixedDirStat(Node node) const {
   const DirId dir = node.kind == NodeKind::kFixedDir ? DirId(node.id) : root;
   struct stat st = StatOf(catalogue.dir_attributes(dir));
   st.st_mode = rights_.OfDir(dir);
-  // The way through the control directory leads past the directories above
-  // the view. The source itself stands at the mountpoint.
+  // A path through the control directory bypasses the directories above the
+  // view. The source itself is at the mount point.
   if (dir == root && root != DirId(0)) {
     st.st_mode = rights_.Searchable(st, catalogue.parent(root), DirId(0));
   }
   if (node.kind == NodeKind::kFixedRanked) {
     HideNames(*served_.views()[node.view], st);
   }
-  // Not the live directory's inode: tree walkers take that for a loop.
+  // Differs from the live directory's inode, because tree walkers would take
+  // equal ones for a loop.
   st.st_ino = PackNode(node);
   return st;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that come from the catalogue: the live tree, the trees and ranked
-// directories of fixed epochs. Answers LOOKUP, GETATTR and READDIR without
-// touching the source, but for what directories allow (shown_rights.h).
+// Tree has the nodes of the catalogue: the live tree, and the trees and ranked
+// directories of fixed epochs. It answers LOOKUP, GETATTR and READDIR without
+// the source, except for what directories allow (shown_rights.h).
 #ifndef SHUFFLEFS_FS_TREE_TREE_H_
 #define SHUFFLEFS_FS_TREE_TREE_H_
 
@@ -23,13 +23,13 @@
 
 namespace shufflefs {
 
-// Thread-safe. `rebind_seconds` is how long the kernel may believe a name
-// that shows another sample in the next epoch: for life where it knows epochs
-// (FUSE_NOTIFY_INC_EPOCH), else 0. `primer` is told of lookups of such names;
-// null: nobody is.
+// Thread-safe. `rebind_seconds` is how long the kernel may cache a name that
+// shows another sample in the next epoch: for ever if it knows epochs
+// (FUSE_NOTIFY_INC_EPOCH), else 0. `primer` is told of lookups of such names,
+// unless it is null.
 class Tree {
  public:
-  // All outlive the tree; `primer` may be null.
+  // All outlive the tree. `primer` may be null.
   struct Parts {
     const ServedDataset* served = nullptr;
     ShownRights* rights = nullptr;
@@ -42,10 +42,10 @@ class Tree {
   // By thread `pid` (0 = hidden). Errors: NotFound (ENOENT), ENOTDIR.
   absl::StatusOr<NodeReply> Lookup(Node parent, absl::string_view name,
                                    pid_t pid);
-  // How long the kernel may believe a name is left open.
+  // Does not say how long the kernel may cache a name.
   absl::StatusOr<NodeReply> Attributes(Node node) const;
 
-  // `binds`: listing the directory binds its names (the primer's).
+  // `binds`: listing the directory binds its names (only for the primer).
   absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(Node node,
                                                      bool binds) const;
 
@@ -58,8 +58,8 @@ class Tree {
     return records_.At(node.slot);
   }
   EpochSlots& epochs() { return *epochs_; }
-  // The kernel gave `count` references of a node of a fixed epoch, or of a
-  // container, back.
+  // The kernel returned `count` references to a node of a fixed epoch, or of a
+  // container.
   void Forget(Node node, uint64_t count);
   ShownRights& rights() const { return rights_; }
 
@@ -69,7 +69,7 @@ class Tree {
   absl::StatusOr<NodeReply> LookupFixed(Node parent, absl::string_view name);
   absl::StatusOr<NodeReply> LookupRanked(const View& view,
                                          absl::string_view name);
-  // Of a container in an epoch of its records.
+  // Looks up a container in an epoch of its records.
   absl::StatusOr<NodeReply> LookupContainer(
       const View& view, std::shared_ptr<RecordEpoch> records, EntryId entry);
   absl::StatusOr<NodeReply> Reply(Node node, double entry_seconds) const;

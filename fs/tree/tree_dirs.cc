@@ -13,7 +13,7 @@
 namespace shufflefs {
 namespace {
 
-// Fills all but the nodeid.
+// Fills in everything except the nodeid.
 void Describe(const Catalogue& catalogue, EntryId name, EntryId shown,
               DirEntry& out) {
   const absl::string_view bytes = catalogue.name(name);
@@ -24,10 +24,10 @@ void Describe(const Catalogue& catalogue, EntryId name, EntryId shown,
   out.nodeid = 0;
 }
 
-// Most entries that are looked at together.
+// Maximum number of entries that are processed together.
 constexpr size_t kMostTogether = 64;
 
-// What cannot be looked up is not listed either.
+// A name that cannot be looked up is not listed either.
 void HideBehindControl(DirId dir, DirEntry& out) {
   if (dir == DirId(0) && out.name == kControlName) out.name.clear();
 }
@@ -59,10 +59,10 @@ class SourceOrderDir : public DirHandle {
   const DirId dir_;
 };
 
-// A directory of a view in the order of one epoch. Live: names that may
-// rebind are listed unbound (nodeid 0), so that a reply which is overtaken by
-// an epoch switch cannot plant an old binding; but for the primer, which
-// cannot be overtaken (`binds`).
+// A directory of a view in the order of one epoch. In a live one, names that
+// may rebind are listed unbound (nodeid 0), so that a reply that an epoch
+// switch overtakes cannot leave an old binding in the kernel. The primer's
+// listings cannot be overtaken, so they bind (`binds`).
 class EpochDir : public DirHandle {
  public:
   EpochDir(const Catalogue& catalogue, std::shared_ptr<const Binding> binding,
@@ -82,8 +82,8 @@ class EpochDir : public DirHandle {
     return true;
   }
 
-  // In steps, each over all entries: the rows that they touch lie far apart,
-  // and this way their cache misses overlap.
+  // Works in steps, each over all entries. The rows are far apart, and this way
+  // their cache misses overlap.
   size_t GetBatch(uint64_t offset, absl::Span<DirEntry> out) const override {
     if (offset < 2) return Get(offset, out[0]) ? 1 : 0;
     const uint64_t from = offset - 2;
@@ -145,7 +145,7 @@ class RankedDir : public DirHandle {
     columns_ = columns;
   }
 
-  // Offsets count rank * columns_ + column; a sample of a group with fewer
+  // An offset is rank * columns_ + column. A sample of a group with fewer
   // columns leaves a gap, which is skipped.
   bool Get(uint64_t offset, DirEntry& out) const override {
     const Dataset& dataset = binding_->plan().dataset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory handles of the tree. Each keeps the binding of the epoch it
-// was opened in, and computes its entries one by one.
+// The directory handles of the tree. Each keeps the binding of the epoch in
+// which it was opened, and computes its entries one by one.
 #ifndef SHUFFLEFS_FS_TREE_TREE_DIRS_H_
 #define SHUFFLEFS_FS_TREE_TREE_DIRS_H_
 
@@ -13,14 +13,14 @@
 
 namespace shufflefs {
 
-// A directory outside of every view: the source's order.
+// A directory outside every view, in the source's order.
 std::unique_ptr<DirHandle> MakeSourceDir(const ServedDataset& served,
                                          DirId dir);
 // A directory of a live view, in the live epoch's order. `binds`: listing it
-// with attributes binds its names (the primer's handles only).
+// with attributes binds its names (only for the primer's handles).
 std::unique_ptr<DirHandle> MakeLiveDir(const ServedDataset& served,
                                        const View& view, DirId dir, bool binds);
-// A directory below epoch/<n>/tree; `node` names it.
+// A directory below epoch/<n>/tree. `node` is its node.
 std::unique_ptr<DirHandle> MakeFixedDir(const ServedDataset& served,
                                         std::shared_ptr<const Binding> binding,
                                         Node node);
