@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl: looks at datasets and at mounts. See shufflectl(1).
+// shufflectl inspects datasets and mounts. See shufflectl(1).
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,10 +12,10 @@
 #include "mount-tools/ctl/shufflectl_app.h"
 
 int main(int argc, char** argv) try {
-  // SIGPIPE stays as it is: `shufflectl order | head` ends without a word.
+  // SIGPIPE keeps its default action: `shufflectl order | head` ends silently.
   shufflefs::CommandContext context;
-  // A directory that is gone leaves "/": commands that are given absolute
-  // paths still work.
+  // If the working directory is gone, "/" is used: commands with absolute paths
+  // still work.
   context.cwd = shufflefs::WorkingDirectory().value_or("/");
   context.out = &std::cout;
   context.err = &std::cerr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflefs: mounts a shuffled view of a dataset directory. See shufflefs(1).
+// shufflefs mounts a shuffled view of a dataset directory. See shufflefs(1).
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -42,7 +42,8 @@ int Main(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kMount:
       break;
   }
-  // Said in full, so that the control file shows where the state is.
+  // The state path is made absolute, so that the control file shows where the
+  // state is.
   absl::StatusOr<std::string> state = StatePath(line->config);
   if (!state.ok()) return Fail(state.status());
   line->config.state = *std::move(state);

@@ -23,12 +23,12 @@
 namespace shufflefs {
 namespace {
 
-// A configuration is a page; this keeps a wrong path from filling memory.
+// A configuration is about a page. The limit keeps a wrong path from filling
+// memory.
 constexpr size_t kMaxFileBytes = size_t{1} << 20;
 
-// Each part of a dotted key is a table inside a table, and tables are read and
-// removed by functions that call themselves. No key and no list of patterns has
-// as many dots as this in a line.
+// Each part of a dotted key is a nested table, and recursive functions read and
+// destroy tables. No key and no list of patterns has this many dots in a line.
 constexpr size_t kMostDots = 1000;
 
 absl::Status CheckDepth(absl::string_view text) {
@@ -51,7 +51,7 @@ absl::Status ErrorAt(const toml::source_region& where, absl::string_view what) {
       absl::StrCat(where.begin.line, ":", where.begin.column, ": ", what));
 }
 
-// A list of patterns, or of such lists, as the key takes it in one text.
+// A list of patterns, or of such lists, as one text for the key.
 absl::StatusOr<std::string> AlignText(const toml::array& list) {
   const bool is_of_lists = !list.empty() && list[0].is_array();
   std::vector<std::string> words;
@@ -73,7 +73,7 @@ absl::StatusOr<std::string> AlignText(const toml::array& list) {
   return absl::StrJoin(words, is_of_lists ? ";" : ":");
 }
 
-// A list of whole numbers, as the key takes it in one text. Those that TOML's
+// A list of whole numbers, as one text for the key. Numbers that TOML's
 // integers cannot hold are written as text.
 absl::StatusOr<std::string> NumbersText(const toml::array& list,
                                         absl::string_view key) {
@@ -93,7 +93,7 @@ absl::StatusOr<std::string> NumbersText(const toml::array& list,
   return absl::StrJoin(words, ";");
 }
 
-// As few digits as give the same number back.
+// The fewest digits that give the same number back.
 std::string ShortestText(double number) {
   char text[32];
   const auto end = std::to_chars(std::begin(text), std::end(text), number);
@@ -194,7 +194,8 @@ absl::Status ApplyView(const std::vector<TomlSetting>& settings,
   return absl::OkStatus();
 }
 
-// The bytes that UTF-8 forbids: overlong forms, surrogates, stray bytes.
+// Rejects the bytes that UTF-8 forbids: overlong forms, surrogates, stray
+// bytes.
 bool IsUtf8(absl::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
@@ -219,7 +220,7 @@ bool IsUtf8(absl::string_view text) {
   return true;
 }
 
-// A bare number where TOML's 64-bit integers can hold it, else text.
+// A bare number if TOML's 64-bit integers can hold it, else text.
 std::string TomlValue(const Option& option, const std::string& value) {
   const absl::optional<uint64_t> number = ParseNumber(value);
   const bool bare = option.kind == ValueKind::kNumber && number &&

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The TOML form of the configuration: read from a file, and written as the
-// control file shows it. The only place that knows the TOML library.
+// control file shows it. Only this file knows the TOML library.
 //
-// Pure but for LoadConfigFile, which reads one file; any thread may call.
+// Pure except LoadConfigFile, which reads one file. Any thread may call.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_CONFIG_FILE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CONFIG_CONFIG_FILE_H_
 
@@ -16,42 +16,42 @@
 
 namespace shufflefs {
 
-// One `key = value`: tables are joined with dots, the value is as -o has it.
+// One `key = value`. Tables are joined with dots; the value has the form that
+// -o takes.
 struct TomlSetting {
   std::string key;
   std::string value;
-  bool is_text = false;  // stood in quotes
+  bool is_text = false;  // was written in quotes
   uint32_t line = 0;     // of the value, from 1
   uint32_t column = 0;   // from 1
 };
 
 struct TomlDocument {
   std::vector<TomlSetting> settings;            // outside of [[view]]
-  std::vector<std::vector<TomlSetting>> views;  // one a [[view]]
+  std::vector<std::vector<TomlSetting>> views;  // one element per [[view]]
 };
 
-// Errors: InvalidArgument "line:column: …" where `text` is no TOML, a value
-// is neither text nor a number, or `view` is something else than [[view]].
+// Errors: InvalidArgument "line:column: …" if `text` is no TOML, if a value is
+// neither text nor a number, or if `view` is not [[view]].
 absl::StatusOr<TomlDocument> ParseToml(absl::string_view text);
 
-// The configuration that `text` asks for; source and mountpoint stay empty.
-// `name` stands in errors, `base` is the absolute directory that relative
-// paths are below. Keys outside of [[view]] are every view's default; without
-// [[view]] there is one view. Errors: InvalidArgument
-// "name:line:column: key = value: …".
+// The configuration in `text`. Source and mount point stay empty. `name` is for
+// errors. Relative paths are below the absolute directory `base`. Keys outside
+// [[view]] are defaults of every view. Without [[view]] there is one view.
+// Errors: InvalidArgument "name:line:column: key = value: …".
 absl::StatusOr<MountConfig> ParseConfig(absl::string_view text,
                                         absl::string_view name,
                                         absl::string_view base);
 
-// ParseConfig of a file; relative paths in it are below its directory.
-// Errors: also the errno of opening or reading it, naming the path.
+// ParseConfig of a file. Relative paths in it are below its directory. Errors:
+// also the errno of opening or reading it, naming the path.
 absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
                                            absl::string_view cwd);
 
-// What the control file shows: every key that has a value, one a line.
-// ParseConfig reads it back as the same configuration with this one view
-// (but for paths that are not UTF-8, which TOML cannot hold: they appear as a
-// comment).
+// The content of the control file: every key that has a value, one per line.
+// ParseConfig reads it back as the same configuration with this one view. The
+// exception is a path that is not UTF-8, which TOML cannot hold: it becomes a
+// comment.
 std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view);
 
 // `text` in quotes, with TOML's escapes. REQUIRES: UTF-8.

@@ -47,7 +47,7 @@ absl::Status SetFeedback(const TomlSetting& setting, ControlRequest& request) {
   return absl::OkStatus();
 }
 
-// Applies one line to `request`; `mount` are the mount's keys.
+// Applies one line to `request`. `mount` has the mount's keys.
 absl::Status ApplySetting(const TomlSetting& setting, const MountConfig* mount,
                           ControlRequest& request) {
   if (setting.key == "epoch") return SetEpoch(setting, request);
@@ -80,7 +80,7 @@ absl::StatusOr<TomlSetting> ParseLine(absl::string_view line) {
   absl::StatusOr<TomlDocument> document = ParseToml(line);
   if (!document.ok()) {
     absl::string_view what = document.status().message();
-    absl::ConsumePrefix(&what, "1:");  // the line is counted by the caller
+    absl::ConsumePrefix(&what, "1:");  // the caller counts the lines
     return absl::InvalidArgumentError(absl::StrCat(
         "column ", what, " (words stand in quotes: policy = \"native\")"));
   }

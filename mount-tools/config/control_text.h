@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a write to a control file asks for. Pure; any thread may call.
+// The request in a write to a control file. Pure; any thread may call.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_CONTROL_TEXT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CONFIG_CONTROL_TEXT_H_
 
@@ -9,18 +9,18 @@
 
 namespace shufflefs {
 
-// Reads one or more lines `key = value`, as TOML: `policy = "lirs"`,
-// `lirs.page = "64KiB"`, `seed = 3`, `epoch = "next"`, `epoch = 7`,
-// `feedback = 0.531`. Comments and empty lines are skipped. All or nothing: the
-// result is `current` with every line applied, or an error.
+// Parses one or more lines `key = value`, as TOML: `policy = "lirs"`,
+// `lirs.page = "64KiB"`, `seed = 3`, `epoch = "next"`, `epoch = 7`, `feedback =
+// 0.531`. Comments and empty lines are skipped. All or nothing: the result is
+// `current` with every line applied, or an error.
 //
-// A key that cannot change while mounted is accepted with the value that it
-// has, so that what the control file shows can be edited and written back;
-// `mount` says what the keys of the whole mount are (null: they are refused).
+// A key that cannot change while mounted is accepted with its present value, so
+// that a user can edit the content of the control file and write it back.
+// `mount` has the keys of the whole mount (null: they are refused).
 //
-// Errors, InvalidArgument and one line: "line N: …" that names the key that
-// is unknown, wrong, given twice, or cannot change while mounted; "nothing to
-// do" for a text without settings.
+// Errors: InvalidArgument, one line. "line N: …" names the key that is unknown,
+// wrong, given twice, or cannot change while mounted; "nothing to do" for a
+// text without settings.
 absl::StatusOr<ControlRequest> ParseControl(absl::string_view text,
                                             const ViewConfig& current,
                                             const MountConfig* mount = nullptr);

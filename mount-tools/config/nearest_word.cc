@@ -14,10 +14,11 @@
 namespace shufflefs {
 namespace {
 
-// Nobody means a key by something much longer than every key.
+// A word much longer than every key is no misspelt key.
 constexpr size_t kMaxTyped = 64;
 
-// Letters to insert, delete or change to make `a` of `b` (Levenshtein).
+// The number of letters to insert, delete or change to turn `b` into `a`
+// (Levenshtein).
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -40,7 +41,8 @@ absl::string_view NearestWord(absl::string_view typed,
   if (typed.empty() || typed.size() > kMaxTyped) return "";
   const std::string lower = absl::AsciiStrToLower(typed);
   absl::string_view best;
-  size_t best_distance = lower.size() / 3 + 1;  // at this or more: not near
+  // Not near from this distance on.
+  size_t best_distance = lower.size() / 3 + 1;
   for (absl::string_view word : known) {
     const size_t distance = EditDistance(lower, word);
     if (distance < best_distance) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Did you mean …?": the known word nearest to what somebody typed.
+// "Did you mean …?": the known word that is nearest to what a user typed.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_NEAREST_WORD_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CONFIG_NEAREST_WORD_H_
 
@@ -8,9 +8,9 @@
 
 namespace shufflefs {
 
-// The word of `known` that `typed` is most likely to mean, or "" when none is
-// near: up to a third of its letters changed, or the last part of a dotted
-// key (`page` for lirs.page). The first of equals. O(typed * words).
+// The word of `known` that `typed` most likely means: up to a third of its
+// letters changed, or the last part of a dotted key (`page` for lirs.page). ""
+// if none is near. Of equally near words, the first. O(typed * words).
 absl::string_view NearestWord(absl::string_view typed,
                               absl::Span<const absl::string_view> known);
 

@@ -28,7 +28,7 @@ using Text = absl::string_view;
 using M = MountConfig;
 using V = ViewConfig;
 
-// A key of a view whose value is one of some words.
+// A key of a view whose value is one of a set of words.
 template <const auto& words, auto field>
 bool SetViewWord(Text t, M&, V& v) {
   return SetWord(words, t, v.*field);
@@ -41,9 +41,9 @@ std::string BytesOr(const char* word, uint64_t bytes) {
   return bytes == 0 ? word : FormatBytes(bytes);
 }
 
-// One row a key: {key, default, "must be …", help, scope, kind, run time,
-// set, get}; in the order of help, in which the keys of policies come behind
-// the first of these tables, and those of baselines behind the second.
+// One row per key: {key, default, "must be …", help, scope, kind, run time,
+// set, get}. The order is that of help. The keys of policies come after the
+// first of these tables, and those of baselines after the second.
 constexpr Option kFirst[] = {
     {"policy", "auto", "",  // those of the registry
      "how the samples are ordered", kView, ValueKind::kWord, true,
@@ -227,7 +227,7 @@ struct Table {
   std::vector<Option> rows;
 };
 
-// `policies`: in the order of their keys.
+// `policies` are in the order of their keys.
 void AddKeys(absl::Span<const PolicyEntry* const> policies, bool baselines,
              std::vector<Option>& rows) {
   for (const PolicyEntry* entry : policies) {
@@ -275,7 +275,8 @@ std::string Option::Get(const MountConfig& mount,
 }
 
 absl::Span<const Option> Options() {
-  static const Table* const table = MakeTable();  // as long as the program
+  // Lives as long as the program.
+  static const Table* const table = MakeTable();
   return table->rows;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the values of keys become fields, for the rows of option_table.cc: the
-// words that a key takes, and a function a kind of value. Each returns false,
-// and changes nothing, where the text is no such value.
+// Converts the values of keys to fields, for the rows of option_table.cc: the
+// words that a key takes, and one function per kind of value. Each returns
+// false and changes nothing if the text is no such value.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_OPTION_VALUES_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CONFIG_OPTION_VALUES_H_
 
@@ -118,7 +118,7 @@ inline bool SetBytes(absl::string_view text, uint64_t min, uint64_t max,
 }
 
 inline bool SetRecordRules(absl::string_view text, ViewConfig& view) {
-  // Whether a size is given as well is looked at when all keys are known.
+  // A missing record size is detected later, when all keys are known.
   RecordOptions options;
   options.as = std::string(text);
   options.bytes = 1;
@@ -140,7 +140,7 @@ inline bool SetMemory(absl::string_view text, MountConfig& mount) {
   return true;
 }
 
-// Takes an absolute path without NUL.
+// Accepts an absolute path without NUL.
 inline bool SetAbsolutePath(absl::string_view text, std::string& field) {
   if (!absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
     return false;
@@ -149,7 +149,7 @@ inline bool SetAbsolutePath(absl::string_view text, std::string& field) {
   return true;
 }
 
-// Of a key of a policy.
+// For a key of a policy.
 inline bool SetPolicyValue(const PolicyOption& option, absl::string_view text,
                            PolicyOptions& options) {
   using Kind = PolicyOption::Kind;
@@ -164,7 +164,7 @@ inline bool SetPolicyValue(const PolicyOption& option, absl::string_view text,
                                             : option.kind == Kind::kNumber
                                                 ? ParseNumber(text)
                                                 : ParseBytes(text);
-    // A default that is no allowed value is written as its word only.
+    // A default that is no allowed value can only be written as its word.
     if (!number || (!unset && *number < option.min)) return false;
     changed.Set(option.key, *number);
   } else {
@@ -175,7 +175,7 @@ inline bool SetPolicyValue(const PolicyOption& option, absl::string_view text,
   return true;
 }
 
-// As SetPolicyValue takes it; empty where the key has no value.
+// In the form that SetPolicyValue takes. Empty if the key has no value.
 inline std::string PolicyValueText(const PolicyOption& option,
                                    const PolicyOptions& options) {
   using Kind = PolicyOption::Kind;
@@ -217,7 +217,7 @@ inline bool SetEpochStart(absl::string_view text, ViewConfig& view) {
 
 inline bool SetControlGid(absl::string_view text, MountConfig& mount) {
   uint32_t gid = 0;
-  // The largest value is chown's "leave as it is".
+  // The largest value means "leave unchanged" to chown.
   if (!SetNumber(text, 0, std::numeric_limits<uint32_t>::max() - 1, gid)) {
     return false;
   }

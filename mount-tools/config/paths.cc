@@ -41,7 +41,7 @@ std::string DirName(absl::string_view path) {
 }
 
 absl::StatusOr<std::string> WorkingDirectory() {
-  // With no buffer glibc allocates one that is long enough.
+  // Without a buffer, glibc allocates one that is long enough.
   const std::unique_ptr<char, decltype(&free)> path(getcwd(nullptr, 0), &free);
   if (path == nullptr) return ErrnoStatus(errno, "working directory");
   return std::string(path.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path arithmetic on names only: nothing here asks the filesystem, so a dead
+// Path arithmetic on names only. Nothing here asks the file system, so a dead
 // mount in the path does no harm.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_PATHS_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CONFIG_PATHS_H_
@@ -11,12 +11,12 @@
 
 namespace shufflefs {
 
-// `path` below `base` when it is relative, without `.`, `..` and doubled
-// slashes; `..` takes the name before it away, also that of a link.
-// REQUIRES: base is absolute.
+// The absolute form of `path`, below `base` if it is relative, without `.`,
+// `..` and doubled slashes. `..` removes the name before it, even if that is a
+// link. REQUIRES: base is absolute.
 std::string AbsolutePath(absl::string_view path, absl::string_view base);
 
-// The part of `path` before its last slash; "." when there is none.
+// The part of `path` before its last slash. "." if there is none.
 std::string DirName(absl::string_view path);
 
 // The working directory. Errors: errno of getcwd.

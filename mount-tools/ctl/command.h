@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every command of shufflectl is: options of its own, and a run. One
-// file pair a command; commands.cc lists them.
+// Command is one command of shufflectl, with its own options and a run. There
+// is one file pair per command; commands.cc lists them.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_COMMAND_H_
 
@@ -18,12 +18,12 @@ class App;
 
 namespace shufflefs {
 
-// Where a command runs. Outlives it; the streams are not owned.
+// The environment of a command. Outlives it. The streams are not owned.
 struct CommandContext {
-  std::string cwd;            // absolute: what relative paths are below
+  std::string cwd;            // absolute; relative paths are below it
   std::ostream* out;          // results
   std::ostream* err;          // progress and remarks
-  bool err_terminal = false;  // progress is drawn only there
+  bool err_terminal = false;  // progress is shown only on a terminal
 };
 
 // Used once, by one thread: Declare, then Run after parsing.
@@ -32,11 +32,11 @@ class Command {
   virtual ~Command() = default;
   virtual absl::string_view name() const = 0;
   virtual absl::string_view help() const = 0;  // one line, no full stop
-  // Adds arguments and options to the command's own parser; they write into
-  // this object.
+  // Adds arguments and options to the command's parser. They write into this
+  // object.
   virtual void Declare(CLI::App& app) = 0;
-  // Blocks until done. The message of an error is what the user sees;
-  // InvalidArgument means wrong usage.
+  // Blocks until done. The user sees the message of an error. InvalidArgument
+  // means wrong usage.
   virtual absl::Status Run(const CommandContext& context) = 0;
 };
 

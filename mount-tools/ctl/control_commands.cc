@@ -21,7 +21,7 @@
 namespace shufflefs {
 namespace {
 
-// A mountpoint among the words stands for -m.
+// A mount point among the words replaces -m.
 absl::Status TakeMountpoint(const ControlWords& words, MountChoice& choice) {
   if (words.mountpoint.empty()) return absl::OkStatus();
   if (!choice.path.empty()) {
@@ -38,8 +38,8 @@ absl::Status RefuseSettings(const ControlWords& words) {
       absl::StrCat(words.settings.front(), ": belongs to policy"));
 }
 
-// Writes what its words ask for, if that is anything, and prints where the
-// view then stands.
+// Writes what its words request, if anything, and prints the resulting state of
+// the view.
 class ControlCommand : public Command {
  public:
   void Declare(CLI::App& app) override {
@@ -66,10 +66,10 @@ class ControlCommand : public Command {
 
  private:
   virtual WordsHelp words_help() const = 0;
-  // "" where nothing is to be written. Errors: InvalidArgument.
+  // "" if nothing is to be written. Errors: InvalidArgument.
   virtual absl::StatusOr<std::string> ControlText(
       const ControlWords& words) const = 0;
-  // What may be given, for who has given nothing.
+  // The possible values, for a user who gave none.
   virtual std::string Choices() const { return ""; }
 
   absl::Status WriteAndShow(const std::string& control,
@@ -77,7 +77,7 @@ class ControlCommand : public Command {
     ASSIGN_OR_RETURN(const MountClient mount,
                      MountClient::Find(choice_, context.cwd));
     if (!control.empty()) RETURN_IF_ERROR(mount.WriteControl(control));
-    // The status names all views, whichever directory it is read in.
+    // The status names all views, whichever directory it is read from.
     ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
     ASSIGN_OR_RETURN(const std::string text,
                      json_ ? EpochJson(status, choice_.view)
@@ -210,7 +210,7 @@ absl::StatusOr<std::string> FeedbackControlText(const std::string& loss) {
         absl::StrCat("feedback ", loss, loss.empty() ? "LOSS" : "",
                      ": the loss must be a finite number, such as 0.531"));
   }
-  // As TOML wants it, which a user need not know: .5 is none there.
+  // In TOML's form, which users need not know: .5 is no number there.
   char text[32];
   const auto end = std::to_chars(std::begin(text), std::end(text), number);
   return absl::StrCat("feedback = ", std::string(text, end.ptr), "\n");

@@ -16,28 +16,28 @@ std::unique_ptr<Command> MakeEpochCommand();
 std::unique_ptr<Command> MakePolicyCommand();
 std::unique_ptr<Command> MakeFeedbackCommand();
 
-// The words behind these commands: [MOUNTPOINT] [value] [key=value…].
+// The words after these commands: [MOUNTPOINT] [value] [key=value…].
 struct ControlWords {
   std::string mountpoint;  // "" = none given
   std::string value;       // "" = show, write nothing
   std::vector<std::string> settings;
 };
 
-// Of two words without `=` the first is the mountpoint; of one, it is if
-// there is a slash in it. InvalidArgument for more.
+// Of two words without `=`, the first is the mount point. A single word is the
+// mount point if it has a slash. InvalidArgument for more words.
 absl::StatusOr<ControlWords> SplitControlWords(
     const std::vector<std::string>& words);
 
-// The control text that `shufflectl epoch WHAT` writes. InvalidArgument where
-// WHAT is neither "next" nor a number.
+// The control text that `shufflectl epoch WHAT` writes. InvalidArgument if WHAT
+// is neither "next" nor a number.
 absl::StatusOr<std::string> EpochControlText(const std::string& what);
 
-// The control text that `shufflectl feedback LOSS` writes. InvalidArgument
-// where it is no finite number.
+// The control text that `shufflectl feedback LOSS` writes. InvalidArgument if
+// it is no finite number.
 absl::StatusOr<std::string> FeedbackControlText(const std::string& loss);
 
-// The control text that `shufflectl policy NAME key=value…` writes. The
-// daemon judges it; here only words without `=` are refused.
+// The control text that `shufflectl policy NAME key=value…` writes. The daemon
+// checks it; here only words without `=` are refused.
 absl::StatusOr<std::string> PolicyControlText(
     const std::string& name, const std::vector<std::string>& settings);
 

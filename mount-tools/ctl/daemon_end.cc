@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{10};
 
-// The directory of the mount's state, "" if it is not told.
+// The directory of the mount's state. "" if the daemon does not report it.
 std::string StateOf(const std::string& mountpoint) {
   const absl::StatusOr<std::string> status =
       MountClient(mountpoint, "").Read("status");
@@ -47,7 +47,7 @@ DaemonEnd::DaemonEnd(const std::string& mountpoint,
   const pid_t pid = state_.empty() ? 0 : HolderOf(state_);
   if (pid == 0) return;
   process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  // The id may have been another process's by then.
+  // The id may have been reused by then.
   if (HolderOf(state_) != pid) process_.reset();
 }
 

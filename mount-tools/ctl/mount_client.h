@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Talks to a mount by plain file I/O on its control directory, as any program
-// may (see shufflefs(1), FILES).
+// Communicates with a mount by plain file I/O on its control directory, as any
+// program may (see shufflefs(1), FILES).
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_MOUNT_CLIENT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_MOUNT_CLIENT_H_
 
@@ -20,19 +20,19 @@ class App;
 
 namespace shufflefs {
 
-// Which mount a user means.
+// The mount that a user means.
 struct MountChoice {
-  std::string path;  // "" = the one around the working directory, or the only
-  std::string view;  // "" = all of the mount
+  std::string path;  // "" = the one with the working directory, or the only one
+  std::string view;  // "" = the whole mount
 };
 
-// Adds -m/--mount and, if `positional`, also MOUNTPOINT as an argument.
+// Adds -m/--mount and, if `positional`, also the argument MOUNTPOINT.
 void DeclareMountPath(CLI::App& app, bool positional, std::string& path);
 // The same, and --view.
 void DeclareMountChoice(CLI::App& app, bool positional, MountChoice& choice);
 
-// The shufflefs mount that `choice` means. Errors, one line: NotFound when
-// there is none, InvalidArgument when there are several and none is chosen.
+// The shufflefs mount that `choice` means. Errors, one line: NotFound if there
+// is none, InvalidArgument if there are several and none is chosen.
 absl::StatusOr<MountEntry> ChooseMount(const MountChoice& choice,
                                        absl::string_view cwd,
                                        const std::vector<MountEntry>& mounts);
@@ -40,7 +40,7 @@ absl::StatusOr<MountEntry> ChooseMount(const MountChoice& choice,
 // Immutable; any thread may call. Methods block as long as the daemon does.
 class MountClient {
  public:
-  // ChooseMount of this machine's mounts. Errors: also Unavailable when the
+  // ChooseMount among this machine's mounts. Errors: also Unavailable if the
   // mount's daemon is gone.
   static absl::StatusOr<MountClient> Find(const MountChoice& choice,
                                           absl::string_view cwd);
@@ -48,19 +48,20 @@ class MountClient {
       : mountpoint_(std::move(mountpoint)), view_(std::move(view)) {}
 
   const std::string& mountpoint() const { return mountpoint_; }
-  const std::string& view() const { return view_; }  // "" = all of the mount
-  // Of a control file of the view: MOUNTPOINT/.shufflefs[/view/NAME]/FILE.
+  const std::string& view() const { return view_; }  // "" = the whole mount
+  // The path of a control file of the view:
+  // MOUNTPOINT/.shufflefs[/view/NAME]/FILE.
   std::string PathOf(absl::string_view file) const;
 
-  // The whole of a control file. Errors: its errno, naming the path; NotFound
-  // that says which views there are.
+  // Reads a whole control file. Errors: its errno, naming the path; NotFound,
+  // which lists the views.
   absl::StatusOr<std::string> Read(absl::string_view file) const;
   // The same, written to `out` piece by piece.
   absl::Status Copy(absl::string_view file, std::ostream& out) const;
   // Writes `text` to `control` at once. Errors: FailedPrecondition with the
-  // text of `error` where the daemon refused; else the errno.
+  // text of `error` if the daemon refused; else the errno.
   absl::Status WriteControl(absl::string_view text) const;
-  // The same with `token`.
+  // The same for `token`.
   absl::Status WriteToken(absl::string_view text) const;
 
  private:

@@ -13,10 +13,10 @@ namespace shufflefs {
 
 std::unique_ptr<Command> MakeOrderCommand();
 
-// Prints `order`, the content of .shufflefs/order, as one JSON object a line:
-// {"rank":0,"name":"a/1.png","sample":"a/7.png"}. \t, \n and \\ in the paths
-// are undone; bytes that are not UTF-8 come as U+FFFD. DataLoss names the line
-// that is not rank TAB name TAB sample.
+// Prints `order`, the content of .shufflefs/order, as one JSON object per line:
+// {"rank":0,"name":"a/1.png","sample":"a/7.png"}. Replaces \t, \n and \\ in
+// paths by the characters they denote, and bytes that are not UTF-8 by U+FFFD.
+// DataLoss names a line that is not rank TAB name TAB sample.
 absl::Status PrintOrderJson(absl::string_view order, std::ostream& out);
 
 }  // namespace shufflefs

@@ -43,11 +43,11 @@ std::string Help(const std::vector<std::unique_ptr<Command>>& commands) {
 
 struct Parsed {
   Command* command = nullptr;
-  std::string print;  // instead of running a command
+  std::string print;  // printed instead of running a command
 };
 
-// A first word that is no command, which the parser would call an argument
-// that it did not expect.
+// Refuses a first word that is no command. The parser would report it as an
+// unexpected argument.
 absl::Status CheckCommandName(
     const std::vector<std::string>& arguments,
     const std::vector<std::unique_ptr<Command>>& commands) {

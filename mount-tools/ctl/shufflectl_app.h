@@ -11,9 +11,9 @@
 
 namespace shufflefs {
 
-// `arguments` without the program's name. Returns the exit status: 0; 1 when
-// the command failed and 2 on wrong usage, both after one line
-// `shufflectl: …` to context.err.
+// `arguments` lacks the program's name. Returns the exit status: 0; 1 if the
+// command failed; 2 for wrong usage. Both print one line `shufflectl: …` to
+// context.err.
 int RunShufflectl(const std::vector<std::string>& arguments,
                   const CommandContext& context);
 

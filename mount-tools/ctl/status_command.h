@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl status: what a mount does.
+// shufflectl status: what a mount is doing.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_COMMAND_H_
 

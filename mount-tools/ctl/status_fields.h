@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of a mount's status. A later daemon may write other kinds of values
-// than this program knows: they count as missing.
+// Reads fields of a mount's status. Values of a kind that this program does not
+// know, as a later daemon may write, count as missing.
 //
 // Pure functions; any thread may call.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_FIELDS_H_

@@ -64,7 +64,7 @@ std::string SourceRead(const Json& view) {
   return absl::StrFormat("source %.2fx read", *source / *served);
 }
 
-// What a pool of samples has done; "" without one.
+// The work of a pool of samples. "" if there is none.
 std::string Pool(const Json& view) {
   const auto loads = Count(view, "chunk_loads");
   const auto hits = Count(view, "hits");
@@ -81,7 +81,7 @@ std::string Pool(const Json& view) {
                       " read alone");
 }
 
-// Where a view with mini-epochs stands; "" without.
+// The position of a view with mini-epochs. "" if it has none.
 std::string MiniEpoch(const Json& view) {
   const auto mini = view.find("mini_epoch");
   if (mini == view.end() || !mini->is_object()) return "";
@@ -96,7 +96,7 @@ std::string MiniEpoch(const Json& view) {
                       why.empty() ? "" : absl::StrCat(" (", why, ")"));
 }
 
-// What the faster tier of a view holds and does; "" without one.
+// Content and work of a view's faster tier. "" if it has none.
 std::string TierText(const Json& view) {
   const auto tier = view.find("tier");
   if (tier == view.end() || !tier->is_object()) return "";
@@ -112,7 +112,7 @@ std::string TierText(const Json& view) {
   return text;
 }
 
-// What readers take against what each tier gives; "" where nothing is known.
+// The rate of readers against what each tier delivers. "" if nothing is known.
 std::string Roofline(const Json& view) {
   const auto roofline = view.find("roofline");
   if (roofline == view.end() || !roofline->is_object()) return "";
@@ -146,7 +146,7 @@ void Append(std::vector<std::string>& parts, std::string part) {
   if (!part.empty()) parts.push_back(std::move(part));
 }
 
-// Lines below that of the view, where the daemon says something.
+// Lines below that of the view, if the daemon has something to say.
 struct Detail {
   const char* key;
   const char* title;
@@ -195,7 +195,7 @@ std::string ViewText(const Json& view) {
   return text;
 }
 
-// One line for each view that is meant.
+// One line for each selected view.
 template <typename Line>
 absl::StatusOr<std::string> LineEach(absl::string_view text,
                                      absl::string_view name, Line line) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status of a mount as people read it. Pure functions.
+// The status of a mount as text for people. Pure functions.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_TEXT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_TEXT_H_
 
@@ -11,9 +11,9 @@
 
 namespace shufflefs {
 
-// `json` is the content of .shufflefs/status. One line a view, and below it
-// what the daemon says about its choice and its warnings. A figure that is
-// null or missing is left out. Errors: DataLoss when it is not such a text.
+// `json` is the content of .shufflefs/status. One line per view, followed by
+// the daemon's reasons for its choice and its warnings. A figure that is null
+// or missing is left out. Errors: DataLoss if it is not such a text.
 absl::StatusOr<std::string> StatusText(absl::string_view json);
 
 struct StatusNames {
@@ -23,13 +23,13 @@ struct StatusNames {
 // Errors: as above.
 absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json);
 
-// Where a view stands, "train  lirs  epoch 3, 62 %", for answers to a control
-// write; a line for every view if `view` is "". Errors: as above, and NotFound
-// when there is no such view.
+// The state of a view, "train  lirs  epoch 3, 62 %", for answers to a control
+// write. One line per view if `view` is "". Errors: as above, and NotFound if
+// there is no such view.
 absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view);
 
-// The same as one object a line: {"view":…,"policy":…,"next_policy":…,
+// The same as one object per line: {"view":…,"policy":…,"next_policy":…,
 // "seed":…,"epoch":…,"epoch_state":…}.
 absl::StatusOr<std::string> EpochJson(absl::string_view json,
                                       absl::string_view view);

@@ -25,12 +25,13 @@
 namespace shufflefs {
 namespace {
 
-// Between two reads of the mount the next epoch may begin, hardly ever twice.
+// The next epoch may begin between two reads of the mount, but hardly ever
+// twice.
 constexpr int kTries = 5;
 
 std::string FileIn(const std::string& dir) { return dir + "/token"; }
 
-// Of the ledger's epochs the one of `token`, with what was read of it.
+// The ledger's epoch of `token`, with what was read of it.
 absl::StatusOr<absl::optional<EpochToken>> FromLedger(const std::string& path,
                                                       const ViewConfig& view,
                                                       const EpochToken& token) {
@@ -45,13 +46,14 @@ absl::StatusOr<absl::optional<EpochToken>> FromLedger(const std::string& path,
     return absl::optional<EpochToken>();
   }
   EpochToken full = TokenOf(*state, token.keys, absl::nullopt);
-  // Of an epoch that began in another state some may not be known.
+  // If the epoch began with another state directory, the ledger may lack some
+  // samples.
   full.position = std::max(full.position, token.position);
   return absl::make_optional(std::move(full));
 }
 
-// The mount's token with all that belongs to it, which the line itself may be
-// too short for.
+// The mount's token with everything that belongs to it; the line itself may
+// lack some of it.
 absl::StatusOr<std::string> WholeToken(const MountClient& mount) {
   for (int tries = 0; tries < kTries; ++tries) {
     ASSIGN_OR_RETURN(const std::string line, mount.Read("token"));

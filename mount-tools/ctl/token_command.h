@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl token: takes the live epoch along with a checkpoint, and brings it
-// back.
+// shufflectl token: saves the live epoch with a checkpoint, and restores it.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_TOKEN_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_TOKEN_COMMAND_H_
 

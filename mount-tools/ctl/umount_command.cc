@@ -48,11 +48,11 @@ class UmountCommand : public Command {
     ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts, ReadMountInfo());
     ASSIGN_OR_RETURN(const MountEntry mount,
                      ChooseMount(choice_, context.cwd, mounts));
-    // Our own working directory shall not be what keeps it busy.
+    // Our own working directory must not keep the mount busy.
     if (chdir("/") != 0) return ErrnoStatus(errno, "/");
     const MountState state = AskMount(mount.mountpoint, kPatience);
     options.lazy = lazy_ || state == MountState::kDead;
-    // Who reads there would else wait for ever.
+    // Otherwise readers there would wait for ever.
     if (lazy_ && state == MountState::kSilent) {
       RETURN_IF_ERROR(AbortMount(mount.mountpoint));
     }
@@ -63,7 +63,7 @@ class UmountCommand : public Command {
   }
 
  private:
-  // Until its daemon has ended, too.
+  // Also waits until its daemon has ended.
   static absl::Status UnmountAndAwait(const std::string& mountpoint,
                                       const UnmountOptions& options) {
     DaemonEnd daemon(mountpoint, kPatience);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl umount: ends a mount, also one whose daemon is gone.
+// shufflectl umount: ends a mount, even if its daemon is gone.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_COMMAND_H_
 

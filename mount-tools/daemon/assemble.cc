@@ -38,8 +38,8 @@
 namespace shufflefs {
 namespace {
 
-// Everything that a serving mount is made of, in the order in which it is
-// made; it goes in the reverse order.
+// Everything in a serving mount, in the order in which it is made. It is
+// destroyed in reverse order.
 class Mount {
  public:
   // Errors: those of Engine::Make.
@@ -54,8 +54,8 @@ class Mount {
 
   // `end` begins when the mount is gone.
   absl::Status Start(const RunOptions& options, EndInTime& end);
-  // Serves; `ready` is told once when the mount shows the views, or passes
-  // through because the catalogue takes longer than `wait`.
+  // Serves. Calls `ready` once, when the mount shows the views, or when it
+  // passes through because the catalogue takes longer than `wait`.
   absl::Status Serve(ReadyPipe& ready);
 
  private:
@@ -117,7 +117,7 @@ ControlFiles::Parts Mount::ControlParts() {
   return parts;
 }
 
-// Where no epoch ever changes they are right.
+// If no epoch ever changes, their caches stay right.
 std::vector<std::string> Mount::WarnOfMountsAbove() const {
   for (const auto& view : engine_->served()->views()) {
     const ViewConfig config = view->config();
@@ -157,7 +157,7 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   session.ended = [this, &end](bool well) {
     end.Begin(well ? 0 : 1, [this] { session_->Detach(); });
   };
-  // To see on a new kernel what happens on one before 6.16.
+  // Lets you test on a new kernel the behaviour of kernels before 6.16.
   const char* epochs = std::getenv("SHUFFLEFS_KERNEL_EPOCHS");
   session.use_epochs = epochs == nullptr || absl::string_view(epochs) != "no";
   ASSIGN_OR_RETURN(session_, Session::Mount(session));
@@ -214,7 +214,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
       Warn(*std::move(changed));
     }
   });
-  auto patience = TryStartThread(  // without it the catalogue is waited for
+  auto patience = TryStartThread(  // without it, waits for the catalogue
       "sfs-wait", [&](std::stop_token stop) {
         if (!session_->WaitForKernel()) return;
         if (WaitUnlessStopped(stop, engine_->config().wait)) ready.Succeed();
@@ -232,14 +232,14 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     memory_.Forget();
     state_.SetPassedThrough(false);
   }
-  // From here on a source that hangs is waited for, until `end` does it.
+  // From here on a hanging source may block, until `end` ends the process.
   engine_->Stop();  // nobody is answered once the session is gone
   filesystem_->Stop();
   return served.ok() ? indexed : served;
 }
 
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
-  // Before any thread is started and anything is open.
+  // Before any thread starts and anything is open.
   ASSIGN_OR_RETURN(std::unique_ptr<MountLister> lister, MountLister::Start());
   RETURN_IF_ERROR(ClearDeadMount(config.mountpoint,
                                  [&] { return HolderIsDying(config.state); }));
@@ -268,8 +268,8 @@ int RunMount(const MountConfig& config, const RunOptions& options) {
   const bool stay = options.foreground || options.debug;
   InitLog(LogTarget::kStderr,
           options.debug ? LogLevel::kDebug : LogLevel::kInfo);
-  // Fork before anything is made: the parent must own no part of the mount
-  // that it could undo when it exits.
+  // Fork before anything is made: the parent must own no part of the mount that
+  // it could undo when it exits.
   ReadyPipe ready;
   if (!stay) {
     absl::StatusOr<ReadyPipe::Side> side = ready.Fork();
@@ -288,7 +288,7 @@ int RunMount(const MountConfig& config, const RunOptions& options) {
     ready.Fail(status.message());
     return stay ? Complain(status) : 1;
   }
-  absl::Status served;  // what it says was told already
+  absl::Status served;  // its message was reported already
   status = OrExhausted(config.source, [&] {
     served = (*mount)->Serve(ready);
     return absl::OkStatus();

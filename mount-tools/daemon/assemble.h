@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts catalogue, views, policies and the FUSE session together and serves a
-// mount. The only place where all libraries meet.
+// Joins catalogue, views, policies and the FUSE session, and serves a mount.
+// Only here do all libraries meet.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_ASSEMBLE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_ASSEMBLE_H_
 
@@ -9,14 +9,14 @@
 namespace shufflefs {
 
 struct RunOptions {
-  bool foreground = false;  // -f: stay, and log to stderr
+  bool foreground = false;  // -f: stay in the foreground, and log to stderr
   bool debug = false;       // -d: log every request
 };
 
 // Mounts `config` and serves it until it is unmounted or a signal ends it.
-// Without `foreground` the caller's process becomes a daemon and its parent
+// Without `foreground` the caller's process becomes a daemon, and its parent
 // exits 0 as soon as the mount serves. Returns the exit status: 0, or 1 after
-// one line `shufflefs: …` to stderr. Call from the main thread, before any
+// one line `shufflefs: …` to stderr. Call it from the main thread, before any
 // other thread starts.
 int RunMount(const MountConfig& config, const RunOptions& options);
 

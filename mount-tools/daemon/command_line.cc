@@ -18,8 +18,8 @@
 namespace shufflefs {
 namespace {
 
-// Words that mount(8), fstab and systemd pass and that ask nothing of us:
-// for the tools above us, always so (default_permissions, noatime), or
+// Words that mount(8), fstab and systemd pass and that need nothing from us:
+// they are for the tools above us, always so (default_permissions, noatime), or
 // decided by the kernel (nosuid, nodev).
 constexpr absl::string_view kIgnoredWords[] = {
     "_netdev",  "async",   "atime",       "auto",
@@ -48,7 +48,7 @@ absl::StatusOr<RawArguments> SplitArguments(
   CLI::App app;
   app.set_help_flag();
   app.add_option("paths", raw.paths);
-  // One argument each time, however often it comes, commas kept.
+  // One argument per -o, however often it comes. Commas are kept.
   app.add_option("-o", raw.options)->allow_extra_args(false);
   app.add_option("--config", raw.config);
   app.add_flag("-f,--foreground", raw.foreground);
@@ -72,7 +72,7 @@ bool IsIgnored(absl::string_view word) {
              std::end(kIgnoredWords);
 }
 
-// One key=value for every view, or for the mount.
+// Applies one key=value to every view, or to the mount.
 absl::Status ApplyKey(absl::string_view key, std::string value,
                       absl::string_view cwd, MountConfig& config) {
   const Option* option = FindOption(key);
@@ -112,7 +112,7 @@ absl::Status ApplyWord(absl::string_view word, absl::string_view cwd,
       absl::StrCat(word, ": needs a value: must be ", option->values));
 }
 
-// The keys of --help, a line each.
+// The keys of --help, one line each.
 std::string KeysHelp() {
   std::string text;
   for (const Option& option : Options()) {

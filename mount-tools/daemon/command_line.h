@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of shufflefs, which is also what mount(8) passes to it for
-// `mount -t fuse.shufflefs` and fstab.
+// The command line of shufflefs. mount(8) also passes it for `mount -t
+// fuse.shufflefs` and fstab.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_COMMAND_LINE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_COMMAND_LINE_H_
 
@@ -17,26 +17,26 @@ namespace shufflefs {
 struct CommandLine {
   enum class Action { kMount, kHelp, kVersion };
   Action action = Action::kMount;
-  // Set for kMount: defaults, then the TOML file, then -o, the last word
-  // winning. Source and mountpoint are absolute, by their names only.
+  // Set for kMount: defaults, then the TOML file, then -o; the last value wins.
+  // Source and mount point are made absolute by their names only.
   MountConfig config;
   RunOptions run;
 };
 
-// `arguments` without the program's name; `cwd` is absolute and is what
-// relative paths are below. Reads the file that --config names. Errors, one
-// line without "shufflefs: ": InvalidArgument for wrong usage, else the errno
-// of reading the configuration file.
+// `arguments` lacks the program's name. `cwd` is absolute; relative paths are
+// below it. Reads the file that --config names. Errors, one line without
+// "shufflefs: ": InvalidArgument for wrong usage, else the errno of reading the
+// configuration file.
 absl::StatusOr<CommandLine> ParseCommandLine(
     const std::vector<std::string>& arguments, absl::string_view cwd);
 
-// The words of a -o argument: split at commas, `\,` and `\\` standing for a
-// comma and a backslash. Empty words are left out.
+// The words of a -o argument, split at commas. `\,` and `\\` denote a comma and
+// a backslash. Empty words are left out.
 std::vector<std::string> SplitMountOptions(absl::string_view text);
 
-// What --help prints: usage and every key with its default.
+// The text of --help: usage and every key with its default.
 std::string HelpText();
-// What --version prints.
+// The text of --version.
 std::string VersionText();
 
 }  // namespace shufflefs

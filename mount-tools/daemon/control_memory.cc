@@ -16,10 +16,10 @@ namespace shufflefs {
 namespace {
 
 constexpr char kHashKey[] = "command_line";
-// Two sets of keys for each of 256 views, as long as paths can be.
+// Two sets of keys for each of 256 views, with paths of maximum length.
 constexpr uint64_t kMostBytes = uint64_t{4} << 20;
 
-// Of every key of every view. NUL stands in no key and no value.
+// Hash of every key of every view. NUL occurs in no key and no value.
 std::string HashOf(const MountConfig& mount) {
   std::string text;
   for (const ViewConfig& view : mount.views) {
@@ -32,8 +32,8 @@ std::string HashOf(const MountConfig& mount) {
       absl::Hex(XXH3_64bits(text.data(), text.size()), absl::kZeroPad16));
 }
 
-// Those keys that the control file may change. One that is not given has an
-// empty value, and so it was not given on the same command line either.
+// The keys that the control file may change. A key that is not given has an
+// empty value, so it was not given on the same command line either.
 std::string RunTimeKeys(const ViewConfig& view) {
   const MountConfig none;
   std::string text = "[[view]]\n";
@@ -77,7 +77,7 @@ absl::Status Apply(const std::vector<TomlSetting>& settings, ViewConfig& view) {
   return ValidateView(view);
 }
 
-// `key = value` of what differs, with the view's path where there are several.
+// `key = value` for each difference, with the view's path if there are several.
 std::vector<std::string> Differences(const MountConfig& before,
                                      const MountConfig& after) {
   std::vector<std::string> lines;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was set through the control file of a mount, kept for a daemon that
-// is killed: the same command goes on with it. After a clean
-// end, and under another command line, the command line rules again.
+// ControlMemory keeps what was set through the control file of a mount, in case
+// the daemon is killed: the same command then continues with it. After a clean
+// end, or with another command line, the command line decides again.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_CONTROL_MEMORY_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_CONTROL_MEMORY_H_
 
@@ -17,26 +17,27 @@
 
 namespace shufflefs {
 
-// Not thread-safe: calls come one at a time. Keeps a small file while keys
-// differ from the command line's.
+// Not thread-safe: calls are serialised. Keeps a small file while keys differ
+// from the command line's.
 class ControlMemory {
  public:
-  // Takes up what the file holds, if it was written under the same
-  // command line; else removes it. Either is one line in the log. A file that
-  // cannot be read or understood is removed likewise.
+  // Takes over the content of the file if it was written under the same command
+  // line, else removes it. Each case logs one line. A file that cannot be read
+  // or understood is removed likewise.
   static ControlMemory Open(FilePlace place, MountConfig command_line);
 
-  // The command line's, with what was set through the control file.
+  // The command line's configuration with what was set through the control
+  // file.
   const MountConfig& config() const { return config_; }
-  // For each view of the configuration, where it was to switch at the next
-  // boundary: what it ran until then. One a view.
+  // One per view: if the view was to switch at the next boundary, what it ran
+  // until then.
   const std::vector<absl::optional<ViewConfig>>& running() const {
     return running_;
   }
 
-  // Call when control was written: `views` are all views, in order. Blocks
-  // until the file is safe on the device; does nothing when it holds that
-  // already. A failure is one line in the log.
+  // Call it when control was written. `views` are all views, in order. Blocks
+  // until the file is safe on the device. Does nothing if the file has that
+  // content already. A failure logs one line.
   void Keep(const std::vector<ViewKeys>& views);
   // Call at a clean end.
   void Forget();
@@ -50,7 +51,7 @@ class ControlMemory {
   MountConfig command_line_;
   MountConfig config_;
   std::vector<absl::optional<ViewConfig>> running_;
-  std::string kept_;  // the file's text, "" where there is none
+  std::string kept_;  // text of the file, "" if there is none
 };
 
 }  // namespace shufflefs

@@ -21,7 +21,7 @@ void EndInTime::Begin(int exit_status, std::function<void()> at_last) {
     last();
     _exit(exit_status);
   };
-  // Without a thread it ends when the source answers.
+  // Without a thread the process ends when the source answers.
   if (auto started = TryStartThread("sfs-end", std::move(end))) {
     thread_ = *std::move(started);
   }

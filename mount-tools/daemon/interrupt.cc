@@ -20,7 +20,7 @@ Interrupt::Interrupt() {
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   arrived_ = UniqueFd(signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
   over_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
-  // One that came before, while they were blocked, counts too.
+  // A signal that came before, while they were blocked, counts too.
   if (Comes()) asked_.request_stop();
   waiter_ = StartThread("sfs-interrupt",
                         [this](const std::stop_token& stop) { Wait(stop); });
@@ -34,12 +34,12 @@ bool Interrupt::Comes() const {
 void Interrupt::Wait(const std::stop_token& stop) {
   std::array<pollfd, 2> ready{
       {{arrived_.get(), POLLIN, 0}, {over_.get(), POLLIN, 0}}};
-  // Without descriptors it looks now and then.
+  // Without descriptors it polls now and then.
   const int most_ms = arrived_.valid() && over_.valid() ? -1 : 50;
   while (!stop.stop_requested()) {
     poll(ready.data(), ready.size(), most_ms);
     if (!Comes()) continue;
-    // Work that waits for a device may take long to see it.
+    // Work that waits for a device may take long to see the request.
     if (asked_.stop_requested()) _exit(1);
     asked_.request_stop();
   }

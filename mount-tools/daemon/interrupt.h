@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM as a stop request, for long work that ends in good order.
+// Interrupt turns Ctrl-C and SIGTERM into a stop request, for long work that
+// must end in good order.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_INTERRUPT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_INTERRUPT_H_
 
@@ -12,9 +13,9 @@
 
 namespace shufflefs {
 
-// While it lives SIGINT and SIGTERM request a stop instead of ending the
-// process. Make it before the threads that work, in the only thread that does
-// not block these signals. A second one of them ends the process.
+// While it lives, SIGINT and SIGTERM request a stop instead of ending the
+// process. Make it before the working threads, on the only thread that does not
+// block these signals. A second signal ends the process.
 class Interrupt {
  public:
   Interrupt();
@@ -26,14 +27,14 @@ class Interrupt {
   bool asked() const { return asked_.stop_requested(); }
 
  private:
-  // Takes one of them that has come.
+  // Takes a pending signal. Returns whether there was one.
   bool Comes() const;
   void Wait(const std::stop_token& stop);
 
   sigset_t signals_;
   sigset_t before_;
-  UniqueFd arrived_;  // readable when one of them has come
-  UniqueFd over_;     // readable when they are waited for no more
+  UniqueFd arrived_;  // readable when a signal has arrived
+  UniqueFd over_;     // readable when no more signals are awaited
   std::stop_source asked_;
   std::jthread waiter_;
 };

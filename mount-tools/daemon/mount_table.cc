@@ -26,7 +26,7 @@ bool IsOctal(absl::string_view text) {
                      [](char c) { return c >= '0' && c <= '7'; });
 }
 
-// Space, tab, newline and backslash come as a backslash and three octal
+// Space, tab, newline and backslash are written as a backslash and three octal
 // digits.
 std::string Unescape(absl::string_view text) {
   std::string plain;
@@ -63,8 +63,8 @@ absl::optional<MountEntry> ParseLine(absl::string_view line) {
   return entry;
 }
 
-// The id of the mount that `path` resolves to. O_PATH asks no daemon about
-// the last name, and the kernel answers from what it holds itself.
+// The id of the mount that `path` resolves to. O_PATH asks no daemon about the
+// last name, and the kernel answers from its own memory.
 absl::optional<int> MountIdOf(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!fd.valid()) return absl::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's table of mounts, and which mount a path lies in. Asks no daemon
-// about a mountpoint itself, so that a dead mount does no harm; a path below
+// The kernel's table of mounts, and the mount that contains a path. Asks no
+// daemon about a mount point itself, so a dead mount does no harm. A path below
 // one is looked up, which may wait for the daemon.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_TABLE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_TABLE_H_
@@ -25,24 +25,24 @@ struct MountEntry {
   bool is_shufflefs() const { return type == "fuse.shufflefs"; }
 };
 
-// The lines of a mountinfo file (proc(5)); lines of another form are left
-// out. In mount order: where two lie on one mountpoint the later one is seen.
+// The lines of a mountinfo file (proc(5)). Malformed lines are left out. In
+// mount order: of two mounts at one mount point, the later one is visible.
 std::vector<MountEntry> ParseMountInfo(absl::string_view text);
 
-// That of this process. Errors: the errno of reading it.
+// The table of this process. Errors: the errno of reading it.
 absl::StatusOr<std::vector<MountEntry>> ReadMountInfo();
 
-// The mount that `path` (absolute) lies in, by the kernel's own word; where
-// the path cannot be reached, by the names of mountpoints. Nothing only if
+// The mount that contains `path` (absolute), according to the kernel. If the
+// path cannot be reached, according to the names of mount points. Empty only if
 // `mounts` lacks it.
 absl::optional<MountEntry> MountAt(const std::string& path,
                                    const std::vector<MountEntry>& mounts);
 
-// Whether `path` is `directory` or lies below it, by their names.
+// Returns whether `path` is `directory` or is below it, by their names.
 bool LiesBelow(absl::string_view path, absl::string_view directory);
 
-// Whether the daemon of the mount is gone. Waits for a daemon that does not
-// answer as AskMount does, and says no.
+// Returns whether the daemon of the mount is gone. If a daemon does not answer,
+// waits as AskMount does, and returns false.
 bool IsDeadMount(const std::string& mountpoint);
 
 }  // namespace shufflefs

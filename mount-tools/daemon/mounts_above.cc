@@ -12,7 +12,7 @@
 namespace shufflefs {
 namespace {
 
-// The directories that an overlay shows. A colon in a name comes as "\:".
+// The directories that an overlay shows. A colon in a name is written as "\:".
 std::vector<std::string> LowerDirs(absl::string_view options) {
   std::vector<std::string> dirs;
   for (absl::string_view option : absl::StrSplit(options, ',')) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// File systems that are mounted over a part of ours: overlayfs, bindfs and the
-// like. They remember names and sizes by themselves, and an epoch that changes
-// below them tells them nothing.
+// Finds file systems that are mounted over a part of ours, such as overlayfs
+// and bindfs. They cache names and sizes themselves, and an epoch switch below
+// does not reach them.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNTS_ABOVE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNTS_ABOVE_H_
 
@@ -12,13 +12,14 @@
 
 namespace shufflefs {
 
-// Those of `mounts` that show what lies at or below `mountpoint` (absolute):
-// by `lowerdir` of an overlay, or by the source of a FUSE mount. One that names
-// it by a relative path is not found.
+// Those of `mounts` that show something at or below `mountpoint` (absolute): by
+// `lowerdir` of an overlay, or by the source of a FUSE mount. A mount that uses
+// a relative path is not found.
 std::vector<MountEntry> MountsAbove(const std::vector<MountEntry>& mounts,
                                     const std::string& mountpoint);
 
-// The same of this process' table, a warning each. None if it cannot be read.
+// The same from the table of this process, one warning each. None if it cannot
+// be read.
 std::vector<std::string> WarnOfMountsAbove(const std::string& mountpoint);
 
 }  // namespace shufflefs

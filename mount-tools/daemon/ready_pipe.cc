@@ -59,8 +59,8 @@ void ReadyPipe::Finish(char code, absl::string_view text) {
   if (write(write_.get(), word.data(), word.size()) < 0) {
     Log(LogLevel::kError, "the starting process is gone");
   }
-  // From here on nobody waits for this process: let go of the terminal and
-  // of the directory it was started in.
+  // From here on nobody waits for this process. Releases the terminal and the
+  // working directory.
   InitLog(LogTarget::kSyslog, LogLevel::kInfo);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) {

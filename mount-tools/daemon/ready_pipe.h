@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Becoming a daemon: the parent process waits until the child's mount serves,
-// passes its complaint on, and exits with the right status.
+// ReadyPipe turns the process into a daemon. The parent process waits until the
+// child's mount serves, prints the child's error if any, and exits with the
+// right status.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_
 
@@ -12,15 +13,15 @@
 namespace shufflefs {
 
 // Without Fork, Succeed and Fail do nothing. They are thread-safe; only the
-// first of them counts. After it the child has no terminal: its log goes to
+// first call counts. After it the child has no terminal: its log goes to
 // syslog.
 class ReadyPipe {
  public:
   enum class Side { kParent, kChild };
-  // Call before any thread starts. The child leads a session of its own.
+  // Call it before any thread starts. The child leads a new session.
   absl::StatusOr<Side> Fork();
-  // In the parent: blocks for the child's word; the exit status to give, 0 or
-  // 1 after the child's line on stderr.
+  // In the parent: blocks until the child reports. Returns the exit status: 0,
+  // or 1 after the child's line on stderr.
   int AwaitChild();
   void Succeed();
   void Fail(absl::string_view why);

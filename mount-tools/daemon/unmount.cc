@@ -29,8 +29,8 @@ namespace {
 constexpr std::chrono::milliseconds kRetryEvery{50};
 constexpr size_t kNamedProcesses = 3;
 
-// Runs `arguments` with its messages collected. Errors: the errno of starting
-// it (ENOENT: there is no such program); Internal with what it said.
+// Runs `arguments` and collects its messages. Errors: the errno of starting it
+// (ENOENT: there is no such program); Internal with its messages.
 absl::Status RunProgram(const std::vector<std::string>& arguments) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
@@ -85,7 +85,7 @@ absl::Status UnmountOnce(const std::string& mountpoint, bool lazy) {
   return ErrnoStatus(errno, mountpoint);
 }
 
-// What a link of /proc points to; "" where we may not look.
+// The target of a link of /proc. "" if we may not read it.
 std::string Target(const std::filesystem::path& link) {
   std::error_code error;
   const std::filesystem::path target =

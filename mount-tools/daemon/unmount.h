@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unmounts a FUSE mount, as root or as the user who mounted it, and says who
-// is in the way.
+// Unmounts a FUSE mount, as root or as the user who mounted it, and reports
+// which processes prevent it.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_UNMOUNT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_UNMOUNT_H_
 
@@ -13,23 +13,23 @@
 namespace shufflefs {
 
 struct UnmountOptions {
-  // Detach at once; the mount goes when its last user does. What a dead mount
-  // needs, for its files cannot be closed in order.
+  // Detach at once; the mount disappears with its last user. A dead mount needs
+  // this, because its files cannot be closed in order.
   bool lazy = false;
-  // How long to try again while the mount is busy.
+  // How long to retry while the mount is busy.
   std::chrono::milliseconds wait{0};
 };
 
-// Unmounts what lies topmost at `mountpoint`: umount2 for root, fusermount3
-// (or fusermount) for others. Blocks up to options.wait. Errors: Unavailable
-// "…: busy" that names up to three processes that use it; else the errno or
-// what fusermount3 said.
+// Unmounts the topmost mount at `mountpoint`: by umount2 for root, by
+// fusermount3 (or fusermount) for others. Blocks up to options.wait. Errors:
+// Unavailable "…: busy", which names up to three processes that use it; else
+// the errno or the message of fusermount3.
 absl::Status Unmount(const std::string& mountpoint,
                      const UnmountOptions& options);
 
-// Processes with an open file, a mapping's file or a working directory below
-// `mountpoint`, as "1234 (python3)"; only those that the caller may look
-// into, and not the caller. Reads /proc and asks no daemon.
+// Processes with an open file, a mapped file or a working directory below
+// `mountpoint`, as "1234 (python3)". Lists only processes that the caller may
+// inspect, and not the caller. Reads /proc and asks no daemon.
 std::vector<std::string> ProcessesIn(const std::string& mountpoint);
 
 }  // namespace shufflefs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl check: what shufflefs would do with a dataset.
+// shufflectl check: reports what shufflefs would do with a dataset.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_COMMAND_H_
 

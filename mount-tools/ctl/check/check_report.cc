@@ -18,7 +18,7 @@
 namespace shufflefs {
 namespace {
 
-// Files at or below each directory, by DirId.
+// Number of files at or below each directory, by DirId.
 std::vector<uint64_t> FilesBelow(const Catalogue& catalogue) {
   std::vector<uint64_t> files(catalogue.dir_count());
   for (uint32_t i = 0; i < catalogue.entry_count(); ++i) {
@@ -33,7 +33,7 @@ std::vector<uint64_t> FilesBelow(const Catalogue& catalogue) {
   return files;
 }
 
-// Goes over all entries once.
+// Visits all entries once.
 class Survey {
  public:
   Survey(const Catalogue& catalogue, CheckReport& report)
@@ -89,11 +89,11 @@ void CountSamples(const Grouping& grouping, CheckReport& report) {
   }
 }
 
-// By the names of the source's files; null where none is one.
+// Finds containers by the names of the source's files. Null if there are none.
 absl::StatusOr<std::shared_ptr<ContainerSet>> FindContainers(
     const Catalogue& catalogue, const CheckReport& report) {
   if (report.containers.empty()) return std::shared_ptr<ContainerSet>();
-  // Not owned: it goes before the catalogue does.
+  // Not owned: the dataset is destroyed before the catalogue.
   ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
                    Dataset::Make(std::shared_ptr<const Catalogue>(
                                      std::shared_ptr<void>(), &catalogue),
@@ -132,7 +132,7 @@ absl::Status Choose(const CheckInput& input, const Grouping& grouping,
   return absl::OkStatus();
 }
 
-// For a shell: in single quotes where there is anything but plain bytes.
+// For a shell: in single quotes if there are any other than plain bytes.
 std::string Quoted(const std::string& path) {
   const bool plain =
       path.find_first_not_of(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `shufflectl check` finds about a source: facts first, then what
-// shufflefs would do and what to ask it for.
+// What `shufflectl check` finds out about a source: facts first, then what
+// shufflefs would do, and suggested commands.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_REPORT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_REPORT_H_
 
@@ -32,11 +32,11 @@ struct CheckInput {
   const Catalogue* catalogue = nullptr;
   double scan_seconds = 0;
   MachineMemory memory;
-  uint64_t view_memory = 0;  // bytes that a mount would give a view
+  uint64_t view_memory = 0;  // bytes that a mount would give each view
   DeviceProbe device;
 };
 
-// A mount command that may be worth it, and when.
+// A mount command that may be worth trying, and when.
 struct Suggestion {
   std::string command;
   std::string when;
@@ -50,23 +50,23 @@ struct CheckReport {
   uint64_t bytes = 0;
   double scan_seconds = 0;
   Movability movability;
-  std::vector<SplitFound> splits;       // those in no other one
+  std::vector<SplitFound> splits;       // without splits inside splits
   std::vector<std::string> manifests;   // outside of splits
   std::vector<std::string> containers;  // outside of splits
   uint64_t samples = 0;
-  uint64_t paired_samples = 0;  // of several files that share a stem
+  uint64_t paired_samples = 0;  // those of several files with a common stem
   std::vector<std::string> unreadable;
   MachineMemory memory;
   bool fits_in_memory = false;
   DeviceProbe device;
   AutoChoice choice;
-  // What brand would be against usual and against many plain readers, where it
-  // can be said.
+  // The gain of brand over the usual number of plain readers and over many, if
+  // it can be estimated.
   absl::optional<GainEstimate> usual_gain;
   absl::optional<GainEstimate> many_gain;
-  // The same of reimu, for records of containers.
+  // The same for reimu, for records of containers.
   absl::optional<RecordEstimate> record_gain;
-  // What reading ahead would be against as many, where that is chosen.
+  // The gain of prefetching over as many readers, if it is chosen.
   absl::optional<ForesightEstimate> usual_ahead;
   absl::optional<ForesightEstimate> many_ahead;
   std::vector<Suggestion> suggestions;  // the first is the one to use
@@ -75,7 +75,7 @@ struct CheckReport {
 // Pure. Errors: those of grouping the files.
 absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input);
 
-// For people, and as one JSON object.
+// As text for people, and as one JSON object.
 std::string CheckText(const CheckReport& report);
 std::string CheckJson(const CheckReport& report);
 

@@ -17,13 +17,13 @@ namespace {
 
 using ReportJson = nlohmann::ordered_json;
 
-constexpr size_t kShown = 5;  // of a list, on a terminal
+constexpr size_t kShown = 5;  // shown items of a list on a terminal
 
 std::string Title(absl::string_view title) {
   return absl::StrFormat("  %-12s", absl::StrCat(title, ":"));
 }
 
-// "a, b, c and 17 more"; nothing for an empty list.
+// "a, b, c and 17 more". "" for an empty list.
 std::string ListLine(absl::string_view title,
                      const std::vector<std::string>& items) {
   if (items.empty()) return "";
@@ -80,7 +80,7 @@ std::string MemoryLine(const CheckReport& report) {
       HumanBytes(memory.bytes), " (", memory.decided_by, ")\n");
 }
 
-// Nothing where there is no question of a gain.
+// "" if no gain applies.
 std::string GainLine(const CheckReport& report) {
   if (!report.usual_gain || !report.many_gain) return "";
   const GainEstimate& usual = *report.usual_gain;

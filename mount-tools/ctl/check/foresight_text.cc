@@ -14,7 +14,7 @@ using status_fields::Json;
 using status_fields::Number;
 using status_fields::TextOf;
 
-// Of a job, which order it reads in, as far as that was found out.
+// The order that a job reads in, as far as it was recognised.
 std::string Foreseen(const Json& job) {
   const std::string state = TextOf(job, "state");
   if (state == "recognised") {
@@ -34,7 +34,7 @@ std::string Foreseen(const Json& job) {
   return "watches the opens";
 }
 
-// How much of what was read ahead was wanted.
+// How much of the prefetched data was used.
 std::vector<std::string> ForesightShares(const Json& foresight) {
   std::vector<std::string> shares;
   if (const auto ready = Number(foresight, "ready_share")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a view's status says of clairvoyance, for a terminal.
+// The part of a view's status about clairvoyance, for a terminal.
 //
 // A pure function; any thread may call.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_FORESIGHT_TEXT_H_
@@ -12,8 +12,8 @@
 
 namespace shufflefs {
 
-// A line for each job whose opens are foreseen, the shares of all of them on
-// the only one or on a line of their own; none without.
+// One line for each job whose opens are predicted. The shares of all jobs are
+// on the line of the only one, or on a separate line. Empty if there are none.
 std::vector<std::string> ForesightLines(const status_fields::Json& view);
 
 }  // namespace shufflefs

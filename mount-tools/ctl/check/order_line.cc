@@ -13,7 +13,7 @@
 namespace shufflefs {
 namespace {
 
-// \t, \n and \\ as the bytes that they stand for.
+// Replaces \t, \n and \\ by the bytes that they denote.
 std::string Unescape(absl::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {

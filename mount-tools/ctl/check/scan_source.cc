@@ -17,7 +17,7 @@ namespace shufflefs {
 
 absl::Status RefuseMount(const std::string& path) {
   absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
-  if (!mounts.ok()) return absl::OkStatus();  // no /proc: nothing to know
+  if (!mounts.ok()) return absl::OkStatus();  // without /proc nothing is known
   const absl::optional<MountEntry> mount = MountAt(path, *mounts);
   if (!mount || !mount->is_shufflefs()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(

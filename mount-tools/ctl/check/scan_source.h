@@ -20,12 +20,13 @@ struct ScannedSource {
   double seconds = 0;
 };
 
-// FailedPrecondition, naming the source to give in its place, if the absolute
-// `path` lies in a mount of shufflefs, whose names are not those of its source.
+// FailedPrecondition, which names the source to use instead, if the absolute
+// `path` is inside a mount of shufflefs, whose names are not those of its
+// source.
 absl::Status RefuseMount(const std::string& path);
 
-// Opens `path` (relative to context.cwd) and scans it; blocks until done.
-// Errors: those of RefuseMount, of SourceDir::At and of Scan.
+// Opens `path` (relative to context.cwd) and scans it. Blocks until done.
+// Errors: those of RefuseMount, SourceDir::At and Scan.
 absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
                                          const CommandContext& context);
 

@@ -28,10 +28,10 @@
 namespace shufflefs {
 namespace {
 
-// What the words behind `simulate` ask for.
+// The request in the words after `simulate`.
 struct Request {
   ViewConfig config;
-  uint64_t memory = 0;  // 0 = what a mount would take
+  uint64_t memory = 0;  // 0 = what a mount would use
   std::string source;   // "" = a synthetic dataset
 };
 
@@ -80,7 +80,7 @@ absl::StatusOr<Refill> ParseRefill(const std::string& word) {
       absl::StrCat("--refill ", word, ": must be none, random or fill-rate"));
 }
 
-// Of an order that is planned; labels are its groups.
+// For a planned order; its groups are the labels.
 EpochMemory MemoryOf(const SimulatedData& data, Epoch first, uint64_t epochs) {
   uint32_t groups = 0;
   for (uint64_t s = 0; s < data.samples(); ++s) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl simulate: how well a policy would mix, without mounting; and the
-// analytical model of met.
+// shufflectl simulate: computes how well a policy would mix, without mounting.
+// Also the analytical model of met.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATE_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATE_COMMAND_H_
 

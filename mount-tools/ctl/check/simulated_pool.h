@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `shufflectl simulate` tells of a reactive policy: its binder at work
-// over a simulated pool (policies/auto/pool_simulation.h), and the orders that come
-// of it.
+// What `shufflectl simulate` reports about a reactive policy: its binder
+// working on a simulated pool (policies/auto/pool_simulation.h), and the
+// resulting orders.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_POOL_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_POOL_H_
 
@@ -21,12 +21,12 @@
 
 namespace shufflefs {
 
-// What there is to simulate.
+// The data to simulate.
 struct PoolData {
   const Grouping* grouping = nullptr;  // outlives the simulation
   uint64_t key = 0;                    // of the dataset
-  std::vector<uint64_t> bytes;         // by sample, of its files together
-  // Where samples begin on the device; empty: chunks are composed at random.
+  std::vector<uint64_t> bytes;         // by sample, of all its files
+  // Where samples begin on the device. Empty: chunks are composed at random.
   std::vector<uint64_t> addresses;
 };
 
@@ -35,24 +35,24 @@ struct PoolWishes {
   uint64_t chunk_files = 64;
   uint64_t epochs = 2;  // at least
   Seed seed{0};
-  // Of the location binding, in place of the full one.
+  // For the location binding, instead of the full one.
   absl::optional<LocationBinder::Refill> refill;
 };
 
-// An epoch and those behind it; the memory that the first of them begins with
-// is what the epoch before leaves. Immutable; any thread may call.
+// An epoch and the following ones. The first begins with the memory that the
+// epoch before it leaves. Immutable; any thread may call.
 class SimulatedPool {
  public:
-  // REQUIRES: policy.consumption() is kReactive. Takes about a microsecond a
-  // sample. Errors: InvalidArgument for memory that no mount would take.
+  // REQUIRES: policy.consumption() is kReactive. Takes about a microsecond per
+  // sample. Errors: InvalidArgument for memory that no mount would accept.
   static absl::StatusOr<std::unique_ptr<const SimulatedPool>> Make(
       PoolData data, const PoolWishes& wishes, const Policy& policy,
       Epoch epoch);
 
-  // Of the epoch, or of the one behind it.
+  // For the epoch, or the next one.
   std::shared_ptr<const Order> OrderOf(Epoch epoch) const;
 
-  // What all of them have in common.
+  // What all epochs have in common.
   const EpochMemory& memory() const { return memory_; }
 
   // A table of the epoch's figures, and the same as an object.
@@ -67,7 +67,7 @@ class SimulatedPool {
   const PoolData data_;
   const PoolWishes wishes_;
   BinderInput input_;
-  std::string how_;  // chunks were composed
+  std::string how_;  // how chunks were composed
   Epoch epoch_;
   SimulatedEpoch now_;
   SimulatedEpoch next_;

@@ -38,7 +38,7 @@ absl::StatusOr<uint64_t> PageOf(const std::string& text) {
       " to ", FormatBytes(kMostAlignedPage)));
 }
 
-// Draws the line of progress.
+// Shows the line of progress.
 std::function<void(const AlignProgress&)> ProgressOn(std::ostream& err) {
   return [&err, begun = absl::optional<AlignProgress>(),
           start = std::chrono::steady_clock::now()](

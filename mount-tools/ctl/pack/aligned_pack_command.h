@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl pack --align page SOURCE DEST: TFRecord files once more, with no
-// record across a boundary between pages.
+// shufflectl pack --align page SOURCE DEST: copies TFRecord files so that no
+// record crosses a page boundary.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_ALIGNED_PACK_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_ALIGNED_PACK_COMMAND_H_
 

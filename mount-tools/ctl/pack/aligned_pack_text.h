@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shufflectl pack --align tells: how far it is, and what it did. Pure
-// functions.
+// The texts of shufflectl pack --align: progress and result. Pure functions.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_ALIGNED_PACK_TEXT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_ALIGNED_PACK_TEXT_H_
 
@@ -12,7 +11,7 @@
 namespace shufflefs {
 
 struct AlignedPackReport {
-  std::string source;  // absolute, as is the next
+  std::string source;  // absolute, like the next
   std::string destination;
   uint64_t page_bytes = 0;
   PageFit fit = PageFit::kNext;
@@ -20,7 +19,7 @@ struct AlignedPackReport {
   double seconds = 0;  // from the start of the command
 };
 
-// One line without its end. `begun` is how far it was when this run began,
+// One line without its end. `begun` is the progress at the start of this run,
 // `seconds` ago.
 std::string AlignProgressText(const AlignProgress& begun,
                               const AlignProgress& now, double seconds);

@@ -36,7 +36,7 @@ double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Draws the line of progress, ten times a second at most. Thread-safe.
+// Shows the line of progress, at most ten times per second. Thread-safe.
 class ProgressLine {
  public:
   explicit ProgressLine(const CommandContext& context) : context_(context) {}
@@ -62,7 +62,7 @@ class ProgressLine {
   Clock::time_point next_ ABSL_GUARDED_BY(mu_) = begin_;
 };
 
-// Told of indexes that could not be saved; keeps the first. Thread-safe.
+// Receives indexes that could not be saved; keeps the first. Thread-safe.
 class NotSaved {
  public:
   void Note(const absl::Status& status) {
@@ -79,7 +79,7 @@ class NotSaved {
   absl::Status status_ ABSL_GUARDED_BY(mu_);
 };
 
-// A view, and the containers whose records it shuffles; null if it shuffles
+// A view, and the containers whose records it shuffles. Null if it shuffles
 // none.
 struct ViewContainers {
   std::shared_ptr<const ViewSetup> setup;

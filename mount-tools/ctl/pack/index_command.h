@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl index SOURCE [MOUNTPOINT]: finds the records of container files
-// ahead of a mount, and saves where they are.
+// before a mount, and saves where they are.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_INDEX_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_INDEX_COMMAND_H_
 

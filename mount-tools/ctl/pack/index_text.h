@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shufflectl index tells: how far it is, and what it did. Pure functions.
+// The texts of shufflectl index: progress and result. Pure functions.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_INDEX_TEXT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_INDEX_TEXT_H_
 
@@ -12,27 +12,27 @@
 namespace shufflefs {
 
 struct IndexProgress {
-  uint64_t bytes = 0;  // of the containers, that are done
+  uint64_t bytes = 0;  // of finished containers
   uint64_t total_bytes = 0;
-  double seconds = 0;  // since the first of them
+  double seconds = 0;  // since the first container
 };
 
 struct IndexReport {
   struct View {
-    std::string path;  // below the source
+    std::string path;  // relative to the source
     std::string policy;
-    std::string why;  // that policy
+    std::string why;  // why this policy
     bool shuffles_records = false;
     ContainerReport containers;
   };
-  std::string source;  // absolute, as is the next
+  std::string source;  // absolute, like the next
   std::string saved;   // where the indexes are
   std::vector<View> views;
   uint64_t bytes = 0;  // of all containers
   double seconds = 0;  // from the start of the command
   bool interrupted = false;
 
-  // Of all views.
+  // Sum over all views.
   ContainerReport Sum() const;
 };
 

@@ -40,8 +40,9 @@ absl::StatusOr<uint64_t> AtLeast(absl::string_view option, uint64_t min,
   return absl::InvalidArgumentError(absl::StrCat(option, ": must be ", what));
 }
 
-// On a device that seeks a pass costs about a seek a file unless it holds a
-// good part of the dataset; elsewhere more memory only costs time to fill.
+// On a device that seeks, a pass costs about one seek per file unless memory
+// holds a good part of the dataset. Elsewhere more memory only takes more time
+// to fill.
 uint64_t MemoryFor(const ScannedSource& scanned) {
   const uint64_t least = PackOptions().memory_bytes;
   const DeviceProbe probe =
@@ -52,7 +53,7 @@ uint64_t MemoryFor(const ScannedSource& scanned) {
 
 using Seconds = std::chrono::duration<double>;
 
-// Draws the line of progress.
+// Shows the line of progress.
 std::function<void(const PackProgress&)> ProgressOn(std::ostream& err) {
   return [&err, begun = absl::optional<PackProgress>(),
           start = std::chrono::steady_clock::now()](
@@ -107,13 +108,13 @@ class PackCommand : public Command {
 
  private:
   absl::StatusOr<PackComposition> Compose(const ScannedSource& scanned) const;
-  // InvalidArgument where an option belongs to the other kind of pack.
+  // InvalidArgument if an option belongs to the other kind of pack.
   absl::Status CheckKind() const;
   absl::Status RunAligned(const CommandContext& context) const;
 
   std::string source_;
   std::string destination_;
-  // Nothing: not given.
+  // Empty: not given.
   std::optional<std::string> chunk_;
   std::optional<std::string> seed_;
   std::optional<std::string> memory_;
@@ -124,8 +125,8 @@ class PackCommand : public Command {
   bool json_ = false;
 };
 
-// The chunks of a view of all of the source. What any view moves is in them,
-// and a view takes from them what it has.
+// The chunks of a view of the whole source. They contain everything that any
+// view moves, and a view uses the part that it has.
 absl::StatusOr<PackComposition> PackCommand::Compose(
     const ScannedSource& scanned) const {
   PackComposition composition;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shufflectl pack SOURCE DEST: the samples of a dataset once more, in chunk
-// files that brand.packed reads from end to end.
+// shufflectl pack SOURCE DEST: copies the samples of a dataset into chunk
+// files, which brand.packed reads from end to end.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_PACK_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_PACK_COMMAND_H_
 

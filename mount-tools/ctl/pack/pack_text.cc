@@ -28,7 +28,7 @@ std::string Contents(const PackResult& result) {
                       HumanBytes(result.bytes));
 }
 
-// In single quotes where a shell would take it for something else.
+// In single quotes if a shell would misinterpret it.
 std::string Quoted(const std::string& path) {
   constexpr absl::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

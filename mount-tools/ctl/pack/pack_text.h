@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shufflectl pack tells: how far it is, and what it did. Pure functions.
+// The texts of shufflectl pack: progress and result. Pure functions.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_PACK_TEXT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_PACK_TEXT_H_
 
@@ -11,15 +11,15 @@
 namespace shufflefs {
 
 struct PackReport {
-  std::string source;  // absolute, as is the next
+  std::string source;  // absolute, like the next
   std::string destination;
   PackResult result;
   uint64_t unpacked_files = 0;  // of the source, that no view moves
-  uint64_t memory_bytes = 0;    // that a pass filled, at most
+  uint64_t memory_bytes = 0;    // maximum that a pass filled
   double seconds = 0;           // from the start of the command
 };
 
-// One line without its end. `begun` is how far it was when this run began,
+// One line without its end. `begun` is the progress at the start of this run,
 // `seconds` ago.
 std::string PackProgressText(const PackProgress& begun, const PackProgress& now,
                              double seconds);

@@ -19,7 +19,7 @@
 namespace shufflefs {
 namespace {
 
-// Files that the order must list: all files of all samples.
+// Number of files that the order must list: all files of all samples.
 uint64_t FilesInGroups(const Grouping& grouping) {
   uint64_t files = 0;
   for (uint32_t g = 0; g < grouping.group_count(); ++g) {
@@ -29,7 +29,7 @@ uint64_t FilesInGroups(const Grouping& grouping) {
   return files;
 }
 
-// The file that a line's name shows; nothing if it is no name of the view.
+// The file that a line's name shows. Empty if it is no name of the view.
 absl::optional<EntryId> ShownBy(const OrderLine& line,
                                 const LedgerReplay::Replayed& replayed) {
   if (replayed.setup->config.layout == Layout::kRanked) {

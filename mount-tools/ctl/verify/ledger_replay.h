@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the bindings of a mount's ledger again, from its saved catalogue and
-// its configuration, and compares them with what the mount shows.
+// LedgerReplay makes the bindings of a mount's ledger again, from its saved
+// catalogue and its configuration, and compares them with what the mount shows.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_LEDGER_REPLAY_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_LEDGER_REPLAY_H_
 
@@ -22,11 +22,11 @@
 
 namespace shufflefs {
 
-// Not thread-safe: remembers the setups it made. Needs no mount.
+// Not thread-safe: it remembers the setups that it made. Needs no mount.
 class LedgerReplay {
  public:
-  // Takes the source and the state directory from `mount`, and its views'
-  // configurations. Errors: those of opening the source and of LoadCatalogue.
+  // Takes the source, the state directory and the views' configurations from
+  // `mount`. Errors: those of opening the source and of LoadCatalogue.
   static absl::StatusOr<LedgerReplay> Make(const MountConfig& mount);
 
   // Proves the whole ledger. Errors: those of VerifyLedger.
@@ -36,17 +36,17 @@ class LedgerReplay {
     std::shared_ptr<const ViewSetup> setup;
     std::shared_ptr<const Binding> binding;
   };
-  // The binding of a record. FailedPrecondition where the dataset or the keys
-  // were others than they are now.
+  // The binding of a record. FailedPrecondition if the dataset or the keys have
+  // changed.
   absl::StatusOr<Replayed> Replay(const LedgerEpoch& epoch);
 
-  // Whether `order`, what a mount's control file of that name shows, is the
-  // binding in its order. DataLoss names the first line that is not.
+  // Checks that `order`, the content of the mount's control file, is the
+  // binding in its order. DataLoss names the first wrong line.
   static absl::Status CompareOrder(absl::string_view order,
                                    const Replayed& replayed);
-  // The same of a reactive epoch, whose order lists what is bound so far:
-  // whether each of `bound` is listed, and the other names show samples of
-  // their groups.
+  // The same for a reactive epoch, whose order lists what is bound so far.
+  // Checks that each of `bound` is listed, and that the other names show
+  // samples of their groups.
   static absl::Status CompareBound(absl::string_view order,
                                    const Replayed& replayed,
                                    const std::vector<CarriedPair>& bound);

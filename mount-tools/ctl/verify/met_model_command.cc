@@ -64,8 +64,8 @@ absl::StatusOr<MetOptions> MetKeys(const std::vector<std::string>& words) {
   return MetOptions::Of(view.policy_options);
 }
 
-// One factor a mini-epoch: those of --repeats, of which the last goes on, else
-// met.repeat, which by itself is what the copying takes.
+// One factor per mini-epoch: those of --repeats, of which the last is repeated,
+// else met.repeat. By itself that is as much as the copying needs.
 absl::StatusOr<std::vector<uint64_t>> Trace(const MetOptions& keys,
                                             const std::string& list,
                                             const MetTiers& tiers) {

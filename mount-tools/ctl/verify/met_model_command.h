@@ -16,14 +16,15 @@
 
 namespace shufflefs {
 
-// The options of the model. Used as a Command is.
+// The options of the model. Used like a Command.
 class MetModelArguments {
  public:
   void Declare(CLI::App& app);
-  // Whether any of them was given.
+  // Returns whether any of them was given.
   bool given() const;
-  // `keys`: what stands behind `simulate met`; met.mini_epochs and met.repeat
-  // mean what they do in a mount. Errors: InvalidArgument that names the word.
+  // `keys` are the words after `simulate met`. met.mini_epochs and met.repeat
+  // have the same meaning as in a mount. Errors: InvalidArgument, which names
+  // the word.
   absl::Status Run(const std::vector<std::string>& keys, bool json,
                    const CommandContext& context) const;
 
@@ -39,7 +40,7 @@ class MetModelArguments {
   std::string repeats_;
 };
 
-// Bytes as ParseBytes takes them, with a decimal point too: "3.8TiB".
+// Bytes as for ParseBytes, but also with a decimal point: "3.8TiB".
 absl::optional<double> ParseRate(absl::string_view text);
 
 }  // namespace shufflefs

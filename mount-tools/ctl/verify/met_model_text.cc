@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kMostShown = 128;  // the paper's greatest factor
+constexpr uint64_t kMostShown = 128;  // the paper's largest factor
 constexpr double kBarLength = 32;
 constexpr size_t kFactorsShown = 8;
 
@@ -55,7 +55,7 @@ std::string FactorRows(const MetTiers& tiers) {
   return text;
 }
 
-// "8, 8, 4, 2, …": a long list is cut, equal ones stand for each other.
+// "8, 8, 4, 2, …": a long list is cut, and a list of equal factors becomes one.
 std::string FactorList(const std::vector<uint64_t>& repeats) {
   if (std::count(repeats.begin(), repeats.end(), repeats.front()) ==
       static_cast<std::ptrdiff_t>(repeats.size())) {

@@ -15,10 +15,11 @@ namespace shufflefs {
 struct MetQuestion {
   MetTiers tiers;
   double dataset_bytes = 0;
-  std::vector<uint64_t> repeats;  // one a mini-epoch; empty: no trace is asked
+  // One per mini-epoch; empty: no trace is requested.
+  std::vector<uint64_t> repeats;
 };
 
-// Factors from 1 to 128, and what comes of the trace.
+// Factors from 1 to 128, and the results of the trace.
 std::string MetModelText(const MetQuestion& question);
 nlohmann::ordered_json MetModelObject(const MetQuestion& question);
 

@@ -14,7 +14,7 @@ namespace {
 
 using ProofObject = nlohmann::ordered_json;
 
-// As the control directory names views.
+// The view's name in the control directory.
 std::string ViewName(const std::string& path) {
   if (path.empty()) return "root";
   return absl::StrReplaceAll(path, {{"/", "~"}});
@@ -58,7 +58,7 @@ std::string Bijection(const EpochProof& epoch) {
                       epoch.bijection.message());
 }
 
-// What an epoch that has ended left out, if anything was read.
+// What an ended epoch left out, if anything was read.
 std::string LeftOut(const EpochProof& epoch) {
   if (epoch.running || epoch.consumed == 0 || epoch.not_shown.empty()) {
     return "";
@@ -102,7 +102,7 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
   return line + "\n";
 }
 
-// The measures of each view's last epoch that was measured.
+// The measures of each view's last measured epoch.
 std::string MixingTables(const LedgerProof& proof) {
   std::map<std::string, const EpochProof*> last;
   for (const EpochProof& epoch : proof.epochs) {

@@ -45,7 +45,7 @@ class VerifyCommand : public Command {
     ASSIGN_OR_RETURN(const MountClient mount,
                      MountClient::Find(choice_, context.cwd));
     ASSIGN_OR_RETURN(VerifyResult result, Verify(mount));
-    // The mount may have gone on to the next epoch in between; not twice.
+    // The mount may have begun the next epoch in between, but not twice.
     if (result.broken()) {
       ASSIGN_OR_RETURN(result, Verify(mount));
     }
