@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orders that several policies use: the source's own, and a rotation. Both are
-// O(1) in memory and time, immutable, and may be called by any thread.
+// O(1) in memory and time and immutable. Any thread may call.
 #ifndef SHUFFLEFS_POLICIES_BASIC_ORDERS_H_
 #define SHUFFLEFS_POLICIES_BASIC_ORDERS_H_
 
@@ -10,7 +10,7 @@
 
 namespace shufflefs {
 
-// Sample i at position i.
+// Has sample i at position i.
 class IdentityOrder : public Order {
  public:
   explicit IdentityOrder(uint64_t size) : size_(size) {}
@@ -22,7 +22,7 @@ class IdentityOrder : public Order {
   const uint64_t size_;
 };
 
-// Sample `start` at position 0, and on from there, around the end.
+// Has sample `start` at position 0, and continues from there, around the end.
 class RotationOrder : public Order {
  public:
   // REQUIRES: start < size, or both are 0.

@@ -6,29 +6,29 @@
 // unit=instance (the paper's random shuffling of the whole data set)
 //   Guarantees: each epoch is an independent uniform-looking permutation of
 //     all samples.
-//   Read pattern: one random read a sample. Right where those are cheap:
+//   Read pattern: one random read per sample. Right where those are cheap:
 //     flash, NVM, memory. On a disk that seeks it is slower than no shuffle.
-//   Memory: O(1), where the paper's random assignment table takes 8 bytes a
-//     sample. Cost: about 10 to 30 ns a lookup, either way.
+//   Memory: O(1); the paper's random assignment table takes 8 bytes per
+//     sample. Cost: about 10 to 30 ns per lookup, in either direction.
 //   Listing: another permutation.
 //
 // unit=page (the paper's page-aware random shuffling)
 //   Guarantees: blocks (samples that start in the same lirs.page bytes of the
 //     device) come in random order. With lirs.batch = W > 1 the samples of W
 //     consecutive blocks of that order are shuffled among each other, else
-//     those of one block: the samples of any block lie within one such batch,
-//     so a reader that holds W pages reads every page once. Samples of
-//     different batches never mix within an epoch; larger pages and batches
-//     read better resp. mix better.
+//     those of one block. The samples of any block are in one such batch, so a
+//     reader that holds W pages reads every page once. Samples of different
+//     batches never mix within an epoch. Larger pages read faster, larger
+//     batches mix better.
 //   Read pattern: random pages, whole pages.
-//   Memory: the stratum's BlockMap, and 4 bytes a block an order (none if
+//   Memory: the stratum's BlockMap, and 4 bytes per block per order (none if
 //     every sample is its own block).
-//   Cost: making an order is O(1); its first lookup sums up the sizes of all
-//     blocks, some 25 ns a block; each lookup costs two permutations and a
+//   Cost: making an order is O(1). Its first lookup sums up the sizes of all
+//     blocks, about 25 ns per block. Each lookup costs two permutations and a
 //     binary search, 0.1 to 0.4 us.
 //   Listing: a rotation that starts at the first sample of a random batch, or
-//     anywhere where there is only one batch.
-//   A stratum without blocks is ordered as one in which every sample is its
+//     anywhere if there is only one batch.
+//   A stratum without blocks is ordered like one in which every sample is its
 //     own block in path order.
 #ifndef SHUFFLEFS_POLICIES_LIRS_H_
 #define SHUFFLEFS_POLICIES_LIRS_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // native: the source as it is.
 //
-// Guarantees: every name shows its own sample and directories list in the
-//   source's order, in every epoch. Nothing is shuffled by the filesystem.
-// Read pattern: the client's own.
-// Memory and cost: none.
-// Use it for validation splits, for a client whose own shuffle is wanted
-//   unchanged, and as the yardstick of every other policy.
+// Guarantees: every name shows its own sample, and directories list in the
+//   source's order, in every epoch. The filesystem shuffles nothing.
+// Read pattern: the client's own. Memory and cost: none.
+//
+// Use it for validation splits, for a client whose own shuffle must stay
+// unchanged, and as the baseline for every other policy.
 #ifndef SHUFFLEFS_POLICIES_NATIVE_H_
 #define SHUFFLEFS_POLICIES_NATIVE_H_
 

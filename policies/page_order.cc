@@ -33,7 +33,7 @@ PageOrder::PageOrder(const Stratum& stratum, uint64_t batch,
     : sequence_(stratum, batch, keys.blocks), inside_(keys.inside) {}
 
 std::vector<uint32_t> PageOrder::MakeStarts() const {
-  // Positions fit into 32 bits: a BlockMap holds less than 2^32 samples.
+  // Positions fit into 32 bits, because a BlockMap has fewer than 2^32 samples.
   std::vector<uint32_t> starts(sequence_.slot_count() + 1);
   uint64_t start = 0;
   for (uint64_t slot = 0; slot < sequence_.slot_count(); ++slot) {

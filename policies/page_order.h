@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of lirs with unit=page, and its listing; policies/lirs.h says what
+// The order of lirs with unit=page, and its listing. policies/lirs.h says what
 // they are for.
 //
-// With B blocks in device order, P = Permutation(B, keys.blocks), and W the
-// batch (at least 1): slot s of the epoch holds block P(s); batch c is the
+// There are B blocks in device order, P = Permutation(B, keys.blocks), and W is
+// the batch (at least 1). Slot s of the epoch holds block P(s). Batch c is the
 // slots [c*W, (c+1)*W). Let m be the number of samples of batch c. Its t-th
-// position holds the sample at offset Q(t) of its blocks laid end to end in
+// position holds the sample at offset Q(t) of its blocks, laid end to end in
 // slot order, Q = Permutation(m, SubKey(keys.inside, c)).
 //
-// Immutable but for tables that the first lookup makes; any thread may call,
+// Immutable except for tables that the first lookup makes. Any thread may call,
 // and waits while another makes them.
 #ifndef SHUFFLEFS_POLICIES_PAGE_ORDER_H_
 #define SHUFFLEFS_POLICIES_PAGE_ORDER_H_
@@ -26,7 +26,7 @@ namespace shufflefs {
 
 struct PageOrderKeys {
   RandomKey blocks;    // the order of blocks
-  RandomKey inside;    // the order inside a batch
+  RandomKey inside;    // the order in a batch
   RandomKey rotation;  // where the listing starts
 };
 
@@ -34,8 +34,8 @@ struct PageOrderKeys {
 // block_count() - 1.
 class BlockSequence {
  public:
-  // `blocks` may be null: every sample is its own block. Else it outlives
-  // this.
+  // `blocks` may be null: every sample is its own block. Otherwise it outlives
+  // this object.
   BlockSequence(const Stratum& stratum, uint64_t batch, RandomKey key);
 
   uint64_t sample_count() const { return sample_count_; }
@@ -50,8 +50,8 @@ class BlockSequence {
   uint64_t SlotOf(uint64_t block) const { return permutation_.Inverse(block); }
   uint64_t SizeOf(uint64_t slot) const;  // samples
 
-  // Whether every block has one sample: then slots are positions. True
-  // wherever blocks() is null.
+  // Returns whether every block has one sample. Then slots are positions. True
+  // if blocks() is null.
   bool singles() const {
     return blocks_ == nullptr || slot_count() == sample_count_;
   }
@@ -74,11 +74,11 @@ class PageOrder : public Order {
 
  private:
   const std::vector<uint32_t>& Starts() const;
-  // The position of the first sample of a slot; of slot_count(): size().
+  // The position of the first sample of a slot. For slot_count(): size().
   uint64_t StartOf(uint64_t slot) const;
   // The slot that holds `position` before samples are mixed.
   uint64_t SlotAt(uint64_t position) const;
-  // Samples [begin, end) of the batch of `slot`, and how they are mixed.
+  // The batch of a slot: where its samples begin, and how they are mixed.
   struct Batch {
     uint64_t begin;
     Permutation mix;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By itself, so that a program may link another definition instead, with
-// policies that are not this directory's.
+// A separate file, so that a program may link another definition with other
+// policies instead.
 #include "policies/registry.h"
 
 namespace shufflefs {

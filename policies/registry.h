@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policies that there are. The one place that a new policy is entered.
-// Constant; any thread may call.
+// The list of policies. Add new policies only here. Constant; any thread may
+// call.
 #ifndef SHUFFLEFS_POLICIES_REGISTRY_H_
 #define SHUFFLEFS_POLICIES_REGISTRY_H_
 
@@ -14,19 +14,19 @@
 
 namespace shufflefs {
 
-// Those of this directory, in the order in which help texts list them.
+// The policies of this directory, in the order of help texts.
 PolicyTable OwnPolicies();
 
-// Those of this program: OwnPolicies(), unless it links another definition
-// (registered.cc), with more of them.
+// The policies of this program: OwnPolicies(), unless it links another
+// definition (registered.cc) with more of them.
 PolicyTable Policies();
 
-// As core/policy/policy_entry.h, of Policies(). `auto` is no policy: resolve
-// it with ChooseAuto (policies/auto/auto_choice.h) first.
+// As in core/policy/policy_entry.h, for Policies(). `auto` is no policy:
+// resolve it with ChooseAuto (policies/auto/auto_choice.h) first.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<const Policy>> MakePolicy(
     absl::string_view name, const PolicyOptions& options);
 
-// With ChooseAuto, for an engine.
+// Includes ChooseAuto, for an engine.
 PolicySet AllPolicies();
 
 [[nodiscard]] absl::Status CheckPolicyOptions(const PolicyOptions& options);

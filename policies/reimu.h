@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// reimu: records of container files are shuffled block by block, after REIMU:
-// blocks that lie together come in a random order, and the rows of a window of
-// them are shuffled in memory. Names, and files that are no containers, stay
-// as they are.
+// reimu: shuffles records of container files block by block, after REIMU.
+// Blocks of adjacent records come in a random order, and the rows of a window
+// of blocks are shuffled in memory. Names, and files that are no containers,
+// stay as they are.
 //
 // Guarantees: a container's blocks (the records that begin in the same
-//   reimu.block bytes of it) come in a new random order each epoch; the
-//   records of reimu.window consecutive blocks of that order are a full
-//   shuffle of these. Records of different windows never mix.
-// Read pattern: whole blocks, those of a window in the order in which they lie.
-// Memory: reimu.block * reimu.window bytes a reader, twice while the next
-//   window is fetched.
+//   reimu.block bytes of it) come in a new random order each epoch. The records
+//   of reimu.window consecutive blocks of that order are fully shuffled among
+//   each other. Records of different windows never mix.
+// Read pattern: whole blocks, those of a window in the order of the file.
+// Memory: reimu.block * reimu.window bytes per reader, and twice that while the
+//   next window is fetched.
 #ifndef SHUFFLEFS_POLICIES_REIMU_H_
 #define SHUFFLEFS_POLICIES_REIMU_H_
 
@@ -20,7 +20,7 @@ namespace shufflefs {
 
 extern const PolicyEntry kReimuEntry;
 
-// What reimu.block and reimu.window say.
+// The blocks that reimu.block and reimu.window define.
 RecordBlocks ReimuBlocks(const PolicyOptions& options);
 
 class ReimuPolicy : public NativePolicy {

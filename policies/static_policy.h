@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// static: a baseline, the cache that the Brand paper compares itself with:
-// memory is filled once with what is read first and nothing in it is ever
-// replaced (MinIO of Mohan, Phanishayee, Raniwala, Chidambaram, "Analyzing and
-// mitigating data stalls in DNN training", VLDB 2021: CoorDL). Not a policy to
-// choose for its own sake.
+// static: a baseline. It is the cache that the Brand paper compares itself
+// with: memory is filled once with what is read first, and nothing in it is
+// ever replaced (MinIO of Mohan, Phanishayee, Raniwala, Chidambaram, "Analyzing
+// and mitigating data stalls in DNN training", VLDB 2021: CoorDL). Use it only
+// for comparison.
 //
-// Guarantees: as native: every name shows its own sample, directories list in
-//   the source's order, in every epoch.
-// Read pattern: the client's own; from the second epoch on, what memory holds
-//   is not read again.
-// Memory: `memory`, for the samples it keeps.
+// Guarantees: as native. Every name shows its own sample, and directories list
+//   in the source's order, in every epoch.
+// Read pattern: the client's own. From the second epoch on, samples in memory
+//   are not read again.
+// Memory: `memory`, for the samples that it keeps.
 #ifndef SHUFFLEFS_POLICIES_STATIC_POLICY_H_
 #define SHUFFLEFS_POLICIES_STATIC_POLICY_H_
 
@@ -25,7 +25,7 @@ extern const PolicyEntry kStaticEntry;
 class StaticPolicy : public NativePolicy {
  public:
   absl::string_view name() const override { return "static"; }
-  // Of files by themselves, as they are read first.
+  // Single files, in the order in which they are first read.
   const PoolFacet* pool() const override { return &pool_; }
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override {
     return std::make_unique<KeepBinder>(input);

@@ -12,11 +12,11 @@ namespace shufflefs {
 namespace {
 
 constexpr double kMeasuredAtOnce = 8;  // DeviceSpeed::parallel_gain
-// Reads that brand, or reading ahead, has under way.
+// Reads in flight of brand, or of prefetching.
 constexpr double kQueue = 32;
 constexpr double kLargestChunk = 8 << 20;  // bytes, PhysicalChunkOptions
-constexpr double kPage = 4096;             // a file in memory is whole pages
-constexpr double kServed = 60e-6;          // seconds that a file costs at least
+constexpr double kPage = 4096;             // a file in memory takes whole pages
+constexpr double kServed = 60e-6;          // minimum seconds per file
 constexpr double kOfTheModel = 0.8;
 
 class Model {
@@ -29,15 +29,15 @@ class Model {
         transfer_(static_cast<double>(facts.file_bytes) /
                   facts.speed.bytes_per_second) {}
 
-  // Seconds a file, of plain readers.
+  // Seconds per file for plain readers.
   double Raw(double readers) const {
     return std::max((random_ + transfer_) / AtOnce(readers), transfer_);
   }
 
-  // Seconds a file, of as many reads at once as the device rewards.
+  // Seconds per file with as many parallel reads as the device rewards.
   double Ahead() const { return std::max(Raw(kQueue), kServed) / kOfTheModel; }
 
-  // Seconds a file, in chunks.
+  // Seconds per file in chunks.
   double Brand(double readers) const {
     const double alone = 1 - InMemory();
     const double device = InMemory() * Chunked() + alone * Raw(readers);
@@ -45,24 +45,24 @@ class Model {
   }
 
  private:
-  // How many times as fast n reads at once are as one.
+  // The speed-up of n parallel reads over one.
   double AtOnce(double n) const {
-    // Not measured: what is unlikely to be exceeded.
+    // If it was not measured, assumes a value that is unlikely to be exceeded.
     double gain = facts_.speed.parallel_gain;
     if (gain <= 0) gain = seeks_ ? 3 : kMeasuredAtOnce;
     gain = std::clamp(gain, 1.0, kMeasuredAtOnce);
     return std::pow(n, std::log(gain) / std::log(kMeasuredAtOnce));
   }
 
-  // Files of each class that memory has room for.
+  // Files of each class that fit in memory.
   double OfEachClass() const {
     const double file = static_cast<double>(facts_.file_bytes) + kPage / 2;
     return static_cast<double>(facts_.pool_bytes) / file /
            static_cast<double>(std::max<uint64_t>(facts_.classes, 1));
   }
 
-  // The part of the readers' files that finds one of its class there: chunks
-  // come at random, so the numbers are those of Poisson.
+  // The share of the readers' files that find one of their class in memory.
+  // Chunks come at random, so the numbers are Poisson-distributed.
   double InMemory() const { return 1 - std::exp(-OfEachClass()); }
 
   double Chunked() const {
@@ -120,7 +120,7 @@ absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
   DatasetFacts of_blocks = facts;
   of_blocks.file_bytes = std::max(block, kUsualRecord);
   const double ahead =
-      facts.device == DeviceKind::kSeekBound ? 1 : kQueue;  // blocks under way
+      facts.device == DeviceKind::kSeekBound ? 1 : kQueue;  // blocks in flight
   RecordEstimate estimate;
   estimate.at_random = 1 / Model(of_records).Raw(readers);
   estimate.in_blocks = kOfTheModel * records / Model(of_blocks).Raw(ahead);

@@ -31,7 +31,7 @@ bool PoolSimulation::Fetch(const std::vector<SampleId>& samples) {
 }
 
 void PoolSimulation::Fill() {
-  // So much is on its way at a time; see Supply::Plan.
+  // The maximum on its way at a time; see Supply::Plan.
   const uint64_t most = input_.memory_bytes / 4;
   while (coming_bytes_ < most && Fetch(binder_.NextFetch(Room()))) {
   }

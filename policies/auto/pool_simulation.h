@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader, a pool and a device that are only numbers, around a real binder:
-// what a reactive policy would load, hit and miss, and in which order it would
-// show the samples. For `shufflectl simulate`, and for tests.
+// Simulates a reader, a pool and a device in numbers, around a real binder. It
+// shows what a reactive policy would load, hit and miss, and in which order it
+// would show the samples. For `shufflectl simulate`, and for tests.
 //
-// A single reader opens every name once an epoch, in a random order, and reads
-// what it shows through. What is fetched is there at once, so memory is always
-// as full as the binder asks for: as with a job that computes longer than its
-// data takes to read. Or it arrives sample by sample, in the order in which it
-// was asked for, as from a device that the reader may have to wait for.
+// A single reader opens every name once per epoch, in a random order, and reads
+// the whole sample that it shows. Fetched samples may arrive at once. Then
+// memory is always as full as the binder wants, as with a job that computes
+// longer than its data takes to read. Or they arrive one by one, in the order
+// of the requests, as from a device that the reader may have to wait for.
 #ifndef SHUFFLEFS_POLICIES_AUTO_POOL_SIMULATION_H_
 #define SHUFFLEFS_POLICIES_AUTO_POOL_SIMULATION_H_
 
@@ -20,12 +20,13 @@
 namespace shufflefs {
 
 struct SimulatedEpoch {
-  BinderCounts counts;  // of this epoch alone
+  BinderCounts counts;  // of this epoch only
   uint64_t bypass = 0;  // samples that were read alone
   uint64_t peak_bytes = 0;
-  // How long the reader waited, in the time that it takes to read a sample.
+  // How long the reader waited. The unit is the time to read a sample.
   double waited = 0;
-  // What was read, in that order, and the names that were opened for it.
+  // The samples in the order in which they were read, and the names that were
+  // opened for them.
   std::vector<uint64_t> samples;
   std::vector<uint64_t> names;
 };
@@ -33,7 +34,7 @@ struct SimulatedEpoch {
 // Not thread-safe.
 class PoolSimulation {
  public:
-  // `input` is what the binder was made from; both outlive the simulation.
+  // `input` is what the binder was made from. Both outlive the simulation.
   // `speed`: samples that arrive while the reader reads one; 0 = all at once.
   PoolSimulation(const BinderInput& input, Binder& binder, double speed = 0)
       : input_(input),
@@ -41,7 +42,7 @@ class PoolSimulation {
         speed_(speed),
         where_(input.bytes.size(), Where::kOut) {}
 
-  // Deterministic. Some 0.3 us a sample.
+  // Deterministic. Takes about 0.3 us per sample.
   SimulatedEpoch Run(Seed seed, Epoch epoch);
 
  private:
@@ -49,17 +50,17 @@ class PoolSimulation {
 
   Where& WhereIs(SampleId sample) { return where_[sample.value()]; }
   uint64_t Room() const { return input_.memory_bytes - held_bytes_; }
-  // All that is to be fetched now.
+  // Fetches everything that should be fetched now.
   void Fill();
   bool Fetch(const std::vector<SampleId>& samples);
-  // The first of what is on its way.
+  // The first sample on its way arrives.
   void Arrive();
-  // What the device does while the reader reads a sample.
+  // The device's work while the reader reads a sample.
   void Work();
   void Leave(SampleId sample);
-  // Until `sample` is in memory.
+  // Waits until `sample` is in memory.
   double WaitFor(SampleId sample);
-  // True if that was a bypass.
+  // Returns true if the read was a bypass.
   bool Read(SampleId sample, SimulatedEpoch& epoch);
 
   const BinderInput& input_;
@@ -68,7 +69,7 @@ class PoolSimulation {
   std::vector<Where> where_;  // by sample
   std::deque<SampleId> coming_;
   uint64_t coming_bytes_ = 0;
-  double done_ = 0;  // of the first that is on its way
+  double done_ = 0;  // done part of the first sample on its way
   uint64_t held_bytes_ = 0;
 };
 

@@ -12,11 +12,11 @@
 namespace shufflefs {
 namespace {
 
-// Fewer files do not tell one order from another soon enough to gain by it.
+// With fewer files an order is not recognised soon enough to gain from it.
 constexpr uint64_t kLeastForesight = 1000;
 
 // "about 3x the files a second of 4 plain readers that draw at random, no more
-// than 16 get", by what the usual and by what many readers gain.
+// than 16 get", from the gain over the usual number of readers and over many.
 std::string TimesClause(double gain, double many) {
   std::string clause =
       absl::StrCat(AboutTimes(gain), " the files a second of ", kUsualReaders,
@@ -29,12 +29,12 @@ std::string TimesClause(double gain, double many) {
   return clause;
 }
 
-// What brand would give.
+// The gain of brand.
 std::string GainClause(const DatasetFacts& facts, double gain) {
   return TimesClause(gain, EstimateGain(facts, kManyReaders)->gain());
 }
 
-// Of brand, as 4 readers see it; 0 where nothing can be said.
+// The gain of brand over 4 readers. 0 if it cannot be estimated.
 double UsualGain(const DatasetFacts& facts) {
   const auto estimate = EstimateGain(facts, kUsualReaders);
   return estimate ? estimate->gain() : 0;
@@ -49,16 +49,16 @@ bool IsMostlyContainers(const DatasetFacts& facts) {
   return facts.record_files > 0 && facts.record_bytes > facts.bytes / 2;
 }
 
-// What reading ahead would give; "" where that was not measured.
+// The gain of prefetching. "" if that was not measured.
 std::string ForesightGain(const DatasetFacts& facts) {
   const auto usual = EstimateForesight(facts, kUsualReaders);
   const auto many = EstimateForesight(facts, kManyReaders);
   return usual ? TimesClause(usual->gain(), many->gain()) : "";
 }
 
-// Why what readers will open is not found out, where names keep their samples
-// on a slow source that is larger than memory, as far as is known; "" where
-// nothing speaks against it.
+// Why opens are not predicted, for names that keep their samples on a slow
+// source that, as far as is known, is larger than memory. "" if nothing speaks
+// against it.
 std::string AgainstForesight(const DatasetFacts& facts) {
   if (!facts.not_foreseen.empty()) {
     return absl::StrCat("not clairvoyant because of ", facts.not_foreseen);
@@ -80,8 +80,8 @@ std::string AgainstForesight(const DatasetFacts& facts) {
   return "";
 }
 
-// Why brand is not chosen on a slow source that is larger than memory, and
-// what could be asked for.
+// Why brand is not chosen on a slow source that is larger than memory, and what
+// the user could ask for.
 std::string AgainstBrand(const DatasetFacts& facts) {
   const double gain = UsualGain(facts);
   if (!facts.held_back.empty()) {
@@ -99,7 +99,7 @@ std::string AgainstBrand(const DatasetFacts& facts) {
                       ", if the job does not split by name");
 }
 
-// What to expect, and what a user could ask for.
+// The expected gain, and what the user could ask for.
 std::string Advice(const DatasetFacts& facts) {
   if (facts.device == DeviceKind::kMemory) {
     return "no gain in speed to expect from any policy";
@@ -123,7 +123,7 @@ std::string Advice(const DatasetFacts& facts) {
   return absl::StrCat(AgainstBrand(facts), "; ", ordered);
 }
 
-// Whether names could show other samples, and why auto leaves them.
+// Whether names could show other samples, and why auto does not use that.
 std::string NamesClause(const DatasetFacts& facts) {
   if (!facts.names_may_move) return "names keep their own samples";
   std::string clause = absl::StrCat(
@@ -138,7 +138,8 @@ std::string NamesClause(const DatasetFacts& facts) {
   return clause;
 }
 
-// Whether names are left alone though a policy may know what will be opened.
+// Returns whether names keep their samples and a policy may gain by predicting
+// opens.
 bool ForesightPays(const DatasetFacts& facts) {
   return !(facts.names_may_move && facts.has_validation_split) &&
          facts.memory_bytes > 0 && !FitsInMemory(facts) &&
@@ -176,18 +177,18 @@ std::string ForBrand(const DatasetFacts& facts) {
                       ", with a validation split of its own beside them");
 }
 
-// Whether it is mostly containers, of which records may be shuffled.
+// Returns whether most of it is containers whose records may be shuffled.
 bool RecordsMayMove(const DatasetFacts& facts) {
   return IsMostlyContainers(facts) && facts.passes_are_seen;
 }
 
-// For the windows of two readers, each with the next one, and some besides.
+// For the current and next windows of two readers, and one more.
 uint64_t MemoryOfBlocks(const DatasetFacts& facts) {
   const RecordBlocks blocks = ReimuBlocks(facts.options);
   return 5 * blocks.window * blocks.bytes;
 }
 
-// The policy that pays for these records; "" if none does.
+// The policy that pays for these records. "" if none does.
 std::string RecordPolicy(const DatasetFacts& facts) {
   if (!RecordsMayMove(facts) || facts.memory_bytes == 0 ||
       facts.record_bytes <= facts.memory_bytes) {
@@ -218,7 +219,7 @@ std::string ForRecords(const DatasetFacts& facts, absl::string_view policy) {
                       ", whose records carry their labels");
 }
 
-// Why records of containers stay where they are; "" where there are none.
+// Why records of containers stay in place. "" if there are none.
 std::string AgainstRecords(const DatasetFacts& facts) {
   if (facts.record_files == 0 || FitsInMemory(facts)) return "";
   if (!facts.passes_are_seen) {
@@ -234,7 +235,7 @@ std::string AgainstRecords(const DatasetFacts& facts) {
   return "; -o policy=reimu shuffles the records of its containers";
 }
 
-// Ranks: what reads fastest comes first. Two policies of one rank never suit
+// Ranks: the fastest reader comes first. Two policies of one rank never suit
 // the same dataset.
 constexpr int kOnDemand = 40;
 constexpr int kOfRecords = 30;

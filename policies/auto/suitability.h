@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For which datasets `auto` takes which kind of policy, and what it says of
-// them; see policies/auto/auto_choice.h. The entries of the policies refer to
-// these.
+// Decides for which datasets `auto` takes which kind of policy, and what it
+// says about them; see policies/auto/auto_choice.h. The entries of the policies
+// refer to these functions.
 //
 // Pure functions; any thread may call.
 #ifndef SHUFFLEFS_POLICIES_AUTO_SUITABILITY_H_
@@ -16,15 +16,15 @@
 
 namespace shufflefs {
 
-// Names that show what is in memory; of the policy so called.
+// For `policy`, whose names show what is in memory.
 absl::optional<Suitability> SuitsOnDemand(const DatasetFacts& facts,
                                           absl::string_view policy);
-// Records of containers, shuffled by the policy so called.
+// For `policy`, which shuffles records of containers.
 absl::optional<Suitability> SuitsRecords(const DatasetFacts& facts,
                                          absl::string_view policy);
-// What readers will open, found out and read ahead.
+// For a policy that predicts and prefetches what readers will open.
 absl::optional<Suitability> SuitsReadAhead(const DatasetFacts& facts);
-// The source as it is, with what could be asked for.
+// For the source as it is, with suggestions for the user.
 absl::optional<Suitability> SuitsAlways(const DatasetFacts& facts);
 
 // "1.5 GiB".
