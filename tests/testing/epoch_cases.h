@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs that the epoch detector is held to: every row of the table in the
-// study that it was designed from, as a generator of (names, seed).
+// The jobs that the epoch detector must handle: every row of the table in the
+// study from which it was designed, as a generator of (names, seed).
 #ifndef SHUFFLEFS_TESTS_TESTING_EPOCH_CASES_H_
 #define SHUFFLEFS_TESTS_TESTING_EPOCH_CASES_H_
 
@@ -20,7 +20,7 @@ inline uint64_t PassSeed(uint64_t seed, int pass) {
   return Mix64(seed) + static_cast<uint64_t>(pass);
 }
 
-// One process, maybe with workers.
+// One process, perhaps with workers.
 inline Stream OneJob(uint64_t names, LoaderOptions options,
                      int passes = kPasses) {
   LoaderSim sim(options, 1);
@@ -50,12 +50,12 @@ inline LoaderOptions Workers(uint64_t workers, uint64_t seed) {
   return options;
 }
 
-// When the job is in the middle of its third pass.
+// A time in the middle of the job's third pass.
 inline int64_t MidEpoch(const Stream& stream) {
   return stream[stream.size() * 5 / 12].time;
 }
 
-// cp -r over everything. `halted`: the job waits until it is done.
+// cp -r over everything. `halted`: the job waits until the copy is done.
 inline Stream WithCopy(uint64_t names, uint64_t seed, bool halted) {
   Stream job = OneJob(names, Workers(4, seed));
   const int64_t begin = MidEpoch(job) + 1;
@@ -79,7 +79,7 @@ inline Stream WithPreview(uint64_t names, uint64_t seed) {
   return Merge(std::move(job), Scan(some, begin, 100, 2, 50000, 1));
 }
 
-// Stops after a quarter of its batches, twelve times.
+// A job that stops after a quarter of its batches, twelve times.
 inline Stream BrokenOff(uint64_t names, uint64_t seed, bool persistent) {
   LoaderOptions options = Workers(4, seed);
   options.persistent = persistent;
@@ -99,7 +99,7 @@ inline Stream SanityCheck(uint64_t names, uint64_t seed) {
   return sim.Take();
 }
 
-// After each pass an evaluation over the first `part` names in fixed order.
+// After each pass, an evaluation over the first `part` names in fixed order.
 inline Stream WithEvaluation(uint64_t names, uint64_t seed, uint64_t part) {
   LoaderSim sim(Workers(2, seed), 1);
   std::vector<uint64_t> fixed = SortedOrder(names);
@@ -120,7 +120,7 @@ inline Stream TwoJobs(uint64_t names, uint64_t seed) {
   return Merge(OneJob(names, Workers(2, seed)), OneJob(names, other));
 }
 
-// A job is killed in the middle of its second pass; another one starts.
+// A job is killed in the middle of its second pass, and another one starts.
 inline Stream KilledJob(uint64_t names, uint64_t seed) {
   Stream first = OneJob(names, Workers(4, seed), 2);
   first.resize(names + names / 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plays a stream of opens against the epoch detector and a model of the view:
-// ten groups, a keyed permutation an epoch, carried names. Counts what a
-// reader would notice and checks every re-binding.
+// ten groups, a keyed permutation per epoch, carried names. Counts what a
+// reader would notice, and checks every rebinding.
 #ifndef SHUFFLEFS_TESTS_TESTING_EPOCH_MODEL_H_
 #define SHUFFLEFS_TESTS_TESTING_EPOCH_MODEL_H_
 
@@ -23,7 +23,8 @@
 
 namespace shufflefs::testing_support {
 
-// Names in groups of equal size, each permuted by itself in every epoch.
+// Names in groups of equal size. Each group is permuted separately in every
+// epoch.
 class ModelView {
  public:
   ModelView(uint64_t names, uint64_t groups)
@@ -48,7 +49,8 @@ class ModelView {
     Begin(epoch_ + 1, *std::move(carried));
   }
 
-  // Every name shows one sample of its group, every sample has one name.
+  // Checks that every name shows one sample of its group, and that every sample
+  // has one name.
   void ExpectBijection() const {
     std::vector<bool> taken(names_, false);
     for (uint64_t name = 0; name < names_; ++name) {
@@ -93,10 +95,10 @@ inline uint64_t MostCarried(uint64_t names) {
 struct PlayOptions {
   EpochDetector::Options detector;
   bool check_bijection = true;
-  uint64_t delay = 0;  // opens by which every re-binding comes late
+  uint64_t delay = 0;  // opens by which every rebinding is delayed
 };
 
-// What was seen. `rebinds` leaves the first epoch out.
+// What was observed. `rebinds` excludes the first epoch.
 struct Played {
   uint64_t rebinds = 0;
   uint64_t holds = 0;
@@ -106,7 +108,7 @@ struct Played {
   std::vector<uint64_t> carried_each;
   std::string verdicts;  // "a@3008 c@4100(partial) …": rule, position, reason
   std::map<HoldReason, uint64_t> reasons;
-  // Re-bindings by rules a to c with less than 0.9 of the expected opened.
+  // Rebindings by rules a to c with less than 0.9 of the expected names opened.
   uint64_t early = 0;
 };
 
@@ -133,7 +135,7 @@ class Player {
                            [this](FamilyId family) {
                              return last_open_[family.value()] >= at_;
                            });
-      // The log is of the owner's opens alone.
+      // The log contains only the owner's opens.
       if (outcome.open != OpenClass::kGuest) Note(open.name);
       if (late_) {
         late_->insert(open.name);
@@ -156,7 +158,7 @@ class Player {
     absl::flat_hash_set<uint64_t> samples;
   };
 
-  // Names are looked up before the detector hears of the open.
+  // Names are looked up before the detector gets the open.
   void Show(const StreamOpen& open) {
     PassRecord& pass = passes_[{open.job, open.pass}];
     const uint64_t sample = view_.Shown(open.name);
@@ -211,10 +213,10 @@ class Player {
   EpochDetector detector_;
   ModelView view_;
   size_t at_ = 0;
-  absl::flat_hash_map<uint64_t, size_t> last_open_;  // of a family
+  absl::flat_hash_map<uint64_t, size_t> last_open_;  // by family
   std::map<std::pair<int, int>, PassRecord> passes_;
   std::deque<uint64_t> log_;
-  // A re-binding that waits, with the names opened until then.
+  // A rebinding that waits, with the names opened until then.
   absl::optional<absl::flat_hash_set<uint64_t>> late_;
   uint64_t waited_ = 0;
   Played played_;

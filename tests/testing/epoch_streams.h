@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthetic streams of opens that behave as recorded PyTorch DataLoaders do:
-// batches go round the workers, two batches a worker are asked for ahead,
-// none across epochs, opens of workers interleave, ranks in lock step wait for
-// each other at every step. Integer time in microseconds and the project's own
-// random numbers: the same seed gives the same stream everywhere.
+// Synthetic streams of opens that behave like recorded PyTorch DataLoaders.
+// Batches are dealt to the workers in turn. Two batches per worker are
+// requested ahead, but none across epochs. Opens of workers interleave. Ranks
+// in lock step wait for each other at every step. Uses integer time in
+// microseconds and the project's own random numbers, so the same seed gives the
+// same stream everywhere.
 #ifndef SHUFFLEFS_TESTS_TESTING_EPOCH_STREAMS_H_
 #define SHUFFLEFS_TESTS_TESTING_EPOCH_STREAMS_H_
 
@@ -23,12 +24,12 @@ struct StreamOpen {
   uint64_t name = 0;
   uint32_t reader = 0;  // pid
   uint64_t family = 0;
-  int job = 0;   // whose pass it is
+  int job = 0;   // the job whose pass it is
   int pass = 0;  // true epoch of that job
 };
 using Stream = std::vector<StreamOpen>;
 
-// In the order of time; of opens at one time, in the order given.
+// Sorts by time. Opens at the same time keep their order.
 inline void SortByTime(Stream& stream) {
   std::stable_sort(
       stream.begin(), stream.end(),
@@ -48,10 +49,11 @@ inline std::vector<uint64_t> SortedOrder(uint64_t names) {
   return order;
 }
 
-// One pass of a job: the names of each local rank in the rank's order.
+// One pass of a job: the names of each local rank, in the rank's order.
 using OnePass = std::vector<std::vector<uint64_t>>;
 
-// What DistributedSampler gives the local ranks [0, local) of `world`.
+// The shares that DistributedSampler gives the local ranks [0, local) of
+// `world`.
 inline OnePass Distribute(std::vector<uint64_t> order, uint64_t world,
                        uint64_t local, bool drop_last) {
   const uint64_t names = order.size();
@@ -72,20 +74,20 @@ struct LoaderOptions {
   uint64_t batch = 16;
   uint64_t workers = 0;
   bool persistent = false;
-  bool drop_last = false;   // an incomplete last batch is left out
+  bool drop_last = false;   // drops an incomplete last batch
   int opens_each = 1;       // 2: cv2.imread
-  int64_t max_drift = 0;    // batches ranks may be apart; < 0: no step at all
+  int64_t max_drift = 0;    // maximum batches between ranks; < 0: no lock step
   uint64_t stop_after = 0;  // batches consumed, then break; 0 = all
-  int64_t open_us = 1500;   // one open and decode
-  int64_t step_us = 4000;   // training step of a batch
-  std::vector<int> speed = {};  // percent of open and step time, by rank
+  int64_t open_us = 1500;   // time of one open and decode
+  int64_t step_us = 4000;   // time of a training step per batch
+  std::vector<int> speed = {};  // per cent of open and step time, by rank
   uint64_t family = 1;
   uint32_t first_pid = 1000;
   int job = 0;
   uint64_t seed = 1;
 };
 
-// Runs one job's DataLoaders over its passes and writes the opens they make.
+// Runs one job's DataLoaders over its passes and records their opens.
 class LoaderSim {
  public:
   LoaderSim(LoaderOptions options, uint64_t ranks)
@@ -99,7 +101,7 @@ class LoaderSim {
     }
   }
 
-  // Opens of one pass. `number` is its true epoch.
+  // Makes the opens of one pass. `number` is its true epoch.
   void Run(const OnePass& pass, int number) {
     pass_ = number;
     std::vector<std::vector<std::vector<uint64_t>>> batches;
@@ -165,14 +167,14 @@ class LoaderSim {
     }
   }
 
-  // Workers of a pass that was broken off are ended with work left.
+  // Ends the workers of a pass that was broken off, with work left.
   void KillWorkers() {
     std::erase_if(opens_, [this](const StreamOpen& open) {
       return open.pass == pass_ && open.time > ranks_.front().clock;
     });
   }
 
-  // No rank begins a pass further ahead of the others than max_drift.
+  // No rank begins a pass more than max_drift ahead of the others.
   void AlignRanks() {
     const auto drift = static_cast<uint64_t>(options_.max_drift);
     if (finished_.size() <= drift) return;
@@ -201,7 +203,7 @@ class LoaderSim {
                : us * 100 / options_.speed[rank % options_.speed.size()];
   }
 
-  // Opens a batch from `begin` on; returns when it is loaded.
+  // Opens a batch from `begin` on. Returns when it is loaded.
   int64_t Load(uint64_t r, uint32_t pid, int64_t begin,
                const std::vector<uint64_t>& batch) {
     for (uint64_t name : batch) {
@@ -230,7 +232,8 @@ class LoaderSim {
     }
   }
 
-  // Step `step` of a pass before which `before` steps were made.
+  // Makes step `step` of a pass, which `before` steps of earlier passes
+  // precede.
   void Step(uint64_t r, uint64_t before, uint64_t step,
             const std::vector<std::vector<uint64_t>>& batches) {
     Rank& rank = ranks_[r];
@@ -276,7 +279,7 @@ inline Stream Merge(Stream a, const Stream& b) {
   return a;
 }
 
-// The same opens as a daemon sees them that cannot see the pids.
+// The same opens as seen by a daemon that cannot see the pids.
 inline Stream Hide(Stream stream) {
   for (StreamOpen& open : stream) open.family = open.reader = 0;
   return stream;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tests of one program. The log is set up first, as the tools do:
-// spdlog makes its registry at the first line, and where two threads meet there
+// Runs the tests of one program. Sets up the log first, as the tools do. spdlog
+// makes its registry at the first line. If two threads do this at once,
 // ThreadSanitizer, which does not see into that library, reports a race.
 #include "core/base/log.h"
 #include "gmock/gmock.h"
