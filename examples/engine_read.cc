@@ -2,10 +2,10 @@
 // engine_read DATASET [POLICY]
 //
 // Reads one epoch of a dataset without a mount, with the C++ API of
-// core/engine: makes an engine that keeps no state, lists the names in the
-// order of the epoch, and has a few readers look each up, open it and read all
-// of its bytes, as those of a mount do. Prints what was read, and how fast.
-// POLICY is `auto` if it is not given.
+// core/engine. It makes an engine that keeps no state and lists the names in
+// the order of the epoch. Several readers look each name up, open it and read
+// all of its bytes, as the readers of a mount do. Prints what was read, and how
+// fast. The default of POLICY is `auto`.
 #include <unistd.h>
 
 #include <atomic>
@@ -30,7 +30,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kReaders = 8;  // and so many reads under way
+constexpr size_t kReaders = 8;  // also the number of reads in flight
 constexpr uint64_t kPiece = uint64_t{1} << 20;
 
 std::chrono::milliseconds Now() {
@@ -58,7 +58,7 @@ class Reader {
   Reader(const ServedDataset& served, View& view)
       : served_(served), view_(view) {}
 
-  // Reads what `name` shows, from its beginning to its end.
+  // Reads what `name` shows, from beginning to end.
   absl::Status ReadName(EntryId name) {
     const Opened file = Open(name);
     for (uint64_t offset = 0;; offset += kPiece) {
@@ -80,8 +80,8 @@ class Reader {
     std::shared_ptr<SampleMemory> memory;  // null: the source answers
   };
 
-  // A name may be bound anew between its lookup and its open. It is looked up
-  // again then, as the kernel does.
+  // A name may be rebound between its lookup and its open. Then it is looked up
+  // again, as the kernel does.
   Opened Open(EntryId name) {
     while (true) {
       if (auto records = view_.LookupContainer(name)) {
@@ -99,7 +99,7 @@ class Reader {
     }
   }
 
-  // The number of bytes that came: fewer than kPiece at the end alone.
+  // The number of bytes that came. Fewer than kPiece only at the end.
   absl::StatusOr<uint64_t> ReadPiece(const Opened& file, uint64_t offset) {
     view_.NoteRead();
     std::promise<absl::StatusOr<uint64_t>> came;
@@ -139,7 +139,7 @@ struct Total {
   std::atomic<uint64_t> failed{0};
 };
 
-// Several readers take the names of one epoch one after the other.
+// Several readers take the names of one epoch in turn.
 void ReadEpoch(const ServedDataset& served, View& view, Total& total) {
   std::vector<EntryId> names;
   List(served, view, view.setup()->dataset->root(), names);
@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
   }
   shufflefs::InitLog(shufflefs::LogTarget::kStderr,
                      shufflefs::LogLevel::kWarning);
-  char path[PATH_MAX];  // SourceDir asks for an absolute one
+  char path[PATH_MAX];  // SourceDir needs an absolute one
   const absl::Status status =
       realpath(argv[1], path) == nullptr
           ? shufflefs::ErrnoStatus(errno, argv[1])

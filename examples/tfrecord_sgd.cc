@@ -2,13 +2,13 @@
 // tfrecord_sgd FILE [EPOCHS]
 //
 // Logistic regression by plain SGD from a TFRecord file, with the C++ API of
-// core/records: writes FILE (class-sorted, as data often lies on disk), then
+// core/records. It writes FILE (class-sorted, as data often is on disk), then
 // trains on it in the orders of the LIRS paper and prints the loss of each
 // epoch:
-//   none      as it lies: the model follows the class that it saw last
-//   instance  a full random shuffle: a random read for each record
+//   none      file order: the model follows the class that it saw last
+//   instance  a full random shuffle: one random read per record
 //   page      pages in random order, their records mixed: whole pages are read
-// The loss is over all records, by the model that the epoch left behind.
+// The loss is over all records, with the model at the end of the epoch.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -59,11 +59,11 @@ struct Model {
   }
 };
 
-// Two clouds around different centres, one behind the other.
+// Two clouds around different centres, one after the other.
 absl::Status WriteData(const std::string& path) {
   ASSIGN_OR_RETURN(TfrecordWriter writer, TfrecordWriter::Create(path));
   Rng rng(RandomKey(1));
-  const auto noise = [&rng] {  // about normal, of variance 1
+  const auto noise = [&rng] {  // roughly normal, of variance 1
     float sum = -6;
     for (int i = 0; i < 12; ++i) {
       sum += static_cast<float>(rng.Bounded(1 << 20)) / (1 << 20);
@@ -90,7 +90,7 @@ absl::StatusOr<Example> Parse(absl::string_view data) {
   return example;
 }
 
-// One pass in the order of the epoch. Gives how many different records came.
+// One pass in the order of the epoch. Returns how many different records came.
 absl::StatusOr<uint64_t> Train(TfrecordCursor& cursor, Epoch epoch,
                                uint64_t count, Model& model, uint64_t* read) {
   std::vector<bool> seen(count);
