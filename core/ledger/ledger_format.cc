@@ -14,8 +14,9 @@ namespace shufflefs::ledger_format {
 namespace {
 
 constexpr uint64_t kMagic = 0x524744454c464853;  // "SHFLEDGR"
-// 1 had no pairs and no reactive epochs, 2 none that repeat samples, 3 no opens
-// but those that consumed; else they are the same.
+// Version 1 had no pairs and no reactive epochs. Version 2 had no epochs that
+// repeat samples. Version 3 had only opens that consumed. Otherwise all are the
+// same.
 constexpr uint64_t kVersion = 4;
 constexpr uint64_t kSampleMask = kMaxLedgerNames - 1;
 // Flags of an epoch.
@@ -27,8 +28,8 @@ constexpr uint64_t kUnexplained = 16;
 constexpr uint64_t kMoves = 32;
 constexpr uint64_t kFlagsEnd = 64;
 
-// CRC-16/CCITT: every one- and two-bit error and every burst of up to 16
-// bits in a word is found.
+// CRC-16/CCITT: detects every one- and two-bit error and every burst of up to
+// 16 bits in a word.
 constexpr std::array<uint16_t, 256> kCrcTable = [] {
   std::array<uint16_t, 256> table{};
   for (uint32_t byte = 0; byte < 256; ++byte) {

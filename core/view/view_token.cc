@@ -80,7 +80,7 @@ EpochToken View::Token() const {
   EpochToken token = std::move(saved.token);
   if (!saved.opened) return token;
   const std::vector<uint64_t>& names = *saved.opened;
-  // Names that were read keep what they show as long as the epoch lasts.
+  // Names that were read keep their sample for the rest of the epoch.
   if (!saved.begin.reactive) {
     AddReadTo(*saved.binding, names, token);
     return token;

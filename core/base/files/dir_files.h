@@ -29,8 +29,8 @@ namespace shufflefs {
 class DirFiles {
  public:
   // Opens the directory, and makes it if there is none (its parent must exist).
-  // `outside` is an open directory that it must neither be nor lie in; -1:
-  // none. Errors: InvalidArgument if it lies in that directory.
+  // `outside` is an open directory; the opened one must be neither it nor below
+  // it. -1: none. Errors: InvalidArgument if it is.
   static absl::StatusOr<DirFiles> Open(const std::string& path, int outside);
   explicit DirFiles(const OwnedDir& dir);
 

@@ -114,7 +114,7 @@ class IndexCommand : public Command {
   absl::Status Run(const CommandContext& context) override;
 
  private:
-  // What shufflefs would make of the same words.
+  // The configuration that shufflefs would make from the same words.
   absl::StatusOr<MountConfig> Config(const CommandContext& context) const;
   static absl::StatusOr<std::vector<ViewContainers>> Views(
       const MountConfig& config, const SourceDir& source,
@@ -225,14 +225,14 @@ absl::Status IndexCommand::IndexAll(const std::vector<ViewContainers>& views,
 
 absl::Status IndexCommand::Run(const CommandContext& context) {
   const auto begin = Clock::now();
-  // What the log would say of files is in the report.
+  // The report has what the log would say about files.
   InitLog(LogTarget::kStderr, LogLevel::kError);
   ASSIGN_OR_RETURN(const MountConfig config, Config(context));
   RETURN_IF_ERROR(RefuseMount(config.source));
   ASSIGN_OR_RETURN(const SourceDir source, SourceDir::At(config.source));
   ASSIGN_OR_RETURN(const StateDir state, StateDir::Open(config.state));
-  // A file that was rewritten in place does not show in its directory, by
-  // which a saved catalogue is judged: it is made anew.
+  // A saved catalogue is checked by its directories, which do not show a file
+  // that was rewritten in place. So the catalogue is made again.
   RETURN_IF_ERROR(state.catalogue().Remove());
   CatalogueRequest request;
   request.config = &config;
