@@ -62,9 +62,8 @@ struct MountConfig {
   std::string tier_path;  // absolute path of the performance tier; "" = none
   // Bytes of the tier to use. 0 = nine tenths of what is free at mount.
   uint64_t tier_capacity = 0;
-  uint64_t tier_bandwidth =
-      // Maximum bytes per second that are copied to the tier. 0 = unlimited.
-      0;
+  // Maximum bytes per second that are copied to the tier. 0 = unlimited.
+  uint64_t tier_bandwidth = 0;
   PolicyOptions policy_options;   // keys that apply to all views
   bool read_only = false;         // -o ro
   bool allow_other = false;       // -o allow_other

@@ -41,8 +41,8 @@ struct PolicyOption {
   absl::string_view values;  // completes the sentence "must be …"
   absl::string_view help;    // one line
   Kind kind = Kind::kNumber;
-  absl::Span<const absl::string_view> words =
-      {};                // The first one is the default.
+  // The first one is the default.
+  absl::Span<const absl::string_view> words = {};
   uint64_t initial = 0;  // value of an unset number; may be out of range
   uint64_t min = 0;
   uint64_t max = std::numeric_limits<uint64_t>::max();

@@ -30,10 +30,10 @@ class BlockMap {
   // 0 only if there are no samples. No block is empty.
   uint64_t block_count() const { return first_.size() - 1; }
 
-  // Blocks are numbered by ascending address. REQUIRES: block < block_count().
-  // Its first place.
+  // The first place of a block, and its number of samples. Blocks are numbered
+  // by ascending address. REQUIRES: block < block_count().
   uint64_t first(uint64_t block) const { return first_[block]; }
-  uint64_t size(uint64_t block) const {  // number of samples
+  uint64_t size(uint64_t block) const {
     return first_[block + 1] - first_[block];
   }
 

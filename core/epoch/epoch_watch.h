@@ -65,7 +65,7 @@ class EpochWatch {
     uint32_t reader = 0;
     std::chrono::milliseconds now{0};
     bool told = true;
-    // In this epoch; else the sample is of an earlier one.
+    // Shown in this epoch; else the sample is of an earlier one.
     bool is_shown = true;
   };
   bool TakeLookup(const Walk& walk);

@@ -20,7 +20,7 @@
 
 namespace shufflefs {
 
-// Core/dataset/block_map.h: samples that are together on the device.
+// core/dataset/block_map.h: samples that are together on the device.
 class BlockMap;
 class Grouping;  // core/dataset/grouping.h: the groups of a view's samples
 class Binder;    // core/policy/binder.h: binds names on demand

@@ -9,7 +9,7 @@ namespace shufflefs {
 std::string MixingLine(const Binding& binding) {
   const Plan& plan = binding.plan();
   if (plan.policy().consumption() == Consumption::kSource) return "";
-  // Its order does not have each sample once.
+  // The policy's order does not have each sample once.
   if (plan.policy().stages()) return "";
   const Grouping& grouping = plan.dataset().grouping();
   MixingInput input;

@@ -21,7 +21,7 @@ namespace shufflefs {
 struct KnownPlaces {
   // The file has no address.
   static constexpr uint64_t kNoAddress = ~uint64_t{0};
-  // Or it was asked too early.
+  // The file system was not asked, or too early.
   static constexpr uint64_t kNotAsked = ~uint64_t{0} - 1;
   // All addresses are below.
   static constexpr uint64_t kAddresses = uint64_t{1} << 56;

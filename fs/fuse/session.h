@@ -50,7 +50,7 @@ class Session {
   // cacheable until now: these are invalidated, one by one, before this
   // returns.
   virtual void NamesChanged(bool were_fixed) = 0;
-  // The same if no name was rebound.
+  // Like NamesChanged, but no name was rebound.
   virtual void NamesDoubted() = 0;
   // After one of the above: primes the names in use again on a separate thread,
   // before they are looked up one by one.

@@ -12,8 +12,9 @@
 namespace shufflefs {
 
 enum class NodeKind : uint8_t {
-  kLiveDir = 0,      // id = DirId
-  kLiveFile = 1,     // slot = ordinal of the name, id = EntryId
+  kLiveDir = 0,  // id = DirId
+  // Slot = ordinal of the name, id = EntryId. Opens are counted.
+  kLiveFile = 1,
   kFixedDir = 2,     // view, slot = epoch, id = DirId
   kFixedFile = 3,    // id = EntryId; under a name that never rebinds
   kFixedRanked = 4,  // view, slot = epoch
