@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may read which file. AccessRule and EffectiveAccess are what decides this
-// for a file, as small values; AccessTable numbers the values of a catalogue's
+// Read access by users. AccessRule and EffectiveAccess say, as small values,
+// which users may read a file. AccessTable numbers the values of a catalogue's
 // files. Samples, records and names may be mixed only among files with the same
 // number. Otherwise a user could read under one name what is closed to that
 // user under its own name.

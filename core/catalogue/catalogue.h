@@ -81,7 +81,8 @@ class Catalogue {
   uint64_t file_size(EntryId entry) const {
     return tables_.size[entry.value()];
   }
-  // What a listing needs of an entry. Much faster to look up than attributes.
+  // The attributes that a listing needs of an entry. Much faster to look up
+  // than attributes.
   struct Identity {
     uint64_t ino = 0;
     mode_t type = 0;  // S_IFREG, S_IFDIR, …
@@ -146,8 +147,8 @@ class Catalogue {
   bool readable(EntryId entry) const {
     return tables_.classes[attribute_class(entry)].readable != 0;
   }
-  // Who may read an entry and search the directories above it. All entries have
-  // one id unless other users than the scanning one are served.
+  // The users who may read an entry and search the directories above it. All
+  // entries have one id unless other users than the scanning one are served.
   AccessId access(EntryId entry) const {
     return access_.Of(parent(entry).value(), attribute_class(entry));
   }

@@ -43,7 +43,7 @@ class Dataset {
   DirId root() const { return root_; }
   // True when the names of a group may show each other's samples.
   bool moves() const { return grouping_.moves(); }
-  // What was found and which rule decided, as `status` shows it.
+  // The findings and the deciding rule, as `status` shows them.
   const Movability& movability() const { return movability_; }
   const std::string& substitute_reason() const { return reason_; }
   // Stable identity of the subtree, the key of view-wide orders.

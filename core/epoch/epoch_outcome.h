@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the epoch detector decides about an open. Plain values.
+// The verdict of the epoch detector about an open. Plain values.
 #ifndef SHUFFLEFS_CORE_EPOCH_EPOCH_OUTCOME_H_
 #define SHUFFLEFS_CORE_EPOCH_EPOCH_OUTCOME_H_
 

@@ -23,8 +23,8 @@ namespace shufflefs {
 
 class ColumnarGroups;  // core/formats/columnar/columnar_groups.h
 
-// What a format may inspect besides the bytes of a file. Lives as long as the
-// call that gets it.
+// CandidateFile is what a format may inspect besides the bytes of a file. Lives
+// as long as the call that gets it.
 struct CandidateFile {
   absl::string_view path;  // relative to the source
   uint64_t bytes = 0;
@@ -55,7 +55,8 @@ class RecordFormat {
   // Returns whether a shard without a suffix, "train-00000-of-00010", is taken
   // for this format.
   virtual bool names_shards() const { return false; }
-  // What is reordered in a file, as `status` names it, in singular and plural.
+  // The unit that is reordered in a file, as `status` names it, in singular and
+  // plural.
   virtual absl::string_view unit() const { return "record"; }
   virtual absl::string_view units() const { return "records"; }
   // Returns whether the file describes all of its content, so that what moves
@@ -91,8 +92,9 @@ class RecordFormat {
       const CandidateFile& /*file*/) const {
     return nullptr;
   }
-  // What determines the scanner's result, besides the file: the name, and what
-  // the options add. A saved index is used only if its key is equal.
+  // The text of everything that determines the scanner's result besides the
+  // file: the name, and what the options add. A saved index is used only if its
+  // key is equal.
   virtual std::string ScanKey(const CandidateFile& /*file*/) const {
     return std::string(name());
   }

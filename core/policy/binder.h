@@ -25,7 +25,8 @@
 
 namespace shufflefs {
 
-// What a binder is made from. Constant; outlives the binder.
+// BinderInput is the data from which a binder is made. Constant; outlives the
+// binder.
 struct BinderInput {
   const Grouping* grouping = nullptr;
   // By SampleId: bytes of pool memory that its files take.

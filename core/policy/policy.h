@@ -26,7 +26,8 @@ class Grouping;  // core/dataset/grouping.h: the groups of a view's samples
 class Binder;    // core/policy/binder.h: binds names on demand
 struct BinderInput;
 
-// What an order permutes: the samples of one group, or of a whole view.
+// Stratum is a set of samples that an order permutes: those of one group, or of
+// a whole view.
 struct Stratum {
   // Stable name of the stratum; part of the random key. The same dataset and
   // group have the same key on every machine.
@@ -92,8 +93,8 @@ struct PoolFacet {
   // Maximum number of samples that are read together. 0: each is read by
   // itself, when a reader asks for it.
   uint32_t chunk_files = 0;
-  // What forms a chunk: files drawn at random, or files that are together on
-  // the device. kAuto: whichever the device rewards.
+  // The way to form a chunk: files drawn at random, or files that are together
+  // on the device. kAuto: whichever the device rewards.
   Chunks chunks = Chunks::kAuto;
   std::string packed = {};            // directory of packed chunks; "" = none
   absl::string_view packed_key = {};  // its key, for errors
@@ -115,8 +116,8 @@ class StagingFacet {
   // of input.tier_bytes. InvalidArgument, which names the key, if the tier
   // cannot hold two of them.
   virtual absl::StatusOr<uint64_t> SetsFor(const BinderInput& input) const = 0;
-  // What a user should know when the policy begins to stage files, or records
-  // of containers.
+  // Messages for the user when the policy begins to stage files, or records of
+  // containers.
   struct Note {
     bool warns = false;
     std::string text;

@@ -42,8 +42,8 @@ namespace shufflefs {
 // The key of one stream of random numbers or of one permutation.
 using RandomKey = StrongInt<struct RandomKeyTag, uint64_t>;
 
-// What a key is for. Two purposes never share a stream. The numbers are part of
-// the keys: never renumber, only append.
+// The purpose of a key. Two purposes never share a stream. The numbers are part
+// of the keys: never renumber, only append.
 enum class Purpose : uint64_t {
   kOrder = 1,         // which sample is at which position
   kListing = 2,       // the order in which names are listed

@@ -10,9 +10,9 @@
 
 namespace shufflefs {
 
-// What to do on a kernel before Linux 6.5, which cannot say what it has cached.
-// kTry reads anyway. The kernel then fetches what is missing, for the next
-// reader that uses the page cache.
+// The behaviour on kernels before Linux 6.5, which cannot say what they have
+// cached. kTry reads anyway. The kernel then fetches what is missing, for the
+// next reader that uses the page cache.
 enum class IfUnknown { kLeave, kTry };
 
 // Fills `into` with `length` bytes of the file from `offset` and returns true

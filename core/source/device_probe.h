@@ -16,7 +16,7 @@
 
 namespace shufflefs {
 
-// What was measured and read about the device.
+// Measured and reported figures of the device.
 struct DeviceFigures {
   bool memory_fs = false;   // tmpfs, ramfs
   bool network_fs = false;  // NFS, SMB, Ceph, Lustre, FUSE, …

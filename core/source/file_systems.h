@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file systems below a source support, as observed by reading from
+// Features of the file systems below a source, as observed by reading from
 // them.
 #ifndef SHUFFLEFS_CORE_SOURCE_FILE_SYSTEMS_H_
 #define SHUFFLEFS_CORE_SOURCE_FILE_SYSTEMS_H_

@@ -28,8 +28,9 @@
 
 namespace shufflefs {
 
-// What `status` reports about a view's epoch. A field is empty if its value
-// cannot be known: without opens, nobody knows what was consumed.
+// ViewEpochStatus is the part of `status` about a view's epoch. A field is
+// empty if its value cannot be known: without opens, nobody knows what was
+// consumed.
 struct ViewEpochStatus {
   Epoch epoch;
   std::string state;    // waiting, running, held
@@ -70,7 +71,7 @@ class EpochController {
   EpochController(const EpochController&) = delete;
   EpochController& operator=(const EpochController&) = delete;
 
-  // What the view must do after a call, without its lock and before it answers
+  // The view must do this after a call, without its lock and before it answers
   // the request that caused the call.
   struct Effects {
     uint64_t begun = 0;  // not 0: names were rebound; number of that binding

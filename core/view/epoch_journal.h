@@ -60,7 +60,7 @@ class EpochJournal {
   // The opens that `state` records.
   EpochWatch::Past PastOf(const LedgerState& state, const Binding& binding);
 
-  // What a reactive epoch showed since it began or was held.
+  // The pairs that a reactive epoch showed since it began or was held.
   const ShownPairs& shown() const { return shown_; }
 
   // Hands over how often samples were shown to a supply that begins. The counts

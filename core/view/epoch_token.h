@@ -38,7 +38,7 @@
 namespace shufflefs {
 
 struct EpochToken {
-  // What the names of a reactive epoch were bound to.
+  // The bindings of a reactive epoch's names.
   struct Pairs {
     std::vector<CarriedPair> bound;  // bound, but not read
     std::vector<CarriedPair> shown;  // read
@@ -75,7 +75,7 @@ uint64_t TokenKeys(const ViewSetup& setup);
 uint64_t PairDigest(const CarriedPair& pair);
 uint64_t TimesDigest(absl::string_view times);
 
-// What a reactive epoch has shown so far.
+// The pairs that a reactive epoch has shown so far.
 struct ShownPairs {
   uint64_t count = 0;
   uint64_t sum = 0;

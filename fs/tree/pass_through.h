@@ -63,7 +63,7 @@ class PassThrough {
     uint64_t references = 0;
     FileAttributes known;
   };
-  // What is known of a node, and its path.
+  // The known attributes of a node, and its path.
   struct Place {
     std::string path;
     FileAttributes known;

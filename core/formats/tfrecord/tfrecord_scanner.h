@@ -14,7 +14,7 @@
 
 namespace shufflefs {
 
-// What a record has besides its data.
+// The bytes of a record besides its data.
 inline constexpr uint64_t kTfrecordHeadBytes = 12;
 inline constexpr uint64_t kTfrecordTailBytes = 4;
 

@@ -33,8 +33,9 @@ class AlignedDir {
     return files_.PathOf(name);
   }
 
-  // What an earlier run left. It is finished if the final manifest exists.
-  // Empty for an empty directory. Errors: those of AlignedManifest::Parse.
+  // The manifest that an earlier run left. It is finished if the final manifest
+  // exists. Empty for an empty directory. Errors: those of
+  // AlignedManifest::Parse.
   absl::StatusOr<absl::optional<AlignedManifest>> Load();
   bool finished() const { return finished_; }
 

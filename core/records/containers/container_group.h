@@ -25,7 +25,7 @@ struct ContainerGroup {
   std::vector<size_t> members;  // indices of containers
 };
 
-// What was found of each member, by its index.
+// The result for each member, by its index.
 using MemberShapes = std::map<size_t, absl::StatusOr<ContainerShape>>;
 
 // Gives the whole group one order, or the reason why there is none. With

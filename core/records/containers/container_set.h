@@ -146,7 +146,7 @@ class ContainerSet {
   const RecordRules& rules() const { return rules_; }
 
  private:
-  // What is known of the container with the same index in found_.
+  // The state of the container with the same index in found_.
   struct State {
     bool begun = false;
     int tries = 0;      // that failed with a transient error

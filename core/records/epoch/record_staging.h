@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RecordStaging decides which blocks of containers should be in the performance
-// tier: those of the mini-epochs that readers are in, and of the next ones.
-// What comes next in a container is known; which container is opened next is
+// tier: those of the mini-epochs that readers are in, and of the next ones. The
+// next mini-epoch of a container is known; the next container to be opened is
 // not. If all containers fit, they stay there permanently.
 #ifndef SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_STAGING_H_
 #define SHUFFLEFS_CORE_RECORDS_EPOCH_RECORD_STAGING_H_

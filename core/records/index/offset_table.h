@@ -38,7 +38,8 @@ class OffsetTable : public RecordTable {
   // Memory besides the bits per record.
   static constexpr uint64_t kFixedBytes = 42 * 1024;
 
-  // What the words of a table describe. With 0 records, first == end.
+  // The extent that the words of a table describe. With 0 records, first ==
+  // end.
   struct Extent {
     uint64_t count = 0;
     uint64_t first = 0;  // byte of the file where the first record begins

@@ -29,7 +29,7 @@ struct IndexLines {
   uint64_t bytes = 0;  // size of the text
 };
 
-// Where the records of a file are.
+// ContainerShape says where the records of a file are.
 struct ContainerShape {
   uint64_t file_bytes = 0;  // as it is shown
   // Null: nothing moves. Otherwise its records are within the file, with this

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `shufflectl check` finds out about a source: facts first, then what
+// The report of `shufflectl check` about a source: facts first, then what
 // shufflefs would do, and suggested commands.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_REPORT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_CHECK_REPORT_H_

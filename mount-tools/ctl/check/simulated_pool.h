@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `shufflectl simulate` reports about a reactive policy: its binder
-// working on a simulated pool (policies/auto/pool_simulation.h), and the
+// The part of `shufflectl simulate` for reactive policies: it runs the policy's
+// binder on a simulated pool (policies/auto/pool_simulation.h), and reports the
 // resulting orders.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_POOL_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_POOL_H_
@@ -52,7 +52,7 @@ class SimulatedPool {
   // For the epoch, or the next one.
   std::shared_ptr<const Order> OrderOf(Epoch epoch) const;
 
-  // What all epochs have in common.
+  // The figures that all epochs have in common.
   const EpochMemory& memory() const { return memory_; }
 
   // A table of the epoch's figures, and the same as an object.
