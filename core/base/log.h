@@ -11,9 +11,9 @@ namespace shufflefs {
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogTarget { kStderr, kSyslog };
 
-// Before the first call, lines are printed to stderr at kInfo. A daemon that
-// leaves its terminal may call it again while threads log. Each line goes to
-// one of the targets.
+// Before the first call, lines are printed at kInfo. A daemon that leaves its
+// terminal may call it again while threads log. Each line goes to one of the
+// targets.
 void InitLog(LogTarget target, LogLevel level);
 
 void Log(LogLevel level, absl::string_view line);

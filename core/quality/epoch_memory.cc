@@ -90,7 +90,7 @@ void EpochMemoryMeter::AddNeighbours(absl::Span<const uint64_t> samples,
   for (size_t s = 0; s < then.size(); ++s) {
     lengths[group_of_[s]] += then[s] != kAbsent ? 1 : 0;
   }
-  // Its position in the other epoch.
+  // By group: the position of its previous sample in the other epoch.
   std::vector<uint32_t> last(groups_, kAbsent);
   for (const uint64_t sample : samples) {
     const uint32_t group = group_of_[sample];

@@ -27,8 +27,8 @@ class LastAnswer {
   // Asks once, for as long as it takes. Any thread may call `ask`.
   explicit LastAnswer(Ask ask) : ask_(std::move(ask)), last_(ask_()) {}
 
-  // Asks on `worker`, which ends before this object. Returns the new answer, or
-  // after kPatience the last one.
+  // Asks on `worker`, which ends before this object. Returns the new answer or,
+  // if kPatience has passed since the question began, the last one.
   absl::StatusOr<T> Get(Worker& worker) ABSL_LOCKS_EXCLUDED(mu_) {
     if (Begin()) {
       worker.Post([this](const absl::Status& turn) { AskNow(turn); },

@@ -6,9 +6,7 @@
 //   separate validation split beside them (without one a client may split by
 //   name), larger than memory, on a source that seeks or has a high latency.
 //   The estimate of policies/auto/gain_estimate.h must be worth it, and no key
-//   may forbid it. An epoch that one of these policies began is finished under
-//   it, even if measurements differ now, because free memory and devices vary
-//   from day to day.
+//   may forbid it.
 // * If most of the dataset is container files whose records carry their labels,
 //   larger than memory: `reimu` on a source that seeks or has a high latency,
 //   `lirs` on flash. Names keep their files, and each file its own records. So
@@ -18,6 +16,10 @@
 //   on such a source. No key may exclude it, and the estimate must not speak
 //   against it.
 // * `native` for everything else.
+//
+// An epoch that `brand`, `reimu` or `lirs` began is finished under that policy
+// while this is safe, even if it would not be chosen now. Free memory and
+// devices vary from day to day.
 //
 // The line says what was found, which gain is (not) to be expected, and what
 // the user can ask for.

@@ -170,7 +170,7 @@ class ContainerSet {
                  uint64_t count, std::atomic<uint64_t>& done);
   // Returns whether the file will be tried again. If so, it is in again_.
   bool TriesAgain(size_t place, const absl::Status& error);
-  // Moves the containers of again_ to the front. Returns their number.
+  // Queues the containers of again_ for another try. Returns their number.
   uint64_t TakeAgain();
   // `read`: bytes of it that were read.
   void Settle(size_t place, absl::StatusOr<ContainerShape> shape,

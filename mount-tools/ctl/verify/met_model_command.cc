@@ -65,7 +65,8 @@ absl::StatusOr<MetOptions> MetKeys(const std::vector<std::string>& words) {
 }
 
 // One factor per mini-epoch: those of --repeats, of which the last is repeated,
-// else met.repeat. By itself that is as much as the copying needs.
+// else met.repeat. If neither is set, the factor is as large as the copying
+// needs.
 absl::StatusOr<std::vector<uint64_t>> Trace(const MetOptions& keys,
                                             const std::string& list,
                                             const MetTiers& tiers) {
