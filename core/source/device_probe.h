@@ -26,10 +26,10 @@ struct DeviceFigures {
   double median_us = 0;  // median of these; 0 if there were none
   // Speed-up per read with eight reads at a time; 0 = not measured.
   double parallel_gain = 0;
-  // Throughput; 0 = not measured. On most slow devices: of the bytes that
-  // follow a read piece in its file (the better quarter, because others may
-  // move the head). If round trips dominate: of many files at once. A lower
-  // bound. Measured on slow devices only.
+  // Throughput; 0 = not measured. It is that of the bytes that follow a read
+  // piece in its file (the better quarter, because others may move the head).
+  // If round trips dominate, it is that of many files at once. A lower bound.
+  // Measured on slow devices only.
   double bytes_per_second = 0;
   bool past_cache = true;  // by O_DIRECT; false: pages were dropped before
 };
