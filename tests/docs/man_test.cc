@@ -76,7 +76,7 @@ std::string Sentence(absl::string_view text) {
   return sentence;
 }
 
-Words Matches(const std::string& text, const std::string& expression) {
+Words AllMatches(const std::string& text, const std::string& expression) {
   Words words;
   const std::regex regex(expression);
   for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end;
@@ -145,10 +145,10 @@ TEST(ManPages, MountPageHasTheFlagsOfHelp) {
   const std::string help = HelpText();
   const std::string page =
       absl::StrJoin(Section("shufflefs.1", "DESCRIPTION"), "\n");
-  EXPECT_EQ(Matches(page, "\\.It.* Fl Fl ([a-z]+)"),
-            Matches(help, " --([a-z]+)"));
-  EXPECT_EQ(Matches(page, "\\.It Fl ([a-zA-Z]) "),
-            Matches(help, "\n  -([a-zA-Z])[ ,]"));
+  EXPECT_EQ(AllMatches(page, "\\.It.* Fl Fl ([a-z]+)"),
+            AllMatches(help, " --([a-z]+)"));
+  EXPECT_EQ(AllMatches(page, "\\.It Fl ([a-zA-Z]) "),
+            AllMatches(help, "\n  -([a-zA-Z])[ ,]"));
 }
 
 TEST(ManPages, CommandsAreThoseOfHelp) {
@@ -158,10 +158,10 @@ TEST(ManPages, CommandsAreThoseOfHelp) {
   }
   const std::string text =
       absl::StrJoin(Section("shufflectl.1", "DESCRIPTION"), "\n");
-  EXPECT_EQ(Matches(text, "\\.It Cm ([a-z]+)"), commands);
+  EXPECT_EQ(AllMatches(text, "\\.It Cm ([a-z]+)"), commands);
   const std::string synopsis =
       absl::StrJoin(Section("shufflectl.1", "SYNOPSIS"), "\n");
-  EXPECT_EQ(Matches(synopsis, "\\.Nm\n\\.Cm ([a-z]+)"), commands);
+  EXPECT_EQ(AllMatches(synopsis, "\\.Nm\n\\.Cm ([a-z]+)"), commands);
 }
 
 // `Fl Fl x` in a command's synopsis is one of its options, and every option
@@ -173,15 +173,16 @@ TEST(ManPages, OptionsOfCommandsAreThoseOfHelp) {
       absl::StrJoin(Section("shufflectl.1", "SYNOPSIS"), "\n") + "\n.Nm\n";
   for (const auto& command : MakeCommands()) {
     const std::string name(command->name());
-    const Words options = Matches(CommandHelp({name, "--help"}), "--([a-z]+)");
-    EXPECT_THAT(Matches(page, "Fl Fl ([a-z]+)"),
+    const Words options =
+        AllMatches(CommandHelp({name, "--help"}), "--([a-z]+)");
+    EXPECT_THAT(AllMatches(page, "Fl Fl ([a-z]+)"),
                 ::testing::IsSupersetOf(options))
         << name;
     const size_t begin = synopsis.find("\n.Cm " + name + "\n");
     ASSERT_NE(begin, std::string::npos) << name;
     const size_t end = synopsis.find("\n.Nm\n", begin);
     EXPECT_THAT(options,
-                ::testing::IsSupersetOf(Matches(
+                ::testing::IsSupersetOf(AllMatches(
                     synopsis.substr(begin, end - begin), "Fl Fl ([a-z]+)")))
         << name;
   }
@@ -190,13 +191,13 @@ TEST(ManPages, OptionsOfCommandsAreThoseOfHelp) {
 TEST(ManPages, NoOptionIsMadeUp) {
   Words options = {"help", "version", "view", "json", "mount"};
   for (const auto& command : MakeCommands()) {
-    options.merge(Matches(CommandHelp({std::string(command->name()), "--help"}),
-                          "--([a-z]+)"));
+    options.merge(AllMatches(
+        CommandHelp({std::string(command->name()), "--help"}), "--([a-z]+)"));
   }
   const std::string page =
       absl::StrJoin(meta::Lines("mount-tools/man/shufflectl.1"), "\n");
   EXPECT_THAT(options,
-              ::testing::IsSupersetOf(Matches(page, "Fl Fl ([a-z]+)")));
+              ::testing::IsSupersetOf(AllMatches(page, "Fl Fl ([a-z]+)")));
 }
 
 // Defaults of a command's options are the same on the page.

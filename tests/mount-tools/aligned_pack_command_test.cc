@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using testing_support::Tfrecords;
 
-struct Result {
+struct AlignedPackResult {
   int code;
   std::string out;
   std::string err;
@@ -43,11 +43,13 @@ class AlignedPackCommandTest : public ::testing::Test {
   }
 
   // Relative paths are below place_.
-  Result Pack(std::vector<std::string> arguments, bool terminal = false) {
+  AlignedPackResult Pack(std::vector<std::string> arguments,
+                         bool terminal = false) {
     arguments.insert(arguments.begin(), {"pack", "--align", "page"});
     return Run(arguments, terminal);
   }
-  Result Run(const std::vector<std::string>& arguments, bool terminal = false) {
+  AlignedPackResult Run(const std::vector<std::string>& arguments,
+                        bool terminal = false) {
     std::ostringstream out;
     std::ostringstream err;
     const CommandContext context{place_.path(), &out, &err, terminal};
@@ -66,7 +68,7 @@ class AlignedPackCommandTest : public ::testing::Test {
 
 // 10 records of 400 bytes fit a page; every tenth or so lay across.
 TEST_F(AlignedPackCommandTest, PadsAndTellsSo) {
-  const Result result = Pack({source_.path(), "p"});
+  const AlignedPackResult result = Pack({source_.path(), "p"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   const std::string pack = place_.path() + "/p";
@@ -88,7 +90,7 @@ TEST_F(AlignedPackCommandTest, PadsAndTellsSo) {
 }
 
 TEST_F(AlignedPackCommandTest, JsonForPrograms) {
-  const Result result = Pack(
+  const AlignedPackResult result = Pack(
       {source_.path(), "p", "--json", "--fit", "best", "--page", "512"}, true);
   const nlohmann::json json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["source"], source_.path());
@@ -110,7 +112,7 @@ TEST_F(AlignedPackCommandTest, JsonForPrograms) {
 }
 
 TEST_F(AlignedPackCommandTest, ProgressIsDrawnOnATerminalAlone) {
-  const Result drawn = Pack({source_.path(), "p"}, true);
+  const AlignedPackResult drawn = Pack({source_.path(), "p"}, true);
   EXPECT_THAT(drawn.err, HasSubstr("\r\x1b[Kpacking: 100 %  2 of 2 files"));
   EXPECT_THAT(drawn.err, EndsWith("\r\x1b[K"));
   EXPECT_EQ(Pack({source_.path(), "q"}).err, "");
@@ -118,11 +120,11 @@ TEST_F(AlignedPackCommandTest, ProgressIsDrawnOnATerminalAlone) {
 
 TEST_F(AlignedPackCommandTest, ASecondRunWritesNothing) {
   ASSERT_EQ(Pack({source_.path(), "p"}).code, 0);
-  const Result again = Pack({source_.path(), "p"});
+  const AlignedPackResult again = Pack({source_.path(), "p"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.out,
               EndsWith("was complete already, nothing was written\n"));
-  const Result other = Pack({source_.path(), "p", "--page", "1KiB"});
+  const AlignedPackResult other = Pack({source_.path(), "p", "--page", "1KiB"});
   EXPECT_EQ(other.code, 1);
   EXPECT_EQ(other.err,
             absl::StrCat("shufflectl: ", place_.path(),
@@ -134,7 +136,7 @@ TEST_F(AlignedPackCommandTest, ASecondRunWritesNothing) {
 }
 
 TEST_F(AlignedPackCommandTest, Refusals) {
-  const auto refusal = [](const Result& result, int code) {
+  const auto refusal = [](const AlignedPackResult& result, int code) {
     EXPECT_EQ(result.code, code) << result.err;
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);

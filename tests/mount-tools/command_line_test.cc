@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-CommandLine Parsed(const std::vector<std::string>& arguments) {
+CommandLine ParsedLine(const std::vector<std::string>& arguments) {
   absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, "/home/u");
   EXPECT_TRUE(line.ok()) << line.status();
   CommandLine parsed = line.ok() ? *line : CommandLine();
@@ -31,7 +31,7 @@ CommandLine Parsed(const std::vector<std::string>& arguments) {
   return parsed;
 }
 
-std::string Error(const std::vector<std::string>& arguments) {
+std::string LineError(const std::vector<std::string>& arguments) {
   absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, "/home/u");
   if (line.ok()) return "no error";
   EXPECT_EQ(line.status().code(), absl::StatusCode::kInvalidArgument);
@@ -59,7 +59,7 @@ class ConfigDir {
 };
 
 TEST(CommandLine, PathsBecomeAbsolute) {
-  const CommandLine line = Parsed({"data", "../mnt/"});
+  const CommandLine line = ParsedLine({"data", "../mnt/"});
   EXPECT_EQ(line.action, CommandLine::Action::kMount);
   EXPECT_EQ(line.config.source, "/home/u/data");
   EXPECT_EQ(line.config.mountpoint, "/home/mnt");
@@ -71,17 +71,18 @@ TEST(CommandLine, PathsBecomeAbsolute) {
 }
 
 TEST(CommandLine, FlagsAnywhere) {
-  EXPECT_TRUE(Parsed({"-f", "a", "b"}).run.foreground);
-  EXPECT_TRUE(Parsed({"a", "-f", "b"}).run.foreground);
-  const CommandLine debug = Parsed({"a", "b", "-d"});
+  EXPECT_TRUE(ParsedLine({"-f", "a", "b"}).run.foreground);
+  EXPECT_TRUE(ParsedLine({"a", "-f", "b"}).run.foreground);
+  const CommandLine debug = ParsedLine({"a", "b", "-d"});
   EXPECT_TRUE(debug.run.foreground);
   EXPECT_TRUE(debug.run.debug);
-  EXPECT_EQ(Parsed({"--", "-a", "-b"}).config.source, "/home/u/-a");
+  EXPECT_EQ(ParsedLine({"--", "-a", "-b"}).config.source, "/home/u/-a");
 }
 
 TEST(CommandLine, OptionsInEveryForm) {
-  const CommandLine line = Parsed({"-o", "policy=lirs,seed=3", "a", "-oseed=4",
-                                   "b", "-o", "lirs.unit=page,ro"});
+  const CommandLine line =
+      ParsedLine({"-o", "policy=lirs,seed=3", "a", "-oseed=4", "b", "-o",
+                  "lirs.unit=page,ro"});
   const ViewConfig& view = line.config.views[0];
   EXPECT_EQ(view.policy, "lirs");
   EXPECT_EQ(view.seed, Seed(4)) << "the last word wins";
@@ -91,14 +92,14 @@ TEST(CommandLine, OptionsInEveryForm) {
 }
 
 TEST(CommandLine, AnOptionTakesOneArgument) {
-  const CommandLine line = Parsed({"-o", "seed=3", "a", "b"});
+  const CommandLine line = ParsedLine({"-o", "seed=3", "a", "b"});
   EXPECT_EQ(line.config.source, "/home/u/a");
   EXPECT_EQ(line.config.mountpoint, "/home/u/b");
 }
 
 // As mount.fuse3 calls us for an fstab line, as root and for a user.
 TEST(CommandLine, TakesWhatMountPasses) {
-  const CommandLine line = Parsed(
+  const CommandLine line = ParsedLine(
       {"/data", "/mnt", "-o",
        "rw,noauto,nofail,_netdev,x-systemd.automount,x-gvfs-name=A b,user,"
        "noexec,nosuid,nodev,dev,suid,exec,noatime,defaults,allow_other,"
@@ -109,8 +110,8 @@ TEST(CommandLine, TakesWhatMountPasses) {
 }
 
 TEST(CommandLine, RoAndRwTheLastWins) {
-  EXPECT_TRUE(Parsed({"a", "b", "-o", "rw,ro"}).config.read_only);
-  EXPECT_FALSE(Parsed({"a", "b", "-o", "ro,rw"}).config.read_only);
+  EXPECT_TRUE(ParsedLine({"a", "b", "-o", "rw,ro"}).config.read_only);
+  EXPECT_FALSE(ParsedLine({"a", "b", "-o", "ro,rw"}).config.read_only);
 }
 
 TEST(CommandLine, CommasInValuesAreEscaped) {
@@ -119,15 +120,16 @@ TEST(CommandLine, CommasInValuesAreEscaped) {
   EXPECT_THAT(SplitMountOptions(""), IsEmpty());
   EXPECT_THAT(SplitMountOptions(R"(a=x\,y,b=\\,c=\n,d=\)"),
               ElementsAre("a=x,y", R"(b=\)", R"(c=\n)", R"(d=\)"));
-  EXPECT_EQ(Parsed({"a", "b", "-o", R"(groups=f\,1)"}).config.views[0].groups,
-            "/home/u/f,1");
+  EXPECT_EQ(
+      ParsedLine({"a", "b", "-o", R"(groups=f\,1)"}).config.views[0].groups,
+      "/home/u/f,1");
 }
 
 TEST(CommandLine, RelativePathsInOptionsAreBelowTheWorkingDirectory) {
-  const CommandLine line = Parsed({"a", "b", "-o", "state=st,groups=../g"});
+  const CommandLine line = ParsedLine({"a", "b", "-o", "state=st,groups=../g"});
   EXPECT_EQ(line.config.state, "/home/u/st");
   EXPECT_EQ(line.config.views[0].groups, "/home/g");
-  EXPECT_EQ(Parsed({"a", "b", "-o", "path=train/"}).config.views[0].path,
+  EXPECT_EQ(ParsedLine({"a", "b", "-o", "path=train/"}).config.views[0].path,
             "train");
 }
 
@@ -136,17 +138,17 @@ TEST(CommandLine, OptionsWinOverTheFileAndReachEveryView) {
   const std::string file = dir.Write(
       "seed = 1\nepoch.pad = 3\nwait = \"1s\"\n"
       "[[view]]\npath = \"x\"\nseed = 2\n[[view]]\npath = \"y\"\n");
-  const CommandLine plain = Parsed({"a", "b", "--config", file});
+  const CommandLine plain = ParsedLine({"a", "b", "--config", file});
   ASSERT_EQ(plain.config.views.size(), 2u);
   EXPECT_EQ(plain.config.views[0].seed, Seed(2));
   EXPECT_EQ(plain.config.views[1].seed, Seed(1));
   const CommandLine line =
-      Parsed({"a", "b", "-o", "seed=5,wait=2s", "--config=" + file});
+      ParsedLine({"a", "b", "-o", "seed=5,wait=2s", "--config=" + file});
   EXPECT_EQ(line.config.views[0].seed, Seed(5));
   EXPECT_EQ(line.config.views[1].seed, Seed(5));
   EXPECT_EQ(line.config.views[1].epoch_pad, 3u);
   EXPECT_EQ(line.config.wait, std::chrono::seconds(2));
-  EXPECT_EQ(Error({"a", "b", "-o", "path=z", "--config", file}),
+  EXPECT_EQ(LineError({"a", "b", "-o", "path=z", "--config", file}),
             "-o: path: the configuration file has several views; write it "
             "there");
 }
@@ -154,7 +156,7 @@ TEST(CommandLine, OptionsWinOverTheFileAndReachEveryView) {
 TEST(CommandLine, ErrorsOfTheFileAreItsOwn) {
   const ConfigDir dir;
   const std::string file = dir.Write("sead = 1\n");
-  EXPECT_EQ(Error({"a", "b", "--config", file}),
+  EXPECT_EQ(LineError({"a", "b", "--config", file}),
             file + ":1:8: no such key: sead; did you mean seed?");
   const absl::StatusOr<CommandLine> line =
       ParseCommandLine({"a", "b", "--config", file + ".not"}, "/home/u");
@@ -162,41 +164,41 @@ TEST(CommandLine, ErrorsOfTheFileAreItsOwn) {
 }
 
 TEST(CommandLine, WrongUsageSaysWhat) {
-  EXPECT_EQ(Error({}),
+  EXPECT_EQ(LineError({}),
             "SOURCE and MOUNTPOINT are needed, 0 paths are given; see "
             "shufflefs --help");
-  EXPECT_EQ(Error({"a"}),
+  EXPECT_EQ(LineError({"a"}),
             "SOURCE and MOUNTPOINT are needed, 1 path is given; see "
             "shufflefs --help");
-  EXPECT_EQ(Error({"a", "b", "c"}),
+  EXPECT_EQ(LineError({"a", "b", "c"}),
             "SOURCE and MOUNTPOINT are needed, 3 paths are given; see "
             "shufflefs --help");
-  EXPECT_EQ(Error({"", "b"}),
+  EXPECT_EQ(LineError({"", "b"}),
             "SOURCE and MOUNTPOINT are needed, 2 paths are given; see "
             "shufflefs --help");
-  EXPECT_THAT(Error({"a", "b", "--frobnicate"}), HasSubstr("--frobnicate"));
-  EXPECT_THAT(Error({"a", "b", "-o"}), HasSubstr("-o"));
-  EXPECT_EQ(Error({"a", "b", "-o", "policy"}),
+  EXPECT_THAT(LineError({"a", "b", "--frobnicate"}), HasSubstr("--frobnicate"));
+  EXPECT_THAT(LineError({"a", "b", "-o"}), HasSubstr("-o"));
+  EXPECT_EQ(LineError({"a", "b", "-o", "policy"}),
             "-o: policy: needs a value: must be auto, native, lirs, brand, "
             "met, reimu, clairvoyant, window or static");
-  EXPECT_EQ(Error({"a", "b", "-o", "policy=mte"}),
+  EXPECT_EQ(LineError({"a", "b", "-o", "policy=mte"}),
             "-o: policy = mte: must be auto, native, lirs, brand, "
             "met, reimu, clairvoyant, window or static");
-  EXPECT_EQ(Error({"a", "b", "-o", "seeds=1"}),
+  EXPECT_EQ(LineError({"a", "b", "-o", "seeds=1"}),
             "-o: no such key: seeds; did you mean seed?");
-  EXPECT_EQ(Error({"a", "b", "-o", "allow_othr"}),
+  EXPECT_EQ(LineError({"a", "b", "-o", "allow_othr"}),
             "-o: no such key: allow_othr");
-  EXPECT_EQ(Error({"a", "b", "-o", "seed=1=2"}),
+  EXPECT_EQ(LineError({"a", "b", "-o", "seed=1=2"}),
             "-o: seed = 1=2: must be a whole number from 0 to "
             "18446744073709551615");
-  EXPECT_EQ(Error({"a", "b", "-o", "groups=/g,substitute=never"}),
+  EXPECT_EQ(LineError({"a", "b", "-o", "groups=/g,substitute=never"}),
             "groups has no meaning with substitute = never");
 }
 
 TEST(CommandLine, HelpAndVersionNeedNoPaths) {
-  EXPECT_EQ(Parsed({"--help"}).action, CommandLine::Action::kHelp);
-  EXPECT_EQ(Parsed({"-h", "a"}).action, CommandLine::Action::kHelp);
-  EXPECT_EQ(Parsed({"--version"}).action, CommandLine::Action::kVersion);
+  EXPECT_EQ(ParsedLine({"--help"}).action, CommandLine::Action::kHelp);
+  EXPECT_EQ(ParsedLine({"-h", "a"}).action, CommandLine::Action::kHelp);
+  EXPECT_EQ(ParsedLine({"--version"}).action, CommandLine::Action::kVersion);
   EXPECT_THAT(VersionText(), ::testing::MatchesRegex("shufflefs [0-9.]+\n"));
 }
 

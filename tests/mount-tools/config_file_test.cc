@@ -22,13 +22,13 @@
 namespace shufflefs {
 namespace {
 
-MountConfig Parsed(absl::string_view text) {
+MountConfig ParsedConfig(absl::string_view text) {
   absl::StatusOr<MountConfig> config = ParseConfig(text, "x.toml", "/etc/s");
   EXPECT_TRUE(config.ok()) << config.status();
   return config.ok() ? *config : MountConfig();
 }
 
-std::string Error(absl::string_view text) {
+std::string ConfigError(absl::string_view text) {
   absl::StatusOr<MountConfig> config = ParseConfig(text, "x.toml", "/etc/s");
   if (config.ok()) return "no error";
   EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
@@ -45,7 +45,7 @@ std::string AllKeys(const MountConfig& mount, const ViewConfig& view) {
 }
 
 TEST(ConfigFile, AnEmptyFileIsTheDefaults) {
-  const MountConfig config = Parsed("");
+  const MountConfig config = ParsedConfig("");
   ASSERT_EQ(config.views.size(), 1u);
   EXPECT_EQ(AllKeys(config, config.views[0]),
             AllKeys(MountConfig(), ViewConfig()));
@@ -53,27 +53,29 @@ TEST(ConfigFile, AnEmptyFileIsTheDefaults) {
 
 TEST(ConfigFile, AlignedFilesAreAListOrListsOrText) {
   const auto align = [](absl::string_view value) {
-    return Parsed(absl::StrCat("record.align = ", value)).views[0].record.align;
+    return ParsedConfig(absl::StrCat("record.align = ", value))
+        .views[0]
+        .record.align;
   };
   EXPECT_EQ(align("['X.npy', 'y.npy']"), "X.npy:y.npy");
   EXPECT_EQ(align("[['X', 'y'], ['*.a', '*.b', '*.c']]"), "X:y;*.a:*.b:*.c");
   EXPECT_EQ(align("'X:y;a:b'"), "X:y;a:b");
   for (const char* wrong : {"[['X', 'y'], 'z']", "['X', ['y']]", "['X:y', 'z']",
                             "[[['X', 'y']]]", "[1, 2]"}) {
-    EXPECT_THAT(Error(absl::StrCat("record.align = ", wrong)),
+    EXPECT_THAT(ConfigError(absl::StrCat("record.align = ", wrong)),
                 ::testing::HasSubstr("must be a list of names"))
         << wrong;
   }
-  EXPECT_THAT(Error("record.align = ['X']"),
+  EXPECT_THAT(ConfigError("record.align = ['X']"),
               ::testing::HasSubstr("must be rules of patterns"));
-  EXPECT_THAT(Error("record.as = ['X']"),
+  EXPECT_THAT(ConfigError("record.as = ['X']"),
               ::testing::HasSubstr("must be text or a number"));
 }
 
 TEST(ConfigFile, SeedsAreAListOrTextOrOneNumber) {
   const auto seeds = [](absl::string_view value) {
     const MountConfig config =
-        Parsed(absl::StrCat("clairvoyant.seeds = ", value));
+        ParsedConfig(absl::StrCat("clairvoyant.seeds = ", value));
     return (*MakePolicy("clairvoyant", config.views[0].policy_options))
         ->prefetch()
         ->seeds;
@@ -85,18 +87,19 @@ TEST(ConfigFile, SeedsAreAListOrTextOrOneNumber) {
   EXPECT_THAT(seeds("7"), ::testing::ElementsAre(7));
   EXPECT_THAT(seeds("[]"), ::testing::IsEmpty());
   for (const char* wrong : {"[7.5]", "['a']", "['7;8']", "[[7]]", "[true]"}) {
-    EXPECT_THAT(Error(absl::StrCat("clairvoyant.seeds = ", wrong)),
+    EXPECT_THAT(ConfigError(absl::StrCat("clairvoyant.seeds = ", wrong)),
                 ::testing::HasSubstr("must be a list of whole numbers"))
         << wrong;
   }
-  EXPECT_THAT(Error("clairvoyant.seeds = [-1]"),
+  EXPECT_THAT(ConfigError("clairvoyant.seeds = [-1]"),
               ::testing::HasSubstr("must be at most 64 whole numbers"));
 }
 
 TEST(ConfigFile, DottedKeysAndTablesAreTheSame) {
-  const MountConfig dotted = Parsed("lirs.unit = \"page\"\nlirs.page = 8192\n");
+  const MountConfig dotted =
+      ParsedConfig("lirs.unit = \"page\"\nlirs.page = 8192\n");
   const MountConfig table =
-      Parsed("[lirs]\nunit = \"page\"\npage = \"8KiB\"\n");
+      ParsedConfig("[lirs]\nunit = \"page\"\npage = \"8KiB\"\n");
   EXPECT_EQ(LirsOptions::Of(dotted.views[0].policy_options).unit,
             LirsOptions::Unit::kPage);
   EXPECT_EQ(LirsOptions::Of(dotted.views[0].policy_options).page, 8192u);
@@ -104,7 +107,7 @@ TEST(ConfigFile, DottedKeysAndTablesAreTheSame) {
 }
 
 TEST(ConfigFile, ViewsInheritAndOverride) {
-  const MountConfig config = Parsed(R"(
+  const MountConfig config = ParsedConfig(R"(
 seed = 3
 wait = "1s"
 policy = "lirs"
@@ -128,41 +131,42 @@ lirs.unit = "page"
 
 TEST(ConfigFile, PathsAreBelowTheFilesDirectory) {
   const MountConfig config =
-      Parsed("groups = \"folds.tsv\"\nstate = \"/var/x/../y\"\n");
+      ParsedConfig("groups = \"folds.tsv\"\nstate = \"/var/x/../y\"\n");
   EXPECT_EQ(config.views[0].groups, "/etc/s/folds.tsv");
   EXPECT_EQ(config.state, "/var/y");
 }
 
 TEST(ConfigFile, ErrorsSayWhere) {
-  EXPECT_EQ(Error("seed = 1\npolcy = \"lirs\"\n"),
+  EXPECT_EQ(ConfigError("seed = 1\npolcy = \"lirs\"\n"),
             "x.toml:2:9: no such key: polcy; did you mean policy?");
-  EXPECT_EQ(Error("\n\nlirs.page = \"5KiB\"\n"),
+  EXPECT_EQ(ConfigError("\n\nlirs.page = \"5KiB\"\n"),
             "x.toml:3:13: lirs.page = 5KiB: must be a power of two from 4KiB "
             "to 16MiB");
-  EXPECT_EQ(Error("seed = [1, 2]\n"),
+  EXPECT_EQ(ConfigError("seed = [1, 2]\n"),
             "x.toml:1:8: seed: the value must be text or a number");
-  EXPECT_EQ(Error("view = 3\n"),
+  EXPECT_EQ(ConfigError("view = 3\n"),
             "x.toml:1:8: view: must be written as [[view]]");
-  EXPECT_EQ(Error("view = [1]\n"),
+  EXPECT_EQ(ConfigError("view = [1]\n"),
             "x.toml:1:8: view: must be written as [[view]]");
-  EXPECT_EQ(Error("path = \"a\"\n[[view]]\npath = \"b\"\n"),
+  EXPECT_EQ(ConfigError("path = \"a\"\n[[view]]\npath = \"b\"\n"),
             "x.toml:1:8: path: belongs into [[view]]");
-  EXPECT_EQ(Error("[[view]]\npath = \"b\"\nwait = \"1s\"\n"),
+  EXPECT_EQ(ConfigError("[[view]]\npath = \"b\"\nwait = \"1s\"\n"),
             "x.toml:3:8: wait: is of the whole mount; write it above the "
             "first [[view]]");
-  EXPECT_EQ(Error("[[view]]\npath = \"b\"\n[[view]]\npath = \"b/\"\n"),
+  EXPECT_EQ(ConfigError("[[view]]\npath = \"b\"\n[[view]]\npath = \"b/\"\n"),
             "x.toml: two views have the path \"b\"");
-  EXPECT_EQ(Error("seed = 1.5\n"),
+  EXPECT_EQ(ConfigError("seed = 1.5\n"),
             "x.toml:1:8: seed = 1.5: must be a whole number from 0 to "
             "18446744073709551615");
 }
 
 TEST(ConfigFile, TomlErrorsSayWhere) {
-  const std::string error = Error("seed = 1\npolicy = lirs\n");
+  const std::string error = ConfigError("seed = 1\npolicy = lirs\n");
   EXPECT_THAT(error, ::testing::StartsWith("x.toml:2:"));
-  EXPECT_THAT(Error("seed = 1\nseed = 2\n"), ::testing::StartsWith("x.toml:2"));
-  EXPECT_THAT(Error("a = \"\xff\""), ::testing::StartsWith("x.toml:1:"));
-  EXPECT_THAT(Error(std::string(100000, '[')),
+  EXPECT_THAT(ConfigError("seed = 1\nseed = 2\n"),
+              ::testing::StartsWith("x.toml:2"));
+  EXPECT_THAT(ConfigError("a = \"\xff\""), ::testing::StartsWith("x.toml:1:"));
+  EXPECT_THAT(ConfigError(std::string(100000, '[')),
               ::testing::StartsWith("x.toml:1:"));
 }
 
@@ -214,7 +218,7 @@ TEST(EffectiveToml, ReadsBackAsTheSameConfiguration) {
       ASSERT_TRUE(SetOption(key, value, mount, view).ok()) << key << value;
     }
     const std::string text = EffectiveToml(mount, view);
-    const MountConfig back = Parsed(text);
+    const MountConfig back = ParsedConfig(text);
     ASSERT_EQ(back.views.size(), 1u);
     EXPECT_EQ(AllKeys(back, back.views[0]), AllKeys(mount, view)) << text;
   }
@@ -228,7 +232,7 @@ TEST(EffectiveToml, APathThatIsNotUtf8IsAComment) {
     const std::string text = EffectiveToml(mount, ViewConfig());
     EXPECT_THAT(text,
                 ::testing::HasSubstr("# state: a path that is not UTF-8\n"));
-    EXPECT_EQ(Parsed(text).state, "");
+    EXPECT_EQ(ParsedConfig(text).state, "");
   }
 }
 

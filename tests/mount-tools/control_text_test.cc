@@ -13,15 +13,15 @@
 namespace shufflefs {
 namespace {
 
-ControlRequest Parsed(absl::string_view text,
-                      const ViewConfig& current = ViewConfig()) {
+ControlRequest ParsedControl(absl::string_view text,
+                             const ViewConfig& current = ViewConfig()) {
   absl::StatusOr<ControlRequest> request = ParseControl(text, current);
   EXPECT_TRUE(request.ok()) << request.status();
   return request.ok() ? *request : ControlRequest();
 }
 
-std::string Error(absl::string_view text,
-                  const ViewConfig& current = ViewConfig()) {
+std::string ControlError(absl::string_view text,
+                         const ViewConfig& current = ViewConfig()) {
   absl::StatusOr<ControlRequest> request = ParseControl(text, current);
   if (request.ok()) return "no error";
   EXPECT_EQ(request.status().code(), absl::StatusCode::kInvalidArgument);
@@ -29,28 +29,28 @@ std::string Error(absl::string_view text,
 }
 
 TEST(ControlText, MovesTheEpoch) {
-  const ControlRequest next = Parsed("epoch = \"next\"\n");
+  const ControlRequest next = ParsedControl("epoch = \"next\"\n");
   EXPECT_TRUE(next.next_epoch);
   EXPECT_FALSE(next.set_epoch.has_value());
   EXPECT_FALSE(next.config_changed);
-  const ControlRequest set = Parsed("epoch = 7");
+  const ControlRequest set = ParsedControl("epoch = 7");
   EXPECT_FALSE(set.next_epoch);
   EXPECT_EQ(set.set_epoch, Epoch(7));
   EXPECT_FALSE(set.config_changed);
 }
 
 TEST(ControlText, TakesALoss) {
-  const ControlRequest request = Parsed("feedback = 0.531\n");
+  const ControlRequest request = ParsedControl("feedback = 0.531\n");
   ASSERT_TRUE(request.feedback.has_value());
   EXPECT_EQ(*request.feedback, 0.531);
   EXPECT_FALSE(request.config_changed);
-  EXPECT_FALSE(Parsed("seed = 3").feedback.has_value());
-  EXPECT_EQ(*Parsed("feedback = 3").feedback, 3);
-  EXPECT_EQ(*Parsed("feedback = -1.25e-7").feedback, -1.25e-7);
-  EXPECT_EQ(*Parsed("feedback = 0.12345678901234567").feedback,
+  EXPECT_FALSE(ParsedControl("seed = 3").feedback.has_value());
+  EXPECT_EQ(*ParsedControl("feedback = 3").feedback, 3);
+  EXPECT_EQ(*ParsedControl("feedback = -1.25e-7").feedback, -1.25e-7);
+  EXPECT_EQ(*ParsedControl("feedback = 0.12345678901234567").feedback,
             0.12345678901234567);
   const ControlRequest both =
-      Parsed("epoch = \"next\"\nfeedback = 0.5\nmet.patience = 3\n");
+      ParsedControl("epoch = \"next\"\nfeedback = 0.5\nmet.patience = 3\n");
   EXPECT_TRUE(both.next_epoch);
   EXPECT_EQ(*both.feedback, 0.5);
   EXPECT_EQ(MetOptions::Of(both.config.policy_options).patience, 3u);
@@ -61,7 +61,7 @@ TEST(ControlText, TakesALoss) {
 TEST(ControlText, ALossIsAFiniteNumber) {
   for (const std::string value : {"nan", "-nan", "inf", "+inf", "-inf", "true",
                                   "\"0.5\"", "\"low\"", "\"\""}) {
-    EXPECT_THAT(Error("seed = 1\nfeedback = " + value),
+    EXPECT_THAT(ControlError("seed = 1\nfeedback = " + value),
                 ::testing::MatchesRegex(
                     "line 2: feedback = .*: must be a finite number, such as "
                     "0.531"))
@@ -70,11 +70,11 @@ TEST(ControlText, ALossIsAFiniteNumber) {
   // Where the value is no TOML, or no single one, the line is told.
   for (const std::string value :
        {".5", "0x", "1e999999999x", "", "[0.5]", "2026-01-01"}) {
-    EXPECT_THAT(Error("feedback = " + value),
+    EXPECT_THAT(ControlError("feedback = " + value),
                 ::testing::StartsWith("line 1: column "))
         << value;
   }
-  EXPECT_EQ(Error("feedback = 1\nfeedback = 2"),
+  EXPECT_EQ(ControlError("feedback = 1\nfeedback = 2"),
             "line 2: feedback: is given twice");
 }
 
@@ -82,7 +82,7 @@ TEST(ControlText, EditsTheConfiguration) {
   ViewConfig current;
   current.path = "train";
   current.layout = Layout::kRanked;
-  const ControlRequest request = Parsed(
+  const ControlRequest request = ParsedControl(
       "# a comment\n\n  policy = \"lirs\"   # why not\r\n"
       "lirs.unit = \"page\"\nlirs.page = \"64KiB\"\nseed = 3\n"
       "epoch = \"next\"\nepoch.advance = \"manual\"\n",
@@ -102,9 +102,9 @@ TEST(ControlText, EditsTheConfiguration) {
 TEST(ControlText, TheSameValueIsNoChange) {
   ViewConfig current;
   current.seed = Seed(3);
-  EXPECT_FALSE(Parsed("seed = 3", current).config_changed);
-  EXPECT_TRUE(Parsed("seed = 4", current).config_changed);
-  EXPECT_FALSE(Parsed("lirs.page = 4096", current).config_changed);
+  EXPECT_FALSE(ParsedControl("seed = 3", current).config_changed);
+  EXPECT_TRUE(ParsedControl("seed = 4", current).config_changed);
+  EXPECT_FALSE(ParsedControl("lirs.page = 4096", current).config_changed);
 }
 
 // An editor writes back all that `control` shows, with one line changed.
@@ -124,10 +124,10 @@ TEST(ControlText, TakesWhatTheControlFileShows) {
 }
 
 TEST(ControlText, RefusesWhatCannotChange) {
-  EXPECT_EQ(Error("layout = \"ranked\""),
+  EXPECT_EQ(ControlError("layout = \"ranked\""),
             "line 1: layout: cannot change while mounted; unmount, then mount "
             "with -o layout=ranked");
-  EXPECT_EQ(Error("wait = \"5s\""),
+  EXPECT_EQ(ControlError("wait = \"5s\""),
             "line 1: wait: cannot change while mounted; unmount, then mount "
             "with -o wait=5s");
   const MountConfig mount;
@@ -136,41 +136,42 @@ TEST(ControlText, RefusesWhatCannotChange) {
       ParseControl("wait = \"6s\"", ViewConfig(), &mount).status().message(),
       "line 1: wait: cannot change while mounted; unmount, then mount "
       "with -o wait=6s");
-  EXPECT_EQ(Error("path = \"val\""),
+  EXPECT_EQ(ControlError("path = \"val\""),
             "line 1: path: cannot change while mounted; unmount, then mount "
             "with -o path=val");
 }
 
 TEST(ControlText, ErrorsNameLineAndKey) {
-  EXPECT_EQ(Error("seed = 1\npolcy = \"lirs\"\n"),
+  EXPECT_EQ(ControlError("seed = 1\npolcy = \"lirs\"\n"),
             "line 2: no such key: polcy; did you mean policy?");
   EXPECT_EQ(
-      Error("policy = \"mte\"\n"),
+      ControlError("policy = \"mte\"\n"),
       "line 1: policy = mte: must be auto, native, lirs, brand, met, reimu, "
       "clairvoyant, window or static");
-  EXPECT_EQ(Error("seed = 1\n\nseed = 2\n"), "line 3: seed: is given twice");
-  EXPECT_EQ(Error("epoch = 1\nepoch = \"next\"\n"),
+  EXPECT_EQ(ControlError("seed = 1\n\nseed = 2\n"),
+            "line 3: seed: is given twice");
+  EXPECT_EQ(ControlError("epoch = 1\nepoch = \"next\"\n"),
             "line 2: epoch: is given twice");
-  EXPECT_EQ(Error("epoch = \"last\""),
+  EXPECT_EQ(ControlError("epoch = \"last\""),
             "line 1: epoch = last: must be \"next\" or a whole number from 0 "
             "to 9223372036854775807");
-  EXPECT_EQ(Error("epoch = -1"),
+  EXPECT_EQ(ControlError("epoch = -1"),
             "line 1: epoch = -1: must be \"next\" or a whole number from 0 to "
             "9223372036854775807");
-  EXPECT_EQ(Error("[lirs]\nunit = \"page\"\n"),
+  EXPECT_EQ(ControlError("[lirs]\nunit = \"page\"\n"),
             "line 1: must be one key = value, with dots in the key instead of "
             "a table");
-  EXPECT_EQ(Error("[[view]]\n"),
+  EXPECT_EQ(ControlError("[[view]]\n"),
             "line 1: must be one key = value, with dots in the key instead of "
             "a table");
-  EXPECT_EQ(Error("# only a comment\n"),
+  EXPECT_EQ(ControlError("# only a comment\n"),
             "nothing to do: write key = value, such as epoch = \"next\"");
-  EXPECT_EQ(Error(""),
+  EXPECT_EQ(ControlError(""),
             "nothing to do: write key = value, such as epoch = \"next\"");
 }
 
 TEST(ControlText, AWordWithoutQuotesGetsAHint) {
-  const std::string error = Error("seed = 1\nepoch = next\n");
+  const std::string error = ControlError("seed = 1\nepoch = next\n");
   EXPECT_THAT(error, ::testing::StartsWith("line 2: column "));
   EXPECT_THAT(error, ::testing::HasSubstr("words stand in quotes"));
   EXPECT_THAT(error, ::testing::Not(::testing::HasSubstr("\n")));
@@ -184,10 +185,10 @@ TEST(ControlText, AKeyOfVeryManyPartsIsRefused) {
   for (const std::string& text :
        {deep + " = 1", "seed = 1\n" + deep + " = 1", "[" + deep + "]\na = 1",
         "x = {" + deep + " = 1}", "\"" + deep + "\" = 1"}) {
-    EXPECT_THAT(Error(text), ::testing::HasSubstr("dots"))
+    EXPECT_THAT(ControlError(text), ::testing::HasSubstr("dots"))
         << text.substr(0, 20);
   }
-  EXPECT_THAT(Error(deep.substr(0, 1999) + " = 1"),
+  EXPECT_THAT(ControlError(deep.substr(0, 1999) + " = 1"),
               ::testing::HasSubstr("a.a.a.a"));
 }
 
@@ -195,7 +196,7 @@ TEST(ControlText, AllOrNothing) {
   ViewConfig current;
   current.groups = "/folds";
   current.substitute = Substitute::kDirectory;
-  EXPECT_EQ(Error("seed = 5\nlirs.page = 1\n", current),
+  EXPECT_EQ(ControlError("seed = 5\nlirs.page = 1\n", current),
             "line 2: lirs.page = 1: must be a power of two from 4KiB to "
             "16MiB");
   EXPECT_EQ(current.seed, Seed(0));

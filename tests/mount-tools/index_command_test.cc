@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using testing_support::Tfrecords;
 
-struct Result {
+struct IndexResult {
   int code;
   std::string out;
   std::string err;
@@ -43,7 +43,7 @@ class IndexCommandTest : public ::testing::Test {
   }
 
   // Relative paths are below place_.
-  Result Index(std::vector<std::string> arguments, bool terminal = false) {
+  IndexResult Index(std::vector<std::string> arguments, bool terminal = false) {
     arguments.insert(arguments.begin(), "index");
     std::ostringstream out;
     std::ostringstream err;
@@ -53,7 +53,7 @@ class IndexCommandTest : public ::testing::Test {
   }
   nlohmann::json Json(std::vector<std::string> arguments) {
     arguments.push_back("--json");
-    const Result result = Index(std::move(arguments));
+    const IndexResult result = Index(std::move(arguments));
     EXPECT_EQ(result.code, 0) << result.err;
     return nlohmann::json::parse(result.out);
   }
@@ -74,7 +74,7 @@ TEST_F(IndexCommandTest, IndexesOnceAndTellsSo) {
   const std::vector<std::string> words = {"--state", "s", "-o",
                                           "policy=lirs,record.as=*.svm:lines",
                                           source_.path()};
-  const Result result = Index(words);
+  const IndexResult result = Index(words);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(
@@ -121,7 +121,7 @@ TEST_F(IndexCommandTest, TheMountpointSaysWhereTheStateIs) {
       Json({"-o", absl::StrCat("policy=lirs,state=", place_.path(), "/k"),
             source_.path(), "mnt"});
   EXPECT_EQ(json["saved"], place_.path() + "/k/records");
-  const Result nowhere = Index({"-o", "policy=lirs", source_.path()});
+  const IndexResult nowhere = Index({"-o", "policy=lirs", source_.path()});
   EXPECT_EQ(nowhere.code, 2);
   EXPECT_THAT(nowhere.err, HasSubstr("give its MOUNTPOINT, or --state DIR"));
 }
@@ -140,7 +140,7 @@ TEST_F(IndexCommandTest, ViewsOfAFileAreIndexedEachByItsPolicy) {
   EXPECT_EQ(json["views"][1]["records"], 1);
   EXPECT_EQ(json["views"][2]["shuffles_records"], false);
   EXPECT_EQ(json["containers"], 3);
-  const Result text =
+  const IndexResult text =
       Index({"--config", "c.toml", "--state", "s", source_.path()});
   EXPECT_THAT(text.out, HasSubstr("raw: native leaves records where they are: "
                                   "nothing to index (asked for"));
@@ -152,14 +152,14 @@ TEST_F(IndexCommandTest, WrongUsageAndBadPlacesAreRefused) {
             2);
   EXPECT_EQ(Index({"nowhere", "--state", "s"}).code, 1);
   const std::string blocked = place_.Write("file", "");
-  const Result result = Index({source_.path(), "--state", "file/s"});
+  const IndexResult result = Index({source_.path(), "--state", "file/s"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.err, StartsWith("shufflectl: "));
   EXPECT_THAT(result.err, HasSubstr(blocked));
   // A daemon, or another run, has the state.
   const auto held = StateDir::Open(place_.path() + "/held");
   ASSERT_TRUE(held.ok()) << held.status();
-  const Result locked = Index({source_.path(), "--state", "held"});
+  const IndexResult locked = Index({source_.path(), "--state", "held"});
   EXPECT_EQ(locked.code, 1);
   EXPECT_THAT(locked.err, HasSubstr("another shufflefs uses this state"));
 }
@@ -174,13 +174,13 @@ TEST_F(IndexCommandTest, AnIndexThatCannotBeSavedIsAnError) {
     std::filesystem::remove(path);
     std::filesystem::create_directories(path + "/taken");
   }
-  const Result result = Index(words);
+  const IndexResult result = Index(words);
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.err, HasSubstr("/s/records/"));
 }
 
 TEST_F(IndexCommandTest, ProgressIsInBytesOnATerminal) {
-  const Result result =
+  const IndexResult result =
       Index({"--state", "s", "-o", "policy=lirs", source_.path()}, true);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("indexing: [####"));

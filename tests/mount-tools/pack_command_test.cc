@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
-struct Result {
+struct PackResult {
   int code;
   std::string out;
   std::string err;
@@ -47,7 +47,7 @@ class PackCommandTest : public ::testing::Test {
   }
 
   // Relative paths are below place_.
-  Result Pack(std::vector<std::string> arguments, bool terminal = false) {
+  PackResult Pack(std::vector<std::string> arguments, bool terminal = false) {
     arguments.insert(arguments.begin(), "pack");
     std::ostringstream out;
     std::ostringstream err;
@@ -76,7 +76,7 @@ class PackCommandTest : public ::testing::Test {
 };
 
 TEST_F(PackCommandTest, PacksTheSamplesAndTellsSo) {
-  const Result result = Pack({source_.path(), "p"});
+  const PackResult result = Pack({source_.path(), "p"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   const std::string pack = place_.path() + "/p";
@@ -126,7 +126,7 @@ TEST_F(PackCommandTest, TheSeedDecidesTheChunks) {
 }
 
 TEST_F(PackCommandTest, JsonForPrograms) {
-  const Result result = Pack({source_.path(), "p", "--json"}, true);
+  const PackResult result = Pack({source_.path(), "p", "--json"}, true);
   const nlohmann::json json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["source"], source_.path());
   EXPECT_EQ(json["pack"], place_.path() + "/p");
@@ -148,7 +148,7 @@ TEST_F(PackCommandTest, JsonForPrograms) {
 }
 
 TEST_F(PackCommandTest, ProgressIsDrawnOnATerminalAlone) {
-  const Result drawn = Pack({source_.path(), "p"}, true);
+  const PackResult drawn = Pack({source_.path(), "p"}, true);
   EXPECT_THAT(drawn.err, HasSubstr("\r\x1b[Kpacking: "));
   EXPECT_THAT(drawn.err, HasSubstr("packing: 100 %  100 of 100 files"));
   EXPECT_THAT(drawn.err, EndsWith("\r\x1b[K"));
@@ -158,12 +158,12 @@ TEST_F(PackCommandTest, ProgressIsDrawnOnATerminalAlone) {
 TEST_F(PackCommandTest, ASecondRunWritesNothing) {
   ASSERT_EQ(Pack({source_.path(), "p"}).code, 0);
   const auto before = Contents("p");
-  const Result again = Pack({source_.path(), "p"});
+  const PackResult again = Pack({source_.path(), "p"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.out,
               HasSubstr("was complete already, nothing was written"));
   EXPECT_EQ(Contents("p"), before);
-  const Result other = Pack({source_.path(), "p", "--chunk", "7"});
+  const PackResult other = Pack({source_.path(), "p", "--chunk", "7"});
   EXPECT_EQ(other.code, 1);
   EXPECT_EQ(other.err,
             absl::StrCat("shufflectl: ", place_.path(),
@@ -178,7 +178,7 @@ TEST_F(PackCommandTest, ASecondRunWritesNothing) {
 TEST_F(PackCommandTest, Refusals) {
   const auto refusal = [this](const std::vector<std::string>& arguments,
                               int code) {
-    const Result result = Pack(arguments);
+    const PackResult result = Pack(arguments);
     EXPECT_EQ(result.code, code) << result.err;
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);

@@ -20,13 +20,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Result {
+struct AppResult {
   int code;
   std::string out;
   std::string err;
 };
 
-Result Ctl(const std::vector<std::string>& arguments) {
+AppResult Ctl(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream err;
   CommandContext context;
@@ -38,13 +38,13 @@ Result Ctl(const std::vector<std::string>& arguments) {
 }
 
 TEST(ShufflectlApp, HelpListsEveryCommand) {
-  const Result result = Ctl({"--help"});
+  const AppResult result = Ctl({"--help"});
   EXPECT_EQ(result.code, 0);
   for (const auto& command : MakeCommands()) {
     EXPECT_THAT(result.out,
                 HasSubstr("\n  " + std::string(command->name()) + " "));
     EXPECT_THAT(result.out, HasSubstr(std::string(command->help())));
-    const Result own = Ctl({std::string(command->name()), "--help"});
+    const AppResult own = Ctl({std::string(command->name()), "--help"});
     EXPECT_EQ(own.code, 0) << command->name();
     EXPECT_THAT(own.out,
                 HasSubstr("shufflectl " + std::string(command->name())));
@@ -52,7 +52,7 @@ TEST(ShufflectlApp, HelpListsEveryCommand) {
 }
 
 TEST(ShufflectlApp, Version) {
-  const Result result = Ctl({"--version"});
+  const AppResult result = Ctl({"--version"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, ::testing::MatchesRegex("shufflectl [0-9.]+\n"));
 }
@@ -87,7 +87,7 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
        "shufflectl: --wait soon: must be a time such as 500ms or 10s\n"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Result result = Ctl(arguments);
+    const AppResult result = Ctl(arguments);
     EXPECT_EQ(result.code, 2) << message;
     EXPECT_EQ(result.err, message);
     EXPECT_EQ(result.out, "");
@@ -95,7 +95,7 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
 }
 
 TEST(ShufflectlApp, FailureIsOne) {
-  const Result result = Ctl({"status", "/proc"});
+  const AppResult result = Ctl({"status", "/proc"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.err, ::testing::StartsWith(
                               "shufflectl: /proc: is in no shufflefs mount; "));
@@ -144,7 +144,7 @@ TEST(ControlCommands, TextsAreControlTexts) {
 
 // A negative loss is no option.
 TEST(ControlCommands, ALossMayBeNegative) {
-  const Result result = Ctl({"feedback", "-m", "/proc", "-0.25"});
+  const AppResult result = Ctl({"feedback", "-m", "/proc", "-0.25"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.err, HasSubstr("/proc: is in no shufflefs mount"));
 }

@@ -17,13 +17,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Result {
+struct SimulateResult {
   int code;
   std::string out;
   std::string err;
 };
 
-Result Simulate(std::vector<std::string> arguments) {
+SimulateResult SimulateNow(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "simulate");
   std::ostringstream out;
   std::ostringstream err;
@@ -32,16 +32,16 @@ Result Simulate(std::vector<std::string> arguments) {
   return {code, out.str(), err.str()};
 }
 
-nlohmann::json Figures(std::vector<std::string> arguments) {
+nlohmann::json FiguresOf(std::vector<std::string> arguments) {
   arguments.push_back("--json");
-  const Result result = Simulate(arguments);
+  const SimulateResult result = SimulateNow(arguments);
   EXPECT_EQ(result.code, 0) << result.err;
   return nlohmann::json::parse(result.out);
 }
 
 TEST(Simulate, AFullShuffleIsAnAAndTheSourceIsAnF) {
-  EXPECT_EQ(Figures({"lirs"})["grade"], "A");
-  const nlohmann::json native = Figures({"native"});
+  EXPECT_EQ(FiguresOf({"lirs"})["grade"], "A");
+  const nlohmann::json native = FiguresOf({"native"});
   EXPECT_EQ(native["grade"], "F");
   EXPECT_EQ(native["neighbour_distance"]["value"], 1.0);
   EXPECT_EQ(native["repeated"]["value"], 1.0);
@@ -49,28 +49,28 @@ TEST(Simulate, AFullShuffleIsAnAAndTheSourceIsAnF) {
 
 TEST(Simulate, AWindowMixesAsMuchAsItHolds) {
   const auto distance = [](const std::string& samples) {
-    return Figures({"window", "window.samples=" + samples, "--samples",
-                    "20000"})["batch_distance"]["value"]
+    return FiguresOf({"window", "window.samples=" + samples, "--samples",
+                      "20000"})["batch_distance"]["value"]
         .get<double>();
   };
   EXPECT_LT(distance("500"), distance("5000"));
-  EXPECT_EQ(Figures({"window", "window.samples=20000", "--samples",
-                     "20000"})["grade"],
+  EXPECT_EQ(FiguresOf({"window", "window.samples=20000", "--samples",
+                       "20000"})["grade"],
             "A");
 }
 
 // Ten samples of 100 KiB lie in a mebibyte and so come together.
 TEST(Simulate, PagesKeepNeighboursTogether) {
-  const nlohmann::json pages = Figures(
+  const nlohmann::json pages = FiguresOf(
       {"lirs", "lirs.unit=page", "lirs.page=1MiB", "--samples", "20000"});
   EXPECT_GT(pages["together"]["value"], 0.8);
-  const nlohmann::json small = Figures(
+  const nlohmann::json small = FiguresOf(
       {"lirs", "lirs.unit=page", "lirs.page=4KiB", "--samples", "20000"});
   EXPECT_LT(small["together"]["value"], 0.05);
 }
 
 TEST(Simulate, SaysWhatWasShuffled) {
-  const Result result = Simulate(
+  const SimulateResult result = SimulateNow(
       {"lirs", "--samples", "5000", "--classes", "10", "--bytes", "2MiB"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out,
@@ -81,13 +81,13 @@ TEST(Simulate, SaysWhatWasShuffled) {
 
 TEST(Simulate, SameSeedSameFigures) {
   const std::vector<std::string> one = {"lirs", "seed=5", "--samples", "3000"};
-  EXPECT_EQ(Simulate(one).out, Simulate(one).out);
-  EXPECT_NE(Figures(one)["neighbour_distance"]["value"],
-            Figures({"lirs", "seed=6", "--samples",
-                     "3000"})["neighbour_distance"]["value"]);
-  EXPECT_NE(Figures(one)["neighbour_distance"]["value"],
-            Figures({"lirs", "seed=5", "--samples", "3000", "--epoch",
-                     "1"})["neighbour_distance"]["value"]);
+  EXPECT_EQ(SimulateNow(one).out, SimulateNow(one).out);
+  EXPECT_NE(FiguresOf(one)["neighbour_distance"]["value"],
+            FiguresOf({"lirs", "seed=6", "--samples",
+                       "3000"})["neighbour_distance"]["value"]);
+  EXPECT_NE(FiguresOf(one)["neighbour_distance"]["value"],
+            FiguresOf({"lirs", "seed=5", "--samples", "3000", "--epoch",
+                       "1"})["neighbour_distance"]["value"]);
 }
 
 std::vector<std::string> Brand(std::vector<std::string> more) {
@@ -96,7 +96,7 @@ std::vector<std::string> Brand(std::vector<std::string> more) {
 }
 
 TEST(Simulate, BrandReadsEachChunkAboutOnce) {
-  const nlohmann::json one = Figures(Brand({"--classes", "40"}));
+  const nlohmann::json one = FiguresOf(Brand({"--classes", "40"}));
   EXPECT_EQ(one["grade"], "A");
   const nlohmann::json& pool = one["pool"];
   EXPECT_EQ(pool["chunks"], 313);
@@ -105,13 +105,13 @@ TEST(Simulate, BrandReadsEachChunkAboutOnce) {
   EXPECT_EQ(pool["bypass"], 0);
   EXPECT_EQ(pool["memory"], 500 << 20);
   // Smaller chunks are more loads; more classes more misses.
-  EXPECT_GT(Figures(Brand({"brand.chunk=16"}))["pool"]["chunk_loads"], 1200);
-  EXPECT_GT(Figures(Brand({"--classes", "5000"}))["pool"]["bypass"], 2000);
+  EXPECT_GT(FiguresOf(Brand({"brand.chunk=16"}))["pool"]["chunk_loads"], 1200);
+  EXPECT_GT(FiguresOf(Brand({"--classes", "5000"}))["pool"]["bypass"], 2000);
 }
 
 // Of the figures with the epoch before.
 nlohmann::json WithTheEpochBefore(std::vector<std::string> arguments) {
-  return Figures(std::move(arguments))["epoch_memory"][0];
+  return FiguresOf(std::move(arguments))["epoch_memory"][0];
 }
 
 double Correlation(std::vector<std::string> arguments) {
@@ -131,22 +131,22 @@ TEST(Simulate, TellsWhatEpochsHaveInCommon) {
       WithTheEpochBefore({"lirs", "--samples", "5000", "--epochs", "8"});
   EXPECT_EQ(figures["pairs"], 7);
   EXPECT_LT(figures["correlation"]["error"], 0.01);
-  EXPECT_THAT(Simulate({"lirs", "--samples", "5000"}).out,
+  EXPECT_THAT(SimulateNow({"lirs", "--samples", "5000"}).out,
               HasSubstr("position in the group, and the epoch before"));
-  EXPECT_EQ(Simulate({"lirs", "--epochs", "1"}).code, 2);
+  EXPECT_EQ(SimulateNow({"lirs", "--epochs", "1"}).code, 2);
 }
 
 TEST(Simulate, BrandInPlaceHasSmallChunksOfAClass) {
   const nlohmann::json pool =
-      Figures(Brand({"--classes", "1000", "--in-place"}))["pool"];
+      FiguresOf(Brand({"--classes", "1000", "--in-place"}))["pool"];
   EXPECT_GT(pool["chunks"], 3000);
   EXPECT_THAT(pool["how"].get<std::string>(), HasSubstr("of one group each"));
 }
 
 TEST(Simulate, LocationsReloadChunksAndTheFillRateHelps) {
   const auto loads = [](const std::string& refill) {
-    return Figures(Brand({"brand.binding=location", "--classes", "1",
-                          "--refill", refill}))["pool"]["chunk_loads"]
+    return FiguresOf(Brand({"brand.binding=location", "--classes", "1",
+                            "--refill", refill}))["pool"]["chunk_loads"]
         .get<int>();
   };
   const int full = loads("fill-rate");
@@ -154,20 +154,21 @@ TEST(Simulate, LocationsReloadChunksAndTheFillRateHelps) {
   EXPECT_LT(full, 8 * 313);
   EXPECT_GT(loads("random"), full);
   EXPECT_GT(loads("none"), full);
-  EXPECT_EQ(Figures(Brand({"brand.binding=location", "--classes",
-                           "1"}))["pool"]["chunk_loads"],
+  EXPECT_EQ(FiguresOf(Brand({"brand.binding=location", "--classes",
+                             "1"}))["pool"]["chunk_loads"],
             full);
 }
 
 TEST(Simulate, BrandSaysWhatItReads) {
-  const Result result = Simulate(Brand({"--classes", "40", "--epoch", "1"}));
+  const SimulateResult result =
+      SimulateNow(Brand({"--classes", "40", "--epoch", "1"}));
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("\n500 MiB of memory, 313 chunks of 64 "
                                     "files at random\n"));
   EXPECT_THAT(result.out, HasSubstr("  chunk loads  "));
   EXPECT_THAT(result.out, HasSubstr("  samples read alone  "));
   EXPECT_THAT(result.out, HasSubstr("grade A: "));
-  EXPECT_EQ(Figures({"lirs"}).contains("pool"), false);
+  EXPECT_EQ(FiguresOf({"lirs"}).contains("pool"), false);
 }
 
 class TreeTest : public ::testing::Test {
@@ -187,31 +188,34 @@ class TreeTest : public ::testing::Test {
 
 TEST_F(TreeTest, ARealTreeHasItsDirectoriesAsLabels) {
   const nlohmann::json native =
-      Figures({"native", tree_.path(), "--batch", "50"});
+      FiguresOf({"native", tree_.path(), "--batch", "50"});
   EXPECT_EQ(native["samples"], 200);  // val is a split
   EXPECT_EQ(native["label_entropy"]["value"], 0.0);
-  const nlohmann::json lirs = Figures({"lirs", tree_.path(), "--batch", "50"});
+  const nlohmann::json lirs =
+      FiguresOf({"lirs", tree_.path(), "--batch", "50"});
   EXPECT_GT(lirs["label_entropy"]["value"], 1.5);
-  const Result text = Simulate({"lirs", tree_.path()});
+  const SimulateResult text = SimulateNow({"lirs", tree_.path()});
   EXPECT_THAT(text.out, HasSubstr(tree_.path() + ": 200 samples in 4 groups"));
 }
 
 TEST_F(TreeTest, AutoAndPathWorkWithATree) {
-  EXPECT_EQ(Simulate({"auto", tree_.path()}).code, 0);
-  EXPECT_EQ(Figures({"lirs", "path=train/c1", tree_.path()})["samples"], 50);
-  EXPECT_EQ(Figures({"lirs", "lirs.unit=page", tree_.path()})["samples"], 200);
+  EXPECT_EQ(SimulateNow({"auto", tree_.path()}).code, 0);
+  EXPECT_EQ(FiguresOf({"lirs", "path=train/c1", tree_.path()})["samples"], 50);
+  EXPECT_EQ(FiguresOf({"lirs", "lirs.unit=page", tree_.path()})["samples"],
+            200);
 }
 
 TEST_F(TreeTest, BrandOverATree) {
   for (const char* place : {"--in-place", "--json"}) {
-    const nlohmann::json brand = Figures(
+    const nlohmann::json brand = FiguresOf(
         {"brand", "substitute=directory", "memory=4MiB", tree_.path(), place});
     EXPECT_EQ(brand["samples"], 200);
     EXPECT_EQ(
         brand["pool"]["hits"].get<int>() + brand["pool"]["misses"].get<int>(),
         200);
   }
-  const Result fixed = Simulate({"brand", "substitute=never", tree_.path()});
+  const SimulateResult fixed =
+      SimulateNow({"brand", "substitute=never", tree_.path()});
   EXPECT_EQ(fixed.code, 1);
   EXPECT_THAT(
       fixed.err,
@@ -219,13 +223,13 @@ TEST_F(TreeTest, BrandOverATree) {
 }
 
 TEST_F(TreeTest, ErrorsOfATree) {
-  const Result gone = Simulate({"lirs", tree_.path() + "/gone"});
+  const SimulateResult gone = SimulateNow({"lirs", tree_.path() + "/gone"});
   EXPECT_EQ(gone.code, 1);
   EXPECT_EQ(gone.err, absl::StrCat("shufflectl: ", tree_.path(),
                                    "/gone: No such file or directory\n"));
-  const Result empty = Simulate({"lirs", tree_.path() + "/val"});
+  const SimulateResult empty = SimulateNow({"lirs", tree_.path() + "/val"});
   EXPECT_EQ(empty.code, 0) << "a source's own name makes no split";
-  const Result split = Simulate({"lirs", "path=val", tree_.path()});
+  const SimulateResult split = SimulateNow({"lirs", "path=val", tree_.path()});
   EXPECT_EQ(split.err,
             absl::StrCat("shufflectl: ", tree_.path(),
                          ": there are no samples outside of splits\n"));
@@ -256,7 +260,7 @@ TEST(Simulate, WrongUsage) {
       {{"lirs", "--epoch", "-1"},
        "--epoch: must be from 0 to 9223372036854775806"}};
   for (const auto& [arguments, message] : cases) {
-    const Result result = Simulate(arguments);
+    const SimulateResult result = SimulateNow(arguments);
     EXPECT_EQ(result.code, 2) << message;
     EXPECT_EQ(result.err, "shufflectl: " + message + "\n");
   }
