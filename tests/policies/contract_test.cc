@@ -307,6 +307,12 @@ TEST(PolicyGoldenTest, Orders) {
               ElementsAre(0, 2, 4, 3, 1, 8, 7, 9, 6, 5));
 }
 
+TEST(PolicyGoldenTest, AWindowOfRecordsHasABlockAtLeast) {
+  EXPECT_EQ((*Make("lirs", {}))->record_blocks().window, 1u);
+  EXPECT_EQ((*Make("lirs", Page(4096, 0)))->record_blocks().window, 1u);
+  EXPECT_EQ((*Make("lirs", Page(4096, 3)))->record_blocks().window, 3u);
+}
+
 TEST(PolicyGoldenTest, Listings) {
   EXPECT_THAT(Golden("native", {}, true),
               ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));

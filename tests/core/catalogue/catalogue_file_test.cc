@@ -258,9 +258,8 @@ TEST_F(CatalogueCheckTest, Entries) {
 TEST_F(CatalogueCheckTest, Rights) {
   Expect("its mode is not that of the source",
          [](CatalogueTables& t) { t.classes[0].source_mode &= ~0400u; });
-  Expect("its mode is not that of the source", [](CatalogueTables& t) {
-    t.classes[0].source_mode ^= S_IFMT;
-  });
+  Expect("its mode is not that of the source",
+         [](CatalogueTables& t) { t.classes[0].source_mode ^= S_IFMT; });
   Expect("who may read it makes no sense",
          [](CatalogueTables& t) { t.classes[0].readable = 2; });
 }
@@ -318,6 +317,17 @@ TEST_F(DriftTest, SeesAFileThatWasRewrittenInPlaceAmongFew) {
   EXPECT_THAT(Drift(catalogue).value_or(""),
               HasSubstr("/b/rows: differs from the saved catalogue: it has "
                         "changed"));
+}
+
+TEST_F(DriftTest, SeesAnotherDirectoryInTheSamePlace) {
+  const Catalogue catalogue = tree_.Scanned();
+  const std::string other = tree_.root() + ".other";
+  std::filesystem::rename(tree_.root(), other);
+  std::filesystem::create_directory(tree_.root());
+  EXPECT_THAT(Drift(catalogue).value_or(""),
+              HasSubstr("another one is in its place"));
+  std::filesystem::remove(tree_.root());
+  std::filesystem::rename(other, tree_.root());
 }
 
 // A change in the tick of the clock in which the scan began would not show.

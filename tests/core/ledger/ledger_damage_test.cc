@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/ledger/ledger_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/ledger/ledger_fixture.h"
@@ -37,6 +38,69 @@ TEST_F(LedgerDamageTest, TruncatedAnywhereKeepsThePrefix) {
     if (!status.ok()) {
       EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
     }
+  }
+}
+
+// A kill in the middle of a write leaves a part of a word. It is no damage.
+TEST_F(LedgerDamageTest, ATornLastWordIsIgnored) {
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(3)).ok());
+    for (const uint64_t sample : {5, 6}) {
+      ASSERT_TRUE(ledger->Consumed(1, sample).ok());
+    }
+  }
+  const std::string whole =
+      Bytes().substr(0, Bytes().find_last_not_of('\0') + 1);
+  ASSERT_EQ(whole.size() % 8, 0u);
+  const std::vector<std::string> all = Read();
+  for (size_t torn = 1; torn < 8; ++torn) {
+    SCOPED_TRACE(torn);
+    WriteBytes(whole.substr(0, whole.size() - torn));
+    EXPECT_EQ(Read(), std::vector<std::string>(all.begin(), all.end() - 1));
+  }
+}
+
+TEST(LedgerFormatTest, AConsumptionIsOfItsPlace) {
+  const uint64_t word = ledger_format::ConsumedWord(1, 77, 1000);
+  EXPECT_TRUE(ledger_format::ParseConsumed(word, 1000).ok());
+  EXPECT_FALSE(ledger_format::ParseConsumed(word, 1001).ok());
+  EXPECT_FALSE(ledger_format::ParseConsumed(word, 1000 + 512).ok());
+}
+
+TEST(LedgerFormatTest, ARecordIsOfAViewThatCanBe) {
+  for (const int view : {0, kMaxLedgerViews - 1, int{kMaxLedgerViews}}) {
+    const auto record = ledger_format::EncodeConsumedSet(
+        static_cast<uint8_t>(view), {{{0, 1}}}, 100);
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(ledger_format::CheckRecord(*record, 100).ok(),
+              view < kMaxLedgerViews)
+        << view;
+  }
+}
+
+// Of a set of 64 samples a part may lie beyond the view's end.
+TEST_F(LedgerDamageTest, ASetWithASampleBeyondTheViewIsDamaged) {
+  const uint64_t names = 70;
+  LedgerEpoch epoch = SomeEpoch(3, names);
+  epoch.carried.clear();
+  for (uint64_t sample = 64; sample < 76; ++sample) {
+    SCOPED_TRACE(sample);
+    ledger_format::Words words = ledger_format::Header();
+    for (const auto& record :
+         {ledger_format::Encode(epoch, words.size()),
+          ledger_format::EncodeConsumedSet(
+              1, {{{1, uint64_t{1} << (sample - 64)}}},
+              words.size() +
+                  ledger_format::Encode(epoch, words.size())->size())}) {
+      ASSERT_TRUE(record.ok()) << record.status();
+      words.insert(words.end(), record->begin(), record->end());
+    }
+    WriteBytes({reinterpret_cast<const char*>(words.data()),
+                words.size() * sizeof words[0]});
+    absl::Status status;
+    EXPECT_EQ(Read(&status).size(), sample < names ? 2u : 1u);
+    EXPECT_EQ(status.ok(), sample < names) << status;
   }
 }
 

@@ -52,5 +52,15 @@ TEST(Arena, HandsOutEveryPageOnceAndNoMore) {
   }
 }
 
+TEST(Arena, OnePageMoreThanIsFreeIsRefused) {
+  auto arena = Arena::Make(130 * Arena::kPage);
+  ASSERT_TRUE(arena.ok()) << arena.status();
+  const auto most = (*arena)->Allocate(100 * Arena::kPage);
+  ASSERT_NE(most, nullptr);
+  EXPECT_EQ((*arena)->Allocate(31 * Arena::kPage), nullptr);
+  EXPECT_EQ((*arena)->used(), 100 * Arena::kPage);
+  EXPECT_NE((*arena)->Allocate(30 * Arena::kPage), nullptr);
+}
+
 }  // namespace
 }  // namespace shufflefs

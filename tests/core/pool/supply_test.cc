@@ -339,6 +339,18 @@ TEST_F(SupplyTest, AnOldDescriptorReadsItsOwnFileInTheNextEpoch) {
   EXPECT_EQ(shown.size(), grouping().sample_count());
 }
 
+// Its reader began before the epoch did. The pool does not fetch it again.
+TEST_F(SupplyTest, ASampleThatWasCarriedIsNotFetchedForItsReader) {
+  Make(2, 200, 20000, 4 << 20);
+  const std::vector<CarriedPair> carried = {{7, 9}};
+  supply_->BeginEpoch(Seed(1), Epoch(1), carried);
+  const EntryId file = FileOf(SampleId(9));
+  const auto answer = Ask(file, 4096, 4096);
+  source_->ComeAll();
+  ExpectBytes(*answer, file, 4096, 4096);
+  EXPECT_EQ(supply_->status().bypass, 0u) << "it takes no memory of the pool";
+}
+
 TEST_F(SupplyTest, ManyThreadsAtOnceGetWholeFilesOfTheirGroup) {
   Make(4, 250, 9000, 4 << 20);
   std::atomic<bool> stop{false};

@@ -125,6 +125,25 @@ TEST_F(VerifyTest, HeldEpochsArePassesOfOneBinding) {
   EXPECT_EQ(made_, 1) << "one binding, proven once";
 }
 
+// Two bindings of one epoch differ if other names were carried into them.
+TEST_F(VerifyTest, PassesThatCarryOtherNamesAreBoundApart) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    LedgerEpoch record = Record(4);
+    record.carried = {{1, 2}};
+    ASSERT_TRUE(ledger->BeginEpoch(record).ok());
+    ASSERT_TRUE(ledger->ConsumedUnder(0, 1, 2).ok());
+    record.epoch = Epoch(5);
+    record.carried = {{3, 4}};
+    ASSERT_TRUE(ledger->BeginEpoch(record).ok());
+    ASSERT_TRUE(ledger->ConsumedUnder(0, 3, 4).ok());
+  }
+  const LedgerProof proof = Proof();
+  EXPECT_FALSE(proof.broken());
+  ASSERT_EQ(proof.epochs.size(), 2u);
+  EXPECT_EQ(made_, 2);
+}
+
 // After a restart under another view number, what was consumed is written
 // again; it is one pass.
 TEST_F(VerifyTest, ARestartIsNoSecondPass) {

@@ -96,6 +96,17 @@ TEST(TierPartTest, WhatIsCutOffIsRefused) {
   EXPECT_FALSE(ParseTierTail(made.tail, made.part_bytes() - 1).ok());
 }
 
+TEST(TierPartTest, ChecksumsTooFewOrTooManyAreRefused) {
+  Made made = Make(7, 9);
+  made.table.checks.push_back(1);
+  for (int more = 1; more >= -1; --more) {
+    made.tail = SerializeTierTail(made.table, made.data_bytes);
+    EXPECT_EQ(ParseTierTail(made.tail, made.part_bytes()).ok(), more == 0)
+        << more;
+    made.table.checks.pop_back();
+  }
+}
+
 // With a checksum that fits, as an attacker would give it.
 TEST(TierPartTest, TablesThatMakeNoSenseAreRefused) {
   const Made made = Make(7, 3);
