@@ -9,7 +9,7 @@
 namespace shufflefs {
 namespace {
 
-// Calls visit(file) for the files of a sample, while it returns true.
+// Calls visit(file) for each file of a sample until it returns false.
 template <typename Visit>
 bool ForEachFile(const Grouping& grouping, SampleId sample, Visit&& visit) {
   const GroupId group = grouping.group_of(sample);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chunks of a pack, as a view's policy takes them. Pure.
+// Converts between the chunks of a pack and the chunks that a view's policy
+// uses. Pure.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_CHUNKS_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_CHUNKS_H_
 
@@ -11,14 +12,15 @@
 
 namespace shufflefs {
 
-// By chunk of the pack: the samples of the grouping whose first file lies in
-// it, in their order there; chunks without any are left out. What the pack has
-// besides is not asked for. Errors: FailedPrecondition that names a file of a
-// sample that is not in the pack. REQUIRES: both are of one catalogue.
+// For each chunk of the pack: the samples of the grouping whose first file is
+// in it, in the order of the chunk. Chunks without such samples are omitted.
+// Files of the pack that belong to no sample are ignored. Errors:
+// FailedPrecondition naming a file of a sample if the pack lacks it. REQUIRES:
+// both are of one catalogue.
 absl::StatusOr<ChunkList> ChunksOfPack(const PackIndex& index,
                                        const Grouping& grouping);
 
-// The way back, for writing one: the files of each chunk, sample by sample.
+// The inverse, for writing a pack: the files of each chunk, sample by sample.
 std::vector<std::vector<EntryId>> FilesOfChunks(const ChunkList& chunks,
                                                 const Grouping& grouping);
 

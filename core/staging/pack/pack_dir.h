@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory that a pack is written to. Every file appears under its name
-// only when it is whole and on the device; what is being written has `.tmp`
-// behind its name. Nothing that is no part of a pack is ever touched.
+// PackDir is the directory that a pack is written to. A file gets its name only
+// when it is complete and on the device. Until then its name ends in `.tmp`.
+// PackDir never touches a file that is no part of a pack.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_DIR_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_DIR_H_
 
@@ -25,7 +25,7 @@ namespace shufflefs {
 absl::Status WriteAt(int fd, absl::Span<const char> bytes, uint64_t offset,
                      absl::string_view what);
 
-// One thread at a time. Every method may block for the device. Errors name the
+// One thread at a time. Every method may block on the device. Errors name the
 // file and carry the errno.
 class PackDir {
  public:
@@ -33,55 +33,58 @@ class PackDir {
     bool manifest = false;
     bool journal = false;
     std::vector<uint32_t> chunks;        // finished ones, in no order
-    std::vector<std::string> leftovers;  // of a run that was ended
+    std::vector<std::string> leftovers;  // of a run that was interrupted
 
     bool empty() const {
       return !manifest && !journal && chunks.empty() && leftovers.empty();
     }
   };
 
-  // Opens the directory, and makes it if there is none (its parent must be
-  // there). While the object lives no other process gets one for it. Errors:
-  // InvalidArgument where it is the source or lies within; FailedPrecondition
-  // where another process packs; what mkdir and open give.
+  // Opens the directory, or creates it if it is missing (its parent must
+  // exist). No other process can open it while the object lives. Errors:
+  // InvalidArgument if it is the source or inside it; FailedPrecondition if
+  // another process packs there; errors of mkdir and open.
   static absl::StatusOr<PackDir> Open(const std::string& path,
                                       const SourceDir& source);
 
   const std::string& path() const { return files_.path(); }
-  // Of a file in it, for messages.
+  // The path of a file in it, for messages.
   std::string PathOf(absl::string_view name) const {
     return files_.PathOf(name);
   }
 
-  // What is in it now. Errors: FailedPrecondition that names a file that is no
-  // part of a pack.
+  // What the directory contains now. Errors: FailedPrecondition naming a file
+  // that is no part of a pack.
   absl::StatusOr<Contents> List() const;
-  // Removes what List gave; the manifest first, so that what is left when this
-  // is interrupted is no finished pack, and the journal last.
+  // Removes what List returned. The manifest goes first and the journal last.
+  // So, if this is interrupted, the rest is not a finished pack.
   absl::Status Clear(const Contents& contents);
   absl::Status Remove(absl::string_view name) { return files_.Remove(name); }
 
   absl::StatusOr<std::string> Read(absl::string_view name) const;
-  // NotFound where there is none; InvalidArgument where it is no file.
+  // Errors: NotFound if there is no such file; InvalidArgument if it is not a
+  // regular file.
   absl::StatusOr<uint64_t> SizeOf(absl::string_view name) const;
 
-  // Creates `name`.tmp anew, with `bytes` bytes of space, for writing.
+  // Creates `name`.tmp anew for writing, and allocates `bytes` bytes for it.
   absl::StatusOr<UniqueFd> Create(absl::string_view name, uint64_t bytes,
                                   mode_t mode);
-  // Gives the file that Create made its name. It should be on the device.
+  // Gives the file that Create made its final name. Its bytes should already be
+  // on the device.
   absl::Status Publish(absl::string_view name);
-  // All of it: a whole file under its name, on the device, or none.
+  // All of these steps. Afterwards the whole file is on the device under its
+  // name, or there is no such file.
   absl::Status Write(absl::string_view name, absl::string_view bytes,
                      mode_t mode);
-  // For appending.
+  // Opens the file for appending.
   absl::StatusOr<UniqueFd> OpenForWriting(absl::string_view name);
-  // The names on the device.
+  // Writes the names to the device.
   absl::Status SyncNames() { return files_.SyncNames(); }
-  // All of the file system that the directory lies in.
+  // Syncs the whole file system that holds the directory.
   absl::Status SyncAll();
 
   absl::StatusOr<uint64_t> FreeBytes() const { return files_.FreeBytes(); }
-  // What the files of a pack in it take.
+  // The disk space of all files of the pack.
   absl::StatusOr<uint64_t> UsedBytes() const;
 
  private:

@@ -24,8 +24,8 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
 constexpr char kChunkPrefix[] = "chunk-";
 constexpr char kChunkSuffix[] = ".pack";
 
-// The file: this, then `chunks` FiledChunk, `files` FiledFile, `checks` words
-// and `path_bytes` bytes.
+// The file is this header, then `chunks` FiledChunk, `files` FiledFile,
+// `checks` words and `path_bytes` bytes.
 struct PackHeader {
   CheckedHead head;
   uint64_t fingerprint;
@@ -48,7 +48,7 @@ struct FiledFile {
   uint64_t length;
 };
 
-// As SourceDir takes them.
+// Returns whether SourceDir accepts the path.
 bool IsRelativeAndClean(absl::string_view path) {
   for (;;) {
     const size_t slash = path.find('/');
@@ -64,7 +64,7 @@ absl::Status Senseless(absl::string_view what, uint64_t number,
   return absl::DataLossError(absl::StrCat(what, " ", number, ": ", why));
 }
 
-// Gives each chunk its files; together they must be all files.
+// Gives each chunk its files. Together the chunks must have all files.
 absl::Status FillChunks(const std::vector<FiledChunk>& filed,
                         PackManifest& manifest) {
   if (manifest.files.size() > std::numeric_limits<uint32_t>::max()) {
@@ -86,8 +86,9 @@ absl::Status FillChunks(const std::vector<FiledChunk>& filed,
   return absl::OkStatus();
 }
 
-// Each file must begin where the one before it ends, the first of a chunk at
-// 0, and the last end with the chunk: none overlaps or lies outside.
+// The first file of a chunk must begin at 0, each other file where the one
+// before it ends, and the last must end with the chunk. So none overlaps or is
+// outside.
 absl::Status CheckPlaces(const PackManifest& manifest) {
   for (uint32_t c = 0; c < manifest.chunks.size(); ++c) {
     const PackManifest::Chunk& chunk = manifest.chunks[c];
@@ -157,7 +158,8 @@ absl::optional<uint32_t> ParsePackChunkName(absl::string_view name) {
   if (!absl::EndsWith(digits, kChunkSuffix)) return absl::nullopt;
   digits.remove_suffix(sizeof kChunkSuffix - 1);
   uint32_t chunk = 0;
-  // The second test refuses what SimpleAtoi forgives: signs, spaces, zeros.
+  // The second test refuses what SimpleAtoi accepts: signs, spaces, leading
+  // zeros.
   if (!absl::SimpleAtoi(digits, &chunk) || PackChunkName(chunk) != name) {
     return absl::nullopt;
   }

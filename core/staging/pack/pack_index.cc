@@ -18,8 +18,8 @@
 namespace shufflefs {
 namespace {
 
-// More than the manifest of a dataset can have, so that a file of any size
-// does not fill the memory.
+// An upper bound for the manifest of a dataset, so that a huge file does not
+// fill the memory.
 uint64_t MostManifestBytes(const Catalogue& catalogue) {
   constexpr uint64_t kMostPath = 16384;
   return kMostPath * (1 + uint64_t{catalogue.entry_count()}) +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finished pack, ready to be read from: where each file of a catalogue lies
-// in it, and what its bytes must be.
+// PackIndex is a finished pack that is ready to be read. It knows where each
+// file of a catalogue is in the pack, and which checksums its bytes must have.
 //
-// Thread-safe: nothing changes after it was opened. Only Open does I/O.
+// Thread-safe: nothing changes after Open. Only Open does I/O.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_INDEX_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_INDEX_H_
 
@@ -28,28 +28,29 @@ class PackIndex {
     uint32_t chunk = 0;
     uint64_t offset = 0;                // bytes, in the chunk
     uint64_t length = 0;                // bytes
-    absl::Span<const uint64_t> checks;  // PackChecksOf(length); the index's
+    absl::Span<const uint64_t> checks;  // PackChecksOf(length); owned by the
+                                        // index
   };
 
-  // Opens the pack in `dir`, which must be one of the catalogue's dataset.
-  // Reads the manifest and looks at each chunk once; blocks. Errors, each
-  // naming the directory or the file: FailedPrecondition where there is no
-  // pack, an unfinished one, or that of another dataset or of another state of
-  // it; DataLoss where the manifest is damaged or a chunk has not the size
-  // that the manifest says; what open, read and stat give.
+  // Opens the pack in `dir`, which must be a pack of the catalogue's dataset.
+  // Reads the manifest and stats each chunk once; blocks. Every error names the
+  // directory or the file. FailedPrecondition: there is no pack, it is
+  // unfinished, or it is of another dataset or of another state of the dataset.
+  // DataLoss: the manifest is damaged, or the size of a chunk differs from the
+  // manifest. Also errors of open, read and stat.
   static absl::StatusOr<std::shared_ptr<const PackIndex>> Open(
       const SourceDir& dir, std::shared_ptr<const Catalogue> catalogue);
 
   const Catalogue& catalogue() const { return *catalogue_; }
-  // Nothing where the pack does not have the file.
+  // Nothing if the pack lacks the file.
   absl::optional<Place> Find(EntryId file) const;
 
   uint32_t chunk_count() const {
     return static_cast<uint32_t>(attributes_.size());
   }
-  // The files of a chunk, one behind the other.
+  // The files of a chunk, in the order of their bytes.
   absl::Span<const EntryId> files(uint32_t chunk) const;
-  // As it was when the index was opened; its size is that of the manifest.
+  // The attributes when the index was opened. The size is that of the manifest.
   const FileAttributes& chunk_attributes(uint32_t chunk) const {
     return attributes_[chunk];
   }
@@ -74,7 +75,7 @@ class PackIndex {
   const std::shared_ptr<const Catalogue> catalogue_;
   std::vector<uint32_t> row_of_;      // by entry: index in rows_, or kNone
   std::vector<Row> rows_;             // chunk by chunk
-  std::vector<EntryId> files_;        // the same
+  std::vector<EntryId> files_;        // by chunk, and one past the last
   std::vector<uint32_t> first_file_;  // by chunk, and one behind the last
   std::vector<uint64_t> checks_;
   std::vector<FileAttributes> attributes_;  // by chunk

@@ -24,12 +24,12 @@ struct JournalHeader {
   uint64_t seed;
   uint64_t chunk_size;
   uint64_t composition;
-  uint64_t checksum;  // of what stands before it
+  uint64_t checksum;  // of the fields before it
 };
 static_assert(std::has_unique_object_representations_v<JournalHeader>);
 
-// Then `checks` words, then the checksum of the record, seeded with its place:
-// a record that was moved is not taken for a good one.
+// Followed by `checks` words, then the checksum of the record. The checksum is
+// seeded with the record's place, so a record that was moved is not accepted.
 struct RecordHead {
   uint64_t chunk;
   uint64_t checks;
@@ -49,7 +49,7 @@ uint64_t WordAt(absl::string_view bytes, size_t at) {
   return word;
 }
 
-// The bytes of the record at `at`, 0 if there is no whole one.
+// The size of the record at `at`, or 0 if there is no whole record.
 uint64_t RecordSize(absl::string_view bytes, uint64_t at) {
   if (bytes.size() - at < sizeof(RecordHead) + sizeof(uint64_t)) return 0;
   const uint64_t checks = WordAt(bytes, at + sizeof(uint64_t));

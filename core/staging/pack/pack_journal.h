@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a pack that is being written: which chunks are finished, and
-// the checksums of their files. With it the next run goes on where this one
-// was ended, by whatever.
+// The journal of a pack that is being written. It records which chunks are
+// finished, and the checksums of their files. With it the next run continues
+// wherever this run was interrupted.
 //
-// The file: a header that names the dataset and the composition, then a record
-// a chunk, each with its own checksum over its bytes and its place. What
-// stands behind the last whole record was not finished and does not count.
+// The file has a header that names the dataset and the composition, then one
+// record per chunk. Each record has its own checksum over its bytes and its
+// place. Bytes after the last whole record are unfinished and are ignored.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_JOURNAL_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_JOURNAL_H_
 
@@ -21,10 +21,10 @@ namespace shufflefs {
 
 inline constexpr char kPackJournal[] = "manifest.part";
 
-// What must be the same for a pack to be continued.
+// A pack can be continued only if all of these are equal.
 struct PackIdentity {
   uint64_t fingerprint = 0;  // of the dataset
-  uint64_t state = 0;        // and of its very files
+  uint64_t state = 0;        // and of its exact files
   uint64_t seed = 0;
   uint64_t chunk_size = 0;
   uint64_t composition = 0;  // PackLayout::composition
@@ -38,17 +38,17 @@ struct PackJournal {
     std::vector<uint64_t> checks;  // of its files, in their order
   };
   PackIdentity identity;
-  std::vector<Finished> finished;  // in the order in which they were recorded
+  std::vector<Finished> finished;  // in the order of the records
   uint64_t bytes = 0;              // of the file, up to the last whole record
 };
 
 std::string SerializeJournalHeader(const PackIdentity& identity);
-// `at`: bytes of the file before this record.
+// `at`: number of bytes before this record in the file.
 std::string SerializeJournalRecord(uint32_t chunk,
                                    absl::Span<const uint64_t> checks,
                                    uint64_t at);
 
-// Errors: InvalidArgument if it is no journal or one of another version, or its
+// Errors: InvalidArgument if it is no journal or has another version, or if its
 // header is damaged.
 absl::StatusOr<PackJournal> ParseJournal(absl::string_view bytes);
 

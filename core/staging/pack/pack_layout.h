@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies where in a pack that is to be written, and in which portions it is
-// written with a bounded memory. Pure: no I/O.
+// PackLayout is the place of every file in a pack that is to be written.
+// PackPasses cuts it into portions that fit into a bounded memory. Pure: no
+// I/O.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_LAYOUT_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_LAYOUT_H_
 
@@ -15,25 +16,26 @@
 namespace shufflefs {
 
 struct PackLayout {
-  PackManifest manifest;         // complete but for the checksums, which are 0
+  PackManifest manifest;         // complete, except that all checksums are 0
   std::vector<EntryId> entries;  // by index in manifest.files
-  uint64_t composition = 0;      // 64 bits over which files make which chunk
+  uint64_t composition = 0;      // 64-bit hash of which files make which chunk
 };
 
 struct PackComposition {
   std::vector<std::vector<EntryId>> chunks;
-  // Recorded in the manifest, for people and for `pack` when it runs again.
+  // Stored in the manifest, for people and for later runs of `pack`.
   uint64_t seed = 0;
   uint64_t chunk_size = 0;
 };
 
-// REQUIRES: no chunk is empty; the entries are regular files of the catalogue,
-// none of them twice.
+// REQUIRES: no chunk is empty; the entries are regular files of the catalogue;
+// no entry occurs twice.
 PackLayout LayOutPack(const Catalogue& catalogue,
                       const PackComposition& composition);
 
-// A part of a file, and its place in the memory of a pass. Begins at a
-// multiple of kPackCheckBytes, and ends at one or with its file.
+// Part of a file, and its place in the memory of a pass. It begins at a
+// multiple of kPackCheckBytes, and ends at such a multiple or at the end of the
+// file.
 struct PackPiece {
   uint32_t file = 0;    // index in manifest.files
   uint64_t from = 0;    // bytes
@@ -41,30 +43,30 @@ struct PackPiece {
   uint64_t at = 0;      // bytes from the start of the memory
 };
 
-// A part of a chunk that lies in the memory of a pass in one stretch.
+// Part of a chunk that is contiguous in the memory of a pass.
 struct PackStretch {
   uint32_t chunk = 0;
-  uint64_t from = 0;    // bytes; 0: it is the first of its chunk
+  uint64_t from = 0;    // bytes; 0: the chunk begins here
   uint64_t length = 0;  // bytes
   uint64_t at = 0;
-  bool last = false;  // of its chunk
+  bool last = false;  // the chunk ends here
 };
 
-// What is read, and then written, before the memory is used again.
+// All that is read, and then written, before the memory is used again.
 struct PackPass {
   std::vector<PackPiece> pieces;  // in the order of the pack
   std::vector<PackStretch> stretches;
 };
 
-// Cuts chunks into passes: as many whole chunks as the memory holds, or a part
-// of one that is larger.
+// Cuts chunks into passes. A pass has as many whole chunks as fit into the
+// memory, or part of a chunk that is larger than the memory.
 class PackPasses {
  public:
-  // Files longer than this are several pieces, so that several threads can
-  // read them.
+  // A file longer than this becomes several pieces, so that several threads can
+  // read it.
   static constexpr uint64_t kPieceBytes = 16 * kPackCheckBytes;
 
-  // `chunks` are written, in this order. REQUIRES: memory_bytes >=
+  // `chunks` are the chunks to write, in this order. REQUIRES: memory_bytes >=
   // kPackCheckBytes. `manifest` outlives the object.
   PackPasses(const PackManifest& manifest, std::vector<uint32_t> chunks,
              uint64_t memory_bytes)
@@ -72,11 +74,12 @@ class PackPasses {
         chunks_(std::move(chunks)),
         memory_bytes_(memory_bytes) {}
 
-  // False, and an empty pass, when there are no more.
+  // Returns false and an empty pass if there are no more.
   bool Next(PackPass& pass);
 
  private:
-  // Adds what of the chunk under the cursor fits; whether it is all of it.
+  // Adds what fits of the chunk at the cursor. Returns whether that is all of
+  // it.
   bool AddChunk(PackPass& pass, uint64_t& used);
 
   // Constant after construction.

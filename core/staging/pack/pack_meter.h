@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what a run of the pack writer has done, and tells it now and then.
-// Thread-safe.
+// PackMeter counts what a run of the pack writer has done, and reports it now
+// and then. Thread-safe. It calls `progress` with its lock held.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_METER_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_METER_H_
 
@@ -18,7 +18,7 @@ namespace shufflefs {
 
 class PackMeter {
  public:
-  // `missing`: the chunks that the run writes; all else counts as done.
+  // `missing`: the chunks that this run writes. All other chunks count as done.
   PackMeter(const PackManifest& manifest, absl::Span<const uint32_t> missing,
             const PackOptions& options)
       : tell_(options.progress), every_(options.progress_every) {
@@ -33,7 +33,7 @@ class PackMeter {
     now_.written = now_.read;
   }
 
-  // `whole`: with these bytes a file was read to its end.
+  // `whole`: these bytes complete a file.
   void Read(uint64_t bytes, bool whole) {
     MutexLock lock(mu_);
     now_.read += bytes;
@@ -47,7 +47,7 @@ class PackMeter {
   }
   void Finished() {
     MutexLock lock(mu_);
-    now_.files = now_.total_files;  // empty ones were not read
+    now_.files = now_.total_files;  // empty files were not read
     if (tell_) tell_(now_);
   }
 

@@ -16,7 +16,7 @@ std::string Options(uint64_t chunk_size, uint64_t seed) {
   return absl::StrCat("--chunk ", chunk_size, " --seed ", seed);
 }
 
-// Why a pack of `there` cannot be gone on with for `wanted`.
+// The reason why a pack of `there` cannot be continued for `wanted`.
 absl::Status Differs(const PackDir& dir, const PackIdentity& there,
                      const PackIdentity& wanted) {
   if (there.fingerprint != wanted.fingerprint) {
@@ -42,7 +42,7 @@ absl::Status Differs(const PackDir& dir, const PackIdentity& there,
       "; give an empty directory, or --restart to replace it"));
 }
 
-// Whether two manifests are the same but for the checksums.
+// Returns whether two manifests are equal except for their checksums.
 bool SameFiles(const PackManifest& a, const PackManifest& b) {
   return a.fingerprint == b.fingerprint && a.state == b.state &&
          a.seed == b.seed && a.chunk_size == b.chunk_size &&
@@ -96,8 +96,8 @@ absl::StatusOr<PackState> TakeUpFinished(const PackDir& dir,
   return state;
 }
 
-// Puts the checksums of a finished chunk into the manifest; false where the
-// record is not one of this layout.
+// Copies the checksums of a finished chunk into the manifest. Returns false if
+// the record is not of this layout.
 bool PutChecks(const PackJournal::Finished& finished, PackManifest& manifest) {
   if (finished.chunk >= manifest.chunks.size()) return false;
   const PackManifest::Chunk& chunk = manifest.chunks[finished.chunk];
@@ -128,7 +128,7 @@ absl::StatusOr<PackState> TakeUpUnfinished(const PackDir& dir,
                               absl::StrCat(kPackJournal, ": chunk ",
                                            finished.chunk, " makes no sense")));
     }
-    // One that is gone is written again.
+    // A chunk that is missing now is written again.
     done[finished.chunk] = CheckChunk(dir, layout, finished.chunk).ok();
   }
   PackState state;
@@ -139,7 +139,7 @@ absl::StatusOr<PackState> TakeUpUnfinished(const PackDir& dir,
   return state;
 }
 
-// Refuses to take a file that only has the name for a part of a pack.
+// Refuses a file that only has the name of a pack's part, but not its content.
 absl::Status CheckThatItIsOne(const PackDir& dir,
                               const PackDir::Contents& contents) {
   if (contents.manifest) {
@@ -195,7 +195,7 @@ absl::StatusOr<PackState> TakeUpPack(PackDir& dir, bool restart, mode_t mode,
     RETURN_IF_ERROR(dir.Remove(name));
   }
   if (!contents.manifest && !contents.journal) return Begin(dir, mode, layout);
-  // Left where the run before this one ended between its last two steps.
+  // The last run was interrupted between its last two steps.
   if (state->complete && contents.journal) {
     RETURN_IF_ERROR(dir.Remove(kPackJournal));
   }

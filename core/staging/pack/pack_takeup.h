@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of the pack writer finds in its destination, and whether it can
-// go on with it.
+// TakeUpPack looks at what a run of the pack writer finds in its destination,
+// and decides whether the run can continue it.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_TAKEUP_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_TAKEUP_H_
 
@@ -15,9 +15,9 @@
 namespace shufflefs {
 
 struct PackState {
-  bool complete = false;          // the pack is there
+  bool complete = false;          // the pack is finished
   std::vector<uint32_t> missing;  // chunks to write, in their order
-  uint64_t journal_bytes = 0;  // of the journal, which is there unless complete
+  uint64_t journal_bytes = 0;  // of the journal, which exists unless complete
 };
 
 inline PackIdentity IdentityOf(const PackLayout& layout) {
@@ -25,10 +25,10 @@ inline PackIdentity IdentityOf(const PackLayout& layout) {
           layout.manifest.seed, layout.manifest.chunk_size, layout.composition};
 }
 
-// Readies `dir` for writing what of `layout` is missing: with `restart` by
-// removing the pack that is there, else by taking it up: its checksums are
-// put into layout.manifest. Leftovers are removed. New files get `mode`.
-// Errors: those of WritePack about what the destination holds.
+// Prepares `dir` for writing the missing part of `layout`. With `restart` it
+// removes the pack that is there. Otherwise it continues that pack, and copies
+// its checksums into layout.manifest. Removes leftovers. New files get `mode`.
+// Errors: those of WritePack about the contents of the destination.
 absl::StatusOr<PackState> TakeUpPack(PackDir& dir, bool restart, mode_t mode,
                                      PackLayout& layout);
 

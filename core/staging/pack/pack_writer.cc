@@ -28,16 +28,16 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kBlock = 4096;
-// Of so many chunks of a pass each is brought to the device by itself; where
-// there are more, which are small then, the whole file system is.
+// A pass syncs up to this many of its chunks one by one. If it has more chunks,
+// which are small then, it syncs the whole file system.
 constexpr size_t kSyncedAlone = 64;
 
 uint64_t RoundUp(uint64_t bytes) {
   return (bytes + kBlock - 1) / kBlock * kBlock;
 }
 
-// The mode of the pack's files: what everybody may read in the source,
-// everybody may read in the pack.
+// The mode of the pack's files. If everybody may read every file in the source,
+// everybody may read the pack.
 mode_t ModeFor(const Catalogue& catalogue, absl::Span<const EntryId> entries) {
   std::vector<bool> open(catalogue.dir_count());
   for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
@@ -93,8 +93,8 @@ class PackRun {
   std::vector<uint64_t> addresses_;  // by file
   std::unique_ptr<char[]> memory_;
   UniqueFd journal_;
-  UniqueFd open_;                 // the chunk of which a part was written
-  std::vector<uint32_t> filled_;  // chunks written and not yet recorded
+  UniqueFd open_;                 // the chunk that is partly written
+  std::vector<uint32_t> filled_;  // chunks written but not yet recorded
   std::vector<UniqueFd> held_;    // the first of these
 };
 
@@ -126,7 +126,7 @@ absl::StatusOr<PackResult> PackRun::Run(const std::string& destination) {
 
 absl::Status PackRun::CheckSpace() const {
   const PackManifest& manifest = layout_.manifest;
-  // The manifest, and the journal beside it.
+  // For the manifest, and for the journal next to it.
   uint64_t wanted = RoundUp(manifest.paths.size() + 16 * manifest.files.size() +
                             16 * manifest.checks.size() +
                             48 * manifest.chunks.size() + 2 * kBlock);
@@ -156,7 +156,8 @@ absl::Status PackRun::WriteMissing() {
   const uint64_t memory =
       std::min(std::max(options_.memory_bytes, kLeastPackMemory),
                std::max(layout_.manifest.bytes(), kLeastPackMemory));
-  memory_.reset(new char[memory]);  // not zeroed: touched as it is needed
+  memory_.reset(new char[memory]);  // not zeroed: a page is touched only when
+                                    // it is needed
   PackPasses passes(layout_.manifest, state_.missing, memory);
   for (PackPass pass; passes.Next(pass);) {
     RETURN_IF_ERROR(ReadPass(pass));
@@ -202,7 +203,7 @@ absl::Status PackRun::ReadPiece(const PackPiece& piece) {
   const absl::Span<char> into(memory_.get() + piece.at, piece.length);
   ASSIGN_OR_RETURN(const size_t got,
                    files_.Read(layout_.entries[piece.file], piece.from, into));
-  if (got != into.size()) {  // Read promises it
+  if (got != into.size()) {  // Read promises this
     return absl::InternalError(
         absl::StrCat(layout_.manifest.path(file), ": is shorter than itself"));
   }
@@ -238,7 +239,7 @@ absl::Status PackRun::WriteStretch(const PackStretch& stretch) {
       WriteAt(open_.get(),
               absl::MakeConstSpan(memory_.get() + stretch.at, stretch.length),
               stretch.from, dir_->PathOf(name)));
-  // Begins to write now, so that the wait at the end of the pass is short.
+  // Starts writing now, so that the wait at the end of the pass is short.
   sync_file_range(open_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
   if (!stretch.last) return absl::OkStatus();
   filled_.push_back(stretch.chunk);
@@ -255,13 +256,14 @@ absl::Status PackRun::SyncFilled() {
     if (fsync(held_[i].get()) != 0) {
       return ErrnoStatus(errno, dir_->PathOf(PackChunkName(filled_[i])));
     }
-    // It will not be read soon; what others have cached may be.
+    // The chunk will not be read soon, but cached data of others may be.
     posix_fadvise(held_[i].get(), 0, 0, POSIX_FADV_DONTNEED);
   }
   return absl::OkStatus();
 }
 
-// What was filled is on the device under its name before it is recorded.
+// Puts the filled chunks on the device under their names, and only then records
+// them.
 absl::Status PackRun::Commit() {
   if (filled_.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(SyncFilled());

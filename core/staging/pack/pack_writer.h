@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a pack (pack_format.h): reads every file of the chunks once and
-// writes it once.
+// WritePack writes a pack (pack_format.h). It reads every file of the chunks
+// once and writes it once.
 //
-// As many whole chunks as the memory holds are filled at a time, their files
-// read in the order in which they lie on the device, by several threads; then
-// they are written one after the other. On a device that seeks it costs about
-// a short seek a file, unless the memory is a good part of the dataset.
+// A pass fills as many whole chunks as the memory holds. Several threads read
+// their files, in the order of the files on the device. Then the pass writes
+// the chunks one after the other. On a device that seeks this costs about one
+// short seek per file, unless the memory is a large share of the dataset.
 //
-// It can be ended at any point, by a signal or by losing power: the next run
-// for the same chunks goes on behind the last pass that was finished, and
-// gives the same bytes.
+// A signal or a power cut may end the run at any point. The next run for the
+// same chunks continues after the last finished pass, and writes the same
+// bytes.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_WRITER_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_WRITER_H_
 
@@ -29,19 +29,19 @@ namespace shufflefs {
 inline constexpr uint64_t kLeastPackMemory = uint64_t{1} << 20;
 
 struct PackProgress {
-  uint64_t files = 0;  // in the pack so far, those of earlier runs too
+  uint64_t files = 0;  // in the pack so far, including earlier runs
   uint64_t total_files = 0;
-  uint64_t read = 0;  // bytes, of earlier runs too
+  uint64_t read = 0;  // bytes, including earlier runs
   uint64_t written = 0;
   uint64_t total_bytes = 0;
 };
 
 struct PackOptions {
   uint64_t memory_bytes = uint64_t{256} << 20;  // at least kLeastPackMemory
-  int threads = 0;                              // 0 = two a core, at least 8
-  // Removes the pack, finished or not, that the destination holds.
+  int threads = 0;                              // 0: two per core, at least 8
+  // Removes the pack in the destination, finished or not.
   bool restart = false;
-  // Called by one thread at a time, not more often than that, and when
+  // Called by one thread at a time, at most once per progress_every, and when
   // everything is written.
   std::function<void(const PackProgress&)> progress;
   std::chrono::milliseconds progress_every{100};
@@ -53,22 +53,22 @@ struct PackResult {
   uint64_t chunks = 0;
   uint64_t bytes = 0;           // of the files
   uint64_t written_bytes = 0;   // by this run
-  uint64_t disk_bytes = 0;      // that the pack takes
-  uint64_t resumed_chunks = 0;  // which an earlier run had finished
+  uint64_t disk_bytes = 0;      // disk space of the pack
+  uint64_t resumed_chunks = 0;  // finished by an earlier run
   bool was_complete = false;    // nothing was left to do
 };
 
-// Packs the files of `composition` into `destination`, which must be empty,
-// missing (its parent is there) or a pack of the same, finished or not. Blocks
-// until done. The result can be read by whoever may read every file in it and,
-// if not all may, by the caller's user alone.
+// Packs the files of `composition` into `destination`. That must be empty, or
+// missing (then its parent must exist), or hold a pack of the same composition,
+// finished or not. Blocks until done. The pack is readable by everybody if
+// everybody may read every file in it, else by the caller's user alone.
 //
-// Errors, each naming the file: those of SourceFiles::Read where a file cannot
-// be read or is not the one that the catalogue knows any more; InvalidArgument
-// where the destination lies in the source; FailedPrecondition where it holds
-// something else, the pack of another dataset or composition (say `restart`),
-// or too little space; DataLoss where what it holds is damaged; Cancelled; what
-// writing gives. What was finished stays for the next run.
+// Every error names the file. Errors of SourceFiles::Read: a file cannot be
+// read, or is no longer the one that the catalogue knows. InvalidArgument: the
+// destination is inside the source. FailedPrecondition: the destination holds
+// something else or the pack of another dataset or composition (set `restart`),
+// or has too little space. DataLoss: what it holds is damaged. Cancelled.
+// Errors of writing. Finished chunks stay for the next run.
 absl::StatusOr<PackResult> WritePack(const SourceDir& source,
                                      const Catalogue& catalogue,
                                      const PackComposition& composition,

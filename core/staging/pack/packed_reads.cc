@@ -19,11 +19,11 @@ uint64_t RoundDown(uint64_t value, uint64_t unit) {
   return value / unit * unit;
 }
 
-// Adds the reads of [begin, end) of a chunk, in which `wants` lie in order.
+// Adds the reads of [begin, end) of a chunk that holds `wants` in this order.
 void AddStretch(uint64_t begin, uint64_t end,
                 const std::vector<std::shared_ptr<PackedWant>>& wants,
                 uint64_t read_bytes, std::vector<PackedRead>& reads) {
-  size_t first = 0;  // the first want that does not end before the read
+  size_t first = 0;  // the first want that ends after the read begins
   for (uint64_t at = RoundDown(begin, kReadAlignment); at < end;
        at += read_bytes) {
     PackedRead read;
@@ -36,7 +36,7 @@ void AddStretch(uint64_t begin, uint64_t end,
       read.parts.push_back({wants[i], std::max(wants[i]->begin(), read.begin),
                             std::min(wants[i]->end(), read.end)});
     }
-    // None where all of it lies between two files.
+    // No parts if the whole read is between two files.
     if (!read.parts.empty()) reads.push_back(std::move(read));
   }
 }

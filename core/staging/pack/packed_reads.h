@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How files that are wanted become reads of chunk files: pure, no I/O, no
-// threads. Internal to packed_source.
+// Turns wanted files into reads of chunk files. Pure: no I/O, no threads.
+// Internal to packed_source.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACKED_READS_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACKED_READS_H_
 
@@ -18,30 +18,33 @@
 
 namespace shufflefs {
 
-// What is wanted of a file, widened to what can be checked: whole pieces of
-// kPackCheckBytes. What was not asked for goes into memory of its own.
+// PackedWant is a wanted piece of a file, widened to whole checksums: pieces of
+// kPackCheckBytes. Bytes that nobody asked for go into memory of its own.
 class PackedWant {
  public:
-  // REQUIRES: `piece` is within the file, which lies at `place`.
+  // REQUIRES: `piece` is inside the file, and `place` is the place of that
+  // file.
   PackedWant(FilePiece piece, const PackIndex::Place& place);
 
   const PackIndex::Place& place() const { return place_; }
   EntryId file() const { return piece_.file; }
-  // Where it lies in the chunk.
+  // The bytes of the chunk that it needs: [begin(), end()).
   uint64_t begin() const { return place_.offset + from_; }
   uint64_t end() const { return place_.offset + to_; }
   // The memory of [begin(), end()).
   const Scatter& memory() const { return memory_; }
 
-  // Before any read begins: how many will give a part of it.
+  // Sets how many reads will each supply a part of it. Call it before any of
+  // them begins.
   void SetParts(uint64_t parts) {
     MutexLock lock(mu_);
     parts_ = parts;
   }
-  // One of them ended. True for the last: then the caller calls Finish.
+  // One of these reads ended. Returns true for the last one; then the caller
+  // calls Finish.
   bool PartEnded(const absl::Status& status);
-  // Checks the bytes if all came, and calls `done`. `index` is the one that
-  // `place` is from.
+  // Checks the bytes if all reads succeeded, and calls `done`. `index` must be
+  // the index that gave `place`.
   void Finish(const PackIndex& index);
 
  private:
@@ -53,7 +56,7 @@ class PackedWant {
   const uint64_t from_;  // bytes of the file
   const uint64_t to_;
   std::unique_ptr<char[]> before_;  // bytes [from_, piece_.offset)
-  std::unique_ptr<char[]> behind_;  // bytes behind the piece, up to to_
+  std::unique_ptr<char[]> behind_;  // bytes after the piece, up to to_
   Scatter memory_;
 
   Mutex mu_;
@@ -61,11 +64,11 @@ class PackedWant {
   absl::Status failed_ ABSL_GUARDED_BY(mu_);
 };
 
-// One read of a chunk file. Belongs to one thread at a time.
+// One read of a chunk file. It belongs to one thread at a time.
 struct PackedRead {
   struct Part {
     std::shared_ptr<PackedWant> want;
-    uint64_t begin = 0;  // bytes of the chunk, of what this read gives it
+    uint64_t begin = 0;  // bytes of the chunk that this read supplies
     uint64_t end = 0;
   };
   uint32_t chunk = 0;
@@ -73,25 +76,26 @@ struct PackedRead {
   uint64_t end = 0;    // bytes
   bool urgent = false;
   std::vector<Part> parts;               // at least 1
-  std::unique_ptr<MemoryBlock> staging;  // while it is under way
+  std::unique_ptr<MemoryBlock> staging;  // while the read is under way
 };
 
 struct PackedReadLimits {
   uint64_t read_bytes = uint64_t{1} << 20;  // a multiple of kReadAlignment
-  // What lies between two wanted files of a chunk is read and left, up to this
-  // size: it is cheaper than another read. A larger one costs the testbed's
-  // disk as much to pass over as to read; no other disk was asked.
+  // A gap of at most this size between two wanted files of a chunk is read and
+  // discarded, because that is cheaper than another read. On the testbed's disk
+  // a larger gap costs as much to skip as to read; no other disk was measured.
   uint64_t gap_bytes = uint64_t{64} << 10;
 };
 
-// The reads for `wants`, in their order: those that follow each other in a
-// chunk are one stretch, cut into aligned reads. Sets the wants' parts.
+// The reads for `wants`, in their order. Wants that are adjacent in a chunk
+// become one stretch, which is cut into aligned reads. Sets the parts of every
+// want.
 std::vector<PackedRead> PlanPackedReads(
     std::vector<std::shared_ptr<PackedWant>> wants,
     const PackedReadLimits& limits);
 
-// The same for each part of a read by itself: one that cannot be read takes
-// no other with it. REQUIRES: more than one part.
+// Splits a failed read into one stretch per part. So one part that cannot be
+// read fails no other part. REQUIRES: more than one part.
 std::vector<PackedRead> SplitPackedRead(PackedRead read);
 
 }  // namespace shufflefs

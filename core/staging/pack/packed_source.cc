@@ -27,17 +27,17 @@ class PackedSource::Engine : public std::enable_shared_from_this<Engine> {
         place_by_place_(options.place_by_place) {}
 
   void Add(std::vector<FilePiece> pieces, bool urgent);
-  // Ends what waits for memory; what is under way goes on.
+  // Ends reads that wait for memory. Reads under way continue.
   void Close();
 
  private:
   using Reads = std::deque<std::shared_ptr<PackedRead>>;
 
-  // Begins what there is memory for.
+  // Begins the reads that have memory.
   void Pump();
-  // Takes what can begin from the front of a queue.
+  // Takes the reads that can begin from the front of a queue.
   Reads Take(Reads& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether it lies behind the last that began.
+  // Returns whether the read is after the last one that began.
   bool GoesOn(const PackedRead& read) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return read.chunk == last_chunk_ && read.begin >= last_begin_;
   }
@@ -45,7 +45,7 @@ class PackedSource::Engine : public std::enable_shared_from_this<Engine> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   FileRead ReadOf(std::shared_ptr<PackedRead> read);
   void Arrived(std::shared_ptr<PackedRead> read, const absl::Status& status);
-  // Whether the parts of a read that failed are read again, each by itself.
+  // Returns whether each part of a failed read is read again alone.
   bool TryAgain(PackedRead& read, const absl::Status& status);
   void EndParts(const PackedRead& read, const absl::Status& status);
 
@@ -58,14 +58,15 @@ class PackedSource::Engine : public std::enable_shared_from_this<Engine> {
 
   Mutex mu_;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
-  // A thread hands reads to the reader: in the order of the queues, and
-  // without this lock.
+  // True while a thread hands reads to the reader. It does so in the order of
+  // the queues, and without this lock.
   bool pumping_ ABSL_GUARDED_BY(mu_) = false;
   Reads urgent_ ABSL_GUARDED_BY(mu_);
   Reads queue_ ABSL_GUARDED_BY(mu_);
-  // Reads of the queue that is not urgent, and the last that began.
+  // Of the normal queue: the number of reads under way, and the last that
+  // began.
   uint64_t under_way_ ABSL_GUARDED_BY(mu_) = 0;
-  // The first at its place, while it is under way.
+  // The first read at its place, while it is under way.
   const PackedRead* first_ ABSL_GUARDED_BY(mu_) = nullptr;
   uint32_t last_chunk_ ABSL_GUARDED_BY(mu_) = 0xFFFFFFFF;  // none yet
   uint64_t last_begin_ ABSL_GUARDED_BY(mu_) = 0;
@@ -137,7 +138,7 @@ PackedSource::Engine::Reads PackedSource::Engine::Take(Reads& queue) {
 void PackedSource::Engine::Pump() {
   {
     MutexLock lock(mu_);
-    if (pumping_) return;  // that thread looks again before it ends
+    if (pumping_) return;  // that thread checks again before it returns
     pumping_ = true;
   }
   for (;;) {
@@ -188,13 +189,13 @@ void PackedSource::Engine::Arrived(std::shared_ptr<PackedRead> read,
     if (first_ == read.get()) first_ = nullptr;
   }
   const bool again = !status.ok() && TryAgain(*read, status);
-  Pump();  // before the checksums: the device should not wait for them
+  Pump();  // before the checksums, so that the device does not wait for them
   if (!again) EndParts(*read, status);
 }
 
 bool PackedSource::Engine::TryAgain(PackedRead& read,
                                     const absl::Status& status) {
-  // Another chunk file, or none: the same for all of it.
+  // The chunk file was replaced or is gone, so every part would fail.
   const absl::optional<int> error = ErrnoOf(status);
   if (read.parts.size() < 2 || error == ESTALE || error == EACCES ||
       absl::IsCancelled(status)) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples from the chunk files of a pack. Files that follow each other in a
-// chunk are read as one stretch, in aligned pieces, through a few megabytes of
-// staging memory, and copied from there into the memory of each file. What
-// differs from its checksum is EIO and never served.
+// PackedSource reads samples from the chunk files of a pack. It reads files
+// that are adjacent in a chunk as one stretch, in aligned pieces, through a few
+// megabytes of staging memory, and copies them from there into the memory of
+// each file. It never serves bytes that differ from their checksum: the error
+// is EIO.
 //
-// A read that fails and that held several files is done again for each of
-// them alone, so that a bad place on the device costs one sample.
+// If a read of several files fails, it reads each of them again alone. So a bad
+// sector on the device costs one sample.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACKED_SOURCE_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACKED_SOURCE_H_
 
@@ -25,25 +26,26 @@ namespace shufflefs {
 
 class PackedSource : public SampleSource {
  public:
-  // Memory for what is under way, besides that of the files themselves. A
-  // piece of a file takes up to twice kPackCheckBytes more while it is read:
-  // it is widened to what can be checked.
+  // Memory for reads under way, in addition to the memory of the files
+  // themselves. A piece of a file takes up to twice kPackCheckBytes more while
+  // it is read, because it is widened to whole checksums.
   static constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
 
   struct Options {
-    // Has kStagingBytes, and is used by nobody else; its memory can be that of
-    // FileReaderOptions. Null: the source makes its own.
+    // An arena of kStagingBytes that only this source uses. Its memory may be
+    // that of FileReaderOptions. Null: the source makes its own.
     std::shared_ptr<Arena> staging;
-    // For disks. A place to read from begins with one read alone, when all but
-    // the last of the place before have ended: a disk that has several to
-    // choose from takes the nearest, which after a way back is the last of
-    // them, and then each costs a turn of the platter. The reader need not
-    // know (FileReaderOptions::batch_by_batch), and should not.
+    // For disks. Each new place begins with a single read, after all but the
+    // last read of the previous place have ended. Reason: a disk with several
+    // reads to choose from takes the nearest. After a seek backwards that is
+    // the last one, and then each read costs a turn of the platter. The
+    // reader's own option (FileReaderOptions::batch_by_batch) is not needed,
+    // and should be off.
     bool place_by_place = false;
   };
 
-  // `reader` reads below the directory of the pack, and outlives this. Errors:
-  // no memory.
+  // `reader` reads below the pack's directory, and outlives this object.
+  // Errors: no memory.
   static absl::StatusOr<std::unique_ptr<PackedSource>> Make(
       std::shared_ptr<const PackIndex> index, FileReader* reader,
       Options options);
@@ -51,11 +53,11 @@ class PackedSource : public SampleSource {
       std::shared_ptr<const PackIndex> index, FileReader* reader) {
     return Make(std::move(index), reader, Options());
   }
-  // What was not begun ends with Cancelled, before this returns.
+  // Reads that have not begun end with Cancelled before the destructor returns.
   ~PackedSource() override;
 
-  // As SampleSource. A file that the pack does not have ends with EIO, and
-  // before the call returns: look at PackIndex::Find before.
+  // As in SampleSource. A file that the pack lacks ends with EIO before the
+  // call returns: check PackIndex::Find first.
   void Fetch(std::vector<FilePiece> files) override;
   void FetchNow(FilePiece piece) override;
   uint64_t bytes_read() const override { return reader_->stats().bytes; }
@@ -68,7 +70,7 @@ class PackedSource : public SampleSource {
 
   // Constant after construction.
   FileReader* const reader_;
-  // Shared with the reads that are under way. Self-synchronised.
+  // Shared with the reads under way. Self-synchronised.
   const std::shared_ptr<Engine> engine_;
 };
 

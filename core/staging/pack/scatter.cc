@@ -53,7 +53,7 @@ void Copy(const Scatter& from, uint64_t from_offset, const Scatter& to,
 
 uint64_t PackCheckOf(const Scatter& bytes, uint64_t offset, uint64_t length) {
   uint64_t check = 0;
-  XXH3_state_t* state = nullptr;  // only where there are several pieces
+  XXH3_state_t* state = nullptr;  // only if there are several pieces
   bytes.Visit(offset, length, [&](absl::Span<char> piece) {
     if (piece.size() == length) {
       check = PackCheck(absl::string_view(piece.data(), length));

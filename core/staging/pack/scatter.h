@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stretch of bytes that lies in several pieces of memory, addressed by one
-// offset. Plain value; does not own the memory.
+// Scatter addresses bytes in several pieces of memory by one offset. Plain
+// value; it does not own the memory.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_SCATTER_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_SCATTER_H_
 
@@ -21,26 +21,26 @@ class Scatter {
     for (const iovec& piece : pieces) Append(piece);
   }
   void Append(const iovec& piece);
-  // No more than the first `bytes` of `pieces`.
+  // Appends at most the first `bytes` bytes of `pieces`.
   void AppendUpTo(absl::Span<const iovec> pieces, uint64_t bytes);
 
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 
   // Calls `visit` for the pieces of [offset, offset + length), in order.
-  // REQUIRES: they are within.
+  // REQUIRES: the range is inside.
   void Visit(uint64_t offset, uint64_t length,
              const std::function<void(absl::Span<char>)>& visit) const;
 
  private:
   std::vector<iovec> pieces_;
-  std::vector<uint64_t> ends_;  // by piece: the offset behind it
+  std::vector<uint64_t> ends_;  // by piece: the offset of its end
 };
 
-// REQUIRES: both ranges are within, and do not overlap.
+// REQUIRES: both ranges are inside and do not overlap.
 void Copy(const Scatter& from, uint64_t from_offset, const Scatter& to,
           uint64_t to_offset, uint64_t length);
 
-// PackCheck of a range.
+// The PackCheck of a range.
 uint64_t PackCheckOf(const Scatter& bytes, uint64_t offset, uint64_t length);
 
 }  // namespace shufflefs
