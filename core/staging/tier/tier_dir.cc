@@ -18,11 +18,11 @@ namespace shufflefs {
 namespace {
 
 constexpr char kLock[] = ".lock";
-// Of a part of 10 million ranges.
+// The tail of a part of 10 million ranges.
 constexpr uint64_t kMostTailBytes = uint64_t{512} << 20;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-// A view's name as one component of a path; never that of the lock.
+// A view's name as one component of a path. Never equal to the lock's name.
 std::string Component(absl::string_view view) {
   std::string name;
   for (const char c : view) {
@@ -127,7 +127,7 @@ absl::StatusOr<TierDir::Part> TierDir::Read(uint64_t id) const {
 absl::StatusOr<UniqueFd> TierDir::Create(uint64_t id, uint64_t bytes) {
   ASSIGN_OR_RETURN(UniqueFd fd,
                    own_.Create(TierUnfinishedName(id), bytes, 0600));
-  // Not at the open: where that refuses O_DIRECT the file is there by then.
+  // Not in open: if open refuses O_DIRECT, it has already created the file.
   (void)fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_DIRECT);
   return fd;
 }

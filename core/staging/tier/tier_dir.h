@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory of one view in the performance tier:
+// TierDir is the directory of one view in the performance tier:
 //
-//   <path>/shufflefs-tier/          ours, of one process at a time
-//     .lock                         says which process, and is locked by it
+//   <path>/shufflefs-tier/          ours; one process at a time uses it
+//     .lock                         names that process, which has locked it
 //     <view>/                       parts (tier_part.h), locked by one Tier
 //
-// Only regular files in <view>/ whose names are exactly those of parts are
-// ever read or removed. Nothing else in any of these is touched.
+// shufflefs reads and removes only regular files in <view>/ whose names are
+// exactly those of parts. It touches nothing else in these directories.
 #ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_DIR_H_
 #define SHUFFLEFS_CORE_STAGING_TIER_TIER_DIR_H_
 
@@ -26,29 +26,30 @@
 
 namespace shufflefs {
 
-// Below the user's directory; all that is ours lies in it.
+// Below the user's directory. It contains everything that is ours.
 inline constexpr char kTierDirectory[] = "shufflefs-tier";
 
-// One thread at a time, but for files(). Every method may block for the
+// One thread at a time, except for files(). Every method may block on the
 // device. Errors name the file and carry the errno.
 class TierDir {
  public:
-  // Makes what is missing below `path`, which must be there, and locks it for
-  // as long as the object lives. Errors: FailedPrecondition where another
-  // process, or another Tier of this view, uses it; EPERM where what is there
-  // belongs to somebody else, who could have made any part.
+  // Creates what is missing below `path`, which must exist, and locks it while
+  // the object lives. Errors: FailedPrecondition if another process, or another
+  // Tier of this view, uses it; EPERM if what is there belongs to another user,
+  // who could have made any part.
   static absl::StatusOr<TierDir> Open(const std::string& path,
                                       absl::string_view view);
   TierDir(TierDir&&) = default;
   TierDir& operator=(TierDir&&) = default;
 
-  // The parts, by TierPartName: for a FileReader.
+  // The directory of the parts, for a FileReader. Their names are TierPartName.
   const SourceDir& files() const { return files_; }
 
-  // Whether the names still lead here; not after a directory was removed or a
-  // file system unmounted. Errors: ENOENT, ESTALE, what stat gives.
+  // Returns OK if the names still lead to this directory. They do not after a
+  // directory was removed or a file system was unmounted. Errors: ENOENT,
+  // ESTALE, errors of stat.
   absl::Status StillThere() const;
-  // `path` is the root of a file system.
+  // Returns whether `path` is the root of a file system.
   bool on_mountpoint() const { return on_mountpoint_; }
 
   absl::StatusOr<std::vector<TierName>> List() const;
@@ -58,13 +59,13 @@ class TierDir {
   };
   // Errors: also those of ParseTierTail.
   absl::StatusOr<Part> Read(uint64_t id) const;
-  // A part that has no name as such yet, for writing, with `bytes` bytes of
-  // space. With O_DIRECT where that is taken.
+  // Creates a part for writing, with `bytes` bytes of space. It has no part's
+  // name until Publish. Uses O_DIRECT if the file system accepts it.
   absl::StatusOr<UniqueFd> Create(uint64_t id, uint64_t bytes);
   absl::Status Publish(uint64_t id);
-  // OK where there is none.
+  // OK if there is no such file.
   absl::Status Remove(TierName name);
-  // What is free for this process.
+  // The free bytes that this process may use.
   absl::StatusOr<uint64_t> FreeBytes() const { return own_.FreeBytes(); }
 
  private:
@@ -80,7 +81,7 @@ class TierDir {
   bool on_mountpoint_;
 };
 
-// Whether `path` is the root of a file system. Errors: the errno.
+// Returns whether `path` is the root of a file system. Errors: the errno.
 absl::StatusOr<bool> IsMountpoint(const std::string& path);
 
 }  // namespace shufflefs

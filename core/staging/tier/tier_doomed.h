@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts that nobody wants any more and that are still on the device. To remove
-// one takes milliseconds, so it is done when their room is needed, or when
-// there is nothing else to do. Belongs to one thread.
+// TierDoomed lists parts that nobody wants any more and that are still on the
+// device. Removing one takes milliseconds. So it is done when the room is
+// needed, or when there is nothing else to do. Belongs to one thread.
 #ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_DOOMED_H_
 #define SHUFFLEFS_CORE_STAGING_TIER_TIER_DOOMED_H_
 
@@ -22,15 +22,16 @@ class TierDoomed {
   }
   bool empty() const { return parts_.empty(); }
   uint64_t bytes() const { return bytes_; }
-  // The one that has been here longest; it stays if that fails. REQUIRES: not
-  // empty.
+  // Removes the part that has been here longest. If that fails, the part stays.
+  // REQUIRES: not empty.
   absl::Status RemoveOne(TierDir& dir) {
     RETURN_IF_ERROR(dir.Remove({parts_.front().id, true}));
     bytes_ -= parts_.front().bytes;
     parts_.pop_front();
     return absl::OkStatus();
   }
-  // The directory is left: who comes back finds what is there.
+  // Forgets all parts because the tier leaves the directory. If it comes back,
+  // it finds what is there.
   void Forget() {
     parts_.clear();
     bytes_ = 0;

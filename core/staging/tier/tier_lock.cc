@@ -21,8 +21,9 @@ constexpr int kTries = 6;
 constexpr std::chrono::milliseconds kPause(20);
 constexpr size_t kLongest = 4096;
 
-// The start of this process in ticks since the machine's, field 22: the name
-// before it may hold anything, so fields are counted from its closing bracket.
+// The start of this process in ticks since the machine's start: field 22. The
+// name before it may contain anything, so fields are counted from its closing
+// bracket.
 std::string StartTime() {
   std::ifstream in("/proc/self/stat");
   std::string line;
@@ -62,11 +63,11 @@ Outcome TryOnce(int fd, const std::string& identity) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
     if (!WriteText(fd, identity)) return Outcome::kFailed;
   } else if (errno != EWOULDBLOCK) {
-    // No locks here: as if nobody else was there.
+    // This file system has no locks, so behave as if nobody else was there.
     return errno == EINTR ? Outcome::kRefused : Outcome::kHeld;
   }
-  // From exclusive to shared is not one step: another may come in between, and
-  // then the text is his.
+  // Changing from exclusive to shared is not one step: another process may come
+  // in between, and then the file has its text.
   if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
     if (ReadText(fd) == identity) return Outcome::kHeld;
     flock(fd, LOCK_UN);
@@ -92,8 +93,8 @@ absl::StatusOr<UniqueFd> LockForProcess(int dir, const std::string& name,
   if (!fd.valid() || fstat(fd.get(), &st) != 0) return ErrnoStatus(errno, path);
   if (!S_ISREG(st.st_mode)) return ErrnoStatus(EPERM, path);
   const std::string identity = ProcessIdentity();
-  // Again, because another one of this process may just be the first, or one
-  // of another process just be refused.
+  // Retries, because another object of this process may just be the first, or
+  // one of another process may just be refused.
   for (int i = 0; i < kTries; ++i) {
     if (i > 0) std::this_thread::sleep_for(kPause);
     const Outcome outcome = TryOnce(fd.get(), identity);

@@ -48,7 +48,7 @@ struct Footer {
   uint32_t version;
   uint32_t footer_bytes;
   char magic[8];
-  uint64_t checksum;  // of all from tail_at up to here
+  uint64_t checksum;  // over everything from tail_at to here
 };
 static_assert(sizeof(Footer) == kTierFooterBytes);
 static_assert(std::has_unique_object_representations_v<Footer>);
@@ -78,7 +78,7 @@ absl::StatusOr<Footer> ReadFooter(absl::string_view bytes) {
   return footer;
 }
 
-// Ranges one behind the other, before the table, each with its checks.
+// Ranges must follow each other before the table, each with its checks.
 absl::Status CheckPlaces(const TierTable& table, uint64_t data_bytes) {
   uint64_t end = 0;
   uint64_t checks = 0;
@@ -158,7 +158,7 @@ std::string SerializeTierTail(const TierTable& table, uint64_t data_bytes) {
 absl::StatusOr<uint64_t> TierTailAt(absl::string_view bytes,
                                     uint64_t part_bytes) {
   ASSIGN_OR_RETURN(const Footer footer, ReadFooter(bytes));
-  // Nothing is allocated before these numbers are known to fit.
+  // Allocates nothing before these numbers are known to fit.
   if (footer.tail_at > part_bytes || footer.tail_at % kTierPage != 0 ||
       footer.ranges == 0 || footer.ranges > part_bytes / sizeof(FiledRange) ||
       footer.checks > part_bytes / sizeof(uint64_t) ||
@@ -215,7 +215,8 @@ absl::optional<TierName> ParseTierName(absl::string_view name) {
   const absl::string_view digits = name.substr(sizeof kPrefix - 1, kDigits);
   if (!absl::SimpleHexAtoi(digits, &parsed.id)) return absl::nullopt;
   parsed.finished = absl::EndsWith(name, kFinished);
-  // Refuses what was forgiven: capitals, signs, fewer digits, another end.
+  // Refuses what the parser accepts: capitals, signs, fewer digits, another
+  // end.
   if (name != (parsed.finished ? TierPartName(parsed.id)
                                : TierUnfinishedName(parsed.id))) {
     return absl::nullopt;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a part file of the performance tier: some ranges of files of
-// the source, whole files as a rule, and behind them a table of what lies
-// where, with checksums.
+// The bytes of a part file of the performance tier. It has some ranges of
+// source files, usually whole files, and after them a table of their places and
+// checksums.
 //
-//   ranges     each from a multiple of kReadAlignment on; what is between two
-//              has no meaning
+//   ranges     each begins at a multiple of kReadAlignment; bytes between two
+//              ranges have no meaning
 //   table      FiledRange, then checksums, range by range; zeros up to a
 //              multiple
-//   footer     at the very end: what the table is, and a checksum over both
+//   footer     at the very end: describes the table, and has a checksum over
+//              both
 //
-// A part is input like any other: cut off by a power cut, damaged, or made by
-// somebody else. Parsing checks every count, offset and length, and what passes
-// is safe to use. The ranges' bytes are checked when they are read: no part is
-// ever synced, because these checks find what a power cut lost.
+// The parser treats a part as untrusted input: it may be cut off by a power
+// cut, damaged, or made by somebody else. Parsing checks every count, offset
+// and length; a part that passes is safe to use. The ranges' bytes are checked
+// when they are read. No part is ever synced, because these checks find what a
+// power cut lost.
 #ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_PART_H_
 #define SHUFFLEFS_CORE_STAGING_TIER_TIER_PART_H_
 
@@ -29,7 +31,7 @@
 namespace shufflefs {
 
 // A range has one checksum (XXH3, 64 bits) for each piece of this many bytes
-// from its start, the last of them shorter.
+// from its start. The last piece may be shorter.
 inline constexpr uint64_t kTierCheckBytes = 128 * 1024;
 inline constexpr uint64_t kTierPage = 4096;  // kReadAlignment
 inline constexpr uint64_t kTierFooterBytes = 64;
@@ -37,42 +39,42 @@ inline constexpr uint64_t kTierFooterBytes = 64;
 constexpr uint64_t TierChecksOf(uint64_t length) {
   return length / kTierCheckBytes + (length % kTierCheckBytes != 0 ? 1 : 0);
 }
-// What a range's bytes take of a part.
+// The room that a range's bytes take in a part.
 constexpr uint64_t TierRoundUp(uint64_t bytes) {
   return (bytes + kTierPage - 1) / kTierPage * kTierPage;
 }
-// What the table and the footer of a part take.
+// The bytes of the table and the footer of a part.
 uint64_t TierTailBytes(uint64_t ranges, uint64_t checks);
-// Appends the checks of a range whose next bytes are `bytes`, which begin at a
-// multiple of kTierCheckBytes of it.
+// Appends the checks of the next bytes of a range. `bytes` begin at a multiple
+// of kTierCheckBytes of the range.
 void AppendTierChecks(absl::string_view bytes, std::vector<uint64_t>& checks);
 
 struct TierTable {
   struct Placed {
-    StagedRange range;    // of any catalogue: only its page and sum are checked
+    StagedRange range;    // of any catalogue; checked: its page and end
     uint64_t offset = 0;  // in the part; a multiple of kTierPage
   };
   uint64_t state = 0;            // Catalogue::state()
-  std::vector<Placed> ranges;    // by offset; at least one; no beginning twice
+  std::vector<Placed> ranges;    // by offset; at least one; no two begin alike
   std::vector<uint64_t> checks;  // range by range
 };
 
-// Table and footer for a part whose ranges' bytes end at `data_bytes`, a
-// multiple of kTierPage; as long as TierTailBytes says. REQUIRES: `table` is
-// as ParseTierTail gives them, its ranges within.
+// The table and footer of a part whose ranges' bytes end at `data_bytes`, a
+// multiple of kTierPage. Has TierTailBytes bytes. REQUIRES: ParseTierTail would
+// accept `table`, and its ranges are inside.
 std::string SerializeTierTail(const TierTable& table, uint64_t data_bytes);
 
-// Where the tail of a part of `part_bytes` bytes begins, by its last
-// kTierFooterBytes bytes. Errors: InvalidArgument if it is none of this
-// version; DataLoss where it cannot be.
+// Returns where the tail of a part of `part_bytes` bytes begins. `footer` is
+// its last kTierFooterBytes bytes. Errors: InvalidArgument if it is no footer
+// of this version; DataLoss if it is impossible.
 absl::StatusOr<uint64_t> TierTailAt(absl::string_view footer,
                                     uint64_t part_bytes);
-// `tail` is all from there on. Errors: the same; DataLoss too where the
-// checksum differs or the table makes no sense.
+// `tail` is everything from there on. Errors: the same; also DataLoss if the
+// checksum differs or the table is inconsistent.
 absl::StatusOr<TierTable> ParseTierTail(absl::string_view tail,
                                         uint64_t part_bytes);
 
-// "part-00000000000000ff.tier", and of one that is not finished
+// "part-00000000000000ff.tier", and for an unfinished part
 // "part-00000000000000ff.new".
 std::string TierPartName(uint64_t id);
 std::string TierUnfinishedName(uint64_t id);
@@ -80,7 +82,7 @@ struct TierName {
   uint64_t id = 0;
   bool finished = false;
 };
-// Nothing for a name that is not exactly one of these.
+// Nothing if the name is not exactly one of these.
 absl::optional<TierName> ParseTierName(absl::string_view name);
 
 }  // namespace shufflefs

@@ -34,7 +34,8 @@ void TierRanges::Append(const StagedRange& range) {
   };
   const bool all_whole = pages_.empty();
   if (all_whole && !IsWholeFile(*catalogue_, range)) {
-    // The first that is not: those before are written out, too.
+    // This is the first that is not a whole file. Adds the pages of those
+    // before.
     for (const EntryId file : files_) add_pages(WholeFile(*catalogue_, file));
     add_pages(range);
   } else if (!all_whole) {

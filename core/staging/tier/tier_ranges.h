@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of files as the tier keeps them: in an order, and in little memory
-// where they are whole files.
+// TierRanges is a list of ranges of files, as the tier keeps them. It preserves
+// their order and takes little memory if they are whole files.
 #ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_RANGES_H_
 #define SHUFFLEFS_CORE_STAGING_TIER_TIER_RANGES_H_
 
@@ -17,12 +17,13 @@
 
 namespace shufflefs {
 
-// Where a range begins, as one number: by file, then by page.
+// Where a range begins, as one number: ordered by file, then by page.
 using TierKey = uint64_t;
 
 constexpr uint64_t kTierMostPages = std::numeric_limits<uint32_t>::max();
 
-// No range begins behind kTierMostPages: there the answer is that page's.
+// No range begins after page kTierMostPages. For later positions the result is
+// the key of that page.
 inline TierKey TierKeyOf(EntryId file, uint64_t at) {
   return uint64_t{file.value()} << 32 |
          std::min(at / kTierPage, kTierMostPages);
@@ -34,10 +35,11 @@ inline uint64_t FromOf(TierKey key) {
   return (key & kTierMostPages) * kTierPage;
 }
 
-// Whether `range` is one of a file of `catalogue`, of whole pages but for the
-// file's end. Of files beyond 16 TiB only what begins before that is.
+// Returns whether `range` is a range of a file of `catalogue` and has whole
+// pages, except at the file's end. A range of a file beyond 16 TiB must begin
+// before that.
 bool IsRangeOf(const Catalogue& catalogue, const StagedRange& range);
-// REQUIRES: IsRangeOf, of these numbers.
+// REQUIRES: IsRangeOf is true for the result.
 StagedRange RangeOf(const Catalogue& catalogue, TierKey key, uint32_t pages);
 
 inline StagedRange WholeFile(const Catalogue& catalogue, EntryId file) {
@@ -47,18 +49,18 @@ inline bool IsWholeFile(const Catalogue& catalogue, const StagedRange& range) {
   return range.from == 0 && range.length == catalogue.file_size(range.file);
 }
 
-// What somebody has of a file at one position.
+// What TierStore or TierBatches has of a file at one position.
 struct TierCover {
-  // What holds the position reaches up to here, or to the end of its page; 0:
-  // nothing does.
+  // The end of the range that holds the position, possibly rounded up to the
+  // end of its page. 0: no range holds it.
   uint64_t to = 0;
-  // Where the next range behind the position begins.
+  // The beginning of the next range after the position.
   uint64_t next = std::numeric_limits<uint64_t>::max();
 };
 
-// A list of ranges: four bytes for each while all are whole files, as in most
-// datasets, of which a list may have millions; else twelve. Not thread-safe.
-// The catalogue outlives it.
+// A list of ranges. It takes four bytes per range while all are whole files, as
+// in most datasets, of which a list may have millions; else twelve. Not
+// thread-safe. The catalogue outlives it.
 class TierRanges {
  public:
   explicit TierRanges(const Catalogue& catalogue) : catalogue_(&catalogue) {}

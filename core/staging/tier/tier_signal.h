@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the copying thread of a tier sleeps on.
+// TierSignal wakes the copying thread of a tier.
 #ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_SIGNAL_H_
 #define SHUFFLEFS_CORE_STAGING_TIER_TIER_SIGNAL_H_
 
@@ -11,10 +11,11 @@
 
 namespace shufflefs {
 
-// Thread-safe. Only the waits wait, and one thread at a time does.
+// Thread-safe. Only Wait, Sleep and WaitFor block, and only one thread may call
+// them. Stop ends every wait.
 class TierSignal {
  public:
-  // There is something to look at.
+  // Tells the thread that there is something to do.
   void Raise() {
     {
       MutexLock lock(mu_);
@@ -31,25 +32,25 @@ class TierSignal {
   }
   bool stopped() const { return stopped_.load(); }
 
-  // Waits for Raise, and takes it.
+  // Waits for Raise, and resets it.
   void Wait() {
     MutexLock lock(mu_);
     while (!raised_ && !stopped_.load()) changed_.Wait(mu_);
     raised_ = false;
   }
-  // Whether there was one.
+  // Returns whether Raise was called since the last reset, or Stop.
   bool raised() const {
     MutexLock lock(mu_);
     return raised_ || stopped_.load();
   }
-  // The same; takes it.
+  // Returns whether Raise was called since the last reset, and resets it.
   bool Take() {
     MutexLock lock(mu_);
     const bool raised = raised_;
     raised_ = false;
     return raised;
   }
-  // Waits that time whatever is raised, but not beyond Stop.
+  // Waits for this time even if Raise is called, but only until Stop.
   void Sleep(std::chrono::milliseconds time) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point end = Clock::now() + time;
@@ -61,7 +62,7 @@ class TierSignal {
       changed_.WaitFor(mu_, left);
     }
   }
-  // Waits until `flag` is not 0, which Notify says.
+  // Waits until `flag` is not 0. The thread that sets it must call Notify.
   void WaitFor(const std::atomic<int>& flag) {
     MutexLock lock(mu_);
     while (flag.load() == 0 && !stopped_.load()) changed_.Wait(mu_);

@@ -45,7 +45,7 @@ std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
                                     RoomWanted room) {
   std::vector<uint64_t> removed;
   uint64_t used = 0;
-  // In this order: what is removed decides about what follows.
+  // In this order: what is removed affects what follows.
   const auto remove_if = [&](const auto& unwanted) {
     std::vector<PartUse> kept;
     for (const PartUse& part : parts) {
@@ -57,14 +57,14 @@ std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
     }
     parts = std::move(kept);
   };
-  // Tables and the ends of batches take some too.
+  // Tables and the ends of batches take some room too.
   const auto need = [](uint64_t bytes) { return bytes + bytes / 32; };
   uint64_t kept = need(room.missing);
   for (const PartUse& part : parts) {
     if (part.wanted > 0) kept += part.bytes;
   }
   const uint64_t most_kept = room.keep ? room.capacity / 4 * 3 : 0;
-  // The last ones have the largest numbers.
+  // The latest ones have the largest numbers.
   std::sort(parts.begin(), parts.end(),
             [](const PartUse& a, const PartUse& b) { return a.id > b.id; });
   remove_if([&](const PartUse& part) {
@@ -73,13 +73,13 @@ std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
     return kept > most_kept;
   });
   for (const PartUse& part : parts) used += part.bytes;
-  // Until `missing` fits: those of which least is wanted by `share`.
+  // Removes the parts with the least `share`, until `missing` fits.
   const auto make_room = [&](uint64_t missing, uint64_t PartUse::*share) {
     std::sort(parts.begin(), parts.end(),
               [share](const PartUse& a, const PartUse& b) {
                 return a.*share < b.*share;
               });
-    uint64_t given = 0;  // wanted of what was removed
+    uint64_t given = 0;  // the wanted bytes of the removed parts
     remove_if([&](const PartUse& part) {
       if (missing == 0 || used + need(missing) <= room.capacity ||
           part.*share > part.bytes / 2) {
@@ -219,7 +219,8 @@ std::vector<PartUse> TierStore::Uses(
     PartUse use;
     use.id = part->id;
     use.bytes = part->bytes;
-    MutexLock lock(mu_);  // a part at a time: readers ask for places meanwhile
+    MutexLock lock(mu_);  // one part at a time, so that readers can look up
+                          // places
     for (const StagedPart::Placed& placed : part->ranges) {
       const auto place = where_.find(placed.key);
       if (place == where_.end() || place->second != part.get()) continue;

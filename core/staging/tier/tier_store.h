@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in the performance tier: which range of which file lies where in
-// which part. A few tens of bytes a range: its length goes by pages and by the
-// catalogue's size of the file.
+// TierStore is the index of the performance tier: which range of which file is
+// at which place of which part. A range takes a few tens of bytes, because its
+// length follows from its pages and from the file's size in the catalogue.
 #ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_STORE_H_
 #define SHUFFLEFS_CORE_STAGING_TIER_TIER_STORE_H_
 
@@ -23,12 +23,12 @@
 
 namespace shufflefs {
 
-// A part that is there. Immutable.
+// A part that is in the tier. Immutable.
 struct StagedPart {
   struct Placed {
     TierKey key = 0;
     uint32_t pages = 0;  // that it takes
-    uint32_t page = 0;   // of the part, in which it begins
+    uint32_t page = 0;   // of the part, at which it begins
     uint32_t first_check = 0;
   };
   uint64_t id = 0;
@@ -36,7 +36,7 @@ struct StagedPart {
   std::vector<Placed> ranges;  // by key
   std::vector<uint64_t> checks;
 
-  // Null where the table is not of this catalogue, in any respect.
+  // Null if any entry of the table is not of this catalogue.
   static std::shared_ptr<const StagedPart> Of(uint64_t id, uint64_t bytes,
                                               const TierTable& table,
                                               const Catalogue& catalogue);
@@ -50,33 +50,34 @@ struct TierPlace {
   absl::Span<const uint64_t> checks;  // of the range
 };
 
-// How much of a part is wanted: bytes as they lie there.
+// How much of a part is wanted. Bytes as stored in parts.
 struct PartUse {
   uint64_t id = 0;
   uint64_t bytes = 0;   // of the whole part
   uint64_t first = 0;   // ranges of the set that is read now
-  uint64_t wanted = 0;  // of any set that is wanted, those too
+  uint64_t wanted = 0;  // ranges of all wanted sets, including that one
 };
 
-// What is to be freed of parts, so that what is missing of the wanted sets fits
-// into `capacity`: parts of which nothing is wanted, but for the last ones if
-// they may be kept, and as far as room is short those of which least is, up to
-// the half. What is wanted of these has to be copied again; or a few ranges
-// would keep all of a former set. Pure.
+// PartsToRemove chooses the parts to remove, so that what is missing of the
+// wanted sets fits into `capacity`. Parts of which nothing is wanted go first,
+// except the latest ones if they may be kept. If room is still short, the parts
+// of which the smallest share is wanted go too, up to half of a part. The
+// wanted ranges of these parts must then be copied again. Without this rule a
+// few ranges would keep all of a former set. Pure.
 struct RoomWanted {
   uint64_t capacity = 0;
-  uint64_t missing_first = 0;  // bytes as they would lie in parts
-  uint64_t missing = 0;        // of all wanted sets, those too
-  bool keep = false;           // what is not wanted, in three quarters
+  uint64_t missing_first = 0;  // bytes as stored in parts
+  uint64_t missing = 0;        // of all wanted sets, including the first
+  bool keep = false;           // unwanted parts, in 3/4 of the capacity
 };
 std::vector<uint64_t> PartsToRemove(std::vector<PartUse> parts,
                                     RoomWanted room);
 
-// Thread-safe. Nothing blocks. No range that it finds holds another one: so
-// where a later one begins it ends later, too.
+// Thread-safe. No method blocks. No range that Find returns contains another
+// one. So a range that begins later also ends later.
 class TierStore {
  public:
-  // How much of a range is wanted: bytes as they lie in a part.
+  // How much of a range is wanted. Bytes as stored in a part.
   struct Wanted {
     uint64_t first = 0;
     uint64_t any = 0;
@@ -85,21 +86,21 @@ class TierStore {
   explicit TierStore(std::shared_ptr<const Catalogue> catalogue)
       : catalogue_(std::move(catalogue)) {}
 
-  // The range that holds the byte `at` of a file; where several do, the one
-  // that reaches furthest.
+  // The range that holds the byte `at` of a file. If several do, the one that
+  // reaches furthest.
   absl::optional<TierPlace> Find(EntryId file, uint64_t at) const;
   TierCover Around(EntryId file, uint64_t at) const;
-  // Whether one range holds all of it.
+  // Returns whether one range holds all of `range`.
   bool Has(const StagedRange& range) const;
   uint64_t bytes() const;  // of all parts
 
-  // What another part has already stays there; what is in a larger range now is
-  // found there alone.
+  // Ranges that another part already has stay there. Ranges that are inside a
+  // larger new range are from now on found in that one only.
   void Add(std::shared_ptr<const StagedPart> part);
-  // The range is not to be read from that part any more, the part still takes
-  // its room. False if that was so already.
+  // The range is no longer read from that part, but the part still takes its
+  // room. Returns false if that was so already.
   bool Forget(const StagedRange& range, uint64_t part);
-  // The same of all its ranges; the part is gone.
+  // The same for all ranges of a part that is gone.
   bool Remove(uint64_t part);
   void Clear();
 
@@ -110,9 +111,10 @@ class TierStore {
   using Where = absl::btree_map<TierKey, const StagedPart*>;
 
   std::vector<std::shared_ptr<const StagedPart>> Parts() const;
-  // Where its last page ends: the file's size is not asked for.
+  // The end of the last page. It does not ask for the file's size.
   static uint64_t PagesEnd(Where::const_iterator at);
-  // The last range that begins at `at` or before; end() if it does not hold it.
+  // The last range that begins at `at` or before, or end() if it does not hold
+  // `at`.
   Where::const_iterator Holder(EntryId file, uint64_t at) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AddOne(const StagedPart& part, const StagedPart::Placed& placed)

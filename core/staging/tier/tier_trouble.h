@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with the performance tier now: one line of the log when it
-// begins and one when it is over, however many reads and writes fail between.
+// TierTrouble is the present fault of the performance tier. It writes one line
+// to the log when the fault begins and one when it ends, no matter how many
+// reads and writes fail in between.
 #ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_TROUBLE_H_
 #define SHUFFLEFS_CORE_STAGING_TIER_TIER_TROUBLE_H_
 
@@ -20,7 +21,7 @@ class TierTrouble {
   // `path` is tier.path.
   explicit TierTrouble(std::string path) : path_(std::move(path)) {}
 
-  // `what` says what happens instead.
+  // `what` says what shufflefs does instead.
   void Begin(const absl::Status& status, absl::string_view what);
   void End();
   bool any() const { return any_.load(std::memory_order_relaxed); }

@@ -16,8 +16,8 @@
 namespace shufflefs {
 namespace {
 
-// A number that no part had, so that who still asks for one that was removed
-// never finds another.
+// A number that no part had before. So a reader that still asks for a removed
+// part never finds another.
 uint64_t FreshId() {
   uint64_t id = 0;
   while (getrandom(&id, sizeof id, 0) != sizeof id) {
@@ -47,7 +47,7 @@ absl::Status TierWriter::Append(absl::Span<const char> bytes) {
     if (done < 0) {
       const int error = errno;
       const int flags = fcntl(fd_.get(), F_GETFL);
-      // Taken when it was asked for, and refused now.
+      // The file system accepted O_DIRECT but refuses it now.
       if (error == EINVAL && (flags & O_DIRECT) != 0 &&
           fcntl(fd_.get(), F_SETFL, flags & ~O_DIRECT) == 0) {
         continue;
@@ -57,7 +57,7 @@ absl::Status TierWriter::Append(absl::Span<const char> bytes) {
     bytes.remove_prefix(static_cast<size_t>(done));
     at_ += static_cast<uint64_t>(done);
   }
-  // Through the page cache: write on at once, not all of it some time later.
+  // Without O_DIRECT: starts writing at once, not all of it some time later.
   if ((fcntl(fd_.get(), F_GETFL) & O_DIRECT) == 0) {
     (void)sync_file_range(fd_.get(), begin, length, SYNC_FILE_RANGE_WRITE);
   }
@@ -71,7 +71,7 @@ absl::StatusOr<uint64_t> TierWriter::Finish(const TierTable& table) {
       std::free);
   std::memcpy(memory.get(), tail.data(), tail.size());
   RETURN_IF_ERROR(Append({memory.get(), tail.size()}));
-  // More was planned than came, where a range could not be read.
+  // Less came than was planned if a range could not be read.
   if (ftruncate(fd_.get(), static_cast<off_t>(at_)) != 0) {
     return ErrnoStatus(errno, TierUnfinishedName(id_));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one part: under a name that nobody reads, past the page cache where
-// the file system takes that, and gives it its name when it is complete.
+// TierWriter writes one part under a name that nobody reads, and renames it
+// when it is complete. It bypasses the page cache if the file system allows
+// that.
 #ifndef SHUFFLEFS_CORE_STAGING_TIER_TIER_WRITER_H_
 #define SHUFFLEFS_CORE_STAGING_TIER_TIER_WRITER_H_
 
@@ -15,12 +16,12 @@
 
 namespace shufflefs {
 
-// For one thread; blocks for the device. Nothing is left of a part that was not
-// finished. Errors carry the errno and name the part.
+// For one thread; blocks on the device. Removes a part that was not finished.
+// Errors carry the errno and name the part.
 class TierWriter {
  public:
-  // A part of `data_bytes` bytes of ranges with `checks` checks together. `dir`
-  // outlives this.
+  // Creates a part for `data_bytes` bytes of ranges that have `checks` checks
+  // in total. `dir` outlives this object.
   struct Size {
     uint64_t data_bytes = 0;  // a multiple of kTierPage
     uint64_t ranges = 0;
@@ -38,9 +39,9 @@ class TierWriter {
         at_(other.at_) {}
   TierWriter& operator=(TierWriter&&) = delete;
 
-  // The next bytes of ranges. REQUIRES: aligned memory, whole pages.
+  // Appends the next bytes of ranges. REQUIRES: aligned memory, whole pages.
   absl::Status Append(absl::Span<const char> bytes);
-  // The part's number. REQUIRES: all bytes were appended.
+  // Returns the part's number. REQUIRES: all bytes were appended.
   absl::StatusOr<uint64_t> Finish(const TierTable& table);
 
  private:
