@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kLeastMemory = uint64_t{2} << 20;
 
-// Joins what readers use to what copies.
+// Connects the readers' side with the copying side.
 class OpenTier : public Tier {
  public:
   OpenTier(Options options, std::shared_ptr<TierReads> reads)

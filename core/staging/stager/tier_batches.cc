@@ -14,7 +14,7 @@ TierBatches::TierBatches(std::unique_ptr<Arena> memory,
     : memory_(std::move(memory)),
       count_(memory_->capacity() >= kMostBatches * kLeastOfMany ? kMostBatches
                                                                 : 2),
-      // Whole checks: of a file that is larger than a batch, too.
+      // Whole checks, because a file may be larger than a batch.
       batch_bytes_(memory_->capacity() / count_ / kTierCheckBytes *
                    kTierCheckBytes),
       again_(std::move(again)) {}
@@ -187,7 +187,7 @@ void TierBatches::Arrived(int batch, size_t number,
     offset = slot.offset;
     from = slot.range.from;
   }
-  // It is busy still: the memory stays.
+  // The batch is still busy, so its memory stays.
   for (FilePiece& piece : waiting) {
     if (status.ok()) {
       CopyOut(batch, offset, from, std::move(piece));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of files on their way into the tier, in memory: batches, of which one
-// is filled by reads while another is written, and the rest wait for what
+// TierBatches holds, in memory, ranges of files on their way into the tier.
+// Reads fill one batch while another is written, and the rest are free for what
 // readers want next. What a reader wants and is on its way is not read a second
-// time, and a whole range that a reader brings from the source goes in here
-// too.
+// time. A whole range that a reader brings from the source also goes in here.
 //
-// A batch is laid out as the part that it becomes: range after range, each from
-// a page on.
+// A batch has the layout of the part that it becomes: range after range, each
+// from the start of a page.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_BATCHES_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_BATCHES_H_
 
@@ -33,32 +32,33 @@
 
 namespace shufflefs {
 
-// Thread-safe. The first group of methods is called by readers and by their
-// reads, the second by the one thread that copies. Only Drained and Release
-// wait.
+// Thread-safe. Readers and their reads call the first group of methods; only
+// the copying thread calls the second. Only Drained and Release wait.
 class TierBatches {
  public:
-  // Of less memory there are two.
+  // With less memory there are two.
   static constexpr int kMostBatches = 4;
-  static constexpr uint64_t kLeastOfMany = uint64_t{4} << 20;  // bytes of one
+  static constexpr uint64_t kLeastOfMany = uint64_t{4} << 20;  // bytes per
+                                                               // batch
 
-  // `again` reads a piece from the source, whose range could not be brought.
+  // `again` reads a piece from the source if its range could not be brought.
   TierBatches(std::unique_ptr<Arena> memory,
               std::function<void(FilePiece)> again);
 
-  // If all of it is here or on its way in one range: answers the piece, now or
-  // when it is there, and takes it.
+  // If one range that is here or on its way holds all of the piece: takes the
+  // piece, answers it now or when the range is here, and returns true.
   bool Join(FilePiece& piece);
   TierCover Around(EntryId file, uint64_t at) const;
-  // Whether a range that is read from the source for a reader is to be kept. If
-  // so EndCapture must follow; its first byte is then `skip` bytes behind the
-  // first of `bytes` (null: none came).
+  // Returns whether to keep a range that is read from the source for a reader.
+  // If so, EndCapture must follow. Its first byte is then `skip` bytes after
+  // the first of `bytes` (null: no bytes came).
   bool BeginCapture(const StagedRange& range);
   void EndCapture(const StagedRange& range, const std::vector<iovec>* bytes,
                   uint64_t skip);
-  // Room for a range that a reader wants a piece of, which is to be read from
-  // the source as a whole, into `place`, and is on its way from now on; nothing
-  // where it is on its way already, or no batch has room. Arrived must follow.
+  // Reserves room for a range because a reader wants a piece of it. The caller
+  // must read the whole range from the source into `place`. It is on its way
+  // from now on, and Arrived must follow. Returns nothing if it is already on
+  // its way or if no batch has room.
   struct Place {
     size_t slot = 0;
     char* memory = nullptr;
@@ -68,21 +68,22 @@ class TierBatches {
     Place place;
   };
   absl::optional<Demanded> Demand(const StagedRange& range);
-  // The reads of ranges that have room give this.
+  // Call it when the read of a reserved range ended.
   void Arrived(int batch, size_t slot, const absl::Status& status);
 
-  // It takes `limit` bytes at most, with what it has. From now on ranges may be
-  // captured into it, too.
+  // The batch takes at most `limit` bytes, including what it has. From now on
+  // ranges may be captured into it, too.
   void Open(int batch, uint64_t limit);
   bool IsEmpty(int batch) const;
-  // Nothing more is captured. What it takes of a part: bytes.
+  // Ends capturing into the batch. Returns the bytes that it takes of a part.
   uint64_t Shut(int batch);
   enum class Reserved { kYes, kFull, kElsewhere };
-  // Room for a range, that is on its way from now on; kElsewhere if it, or one
-  // that begins there, is already.
+  // Reserves room for a range, which is on its way from now on. kElsewhere:
+  // that range, or one with the same beginning, is on its way already.
   Reserved Reserve(int batch, const StagedRange& range, Place& place);
-  // Waits until all that was reserved arrived; false once `stopped` says so,
-  // which is asked again after Wake and must be quick. Stays open.
+  // Waits until everything that was reserved has arrived. Returns false if
+  // `stopped` returns true; it is called again after Wake and must be quick.
+  // The batch stays open.
   bool Drained(int batch, const std::function<bool()>& stopped);
   void Wake();
   struct Content {
@@ -91,11 +92,11 @@ class TierBatches {
     bool captured = false;
     bool here = false;  // false: it could not be read
   };
-  // By offset. Nothing more is taken in.
+  // Returns the content by offset. The batch takes in nothing more.
   std::vector<Content> Close(int batch);
-  // REQUIRES: closed. The ranges are in the tier now, or nowhere.
+  // REQUIRES: closed. Its ranges are now in the tier, or nowhere.
   void Release(int batch);
-  // Whether a reader brings it just now.
+  // Returns whether a reader is bringing the range now.
   bool IsCaptured(const StagedRange& range) const;
 
   absl::Span<char> memory(int batch) const;
@@ -125,8 +126,8 @@ class TierBatches {
 
   Where Take(int batch, const StagedRange& range)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The slot of the last range that begins at `at` or before, and did not fail;
-  // null if it does not hold it.
+  // The slot of the last range that begins at `at` or before and did not fail.
+  // Null if that range does not hold `at`.
   const Where* Holder(EntryId file, uint64_t at) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   const Slot& SlotAt(Where where) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

@@ -15,7 +15,7 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-// Looks again whether readers are quiet after this long.
+// Checks again after this time whether readers are quiet.
 constexpr std::chrono::milliseconds kLook(50);
 
 absl::string_view BytesOf(absl::Span<const char> bytes) {
@@ -53,7 +53,8 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
   }
   if (status.ok()) status = WriteOpen(run);
   if (Cut()) {
-    // Reads may be under way into the batches; who waits for them gets them.
+    // Reads into the batches may be under way. Whoever waits for them gets
+    // them.
     for (int i = 0; i < batches.count(); ++i) batches.Shut(i);
     return Outcome::kCut;
   }
@@ -69,8 +70,9 @@ absl::StatusOr<TierCopy::Outcome> TierCopy::Copy(TierDir& dir,
 
 void TierCopy::OpenForReaders() { OpenBeside(-1); }
 
-// One is full at once of what is copied; what readers want meanwhile goes into
-// the others. Whether the tier has room for it shows when it is written.
+// Only one batch at a time is filled by copying; what readers want meanwhile
+// goes into the others. Whether the tier has room for it is checked when it is
+// written.
 void TierCopy::OpenBeside(int batch) {
   TierBatches& batches = reads_->batches();
   for (int i = 0; i < batches.count(); ++i) {
@@ -92,8 +94,8 @@ int TierCopy::NextBatch(const Run& run) const {
 }
 
 absl::Status TierCopy::TakeBrought(Run& run) {
-  // As long as nothing came they stay open: Fill goes on with one. Before a
-  // large range comes WriteOpen.
+  // While nothing came, the batches stay open, and Fill continues with one.
+  // Before a large range, WriteOpen writes them.
   const int batch = NextBatch(run);
   if (IsLarge(run) || reads_->batches().IsEmpty(batch)) return absl::OkStatus();
   return SetPending(run, batch);
@@ -121,7 +123,7 @@ absl::Status TierCopy::WriteOpen(Run& run) {
   return absl::OkStatus();
 }
 
-// What is there and not written is forgotten; false once stopped.
+// Forgets what is in the batch and not written. Returns false once stopped.
 bool TierCopy::Drop(int batch) {
   TierBatches& batches = reads_->batches();
   batches.Shut(batch);
@@ -159,7 +161,7 @@ absl::StatusOr<uint64_t> TierCopy::Room(Run& run) const {
   free -= std::min(free, run.pending ? run.pending_bytes : 0);
   run.device_is_short = free < room;
   const uint64_t left = std::min(room, free);
-  // Less what a table takes: 40 bytes a page at most, and its ends.
+  // Subtracts the room of a table: at most 40 bytes per page, and its ends.
   return left - std::min(left / 64 + 2 * kTierPage, left);
 }
 
@@ -192,8 +194,8 @@ absl::Status TierCopy::Fill(Run& run, int batch) {
       TierBatches::Place place;
       const auto reserved = batches.Reserve(batch, range, place);
       if (reserved == TierBatches::Reserved::kFull) {
-        // With what is written meanwhile there may be less than was thought;
-        // and what readers brought is written first.
+        // The batch being written may leave less room than expected, and what
+        // readers brought is written first.
         if (!any && !run.pending && batches.IsEmpty(batch)) return NoRoom(run);
         more = false;
         break;

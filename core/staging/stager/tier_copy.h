@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies a list of ranges from the source into parts: a batch is filled by
-// reads while the one before it is written.
+// TierCopy copies a list of ranges from the source into parts. Reads fill one
+// batch while the one before it is written.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_COPY_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_COPY_H_
 
@@ -24,17 +24,17 @@
 
 namespace shufflefs {
 
-// For one thread, but for the counters; blocks for both devices.
+// For one thread, except for the counters. Blocks on both devices.
 class TierCopy {
  public:
   struct Options {
     uint64_t capacity = 0;
     uint64_t bandwidth = 0;
-    uint64_t step_ahead = 0;                     // as Tier::Options'
+    uint64_t step_ahead = 0;                     // see Tier::Options
     std::function<uint64_t()> foreground_reads;  // may be empty
-    // Asked between batches: there is something better to do.
+    // Returns, between batches, whether something else is more urgent.
     std::function<bool()> interrupted;
-    std::function<TierPace::Time()> now;  // as Tier::Options'
+    std::function<TierPace::Time()> now;  // see Tier::Options
   };
   TierCopy(std::shared_ptr<TierReads> reads, Options options)
       : reads_(std::move(reads)),
@@ -42,20 +42,20 @@ class TierCopy {
         pace_(options_.bandwidth, options_.step_ahead) {}
 
   enum class Outcome {
-    kDone,  // whatever could be read is there, or a reader brings it
+    kDone,  // all that could be read is there, or readers bring it
     kCut,   // interrupted, or stopped
     kFull,  // `capacity` is reached
   };
-  // Errors: those of the tier. What the source refuses is left out, and added
-  // to unreadable().
+  // Errors: those of the tier. A range that the source refuses is skipped and
+  // added to unreadable().
   absl::StatusOr<Outcome> Copy(TierDir& dir, const TierRanges& ranges,
                                bool ahead);
 
-  // Until the next Copy readers' ranges are taken in, which it writes first.
+  // Takes in readers' ranges until the next Copy, which writes them first.
   void OpenForReaders();
 
-  // They count as used until they are removed, which Copy does where it needs
-  // their room.
+  // Doomed parts count as used until they are removed. Copy removes them when
+  // it needs their room.
   TierDoomed& doomed() { return doomed_; }
 
   absl::btree_set<StagedRange>& unreadable() { return unreadable_; }
@@ -75,8 +75,8 @@ class TierCopy {
     bool ahead;
     size_t at = 0;  // the next range
     bool full = false;
-    bool device_is_short = false;  // has less than `capacity` leaves
-    absl::optional<int> pending;   // a batch that is to be written
+    bool device_is_short = false;  // has less free than `capacity` leaves
+    absl::optional<int> pending;   // the batch to write next
     uint64_t pending_bytes = 0;    // that it may take
   };
 
@@ -84,28 +84,29 @@ class TierCopy {
   Clock::time_point Now() const {
     return options_.now ? options_.now() : Clock::now();
   }
-  // Removes what is doomed until there is room for so many bytes.
+  // Removes doomed parts until there is room for `bytes` bytes.
   absl::Status MakeRoom(Run& run, uint64_t bytes);
-  // Whether the next range is larger than a batch.
+  // Returns whether the next range is larger than a batch.
   bool IsLarge(const Run& run) const;
-  // How much is left for ranges, in `capacity` and on the device.
+  // The bytes left for ranges, in `capacity` and on the device.
   absl::StatusOr<uint64_t> Room(Run& run) const;
-  // A range does not fit: ENOSPC where it is the device that has no more.
+  // Call it if a range does not fit. Returns ENOSPC if the device is full.
   absl::Status NoRoom(Run& run) const;
-  // What readers brought since the last Copy is to be written first.
+  // Has what readers brought since the last Copy written first.
   absl::Status TakeBrought(Run& run);
-  // Opens those in which nothing is, all but one.
+  // Opens all empty batches except `batch`.
   void OpenBeside(int batch);
-  // Which to fill: one in which readers' ranges are, if there is one.
+  // The batch to fill: one that has readers' ranges, if there is one.
   int NextBatch(const Run& run) const;
-  // Has a batch written next, unless it is empty or the tier has no room.
+  // Makes a batch the next one to write, unless it is empty or the tier has no
+  // room.
   absl::Status SetPending(Run& run, int batch);
-  // What is in the batches, none of which is open after it.
+  // Writes what is in the batches. None is open afterwards.
   absl::Status WriteOpen(Run& run);
   bool Drop(int batch);
-  // Whether there is room for so many bytes of ranges, or can be made.
+  // Returns whether there is room for `bytes` bytes of ranges, or can be made.
   absl::StatusOr<bool> Fits(Run& run, uint64_t bytes);
-  // Begins reads into a batch; they may be under way after it.
+  // Begins reads into a batch. They may be under way when it returns.
   absl::Status Fill(Run& run, int batch);
   void Begin(int batch, const std::vector<StagedRange>& ranges,
              const std::vector<TierBatches::Place>& places);
@@ -120,7 +121,7 @@ class TierCopy {
                      absl::Span<const char> bytes, bool ahead);
   absl::Status Publish(class TierWriter& writer, const TierTable& table,
                        uint64_t bytes);
-  // Rests as the pace says.
+  // Rests as long as the pace says.
   void Rest(bool ahead);
   void Count(uint64_t copied, uint64_t captured);
 

@@ -10,7 +10,7 @@
 
 namespace shufflefs {
 
-// A piece of it on its way.
+// A read of a piece of the range, under way.
 struct TierCopy::LargeRead {
   std::atomic<int> ended{0};
   absl::Status status;  // constant once ended
@@ -38,10 +38,10 @@ std::shared_ptr<TierCopy::LargeRead> TierCopy::BeginLarge(EntryId file,
   return read;
 }
 
-// Through the memory of both batches, which are empty and closed.
+// Uses the memory of two batches, which are empty and closed.
 absl::Status TierCopy::CopyLarge(Run& run, const StagedRange& range) {
   const uint64_t size = range.length;
-  // As gentle as with small ones; both are multiples of kTierCheckBytes.
+  // As gentle as with small ranges. Both are multiples of kTierCheckBytes.
   const uint64_t batch = reads_->batches().batch_bytes();
   const uint64_t step =
       run.ahead ? std::min(batch, TierPace::kGentleBytes) : batch;
@@ -80,7 +80,7 @@ absl::Status TierCopy::CopyLarge(Run& run, const StagedRange& range) {
     std::memset(bytes.data() + length, 0, TierRoundUp(length) - length);
     const absl::Status written = Write(
         run.dir, writer, bytes.subspan(0, TierRoundUp(length)), run.ahead);
-    // Not while it fills that memory.
+    // Does not return while that read fills the memory.
     if (!written.ok() && next != nullptr) {
       reads_->signal().WaitFor(next->ended);
     }

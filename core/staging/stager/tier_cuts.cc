@@ -12,7 +12,7 @@
 namespace shufflefs {
 namespace {
 
-// What has one answer.
+// Bytes that have one answer.
 struct Stretch {
   uint64_t end = 0;
   bool source = false;
@@ -47,7 +47,7 @@ class Cutter {
            batches_.Around(file_, range.from).to >= range.end();
   }
 
-  // The first wanted range that begins in [at, end) and ends behind it, within
+  // The first wanted range that begins in [at, end), ends after it but inside
   // the piece, and is nowhere yet.
   absl::optional<StagedRange> KeptAcross(uint64_t at, uint64_t end) const {
     if (wishes_ == nullptr) return absl::nullopt;
@@ -66,7 +66,7 @@ class Cutter {
   const TierWishes* const wishes_;
 };
 
-// Ends a piece when all its parts have.
+// Ends a piece when all its parts have ended.
 class Joint {
  public:
   Joint(std::function<void(absl::Status)> done, size_t parts)
@@ -115,7 +115,7 @@ TierCuts CutsOf(const FilePiece& piece, const TierBatches& batches,
   TierCuts cuts;
   const Cutter cutter(piece, batches, store, wishes);
   const uint64_t end = piece.offset + piece.length;
-  bool source = false;  // what ends here
+  bool source = false;  // the source answers the stretch that ends here
   for (uint64_t at = piece.offset; at < end;) {
     const Stretch stretch = cutter.At(at);
     if (at > piece.offset && !(source && stretch.source)) cuts.push_back(at);
@@ -140,7 +140,7 @@ std::vector<FilePiece> CutPiece(FilePiece piece,
     part.file = piece.file;
     part.offset = at;
     part.length = (last ? end : cuts[i]) - at;
-    // The last takes the rest of a page, too.
+    // The last part also takes the rest of a page.
     part.into = TakeRuns(piece.into, run, last ? UINT64_MAX : part.length);
     part.done = [joint](const absl::Status& status) { joint->End(status); };
     at += part.length;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece of a file that no range of the tier holds alone: where it is cut so
-// that each part of it has one answer, and what is done when all of them came.
+// CutsOf cuts a piece of a file that no single range of the tier holds, so that
+// each part of it has one answer. CutPiece calls `done` when all parts have
+// ended.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_CUTS_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_CUTS_H_
 
@@ -16,19 +17,20 @@
 
 namespace shufflefs {
 
-// Positions of a file, by size.
+// Positions in a file, ascending.
 using TierCuts = absl::InlinedVector<uint64_t, 6>;
 
-// All positions within `piece` where another range has the answer, or the
-// source begins or ends to. A hint: what is there may be another a moment
-// later. A wanted range that lies in the piece and is nowhere yet is not cut,
-// also where others in the tier share pages with it, so that it comes from the
-// source as a whole and can be kept. `wishes` may be null.
+// All positions in `piece` where another range takes over, or where the source
+// begins or ends to answer. The result is a hint: it may be outdated a moment
+// later. A wanted range that is inside the piece and is nowhere yet is not cut,
+// even if others in the tier share pages with it. So it comes from the source
+// as a whole and can be kept. `wishes` may be null.
 TierCuts CutsOf(const FilePiece& piece, const TierBatches& batches,
                 const TierStore& store, const TierWishes* wishes);
 
-// The parts of the piece between `cuts`. Its `done` is called when all of them
-// have ended, with the first error. REQUIRES: cuts are multiples of kTierPage.
+// The parts of the piece between `cuts`. When all of them have ended, its
+// `done` is called with the first error. REQUIRES: cuts are multiples of
+// kTierPage.
 std::vector<FilePiece> CutPiece(FilePiece piece,
                                 absl::Span<const uint64_t> cuts);
 

@@ -7,7 +7,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr int64_t kStepsASecond = 8;  // where there is a limit
+constexpr int64_t kStepsASecond = 8;  // if there is a limit
 constexpr uint64_t kLeastStep = 4096;
 
 }  // namespace
@@ -40,7 +40,7 @@ uint64_t TierPace::StepBytes(Time now, bool ahead) const {
 void TierPace::Stepped(Time begun, Time ended, uint64_t bytes) {
   rested_ = ended + kRest * (ended - begun);
   if (bandwidth_ == 0) return;
-  // What was not used is not saved up.
+  // Unused bandwidth is not saved up.
   const double seconds =
       static_cast<double>(bytes) / static_cast<double>(bandwidth_);
   allowed_ =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast copying into the tier may go: a limit of bytes a second, and giving
-// way to readers of the source. Pure: time is passed in.
+// TierPace says how fast the copying into the tier may go. It limits bytes per
+// second, and gives way to readers of the source. Pure: time is passed in.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_PACE_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_PACE_H_
 
@@ -15,31 +15,33 @@ class TierPace {
   using Time = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
 
-  // Reads within this time are somebody who goes on reading.
+  // After a read, a reader counts as still reading for this time.
   static constexpr std::chrono::milliseconds kQuiet{100};
-  // A step beside readers, and how long it rests after it: 24 times what it
-  // took, so that copying takes 4 % of the time.
+  // The bytes of a step next to readers, and how long it rests after it: 24
+  // times as long as the step took, so that copying takes 4 % of the time.
   static constexpr uint64_t kGentleBytes = uint64_t{1} << 20;
   static constexpr int kRest = 24;
 
-  // `bandwidth`: bytes a second; 0: as many as can be. `step_ahead`: of a step
-  // of copying ahead at most, for who may begin to read meanwhile; 0: any.
+  // `bandwidth`: bytes per second; 0: no limit. `step_ahead`: at most this many
+  // bytes per step of copying ahead, because a reader may begin meanwhile; 0:
+  // no limit.
   explicit TierPace(uint64_t bandwidth, uint64_t step_ahead = 0)
       : bandwidth_(bandwidth), step_ahead_(step_ahead) {}
 
-  // Reads of the source for readers so far. Of the first call nothing is known
-  // to compare it with: quiet.
+  // `reads`: reads of the source for readers so far. The first call has nothing
+  // to compare with, so it counts as quiet.
   void Foreground(Time now, uint64_t reads);
-  // Copying ahead gives way, copying what is read now does not.
+  // Returns whether copying must give way. Copying of what is read now never
+  // does.
   bool GivesWay(Time now, bool ahead) const {
     return ahead && moved_ && now - last_read_ < kQuiet;
   }
 
-  // How long to wait now before the next step. Ask again after it.
+  // How long to wait before the next step. Ask again after the wait.
   Duration Wait(Time now, bool ahead) const;
-  // How much one step may be; a file that is larger is one, too.
+  // How many bytes one step may copy. A larger file is still one step.
   uint64_t StepBytes(Time now, bool ahead) const;
-  // A step was done.
+  // Call it after each step.
   void Stepped(Time begun, Time ended, uint64_t bytes);
 
  private:
@@ -51,8 +53,8 @@ class TierPace {
   uint64_t reads_ = 0;
   bool moved_ = false;
   Time last_read_{};
-  Time rested_{};   // beside readers, not before
-  Time allowed_{};  // by the bandwidth, not before
+  Time rested_{};   // next to readers, not before this
+  Time allowed_{};  // by the bandwidth, not before this
 };
 
 }  // namespace shufflefs

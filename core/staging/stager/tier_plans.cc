@@ -25,13 +25,13 @@ std::shared_ptr<StagingPlan> TierPlans::Current(std::vector<uint64_t>& sets) {
 }
 
 TierPlans::Wanted TierPlans::Ask() {
-  // Goes after the lock: it may be the last owner.
+  // Destroyed after the lock is released: it may be the last owner.
   std::shared_ptr<const TierWishes> before;
   MutexLock lock(mu_);
   std::vector<uint64_t> sets;
   std::shared_ptr<StagingPlan> plan = Current(sets);
-  // Nothing is wanted yet, so nothing is unwanted: what an earlier run left
-  // may be asked for soon.
+  // Nothing is wanted yet, so nothing is unwanted: what an earlier run left may
+  // soon be wanted.
   if (plan == nullptr) return {};
   const bool same = wishes_ != nullptr && SamePlan(plan_, plan);
   if (same && wishes_->numbers() == sets) return {std::move(plan), wishes_};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plans want that a tier follows, as it is asked by the thread that
-// copies, or at once by whoever changed it: readers are told, so that what they
-// bring next is kept.
+// TierPlans knows what the plans want that a tier follows. The copying thread
+// asks them, or at once whoever changed a plan. TierPlans passes the answer to
+// the readers' side, so that what readers bring next is kept.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_PLANS_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_PLANS_H_
 
@@ -21,20 +21,20 @@ namespace shufflefs {
 bool SamePlan(const std::weak_ptr<StagingPlan>& a,
               const std::shared_ptr<StagingPlan>& b);
 
-// Thread-safe. Asking waits for another thread that asks, and for no device.
+// Thread-safe. Ask waits for another thread that asks, but for no device.
 class TierPlans {
  public:
   explicit TierPlans(std::shared_ptr<TierReads> reads)
       : reads_(std::move(reads)) {}
 
-  // The last one that is still there and wants something counts.
+  // The last plan that still exists and wants something counts.
   void Follow(std::weak_ptr<StagingPlan> plan);
 
   struct Wanted {
     std::shared_ptr<StagingPlan> plan;         // null: nothing is wanted yet
-    std::shared_ptr<const TierWishes> wishes;  // another one if it changed
+    std::shared_ptr<const TierWishes> wishes;  // another object if it changed
   };
-  // REQUIRES: the caller holds no lock of a plan's.
+  // REQUIRES: the caller holds no lock of a plan.
   Wanted Ask();
 
  private:
@@ -43,9 +43,9 @@ class TierPlans {
 
   const std::shared_ptr<TierReads> reads_;  // self-synchronised
 
-  Mutex mu_;  // taken before the plans' own
+  Mutex mu_;  // taken before the plans' own locks
   std::vector<std::weak_ptr<StagingPlan>> plans_ ABSL_GUARDED_BY(mu_);
-  std::weak_ptr<StagingPlan> plan_ ABSL_GUARDED_BY(mu_);  // who said wishes_
+  std::weak_ptr<StagingPlan> plan_ ABSL_GUARDED_BY(mu_);  // it gave wishes_
   std::shared_ptr<const TierWishes> wishes_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kReadInstead[] = "files are read from the source instead";
 
-// Of one piece that is read from the source: one, as a rule.
+// The ranges kept of one piece read from the source: usually one.
 using Captured = absl::InlinedVector<StagedRange, 1>;
 
 struct Free {
@@ -28,7 +28,7 @@ struct Free {
 
 }  // namespace
 
-// What is wanted of a staged range, widened to whole checks.
+// The wanted bytes of a staged range, widened to whole checks.
 struct TierReads::Want {
   Want(FilePiece wanted, TierPlace at)
       : piece(std::move(wanted)),
@@ -47,7 +47,7 @@ struct TierReads::Want {
     into = {iovec{wider.get(), room}};
   }
 
-  // The first byte that is not what was copied; nothing if all are.
+  // The first byte that differs from what was copied. Nothing if none does.
   absl::optional<uint64_t> Damage() const {
     const Scatter bytes(into);
     for (uint64_t at = from; at < to; at += kTierCheckBytes) {
@@ -62,7 +62,7 @@ struct TierReads::Want {
 
   FilePiece piece;
   const TierPlace place;
-  // Of the range:
+  // Positions in the range.
   const uint64_t begin;  // of the piece
   const uint64_t from;
   const uint64_t to;
@@ -111,7 +111,7 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
       asked.source.push_back(std::move(want->piece));
     }
   }
-  // Together: a disk that seeks reads them in the order in which they lie.
+  // Together, so that a disk that seeks reads them in the order of the device.
   if (!demanded.empty()) Send(std::move(demanded), urgent);
   if (!asked.source.empty()) ReadSource(std::move(asked.source), urgent);
 }
@@ -145,7 +145,7 @@ void TierReads::Send(std::vector<FilePiece> reads, bool urgent) {
 }
 
 bool TierReads::AskTier(FilePiece& piece, Asked& asked) {
-  // Batches first: what leaves them is in the store by then.
+  // Batches first: a range that leaves them is in the store by then.
   if (batches_->Join(piece)) return true;
   absl::optional<TierPlace> place = store_.Find(piece.file, piece.offset);
   if (!place || place->range.end() < piece.offset + piece.length) return false;
@@ -183,7 +183,8 @@ bool TierReads::Submit(std::vector<FileRead>& reads, bool urgent) {
     reader->Submit(std::move(reads));
   }
   {
-    // Signalled under the lock: who waits may end the reader at once.
+    // Signals while holding the lock, because the waiting thread may then
+    // destroy the reader at once.
     MutexLock lock(mu_);
     if (--users_ == 0) idle_.SignalAll();
   }
@@ -242,7 +243,7 @@ void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
 void TierReads::Failed(const Want& want, const absl::Status& status) {
   const uint64_t part = want.place.part->id;
   const bool gone = ErrnoOf(status) == ESTALE || ErrnoOf(status) == ENOENT;
-  // A part that was removed since the read was asked for is no trouble.
+  // If the part was removed after the read was requested, there is no trouble.
   const bool news =
       gone ? store_.Remove(part) : store_.Forget(want.place.range, part);
   if (!news) return;
@@ -287,7 +288,7 @@ void TierReads::Follow(FilePiece& piece, const TierWishes* wishes) {
     if (status.ok()) {
       self->source_bytes_.fetch_add(ending->length, std::memory_order_relaxed);
     }
-    // Before the reader is told: its memory is its own again then.
+    // Before the reader is told, because then the memory is its own again.
     for (const StagedRange& range : ending->captured) {
       self->batches_->EndCapture(range, status.ok() ? &ending->into : nullptr,
                                  range.from - ending->from);

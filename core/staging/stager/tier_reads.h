@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers' side of the performance tier: answers a piece of a file from parts,
-// from what is on its way there, or from the source, as one piece as a rule,
-// else cut where another one has the bytes. Whatever fails in the
-// tier, the source answers, so a reader never gets an error that is not the
-// source's own.
+// TierReads is the readers' side of the performance tier. It answers a piece of
+// a file from parts, from what is on its way there, or from the source. Usually
+// the piece has one answer; otherwise it is cut where another one has the
+// bytes. If anything fails in the tier, the source answers. So a reader never
+// gets an error that is not the source's own.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_READS_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_READS_H_
 
@@ -29,8 +29,8 @@
 
 namespace shufflefs {
 
-// Thread-safe. Shared by the tier, its sources and the reads under way, and so
-// there for as long as any of these. Only Detach waits.
+// Thread-safe. The tier, its sources and the reads under way share it, so it
+// lives as long as any of these. Only Detach waits.
 class TierReads : public std::enable_shared_from_this<TierReads> {
  public:
   // `source` reads the catalogue's files.
@@ -39,15 +39,15 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
       std::shared_ptr<const Catalogue> catalogue, std::unique_ptr<Arena> memory,
       const std::string& path);
 
-  // As SampleSource::Fetch; or FetchNow, if `urgent`.
+  // As SampleSource::Fetch, or FetchNow if `urgent`.
   void Fetch(std::vector<FilePiece> pieces, bool urgent);
 
-  // Parts are read by `reader` from now on.
+  // From now on `reader` reads the parts.
   void Attach(FileReader* reader);
-  // And no longer: all is read from the source. When it returns, nobody uses
-  // the reader any more but reads that it has.
+  // From now on everything is read from the source. When it returns, only reads
+  // that the reader already has still use it.
   void Detach();
-  // What is worth to be kept of what readers bring; null: nothing.
+  // Sets what to keep of what readers bring; null: nothing.
   void SetWishes(std::shared_ptr<const TierWishes> wishes);
 
   const Catalogue& catalogue() const { return *catalogue_; }
@@ -58,7 +58,8 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   TierSignal& signal() { return signal_; }
   uint64_t tier_bytes() const { return tier_bytes_.load(); }
   uint64_t source_bytes() const { return source_bytes_.load(); }
-  // Bytes of parts a second, while some are being read; 0: none were.
+  // Bytes per second that parts give while some are being read; 0: none were
+  // read.
   double bytes_per_second() const;
 
  private:
@@ -67,7 +68,7 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   struct Asked {
     std::vector<FilePiece> source;
     std::vector<std::shared_ptr<Want>> wants;
-    std::vector<FileRead> reads;  // one of each of these
+    std::vector<FileRead> reads;  // one per want
     bool urgent = false;
   };
 
@@ -78,24 +79,24 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
         store_(catalogue_),
         trouble_(path) {}
 
-  // Has wanted ranges that a piece is of, and that are nowhere yet, come as a
-  // whole: whoever wants another piece of them waits for the same read.
-  // Appends these reads.
+  // Has the wanted ranges that a piece is part of, and that are nowhere yet,
+  // read as a whole. A reader that wants another piece of them waits for the
+  // same read. Appends these reads.
   void Demand(const FilePiece& piece, const TierWishes& wishes,
               std::vector<FilePiece>& reads);
-  // Has the source read.
+  // Sends reads to the source.
   void Send(std::vector<FilePiece> reads, bool urgent);
-  // If one range holds all of the piece: takes it.
+  // Takes the piece and returns true if one range holds all of it.
   bool AskTier(FilePiece& piece, Asked& asked);
   FileRead ReadOf(std::shared_ptr<Want> want);
-  // False where there is no reader; then `reads` is as it was.
+  // Returns false if there is no reader. Then `reads` is unchanged.
   bool Submit(std::vector<FileRead>& reads, bool urgent);
   void Finish(const std::shared_ptr<Want>& want, absl::Status status);
-  // Of a read of the tier.
+  // A read of the tier failed.
   void Failed(const Want& want, const absl::Status& status);
   void ReadSource(std::vector<FilePiece> pieces, bool urgent);
   std::shared_ptr<const TierWishes> Wishes();
-  // Counts the piece, and keeps the wanted ranges that lie in it.
+  // Counts the piece, and keeps the wanted ranges that are inside it.
   void Follow(FilePiece& piece, const TierWishes* wishes);
 
   // Constant after construction, or self-synchronised.
@@ -109,12 +110,12 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   std::atomic<uint64_t> tier_bytes_{0};
   std::atomic<uint64_t> source_bytes_{0};
   std::atomic<uint64_t> read_bytes_{0};  // of parts
-  StallClock busy_;                      // with reads of parts
+  StallClock busy_;                      // while parts are read
 
   Mutex mu_;
   FileReader* reader_ ABSL_GUARDED_BY(mu_) = nullptr;
-  // Threads that are in a call of the reader. Not a shared_ptr: the last owner
-  // might be one of the reader's own threads, which it would then join.
+  // Threads inside a call of the reader. Not a shared_ptr: the last owner might
+  // be one of the reader's own threads, which it would then join.
   int users_ ABSL_GUARDED_BY(mu_) = 0;
   std::shared_ptr<const TierWishes> wishes_ ABSL_GUARDED_BY(mu_);
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples from the performance tier where they are there, and from the source.
+// TierSource reads samples from the performance tier if they are there, else
+// from the source.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_SOURCE_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_SOURCE_H_
 
@@ -13,8 +14,9 @@
 
 namespace shufflefs {
 
-// As SampleSource. Goes on after the Tier is gone, from the source. A piece
-// that is not made of whole checks takes memory of its own while it is read.
+// As SampleSource. It continues after the Tier is gone, from the source. A
+// piece that does not consist of whole checks takes memory of its own while it
+// is read.
 class TierSource : public SampleSource {
  public:
   explicit TierSource(std::shared_ptr<TierReads> reads)
@@ -28,7 +30,7 @@ class TierSource : public SampleSource {
     pieces.push_back(std::move(piece));
     reads_->Fetch(std::move(pieces), /*urgent=*/true);
   }
-  // Of the source, those for the tier with them.
+  // Reads of the source, including those for the tier.
   uint64_t bytes_read() const override { return reads_->source().bytes_read(); }
   uint64_t reads() const override { return reads_->source().reads(); }
   std::string how() const override {

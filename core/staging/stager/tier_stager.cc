@@ -18,7 +18,7 @@ constexpr char kInstead[] = "the source is read instead";
 
 }  // namespace
 
-// The directory while it can be used. The reader goes first.
+// The directory while it can be used. The reader is destroyed first.
 struct TierStager::Place {
   Place(TierDir opened, const FileReaderOptions& options)
       : dir(std::move(opened)), reader(MakeFileReader(dir.files(), options)) {}
@@ -38,7 +38,8 @@ TierStager::~TierStager() { Stop(); }
 
 absl::Status TierStager::Open() {
   absl::Status status = Enter();
-  // Somebody else uses it; of a directory it carries an errno (ENOTDIR).
+  // Another process uses it. An error of the directory itself carries an errno
+  // (ENOTDIR).
   if (absl::IsFailedPrecondition(status) && !ErrnoOf(status)) return status;
   if (!status.ok()) reads_->trouble().Begin(status, kInstead);
   return absl::OkStatus();
@@ -70,10 +71,10 @@ void TierStager::Run() {
   TierSignal& signal = reads_->signal();
   while (!signal.stopped()) {
     const bool trouble = reads_->trouble().any();
-    // Whatever happens meanwhile: a device that fails is left alone a while.
+    // Sleeps even if something is raised: a device that fails gets a pause.
     if (trouble) signal.Sleep(options_.retry);
     if (signal.stopped()) return;
-    (void)signal.Take();  // what it was is looked at now
+    (void)signal.Take();  // Step looks at what was raised
     const absl::StatusOr<Next> next = Step();
     if (!next.ok()) {
       reads_->trouble().Begin(next.status(), kInstead);
@@ -81,7 +82,7 @@ void TierStager::Run() {
     }
     if (signal.stopped()) return;
     if (trouble) reads_->trouble().End();
-    // Trouble of readers that began meanwhile is looked at after a while.
+    // Readers' trouble that began meanwhile is handled after a pause.
     if (*next == Next::kIdle && !reads_->trouble().any() && RemoveDoomed()) {
       signal.Wait();
     }
@@ -97,7 +98,7 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
     }
   }
   if (place_ == nullptr) RETURN_IF_ERROR(Enter());
-  // Before sets are told to be ready: then readers come for the next.
+  // Before sets are reported ready, because then readers want the next ones.
   copy_.OpenForReaders();
   const std::shared_ptr<StagingPlan> plan = Refresh();
   if (plan == nullptr) return Next::kIdle;
@@ -110,11 +111,11 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
       continue;
     }
     told_.erase(set.number);
-    if (Brought(missing)) return Next::kIdle;  // until these arrived
+    if (Brought(missing)) return Next::kIdle;  // until these have arrived
     ASSIGN_OR_RETURN(
         const TierCopy::Outcome outcome,
         copy_.Copy(place_->dir, missing, i >= wishes_->read_now()));
-    // Nothing changes by itself where there is no room.
+    // If there is no room, nothing changes by itself.
     return outcome == TierCopy::Outcome::kFull ? Next::kIdle : Next::kAgain;
   }
   return Next::kIdle;
@@ -122,7 +123,7 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
 
 absl::Status TierStager::Enter() {
   if (was_mountpoint_) {
-    // Below an empty mountpoint lies a device that nobody meant.
+    // An empty mount point shows another device, which nobody meant to use.
     ASSIGN_OR_RETURN(const bool mounted, IsMountpoint(options_.path));
     if (!mounted) return ErrnoStatus(ENODEV, "is not mounted");
   }
@@ -191,7 +192,7 @@ bool TierStager::WishesChanged() {
   TierSignal& signal = reads_->signal();
   if (!signal.Take()) return false;
   if (plans_.Ask().wishes == wishes_) return false;
-  signal.Raise();  // for who looks next
+  signal.Raise();  // for the next check
   return true;
 }
 
@@ -200,14 +201,14 @@ void TierStager::AskNow() {
   Changed();
 }
 
-// Whether all is gone, and nothing else is to be looked at.
+// Returns whether all are removed and nothing else is to be done.
 bool TierStager::RemoveDoomed() {
   TierDoomed& doomed = copy_.doomed();
   while (!doomed.empty()) {
     if (reads_->signal().raised()) return false;
     const absl::Status removed = doomed.RemoveOne(place_->dir);
     if (!removed.ok()) {
-      LeaveDir();  // and count anew what is there
+      LeaveDir();  // and counts anew what is there
       reads_->trouble().Begin(removed, kInstead);
       return false;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps in the performance tier what plans want: takes up what an earlier run
-// left, frees what is not wanted, copies what is missing, and begins again
-// where that fails. One thread.
+// TierStager keeps in the performance tier what plans want. It takes over what
+// an earlier run left, frees what is not wanted, copies what is missing, and
+// starts again if that fails. It has one thread.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_STAGER_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_STAGER_H_
 
@@ -26,15 +26,15 @@
 
 namespace shufflefs {
 
-// Open, Start, Stop: the owner, one after the other. Follow, Changed and
-// AskNow: any thread, and they wait for no device.
+// Only the owner calls Open, Start and Stop, one after the other. Any thread
+// may call Follow, Changed and AskNow, which wait for no device.
 class TierStager {
  public:
   TierStager(Tier::Options options, std::shared_ptr<TierReads> reads);
   ~TierStager();
 
-  // The first look at the directory, before Start. Errors: FailedPrecondition
-  // alone; all else is trouble.
+  // Opens the directory for the first time, before Start. Errors: only
+  // FailedPrecondition; every other error becomes trouble.
   absl::Status Open();
   void Start();
   // Joins the thread and leaves the directory.
@@ -51,16 +51,16 @@ class TierStager {
 
   void Run();
   absl::StatusOr<Next> Step();
-  absl::Status Enter();  // opens the directory and takes up what is there
+  absl::Status Enter();  // opens the directory and takes over its parts
   void LeaveDir();
   absl::Status TakeUp(TierDir& dir);
-  // Asks what is wanted now; the plan that said so.
+  // Asks what is wanted now. Returns the plan that answered.
   std::shared_ptr<StagingPlan> Refresh();
   bool WishesChanged();
   void FreeUnwanted(const StagingPlan& plan);
   bool RemoveDoomed();
   TierRanges Missing(const TierWishes::Set& set) const;
-  // Whether readers bring all of these just now.
+  // Returns whether readers are bringing all of these now.
   bool Brought(const TierRanges& missing) const;
 
   // Constant after construction.
@@ -69,13 +69,13 @@ class TierStager {
   const std::shared_ptr<TierReads> reads_;
   TierPlans plans_;
 
-  // Of the thread, and of Open before it.
+  // Used by the thread, and by Open before it starts.
   TierCopy copy_;
-  std::unique_ptr<Place> place_;  // null while it cannot be used
+  std::unique_ptr<Place> place_;  // null while the directory cannot be used
   bool was_mountpoint_ = false;
-  std::weak_ptr<StagingPlan> plan_;  // whose wishes these are
+  std::weak_ptr<StagingPlan> plan_;  // the plan that gave wishes_
   std::shared_ptr<const TierWishes> wishes_;
-  std::set<uint64_t> told_;  // sets that are ready
+  std::set<uint64_t> told_;  // sets that were reported ready
 
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -54,7 +54,7 @@ void TierWishes::Add(const StagedRange& range, bool first) {
        static_cast<uint32_t>(TierRoundUp(range.length) / kTierPage), first});
 }
 
-// What is in two sets is one wish, and read now if it is so in one of them.
+// A range in two sets becomes one wish. It is read now if one of the sets is.
 void TierWishes::Sort() {
   std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
     if (a.key != b.key) return a.key < b.key;
@@ -107,7 +107,7 @@ TierStore::Wanted TierWishes::WantedIn(const StagedRange& range) const {
     wanted.any += bytes;
     if (at->first) wanted.first += bytes;
   }
-  // Pages that two of them share lie there once.
+  // Pages that two ranges share are stored once.
   return {std::min(wanted.first, most), std::min(wanted.any, most)};
 }
 
@@ -124,7 +124,7 @@ std::vector<StagedRange> TierWishes::PiecesOver(EntryId file, uint64_t from,
                                                 uint64_t to) const {
   std::vector<StagedRange> over;
   auto at = FirstFrom(file, from);
-  // Of those that begin before it, two may share its page.
+  // Of the ranges that begin earlier, two may share this page.
   for (int back = 0; back < 2 && at != pieces_.begin(); ++back) --at;
   for (; at != pieces_.end() && at->key < TierKeyOf(file, TierRoundUp(to));
        ++at) {

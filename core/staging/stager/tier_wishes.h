@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a StagingPlan wants, as it said at one time.
+// TierWishes is what a StagingPlan wanted at one time.
 #ifndef SHUFFLEFS_CORE_STAGING_STAGER_TIER_WISHES_H_
 #define SHUFFLEFS_CORE_STAGING_STAGER_TIER_WISHES_H_
 
@@ -16,9 +16,9 @@
 
 namespace shufflefs {
 
-// Immutable. For whole files, of which there may be millions, a bit or two an
-// entry of the catalogue and four bytes a file that is wanted; for any other
-// range, which is a block of many records, some thirty bytes, sorted. The
+// Immutable. For whole files, of which there may be millions, it takes a bit or
+// two per entry of the catalogue and four bytes per wanted file. Any other
+// range is a block of many records and takes some thirty bytes, sorted. The
 // catalogue outlives it.
 class TierWishes {
  public:
@@ -28,20 +28,20 @@ class TierWishes {
     std::shared_ptr<const TierRanges> ranges;
   };
 
-  // Asks `plan` for the ranges of `sets`, but for those that `before`, of the
-  // same plan, or null, has already.
+  // Asks `plan` for the ranges of `sets`, except those that `before` has
+  // already. `before` is null or of the same plan.
   TierWishes(const Catalogue& catalogue, const StagingPlan& plan,
              const std::vector<uint64_t>& sets, const TierWishes* before);
 
   const std::vector<Set>& sets() const { return sets_; }
-  // So many of them, from the first on, are read now.
+  // How many sets, from the first on, are read now.
   size_t read_now() const { return read_now_; }
   std::vector<uint64_t> numbers() const;
-  // Whether just this range is wanted.
+  // Returns whether exactly this range is wanted.
   bool wants(const StagedRange& range) const;
-  // How much of `range`, which lies in a part, is wanted ranges.
+  // How much of `range`, which is in a part, consists of wanted ranges.
   TierStore::Wanted WantedIn(const StagedRange& range) const;
-  // The first wanted range of `file` that begins at `from` or behind it.
+  // The first wanted range of `file` that begins at `from` or later.
   absl::optional<StagedRange> Next(EntryId file, uint64_t from) const;
   // The wanted ranges that are no whole files and hold some of the file's bytes
   // [from, to).
