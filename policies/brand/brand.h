@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// brand: whole chunks are read into memory, and a reader that asks for a name
-// gets a sample of the name's group that is there; after Li, Shi, Zhao, Zhou,
-// Hua, Qian, "Brand: Managing Training Data with Batched Random Access",
-// arXiv:2505.16280 (2025).
+// BrandPolicy is the policy `brand`. It reads whole chunks into memory. A
+// reader that asks for a name gets a sample of the name's group that is in
+// memory. After Li, Shi, Zhao, Zhou, Hua, Qian, "Brand: Managing Training Data
+// with Batched Random Access", arXiv:2505.16280 (2025).
 //
-// Guarantees: within an epoch names and samples of a group are one to one; a
+// Guarantees: within an epoch names and samples of a group are one to one. A
 //   reader that draws names at random sees an order that is random too.
-//   Which sample a name shows depends on what is in memory when it is asked
-//   for, so an epoch is not reproducible; the ledger is its record.
+//   Which sample a name shows depends on what is in memory when the reader asks,
+//   so an epoch is not reproducible; the ledger is its record.
 // Read pattern: chunks of up to brand.chunk files in random order, each read
-//   once an epoch; where memory cannot hold something of every group, single
-//   samples besides.
+//   once per epoch. If memory cannot hold something of every group, also single
+//   samples.
 // Binding: policies/brand/group_binder.h (any sample of the group), or the
-// paper's
-//   own protocol, policies/brand/location_binder.h.
-// Where the order must be known in advance (ranked names, epochs by path): an
-//   independent uniform-looking permutation each epoch, as lirs by instance.
+//   paper's own protocol, policies/brand/location_binder.h.
+// If the order must be known in advance (ranked names, epochs by path): an
+//   independent uniform-looking permutation per epoch, as lirs by instance.
 // Listing: a permutation.
 #ifndef SHUFFLEFS_POLICIES_BRAND_BRAND_H_
 #define SHUFFLEFS_POLICIES_BRAND_BRAND_H_

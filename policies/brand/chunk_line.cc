@@ -7,7 +7,7 @@
 namespace shufflefs {
 namespace {
 
-// To draw what is there still, before what is not is moved out of the way.
+// Number of random tries before samples that cannot be drawn are moved away.
 constexpr int kTries = 8;
 
 }  // namespace

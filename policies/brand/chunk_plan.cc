@@ -14,10 +14,10 @@ namespace {
 
 using Chunks = std::vector<std::vector<uint32_t>>;
 
-// With so many samples of each group in memory hardly any runs out by chance
-// (one miss in 2,000 at 22, in 100 at 9); with fewer, one of the next chunks
-// is chosen: of so many, and of this part of all, so that the order stays one
-// that differs from epoch to epoch.
+// With kPlenty samples of each group in memory hardly any group runs out by
+// chance (one miss in 2,000 at 22, in 100 at 9). With fewer, the plan chooses
+// among the next chunks: at most kNear of them, and at most a kNearPart-th of
+// all. So the order still differs from epoch to epoch.
 constexpr uint64_t kPlenty = 32;
 constexpr uint64_t kNear = 64;
 constexpr uint64_t kNearPart = 5;
@@ -31,10 +31,10 @@ std::vector<uint32_t> Shuffled(uint64_t chunks, RandomKey key) {
   return shuffled;
 }
 
-// Chunks that mix groups.
+// For chunks that mix groups.
 class MixedPlan : public ChunkPlan {
  public:
-  // `near`: among how many of the next chunks one is chosen.
+  // `near`: how many of the next chunks it chooses among.
   MixedPlan(const Chunks& chunks, const SampleTable& table, size_t near)
       : chunks_(chunks),
         table_(table),
@@ -78,7 +78,7 @@ class MixedPlan : public ChunkPlan {
   void Changed(uint32_t /*group*/) override {}
 
  private:
-  // What is not fetchable now is not for the rest of the epoch.
+  // A sample that is not fetchable now stays so for the rest of the epoch.
   bool Passed(uint32_t chunk) const {
     return std::none_of(chunks_[chunk].begin(), chunks_[chunk].end(),
                         [this](uint32_t s) { return table_.fetchable(s); });
@@ -88,8 +88,8 @@ class MixedPlan : public ChunkPlan {
     return table_.ready(group) == 0 && table_.unbound(group) > 0;
   }
 
-  // While most groups lack, as at an epoch's start, all chunks are as good:
-  // to prefer some then would prefer the same ones in every epoch.
+  // While most groups lack samples, as at an epoch's start, all chunks are
+  // equally good. A preference would then choose the same ones in every epoch.
   bool FewLack() const {
     uint32_t lacking = 0;
     for (uint32_t g = 0; g < table_.group_count(); ++g) {
@@ -98,8 +98,8 @@ class MixedPlan : public ChunkPlan {
     return lacking > 0 && lacking < table_.group_count() / 2;
   }
 
-  // How much a chunk does against misses: names that are to be asked for, of
-  // groups that lack.
+  // How much a chunk helps against misses: the names still to be asked for, of
+  // groups that lack samples.
   uint64_t Worth(uint32_t chunk) const {
     uint64_t worth = 0;
     for (const uint32_t sample : chunks_[chunk]) {
@@ -111,7 +111,7 @@ class MixedPlan : public ChunkPlan {
     return worth;
   }
 
-  // The best of the next few, the earliest of equals.
+  // The best of the next few chunks; of equal ones the earliest.
   uint32_t Choose() {
     near_.erase(std::remove_if(near_.begin(), near_.end(),
                                [this](uint32_t c) { return Passed(c); }),
@@ -139,13 +139,13 @@ class MixedPlan : public ChunkPlan {
   const size_t near_most_;
 
   Permutation order_;           // of the epoch
-  uint64_t next_ = 0;           // places of it that near_ has seen
+  uint64_t next_ = 0;           // places of order_ that near_ has seen
   std::vector<uint32_t> near_;  // the next chunks, in that order
   uint32_t chosen_ = kNone;
-  uint64_t pushed_ = 0;  // places that misses_ knows
+  uint64_t pushed_ = 0;  // places of order_ that misses_ has
 };
 
-// Chunks of one group each.
+// For chunks of one group each.
 class GroupedPlan : public ChunkPlan {
  public:
   GroupedPlan(const Chunks& chunks, const SampleTable& table)
@@ -178,7 +178,8 @@ class GroupedPlan : public ChunkPlan {
     }
   }
 
-  // The i-th chunk of n comes after (i + u) / n of the others, u by group.
+  // The i-th chunk of a group's n comes after a share (i + u) / n of the
+  // others; u is random by group.
   std::vector<uint32_t> BeginningOf(RandomKey key) const override {
     std::vector<uint32_t> at(groups_.size());
     std::vector<std::pair<double, uint32_t>> placed;

@@ -8,8 +8,8 @@
 namespace shufflefs {
 namespace {
 
-// A chunk, or the piece of it that is read at a time, is at most this part of
-// the memory.
+// A chunk, or the piece of it that is read at a time, takes at most this part
+// of the memory.
 constexpr uint64_t kPiecesOfMemory = 4;
 
 RandomKey OrderKey(const BinderInput& input, Seed seed, Epoch epoch) {
@@ -23,12 +23,13 @@ uint64_t MemorySamples(const BinderInput& input) {
   return input.memory_bytes / std::max<uint64_t>(mean, 1);
 }
 
-// The chunks, each of which is at most `largest` bytes, or one sample of more.
+// The chunks, cut so that each has at most `largest` bytes, or one larger
+// sample.
 std::vector<std::vector<uint32_t>> CutChunks(const BinderInput& input,
                                              uint64_t largest) {
   std::vector<std::vector<uint32_t>> cut;
   for (const std::vector<uint32_t>& chunk : input.chunks) {
-    uint64_t bytes = largest + 1;  // what is begun is full
+    uint64_t bytes = largest + 1;  // treat the chunk before as full
     for (const uint32_t sample : chunk) {
       bytes += input.bytes[sample];
       if (bytes > largest) {
@@ -70,7 +71,7 @@ void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
                              absl::Span<const CarriedPair> bound) {
   const RandomKey key = OrderKey(input_, seed, epoch);
   beginning_ = std::exchange(next_beginning_, {});
-  if (key != next_key_) {  // another epoch than the one that was prepared
+  if (key != next_key_) {  // not the epoch that was prepared
     beginning_.clear();
     next_.assign(chunks_.size(), false);
   }
@@ -79,7 +80,7 @@ void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
   plan_->BeginEpoch(key);
   line_.BeginEpoch();
   rng_ = Rng(DeriveKey(seed, epoch, input_.dataset_key, Purpose::kBinding));
-  // What an epoch left unread that was cut short.
+  // Opens what an interrupted epoch left unread.
   for (uint32_t s = 0; s < table_.size(); ++s) {
     if (!next_[chunk_of_[s]]) table_.Open(s);
   }
@@ -178,7 +179,7 @@ std::vector<SampleId> GroupBinder::NextFetch(uint64_t room) {
   if (fetched_all_) {
     return NextOf(next_beginning_, next_begun_, For::kNextEpoch, room);
   }
-  // What this epoch began with is opened in its order, so it comes first.
+  // The beginning of this epoch comes first, because it is opened in its order.
   std::vector<SampleId> samples =
       NextOf(beginning_, begun_, For::kThisEpoch, room);
   if (samples.empty() && begun_ == beginning_.size()) {

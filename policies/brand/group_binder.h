@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// brand.binding = group: a name shows a random sample of its group out of the
-// chunks that are in memory whole; else one of the earliest chunk on its way;
-// else, a miss, one of the earliest planned chunk that has one.
+// GroupBinder is the binder for brand.binding = group. A name shows a random
+// sample of its group from the chunks that are completely in memory. If there
+// is none, it shows one of the earliest chunk on its way. If there is none
+// either (a miss), it shows one of the earliest planned chunk that has one.
 //
-// What the Brand paper asks for (arXiv:2505.16280: batched reads, substitutable
-// returns, nothing evicted before it is consumed) without its memory
-// locations: any sample of the group serves any of its names, so no chunk is
-// ever read twice in an epoch.
+// The binder does what the Brand paper asks for (arXiv:2505.16280): batched
+// reads, substitutable returns, and no eviction before consumption. It needs no
+// memory locations: any sample of the group serves any of its names, so no
+// chunk is ever read twice in an epoch.
 //
-// Guarantees, whatever the order of calls: within an epoch names and samples
-// of each group are one to one; a sample is fetched at most once for an epoch.
-// Order: chunks are fetched in a random order (policies/brand/chunk_plan.h), a new
-// one each epoch, and samples drawn at random from those that are open
-// (policies/brand/chunk_line.h). An epoch's order owes nothing to the one before.
-// Memory: about 45 bytes a sample beside BinderInput. Cost: Bind is O(1), some
-// 100 ns, amortised over an epoch; BeginEpoch linear, a few ns a sample.
+// Guarantees, whatever the order of calls: within an epoch names and samples of
+// each group are one to one; a sample is fetched at most once per epoch. Order:
+// chunks are fetched in a random order, a new one per epoch
+// (policies/brand/chunk_plan.h). Samples are drawn at random from those that
+// are open (policies/brand/chunk_line.h). An epoch's order does not depend on
+// the previous one. Memory: about 45 bytes per sample in addition to
+// BinderInput. Cost: Bind is O(1), some 100 ns, amortised over an epoch;
+// BeginEpoch is linear, a few ns per sample.
 //
-// When all of an epoch is fetched, the first chunks of the next one, as many as
-// memory holds, are its beginning. NextFetch goes on with those of their
-// samples that have left memory by then; the others stay there when they are
-// consumed. So the next epoch begins with whole chunks of its own plan, which
-// knows nothing of when this epoch showed them.
+// When all of an epoch is fetched, the binder takes as many of the first chunks
+// of the next epoch as memory holds: they are its beginning. NextFetch
+// continues with those of their samples that have left memory by then. The
+// others stay in memory when they are consumed. So the next epoch begins with
+// whole chunks of its own plan, which does not depend on when this epoch showed
+// them.
 //
 // A chunk of more than a quarter of the memory is cut into pieces, which are
-// then chunks. A sample of more than that is never fetched into memory: its
+// then chunks. A sample larger than that is never fetched into memory: its
 // reader reads it alone.
 #ifndef SHUFFLEFS_POLICIES_BRAND_GROUP_BINDER_H_
 #define SHUFFLEFS_POLICIES_BRAND_GROUP_BINDER_H_
@@ -42,7 +45,7 @@ namespace shufflefs {
 
 class GroupBinder : public Binder {
  public:
-  // Before the first BeginEpoch it is as if epoch 0 of seed 0 had begun.
+  // Before the first BeginEpoch the state is as if epoch 0 of seed 0 had begun.
   // `input` outlives the binder.
   explicit GroupBinder(const BinderInput& input);
 
@@ -62,7 +65,7 @@ class GroupBinder : public Binder {
   BinderCounts counts() const override { return counts_; }
 
  private:
-  // What is to be fetched of a chunk.
+  // The samples of a chunk that are to be fetched.
   struct Load {
     std::vector<SampleId> samples;
     uint64_t bytes = 0;
@@ -71,16 +74,17 @@ class GroupBinder : public Binder {
   enum class For { kThisEpoch, kNextEpoch };
 
   bool Wanted(uint32_t sample, For epoch) const;
-  // All that is wanted of a chunk.
+  // All wanted samples of a chunk.
   Load WantedOf(uint32_t chunk, For epoch) const;
   std::vector<SampleId> Begin(Load load, For epoch);
-  // The next of `chunks` from `at` on of which something is wanted, if that
-  // fits into `room`. Moves `at` behind it.
+  // The wanted samples of the next chunk of `chunks`, from `at` on, that has
+  // any. Empty if they do not fit into `room`; else moves `at` behind the
+  // chunk.
   std::vector<SampleId> NextOf(const std::vector<uint32_t>& chunks, size_t& at,
                                For epoch, uint64_t room);
-  // Passes chunks of which nothing is wanted.
+  // Passes chunks that have no wanted samples.
   void Settle();
-  // With which chunks the next epoch begins.
+  // Chooses the chunks with which the next epoch begins.
   void ChooseBeginning();
   void Changed(uint32_t sample);
 
@@ -95,15 +99,15 @@ class GroupBinder : public Binder {
   ChunkLine line_;
   Rng rng_;
   bool fetched_all_ = false;
-  // Chunks with which this epoch began, in its order, and how many of them
+  // The chunks with which this epoch began, in its order, and how many of them
   // are fetched.
   std::vector<uint32_t> beginning_;
   size_t begun_ = 0;
-  // Those of the next one, once all of this epoch is fetched.
+  // The same for the next epoch, once all of this epoch is fetched.
   RandomKey next_key_;
   std::vector<uint32_t> next_beginning_;
   size_t next_begun_ = 0;
-  std::vector<bool> next_;  // by chunk: whether it is one of them
+  std::vector<bool> next_;  // by chunk: in next_beginning_
   BinderCounts counts_;
 };
 

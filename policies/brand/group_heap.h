@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups by how soon they run out of samples in memory: a binary heap in which
-// a group's key can be changed. 12 bytes a group and its key; O(log groups).
+// GroupHeap orders groups by how soon they run out of samples in memory. It is
+// a binary heap in which a group's key can change. 12 bytes per group, and its
+// key; O(log groups).
 #ifndef SHUFFLEFS_POLICIES_BRAND_GROUP_HEAP_H_
 #define SHUFFLEFS_POLICIES_BRAND_GROUP_HEAP_H_
 
@@ -13,8 +14,8 @@ namespace shufflefs {
 // Not thread-safe.
 class GroupHeap {
  public:
-  // Smaller is sooner: the share that is ready of what is unbound. A group
-  // with nothing unbound comes last.
+  // Smaller is sooner. It is the share of the unbound samples that is ready. A
+  // group without unbound samples comes last.
   struct Key {
     uint32_t ready = 0;
     uint32_t unbound = 0;
@@ -32,7 +33,7 @@ class GroupHeap {
   // The group that comes first. REQUIRES: !empty().
   uint32_t top() const { return heap_.front(); }
 
-  // Puts it in, or changes its key.
+  // Inserts the group, or changes its key.
   void Set(uint32_t group, const Key& key) {
     keys_[group] = key;
     if (!contains(group)) {

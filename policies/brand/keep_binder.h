@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binder of `static`: names show their own samples, and what was fetched
-// once is never said to be done with, so it stays in memory.
+// KeepBinder is the binder of `static`. Names show their own samples. It never
+// says that a fetched sample is no longer needed, so the sample stays in
+// memory.
 #ifndef SHUFFLEFS_POLICIES_BRAND_KEEP_BINDER_H_
 #define SHUFFLEFS_POLICIES_BRAND_KEEP_BINDER_H_
 
@@ -10,7 +11,7 @@
 
 namespace shufflefs {
 
-// Memory: none beside BinderInput. Cost: O(1) a call.
+// Memory: none in addition to BinderInput. Cost: O(1) per call.
 class KeepBinder : public Binder {
  public:
   // `input` outlives the binder.
@@ -22,7 +23,7 @@ class KeepBinder : public Binder {
   absl::optional<SampleId> NameOf(SampleId sample) const override {
     return sample;
   }
-  // Nothing is read that nobody asked for.
+  // Fetches nothing that no reader asked for.
   std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
   void FetchedAlone(SampleId) override {}

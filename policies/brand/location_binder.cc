@@ -144,7 +144,7 @@ std::vector<SampleId> LocationBinder::FetchChunkOf(SampleId wanted,
         continue;
       }
       room -= input_.bytes[sample];
-      AddValid(location);  // counts on the sample being available until now
+      AddValid(location);  // requires that the sample was available until now
     }
     table_.SetComing(sample);
     load.push_back(SampleId(sample));
@@ -168,7 +168,8 @@ void LocationBinder::Left(SampleId sample) {
   const bool valid = !table_.bound(SampleTable::IdOf(sample));
   table_.SetOut(SampleTable::IdOf(sample));
   if (!valid) return;
-  // It is available again; a location that still holds another counts none.
+  // The sample is available again. fills_ does not count it if its location
+  // still holds another one.
   RemoveValid(map_.location_of(SampleTable::IdOf(sample)));
 }
 

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// brand.binding = location: the protocol of the Brand paper
-// (arXiv:2505.16280), to compare with. In the paper's words:
-//   A name belongs to a memory location (policies/brand/location_map.h). Whatever
-//   valid sample the location holds answers the request, and the location
-//   invalidates itself. When it holds nothing, a chunk of its chunk group is
-//   loaded: one that has a sample for this location that was not consumed,
-//   and, with the full refill policy, of these one with the highest fill rate
-//   (the share of its samples that go to a location that holds nothing and
-//   were not consumed), ties broken at random. What the loaded chunk brings
-//   for locations that hold something is not kept: nothing is ever evicted
-//   before it is consumed.
+// LocationBinder is the binder for brand.binding = location: the protocol of
+// the Brand paper (arXiv:2505.16280), for comparison. In the paper's terms:
+//   A name belongs to a memory location (policies/brand/location_map.h). Any
+//   valid sample that the location holds answers the request, and the location
+//   invalidates itself. If it holds nothing, a chunk of its chunk group is
+//   loaded. The chunk must have a sample for this location that was not
+//   consumed. With the full refill policy it is one of these with the highest
+//   fill rate: the share of its samples that go to a location that holds nothing
+//   and were not consumed. Ties are broken at random. Samples of the chunk for
+//   locations that hold something are not kept: nothing is ever evicted before
+//   it is consumed.
 //
 // Guarantees: names and samples of a location's column are one to one in an
-//   epoch, so those of a group are.
-// Read pattern: chunks on demand only, each several times: with one group and
-//   memory for half, a quarter and a tenth of the dataset each chunk is
-//   loaded 4.8, 7.1 and 8.9 times. The paper reads the chunk whole each time.
-//   Here only the samples are asked for that are kept, so no byte is read
-//   twice on that account; counts() tells what whole chunks would have cost.
-// Memory: some 45 bytes a sample beside BinderInput. Cost: Bind is O(chunks of
-//   a chunk group).
+//   epoch, so those of a group are too.
+// Read pattern: chunks on demand only, each several times. With one group and
+//   memory for half, a quarter and a tenth of the dataset each chunk is loaded
+//   4.8, 7.1 and 8.9 times. The paper reads the whole chunk each time. Here the
+//   binder requests only the samples that are kept, so no byte is read twice for
+//   this reason. counts() tells what whole chunks would have cost.
+// Memory: some 45 bytes per sample in addition to BinderInput. Cost: Bind is
+//   O(chunks of a chunk group).
 #ifndef SHUFFLEFS_POLICIES_BRAND_LOCATION_BINDER_H_
 #define SHUFFLEFS_POLICIES_BRAND_LOCATION_BINDER_H_
 
@@ -35,15 +35,15 @@ namespace shufflefs {
 
 class LocationBinder : public Binder {
  public:
-  // Which of the chunks that can answer a miss is loaded: the paper's
-  // breakdown of what its parts bring.
+  // Refill says which of the chunks that can answer a miss is loaded. The paper
+  // uses the same steps to show what each part of its protocol contributes.
   enum class Refill {
-    kNone,      // that of the name's own sample, else the first
-    kRandom,    // any
+    kNone,      // the chunk of the name's own sample, else the first
+    kRandom,    // any of them
     kFillRate,  // the full protocol
   };
 
-  // Before the first BeginEpoch it is as if epoch 0 of seed 0 had begun.
+  // Before the first BeginEpoch the state is as if epoch 0 of seed 0 had begun.
   // `input` outlives the binder.
   explicit LocationBinder(const BinderInput& input,
                           Refill refill = Refill::kFillRate);
@@ -53,9 +53,9 @@ class LocationBinder : public Binder {
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
-  // Nothing: chunks are loaded on demand.
+  // Always empty: chunks are loaded on demand.
   std::vector<SampleId> NextFetch(uint64_t room) override;
-  // Where `room` does not hold all that the chunk would fill, as much as fits.
+  // If `room` is too small for all that the chunk would fill, as much as fits.
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
   void FetchedAlone(SampleId sample) override;
   void Arrived(SampleId sample) override;
@@ -67,19 +67,19 @@ class LocationBinder : public Binder {
   const LocationMap& map() const { return map_; }
 
  private:
-  // Not bound and not in memory: a load can bring it.
+  // The sample is not bound and not in memory, so a load can bring it.
   bool Available(uint32_t sample) const {
     return !table_.bound(sample) && !table_.held(sample);
   }
   bool Empty(uint32_t location) const { return valid_[location] == 0; }
   // Adds `by` to the fill rate of each chunk that could fill the location.
   void CountFills(uint32_t location, int by);
-  // A valid sample of the column more, or less.
+  // Counts one valid sample of the column more, or one less.
   void AddValid(uint32_t location);
   void RemoveValid(uint32_t location);
   uint32_t ValidSample(uint32_t location) const;
-  // A sample of the name's column; kNone if all of it are bound: pairs that
-  // an epoch begins with may be of different columns.
+  // A sample of the name's column. kNone if all of the column are bound,
+  // because the pairs that an epoch begins with may be of different columns.
   uint32_t ChooseRefill(uint32_t name);
   uint32_t AnyOfGroup(uint32_t group);
   void Take(uint32_t name, uint32_t sample);
@@ -91,13 +91,13 @@ class LocationBinder : public Binder {
   SampleTable table_;
   const LocationMap map_;
   Rng rng_;
-  // By group: all samples before it are bound.
+  // By group: all samples before this one are bound.
   std::vector<uint32_t> next_of_group_;
-  // By location: samples of its column in memory or on their way, not bound.
-  // One, but for what an epoch leaves to the next.
+  // By location: how many unbound samples of its column are in memory or on
+  // their way. At most one, except for what an epoch leaves to the next.
   std::vector<uint32_t> valid_;
-  // By chunk: its samples that are available and whose location is empty and
-  // has memory.
+  // By chunk: how many of its samples are available and have an empty location
+  // with memory.
   std::vector<uint32_t> fills_;
   BinderCounts counts_;
 };

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Brand paper's abstract memory (arXiv:2505.16280, section 3): which
-// samples share a memory location.
+// LocationMap is the abstract memory of the Brand paper (arXiv:2505.16280,
+// section 3). It says which samples share a memory location.
 //
-// Chunks are put together into chunk groups of k, at random and for good. A
-// chunk group owns a set of memory locations; each sample of its chunks
-// belongs to one of them, and no two samples of one chunk to the same. The
-// samples of a location are its column: whichever of them is there answers a
+// Chunks are combined into chunk groups of k, at random and permanently. A
+// chunk group owns a set of memory locations. Each sample of its chunks belongs
+// to one of them, and no two samples of one chunk belong to the same. The
+// samples of a location are its column: any of them that is in memory answers a
 // request for any of them.
 //
-// In the paper any sample may stand in for any other, so a chunk's j-th
-// sample belongs to the j-th location. Here labels must stay right: a column
+// In the paper any sample may stand in for any other, so a chunk's j-th sample
+// belongs to the j-th location. Here labels must stay correct, so a column
 // holds samples of one group only. The j-th sample of a group in a chunk
-// belongs to the group's j-th location, so columns are ragged, and a chunk
-// group has more locations than a chunk has samples. With one group it is the
-// paper's.
+// belongs to the group's j-th location. So columns have different lengths, and
+// a chunk group has more locations than a chunk has samples. With one group it
+// is the paper's map.
 //
-// k is the smallest for which all locations fit into memory (each takes as
-// much as the largest sample of its column), at most 256; where even that is
-// too much, the locations that are left over have no memory, and requests for
-// them are answered by reading just that sample.
+// k is the smallest number with which all locations fit into memory (each takes
+// as much as the largest sample of its column), but at most 256. If even that
+// does not fit, the remaining locations have no memory; a request for one of
+// them reads just that sample.
 //
-// 12 bytes a sample. Immutable; any thread may call.
+// 12 bytes per sample. Immutable; any thread may call.
 #ifndef SHUFFLEFS_POLICIES_BRAND_LOCATION_MAP_H_
 #define SHUFFLEFS_POLICIES_BRAND_LOCATION_MAP_H_
 
@@ -35,11 +35,11 @@ namespace shufflefs {
 
 class LocationMap {
  public:
-  static constexpr uint32_t kMostChunks = 256;  // of a chunk group
+  static constexpr uint32_t kMostChunks = 256;  // per chunk group
 
   LocationMap(const BinderInput& input, const SampleTable& table);
 
-  // Chunks of a chunk group; the last may have fewer.
+  // Number of chunks per chunk group; the last group may have fewer.
   uint32_t group_chunks() const { return group_chunks_; }
   uint32_t location_count() const {
     return static_cast<uint32_t>(column_.size() - 1);
@@ -54,8 +54,8 @@ class LocationMap {
   bool has_memory(uint32_t location) const { return has_memory_[location]; }
 
  private:
-  // Numbers the locations of chunk groups of `k` chunks and returns the bytes
-  // that they take together.
+  // Numbers the locations of chunk groups of `k` chunks. Returns the bytes that
+  // all locations take.
   uint64_t Assign(const BinderInput& input, const SampleTable& table,
                   uint32_t k);
   void MakeColumns();

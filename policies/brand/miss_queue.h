@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// By group, the group's samples in the order in which an epoch plans to fetch
-// them, chunk by chunk, filled by a plan. Those of a chunk come in random
-// order: else the same one would be read alone first in every epoch.
-// 4 bytes a sample and 8 a group.
+// MissQueue has, by group, the group's samples in the order in which an epoch
+// plans to fetch them, chunk by chunk. A plan fills it. The samples of a chunk
+// come in random order; otherwise the same one would be read alone first in
+// every epoch. 4 bytes per sample and 8 per group.
 #ifndef SHUFFLEFS_POLICIES_BRAND_MISS_QUEUE_H_
 #define SHUFFLEFS_POLICIES_BRAND_MISS_QUEUE_H_
 
@@ -38,8 +38,8 @@ class MissQueue {
   }
   uint32_t pushed(uint32_t group) const { return ends_[group].pushed; }
 
-  // The first of the group's that is not bound, or kNone. What is bound stays
-  // so for the epoch and is passed once: O(1) over an epoch.
+  // The first unbound sample of the group, or kNone. A bound sample stays bound
+  // for the epoch and is skipped only once: O(1) over an epoch.
   uint32_t FirstUnbound(uint32_t group) {
     Ends& ends = ends_[group];
     for (; ends.passed < ends.pushed; ++ends.passed) {
@@ -55,7 +55,7 @@ class MissQueue {
     uint32_t pushed = 0;
   };
 
-  static constexpr uint64_t kStream = 1;  // of the epoch's key
+  static constexpr uint64_t kStream = 1;  // part of the epoch's key
 
   const SampleTable& table_;
   Rng rng_{RandomKey(0)};
