@@ -38,11 +38,10 @@ namespace shufflefs {
 class Tier {
  public:
   struct Options {
-    std::string path;       // the user's directory; ours is below it
-    std::string view;       // of the view; each view has its own directory
-    uint64_t capacity = 0;  // bytes of the device, at most
-    uint64_t bandwidth = 0;           // bytes copied per second, at most; 0: no
-                                      // limit
+    std::string path;        // the user's directory; ours is below it
+    std::string view;        // of the view; each view has its own directory
+    uint64_t capacity = 0;   // bytes of the device, at most
+    uint64_t bandwidth = 0;  // most bytes copied per second; 0: no limit
     uint64_t memory_bytes = 8 << 20;  // for data being copied; >= 2 MiB
     // Bytes requested from the source at a time while copying ahead; 0: a
     // batch. A small value keeps a disk that seeks busy only briefly when a
