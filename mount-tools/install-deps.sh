@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# install-deps.sh [--build] [--test] [--examples]
+# install-deps.sh [--build] [--test] [--examples] [--quickstart]
 #
 # Installs the Debian packages (12 or 13) that building (the default), testing
-# and the examples need. Looks first, and when nothing is missing does nothing,
-# needs no network and no privilege. Otherwise runs apt-get as root, or through
-# sudo.
+# and the examples need; with --quickstart those of examples/quickstart.sh only.
+# Looks first, and when nothing is missing does nothing, needs no network and no
+# privilege. Otherwise runs apt-get as root, or through sudo.
 set -euo pipefail
 
 build_packages=(
@@ -22,7 +22,11 @@ test_packages=(
   dataset-fashion-mnist
 )
 example_packages=(
-  python3 python3-pil python3-torch python3-torchvision dataset-fashion-mnist
+  python3 python3-numpy python3-pil python3-torch python3-torchvision
+  dataset-fashion-mnist
+)
+quickstart_packages=(
+  python3 python3-numpy dataset-fashion-mnist e2fsprogs util-linux
 )
 
 usage() {
@@ -52,6 +56,7 @@ for argument in "$@"; do
     --build) wanted+=("${build_packages[@]}") ;;
     --test) wanted+=("${test_packages[@]}") ;;
     --examples) wanted+=("${example_packages[@]}") ;;
+    --quickstart) wanted+=("${quickstart_packages[@]}") ;;
     -h | --help) usage; exit 0 ;;
     *) echo "install-deps.sh: unknown argument: $argument" >&2
        usage >&2
