@@ -76,8 +76,9 @@ constexpr PolicyOption kMetKeys[] = {
      .max = MetOptions::kMostRepeat,
      .binds = true,
      .place = 24},
-    // What is learnt decides how often a mini-epoch comes, as measured speeds
-    // do, not what a name shows: an epoch resumes under another model.
+    // Learnt factors decide how often a mini-epoch comes, as measured speeds
+    // do. They do not decide what a name shows, so an epoch can resume under
+    // another model.
     {.key = "met.model",
      .default_text = "none",
      .values = "a name",
@@ -93,8 +94,8 @@ constexpr const PolicyOption& kMetPatience = kMetKeys[4];
 constexpr const PolicyOption& kMetScores = kMetKeys[5];
 constexpr const PolicyOption& kMetModel = kMetKeys[6];
 
-// Ranks, and records, come alike in every mount, so what they need of the
-// tier's size is taken from the key, not from what is free.
+// Ranks and records have the same order in every mount. So what they need of
+// the tier's size is taken from the key, not from the free space.
 MetOptions FitTier(MetOptions options, const StagedView& view) {
   if (options.mini_epochs != 0) return options;
   if (view.ranked) {
@@ -104,7 +105,7 @@ MetOptions FitTier(MetOptions options, const StagedView& view) {
     options.record_bytes = view.record_bytes;
     if (view.tier_bytes > 0 &&
         MiniEpochsInTier(2, view.file_bytes, view.tier_bytes) == 1) {
-      options.mini_epochs = 1;  // nothing need be repeated
+      options.mini_epochs = 1;  // no repetition is needed
     }
   }
   return options;
@@ -186,7 +187,7 @@ absl::StatusOr<uint64_t> MetPolicy::SetsFor(const BinderInput& input) const {
   const uint64_t count = MetProgress::MiniEpochsFor(options_, input);
   const uint64_t bytes =
       std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
-  // The largest mini-epoch leaves room for another.
+  // Room for the largest mini-epoch and another one.
   const uint64_t room = count == 1 ? input.tier_bytes : input.tier_bytes / 2;
   if (bytes / count <= room) return count;
   const uint64_t half = std::max<uint64_t>(input.tier_bytes / 2, 1);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// met: the dataset comes in mini-epochs, parts that a faster tier holds; each
-// is shown several times while the next is copied, so that the slow tier is
-// read the less often.
+// MetPolicy is the policy `met`. It divides the dataset into mini-epochs, parts
+// that fit into a faster tier. Each mini-epoch is shown several times while the
+// next one is copied, so the slow source is read less often.
 //
 // After the MET paper. Guarantees: over met.epochs epochs every sample is shown
-//   as often as every other, one more or less; nothing is repeated unless the
-//   number of epochs is known, so that no job sees a part of its data only.
-//   Each pass has mini-epochs of its own, and each repetition its own order.
-//   Which sample a name shows depends on the order in which names are asked
-//   for, so an epoch is not reproducible; the ledger is its record.
-// Read pattern: mini-epochs from the source, once a pass, ahead of readers.
-// Where the order must be known in advance: ranked names come mini-epoch by
-//   mini-epoch (policies/met/met_plan.h), from the tier too, and so do the
-//   records of containers (core/records/order/repeat_order.h), of which an
-//   epoch shows as many as there are, some several times and others not. What
-//   names show in an epoch by path is an independent permutation each epoch, as
+//   as often as every other, one more or less. Nothing is repeated unless the
+//   number of epochs is known, so that no job sees only a part of its data.
+//   Each pass has its own mini-epochs, and each repetition its own order.
+//   Which sample a name shows depends on the order in which readers ask for
+//   names, so an epoch is not reproducible; the ledger is its record.
+// Read pattern: mini-epochs from the source, once per pass, ahead of readers.
+// If the order must be known in advance: ranked names come mini-epoch by
+//   mini-epoch (policies/met/met_plan.h), also from the tier. So do the
+//   records of containers (core/records/order/repeat_order.h): an epoch shows
+//   as many records as there are, some several times and others not at all.
+//   Names in an epoch by path show an independent permutation per epoch, as
 //   lirs by instance.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_H_
 #define SHUFFLEFS_POLICIES_MET_MET_H_

@@ -10,7 +10,7 @@
 namespace shufflefs {
 namespace {
 
-// A sample of more than this part of the memory is read piece by piece.
+// A sample larger than this part of the memory is read in pieces.
 constexpr uint64_t kLargestOfMemory = 4;
 
 }  // namespace
@@ -104,7 +104,7 @@ void MetBinder::Note(uint32_t name, uint32_t sample, bool opened) {
 
 absl::optional<SampleId> MetBinder::NameAt(SampleId sample,
                                            uint32_t ordinal) const {
-  // As many as the sample was repeated in this epoch: few.
+  // At most as many steps as this epoch repeated the sample: few.
   uint32_t name = last_name_[IdOf(sample)];
   while (name != kNone && ordinal_[name] > ordinal) name = before_[name];
   if (name == kNone || ordinal_[name] != ordinal) return absl::nullopt;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// met under a framework's own sampler: a name that is asked for shows the next
-// sample of its group (policies/met/met_progress.h), so that what readers ask
-// for is in the performance tier, whichever names they draw.
+// MetBinder is met under a framework's own sampler. A name shows the next
+// sample of its group (policies/met/met_progress.h). So what readers ask for is
+// in the performance tier, whichever names they draw.
 //
-// Within an epoch a name shows one sample; a sample may be shown by several
-// names, or by none. What was bound and never opened counts as not shown.
-// Memory: 28 bytes a sample beside BinderInput and the progress. Cost: O(1) a
-// name, some 100 ns; BeginEpoch linear.
+// Within an epoch a name shows one sample; several names, or none, may show a
+// sample. A name that was bound and never opened counts as not shown. Memory:
+// 28 bytes per sample in addition to BinderInput and the progress. Cost: O(1)
+// per name, some 100 ns; BeginEpoch linear.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_BINDER_H_
 #define SHUFFLEFS_POLICIES_MET_MET_BINDER_H_
 
@@ -32,7 +32,7 @@ class MetBinder : public Binder, public MiniEpochs {
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
-  // Nothing is fetched ahead into memory: what comes next is in the tier.
+  // Fetches nothing ahead into memory, because what comes next is in the tier.
   std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
   void FetchedAlone(SampleId) override {}
@@ -69,10 +69,10 @@ class MetBinder : public Binder, public MiniEpochs {
   static uint32_t IdOf(SampleId id) {
     return static_cast<uint32_t>(id.value());
   }
-  // Names that the epoch which ends did not open.
+  // Skips the names that the ending epoch did not open.
   void SkipUnopened();
   void Note(uint32_t name, uint32_t sample, bool opened);
-  // Calls visit for each name that was bound and never opened: its sample was
+  // Calls visit for each name that was bound and never opened. Its sample was
   // not shown.
   template <typename Visit>
   void ForEachUnopened(Visit&& visit) const;
@@ -84,12 +84,12 @@ class MetBinder : public Binder, public MiniEpochs {
   MetProgress progress_;
   Seed seed_{0};
   uint64_t begun_ = 0;               // epochs
-  std::vector<uint32_t> resumed_;    // counts of a former run, or empty
-  std::string served_then_;          // when this epoch began
+  std::vector<uint32_t> resumed_;    // counts of an earlier run, or empty
+  std::string served_then_;          // Served() when this epoch began
   std::vector<uint32_t> sample_of_;  // by name, or kNone
   std::vector<uint32_t> last_name_;  // by sample, or kNone
-  // The names of a sample, last bound first: by name the one before it, and how
-  // many there are before it.
+  // The names of a sample form a list, the last bound first. By name: the name
+  // before it, and how many are before it.
   std::vector<uint32_t> before_;
   std::vector<uint32_t> ordinal_;
   NameBits opened_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gives way to what was shown beyond its share: each sample once at most in
-// met.epochs. Where nobody is left who could, as late in the last pass, or for
-// what the last epoch leaves out, samples may come twice less.
+// Which sample gives way to what was shown beyond its share. Each sample gives
+// way at most once in met.epochs. If no sample is left that could, as late in
+// the last pass, or because of what the last epoch omits, samples may come
+// twice less.
 #include <algorithm>
 #include <vector>
 
@@ -10,10 +11,10 @@
 namespace shufflefs {
 namespace {
 
-// Draws before the samples are gone through in turn.
+// Random draws before all samples are tried in turn.
 constexpr int kDraws = 64;
-// An epoch that leaves out more than this part of a group was broken off, or
-// is of one node of several: that is no matter of single samples.
+// An epoch that omits more than this part of a group was interrupted, or is of
+// one node of several. Single samples then do not give way.
 constexpr uint64_t kMostSkipped = 8;
 
 }  // namespace
@@ -46,7 +47,7 @@ bool MetProgress::MayGiveWay(uint32_t group, uint32_t sample) const {
 }
 
 bool MetProgress::GiveWay(uint32_t group) {
-  if (all_gave_[group]) return false;  // they are not gone through once more
+  if (all_gave_[group]) return false;  // does not try all samples again
   const Grouping::Group& in = input_.grouping->group(GroupId(group));
   const auto drawn = [&] {
     return static_cast<uint32_t>(in.first_sample + giving_.Bounded(in.samples));
@@ -68,8 +69,8 @@ bool MetProgress::GiveWay(uint32_t group) {
   return false;
 }
 
-// Those that have least left: of an earlier run they may be the ones that gave
-// way, and what is in their mini-epoch is no more copied for them.
+// Chooses those that have least left. In an earlier run they may be the ones
+// that gave way, and what is in their mini-epoch is no longer copied for them.
 void MetProgress::GiveWayForServed(uint32_t group) {
   if (cycle_ == 1) return;
   const Grouping::Group& in = input_.grouping->group(GroupId(group));

@@ -27,7 +27,7 @@ double MetThroughput(const MetTiers& tiers, uint64_t rf) {
 
 uint64_t MetLeastRepeat(const MetTiers& tiers) {
   const double least = std::ceil(ShownBytes(tiers) / tiers.capacity_bytes);
-  // A bound that no reader notices, where a cast would be undefined.
+  // This bound is too large to matter. Without it the cast could be undefined.
   return static_cast<uint64_t>(std::clamp(least, 1.0, 1e18));
 }
 

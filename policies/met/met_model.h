@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The analytical model of the MET paper: what repeating mini-epochs from a
-// performance tier asks of the capacity tier below, and how fast a job then
-// goes. Pure functions; any thread may call.
+// The analytical model of the MET paper. It computes what repeating mini-epochs
+// from a performance tier demands of the capacity tier below, and how fast a
+// job then runs. Pure functions; any thread may call.
 //
 // Equation 1 of the paper prints the bandwidth that the capacity tier gives as
 // MAX(3.8 TB/s / rf, B2). Its own figure of 30.4 GB/s at rf 128 follows only
-// with MIN, and with 3.8 x 1024 GB/s: MIN(B1 / rf, B2) is what is computed
-// here, B1 being what the job takes at its peak and B2 what the capacity tier
-// can give. What the tier's device spends on taking the copies is not in it.
+// with MIN, and with 3.8 x 1024 GB/s. So this code computes MIN(B1 / rf, B2).
+// B1 is what the job consumes at its peak, and B2 is what the capacity tier can
+// give. The model omits what the tier's device spends on receiving the copies.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_MODEL_H_
 #define SHUFFLEFS_POLICIES_MET_MET_MODEL_H_
 
@@ -18,10 +18,10 @@
 
 namespace shufflefs {
 
-// Bytes and samples a second. Everything is positive; infinite where a tier
-// does not bound anything.
+// Bytes and samples per second. Everything is positive; infinite if a tier does
+// not limit anything.
 struct MetTiers {
-  double consumed_bytes;  // B1: what the job takes at its peak
+  double consumed_bytes;  // B1: what the job consumes at its peak
   double peak_samples;    // the same, in samples
   double tier_bytes;      // what the performance tier gives
   double capacity_bytes;  // B2: what the capacity tier gives
@@ -31,20 +31,20 @@ struct MetTiers {
 // times. REQUIRES: rf >= 1.
 double MetCapacityDraw(const MetTiers& tiers, uint64_t rf);
 
-// Samples a second: bound by the job, by the performance tier, and by what the
-// capacity tier gives, each byte of which is shown `rf` times.
+// Samples per second. The limits are the job, the performance tier, and what
+// the capacity tier gives, each byte of which is shown `rf` times.
 double MetThroughput(const MetTiers& tiers, uint64_t rf);
 
-// The least rf with the throughput of any greater one.
+// The smallest rf whose throughput no greater rf exceeds.
 uint64_t MetLeastRepeat(const MetTiers& tiers);
 
-// A pass over a dataset whose mini-epochs are shown as often as `repeats` says,
-// each while the next one is copied. Seconds and bytes.
+// A pass over a dataset. Each mini-epoch is shown as often as `repeats` says
+// while the next one is copied. Seconds and bytes.
 struct MetTrace {
   double first_copy = 0;  // before anything is shown
   double shown = 0;       // while readers are served
   double waited = 0;      // for the next mini-epoch, after the first
-  double samples = 0;     // that were shown
+  double samples = 0;     // the samples that were shown
   double copied_bytes = 0;
   double total() const { return first_copy + shown + waited; }
 };

@@ -35,7 +35,7 @@ MetPass::MetPass(Input input)
     for (uint64_t i = drawn.size(); i > 1; --i) {
       std::swap(drawn[i - 1], drawn[rng.Bounded(i)]);
     }
-    // Mostly all are alike, and nothing is left to do.
+    // Usually all are alike, and nothing is to be sorted.
     if (!std::is_sorted(drawn.begin(), drawn.end(), earlier)) {
       std::stable_sort(drawn.begin(), drawn.end(), earlier);
     }

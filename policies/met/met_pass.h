@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples make which mini-epoch of one pass of met: stratified, so that
-// a group gives each mini-epoch floor or ceil of its samples over the number
-// of mini-epochs; drawn anew for each pass (the paper's remedy for bias).
+// MetPass says which samples make which mini-epoch of one pass of met. It is
+// stratified: a group gives each mini-epoch floor or ceil of its samples over
+// the number of mini-epochs. It is drawn anew for each pass (the paper's remedy
+// for bias).
 #ifndef SHUFFLEFS_POLICIES_MET_MET_PASS_H_
 #define SHUFFLEFS_POLICIES_MET_MET_PASS_H_
 
@@ -14,31 +15,31 @@
 
 namespace shufflefs {
 
-// 4 bytes a sample, 9 a group, 8 a mini-epoch. Not thread-safe.
+// 4 bytes per sample, 9 per group, 8 per mini-epoch. Not thread-safe.
 class MetPass {
  public:
   struct Input {
     const Grouping* grouping = nullptr;
     uint32_t mini_epochs = 1;
     RandomKey key{0};
-    // By sample: how often it is still to be shown. Those with 0 are in no
-    // mini-epoch; those with more come earlier, so that the samples of one
-    // mini-epoch have about as many.
+    // By sample: how often it is still to be shown. Samples with 0 are in no
+    // mini-epoch. Samples with more come earlier, so the samples of one
+    // mini-epoch have about equally many.
     std::vector<uint32_t> left;
-    // By sample: it is in the tier, so it comes before all others. Empty: none.
+    // By sample: whether it is in the tier, and so comes first. Empty: none is.
     std::vector<bool> staged;
-    // By group: this pass begins another met.epochs of it.
+    // By group: whether this pass begins another met.epochs of the group.
     std::vector<bool> raises;
   };
   explicit MetPass(Input input);
 
-  // The samples of a group in a mini-epoch; their order is the owner's.
+  // The samples of a group in a mini-epoch. The owner decides their order.
   absl::Span<uint32_t> share(uint32_t group, uint32_t mini);
   absl::Span<const uint32_t> share(uint32_t group, uint32_t mini) const;
   uint64_t size(uint32_t mini) const { return sizes_[mini]; }
   uint32_t mini_epochs() const { return mini_epochs_; }
   bool raises(uint32_t group) const { return raises_[group]; }
-  // A key for what is drawn inside this pass.
+  // A key for random draws inside this pass.
   RandomKey key() const { return key_; }
 
  private:
@@ -51,8 +52,9 @@ class MetPass {
   uint32_t mini_epochs_;
   RandomKey key_;
   std::vector<uint32_t> samples_;
-  std::vector<uint64_t> begin_;     // by group, and one behind the last
-  std::vector<uint32_t> rotation_;  // by group: who gets the odd samples
+  std::vector<uint64_t> begin_;     // by group, and one past the last
+  std::vector<uint32_t> rotation_;  // by group: decides who gets the odd
+                                    // samples
   std::vector<uint64_t> sizes_;     // by mini-epoch
   std::vector<bool> raises_;
 };

@@ -10,7 +10,7 @@
 namespace shufflefs {
 namespace {
 
-// A mini-epoch is kept until so much of it is through.
+// A mini-epoch is kept until this share of it is finished.
 constexpr double kThrough = 0.98;
 
 }  // namespace
@@ -31,7 +31,7 @@ uint32_t MetProgress::MiniEpochsFor(const MetOptions& options,
       input.tier_bytes);
 }
 
-// What each sample has left when the pass before `pass` is through.
+// What each sample has left when the pass before `pass` is finished.
 std::vector<uint32_t> MetProgress::Expected(uint64_t pass) const {
   const Grouping& grouping = *input_.grouping;
   std::vector<uint32_t> left(grouping.sample_count());
@@ -82,7 +82,7 @@ void MetProgress::Compose(uint64_t pass) {
     const uint64_t sum = std::accumulate(begin, end, uint64_t{0});
     const bool few = sum * 8 < group.samples &&
                      std::all_of(begin, end, [](uint32_t n) { return n <= 1; });
-    // A pass for a few that were passed over is not worth a copy.
+    // A pass for a few samples that were passed over is not worth a copy.
     if (sum > 0 && !few) continue;
     input.raises[g] = true;
     for (auto it = begin; it != end; ++it) *it += static_cast<uint32_t>(cycle_);
@@ -104,8 +104,9 @@ std::vector<uint64_t> MetProgress::WantedSets() const {
   return wanted;
 }
 
-// Of the groups in turn, as readers come to them. Where one mini-epoch holds
-// all, all samples are its, also those that have had their share of a pass.
+// Takes the groups in turn, because readers ask for them so. If one mini-epoch
+// holds all, it has all samples, including those that had their share of a
+// pass.
 std::vector<SampleId> MetProgress::SamplesOf(uint64_t set) const {
   std::vector<SampleId> samples;
   if (count_ == 1) {
@@ -124,7 +125,7 @@ std::vector<SampleId> MetProgress::SamplesOf(uint64_t set) const {
     });
     for (const uint32_t g : groups) {
       const absl::Span<const uint32_t> share = pass->second.share(g, mini);
-      // What was drawn in this repetition comes last.
+      // Samples drawn in this repetition come last.
       const bool here = places_[g].begun && places_[g].number == set;
       const uint32_t from = here ? places_[g].at : 0;
       samples.emplace_back(share[(i + from) % share.size()]);

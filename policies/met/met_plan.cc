@@ -60,7 +60,7 @@ const MetOrder::Table& MetOrder::table() const {
     Table table;
     table.sample_at.reserve(size());
     table.position_of.assign(size(), static_cast<uint32_t>(size()));
-    uint64_t at = 0;  // of the pass: where a repetition begins
+    uint64_t at = 0;  // in the pass: where a repetition begins
     for (uint32_t m = 0; m < pass.mini_epochs() && at < end; ++m) {
       for (uint64_t r = 0; r < of.factor; ++r) {
         const uint64_t next = at + pass.size(m);

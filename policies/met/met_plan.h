@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// met where the order must be known beforehand (ranked names): which mini-epoch
-// and which of its repetitions an epoch shows, with a fixed factor. Nothing is
-// counted: epoch n is the same for ever.
+// The plan of met if the order must be known in advance (ranked names). It says
+// which mini-epoch, and which of its repetitions, an epoch shows, with a fixed
+// factor. Nothing is counted: epoch n is always the same.
 //
-// A pass of rf repetitions is rf epochs long. Of met.epochs epochs the last
-// pass has what is left over: of 90 epochs with rf = 4 it is 2. After these it
-// begins again, with passes of their own.
+// A pass of rf repetitions lasts rf epochs. The last pass of met.epochs epochs
+// takes the remainder: with 90 epochs and rf = 4 that is 2. After met.epochs
+// epochs it starts again, with new passes.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_PLAN_H_
 #define SHUFFLEFS_POLICIES_MET_MET_PLAN_H_
 
@@ -20,29 +20,29 @@
 
 namespace shufflefs {
 
-// What of which pass an epoch shows.
+// The part of a pass that an epoch shows.
 struct MetEpoch {
   uint64_t pass = 0;    // its number
   uint64_t factor = 1;  // repetitions of its mini-epochs
   uint64_t part = 0;    // of the pass's `factor` epochs, from 0
 };
 
-// Pure. met.repeat = auto is 1: nothing is measured.
+// Pure. met.repeat = auto counts as 1, because nothing is measured.
 MetEpoch MetEpochOf(const MetOptions& options, Epoch epoch);
 
 struct MetPlanInput {
-  const Grouping* grouping = nullptr;  // outlives what is made of it
+  const Grouping* grouping = nullptr;  // outlives everything made of it
   uint64_t dataset_key = 0;
   Seed seed{0};
 };
 
-// Pass number `pass`: every sample in one of met.mini_epochs (0: one).
+// Pass number `pass`. Every sample is in one of met.mini_epochs (0: one).
 MetPass MakeMetPass(const MetOptions& options, const MetPlanInput& input,
                     uint64_t pass);
 
-// The order of an epoch: samples may come several times in it, or not at all.
-// Immutable; any thread may call. Its first lookup makes a table of 8 bytes a
-// sample, some 40 ns a sample.
+// The order of an epoch. A sample may occur several times in it, or not at all.
+// Immutable; any thread may call. The first lookup makes a table of 8 bytes per
+// sample and takes some 40 ns per sample.
 class MetOrder : public Order {
  public:
   MetOrder(const MetOptions& options, const MetPlanInput& input, Epoch epoch)
@@ -52,7 +52,7 @@ class MetOrder : public Order {
   uint64_t SampleAt(uint64_t position) const override {
     return table().sample_at[position];
   }
-  // The first position at which it comes, or size() where it does not.
+  // The first position of the sample, or size() if it does not occur.
   uint64_t PositionOf(uint64_t sample) const override {
     return table().position_of[sample];
   }

@@ -8,7 +8,7 @@
 namespace shufflefs {
 namespace {
 
-// Passes and mini-epochs have smaller numbers.
+// A key number that no pass or mini-epoch has; theirs are smaller.
 constexpr uint64_t kGivingWay = ~uint64_t{0};
 
 RandomKey InsideKey(const MetPass& pass, uint32_t mini, uint64_t repetition) {
@@ -51,11 +51,12 @@ void MetProgress::Restart(Seed seed, Epoch epoch,
   all_gave_.assign(grouping.group_count(), false);
   giving_ = Rng(SubKey(key_, kGivingWay));
   for (uint32_t g = 0; g < grouping.group_count(); ++g) GiveWayForServed(g);
-  // Numbers go on, so that a set that is asked for later is no older one.
+  // Numbers continue, so that a set that is wanted later never has an old
+  // number.
   first_ = current_ = (PassOf(current_) + (passes_.empty() ? 0 : 2)) * count_;
   passes_.clear();
   mini_epochs_.clear();
-  if (count_ > 1) ready_.clear();  // the one that holds all stays where it is
+  if (count_ > 1) ready_.clear();  // a single set stays in the tier
   places_.assign(grouping.group_count(), Place());
   owed_.assign(grouping.group_count(), {});
   Compose(PassOf(first_));
@@ -155,8 +156,8 @@ void MetProgress::Enter(uint32_t group, uint64_t number, How how) {
   ShuffleShare(group);
 }
 
-// Few were passed over: a pass for them alone is not worth its copies. Most are
-// in the first mini-epoch of this one.
+// Adds the samples that were passed over to owed_. They are few, so a pass for
+// them alone is not worth its copies. Most are in this pass's first mini-epoch.
 void MetProgress::Raise(uint32_t group) {
   const Grouping::Group& samples = input_.grouping->group(GroupId(group));
   for (uint32_t i = 0; i < samples.samples; ++i) {
@@ -203,8 +204,8 @@ void MetProgress::EndRepetition(uint32_t group) {
 }
 
 // The control decides when half of a mini-epoch is at the end of a repetition.
-// Groups that come there before go on as if it had said so: what they draw is
-// in the tier.
+// Groups that come there earlier go on as if it had agreed, because what they
+// draw is in the tier.
 bool MetProgress::GoesOn(uint64_t number, uint64_t repetition) {
   MiniEpoch& mini = mini_epochs_.at(number);
   if (repetition < mini.allowed) return true;
@@ -239,7 +240,7 @@ void MetProgress::MoveOn(uint64_t number) {
   if (!passes_.contains(PassOf(current_))) Compose(PassOf(current_));
   if (count_ > 1 && IndexOf(current_) + 1 == count_ &&
       !passes_.contains(PassOf(current_) + 1)) {
-    Compose(PassOf(current_) + 1);  // its first is copied meanwhile
+    Compose(PassOf(current_) + 1);  // its first mini-epoch is copied meanwhile
   }
   control_.BeginMiniEpoch();
   DropStragglers();
@@ -251,12 +252,12 @@ void MetProgress::Next(uint32_t group) {
   const uint64_t next = places_[group].number + 1;
   if (!passes_.contains(PassOf(next))) Compose(PassOf(next));
   const uint64_t share = ShareOf(group).size();
-  // First: what nobody is in is forgotten.
+  // First, because a mini-epoch without groups is forgotten.
   Enter(group, next, How::kInTurn);
   Leave(next - 1, share);
 }
 
-// What nobody draws from any more.
+// Forgets mini-epochs and passes that no group draws from any more.
 void MetProgress::Forget() {
   while (!mini_epochs_.empty()) {
     const auto oldest = mini_epochs_.begin();

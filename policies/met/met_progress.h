@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which met shows samples: which one of a group is shown next.
+// MetProgress is the order in which met shows samples. It says which sample of
+// a group is shown next.
 //
-// A pass goes over all samples in mini-epochs (policies/met/met_pass.h); each
-// of these is shown as often as RepeatControl says, every repetition in an
-// order of its own. Each group goes along by itself, as its names are asked
-// for, so that groups pass from one mini-epoch to the next at about the same
-// time but never wait for each other.
+// A pass goes over all samples in mini-epochs (policies/met/met_pass.h). Each
+// mini-epoch is shown as often as RepeatControl says, and every repetition has
+// its own order. Each group advances by itself, as readers ask for its names.
+// So groups move from one mini-epoch to the next at about the same time, but
+// never wait for each other.
 //
-// Guarantee: over met.epochs draws a sample on average, each sample of a group
-// is drawn met.epochs times. It holds whatever the repeating factors were, and
-// whatever was shown out of turn: a sample that has had its share is passed.
-// For one that is shown beyond its share, and for a name that an epoch did not
-// ask for, another sample of the group comes once less, each time a new one:
-// else the last mini-epoch would lack them all.
+// Guarantee: over an average of met.epochs draws per sample, each sample of a
+// group is drawn met.epochs times. This holds whatever the repeating factors
+// were and whatever was shown out of turn: a sample that had its share is
+// skipped. If a sample is shown beyond its share, or if an epoch did not ask
+// for a name, another sample of the group gives way: it comes once less. It is
+// a new one each time; otherwise the last mini-epoch would lack them all.
 //
-// Memory: 12 bytes a sample, 16 with the next pass, and some 50 a group. Cost
-// of a draw: O(1) on average, of a new pass some 20 ns a sample.
+// Memory: 12 bytes per sample, 16 with the next pass, and some 50 per group.
+// Cost of a draw: O(1) on average; of a new pass: some 20 ns per sample.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_PROGRESS_H_
 #define SHUFFLEFS_POLICIES_MET_MET_PROGRESS_H_
 
@@ -36,30 +37,32 @@ namespace shufflefs {
 // Not thread-safe. No I/O, threads or clocks.
 class MetProgress {
  public:
-  // `input` outlives it; its grouping has at least one sample.
+  // `input` outlives this object. Its grouping has at least one sample.
   MetProgress(const MetOptions& options, const BinderInput& input);
 
-  // Mini-epochs of a pass: what met.mini_epochs says or, if nothing,
+  // The number of mini-epochs per pass: met.mini_epochs or, if that is not set,
   // MiniEpochsInTier (core/policy/mini_epoch_count.h).
   static uint32_t MiniEpochsFor(const MetOptions& options,
                                 const BinderInput& input);
 
-  // Before any draw, or anew: with random bits of `seed`, as often as `served`
-  // says each sample having been shown.
+  // Starts, or starts anew, with random bits of `seed`. `served` says how often
+  // each sample was shown before. Call it before any Draw.
   void Restart(Seed seed, Epoch epoch, std::vector<uint32_t> served);
 
-  // The sample of `group`, which has some, that is shown next. Counts it.
+  // The sample of `group` that is shown next. Counts it. REQUIRES: the group
+  // has samples.
   uint32_t Draw(uint32_t group);
-  // One is shown out of turn, or was drawn and then not shown.
+  // Serve: a sample is shown out of turn. TakeBack: a sample was drawn and then
+  // not shown.
   void Serve(uint32_t sample);
   void TakeBack(uint32_t sample);
-  // An epoch asked for so many names of the group less than there are.
+  // An epoch did not ask for `names` names of the group.
   void Skip(uint32_t group, uint64_t names);
   const std::vector<uint32_t>& served() const { return served_; }
-  // Whether the group draws from a mini-epoch that is in the tier.
+  // Returns whether the group draws from a mini-epoch that is in the tier.
   bool DrawsReady(uint32_t group) const;
 
-  // As of MiniEpochs.
+  // As in MiniEpochs.
   std::vector<uint64_t> WantedSets() const;
   std::vector<SampleId> SamplesOf(uint64_t set) const;
   void SetReady(uint64_t set);
@@ -69,19 +72,20 @@ class MetProgress {
   MiniEpochStatus status() const;
 
  private:
-  // A mini-epoch is numbered by its pass and its place there, over a run.
+  // The number of a mini-epoch consists of its pass and its place there, over a
+  // run.
   struct MiniEpoch {
-    uint64_t size = 0;     // samples of groups that are read
-    uint64_t inside = 0;   // groups that draw from it
-    uint64_t left = 0;     // samples of the groups that are through with it
-    uint64_t allowed = 1;  // repetitions that it has for certain
-    bool closed = false;   // and not one more
+    uint64_t size = 0;            // samples of groups that are read
+    uint64_t inside = 0;          // groups that draw from it
+    uint64_t left = 0;            // samples of the groups that have finished it
+    uint64_t allowed = 1;         // repetitions that it has for certain
+    bool closed = false;          // `allowed` will not grow any more
     std::vector<uint64_t> ended;  // by repetition: samples of groups at its end
   };
   struct Place {
     uint64_t number = 0;  // of the mini-epoch
     uint64_t repetition = 1;
-    uint32_t at = 0;     // of its share, what is drawn next
+    uint32_t at = 0;     // in its share, the next to draw
     bool drew = false;   // something, in this repetition
     bool begun = false;  // is read: `number` is one of mini_epochs_
   };
@@ -90,31 +94,34 @@ class MetProgress {
   uint32_t IndexOf(uint64_t number) const {
     return static_cast<uint32_t>(number % count_);
   }
-  // What a stager calls a mini-epoch: where one holds all, all are the same.
+  // The number by which a stager knows a mini-epoch. If one mini-epoch holds
+  // all samples, all have the same.
   uint64_t SetOf(uint64_t number) const { return count_ == 1 ? 0 : number; }
   bool Ready(uint64_t number) const { return ready_.contains(SetOf(number)); }
   absl::Span<uint32_t> ShareOf(uint32_t group);
   uint64_t Left(uint32_t group, uint32_t sample) const;
-  // A sample of the group that has something left, if there is one, and has
-  // not done so in these met.epochs, comes once less. False if there is none.
+  // Lets a sample of the group give way: it comes once less. It must have
+  // something left, and must not have given way in these met.epochs. Returns
+  // false if there is none.
   bool GiveWay(uint32_t group);
   bool MayGiveWay(uint32_t group, uint32_t sample) const;
-  // For those that came more often than their share before Restart.
+  // Gives way for samples that came more often than their share before Restart.
   void GiveWayForServed(uint32_t group);
 
   // A group that is read for the first time, or for the first time in long,
-  // begins where most are.
+  // begins where most groups are.
   void Join(uint32_t group);
-  // One that is not read any more holds nothing up.
+  // Drops groups that are no longer read, so that they hold nothing up.
   void DropStragglers();
-  // Samples of a mini-epoch in groups that are read.
+  // The samples of a mini-epoch in groups that are read.
   uint64_t SizeOf(uint64_t number) const;
   enum class How { kInTurn, kJoins };
   void Enter(uint32_t group, uint64_t number, How how);
   void Raise(uint32_t group);
-  // A group with so many samples of it is through with it.
+  // A group that has `share` samples in the mini-epoch has finished it.
   void Leave(uint64_t number, uint64_t share);
-  // Whether it need not be kept for those groups that still draw from it.
+  // Returns whether the mini-epoch need not be kept for the groups that still
+  // draw from it.
   static bool Through(const MiniEpoch& mini);
   void Next(uint32_t group);
   void ShuffleShare(uint32_t group);
@@ -126,28 +133,29 @@ class MetProgress {
   void Compose(uint64_t pass);
   std::vector<uint32_t> Expected(uint64_t pass) const;
 
-  // Constant after construction, but for the control.
+  // Constant after construction, except the control.
   const BinderInput& input_;
-  const uint32_t count_;  // mini-epochs of a pass
+  const uint32_t count_;  // mini-epochs per pass
   const uint64_t cycle_;  // met.epochs, or 1
   RepeatControl control_;
-  const uint64_t fixed_;  // the factor, or 0 where it is found
+  const uint64_t fixed_;  // the factor, or 0 if control_ finds it
 
   RandomKey key_{0};
-  std::vector<bool> staged_;      // for the first pass alone
+  std::vector<bool> staged_;      // used for the first pass only
   std::vector<uint32_t> served_;  // by sample
-  std::vector<uint64_t> target_;  // by group: what they are to come to
+  std::vector<uint64_t> target_;  // by group: the count that its samples must
+                                  // reach
   std::vector<bool> gave_way_;    // by sample: comes once less than that
-  std::vector<bool> all_gave_;    // by group: nobody is left who could
+  std::vector<bool> all_gave_;    // by group: no sample is left that could
   Rng giving_{RandomKey{0}};      // draws who gives way
   std::vector<Place> places_;     // by group
-  // By group, drawn before all else: what was passed over before.
+  // By group: samples that were passed over before. Drawn before all others.
   std::vector<std::vector<uint32_t>> owed_;
   std::map<uint64_t, MetPass> passes_;         // by number
   std::map<uint64_t, MiniEpoch> mini_epochs_;  // by number
-  uint64_t first_ = 0;        // mini-epoch of this run of Restart
-  uint64_t current_ = 0;      // that most of the samples' groups are in
-  uint64_t furthest_ = 1;     // repetition of it
+  uint64_t first_ = 0;        // mini-epoch since the last Restart
+  uint64_t current_ = 0;      // the one that most samples' groups are in
+  uint64_t furthest_ = 1;     // repetition of current_
   std::set<uint64_t> ready_;  // sets
   uint64_t wishes_ = 0;
 };

@@ -9,8 +9,8 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kLargestRanked = 4;
-// So many more reads of others than of the current mini-epoch, and it is left:
-// readers of a batch come in any order.
+// The current mini-epoch ends after this many more reads of others than of it.
+// The margin is needed because readers of a batch come in any order.
 constexpr uint32_t kElsewhere = 64;
 
 MetPlanInput PlanOf(const BinderInput& input, Seed seed) {
@@ -44,7 +44,7 @@ void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
   epoch_ = of;
   seed_ = seed;
   begun_ = true;
-  // Where the epoch's part of the pass begins.
+  // Finds where the epoch's part of the pass begins.
   const uint64_t samples = mini_of_.size();
   uint64_t at = 0;
   uint32_t mini = 0;
@@ -71,7 +71,7 @@ void MetRankBinder::NoteRead(SampleId sample) {
   if (mini == current_) {
     elsewhere_ -= elsewhere_ > 0;
   } else if (++elsewhere_ >= kElsewhere ||
-             // The next one is here, and its readers have begun.
+             // Readers have begun the next one.
              (mini == current_ + 1 && elsewhere_ >= kElsewhere / 4)) {
     MoveTo(mini);
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// met under ranked names: names show their own samples, and the order of the
-// epoch (policies/met/met_plan.h) says what is read next. Finds out from what
-// is read which mini-epoch readers are in, and wants that and the next.
+// MetRankBinder is met under ranked names. Names show their own samples, and
+// the order of the epoch (policies/met/met_plan.h) says what is read next. The
+// binder detects from the reads which mini-epoch readers are in, and wants that
+// one and the next.
 //
-// Memory: 10 bytes a sample beside BinderInput. Cost: O(1) a read.
+// Memory: 10 bytes per sample in addition to BinderInput. Cost: O(1) per read.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_RANK_BINDER_H_
 #define SHUFFLEFS_POLICIES_MET_MET_RANK_BINDER_H_
 
@@ -63,26 +64,26 @@ class MetRankBinder : public Binder, public MiniEpochs {
  private:
   void NoteRead(SampleId sample);
   void MoveTo(uint32_t mini);
-  // What follows the current mini-epoch.
+  // The set after the current mini-epoch.
   uint64_t NextSet() const;
   uint64_t SetOf(uint64_t pass, uint32_t mini) const;
 
   // Constant after construction.
   const MetOptions options_;
   const BinderInput& input_;
-  const uint32_t count_;    // mini-epochs of a pass
+  const uint32_t count_;    // mini-epochs per pass
   const uint64_t largest_;  // bytes of a sample that is read as a whole
-  const std::vector<uint32_t> learnt_;  // nothing
+  const std::vector<uint32_t> learnt_;  // always empty
 
   Seed seed_{0};
   bool begun_ = false;
   MetEpoch epoch_;
-  absl::optional<MetPass> pass_;       // the epoch's
-  absl::optional<MetPass> next_pass_;  // the one that follows it
+  absl::optional<MetPass> pass_;       // that of the epoch
+  absl::optional<MetPass> next_pass_;  // the one after it
   std::vector<uint32_t> mini_of_;      // by sample, in pass_
   uint32_t current_ = 0;               // mini-epoch
-  // Reads that were of another mini-epoch than the current, since one was of
-  // it.
+  // Counts up with each read of another mini-epoch, and down with each read of
+  // the current one.
   uint32_t elsewhere_ = 0;
   std::set<uint64_t> ready_;
   uint64_t wishes_ = 0;

@@ -21,7 +21,7 @@ uint64_t Most(const MetOptions& options) {
   return std::min(Cap(options), options.epochs);
 }
 
-// Why it is most() and no more.
+// The reason why the answer is most() and no more.
 std::string WhyMost(const MetOptions& options) {
   if (options.epochs == 0) return "1, because met.epochs is not known";
   if (options.epochs < Cap(options)) {
@@ -34,7 +34,7 @@ std::string WhyMost(const MetOptions& options) {
                       ", the most that met.repeat = auto does");
 }
 
-// What rules before anything was shown.
+// What decides before anything was shown.
 std::string WhatRules(const MetOptions& options) {
   const uint64_t most = Most(options);
   const bool fixed = options.repeat != 0;
@@ -77,9 +77,9 @@ void RepeatControl::Feedback(double loss) {
   while (scores_.size() > options_.scores) scores_.pop_front();
 }
 
-// The band is that of the losses before this one: with it among them no loss
-// could be two deviations below the mean of five. Sums of losses that do not
-// fit a double make a band that nothing is below.
+// The band is that of the losses before this one. If it included this one, no
+// loss could be two deviations below the mean of five. If the sums of losses
+// overflow a double, no loss is below the band.
 bool RepeatControl::IsBelowBand(double loss) const {
   if (scores_.empty() || scores_.size() < options_.scores) return false;
   const double count = static_cast<double>(scores_.size());
@@ -89,7 +89,7 @@ bool RepeatControl::IsBelowBand(double loss) const {
   for (double score : scores_) {
     variance += (score - mean) * (score - mean) / count;
   }
-  // Equal losses are not below their rounded mean.
+  // Equal losses must not be below their rounded mean.
   const double rounding = 1e-12 * std::abs(mean);
   return loss < mean - kBand * std::sqrt(variance) - rounding;
 }
@@ -102,7 +102,7 @@ bool RepeatControl::Again(uint64_t done, bool next_ready) {
   return answer.again;
 }
 
-// Counts a repetition once, however often it is asked of.
+// Counts a repetition only once, even if Again is called several times for it.
 void RepeatControl::EndRepetition(uint64_t done) {
   if (done <= counted_) {
     if (better_) stale_ = 0;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to go on from a mini-epoch to the next: the repeating factor of met,
-// fixed, as small as the copying allows, or by what the job tells of its loss.
+// RepeatControl decides when to go on from a mini-epoch to the next. It is the
+// repeating factor of met: fixed, as small as the copying allows, or adapted to
+// the losses that the job reports.
 //
-// Adaptive (met.adapt) means: never before the next mini-epoch is ready, never
-// more often than most(), and between these
-//   score      while the loss improves; the end comes after met.patience
-//              repetitions that brought no better one;
-//   bollinger  until a loss falls below the band of the last met.scores ones,
-//              their mean less kBand standard deviations: the model memorises
-//              what it is shown.
-// A mini-epoch of which no loss is told comes as often as a former run learnt,
-// else as without met.adapt.
+// Adaptive (met.adapt) means: never before the next mini-epoch is ready, and
+// never more often than most(). Between these bounds it repeats
+//   score      while the loss improves. It ends after met.patience repetitions
+//              without a better loss.
+//   bollinger  until a loss falls below the band of the last met.scores losses:
+//              their mean minus kBand standard deviations. The model then
+//              memorises what it is shown.
+// If the job reports no loss for a mini-epoch, it comes as often as an earlier
+// run learnt, else as without met.adapt.
 #ifndef SHUFFLEFS_POLICIES_MET_REPEAT_CONTROL_H_
 #define SHUFFLEFS_POLICIES_MET_REPEAT_CONTROL_H_
 
@@ -27,34 +28,37 @@ namespace shufflefs {
 // A small state machine without I/O, threads or clocks. Not thread-safe.
 class RepeatControl {
  public:
-  // met.repeat = auto repeats no more often than this.
+  // met.repeat = auto repeats at most this often.
   static constexpr uint64_t kMostByItself = 8;
-  // Standard deviations between the mean of the losses and their band.
+  // Distance of the band from the mean of the losses, in standard deviations.
   static constexpr double kBand = 2;
-  // Mini-epochs of a run whose factors are learnt; of later ones none is.
+  // Factors are learnt for this many mini-epochs of a run, and not for later
+  // ones.
   static constexpr uint64_t kMostLearnt = 4096;
 
-  // `learnt`: the factors of a former run, by mini-epoch in their order, used
-  // where met.adapt is set, for those of which no loss is told. 0: not known.
+  // `learnt`: the factors of an earlier run, in the order of its mini-epochs;
+  // 0: unknown. They are used if met.adapt is set, for mini-epochs without a
+  // reported loss.
   RepeatControl(const MetOptions& options, std::vector<uint32_t> learnt);
 
   // The next mini-epoch of the run begins.
   void BeginMiniEpoch() { BeginMiniEpoch(next_); }
-  // That of a run which goes on after a restart: its number in the run, from 0.
+  // A mini-epoch begins in a run that continues after a restart. `number`: its
+  // number in the run, from 0.
   void BeginMiniEpoch(uint64_t number);
-  // A loss of the job; less is better. NaN and infinities count as no better.
+  // A loss of the job; lower is better. NaN and infinities count as not better.
   void Feedback(double loss);
-  // `done` repetitions (>= 1) of the mini-epoch were shown, a restart
-  // regardless. Whether it is shown once more. `next_ready`: the next one is in
-  // the tier. May be asked again of the same repetition.
+  // Returns whether to show the mini-epoch once more, after `done` repetitions
+  // (>= 1), including those before a restart. `next_ready`: the next mini-epoch
+  // is in the tier. May be called again for the same repetition.
   bool Again(uint64_t done, bool next_ready);
 
-  // The most that any mini-epoch is repeated: 1 where met.epochs is not known.
+  // The most repetitions of any mini-epoch: 1 if met.epochs is unknown.
   uint64_t most() const { return most_; }
-  // Factors of the mini-epochs that ended, of former runs too: where met.adapt
-  // is set, and a loss was told.
+  // The factors of the mini-epochs that ended, including earlier runs. Recorded
+  // if met.adapt is set and a loss was reported.
   const std::vector<uint32_t>& learnt() const { return learnt_; }
-  // Why the last answer was what it was, or what rules, in some words.
+  // The reason of the last answer, or what decides, in some words.
   const std::string& why() const { return why_; }
 
  private:
@@ -65,7 +69,7 @@ class RepeatControl {
   Answer Decide(uint64_t done, bool next_ready) const;
   Answer DecideWithoutLoss(uint64_t done) const;
   Answer DecideByLoss() const;
-  uint64_t LearntFactor() const;  // of this mini-epoch; 0: not known
+  uint64_t LearntFactor() const;  // of this mini-epoch; 0: unknown
   bool IsBelowBand(double loss) const;
   void EndRepetition(uint64_t done);
   void Learn(uint64_t factor);
@@ -75,15 +79,15 @@ class RepeatControl {
   std::vector<uint32_t> learnt_;
   uint64_t mini_epoch_ = 0;    // number in this run, from 0
   uint64_t next_ = 0;          // that of the next one
-  std::deque<double> scores_;  // the last met.scores, of any mini-epoch
+  std::deque<double> scores_;  // the last met.scores losses, of any mini-epoch
 
-  // Of this mini-epoch.
+  // State of this mini-epoch.
   double best_ = std::numeric_limits<double>::infinity();
-  uint64_t told_ = 0;     // losses
-  uint64_t counted_ = 0;  // repetitions that stale_ knows
+  uint64_t told_ = 0;     // number of losses
+  uint64_t counted_ = 0;  // repetitions that stale_ includes
   uint64_t stale_ = 0;    // repetitions without a better loss
   bool better_ = false;   // since the last repetition ended
-  bool below_ = false;    // a loss left the band downwards
+  bool below_ = false;    // a loss fell below the band
   std::string why_;
 };
 
