@@ -7,14 +7,14 @@
 //   Chunks that mix groups come in the epoch's order, because each brings a bit
 //     of everything. If memory holds only a few samples of each group, the plan
 //     chooses among the next few chunks (a fifth of all, at most 64). It takes
-//     the one that has most for groups that have nothing in memory (1,000 groups
-//     of 20, memory for 4,500 samples: 2 % instead of 4.3 % of the samples are
-//     read alone).
+//     the one that has most for groups that have nothing in memory (1,000
+//     groups of 20, memory for 4,500 samples: 2 % instead of 4.3 % of the
+//     samples are read alone).
 //   Chunks of one group each (adjacent files in class folders) come in the
 //     epoch's order within their group. The next chunk is always of the group
-//     with the smallest share in memory of what it still has to show, because it
-//     would run out first. Ties (at an epoch's start all are) are broken at
-//     random.
+//     with the smallest share in memory of what it still has to show, because
+//     it would run out first. Ties, as all are at an epoch's start, are broken
+//     at random.
 // Not thread-safe.
 #ifndef SHUFFLEFS_POLICIES_BRAND_CHUNK_PLAN_H_
 #define SHUFFLEFS_POLICIES_BRAND_CHUNK_PLAN_H_

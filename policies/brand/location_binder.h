@@ -6,18 +6,18 @@
 //   invalidates itself. If it holds nothing, a chunk of its chunk group is
 //   loaded. The chunk must have a sample for this location that was not
 //   consumed. With the full refill policy it is one of these with the highest
-//   fill rate: the share of its samples that go to a location that holds nothing
-//   and were not consumed. Ties are broken at random. Samples of the chunk for
-//   locations that hold something are not kept: nothing is ever evicted before
-//   it is consumed.
+//   fill rate: the share of its samples that go to a location that holds
+//   nothing and were not consumed. Ties are broken at random. Samples of the
+//   chunk for locations that hold something are not kept: nothing is ever
+//   evicted before it is consumed.
 //
 // Guarantees: names and samples of a location's column are one to one in an
 //   epoch, so those of a group are too.
 // Read pattern: chunks on demand only, each several times. With one group and
 //   memory for half, a quarter and a tenth of the dataset each chunk is loaded
 //   4.8, 7.1 and 8.9 times. The paper reads the whole chunk each time. Here the
-//   binder requests only the samples that are kept, so no byte is read twice for
-//   this reason. counts() tells what whole chunks would have cost.
+//   binder requests only the samples that are kept, so no byte is read twice
+//   for this reason. counts() tells what whole chunks would have cost.
 // Memory: some 45 bytes per sample in addition to BinderInput. Cost: Bind is
 //   O(chunks of a chunk group).
 #ifndef SHUFFLEFS_POLICIES_BRAND_LOCATION_BINDER_H_
