@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What binders are tested with: datasets that are only numbers, and a checker
-// that stands between a binder and whoever drives it and holds every answer
-// against core/policy/binder.h.
+// Tools for tests of binders: datasets that are only numbers, and
+// CheckedBinder, which stands between a binder and its caller and checks every
+// answer against core/policy/binder.h.
 #ifndef SHUFFLEFS_TESTS_POLICIES_BINDER_FIXTURE_H_
 #define SHUFFLEFS_TESTS_POLICIES_BINDER_FIXTURE_H_
 
@@ -21,14 +21,14 @@
 
 namespace shufflefs::testing_support {
 
-// Owns what a BinderInput points to.
+// Owns everything that a BinderInput points to.
 struct BinderData {
   Grouping grouping;
   BinderInput input;
 };
 
-// Samples of `bytes` each, chunks of `chunk` samples: of all groups mixed, or
-// as they lie, sorted by group.
+// Samples of `bytes` each, in chunks of `chunk` samples: with all groups mixed,
+// or sorted by group, as on the device.
 inline std::unique_ptr<BinderData> MakeBinderData(
     const std::vector<uint32_t>& sizes, uint64_t memory_samples, uint32_t chunk,
     bool mixed, uint64_t bytes = 1000) {
@@ -53,7 +53,8 @@ inline std::unique_ptr<BinderData> MakeBinderData(
   return data;
 }
 
-// Passes calls on and checks the answers. Keeps what it must know to do so.
+// Passes calls on and checks the answers. Keeps only the state that the checks
+// need.
 class CheckedBinder {
  public:
   CheckedBinder(const BinderInput& input, std::unique_ptr<Binder> binder)
@@ -79,7 +80,7 @@ class CheckedBinder {
   }
 
   void BeginEpoch(Epoch epoch, const std::vector<CarriedPair>& bound) {
-    // What was bound and not read leaves first.
+    // Samples that were bound and not read leave first.
     for (uint32_t s = 0; s < name_of_.size(); ++s) {
       if (name_of_[s] != kNone && held(s) && !ahead_[s]) Left(s);
     }
@@ -138,7 +139,8 @@ class CheckedBinder {
     here_.insert(sample);
     binder_->Arrived(SampleId(sample));
   }
-  // Its reader is done with it: it leaves, or it stays for the next epoch.
+  // The reader no longer needs the sample: it leaves, or stays for the next
+  // epoch.
   void Consumed(uint32_t sample) {
     if (!binder_->Keeps(SampleId(sample))) return Left(sample);
     EXPECT_NE(name_of_[sample], kNone) << sample << " has not been shown yet";
@@ -152,7 +154,7 @@ class CheckedBinder {
     binder_->Left(SampleId(sample));
   }
 
-  // That names and samples of each group are one to one, as far as bound.
+  // Expects names and samples of each group to be one to one, as far as bound.
   void ExpectBijection() const {
     for (uint32_t name = 0; name < sample_of_.size(); ++name) {
       const auto bound = binder_->Bound(SampleId(name));

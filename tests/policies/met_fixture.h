@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that reads a view of met, without files.
+// Job reads a view of met, without files.
 #ifndef SHUFFLEFS_TESTS_POLICIES_MET_FIXTURE_H_
 #define SHUFFLEFS_TESTS_POLICIES_MET_FIXTURE_H_
 
@@ -25,7 +25,8 @@ inline MetOptions Fixed(uint64_t mini_epochs, uint64_t repeat,
   return options;
 }
 
-// Reads all names of an epoch in a random order, each looked up and opened.
+// Reads all names of an epoch in a random order. Looks up and opens each of
+// them.
 class Job {
  public:
   Job(const MetOptions& options, const std::vector<uint32_t>& sizes,
@@ -51,7 +52,7 @@ class Job {
     return names;
   }
 
-  // `read` of the names; all that is wanted is staged at once.
+  // Reads `read` of the names. All wanted sets are staged at once.
   void Epoch(uint64_t epoch, uint64_t read) {
     binder_.BeginEpoch(Seed(1), shufflefs::Epoch(epoch), {});
     order_.clear();

@@ -22,7 +22,8 @@
 
 namespace shufflefs::testing_support {
 
-// Mostly small; some around the sizes where something changes, some empty.
+// Mostly small. Some are close to the sizes at which the behaviour changes, and
+// some are 0.
 inline uint64_t RandomLength(Rng& rng) {
   constexpr uint64_t kEdges[] = {0,
                                  1,
@@ -39,7 +40,7 @@ inline uint64_t RandomLength(Rng& rng) {
   return 1 + rng.Bounded(20000);
 }
 
-// A tree of `files` files in some directories.
+// Makes a tree of `files` files in some directories.
 inline void MakeRandomTree(Rng& rng, int files, TempTree& tree) {
   for (int i = 0; i < files; ++i) {
     tree.File(
@@ -77,7 +78,7 @@ inline PackComposition RandomComposition(Rng& rng, const Catalogue& catalogue,
   return composition;
 }
 
-// What is in a directory, by name.
+// The contents of the files of a directory, by name.
 inline std::map<std::string, std::string> Contents(const std::string& path) {
   std::map<std::string, std::string> contents;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
@@ -86,7 +87,7 @@ inline std::map<std::string, std::string> Contents(const std::string& path) {
   return contents;
 }
 
-// A source of random files, and a place for its pack.
+// A source of random files, and a directory for its pack.
 class PackedTree {
  public:
   PackedTree(Rng& rng, int files, uint64_t chunk_size) {

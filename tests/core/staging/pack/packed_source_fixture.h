@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pack that samples are asked of, and what was asked.
+// A pack from which a test requests samples, and a record of its requests.
 #ifndef SHUFFLEFS_TESTS_CORE_STAGING_PACK_PACKED_SOURCE_FIXTURE_H_
 #define SHUFFLEFS_TESTS_CORE_STAGING_PACK_PACKED_SOURCE_FIXTURE_H_
 
@@ -35,7 +35,7 @@ inline std::unique_ptr<PackedTree> TreeOf(const std::vector<uint64_t>& sizes) {
   return tree;
 }
 
-// One file or piece that was asked for, its memory and its end.
+// One requested file or piece, its memory and its result.
 class Asked {
  public:
   Asked(EntryId file, uint64_t offset, uint64_t length)
@@ -146,7 +146,7 @@ class PackedSourceFixture : public ::testing::Test {
                 ContentOf(asked.file).substr(asked.offset, asked.length));
     }
   }
-  // Changes one byte of a chunk, as a bad device does: unseen. Its size and
+  // Changes one byte of a chunk, unnoticed, as a bad device does. Its size and
   // mtime stay, and its mode explains the new ctime.
   void Corrupt(uint32_t chunk, uint64_t at) {
     const std::string path = packed_->dest() + "/" + PackChunkName(chunk);

@@ -49,7 +49,7 @@ class SetPlan : public StagingPlan {
     ready_.push_back(set);
     changed_.SignalAll();
   }
-  // Waits until `set` was told to be ready `times` times.
+  // Waits until `set` was reported ready `times` times.
   void WaitReady(uint64_t set, int times = 1) {
     MutexLock lock(mu_);
     while (std::count(ready_.begin(), ready_.end(), set) < times) {
@@ -82,7 +82,7 @@ class TierFixture : public ::testing::Test {
     ScanTree();
     MakeReader();
   }
-  // Leaves no thread behind: a test may fork after it.
+  // Leaves no thread behind, because a test may fork afterwards.
   void ScanTree() {
     catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
     contents_.clear();
@@ -212,7 +212,7 @@ class TierFixture : public ::testing::Test {
     }
     FAIL() << "is in no part";
   }
-  // Waits for what another thread does; the test's time limit ends it.
+  // Waits for another thread. The test's time limit ends the wait.
   void Until(const std::function<bool()>& holds) {
     while (!holds()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
