@@ -12,7 +12,7 @@
 
 namespace shufflefs {
 
-// The region and which of its pages are free, a bit each. Thread-safe.
+// The region, with a bit per page that says whether it is free. Thread-safe.
 struct MemoryBlock::Region {
   Region(char* base, size_t pages)
       : base(base), pages(pages), free_bits((pages + 63) / 64, ~uint64_t{0}) {
@@ -23,7 +23,7 @@ struct MemoryBlock::Region {
 
   std::vector<iovec> Take(size_t count) ABSL_LOCKS_EXCLUDED(mu);
   void Give(const std::vector<iovec>& runs) ABSL_LOCKS_EXCLUDED(mu);
-  // Appends up to `most` free pages of word `at` to `runs`; how many.
+  // Appends up to `most` free pages of word `at` to `runs`. Returns how many.
   size_t TakeFrom(size_t at, size_t most, std::vector<iovec>& runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
 
@@ -80,7 +80,8 @@ void MemoryBlock::Region::Give(const std::vector<iovec>& runs) {
                   Arena::kPage;
     const size_t count = run.iov_len / Arena::kPage;
     free_pages += count;
-    // What was in use lately is used first: the rest need not be there at all.
+    // Pages that were used lately are used first, so that the kernel need not
+    // provide the others.
     next_word = std::min(next_word, page / 64);
     for (const size_t end = page + count; page < end; ++page) {
       free_bits[page / 64] |= uint64_t{1} << page % 64;

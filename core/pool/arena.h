@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool's memory: one region of a fixed size, handed out in pages that need
-// not lie together. So it never fragments, and its bound is exact.
+// Arena is the pool's memory: one region of a fixed size, allocated in pages
+// that need not be adjacent. So it never fragments, and its bound is exact.
 #ifndef SHUFFLEFS_CORE_POOL_ARENA_H_
 #define SHUFFLEFS_CORE_POOL_ARENA_H_
 
@@ -20,17 +20,18 @@ namespace shufflefs {
 
 class Arena;
 
-// Some pages of an arena, given back with the object. The arena may go first:
-// its memory lives as long as the last block.
+// A block owns some pages of an arena and gives them back when it is destroyed.
+// The arena may be destroyed first: its memory lives as long as the last block.
 class MemoryBlock {
  public:
   MemoryBlock(MemoryBlock&& other) = default;
   ~MemoryBlock();
 
-  // Runs of pages, in order; together at least what was asked for. Bases and
+  // Runs of pages, in order; together at least the bytes asked for. Bases and
   // lengths are multiples of kReadAlignment.
   const std::vector<iovec>& pieces() const { return pieces_; }
-  // The bytes [offset, offset + length) of it. REQUIRES: they are within.
+  // The bytes [offset, offset + length) of the block. REQUIRES: they are
+  // within.
   std::vector<iovec> Range(uint64_t offset, uint64_t length) const;
 
  private:
@@ -43,19 +44,19 @@ class MemoryBlock {
   std::vector<iovec> pieces_;
 };
 
-// Thread-safe. Nothing blocks. The memory is asked of the kernel as it is
-// used first, and kept.
+// Thread-safe. Nothing blocks. The kernel provides the memory when it is first
+// used; it is kept.
 class Arena {
  public:
   static constexpr size_t kPage = 4096;
 
-  // `bytes` is rounded down to whole pages. Errors: what mmap gives.
+  // Rounds `bytes` down to whole pages. Errors: those of mmap.
   static absl::StatusOr<std::unique_ptr<Arena>> Make(uint64_t bytes);
   ~Arena();
 
-  // Null when fewer than `bytes` bytes are free. REQUIRES: bytes > 0.
+  // Returns null if fewer than `bytes` bytes are free. REQUIRES: bytes > 0.
   std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes);
-  // What a block of `bytes` bytes takes.
+  // The bytes of memory that a block of `bytes` bytes takes.
   static uint64_t Footprint(uint64_t bytes) {
     return (bytes + kPage - 1) / kPage * kPage;
   }

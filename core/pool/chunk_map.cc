@@ -25,7 +25,7 @@ std::vector<uint32_t> GroupTable(const Grouping& grouping) {
   return table;
 }
 
-// The samples of a source along the device.
+// The samples of a source in the order of their device addresses.
 class Track {
  public:
   Track(const Grouping& grouping, absl::Span<const uint64_t> addresses,
@@ -63,7 +63,7 @@ class Track {
     for (size_t s = 0; s < groups_.size(); ++s) bytes[groups_[s]] += bytes_[s];
     return bytes;
   }
-  // Stretches of one group's samples, side by side.
+  // Counts the stretches of samples of one group that are side by side.
   uint64_t Stretches() const {
     uint64_t stretches = order_.empty() ? 0 : 1;
     for (size_t i = 1; i < order_.size(); ++i) {
@@ -81,12 +81,12 @@ class Track {
 };
 
 struct ChunkSize {
-  uint64_t bytes = 0;      // at most, but for a single sample
+  uint64_t bytes = 0;      // at most, except for a single sample
   bool one_group = false;  // a chunk ends where the group changes
 };
 
-// The largest c for which `memory` holds c bytes of each of these, or all of
-// those that are smaller.
+// The largest c such that `memory` holds c bytes of each of these, or all bytes
+// of those that are smaller.
 uint64_t EqualShare(std::vector<uint64_t> sizes, uint64_t memory) {
   std::sort(sizes.begin(), sizes.end());
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -97,9 +97,9 @@ uint64_t EqualShare(std::vector<uint64_t> sizes, uint64_t memory) {
   return memory;
 }
 
-// A chunk of c bytes brings c / s groups where these lie in stretches of s
-// bytes: memory holds one chunk of every group if the sum of min(c, s) over
-// all groups fits there.
+// If groups are in stretches of s bytes, a chunk of c bytes brings c / s
+// groups. So memory holds one chunk of every group if the sum of min(c, s) over
+// all groups fits.
 ChunkSize ChooseSize(const Track& track, uint64_t groups,
                      const PhysicalChunkOptions& options) {
   const uint64_t most = std::max<uint64_t>(options.chunk_bytes, 1);
@@ -111,8 +111,8 @@ ChunkSize ChooseSize(const Track& track, uint64_t groups,
   return {.bytes = std::clamp<uint64_t>(share, 1, most), .one_group = true};
 }
 
-// Samples [first, last) of the track in equal parts, so that no small rest
-// costs a seek of its own.
+// Cuts samples [first, last) of the track into equal parts, so that no small
+// rest costs a seek of its own.
 void CutEvenly(const Track& track, size_t first, size_t last,
                uint64_t most_bytes, uint32_t most_files, ChunkList* chunks) {
   uint64_t bytes = 0;

@@ -99,7 +99,8 @@ absl::optional<Cursors::Range> Cursors::Next(uint64_t most) {
 
 void Cursors::Absorb(uint32_t id) {
   Cursor cursor = *Find(id);
-  // Of two that met the one behind goes on for both, where the other stands.
+  // If two cursors met, the one behind goes on for both, from the position of
+  // the other.
   std::erase_if(cursors_, [&](const Cursor& other) {
     if (other.id == id || other.next < cursor.next ||
         other.tail() > cursor.ahead) {
@@ -131,7 +132,7 @@ bool Cursors::Awaits(uint64_t position) const {
 }
 
 void Cursors::Unread(uint64_t position) {
-  // Of the cursor that passed it by.
+  // Finds the cursor that passed the position.
   auto passed = cursors_.end();
   for (auto it = cursors_.begin(); it != cursors_.end(); ++it) {
     if (it->tail() > position &&

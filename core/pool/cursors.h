@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where readers stand in one sequence of samples, told from the samples they
-// read, and so what to fetch next. Several workers that share a sequence, batch
-// by batch, are one cursor as soon as their batches meet; readers at different
-// places are several. Who reads at random is none.
+// Cursors finds out, from the samples that were read, where readers are in one
+// sequence of samples, and so what to fetch next. If several workers share a
+// sequence batch by batch, they become one cursor as soon as their batches
+// meet. Readers at different positions are several cursors. A random reader is
+// no cursor.
 #ifndef SHUFFLEFS_CORE_POOL_CURSORS_H_
 #define SHUFFLEFS_CORE_POOL_CURSORS_H_
 
@@ -14,40 +15,43 @@
 
 namespace shufflefs {
 
-// Not thread-safe. Positions are [0, samples). Costs O(cursors) a call.
+// Not thread-safe. Positions are [0, samples). Each call costs O(cursors).
 class Cursors {
  public:
   explicit Cursors(uint64_t samples) : samples_(samples) {}
 
-  // A reader has come to `position`. True if a cursor was expected there.
+  // A reader read `position`. Returns true if a cursor expected that.
   bool Advance(uint64_t position);
-  // It was expected nowhere, by no other sequence either. (Of several sequences
-  // one is the reader's, and in the others his reads may lie close together by
-  // chance: names in their order are a random order of one class's listing.)
+  // No sequence expected this position; it may start a new cursor. (Only one of
+  // several sequences is the reader's. In the others its reads may be close
+  // together by chance: names in their order are a random order of one class's
+  // listing.)
   void Missed(uint64_t position);
-  // Call for every read, of whatever sequence: cursors go that are long idle.
+  // Call it for every read of any sequence. Removes cursors that are long idle.
   void Tick();
 
-  // Positions [begin, end) are to be fetched for a cursor; taken as fetched.
+  // Fetch positions [begin, end) for a cursor. They count as fetched.
   struct Range {
     uint32_t cursor = 0;
     uint64_t begin = 0;
     uint64_t end = 0;
   };
-  // Nothing, unless a cursor has come so far that the next batch is due. It
-  // gets further ahead as it goes on, up to `most` samples.
+  // Returns nothing unless the next batch of a cursor is due. While a cursor
+  // goes on it gets further ahead, up to `most` samples.
   absl::optional<Range> Next(uint64_t most);
-  // From `position` on a range was not fetched after all, for lack of memory.
+  // For lack of memory, a range was not fetched from `position` on.
   void TakeBack(uint32_t cursor, uint64_t position);
-  // Whether what was fetched at `position` may still be read.
+  // Returns whether a sample fetched at `position` may still be read.
   bool Awaits(uint64_t position) const;
-  // It was not, and is dropped. A cursor whose samples are not read goes.
+  // The sample at `position` was not read and is dropped. A cursor whose
+  // samples are not read is removed.
   void Unread(uint64_t position);
 
   size_t count() const { return cursors_.size(); }
 
  private:
-  // The evidence for a cursor: so many of the last reads, so close behind.
+  // Evidence for a cursor: kEvidence of the last kRecent reads are at most
+  // kNear behind.
   static constexpr uint64_t kNear = 6;
   static constexpr int kEvidence = 3;
   static constexpr size_t kRecent = 64;
@@ -58,16 +62,17 @@ class Cursors {
   struct Cursor {
     uint32_t id = 0;
     uint64_t start = 0;
-    uint64_t next = 0;    // behind the furthest that was read
-    uint64_t ahead = 0;   // behind the furthest that was fetched; >= next
+    uint64_t next = 0;    // one past the furthest that was read
+    uint64_t ahead = 0;   // one past the furthest fetched; >= next
     uint64_t window = 0;  // samples it was last brought ahead
     uint64_t noted = 0;   // clock_ of the last read
     uint64_t read = 0;
     uint64_t unread = 0;
 
-    uint64_t tail() const;  // what lies before is not waited for
-    uint64_t end() const;   // of its workers: none is further behind
-    // Whether most of what it passes is read: not so where chance made it.
+    uint64_t tail() const;  // no sample before it is waited for
+    uint64_t end() const;   // no worker is further behind than this
+    // Returns whether most of what it passes is read. A cursor by chance fails
+    // this.
     bool reads() const { return 2 * read >= next - start; }
   };
 

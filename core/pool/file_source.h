@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples from the files of the source tree, each read by itself.
+// FileSource reads samples from the files of the source tree, each file by
+// itself.
 #ifndef SHUFFLEFS_CORE_POOL_FILE_SOURCE_H_
 #define SHUFFLEFS_CORE_POOL_FILE_SOURCE_H_
 
@@ -15,7 +16,7 @@ namespace shufflefs {
 
 class FileSource : public SampleSource {
  public:
-  // `reader` reads below the catalogue's source, and outlives this. Where many
+  // `reader` reads below the catalogue's source, and outlives this. If many
   // pieces of each file are read, files may stay open.
   FileSource(std::shared_ptr<const Catalogue> catalogue, FileReader* reader,
              bool many_pieces = false);

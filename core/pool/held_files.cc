@@ -100,7 +100,7 @@ void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
       return;
     }
   }
-  if (held == nullptr) {  // gone since somebody said that it was here
+  if (held == nullptr) {  // it left since Holds returned true
     others_->Read(file, std::move(waiter));
     return;
   }
@@ -116,7 +116,7 @@ void HeldFiles::Deliver(EntryId file, const std::shared_ptr<Held>& held,
   MutexLock lock(mu_);
   held->delivered += waiter.length;
   const auto found = held_.find(file);
-  // By now the file may be held anew.
+  // By now the file may be held again.
   if (held->delivered >= held->length && found != held_.end() &&
       found->second == held) {
     held_.erase(found);
@@ -126,7 +126,7 @@ void HeldFiles::Deliver(EntryId file, const std::shared_ptr<Held>& held,
 bool HeldFiles::Close(EntryId file) {
   MutexLock lock(mu_);
   const auto found = held_.find(file);
-  // Read in part, and no more of it will be.
+  // Only a part of it was read, and no more will be.
   if (found == held_.end() || found->second->delivered == 0) return false;
   held_.erase(found);
   return true;
@@ -135,7 +135,7 @@ bool HeldFiles::Close(EntryId file) {
 void HeldFiles::Reclaim(const std::function<bool(const Owner&)>& is_awaited) {
   MutexLock lock(mu_);
   for (auto it = held_.begin(); it != held_.end();) {
-    // What is on its way cannot be called back.
+    // A file on its way cannot be called back.
     const Held& held = *it->second;
     if (!held.here || is_awaited(held.owner)) {
       ++it;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files that were fetched ahead of their readers: in memory, or on their
-// way. One leaves when it was read to its end, or closed after a part of it was
-// read; what nobody comes for leaves when its owner says so.
+// HeldFiles keeps whole files that were fetched ahead of their readers. Each is
+// in memory or on its way. A file leaves when it was read to its end, or when
+// it was closed after a part of it was read. A file that no reader asks for
+// leaves when its owner says so.
 #ifndef SHUFFLEFS_CORE_POOL_HELD_FILES_H_
 #define SHUFFLEFS_CORE_POOL_HELD_FILES_H_
 
@@ -24,8 +25,8 @@
 
 namespace shufflefs {
 
-// Thread-safe. Nothing waits for a device. May go while reads are under way,
-// on any thread.
+// Thread-safe. No call waits for a device. May be destroyed on any thread, also
+// while reads are under way.
 class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
  public:
   static constexpr uint64_t kLeastMemory = 8 << 20;
@@ -38,42 +39,45 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   };
   static absl::StatusOr<std::shared_ptr<HeldFiles>> Make(Parts parts);
 
-  // For whom a file was fetched, in its owner's words.
+  // Says what a file was fetched for. Only the owner knows the meaning of the
+  // numbers.
   struct Owner {
     uint64_t id = 0;
     uint64_t place = 0;
   };
   using Pieces = std::vector<FilePiece>;
 
-  // Of a file that is too large to be held, the kernel reads ahead.
+  // Returns false if the file is too large to be held. Then the kernel reads
+  // ahead.
   bool MayHold(EntryId file) const;
-  // Memory for a file: appends what brings it there; false if there is none.
-  // REQUIRES: MayHold(file), and it is not held.
+  // Allocates memory for a file and appends the piece that fetches it. Returns
+  // false if there is no memory. REQUIRES: MayHold(file), and it is not held.
   bool Start(EntryId file, Owner owner, Pieces& pieces);
-  // Reads what Start appended, best in this order.
+  // Reads the pieces that Start appended, best in this order.
   void Fetch(Pieces pieces) { source_->Fetch(std::move(pieces)); }
 
   bool Holds(EntryId file) const;
-  // Whether it is in memory already.
+  // Returns whether the file is in memory already.
   bool IsHere(EntryId file) const;
-  // As SampleMemory's; what is not held is read alone.
+  // Works as SampleMemory's. A file that is not held is read alone.
   void Read(EntryId file, uint64_t offset, uint64_t length,
             SampleMemory::ReadDone done);
-  // True if its memory came free.
+  // Returns true if this freed its memory.
   bool Close(EntryId file);
-  // Drops what arrived and `is_awaited` denies, which is called with the lock
-  // held.
+  // Drops the files that arrived and for which `is_awaited` returns false.
+  // Calls `is_awaited` with the lock held.
   void Reclaim(const std::function<bool(const Owner&)>& is_awaited);
 
   uint64_t capacity() const { return pool_->capacity(); }
-  // Files on their way.
+  // The number of files on their way.
   uint64_t coming() const;
-  // Whether the source was stopped, and reads no more.
+  // Returns whether the source was stopped. Then it reads nothing more.
   bool stopped() const;
-  // Bytes that were fetched, and of these what was dropped and never read.
+  // Bytes that were fetched, and of these the bytes that were dropped and never
+  // read.
   uint64_t fetched_bytes() const;
   uint64_t wasted_bytes() const;
-  // Memory and the source's counts; hits and misses are the owner's to count.
+  // Memory, and the source's counts. The owner counts hits and misses.
   SupplyStatus status() const;
 
  private:

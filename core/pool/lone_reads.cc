@@ -46,7 +46,7 @@ void LoneReads::Go() {
       if (waiting_.empty()) return;
       const ReadWaiter& waiter = waiting_.front().waiter;
       before = waiter.offset % kReadAlignment;
-      // When there is none, the read that ends next goes on from here.
+      // If there is no memory, the read that ends next continues from here.
       memory = memory_->Allocate(before + waiter.length);
       if (memory == nullptr) return;
       next = std::move(waiting_.front());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of files that readers wait for and that are read past the pool, from
-// a small memory of their own. When that is used up, the next one is read as
-// soon as one has ended.
+// LoneReads reads pieces of files that readers wait for. It reads past the
+// pool, into a small memory of its own. If that is used up, the next piece is
+// read as soon as another read has ended.
 #ifndef SHUFFLEFS_CORE_POOL_LONE_READS_H_
 #define SHUFFLEFS_CORE_POOL_LONE_READS_H_
 
@@ -27,18 +27,19 @@ struct ReadWaiter {
   SampleMemory::ReadDone done;
 };
 
-// Thread-safe. Nothing waits for a device. May go while reads are under way.
+// Thread-safe. No call waits for a device. May be destroyed while reads are
+// under way.
 class LoneReads : public std::enable_shared_from_this<LoneReads> {
  public:
-  // More is not read at a time; the kernel asks for no more.
+  // The most that one read reads. The kernel asks for no more.
   static constexpr uint64_t kLongestRead = 1 << 20;
 
   // `stall` outlives this; may be null. REQUIRES: bytes >= 2 * kLongestRead.
   static absl::StatusOr<std::shared_ptr<LoneReads>> Make(
       uint64_t bytes, std::shared_ptr<SampleSource> source, StallClock* stall);
 
-  // What of a read lies within a file of `size` bytes, as far as it is read at
-  // a time; of length 0 if nothing does.
+  // Returns the part of a read that is within a file of `size` bytes, at most
+  // kLongestRead bytes. Its length is 0 if no part is.
   static ReadWaiter Clip(uint64_t size, ReadWaiter read);
 
   // REQUIRES: waiter.length <= kLongestRead.

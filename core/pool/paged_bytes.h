@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a MemoryBlock by their offset: where many small pieces go into
-// scattered pages, or come from them, each place is found at once. Plain value;
-// does not own the memory.
+// PagedBytes finds the bytes of a MemoryBlock by their offset. If many small
+// pieces are copied to or from scattered pages, it finds each place at once. It
+// is a plain value and does not own the memory.
 #ifndef SHUFFLEFS_CORE_POOL_PAGED_BYTES_H_
 #define SHUFFLEFS_CORE_POOL_PAGED_BYTES_H_
 
@@ -20,23 +20,23 @@ namespace shufflefs {
 class PagedBytes {
  public:
   PagedBytes() = default;
-  // Of whole pages, as MemoryBlock::pieces() are.
+  // REQUIRES: the pieces are whole pages, as MemoryBlock::pieces() are.
   explicit PagedBytes(absl::Span<const iovec> pieces) { Append(pieces); }
   void Append(absl::Span<const iovec> pieces);
 
   uint64_t size() const { return pages_.size() * Arena::kPage; }
-  // The byte at `offset`, and those behind it up to the end of its page.
-  // REQUIRES: offset < size().
+  // The byte at `offset`, followed by the rest of its page. REQUIRES: offset <
+  // size().
   char* at(uint64_t offset) const {
     return pages_[offset / Arena::kPage] + offset % Arena::kPage;
   }
   static uint64_t LeftOfPage(uint64_t offset) {
     return Arena::kPage - offset % Arena::kPage;
   }
-  // Those of [offset, offset + length), what lies together in one.
+  // The bytes [offset, offset + length); adjacent pages share one iovec.
   // REQUIRES: they are within.
   std::vector<iovec> Range(uint64_t offset, uint64_t length) const;
-  // REQUIRES, of all: it is within.
+  // REQUIRES, for all of these: the bytes are within.
   void Read(uint64_t offset, uint64_t length, char* to) const;
   std::string Read(uint64_t offset, uint64_t length) const;
   void Write(uint64_t offset, const char* bytes, uint64_t length) const;

@@ -13,17 +13,17 @@
 namespace shufflefs {
 namespace {
 
-// What hangs keeps its share of both, and others go on with the rest.
+// Reads that hang keep their share of both; others go on with the rest.
 constexpr size_t kReads = 256;
 constexpr uint64_t kMemory = 64 * LoneReads::kLongestRead;
-constexpr size_t kThreads = 32;  // where io_uring is refused
+constexpr size_t kThreads = 32;  // if io_uring is refused
 
 FileReaderOptions ReaderOptions() {
   FileReaderOptions options;
   options.depth = kReads;
   options.max_in_flight_bytes = kMemory;
   options.threads = kThreads;
-  // The page cache may have what is read, and readers of the source use it.
+  // The page cache may keep what is read; readers of the source use it.
   options.direct = false;
   options.keeps_remote = true;
   return options;
@@ -74,7 +74,7 @@ void PlainReads::Read(EntryId file, uint64_t offset, uint64_t length,
   (*lone)->Read(file, std::move(waiter));
 }
 
-// To wait is better than an error.
+// Reads on the caller's thread: waiting is better than an error.
 void PlainReads::ReadHere(EntryId file, const ReadWaiter& waiter) {
   std::vector<char> bytes(waiter.length);
   if (parts_.stall != nullptr) parts_.stall->Enter();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of files that nothing holds in memory: from the source, for the
-// threads that answer the mount's requests. None of them waits for a device, or
-// a source that hangs would take them all.
+// PlainReads reads files that nothing holds in memory from the source. The
+// threads that answer the mount's requests use it. None of them waits for a
+// device, because a source that hangs would block them all.
 #ifndef SHUFFLEFS_CORE_POOL_PLAIN_READS_H_
 #define SHUFFLEFS_CORE_POOL_PLAIN_READS_H_
 
@@ -26,36 +26,37 @@
 
 namespace shufflefs {
 
-// Thread-safe. Nothing waits for a device, but for Read where the system gives
-// neither thread nor memory for the reader.
+// Thread-safe. No call waits for a device, with one exception: Read does if the
+// system gives neither a thread nor memory for the reader.
 class PlainReads {
  public:
   struct Parts {
     const SourceDir* source = nullptr;  // outlives the object
     std::shared_ptr<const Catalogue> catalogue;
-    size_t open_limit = 1;        // descriptors that are kept
+    size_t open_limit = 1;        // descriptors that are kept open
     StallClock* stall = nullptr;  // outlives the object; may be null
   };
   explicit PlainReads(const Parts& parts);
   // Waits for the reads under way.
   ~PlainReads() { Stop(); }
 
-  // What the kernel has cached, at once: as SourceFiles::Read. Nothing where
-  // that is not all of it, or it cannot be read: then Read tells.
+  // Returns at once what the kernel has cached, as SourceFiles::Read does.
+  // Returns nothing if the kernel has not cached all of it, or if it cannot be
+  // read. Read then reports the error.
   absl::optional<size_t> ReadAtOnce(EntryId file, uint64_t offset,
                                     absl::Span<char> out);
-  // Errors: as FileRead's. The first one makes the reader, which has threads.
+  // Errors: as FileRead's. The first call makes the reader, which has threads.
   void Read(EntryId file, uint64_t offset, uint64_t length,
             SampleMemory::ReadDone done);
-  // What was not begun is answered with Cancelled. Waits for what was.
-  // REQUIRES: nothing else is called from now on, but reads() and bytes().
+  // Answers the reads that were not begun with Cancelled and waits for the
+  // others. REQUIRES: from now on only reads() and bytes() are called.
   void Stop();
 
   uint64_t reads() const { return Traffic().reads; }
   uint64_t bytes() const { return Traffic().bytes; }
 
  private:
-  // Errors: no thread, no memory.
+  // Errors: if the system gives no thread or no memory.
   absl::StatusOr<std::shared_ptr<LoneReads>> Lone() ABSL_LOCKS_EXCLUDED(mu_);
   void ReadHere(EntryId file, const ReadWaiter& waiter);
   FileReaderStats Traffic() const;

@@ -10,7 +10,8 @@
 namespace shufflefs {
 namespace {
 
-// Sequences that are followed: the live epoch's, and of some epochs by path.
+// The most sequences that are followed: the live epoch's, and those of some
+// epochs by path.
 constexpr size_t kMostFollowed = 12;
 constexpr uint64_t kLeastAhead = 8;  // samples
 
@@ -55,7 +56,7 @@ void ReadAhead::Add(const Binding* binding, bool ranks,
                     std::unique_ptr<const Sequence> sequence) {
   followed_.push_front(Followed{++last_id_, binding, ranks, std::move(sequence),
                                 Cursors(dataset_->grouping().sample_count())});
-  // The live epoch's are the last to go: they are read most.
+  // Sequences of the live epoch are removed last because they are read most.
   while (followed_.size() > kMostFollowed) {
     auto last = std::find_if(followed_.rbegin(), followed_.rend(),
                              [](const Followed& f) { return f.binding; });
@@ -132,8 +133,8 @@ void ReadAhead::Plan(Pieces& pieces) {
 
 bool ReadAhead::Start(Followed& followed, const Cursors::Range& range,
                       Pieces& pieces) {
-  // What the memory does not take is cut off at the end of the sequence, so
-  // memory is taken before the samples are sorted.
+  // If memory runs out, the range is cut off at its end in the sequence. So
+  // memory is allocated before the samples are sorted.
   Pieces found;
   std::vector<uint64_t> keys;
   for (uint64_t p = range.begin; p < range.end; ++p) {

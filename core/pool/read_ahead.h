@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads samples of orders that are known in advance ahead of whoever reads
-// along one: by ranks, by the names, or as directories list them. Who reads at
-// random is left to the source.
+// ReadAhead fetches samples ahead of readers that follow an order known in
+// advance: the ranks, the names, or a directory listing. It leaves random reads
+// to the source.
 #ifndef SHUFFLEFS_CORE_POOL_READ_AHEAD_H_
 #define SHUFFLEFS_CORE_POOL_READ_AHEAD_H_
 
@@ -27,8 +27,8 @@
 
 namespace shufflefs {
 
-// Thread-safe. Nothing waits for a device. May go while reads are under way,
-// on any thread.
+// Thread-safe. No call waits for a device. May be destroyed on any thread, also
+// while reads are under way.
 class ReadAhead : public SampleMemory,
                   public std::enable_shared_from_this<ReadAhead> {
  public:
@@ -38,8 +38,8 @@ class ReadAhead : public SampleMemory,
     std::shared_ptr<const Dataset> dataset;
     std::unique_ptr<SampleSource> source;
     uint64_t memory_bytes = 0;  // >= kLeastMemory; a hard bound
-    // By SampleId: where it lies on a device that seeks, so that each batch is
-    // read in that order. Empty: the order of reads does not matter.
+    // By SampleId: the sample's place on a device that seeks. Each batch is
+    // read in the order of these. If empty, the order of reads does not matter.
     std::vector<uint64_t> addresses;
     std::string how;              // for `status`
     StallClock* stall = nullptr;  // outlives this; may be null
@@ -47,10 +47,11 @@ class ReadAhead : public SampleMemory,
   static absl::StatusOr<std::shared_ptr<ReadAhead>> Make(Parts parts);
 
   using Sequences = std::vector<std::unique_ptr<Sequence>>;
-  // The orders of the live epoch, in the place of those of the one before.
+  // Follows the orders of the live epoch, and no longer those of the previous
+  // one.
   void FollowLive(Sequences sequences);
-  // The orders of an epoch by path, or its ranks. Those that were named last
-  // are followed.
+  // Follows the orders of an epoch by path, or its ranks. If there are too
+  // many, those named last are followed.
   void FollowFixed(const std::shared_ptr<const Binding>& binding, bool ranks);
 
   bool Answers(EntryId file) override;
@@ -62,12 +63,12 @@ class ReadAhead : public SampleMemory,
   SupplyStatus status() const override;
 
  private:
-  // A sequence and who reads along it.
+  // A sequence and the cursors of its readers.
   struct Followed {
-    uint64_t id = 0;                   // of the owner of what is fetched for it
+    uint64_t id = 0;                   // owner of the files fetched for it
     const Binding* binding = nullptr;  // null: the live epoch's
     bool ranks = false;
-    std::unique_ptr<const Sequence> sequence;  // keeps the binding
+    std::unique_ptr<const Sequence> sequence;  // keeps the binding alive
     Cursors cursors;
   };
   using Pieces = HeldFiles::Pieces;
@@ -79,13 +80,14 @@ class ReadAhead : public SampleMemory,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Note(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Plan(Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Appends what of a range fits, in device order; false if nothing does.
+  // Appends, in device order, the part of a range that fits. Returns false if
+  // nothing fits.
   bool Start(Followed& followed, const Cursors::Range& range, Pieces& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // False without memory for it.
+  // Returns false if there is no memory for the sample.
   bool StartSample(const Followed& followed, uint64_t position, Pieces& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Drops what nobody will come for any more.
+  // Drops the files that no reader will ask for.
   void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Awaited(const HeldFiles::Owner& owner)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -98,7 +100,8 @@ class ReadAhead : public SampleMemory,
   const std::vector<uint64_t> addresses_;
   const std::string how_;
   const uint64_t mean_bytes_;  // of a sample
-  // Self-synchronised. Asked with mu_ held; never the other way round.
+  // Self-synchronised. Called with mu_ held. Its lock is never held when mu_ is
+  // taken.
   const std::shared_ptr<HeldFiles> files_;
 
   mutable Mutex mu_;

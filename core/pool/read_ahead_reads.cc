@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How what was read ahead answers readers.
+// The part of ReadAhead that answers readers.
 #include <utility>
 
 #include "core/pool/read_ahead.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that answers reads of samples: what is asked before the source.
+// SampleMemory answers reads of samples from memory. It is asked before the
+// source.
 #ifndef SHUFFLEFS_CORE_POOL_SAMPLE_MEMORY_H_
 #define SHUFFLEFS_CORE_POOL_SAMPLE_MEMORY_H_
 
@@ -21,40 +22,40 @@ namespace shufflefs {
 struct SupplyStatus {
   uint64_t memory_limit = 0;
   uint64_t pool_bytes = 0;  // in memory or on their way
-  // Samples that were in memory or on their way when a reader came for them.
+  // Samples that were in memory or on their way when a reader asked for them.
   uint64_t hits = 0;
   uint64_t misses = 0;
   uint64_t bypass = 0;  // samples read alone
   uint64_t chunk_loads = 0;
-  // Of the samples of the chunks that were loaded, the share that was wanted
-  // and fitted. Nothing before the first.
+  // The samples that were wanted and fitted, as a share of all samples of the
+  // loaded chunks. Nothing before the first load.
   absl::optional<double> fill_rate;
   uint64_t source_bytes = 0;
   uint64_t source_reads = 0;
   std::string how;  // how samples are fetched, in a few words
 };
 
-// Thread-safe. Nothing waits for a device.
+// Thread-safe. No call waits for a device.
 class SampleMemory {
  public:
-  // The bytes asked for, fewer only at the file's end; they stay only while
-  // the function runs. Called once, by the asking thread or by one that reads,
-  // with no lock held.
+  // Gets the bytes asked for, fewer only at the file's end. They are valid only
+  // while the function runs. Called once, with no lock held, by the asking
+  // thread or by a thread that reads.
   using ReadDone = std::function<void(absl::StatusOr<absl::Span<const iovec>>)>;
 
   virtual ~SampleMemory() = default;
 
-  // Thread `reader` (0 = hidden) reads the first bytes of `file`; before that
-  // Answers is asked. For who learns from it.
+  // Thread `reader` (0 = hidden) reads the first bytes of `file`. Called before
+  // Answers, for memories that learn from it.
   virtual void Begun(EntryId /*file*/, uint32_t /*reader*/,
                      std::chrono::milliseconds /*now*/) {}
-  // A read of `file`, which is part of a sample, comes. False: it is the
-  // source's to answer.
+  // A read of `file`, which is part of a sample, begins. Returns false if the
+  // source must answer it.
   virtual bool Answers(EntryId file) = 0;
-  // Whether it will be true, as far as can be told.
+  // Predicts what Answers will return, as far as it is known.
   virtual bool Holds(EntryId file) const = 0;
-  // Whether a sample that it answered comes under its own name or by plan in
-  // each epoch, so that the kernel had better keep its pages.
+  // Returns whether a sample that it answered is read again in each epoch,
+  // under its own name or by plan. Then the kernel had better keep its pages.
   virtual bool comes_again() const = 0;
   // Reads up to `length` bytes of `file` from `offset`. Errors: as FileRead's.
   virtual void Read(EntryId file, uint64_t offset, uint64_t length,

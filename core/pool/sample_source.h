@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings whole files into memory, from wherever their bytes are kept: from
-// the source tree, or from packed chunk files.
+// SampleSource reads whole files into memory from where their bytes are kept:
+// the source tree, or packed chunk files.
 #ifndef SHUFFLEFS_CORE_POOL_SAMPLE_SOURCE_H_
 #define SHUFFLEFS_CORE_POOL_SAMPLE_SOURCE_H_
 
@@ -16,7 +16,7 @@
 
 namespace shufflefs {
 
-// A whole file into memory, or the piece that a reader waits for.
+// A whole file to read into memory, or the piece that a reader waits for.
 struct FilePiece {
   EntryId file;
   uint64_t offset = 0;  // bytes, a multiple of kReadAlignment (file_reader.h)
@@ -27,20 +27,20 @@ struct FilePiece {
   std::function<void(absl::Status)> done;
 };
 
-// Thread-safe. No call waits for a device. It may go while reads are under way:
-// the FileReader behind it, which outlives it, calls their `done`; and it may
-// go on one of that reader's threads.
+// Thread-safe. No call waits for a device. It may be destroyed while reads are
+// under way, also on a thread of the FileReader behind it. That reader outlives
+// it and calls their `done`.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
-  // Whole files, best in this order: those of a block follow each other.
+  // Reads whole files, best in this order: the files of a block are adjacent.
   virtual void Fetch(std::vector<FilePiece> files) = 0;
-  // One piece that a reader waits for, before all that waits.
+  // Reads one piece that a reader waits for, before all waiting reads.
   virtual void FetchNow(FilePiece piece) = 0;
 
   virtual uint64_t bytes_read() const = 0;  // from the device
   virtual uint64_t reads() const = 0;
-  // What it reads, and how: a few words for `status`.
+  // What it reads, and how, in a few words for `status`.
   virtual std::string how() const = 0;
 };
 

@@ -11,8 +11,8 @@
 namespace shufflefs {
 namespace {
 
-// What is asked of the device at a time: enough to keep any busy, so little
-// that what is asked for last does not come much later.
+// The bytes that are asked of the device at a time. They keep any device busy,
+// yet what is asked for last does not arrive much later.
 constexpr uint64_t kLeastOnWay = 32 << 20;
 
 uint64_t SpareBytes(uint64_t memory_bytes) {
@@ -130,7 +130,7 @@ void Supply::Plan(Pieces& pieces) {
   const uint64_t most = std::max(kLeastOnWay, pool_->capacity() / 4);
   DropLingering();
   while (on_way_ < most) {
-    // What a job of one epoch would never read.
+    // A job of one epoch would never read samples of the next epoch.
     if (binder_->fetched_all() && epochs_ < 2) return;
     const std::vector<SampleId> samples =
         binder_->NextFetch(std::min(Room(), most));
@@ -155,7 +155,7 @@ void Supply::Start(const std::vector<SampleId>& samples, Pieces& pieces) {
 
 bool Supply::StartFile(EntryId file, bool counted, Pieces& pieces) {
   std::shared_ptr<Held>& held = held_[file];
-  if (held != nullptr) {  // read alone, or left over from an epoch before
+  if (held != nullptr) {  // read alone, or left from an earlier epoch
     if (counted && !held->counted) {
       held->counted = true;
       held->delivered = 0;
@@ -179,7 +179,7 @@ bool Supply::StartFile(EntryId file, bool counted, Pieces& pieces) {
   piece.file = file;
   piece.length = length;
   piece.into = held->memory->pieces();
-  // Keeps itself and the memory until it has arrived.
+  // Keeps this object and the memory until the file has arrived.
   piece.done = [self = shared_from_this(), file,
                 held = held](const absl::Status& status) {
     self->Arrived(file, held, status);
@@ -238,7 +238,7 @@ void Supply::Drop(EntryId file) {
   const bool counted = found->second->counted;
   held_.erase(found);
   if (!counted) return;
-  // The sample is gone with the last of its files.
+  // When the last of its files leaves, the sample is gone.
   const SampleId sample = dataset_->grouping().sample(file);
   for (uint32_t c = 0; c < Columns(sample); ++c) {
     const auto other = held_.find(Member(sample, c));
@@ -272,7 +272,7 @@ void Supply::DropLingering() {
     const EntryId file = lingering_.front();
     lingering_.pop_front();
     const auto found = held_.find(file);
-    // It may have gone, and come again for the next epoch or for another name.
+    // It may have left, and returned for the next epoch or for another name.
     if (found == held_.end() || !found->second->here ||
         KeptForNext(file, *found->second) ||
         !served_.Get(dataset_->grouping().sample(file).value())) {

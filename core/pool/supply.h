@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supply of one reactive view: memory that is filled with whole samples
-// in batches, in the order that a binder says, and from which readers are
-// answered. A sample leaves when it was read, unless the next epoch begins
-// with it; nothing is evicted before.
+// Supply is the memory of one reactive view. It fetches whole samples in
+// batches, in the order that a binder says, and answers readers from memory. A
+// sample leaves when it was read, unless the next epoch begins with it. Nothing
+// is evicted before it was read.
 //
-// A reader of a sample that is in memory is answered at once; of one on its
-// way, when it arrives, and no thread waits for it; of any other, by fetching
-// its chunk where there is room, else by reading just what was asked for
-// ("bypass"). So nobody ever waits for another reader.
+// If a sample is in memory, its reader is answered at once. If it is on its
+// way, the read is answered when the sample arrives, and no thread waits for
+// it. Otherwise its chunk is fetched if there is room. Without room only the
+// bytes asked for are read ("bypass"). So no reader ever waits for another
+// reader.
 #ifndef SHUFFLEFS_CORE_POOL_SUPPLY_H_
 #define SHUFFLEFS_CORE_POOL_SUPPLY_H_
 
@@ -40,14 +41,14 @@
 
 namespace shufflefs {
 
-// Thread-safe. Nothing waits for a device. May go while reads are under way,
-// on any thread.
+// Thread-safe. No call waits for a device. May be destroyed on any thread, also
+// while reads are under way.
 class Supply : public SampleMemory,
                public BoundNames,
                public StagingPlan,
                public std::enable_shared_from_this<Supply> {
  public:
-  // A supply cannot do with less: a read and a few samples.
+  // The least memory that a supply needs: room for a read and a few samples.
   static constexpr uint64_t kLeastMemory = 4 << 20;
 
   struct Parts {
@@ -56,28 +57,30 @@ class Supply : public SampleMemory,
     std::unique_ptr<Binder> binder;  // made from *input
     std::unique_ptr<SampleSource> source;
     uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
-    std::string how;              // of the chunks, for `status`
+    std::string how;              // describes the chunks, for `status`
     StallClock* stall = nullptr;  // outlives the supply; may be null
-    // Of a binder with mini-epochs: called, with no lock held, after it began
-    // to want other sets. By SampleId where samples lie on a device that
-    // seeks, else empty. What the tier does, for `status`. May be empty.
+    // `wishes_changed` is called with no lock held, after a binder with
+    // mini-epochs began to want other sets. `addresses` has, by SampleId, the
+    // places of the samples on a device that seeks; otherwise it is empty.
+    // `tier` returns what the tier does, for `status`; it may be empty.
     std::function<void()> wishes_changed;
     std::vector<uint64_t> addresses;
     std::function<TierStatus()> tier;
   };
-  // What of `memory_bytes` holds samples: the rest is for bypasses.
+  // The share of `memory_bytes` that holds samples. The rest is for bypasses.
   static uint64_t PoolBytes(uint64_t memory_bytes);
   static absl::StatusOr<std::shared_ptr<Supply>> Make(Parts parts);
 
-  // As Binder's. What was bound and not read leaves before.
+  // These work as Binder's. BeginEpoch first drops what was bound and not read.
   void BeginEpoch(Seed seed, Epoch epoch, absl::Span<const CarriedPair> bound);
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
 
-  // Whether the binder has mini-epochs; what follows is then of these.
+  // Returns whether the binder has mini-epochs. The functions below are for
+  // these.
   bool repeats() const override { return repeats_; }
-  // As MiniEpochs'.
+  // These work as MiniEpochs'.
   uint32_t OrdinalOf(SampleId name) const override;
   absl::optional<SampleId> NameAt(SampleId sample,
                                   uint32_t ordinal) const override;
@@ -99,8 +102,8 @@ class Supply : public SampleMemory,
   bool comes_again() const override { return false; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
-  // The file leaves, read or not. Who reads on through another descriptor gets
-  // his bytes past the pool.
+  // Drops the file, whether it was read or not. A reader that reads on through
+  // another descriptor gets its bytes past the pool.
   void Close(EntryId file) override;
   SupplyStatus status() const override;
 
@@ -111,8 +114,8 @@ class Supply : public SampleMemory,
     uint64_t length = 0;
     uint64_t delivered = 0;  // bytes
     bool here = false;
-    bool counted = true;  // the binder takes it for on its way or in memory
-    bool closed = false;  // nobody wants it any more: leaves when it arrives
+    bool counted = true;  // the binder counts it as on its way or here
+    bool closed = false;  // no reader wants it; leaves when it arrives
     std::vector<ReadWaiter> waiters;
   };
   using Pieces = std::vector<FilePiece>;
@@ -122,36 +125,38 @@ class Supply : public SampleMemory,
          std::shared_ptr<LoneReads> bypasses);
 
   uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Puts the files of samples on their way: appends what is to be fetched.
+  // Puts the files of samples on their way. Appends the pieces to fetch.
   void Start(const std::vector<SampleId>& samples, Pieces& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What is to be fetched next, while there is room.
+  // Appends what to fetch next, while there is room.
   void Plan(Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Tries to put on its way what a reader wants that is not held.
+  // A reader wants a file that is not held. Tries to put it on its way.
   void Want(EntryId file, Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // False without memory for it.
+  // Returns false if there is no memory for the file.
   bool StartFile(EntryId file, bool counted, Pieces& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool KeptForNext(EntryId file, const Held& held) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether it is in memory for this epoch and no name shows it yet.
+  // Returns whether it is in memory for this epoch and no name shows it yet.
   bool Foreign(EntryId file, const Held& held) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Its reader is done with it. True if its sample stays for the next epoch.
+  // Its reader is done with it. Returns true if its sample stays for the next
+  // epoch.
   bool Keep(EntryId file, const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drop(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Its reader is done with `file`.
+  // The reader of `file` is done with it.
   void Finish(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropLingering() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropUnread(absl::Span<const CarriedPair> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether all files of the sample of `file` are here.
+  // Returns whether all files of the sample are in memory.
   bool SampleIsHere(SampleId sample) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint32_t Columns(SampleId sample) const;
   EntryId Member(SampleId sample, uint32_t column) const;
 
-  // Tells of other wishes than those that were told of. Without a lock.
+  // Calls wishes_changed_ if the wishes differ from those told last. Holds no
+  // lock.
   void TellWishes() ABSL_LOCKS_EXCLUDED(mu_);
   void Refill();
   void Send(Pieces pieces, EntryId wanted);
@@ -181,17 +186,17 @@ class Supply : public SampleMemory,
   const std::unique_ptr<Binder> binder_ ABSL_PT_GUARDED_BY(mu_);
   absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_
       ABSL_GUARDED_BY(mu_);
-  // Bytes that were planned and have not arrived.
+  // Bytes that were planned and have not arrived yet.
   uint64_t on_way_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t epochs_ ABSL_GUARDED_BY(mu_) = 0;   // begun
-  bool wanted_ ABSL_GUARDED_BY(mu_) = false;   // somebody reads
-  bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // the source reads no more
-  // Samples of which something was read, or was to be, in this epoch.
+  bool wanted_ ABSL_GUARDED_BY(mu_) = false;   // a reader has read
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // the source reads nothing more
+  // Samples of which something was read, or was to be read, in this epoch.
   NameBits served_ ABSL_GUARDED_BY(mu_);
   uint64_t bypassed_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t told_wishes_ ABSL_GUARDED_BY(mu_) = 0;
-  // The other files of samples of which one was read, oldest first: they may
-  // never be asked for, and go when memory is needed.
+  // If one file of a sample was read, its other files are here, oldest first.
+  // They may never be asked for, so they leave when memory is needed.
   std::deque<EntryId> lingering_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a supply answers readers.
+// The part of Supply that answers readers.
 #include <algorithm>
 #include <utility>
 
@@ -51,12 +51,12 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
   }
   Send(std::move(pieces), file);
   Refill();
-  TellWishes();  // where what is read shows what comes next
+  TellWishes();  // what is read may show what comes next
 }
 
 void Supply::Send(Pieces pieces, EntryId wanted) {
   if (pieces.empty()) return;
-  // Alone: a reader waits for just that.
+  // A single piece that a reader waits for is read first.
   if (pieces.size() == 1 && pieces.front().file == wanted) {
     source_->FetchNow(std::move(pieces.front()));
   } else {
@@ -66,9 +66,9 @@ void Supply::Send(Pieces pieces, EntryId wanted) {
 
 void Supply::Want(EntryId file, Pieces& pieces) {
   const SampleId sample = dataset_->grouping().sample(file);
-  // Read again, or through a descriptor of an epoch before: that is nobody
-  // else's business.
-  // (Where samples are repeated it is one more of its names.)
+  // The sample is read again, or through a descriptor of an earlier epoch. That
+  // changes nothing for others. (If samples are repeated, it is one more of its
+  // names.)
   if (!repeats_ && served_.Get(sample.value())) return;
   if (!binder_->NameOf(sample)) return;
   const std::vector<SampleId> samples = binder_->FetchChunkOf(sample, Room());
@@ -94,12 +94,12 @@ void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
       held->memory->Range(waiter.offset, waiter.length);
   waiter.done(absl::Span<const iovec>(range));
   MutexLock lock(mu_);
-  // A second look at what this epoch has done with, or a late one of an epoch
-  // before.
+  // This read repeats a sample that the epoch is done with, or is a late one of
+  // an earlier epoch.
   if (KeptForNext(file, *held) || Foreign(file, *held)) return;
   held->delivered += waiter.length;
   const auto found = held_.find(file);
-  // By now the file may be held anew.
+  // By now the file may be held again.
   if (held->delivered < held->length || found == held_.end() ||
       found->second != held) {
     return;
@@ -140,7 +140,7 @@ void Supply::Close(EntryId file) {
     const auto found = held_.find(file);
     if (found == held_.end()) return;
     const std::shared_ptr<Held> held = found->second;
-    // Not what this epoch shows: it was opened in one before.
+    // This epoch does not show it: it was opened in an earlier one.
     if (Foreign(file, *held)) return;
     if (KeptForNext(file, *held) || Keep(file, *held)) return;
     if (held->here) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a supply passes on from and to a binder with mini-epochs.
+// The part of Supply that passes calls to and from a binder with mini-epochs.
 #include <algorithm>
 #include <utility>
 
