@@ -78,7 +78,7 @@ class GroupBinder : public Binder {
   Load WantedOf(uint32_t chunk, For epoch) const;
   std::vector<SampleId> Begin(Load load, For epoch);
   // The wanted samples of the next chunk of `chunks`, from `at` on, that has
-  // any. Empty if they do not fit into `room`; else moves `at` behind the
+  // any. Empty if they do not fit into `room`; else moves `at` past the
   // chunk.
   std::vector<SampleId> NextOf(const std::vector<uint32_t>& chunks, size_t& at,
                                For epoch, uint64_t room);

@@ -55,7 +55,7 @@ class MissQueue {
     uint32_t pushed = 0;
   };
 
-  static constexpr uint64_t kStream = 1;  // part of the epoch's key
+  static constexpr uint64_t kStream = 1;  // subkey of the epoch's key
 
   const SampleTable& table_;
   Rng rng_{RandomKey(0)};

@@ -53,8 +53,7 @@ class MetPass {
   RandomKey key_;
   std::vector<uint32_t> samples_;
   std::vector<uint64_t> begin_;     // by group, and one past the last
-  std::vector<uint32_t> rotation_;  // by group: decides who gets the odd
-                                    // samples
+  std::vector<uint32_t> rotation_;  // by group: where the odd samples go
   std::vector<uint64_t> sizes_;     // by mini-epoch
   std::vector<bool> raises_;
 };

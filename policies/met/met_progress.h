@@ -108,8 +108,8 @@ class MetProgress {
   // Gives way for samples that came more often than their share before Restart.
   void GiveWayForServed(uint32_t group);
 
-  // A group that is read for the first time, or for the first time in long,
-  // begins where most groups are.
+  // A group that is read for the first time, or for the first time in a long
+  // while, begins where most groups are.
   void Join(uint32_t group);
   // Drops groups that are no longer read, so that they hold nothing up.
   void DropStragglers();
@@ -143,8 +143,7 @@ class MetProgress {
   RandomKey key_{0};
   std::vector<bool> staged_;      // used for the first pass only
   std::vector<uint32_t> served_;  // by sample
-  std::vector<uint64_t> target_;  // by group: the count that its samples must
-                                  // reach
+  std::vector<uint64_t> target_;  // by group: each sample must reach this
   std::vector<bool> gave_way_;    // by sample: comes once less than that
   std::vector<bool> all_gave_;    // by group: no sample is left that could
   Rng giving_{RandomKey{0}};      // draws who gives way
@@ -153,7 +152,7 @@ class MetProgress {
   std::vector<std::vector<uint32_t>> owed_;
   std::map<uint64_t, MetPass> passes_;         // by number
   std::map<uint64_t, MiniEpoch> mini_epochs_;  // by number
-  uint64_t first_ = 0;        // mini-epoch since the last Restart
+  uint64_t first_ = 0;                         // first mini-epoch since Restart
   uint64_t current_ = 0;      // the one that most samples' groups are in
   uint64_t furthest_ = 1;     // repetition of current_
   std::set<uint64_t> ready_;  // sets

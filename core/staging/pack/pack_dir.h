@@ -41,7 +41,7 @@ class PackDir {
   };
 
   // Opens the directory, or creates it if it is missing (its parent must
-  // exist). No other process can open it while the object lives. Errors:
+  // exist). No other process gets one for it while the object lives. Errors:
   // InvalidArgument if it is the source or inside it; FailedPrecondition if
   // another process packs there; errors of mkdir and open.
   static absl::StatusOr<PackDir> Open(const std::string& path,
@@ -72,11 +72,11 @@ class PackDir {
   // Gives the file that Create made its final name. Its bytes should already be
   // on the device.
   absl::Status Publish(absl::string_view name);
-  // All of these steps. Afterwards the whole file is on the device under its
-  // name, or there is no such file.
+  // Creates, writes, syncs and publishes a file. Afterwards the whole file is on
+  // the device under its name, or there is no such file.
   absl::Status Write(absl::string_view name, absl::string_view bytes,
                      mode_t mode);
-  // Opens the file for appending.
+  // Opens a file to append to it.
   absl::StatusOr<UniqueFd> OpenForWriting(absl::string_view name);
   // Writes the names to the device.
   absl::Status SyncNames() { return files_.SyncNames(); }

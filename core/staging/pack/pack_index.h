@@ -28,8 +28,7 @@ class PackIndex {
     uint32_t chunk = 0;
     uint64_t offset = 0;                // bytes, in the chunk
     uint64_t length = 0;                // bytes
-    absl::Span<const uint64_t> checks;  // PackChecksOf(length); owned by the
-                                        // index
+    absl::Span<const uint64_t> checks;  // PackChecksOf(length); in the index
   };
 
   // Opens the pack in `dir`, which must be a pack of the catalogue's dataset.
@@ -75,8 +74,8 @@ class PackIndex {
   const std::shared_ptr<const Catalogue> catalogue_;
   std::vector<uint32_t> row_of_;      // by entry: index in rows_, or kNone
   std::vector<Row> rows_;             // chunk by chunk
-  std::vector<EntryId> files_;        // by chunk, and one past the last
-  std::vector<uint32_t> first_file_;  // by chunk, and one behind the last
+  std::vector<EntryId> files_;        // in the same order
+  std::vector<uint32_t> first_file_;  // by chunk, and one past the last
   std::vector<uint64_t> checks_;
   std::vector<FileAttributes> attributes_;  // by chunk
   uint64_t bytes_ = 0;

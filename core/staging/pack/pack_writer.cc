@@ -156,8 +156,7 @@ absl::Status PackRun::WriteMissing() {
   const uint64_t memory =
       std::min(std::max(options_.memory_bytes, kLeastPackMemory),
                std::max(layout_.manifest.bytes(), kLeastPackMemory));
-  memory_.reset(new char[memory]);  // not zeroed: a page is touched only when
-                                    // it is needed
+  memory_.reset(new char[memory]);  // not zeroed: touched as needed
   PackPasses passes(layout_.manifest, state_.missing, memory);
   for (PackPass pass; passes.Next(pass);) {
     RETURN_IF_ERROR(ReadPass(pass));

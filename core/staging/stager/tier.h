@@ -39,7 +39,7 @@ class Tier {
  public:
   struct Options {
     std::string path;        // the user's directory; ours is below it
-    std::string view;        // of the view; each view has its own directory
+    std::string view;        // the view's name; each has its own directory
     uint64_t capacity = 0;   // bytes of the device, at most
     uint64_t bandwidth = 0;  // most bytes copied per second; 0: no limit
     uint64_t memory_bytes = 8 << 20;  // for data being copied; >= 2 MiB

@@ -38,8 +38,7 @@ class TierBatches {
  public:
   // With less memory there are two.
   static constexpr int kMostBatches = 4;
-  static constexpr uint64_t kLeastOfMany = uint64_t{4} << 20;  // bytes per
-                                                               // batch
+  static constexpr uint64_t kLeastOfMany = uint64_t{4} << 20;  // bytes of one
 
   // `again` reads a piece from the source if its range could not be brought.
   TierBatches(std::unique_ptr<Arena> memory,

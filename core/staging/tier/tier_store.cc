@@ -219,8 +219,7 @@ std::vector<PartUse> TierStore::Uses(
     PartUse use;
     use.id = part->id;
     use.bytes = part->bytes;
-    MutexLock lock(mu_);  // one part at a time, so that readers can look up
-                          // places
+    MutexLock lock(mu_);  // one part at a time, so that readers can ask
     for (const StagedPart::Placed& placed : part->ranges) {
       const auto place = where_.find(placed.key);
       if (place == where_.end() || place->second != part.get()) continue;

@@ -63,7 +63,7 @@ struct PartUse {
 // except the latest ones if they may be kept. If room is still short, the parts
 // of which the smallest share is wanted go too, up to half of a part. The
 // wanted ranges of these parts must then be copied again. Without this rule a
-// few ranges would keep all of a former set. Pure.
+// few ranges would keep all of an earlier set. Pure.
 struct RoomWanted {
   uint64_t capacity = 0;
   uint64_t missing_first = 0;  // bytes as stored in parts
