@@ -72,8 +72,8 @@ class PackDir {
   // Gives the file that Create made its final name. Its bytes should already be
   // on the device.
   absl::Status Publish(absl::string_view name);
-  // Creates, writes, syncs and publishes a file. Afterwards the whole file is on
-  // the device under its name, or there is no such file.
+  // Creates, writes, syncs and publishes a file. Afterwards the whole file is
+  // on the device under its name, or there is no such file.
   absl::Status Write(absl::string_view name, absl::string_view bytes,
                      mode_t mode);
   // Opens a file to append to it.

@@ -60,10 +60,10 @@ struct PartUse {
 
 // PartsToRemove chooses the parts to remove, so that what is missing of the
 // wanted sets fits into `capacity`. Parts of which nothing is wanted go first,
-// except the latest ones if they may be kept. If room is still short, the parts
-// of which the smallest share is wanted go too, up to half of a part. The
-// wanted ranges of these parts must then be copied again. Without this rule a
-// few ranges would keep all of an earlier set. Pure.
+// except the latest ones if they may be kept. If room is still short, parts of
+// which at most half is wanted go too, those with the least first. Their wanted
+// ranges must then be copied again. Without this rule a few ranges would keep
+// all of an earlier set. Pure.
 struct RoomWanted {
   uint64_t capacity = 0;
   uint64_t missing_first = 0;  // bytes as stored in parts
