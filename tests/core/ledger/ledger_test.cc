@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -119,7 +120,8 @@ TEST_F(LedgerTest, OpensKeepTheirOrderOverCompactionsAndNumbers) {
   ASSERT_TRUE(ledger->Opened(1, opened(LedgerOpen::Kind::kAgain, 3)).ok());
   // What was seen of an epoch is there with it.
   ASSERT_TRUE(
-      ledger->BeginEpoch(SomeEpoch(4), std::vector<CarriedPair>{{7, 0}, {8, 999}})
+      ledger
+          ->BeginEpoch(SomeEpoch(4), std::vector<CarriedPair>{{7, 0}, {8, 999}})
           .ok());
   ASSERT_TRUE(ledger->Opened(1, opened(LedgerOpen::Kind::kAgain, 5)).ok());
   ASSERT_TRUE(ledger->Consumed(1, 17).ok());
@@ -137,8 +139,9 @@ TEST_F(LedgerTest, OpensKeepTheirOrderOverCompactionsAndNumbers) {
     ASSERT_TRUE(ledger->Continue(*state).ok());
   }
   // A hold begins a pass of which only what was seen of it is known.
-  ASSERT_TRUE(ledger->Hold({0, Epoch(5), 'c', "partial"}, false,
-                           std::vector<CarriedPair>{{1, 2}})
+  ASSERT_TRUE(ledger
+                  ->Hold({0, Epoch(5), 'c', "partial"}, false,
+                         std::vector<CarriedPair>{{1, 2}})
                   .ok());
   ledger.reset();
   ledger = Open();
@@ -192,6 +195,24 @@ TEST_F(LedgerTest, SurvivesKill) {
   const auto state = ledger->TakeLastState("train");
   ASSERT_TRUE(state);
   EXPECT_EQ(state->consumed.size(), 50000);
+}
+
+// A view that has another number since a restart goes on with its epoch.
+TEST_F(LedgerTest, CompactionKeepsOneFormOfAnEpoch) {
+  const auto ledger = Open();
+  ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(3)).ok());
+  ASSERT_TRUE(ledger->Consumed(1, 5).ok());
+  LedgerEpoch anew = SomeEpoch(3);
+  anew.view = 2;
+  ASSERT_TRUE(ledger->BeginEpoch(anew).ok());
+  ASSERT_TRUE(ledger->Consumed(2, 6).ok());
+  ASSERT_TRUE(ledger->Compact().ok());
+  const std::vector<std::string> lines = Read();
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                          [](const std::string& line) {
+                            return line.rfind("epoch ", 0) == 0;
+                          }),
+            1);
 }
 
 TEST_F(LedgerTest, CompactionKeepsTheLastEpochsAndTheRunningOne) {

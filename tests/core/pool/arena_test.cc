@@ -52,6 +52,21 @@ TEST(Arena, HandsOutEveryPageOnceAndNoMore) {
   }
 }
 
+TEST(Arena, ARangeHasNoEmptyPieces) {
+  auto arena = Arena::Make(8 * Arena::kPage);
+  ASSERT_TRUE(arena.ok()) << arena.status();
+  auto first = (*arena)->Allocate(Arena::kPage);
+  const auto kept = (*arena)->Allocate(Arena::kPage);
+  first.reset();
+  const auto block = (*arena)->Allocate(3 * Arena::kPage);  // two pieces
+  ASSERT_EQ(block->pieces().size(), 2u);
+  const std::vector<iovec> range =
+      block->Range(block->pieces()[0].iov_len, Arena::kPage);
+  ASSERT_EQ(range.size(), 1u);
+  EXPECT_EQ(range[0].iov_base, block->pieces()[1].iov_base);
+  EXPECT_EQ(range[0].iov_len, Arena::kPage);
+}
+
 TEST(Arena, OnePageMoreThanIsFreeIsRefused) {
   auto arena = Arena::Make(130 * Arena::kPage);
   ASSERT_TRUE(arena.ok()) << arena.status();

@@ -39,5 +39,12 @@ TEST(CheckUnchangedTest, EachPartOfAnIdentityIsCompared) {
   EXPECT_EQ(refused([](auto& other) { ++other.gid; }), EACCES);
 }
 
+TEST(CheckUnchangedTest, WhatIsNoFileAnyMoreIsStale) {
+  for (const int error : {ENOENT, ENOTDIR, ELOOP, ENXIO, ENODEV}) {
+    EXPECT_EQ(ErrnoOf(OpenFailure(error)), ESTALE) << error;
+  }
+  EXPECT_EQ(ErrnoOf(OpenFailure(EMFILE)), EMFILE);
+}
+
 }  // namespace
 }  // namespace shufflefs

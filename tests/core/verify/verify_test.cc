@@ -125,6 +125,24 @@ TEST_F(VerifyTest, HeldEpochsArePassesOfOneBinding) {
   EXPECT_EQ(made_, 1) << "one binding, proven once";
 }
 
+TEST_F(VerifyTest, EveryNameIsComparedWithThePlan) {
+  const auto binding = Maker()(Record(4));
+  ASSERT_TRUE(binding.ok()) << binding.status();
+  const auto shown = [&](uint64_t name) {
+    return (*binding)->ShownSample(SampleId(name)).value();
+  };
+  for (const uint64_t wrong : {uint64_t{0}, uint64_t{1}}) {
+    unlink(path_.c_str());
+    {
+      std::unique_ptr<Ledger> ledger = Open();
+      ASSERT_TRUE(ledger->BeginEpoch(Record(4)).ok());
+      ASSERT_TRUE(ledger->ConsumedUnder(0, 1, shown(1)).ok());
+      ASSERT_TRUE(ledger->ConsumedUnder(0, 2, shown(2 + wrong)).ok());
+    }
+    EXPECT_EQ(Proof().broken(), wrong != 0);
+  }
+}
+
 // Two bindings of one epoch differ if other names were carried into them.
 TEST_F(VerifyTest, PassesThatCarryOtherNamesAreBoundApart) {
   {
