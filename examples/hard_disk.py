@@ -72,7 +72,7 @@ def epoch(group, root, seed):
 def measure_raw(device, data):
     device.cold()
     with Group(DEVICE, MEMORY) as group:
-        return [epoch(group, data, 1)]
+        return epoch(group, data, 1)
 
 
 def measure_mount(device, data, options):
@@ -113,7 +113,7 @@ def demonstrate(options):
   {options.files} files of 100 KB on an EMULATED hard disk, {MEMORY} of memory, \
 {READERS} readers
   {'':22}{'epoch 1':>9}{'epoch 2':>9}
-  {'raw':22}{raw[0]:>7.1f} s
+  {'raw':22}{raw:>7.1f} s
   {'policy = brand':22}{brand[0]:>7.1f} s{brand[1]:>7.1f} s
   shufflectl verify: {'each sample once per epoch' if proven else 'NOT proven'}
 """)
@@ -136,10 +136,12 @@ def main():
         return CANNOT
     try:
         return demonstrate(options)
-    except (DeviceError, GroupError, OSError,
-            subprocess.CalledProcessError) as error:
+    except (DeviceError, GroupError, OSError) as error:
         print(f"hard_disk.py: {error}", file=sys.stderr)
         return CANNOT
+    except subprocess.CalledProcessError as error:  # a program of ours failed
+        print(f"hard_disk.py: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

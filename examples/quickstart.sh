@@ -19,6 +19,7 @@
 #   --images N   with --full: the first N training and N validation images only
 #   --epochs N   with --full: epochs of training (2)
 set -euo pipefail
+here=$PWD  # paths that are given are relative to it
 cd "$(dirname "$0")/.."
 
 work=${XDG_CACHE_HOME:-$HOME/.cache}/shufflefs-quickstart
@@ -32,8 +33,8 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --full) full=yes; shift ;;
     --no-disk) disk=no; shift ;;
-    --work) work=$2; shift 2 ;;
-    --bin) bin=$2; shift 2 ;;
+    --work) work=$(cd "$here" && realpath -m "$2"); shift 2 ;;
+    --bin) bin=$(cd "$here" && realpath -m "$2"); shift 2 ;;
     --images) limit=(--limit "$2"); data=data-$2; shift 2 ;;
     --epochs) epochs=$2; shift 2 ;;
     -h | --help) sed -n '4,22s/^# \{0,1\}//p' examples/quickstart.sh; exit 0 ;;
