@@ -38,6 +38,12 @@ class Command {
   // Blocks until done. The user sees the message of an error. InvalidArgument
   // means wrong usage.
   virtual absl::Status Run(const CommandContext& context) = 0;
+
+  // Where the words after `--` go, for a command that runs a program. They are
+  // not parsed. Null: they are arguments like others.
+  virtual std::vector<std::string>* program() { return nullptr; }
+  // The exit status of shufflectl after parsing or Run ended with `status`.
+  virtual int ExitStatus(const absl::Status& status) const;
 };
 
 std::vector<std::unique_ptr<Command>> MakeCommands();

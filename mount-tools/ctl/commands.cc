@@ -7,6 +7,7 @@
 #include "mount-tools/ctl/order_command.h"
 #include "mount-tools/ctl/pack/index_command.h"
 #include "mount-tools/ctl/pack/pack_command.h"
+#include "mount-tools/ctl/run/run_command.h"
 #include "mount-tools/ctl/status_command.h"
 #include "mount-tools/ctl/token_command.h"
 #include "mount-tools/ctl/umount_command.h"
@@ -17,6 +18,7 @@ namespace shufflefs {
 std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(MakeCheckCommand());
+  commands.push_back(MakeRunCommand());
   commands.push_back(MakeStatusCommand());
   commands.push_back(MakeEpochCommand());
   commands.push_back(MakePolicyCommand());

@@ -2,6 +2,7 @@
 #include "mount-tools/ctl/shufflectl_app.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 
 #include "absl/status/statusor.h"
@@ -16,9 +17,35 @@ namespace {
 
 constexpr int kWrongUsage = 2;
 
-int Fail(const absl::Status& status, const CommandContext& context) {
+// `command` is null if none was recognised.
+int Fail(const absl::Status& status, const Command* command,
+         const CommandContext& context) {
   *context.err << "shufflectl: " << status.message() << "\n";
+  if (command != nullptr) return command->ExitStatus(status);
   return absl::IsInvalidArgument(status) ? kWrongUsage : 1;
+}
+
+// The command that `arguments` name. Null if they name none.
+Command* Named(const std::vector<std::string>& arguments,
+               const std::vector<std::unique_ptr<Command>>& commands) {
+  for (const auto& command : commands) {
+    if (!arguments.empty() && command->name() == arguments.front()) {
+      return command.get();
+    }
+  }
+  return nullptr;
+}
+
+// Gives the words after `--` to the command, if it runs a program. Returns the
+// others.
+std::vector<std::string> TakeProgram(const std::vector<std::string>& arguments,
+                                     Command* command) {
+  std::vector<std::string>* const program =
+      command == nullptr ? nullptr : command->program();
+  if (program == nullptr) return arguments;
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  if (dashes != arguments.end()) program->assign(dashes + 1, arguments.end());
+  return std::vector<std::string>(arguments.begin(), dashes);
 }
 
 std::string Help(const std::vector<std::unique_ptr<Command>>& commands) {
@@ -114,22 +141,31 @@ absl::StatusOr<Parsed> Parse(
 
 }  // namespace
 
+int Command::ExitStatus(const absl::Status& status) const {
+  if (status.ok()) return 0;
+  return absl::IsInvalidArgument(status) ? kWrongUsage : 1;
+}
+
 int RunShufflectl(const std::vector<std::string>& arguments,
                   const CommandContext& context) {
   const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
-  const absl::StatusOr<Parsed> parsed = Parse(arguments, commands);
-  if (!parsed.ok()) return Fail(parsed.status(), context);
-  if (parsed->command == nullptr) {
+  Command* const named = Named(arguments, commands);
+  const absl::StatusOr<Parsed> parsed =
+      Parse(TakeProgram(arguments, named), commands);
+  if (!parsed.ok()) return Fail(parsed.status(), named, context);
+  Command* const command = parsed->command;
+  if (command == nullptr) {
     *context.out << parsed->print;
   } else {
-    const absl::Status status = parsed->command->Run(context);
+    const absl::Status status = command->Run(context);
     context.out->flush();
-    if (!status.ok()) return Fail(status, context);
+    if (!status.ok()) return Fail(status, command, context);
   }
   if (!context.out->flush()) {
-    return Fail(absl::DataLossError("cannot write the output"), context);
+    return Fail(absl::DataLossError("cannot write the output"), command,
+                context);
   }
-  return 0;
+  return command == nullptr ? 0 : command->ExitStatus(absl::OkStatus());
 }
 
 }  // namespace shufflefs

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts programs, and passes signals on to one that runs in our place.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_RUN_PASSED_SIGNALS_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_RUN_PASSED_SIGNALS_H_
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace shufflefs {
+
+// While it lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT wait on this thread until
+// a method takes them. REQUIRES: no other thread, one object at a time.
+class PassedSignals {
+ public:
+  PassedSignals();
+  ~PassedSignals();
+  PassedSignals(const PassedSignals&) = delete;
+  PassedSignals& operator=(const PassedSignals&) = delete;
+
+  // Starts words[0], found in PATH, with the signals as they were before.
+  // `apart`: in a session of its own, where no signal of the terminal comes.
+  // Errors: the errno, also ENOENT and EACCES of the program.
+  absl::StatusOr<pid_t> Start(const std::vector<std::string>& words,
+                              bool apart) const;
+
+  // Waits for the end of `child` and passes signals on to it. One that the
+  // terminal sent has reached it already, and one that it sent itself is not
+  // for it. Returns its exit status as a shell does: 128+n if signal n ended
+  // it.
+  int AwaitAndPass(pid_t child) const;
+
+  // Waits for the end of `child`, and kills it if a signal comes. Returns its
+  // exit status, or 128+n for that signal, which `came` then holds.
+  int AwaitUnless(pid_t child, int& came) const;
+
+ private:
+  sigset_t signals_;  // with SIGCHLD
+  sigset_t before_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_RUN_PASSED_SIGNALS_H_
