@@ -4,6 +4,7 @@
 #include "mount-tools/ctl/check/simulate_command.h"
 #include "mount-tools/ctl/command.h"
 #include "mount-tools/ctl/control_commands.h"
+#include "mount-tools/ctl/list/list_command.h"
 #include "mount-tools/ctl/order_command.h"
 #include "mount-tools/ctl/pack/index_command.h"
 #include "mount-tools/ctl/pack/pack_command.h"
@@ -19,6 +20,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(MakeCheckCommand());
   commands.push_back(MakeRunCommand());
+  commands.push_back(MakeListCommand());
   commands.push_back(MakeStatusCommand());
   commands.push_back(MakeEpochCommand());
   commands.push_back(MakePolicyCommand());

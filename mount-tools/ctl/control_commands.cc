@@ -2,6 +2,7 @@
 #include "mount-tools/ctl/control_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "core/config/value_text.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/option_table.h"
+#include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
 #include "policies/registry.h"
@@ -30,6 +32,15 @@ absl::Status TakeMountpoint(const ControlWords& words, MountChoice& choice) {
   }
   choice.path = words.mountpoint;
   return absl::OkStatus();
+}
+
+bool IsMountpoint(const std::string& path) {
+  const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
+  if (!mounts.ok()) return false;
+  const std::vector<MountEntry> ours = ShufflefsMounts(*mounts);
+  return std::any_of(ours.begin(), ours.end(), [&](const MountEntry& mount) {
+    return mount.mountpoint == path;
+  });
 }
 
 absl::Status RefuseSettings(const ControlWords& words) {
@@ -50,7 +61,11 @@ class ControlCommand : public Command {
   }
 
   absl::Status Run(const CommandContext& context) override {
-    ASSIGN_OR_RETURN(const ControlWords words, SplitControlWords(words_));
+    const auto is_mount = [&](const std::string& word) {
+      return !IsValue(word) && IsMountpoint(AbsolutePath(word, context.cwd));
+    };
+    ASSIGN_OR_RETURN(const ControlWords words,
+                     SplitControlWords(words_, is_mount));
     RETURN_IF_ERROR(TakeMountpoint(words, choice_));
     ASSIGN_OR_RETURN(const std::string control, ControlText(words));
     RETURN_IF_ERROR(WriteAndShow(control, context));
@@ -66,6 +81,8 @@ class ControlCommand : public Command {
 
  private:
   virtual WordsHelp words_help() const = 0;
+  // Whether a word can only be a value, whatever is mounted.
+  virtual bool IsValue(const std::string& word) const = 0;
   // "" if nothing is to be written. Errors: InvalidArgument.
   virtual absl::StatusOr<std::string> ControlText(
       const ControlWords& words) const = 0;
@@ -103,6 +120,9 @@ class EpochCommand : public ControlCommand {
     return {"the mount, and `next` or the number of an epoch",
             "[MOUNTPOINT] [next|N]"};
   }
+  bool IsValue(const std::string& word) const override {
+    return EpochControlText(word).ok();
+  }
   absl::StatusOr<std::string> ControlText(
       const ControlWords& words) const override {
     RETURN_IF_ERROR(RefuseSettings(words));
@@ -122,6 +142,11 @@ class PolicyCommand : public ControlCommand {
   WordsHelp words_help() const override {
     return {"the mount, the policy, and keys to set with it",
             "[MOUNTPOINT] [POLICY] [key=value...]"};
+  }
+  bool IsValue(const std::string& word) const override {
+    const std::vector<absl::string_view> names = PolicyNames();
+    return word == "auto" ||
+           std::find(names.begin(), names.end(), word) != names.end();
   }
   absl::StatusOr<std::string> ControlText(
       const ControlWords& words) const override {
@@ -149,6 +174,9 @@ class FeedbackCommand : public ControlCommand {
   WordsHelp words_help() const override {
     return {"the mount, and the loss: less is better", "[MOUNTPOINT] LOSS"};
   }
+  bool IsValue(const std::string& word) const override {
+    return FeedbackControlText(word).ok();
+  }
   absl::StatusOr<std::string> ControlText(
       const ControlWords& words) const override {
     RETURN_IF_ERROR(RefuseSettings(words));
@@ -171,7 +199,8 @@ std::unique_ptr<Command> MakeFeedbackCommand() {
 }
 
 absl::StatusOr<ControlWords> SplitControlWords(
-    const std::vector<std::string>& words) {
+    const std::vector<std::string>& words,
+    const std::function<bool(const std::string&)>& is_mount) {
   ControlWords split;
   std::vector<std::string> plain;
   for (const std::string& word : words) {
@@ -188,7 +217,8 @@ absl::StatusOr<ControlWords> SplitControlWords(
   }
   const bool path_first =
       plain.size() == 2 ||
-      (plain.size() == 1 && absl::StrContains(plain[0], '/'));
+      (plain.size() == 1 &&
+       (absl::StrContains(plain[0], '/') || is_mount(plain[0])));
   if (path_first) split.mountpoint = plain[0];
   if (!plain.empty() && plain.size() > (path_first ? 1u : 0u)) {
     split.value = plain.back();
@@ -218,10 +248,8 @@ absl::StatusOr<std::string> FeedbackControlText(const std::string& loss) {
 
 absl::StatusOr<std::string> PolicyControlText(
     const std::string& name, const std::vector<std::string>& settings) {
-  if (name.empty()) {
-    return absl::InvalidArgumentError("the policy is missing before key=value");
-  }
-  std::string text = absl::StrCat("policy = ", TomlString(name), "\n");
+  std::string text;
+  if (!name.empty()) text = absl::StrCat("policy = ", TomlString(name), "\n");
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0) {

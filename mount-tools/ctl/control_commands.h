@@ -3,6 +3,7 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CONTROL_COMMANDS_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CONTROL_COMMANDS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,9 +25,11 @@ struct ControlWords {
 };
 
 // Of two words without `=`, the first is the mount point. A single word is the
-// mount point if it has a slash. InvalidArgument for more words.
+// mount point if it has a slash or if `is_mount` says so. InvalidArgument for
+// more words.
 absl::StatusOr<ControlWords> SplitControlWords(
-    const std::vector<std::string>& words);
+    const std::vector<std::string>& words,
+    const std::function<bool(const std::string&)>& is_mount);
 
 // The control text that `shufflectl epoch WHAT` writes. InvalidArgument if WHAT
 // is neither "next" nor a number.
@@ -36,8 +39,9 @@ absl::StatusOr<std::string> EpochControlText(const std::string& what);
 // it is no finite number.
 absl::StatusOr<std::string> FeedbackControlText(const std::string& loss);
 
-// The control text that `shufflectl policy NAME key=value…` writes. The daemon
-// checks it; here only words without `=` are refused.
+// The control text that `shufflectl policy NAME key=value…` writes. If `name`
+// is "", the policy stays. The daemon checks it; here only words without `=`
+// are refused.
 absl::StatusOr<std::string> PolicyControlText(
     const std::string& name, const std::vector<std::string>& settings);
 

@@ -39,11 +39,21 @@ std::string StateOf(const std::string& mountpoint) {
   return config.ok() ? config->state : "";
 }
 
+std::string AskState(const std::string& mountpoint,
+                     std::chrono::milliseconds wait) {
+  return RunApart([&] { return StateOf(mountpoint); }, wait).value_or("");
+}
+
 }  // namespace
+
+pid_t DaemonOf(const std::string& mountpoint, std::chrono::milliseconds wait) {
+  const std::string state = AskState(mountpoint, wait);
+  return state.empty() ? 0 : HolderOf(state);
+}
 
 DaemonEnd::DaemonEnd(const std::string& mountpoint,
                      std::chrono::milliseconds wait)
-    : state_(RunApart([&] { return StateOf(mountpoint); }, wait).value_or("")) {
+    : state_(AskState(mountpoint, wait)) {
   const pid_t pid = state_.empty() ? 0 : HolderOf(state_);
   if (pid == 0) return;
   process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));

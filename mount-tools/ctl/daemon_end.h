@@ -4,12 +4,18 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_DAEMON_END_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_DAEMON_END_H_
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <string>
 
 #include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
+
+// The daemon that serves `mountpoint`, which is asked for at most `wait`. 0 if
+// that cannot be determined, for example if it is another user's.
+pid_t DaemonOf(const std::string& mountpoint, std::chrono::milliseconds wait);
 
 // Not thread-safe.
 class DaemonEnd {

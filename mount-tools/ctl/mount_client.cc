@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <sstream>
 
 #include "absl/strings/ascii.h"
@@ -23,11 +24,9 @@ namespace {
 
 std::vector<std::string> Mountpoints(const std::vector<MountEntry>& mounts) {
   std::vector<std::string> paths;
-  for (const MountEntry& mount : mounts) {
-    if (mount.is_shufflefs()) paths.push_back(mount.mountpoint);
+  for (const MountEntry& mount : ShufflefsMounts(mounts)) {
+    paths.push_back(mount.mountpoint);
   }
-  std::sort(paths.begin(), paths.end());
-  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
   return paths;
 }
 
@@ -81,24 +80,43 @@ absl::StatusOr<MountEntry> ChooseMount(const MountChoice& choice,
     return absl::InvalidArgumentError(absl::StrCat(
         "several mounts; choose one with -m; ", ListOf(mountpoints)));
   }
-  for (auto entry = mounts.rbegin(); entry != mounts.rend(); ++entry) {
-    if (entry->is_shufflefs()) return *entry;  // the topmost
+  return ShufflefsMounts(mounts).front();
+}
+
+absl::StatusOr<std::vector<MountEntry>> ChooseMounts(
+    const MountChoice& choice, absl::string_view cwd,
+    const std::vector<MountEntry>& mounts) {
+  const absl::StatusOr<MountEntry> mount = ChooseMount(choice, cwd, mounts);
+  if (mount.ok()) return std::vector<MountEntry>{*mount};
+  if (!absl::IsInvalidArgument(mount.status())) return mount.status();
+  return ShufflefsMounts(mounts);
+}
+
+std::vector<MountEntry> ShufflefsMounts(const std::vector<MountEntry>& mounts) {
+  std::map<std::string, const MountEntry*> topmost;
+  for (const MountEntry& mount : mounts) topmost[mount.mountpoint] = &mount;
+  std::vector<MountEntry> ours;
+  for (const auto& [path, mount] : topmost) {
+    if (mount->is_shufflefs()) ours.push_back(*mount);
   }
-  return absl::NotFoundError(ListOf(mountpoints));
+  return ours;
 }
 
 absl::StatusOr<MountClient> MountClient::Find(const MountChoice& choice,
                                               absl::string_view cwd) {
   ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts, ReadMountInfo());
   ASSIGN_OR_RETURN(const MountEntry mount, ChooseMount(choice, cwd, mounts));
-  if (IsDeadMount(mount.mountpoint)) {
-    return absl::UnavailableError(absl::StrCat(
-        mount.mountpoint,
-        ": its daemon is gone; mount again with the same command, or: "
-        "shufflectl umount ",
-        mount.mountpoint));
-  }
-  return MountClient(mount.mountpoint, choice.view);
+  return At(mount.mountpoint, choice.view);
+}
+
+absl::StatusOr<MountClient> MountClient::At(const std::string& mountpoint,
+                                            const std::string& view) {
+  if (!IsDeadMount(mountpoint)) return MountClient(mountpoint, view);
+  return absl::UnavailableError(
+      absl::StrCat(mountpoint,
+                   ": its daemon is gone; mount again with the same command, "
+                   "or: shufflectl umount ",
+                   mountpoint));
 }
 
 std::string MountClient::Root() const {

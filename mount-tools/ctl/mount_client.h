@@ -37,6 +37,14 @@ absl::StatusOr<MountEntry> ChooseMount(const MountChoice& choice,
                                        absl::string_view cwd,
                                        const std::vector<MountEntry>& mounts);
 
+// The same, and all mounts if there are several and none is chosen.
+absl::StatusOr<std::vector<MountEntry>> ChooseMounts(
+    const MountChoice& choice, absl::string_view cwd,
+    const std::vector<MountEntry>& mounts);
+
+// The shufflefs mounts among `mounts` that are visible, by mount point.
+std::vector<MountEntry> ShufflefsMounts(const std::vector<MountEntry>& mounts);
+
 // Immutable; any thread may call. Methods block as long as the daemon does.
 class MountClient {
  public:
@@ -44,6 +52,9 @@ class MountClient {
   // mount's daemon is gone.
   static absl::StatusOr<MountClient> Find(const MountChoice& choice,
                                           absl::string_view cwd);
+  // For the mount at `mountpoint`. Errors: Unavailable as above.
+  static absl::StatusOr<MountClient> At(const std::string& mountpoint,
+                                        const std::string& view);
   MountClient(std::string mountpoint, std::string view)
       : mountpoint_(std::move(mountpoint)), view_(std::move(view)) {}
 

@@ -3,9 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
+#include "mount-tools/ctl/list/mount_facts.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
 
@@ -25,8 +28,12 @@ class StatusCommand : public Command {
   }
 
   absl::Status Run(const CommandContext& context) override {
+    ASSIGN_OR_RETURN(const std::vector<MountEntry> table, ReadMountInfo());
+    ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts,
+                     ChooseMounts(choice_, context.cwd, table));
+    if (mounts.size() > 1) return ShowAll(mounts, context);
     ASSIGN_OR_RETURN(const MountClient mount,
-                     MountClient::Find(choice_, context.cwd));
+                     MountClient::At(mounts.front().mountpoint, choice_.view));
     ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
     if (json_) {
       *context.out << status;
@@ -38,6 +45,23 @@ class StatusCommand : public Command {
   }
 
  private:
+  // A mount that does not answer prevents no other one.
+  absl::Status ShowAll(const std::vector<MountEntry>& mounts,
+                       const CommandContext& context) const {
+    for (const MountEntry& mount : mounts) {
+      const MountFacts facts = AskFacts(mount, choice_.view);
+      const std::string why = WhyNoStatus(facts);
+      if (json_) {
+        *context.out << StatusJsonLine(facts.mountpoint, facts.status, why);
+        continue;
+      }
+      const absl::StatusOr<std::string> text = StatusText(facts.status);
+      *context.out << ShownPath(facts.mountpoint)
+                   << (text.ok() ? ":\n" + *text : ": " + why + "\n");
+    }
+    return absl::OkStatus();
+  }
+
   MountChoice choice_;
   bool json_ = false;
 };

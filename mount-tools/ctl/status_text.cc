@@ -225,6 +225,18 @@ absl::StatusOr<std::string> StatusText(absl::string_view json) {
   return text;
 }
 
+std::string StatusJsonLine(const std::string& mountpoint,
+                           absl::string_view json, const std::string& why) {
+  Json line = {{"mountpoint", mountpoint}};
+  const absl::StatusOr<Json> status = ParseStatus(json);
+  if (status.ok()) {
+    line.update(*status);
+  } else {
+    line["error"] = why;
+  }
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json) {
   ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
   StatusNames names;

@@ -16,6 +16,11 @@ namespace shufflefs {
 // or missing is left out. Errors: DataLoss if it is not such a text.
 absl::StatusOr<std::string> StatusText(absl::string_view json);
 
+// The status of one of several mounts, on one line: `json` behind "mountpoint".
+// If it is not such a text: {"mountpoint":…,"error":why}.
+std::string StatusJsonLine(const std::string& mountpoint,
+                           absl::string_view json, const std::string& why);
+
 struct StatusNames {
   std::string source;
   std::vector<std::string> views;

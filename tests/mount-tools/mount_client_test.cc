@@ -48,6 +48,33 @@ TEST(ChooseMount, SaysWhatThereIs) {
             "NOT_FOUND: /no/c: is in no shufflefs mount; mounted: /no/a");
 }
 
+std::vector<std::string> AllChosen(const MountChoice& choice,
+                                   const std::string& table) {
+  const auto mounts = ChooseMounts(choice, "/no/home", Table(table));
+  if (!mounts.ok()) return {mounts.status().ToString()};
+  std::vector<std::string> paths;
+  for (const MountEntry& mount : *mounts) paths.push_back(mount.mountpoint);
+  return paths;
+}
+
+TEST(ChooseMounts, AreAllIfNoneIsChosen) {
+  const std::string both = std::string(kSecond) + kFirst;
+  EXPECT_THAT(AllChosen({}, both), ::testing::ElementsAre("/no/a", "/no/b"));
+  EXPECT_THAT(AllChosen({"/no/b", ""}, both), ::testing::ElementsAre("/no/b"));
+  EXPECT_THAT(
+      AllChosen({}, ""),
+      ::testing::ElementsAre("NOT_FOUND: nothing is mounted by shufflefs"));
+}
+
+TEST(ShufflefsMountsTest, AreThoseThatAreVisible) {
+  const std::vector<MountEntry> mounts =
+      ShufflefsMounts(Table(std::string(kFirst) + kSecond +
+                            "4 2 0:4 / /no/a rw - fuse.shufflefs /over rw\n"
+                            "5 3 0:5 / /no/b rw - tmpfs none rw\n"));
+  ASSERT_EQ(mounts.size(), 1u);
+  EXPECT_EQ(mounts[0].source, "/over");
+}
+
 TEST(MountClient, ReadsAndCopies) {
   const TempDir dir;
   dir.Write(".shufflefs/status", "{}\n");

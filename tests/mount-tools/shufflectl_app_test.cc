@@ -68,8 +68,6 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
        "shufflectl status --help\n"},
       {{"epoch", "last"},
        "shufflectl: epoch last: must be next or the number of an epoch\n"},
-      {{"policy", "seed=3"},
-       "shufflectl: the policy is missing before key=value\n"},
       {{"policy", "/mnt", "-m", "/mnt"},
        "shufflectl: /mnt: the mount is given twice, also with -m\n"},
       {{"epoch", "3", "seed=3"}, "shufflectl: seed=3: belongs to policy\n"},
@@ -150,7 +148,8 @@ TEST(ControlCommands, ALossMayBeNegative) {
 }
 
 std::string Split(const std::vector<std::string>& words) {
-  const absl::StatusOr<ControlWords> split = SplitControlWords(words);
+  const absl::StatusOr<ControlWords> split = SplitControlWords(
+      words, [](const std::string& word) { return word == "mount"; });
   if (!split.ok()) return std::string(split.status().message());
   return absl::StrCat(split->mountpoint, "|", split->value, "|",
                       absl::StrJoin(split->settings, ","));
@@ -162,9 +161,20 @@ TEST(ControlCommands, TheMountMayComeFirst) {
   EXPECT_EQ(Split({"/mnt/x"}), "/mnt/x||");
   EXPECT_EQ(Split({"./3"}), "./3||");
   EXPECT_EQ(Split({"mnt", "3"}), "mnt|3|");
+  EXPECT_EQ(Split({"mount"}), "mount||");
+  EXPECT_EQ(Split({"mount", "memory=1GiB"}), "mount||memory=1GiB");
+  EXPECT_EQ(Split({"3", "mount"}), "3|mount|");
   EXPECT_EQ(Split({"/mnt/a=b", "lirs", "seed=3", "lirs.unit=page"}),
             "/mnt/a=b|lirs|seed=3,lirs.unit=page");
   EXPECT_EQ(Split({"a", "b", "c"}), "c: was not expected");
+}
+
+TEST(ControlCommands, KeysAloneKeepThePolicy) {
+  const absl::StatusOr<std::string> text = PolicyControlText("", {"seed=3"});
+  EXPECT_EQ(*text, "seed = \"3\"\n");
+  ViewConfig lirs;
+  lirs.policy = "lirs";
+  EXPECT_EQ(ParseControl(*text, lirs)->config.policy, "lirs");
 }
 
 // A value cannot smuggle in a second line.

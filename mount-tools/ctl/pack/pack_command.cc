@@ -54,7 +54,7 @@ uint64_t MemoryFor(const ScannedSource& scanned) {
 using Seconds = std::chrono::duration<double>;
 
 // Shows the line of progress.
-std::function<void(const PackProgress&)> ProgressOn(std::ostream& err) {
+std::function<void(const PackProgress&)> PackProgressOn(std::ostream& err) {
   return [&err, begun = absl::optional<PackProgress>(),
           start = std::chrono::steady_clock::now()](
              const PackProgress& now) mutable {
@@ -202,7 +202,7 @@ absl::Status PackCommand::Run(const CommandContext& context) {
   ASSIGN_OR_RETURN(const PackComposition composition, Compose(scanned));
   if (memory == kAuto) options.memory_bytes = MemoryFor(scanned);
   report.memory_bytes = options.memory_bytes;
-  if (context.err_terminal) options.progress = ProgressOn(*context.err);
+  if (context.err_terminal) options.progress = PackProgressOn(*context.err);
   absl::StatusOr<PackResult> result =
       WritePack(scanned.source, *scanned.catalogue, composition,
                 report.destination, options);
