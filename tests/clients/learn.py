@@ -20,9 +20,9 @@ from torch import nn
 from torch.utils.data import DataLoader
 from torchvision import datasets, transforms
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-from ranked_dataset import RankedDataset  # noqa: E402
+MODULE = pathlib.Path(__file__).resolve().parents[2] / "python"
+sys.path.insert(0, str(MODULE))
+import shufflefs  # noqa: E402
 
 EPOCHS = 4
 TRANSFORM = transforms.Compose([
@@ -30,9 +30,10 @@ TRANSFORM = transforms.Compose([
     transforms.Normalize((0.286,), (0.353,))])
 
 
-def tell(mount, text):
+def begin(mount, seed):
+    """Epoch 0 of another seed."""
     with open(os.path.join(mount, ".shufflefs/control"), "w") as control:
-        control.write(text)
+        control.write(f"seed = {seed}\nepoch = 0\n")
 
 
 def passes(args, seed, classes):
@@ -42,10 +43,13 @@ def passes(args, seed, classes):
         for _ in range(EPOCHS):
             yield DataLoader(stock, 32, shuffle=args.order == "shuffled")
         return
-    tell(args.mount, f"seed = {seed}\nepoch = 0\n")
+    begin(args.mount, seed)
+    view = shufflefs.attach(args.mount)
     for _ in range(EPOCHS):
-        yield DataLoader(RankedDataset(args.mount, classes, TRANSFORM), 32)
-        tell(args.mount, 'epoch = "next"\n')
+        data = shufflefs.RankedFolder(view, TRANSFORM, shufflefs.load_image,
+                                      classes)
+        yield DataLoader(data, 32)
+        view.next_epoch()
 
 
 def train(args, seed, images, labels, classes):

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// examples/shufflefs.toml shows every key with its default, met_feedback.py
-// writes what the control file takes, and the systemd unit calls the programs
-// as they are.
+// examples/shufflefs.toml shows every key with its default, and the systemd
+// unit calls the programs as they are.
 #include <set>
 #include <string>
 #include <vector>
@@ -12,7 +11,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/config/config_file.h"
-#include "mount-tools/config/control_text.h"
 #include "mount-tools/config/option_table.h"
 #include "tests/meta/repository.h"
 
@@ -76,31 +74,6 @@ TEST(ExampleConfig, ExplainsEveryKeyInTheTablesWords) {
     if (option.key == "path") continue;  // shown in the views
     EXPECT_THAT(text, ::testing::HasSubstr(std::string(option.help.substr(1))))
         << option.key;
-  }
-}
-
-// Writes what the control file takes, without a framework.
-TEST(MetFeedbackExample, TellsTheLossAndNothingElse) {
-  const meta::ShellResult result = meta::Shell(
-      "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=examples /usr/bin/python3 - <<'E'\n"
-      "import os, tempfile, types\n"
-      "from met_feedback import MetFeedback, tell\n"
-      "with tempfile.TemporaryDirectory() as root:\n"
-      "    os.mkdir(root + '/.shufflefs')\n"
-      "    control = root + '/.shufflefs/control'\n"
-      "    def show(): print(open(control).read(), end='')\n"
-      "    tell(root, 1e-9); show()\n"
-      "    tell(root, float('nan')); show()\n"
-      "    trainer = types.SimpleNamespace(callback_metrics={'loss': 0.531})\n"
-      "    MetFeedback(root).on_train_epoch_end(trainer, None); show()\n"
-      "    MetFeedback(root, 'val').on_epoch_end(0, {'val': 3}); show()\n"
-      "E\n");
-  EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(result.output,
-            "feedback = 1e-09\nfeedback = 1e-09\n"
-            "feedback = 0.531\nfeedback = 3.0\n");
-  for (absl::string_view line : {"feedback = 1e-09", "feedback = 3.0"}) {
-    EXPECT_TRUE(ParseControl(line, ViewConfig()).ok()) << line;
   }
 }
 

@@ -14,6 +14,7 @@ import harness
 import namespace
 
 namespace.enter()
+sys.path.insert(0, str(harness.MODULE))  # import shufflefs
 
 LIMIT = 240  # seconds a test may take before its daemons are killed
 

@@ -18,6 +18,7 @@ import time
 
 CLIENTS = pathlib.Path(__file__).resolve().parent.parent / "clients"
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+MODULE = EXAMPLES.parent / "python"
 PYTHON = "/usr/bin/python3"
 SLOWDOWN = float(os.environ.get("SHUFFLEFS_TEST_SLOWDOWN", "1"))
 REPORT = re.compile(r"(Address|Thread|Leak|UndefinedBehavior)Sanitizer"

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mounting a dataset, and unmounting it at the end."""
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+from types import TracebackType
+from typing import Mapping, Optional, Type
+
+from .control import Mount, Path
+from .errors import ShufflefsError
+from .keys import merged, option_text
+from .programs import need_program, run
+
+_log = logging.getLogger("shufflefs")
+
+
+class OwnedMount(Mount):
+    """A mount that mount() made. A `with` statement unmounts it at its end.
+
+    Without `with` it outlives the process, as a mount by the command does,
+    unless unmount() is called.
+    """
+
+    def __init__(self, path: str, private: Optional[str] = None) -> None:
+        super().__init__(path)
+        self._private = private
+        self._owner = os.getpid()
+
+    def unmount(self, lazy: bool = False, wait: float = 5.0) -> None:
+        """As Mount.unmount(). Also removes the private directory, if any."""
+        super().unmount(lazy, wait)
+        self.tidy()
+
+    def __exit__(self, kind: Optional[Type[BaseException]],
+                 error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        """Unmounts, whatever happened. Detaches the mount if it stays busy."""
+        if os.getpid() != self._owner:  # a forked copy
+            return
+        if not self.mounted:
+            self.tidy()
+            return
+        try:
+            self.unmount()
+        except ShufflefsError as busy:
+            self.unmount(lazy=True)
+            _log.warning("%s: detached while in use: %s", self.path, busy)
+
+    def tidy(self) -> None:
+        """Removes the private directory, if any. REQUIRES: unmounted."""
+        if self._private is not None:
+            _remove(self._private)
+            self._private = None
+
+
+def mount(source: Path, mountpoint: Optional[Path] = None,
+          keys: Optional[Mapping[str, object]] = None, *,
+          config: Optional[Path] = None, allow_other: bool = False,
+          timeout: Optional[float] = None, **keywords: object) -> OwnedMount:
+    """Mounts `source` and returns when the mount is ready.
+
+    mountpoint   an empty directory. None makes a private directory, which
+                 goes away with the mount. It holds the state, too, unless the
+                 key `state` is given here.
+    keys         {"epoch.advance": "manual"}: keys of shufflefs.toml(5) with
+                 text, numbers or paths. None leaves a key out.
+    **keywords   the same: epoch_advance="manual". The first `_` is a dot.
+    config       a TOML file of keys. What is given here wins over it.
+    allow_other  lets other users see the mount.
+    timeout      seconds to wait for the catalogue; None waits for ever.
+
+    Raises ShufflefsError with the daemon's message. Nothing is mounted then.
+    """
+    texts = merged(keys, keywords)
+    need_program("shufflectl")  # or nothing could unmount
+    private = None
+    if mountpoint is None:
+        private = _private_folder(allow_other)
+        path = os.path.join(private, "mnt")
+        texts.setdefault("state", os.path.join(private, "state"))
+    else:
+        path = os.path.abspath(os.fspath(mountpoint))
+    made = OwnedMount(path, private)
+    options = option_text(texts)
+    arguments = [*(["-o", options] if options else []),
+                 *(["-o", "allow_other"] if allow_other else []),
+                 *(["--config", os.fspath(config)] if config else []),
+                 os.path.abspath(os.fspath(source)), path]
+    already = made.mounted
+    try:
+        run("shufflefs", arguments)
+        made.wait_until_ready(timeout)
+    except BaseException:
+        if made.mounted and not already:
+            made.unmount(lazy=True)
+        made.tidy()
+        raise
+    return made
+
+
+def _private_folder(allow_other: bool) -> str:
+    folder = tempfile.mkdtemp(prefix="shufflefs-")
+    if allow_other:
+        os.chmod(folder, 0o711)
+    os.mkdir(os.path.join(folder, "mnt"), 0o755)
+    os.mkdir(os.path.join(folder, "state"), 0o700)
+    return folder
+
+
+def _remove(private: str) -> None:
+    """Never follows what might still be mounted: mnt must be empty."""
+    try:
+        os.rmdir(os.path.join(private, "mnt"))
+        shutil.rmtree(os.path.join(private, "state"), ignore_errors=True)
+        os.rmdir(private)
+    except OSError as error:
+        _log.warning("%s: is left behind: %s", private, error)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding and running shufflefs and shufflectl."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import Optional, Sequence
+
+from .errors import ShufflefsError
+
+_OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin")
+
+
+def find_program(name: str) -> Optional[str]:
+    """The path of a program, or None.
+
+    It is what SHUFFLEFS_BIN or SHUFFLECTL_BIN says, else the file in this
+    package's folder bin, else what PATH finds.
+    """
+    told = os.environ.get(f"{name.upper()}_BIN")
+    if told:
+        return told
+    own = os.path.join(_OWN, name)
+    if os.access(own, os.X_OK):
+        return own
+    return shutil.which(name)
+
+
+def need_program(name: str) -> str:
+    """The path of a program. Raises ShufflefsError if there is none."""
+    program = find_program(name)
+    if program is None or not os.access(program, os.X_OK):
+        where = "not in PATH" if program is None else f"not at {program}"
+        raise ShufflefsError(
+            f"{name} is {where}; install shufflefs, or set "
+            f"{name.upper()}_BIN to the path of {name}")
+    return program
+
+
+def run(name: str, arguments: Sequence[str]) -> str:
+    """Runs a program to its end and returns what it printed.
+
+    Raises ShufflefsError, with what it wrote to stderr, if it fails.
+    """
+    program = need_program(name)
+    try:
+        done = subprocess.run(
+            [program, *arguments], stdin=subprocess.DEVNULL, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            encoding="utf-8", errors="surrogateescape")
+    except (OSError, ValueError) as error:
+        raise ShufflefsError(f"{program}: {error}") from error
+    if done.returncode != 0:
+        said = done.stderr.strip() or f"exit code {done.returncode}"
+        prefix = f"{name}: "
+        raise ShufflefsError(
+            said[len(prefix):] if said.startswith(prefix) else said)
+    return done.stdout

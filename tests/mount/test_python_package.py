@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package without a mount: its form, and how keys become -o."""
+import ast
+import inspect
+import pathlib
+import re
+import sys
+
+import pytest
+
+import harness
+import shufflefs
+from shufflefs import keys, programs
+
+ROOT = harness.EXAMPLES.parent
+SOURCES = sorted((harness.MODULE / "shufflefs").glob("*.py"))
+
+
+def option(mapping=None, **keywords):
+    return keys.option_text(keys.merged(mapping, keywords))
+
+
+def known_keys():
+    """Every key that shufflefs --help lists."""
+    text = harness.run([harness.shufflefs(), "--help"]).stdout
+    text = text.split("\nkeys ")[1]
+    found = re.findall(r"^  ([a-z][a-z0-9_.]*) ", text, re.MULTILINE)
+    assert len(found) > 30 and "epoch.double_open" in found
+    return found
+
+
+def test_the_version_is_that_of_the_programs():
+    project = re.search(r"project\(shufflefs VERSION ([0-9.]+)",
+                        (ROOT / "CMakeLists.txt").read_text())
+    assert shufflefs.__version__ == project[1]
+
+
+def test_it_imports_nothing_but_the_standard_library():
+    """-S leaves out all other packages, -I what the environment adds."""
+    code = (f"import sys; sys.path.insert(0, {str(harness.MODULE)!r}); "
+            "import shufflefs; "
+            "print(sorted({m.split('.')[0] for m in sys.modules}"
+            " - set(sys.stdlib_module_names) - {'__main__'}))")
+    done = harness.run([harness.PYTHON, "-B", "-I", "-S", "-c", code])
+    assert done.stdout == "['shufflefs']\n"
+
+
+def test_its_syntax_is_that_of_python_3_9():
+    assert len(SOURCES) > 5
+    for source in SOURCES:
+        ast.parse(source.read_text(), str(source), feature_version=(3, 9))
+    assert 'requires-python = ">=3.9"' in (
+        harness.MODULE / "pyproject.toml").read_text()
+
+
+def test_its_types_are_right(folder):
+    harness.run([harness.PYTHON, "-m", "mypy", "--python-version", "3.9",
+                 "--cache-dir", folder / "cache", "--config-file",
+                 "pyproject.toml", "shufflefs"], cwd=harness.MODULE,
+                timeout=120)
+    assert (harness.MODULE / "shufflefs" / "py.typed").exists()
+
+
+def test_examples_compile():
+    examples = sorted(harness.EXAMPLES.glob("*.py"))
+    assert len(examples) > 8
+    for example in examples:
+        compile(example.read_text(), str(example), "exec")
+
+
+def test_every_key_has_a_keyword_and_clashes_with_no_parameter():
+    parameters = set(inspect.signature(shufflefs.mount).parameters)
+    for key in known_keys():
+        keyword = key.replace(".", "_")
+        assert keyword.isidentifier()
+        assert keys.key_name(keyword) == key
+        assert keyword not in parameters - {"keywords"}
+
+
+def test_values_are_written_as_the_daemon_reads_them():
+    assert option(policy="lirs", seed=3) == "policy=lirs,seed=3"
+    assert option({"epoch.advance": "auto"}) == "epoch.advance=auto"
+    assert option(epoch_double_open="1s") == "epoch.double_open=1s"
+    assert option(tier_path=pathlib.Path("/a,b")) == r"tier.path=/a\,b"
+    assert option(state="/a\\b\\,") == r"state=/a\\b\\\,"
+    assert option(record_as="*.a:npy;*.b:lines") == (
+        "record.as=*.a:npy;*.b:lines")
+    assert option(policy=None, seed=0) == "seed=0"
+    assert option() == ""
+
+
+@pytest.mark.parametrize("mapping, keywords, words", [
+    ({"seed": 1}, {"seed": 2}, "seed: is given twice"),
+    ({"epoch.advance": "auto"}, {"epoch_advance": "auto"}, "given twice"),
+    ({"a=b": 1}, {}, "is no key"),
+    ({"a,seed": 1}, {}, "is no key"),
+    ({"": 1}, {}, "is no key"),
+    ({"x-other": 1}, {}, "is no key"),
+    ({3: 1}, {}, "is no key"),
+    ({}, {"pair": False}, "truth value"),
+    ({}, {"state": "/a\0b"}, "NUL"),
+    ({}, {"seed": [1, 2]}, "list is no text"),
+    ({}, {"state": b"/a"}, "bytes is no text"),
+])
+def test_what_has_no_form_in_o_is_refused(mapping, keywords, words):
+    with pytest.raises(shufflefs.ShufflefsError, match=words):
+        keys.merged(mapping, keywords)
+
+
+def test_programs_are_found_where_they_are_said_to_be(folder, monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_BIN", "/told/shufflefs")
+    assert programs.find_program("shufflefs") == "/told/shufflefs"
+    monkeypatch.delenv("SHUFFLEFS_BIN")
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(programs, "_OWN", str(folder / "bin"))
+    assert programs.find_program("shufflefs") is None
+    with pytest.raises(shufflefs.ShufflefsError, match="not in PATH.*EFS_BIN"):
+        shufflefs.mount(folder, folder)
+    for place in (folder, folder / "bin"):  # PATH, then what is carried along
+        place.mkdir(exist_ok=True)
+        (place / "shufflefs").write_text("#!/bin/sh\n")
+        (place / "shufflefs").chmod(0o755)
+        assert programs.find_program("shufflefs") == str(place / "shufflefs")
+
+
+@pytest.mark.parametrize("name", ["shufflefs", "shufflectl"])
+def test_a_program_that_is_not_there_is_an_error(folder, monkeypatch, name):
+    """Nothing is mounted that could not be unmounted."""
+    monkeypatch.setenv(f"{name.upper()}_BIN", str(folder / "absent"))
+    (folder / "mnt").mkdir()
+    with pytest.raises(shufflefs.ShufflefsError, match="absent"):
+        shufflefs.mount(folder, folder / "mnt")
+    assert harness.mount_types(folder / "mnt") == []
+
+
+def test_what_pip_installs_is_all_of_it():
+    """The package needs its marker of types, and the programs of a wheel."""
+    import tomllib
+    assert sys.version_info >= (3, 11)
+    project = tomllib.loads((harness.MODULE / "pyproject.toml").read_text())
+    assert project["project"]["dependencies"] == []
+    tools = project["tool"]["setuptools"]
+    assert tools["package-data"]["shufflefs"] == ["py.typed", "bin/*"]
+    assert tools["packages"] == ["shufflefs"]
+    assert all(source.parent.name == "shufflefs" for source in SOURCES)
+    assert tools["dynamic"]["version"] == {
+        "attr": "shufflefs._version.__version__"}
