@@ -242,7 +242,7 @@ class Mount:
     def _absent(self, name: str) -> str:
         if not os.path.isdir(os.path.join(self.path, _DIRECTORY)):
             return ("is not there; is shufflefs mounted? "
-                    "shufflectl status lists the mounts")
+                    "shufflectl list shows the mounts")
         if self.view is not None:
             return f"there is no view {self.view!r}"
         if name == "token":
