@@ -20,6 +20,7 @@ int main(int argc, char** argv) try {
   context.out = &std::cout;
   context.err = &std::cerr;
   context.err_terminal = isatty(STDERR_FILENO) == 1;
+  context.out_terminal = isatty(STDOUT_FILENO) == 1;
   return shufflefs::RunShufflectl(
       std::vector<std::string>(argv + 1, argv + argc), context);
 } catch (const std::exception& error) {  // no memory, or no thread

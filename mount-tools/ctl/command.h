@@ -24,6 +24,7 @@ struct CommandContext {
   std::ostream* out;          // results
   std::ostream* err;          // progress and remarks
   bool err_terminal = false;  // progress is shown only on a terminal
+  bool out_terminal = false;  // a table that is repeated replaces the last
 };
 
 // Used once, by one thread: Declare, then Run after parsing.

@@ -13,6 +13,7 @@
 #include "mount-tools/ctl/token_command.h"
 #include "mount-tools/ctl/umount_command.h"
 #include "mount-tools/ctl/verify/verify_command.h"
+#include "mount-tools/ctl/watch/watch_command.h"
 
 namespace shufflefs {
 
@@ -22,6 +23,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeListCommand());
   commands.push_back(MakeStatusCommand());
+  commands.push_back(MakeTopCommand());
   commands.push_back(MakeEpochCommand());
   commands.push_back(MakePolicyCommand());
   commands.push_back(MakeFeedbackCommand());

@@ -11,6 +11,7 @@
 #include "mount-tools/ctl/list/mount_facts.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
+#include "mount-tools/ctl/watch/watch_command.h"
 
 namespace shufflefs {
 namespace {
@@ -24,10 +25,18 @@ class StatusCommand : public Command {
 
   void Declare(CLI::App& app) override {
     DeclareMountChoice(app, /*positional=*/true, choice_);
-    app.add_flag("--json", json_, "print the mount's own JSON");
+    CLI::Option* json =
+        app.add_flag("--json", json_, "print the mount's own JSON");
+    app.add_flag("--watch", watch_, "show rates again and again, as top does")
+        ->excludes(json);
+    DeclareWatch(app, options_);
   }
 
   absl::Status Run(const CommandContext& context) override {
+    if (watch_) {
+      options_.choice = choice_;
+      return Watch(options_, context);
+    }
     ASSIGN_OR_RETURN(const std::vector<MountEntry> table, ReadMountInfo());
     ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts,
                      ChooseMounts(choice_, context.cwd, table));
@@ -63,7 +72,9 @@ class StatusCommand : public Command {
   }
 
   MountChoice choice_;
+  WatchOptions options_;
   bool json_ = false;
+  bool watch_ = false;
 };
 
 }  // namespace

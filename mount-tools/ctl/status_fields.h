@@ -11,11 +11,25 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 
 namespace shufflefs::status_fields {
 
 using Json = nlohmann::ordered_json;
+
+// The document of .shufflefs/status. DataLoss if `text` is none.
+inline absl::StatusOr<Json> ParseStatus(absl::string_view text) {
+  Json json = Json::parse(text.begin(), text.end(), nullptr,
+                          /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("views") ||
+      !json["views"].is_array()) {
+    return absl::DataLossError("the mount's status is not what it should be");
+  }
+  return json;
+}
 
 inline absl::optional<double> Number(const Json& view, const char* key) {
   const auto it = view.find(key);

@@ -19,18 +19,9 @@ namespace {
 using status_fields::Count;
 using status_fields::Json;
 using status_fields::Number;
+using status_fields::ParseStatus;
 using status_fields::TextOf;
 using status_fields::Texts;
-
-absl::StatusOr<Json> ParseStatus(absl::string_view text) {
-  Json json = Json::parse(text.begin(), text.end(), nullptr,
-                          /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("views") ||
-      !json["views"].is_array()) {
-    return absl::DataLossError("the mount's status is not what it should be");
-  }
-  return json;
-}
 
 std::string Progress(const Json& view) {
   std::string text;

@@ -24,7 +24,7 @@ struct NamedView {
   ViewConfig config;
 };
 
-struct MountFacts {
+struct VerifiedMount {
   MountConfig config;
   std::vector<NamedView> views;
 };
@@ -55,17 +55,18 @@ class VerifyCommand : public Command {
   }
 
  private:
-  static absl::StatusOr<MountFacts> ReadFacts(const MountClient& mount);
+  static absl::StatusOr<VerifiedMount> ReadFacts(const MountClient& mount);
   static absl::StatusOr<VerifyResult> Verify(const MountClient& mount);
 
   MountChoice choice_;
   bool json_ = false;
 };
 
-absl::StatusOr<MountFacts> VerifyCommand::ReadFacts(const MountClient& mount) {
+absl::StatusOr<VerifiedMount> VerifyCommand::ReadFacts(
+    const MountClient& mount) {
   ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
   ASSIGN_OR_RETURN(const StatusNames names, NamesInStatus(status));
-  MountFacts facts;
+  VerifiedMount facts;
   for (const std::string& name : names.views) {
     const MountClient view(mount.mountpoint(), name);
     ASSIGN_OR_RETURN(const std::string control, view.Read("control"));
@@ -84,7 +85,7 @@ absl::StatusOr<MountFacts> VerifyCommand::ReadFacts(const MountClient& mount) {
 }
 
 absl::StatusOr<VerifyResult> VerifyCommand::Verify(const MountClient& mount) {
-  ASSIGN_OR_RETURN(const MountFacts facts, ReadFacts(mount));
+  ASSIGN_OR_RETURN(const VerifiedMount facts, ReadFacts(mount));
   ASSIGN_OR_RETURN(LedgerReplay replay, LedgerReplay::Make(facts.config));
   VerifyResult result;
   ASSIGN_OR_RETURN(result.proof, replay.Verify());
