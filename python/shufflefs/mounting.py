@@ -73,6 +73,7 @@ def mount(source: Path, mountpoint: Optional[Path] = None,
     timeout      seconds to wait for the catalogue; None waits for ever.
 
     Raises ShufflefsError with the daemon's message. Nothing is mounted then.
+    Warnings of the daemon go to the logger "shufflefs", and to status().
     """
     texts = merged(keys, keywords)
     need_program("shufflectl")  # or nothing could unmount
@@ -89,12 +90,13 @@ def mount(source: Path, mountpoint: Optional[Path] = None,
                  *(["-o", "allow_other"] if allow_other else []),
                  *(["--config", os.fspath(config)] if config else []),
                  os.path.abspath(os.fspath(source)), path]
-    already = made.mounted
+    not_ours = made.mounted  # a live mount is refused, a dead one replaced
     try:
         run("shufflefs", arguments)
+        not_ours = False
         made.wait_until_ready(timeout)
     except BaseException:
-        if made.mounted and not already:
+        if made.mounted and not not_ours:
             made.unmount(lazy=True)
         made.tidy()
         raise

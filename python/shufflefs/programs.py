@@ -2,6 +2,7 @@
 """Finding and running shufflefs and shufflectl."""
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from typing import Optional, Sequence
 
 from .errors import ShufflefsError
 
+_log = logging.getLogger("shufflefs")
 _OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin")
 
 
@@ -41,7 +43,8 @@ def need_program(name: str) -> str:
 def run(name: str, arguments: Sequence[str]) -> str:
     """Runs a program to its end and returns what it printed.
 
-    Raises ShufflefsError, with what it wrote to stderr, if it fails.
+    Logs what it wrote to stderr, or raises ShufflefsError with that if it
+    fails.
     """
     program = need_program(name)
     try:
@@ -56,4 +59,7 @@ def run(name: str, arguments: Sequence[str]) -> str:
         prefix = f"{name}: "
         raise ShufflefsError(
             said[len(prefix):] if said.startswith(prefix) else said)
+    for line in done.stderr.splitlines():
+        warns = line.startswith(f"{name}: warning: ")
+        _log.log(logging.WARNING if warns else logging.INFO, "%s", line)
     return done.stdout

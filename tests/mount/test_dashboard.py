@@ -90,6 +90,27 @@ def test_no_series_is_left_out(written):
                        "shufflefs_primed_names_total"}
 
 
+def test_the_label_of_a_mount_is_added_as_the_page_says(mounts, folder):
+    page = (harness.EXAMPLES.parent / "docs" / "monitoring.md").read_text()
+    command, = re.findall(r"^sed -E .*$", page, re.MULTILINE)
+    mount = mounts(trees.class_folders(folder / "source"), {"policy": "lirs"})
+    command = command.replace("MNT", str(mount.path))
+    lines = harness.run(["sh", "-c", command]).stdout.splitlines()
+    before = mount.read("metrics").splitlines()
+    assert len(lines) == len(before) > 50
+    for line, old in zip(lines, before):
+        name, _, value = old.rpartition(" ")
+        if old.startswith("#"):
+            assert line == old
+        elif name.endswith("}"):
+            labels = name.partition("{")[2]
+            assert line.partition(" ")[0].endswith(
+                f'{{mount="NAME",{labels}'), line
+        else:
+            assert line.startswith(f'{name}{{mount="NAME",}} '), line
+        assert line.startswith("#") or float(line.rpartition(" ")[2]) >= 0
+
+
 def test_panels_are_whole():
     panels = board()["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)

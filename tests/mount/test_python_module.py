@@ -162,6 +162,40 @@ def test_a_catalogue_that_takes_too_long_leaves_nothing(source, private,
     assert list(private.iterdir()) == []
 
 
+def test_a_live_mount_is_refused_and_stays(source, folder, private):
+    (folder / "mnt").mkdir()
+    with shufflefs.mount(source, folder / "mnt", KEYS,
+                         state=folder / "state") as view:
+        with pytest.raises(Error, match="mnt"):
+            shufflefs.mount(source, folder / "mnt", state=folder / "other")
+        assert view.mounted and view.epoch == 0
+
+
+def test_a_dead_mount_is_replaced(mounts, source, folder):
+    mount = mounts(source, KEYS)
+    shufflefs.attach(mount.path).set_epoch(3)
+    mount.kill()
+    with shufflefs.mount(source, mount.path, KEYS,
+                         state=mount.state) as view:
+        assert view.epoch == 3
+    assert harness.mount_types(mount.path) == []
+
+
+def test_warnings_of_the_daemon_are_logged(source, folder, private,
+                                           monkeypatch, caplog):
+    daemon = folder / "shufflefs"
+    daemon.write_text("#!/bin/sh\n"
+                      "echo 'shufflefs: info: all is well' >&2\n"
+                      "echo 'shufflefs: warning: too little memory' >&2\n"
+                      f'exec {harness.shufflefs()} "$@"\n')
+    daemon.chmod(0o755)
+    monkeypatch.setenv("SHUFFLEFS_BIN", str(daemon))
+    with shufflefs.mount(source, policy="native"):
+        assert [(record.levelname, record.getMessage())
+                for record in caplog.records] == [
+                    ("WARNING", "shufflefs: warning: too little memory")]
+
+
 def test_paths_with_commas_and_backslashes(folder, private):
     source = trees.class_folders(folder / "a,b\\,c", 2, 4)
     state = folder / "s\\t,\\\\a"
