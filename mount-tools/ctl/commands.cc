@@ -4,6 +4,7 @@
 #include "mount-tools/ctl/check/simulate_command.h"
 #include "mount-tools/ctl/command.h"
 #include "mount-tools/ctl/control_commands.h"
+#include "mount-tools/ctl/doctor/doctor_command.h"
 #include "mount-tools/ctl/list/list_command.h"
 #include "mount-tools/ctl/order_command.h"
 #include "mount-tools/ctl/pack/index_command.h"
@@ -34,6 +35,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeIndexCommand());
   commands.push_back(MakePackCommand());
   commands.push_back(MakeUmountCommand());
+  commands.push_back(MakeDoctorCommand());
   return commands;
 }
 

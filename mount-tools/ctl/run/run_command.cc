@@ -2,13 +2,10 @@
 #include "mount-tools/ctl/run/run_command.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -19,6 +16,7 @@
 #include "mount-tools/ctl/end_mount.h"
 #include "mount-tools/ctl/run/passed_signals.h"
 #include "mount-tools/ctl/run/private_dir.h"
+#include "mount-tools/ctl/run/shufflefs_program.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/mount_table.h"
 
@@ -29,15 +27,6 @@ namespace {
 constexpr int kOurFailure = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
-
-// The program of the mount: the one beside this, else that of PATH.
-std::string Shufflefs() {
-  std::error_code error;
-  const std::filesystem::path self =
-      std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string beside = (self.parent_path() / "shufflefs").string();
-  return !error && access(beside.c_str(), X_OK) == 0 ? beside : "shufflefs";
-}
 
 bool IsMounted(const std::string& mountpoint) {
   const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
@@ -124,7 +113,7 @@ absl::StatusOr<std::vector<std::string>> RunCommand::MountWords(
         absl::StrReplaceAll(dir.state(), {{"\\", "\\\\"}, {",", "\\,"}});
     words.insert(words.begin(), {"-o", absl::StrCat("state=", state)});
   }
-  words.insert(words.begin(), Shufflefs());
+  words.insert(words.begin(), ShufflefsProgram());
   return words;
 }
 

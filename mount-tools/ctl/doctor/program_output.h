@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program prints.
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_DOCTOR_PROGRAM_OUTPUT_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_DOCTOR_PROGRAM_OUTPUT_H_
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace shufflefs {
+
+// What words[0], found in PATH, prints to stdout before it ends. "" if it
+// cannot be started or takes longer than `wait`; then it is killed.
+std::string ProgramOutput(const std::vector<std::string>& words,
+                          std::chrono::milliseconds wait);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_DOCTOR_PROGRAM_OUTPUT_H_
