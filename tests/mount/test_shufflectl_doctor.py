@@ -43,6 +43,8 @@ def doctor(user, *arguments, **kwargs):
                        **kwargs)
 
 
+# [S-3.16i] A report of shufflectl doctor has no name of the dataset unless
+# --names is given.
 def test_names_are_left_out(mount, source, user):
     assert mount.write_control("secret = 1\n",
                                file="view/secret-a/control") is not None

@@ -119,6 +119,8 @@ def test_failures_of_run_itself(runner, folder):
     assert done.returncode == OURS and "the command is missing" in done.stderr
 
 
+# [S-3.12n] shufflectl run passes signals on to its command, and exits as the
+# command does.
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT"])
 def test_signals_are_passed_on(runner, name):
     running = runner.start("sh", "-c", TRAP.format(name))
@@ -136,6 +138,7 @@ def test_a_signal_that_ends_the_command(runner):
     assert running.returncode == 128 + signal.SIGTERM
 
 
+# [S-3.12m] shufflectl run leaves no mount behind, however its command ends.
 def test_the_command_is_killed(runner, place):
     running = runner.start("sh", "-c", "echo $$; exec sleep 1000")
     os.kill(int(running.stdout.readline()), signal.SIGKILL)
