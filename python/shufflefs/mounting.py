@@ -29,6 +29,11 @@ class OwnedMount(Mount):
         self._private = private
         self._owner = os.getpid()
 
+    @property
+    def owned(self) -> bool:
+        """Not in a forked copy."""
+        return os.getpid() == self._owner
+
     def unmount(self, lazy: bool = False, wait: float = 5.0) -> None:
         """As Mount.unmount(). Also removes the private directory, if any."""
         super().unmount(lazy, wait)
@@ -38,7 +43,7 @@ class OwnedMount(Mount):
                  error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
         """Unmounts, whatever happened. Detaches the mount if it stays busy."""
-        if os.getpid() != self._owner:  # a forked copy
+        if not self.owned:
             return
         if not self.mounted:
             self.tidy()

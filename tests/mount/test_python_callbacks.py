@@ -84,10 +84,12 @@ class Trainer:
     def barrier(self, name=None):
         self.barriers += 1
 
-    def begin(self, callback, epoch=0, state=None):
+    def begin(self, callback, epoch=0, state=None, late=None):
         if state is not None:
             callback.load_state_dict(state)
         callback.on_fit_start(self, None)
+        if late is not None:
+            callback.load_state_dict(late)
         self.current_epoch = epoch  # a checkpoint's is known only now
         callback.on_train_start(self, None)
 
@@ -140,9 +142,27 @@ def test_lightning_goes_on_from_a_checkpoint(mounts, source, view, lightning):
 
 def test_lightning_follows_a_checkpoint_without_a_token(view, lightning):
     callback, trainer = lightning(view, token=False), Trainer()
-    assert callback.state_dict() == {}
     trainer.begin(callback, epoch=5, state={})
-    assert view.epoch == 5
+    assert view.epoch == 5 and callback.state_dict() == {}
+
+
+def test_lightning_takes_a_checkpoint_that_comes_late(mounts, source, view,
+                                                      lightning):
+    """As strategies do that restore after on_fit_start."""
+    saved = shufflefs.attach(mounts(source, {**MANUAL, "seed": 9}).path)
+    saved.set_epoch(4)
+    callback, trainer = lightning(view), Trainer()
+    trainer.begin(callback, epoch=4, late={"token": saved.token()})
+    assert view.epoch == 4
+    assert view.status()["views"][0]["seed"] == 9, "was not restored"
+
+
+def test_lightning_leaves_a_mount_that_has_advanced_by_itself(view, lightning):
+    callback, trainer = lightning(view), Trainer()
+    trainer.begin(callback)
+    view.next_epoch()
+    trainer.fit(callback, [0])
+    assert view.epoch == 1
 
 
 def test_lightning_moves_an_existing_mount_by_one_rank(source, view, folder,
@@ -154,6 +174,10 @@ def test_lightning_moves_an_existing_mount_by_one_rank(source, view, folder,
     assert view.epoch == 0 and second.state_dict() == {}
     Trainer(local_rank=0).fit(first, [0])
     assert view.epoch == 1
+    state = first.state_dict()
+    view.next_epoch()
+    Trainer(local_rank=1).begin(second, epoch=1, state=state)
+    assert view.epoch == 2, "the other rank restores"
     # A rank that mounted for itself moves its own mount.
     (folder / "mnt").mkdir()
     with shufflefs.mount(source, folder / "mnt", MANUAL,

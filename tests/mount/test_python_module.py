@@ -127,10 +127,11 @@ def test_copies_own_no_mount(source, private):
     with shufflefs.mount(source, policy="native") as view:
         with pickle.loads(pickle.dumps(view)) as copy:
             assert type(copy) is shufflefs.Mount and copy.path == view.path
+            assert view.owned and not copy.owned
         child = os.fork()
         if child == 0:
             view.__exit__(None, None, None)
-            os._exit(0 if view.mounted else 1)
+            os._exit(0 if view.mounted and not view.owned else 1)
         assert os.waitpid(child, 0)[1] == 0
         with shufflefs.attach(view) as other:
             assert other.epoch == 0
@@ -179,6 +180,40 @@ def test_a_dead_mount_is_replaced(mounts, source, folder):
                          state=mount.state) as view:
         assert view.epoch == 3
     assert harness.mount_types(mount.path) == []
+
+
+def test_what_replaced_a_dead_mount_is_undone_too(mounts, source, monkeypatch):
+    mount = mounts(source, KEYS)
+    mount.kill()
+    monkeypatch.setattr(shufflefs.Mount, "ready", property(lambda self: False))
+    with pytest.raises(Error, match="not ready"):
+        shufflefs.mount(source, mount.path, KEYS, state=mount.state, timeout=0)
+    assert harness.mount_types(mount.path) == []
+
+
+def test_others_see_a_private_mount_with_allow_other(source, private):
+    trees.give_to(source, harness.SELF)
+    if harness.NOBODY == harness.SELF:  # only root may let others in
+        return
+    with shufflefs.mount(source, allow_other=True, policy="native") as view:
+        names = harness.run(["ls", view.path], user=harness.NOBODY).stdout
+        assert names.split() == sorted(os.listdir(source))
+        state = f"{view.path}/../state"
+        assert harness.run(["ls", state], user=harness.NOBODY,
+                           check=False).returncode != 0
+
+
+def test_the_mount_table_is_read_to_its_end_and_unescaped(source, folder,
+                                                          private):
+    place = folder / "a b\tc\\d"
+    place.mkdir()
+    with shufflefs.mount(source, place, KEYS, state=folder / "state") as view:
+        assert view.mounted
+        if harness.SELF.uid == 0:
+            harness.run(["mount", "-t", "tmpfs", "tmpfs", place])
+            assert not view.mounted
+            harness.run(["umount", place])
+    assert not view.mounted and harness.mount_types(place) == []
 
 
 def test_warnings_of_the_daemon_are_logged(source, folder, private,
@@ -253,8 +288,9 @@ def test_refused_writes_have_the_daemons_words(mounted):
     _, view = mounted
     with pytest.raises(Error, match="no policy that runs here uses it"):
         view.feedback(0.5)
-    with pytest.raises(Error, match="must be a finite number"):
-        view.feedback(float("nan"))
+    for loss in ("nan", "inf"):
+        with pytest.raises(Error, match="finite number"):
+            view.feedback(float(loss))
     with pytest.raises(Error, match="tree or ranked"):
         view.epoch_path(1, "flat")
     with pytest.raises(Error, match="token is empty"):
@@ -269,6 +305,24 @@ def test_while_the_catalogue_is_made_a_write_says_so(mounted, monkeypatch):
     monkeypatch.setattr(os, "write", busy)
     with pytest.raises(Error, match="wait_until_ready"):
         mounted[1].next_epoch()
+
+
+def test_a_write_in_part_is_an_error(mounted, monkeypatch):
+    monkeypatch.setattr(os, "write", lambda *_: 3)
+    with pytest.raises(Error, match="was written in part"):
+        mounted[1].next_epoch()
+
+
+def test_how_long_unmount_waits_is_what_it_was_told(mounted, monkeypatch):
+    told = []
+    monkeypatch.setattr("shufflefs.control.run",
+                        lambda *arguments: told.append(arguments))
+    _, view = mounted
+    view.unmount()
+    view.unmount(lazy=True, wait=0.25)
+    assert told == [
+        ("shufflectl", ["umount", "--wait", "5000ms", view.path]),
+        ("shufflectl", ["umount", "--wait", "250ms", "--lazy", view.path])]
 
 
 def test_the_group_and_owner_alone_may_write(mounts, source):
@@ -362,8 +416,13 @@ def test_a_token_of_brand_is_whole(mounts, folder, monkeypatch,
             other.restore(token)
         return
     monkeypatch.setattr("shufflefs.control._PART", 1000)
+    sizes, write = [], os.write
+    monkeypatch.setattr(os, "write", lambda file, data: (
+        sizes.append(len(data)), write(file, data))[1])
     assert len(token) > 10_000, "comes in parts"
     other.restore(token)
+    monkeypatch.setattr(os, "write", write)
+    assert len(sizes) > 10 and max(sizes) < 1100
     seen += token_jobs.read(other, names[half:])
     assert sorted(seen) == sorted(token_jobs.whole(source).elements())
 

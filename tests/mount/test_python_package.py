@@ -133,6 +133,38 @@ def test_a_program_that_is_not_there_is_an_error(folder, monkeypatch, name):
     assert harness.mount_types(folder / "mnt") == []
 
 
+PAGES = [harness.MODULE / "README.md", ROOT / "docs" / "frameworks.md",
+         ROOT / "docs" / "epochs.md"]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CALL = re.compile(r"(?<![.\w])(?:shufflefs|view)\.\w+(?:\([^()]*\))?")
+
+
+def test_pages_call_what_is_there():
+    """Also the arguments: each call binds to its signature."""
+    values = {"shufflefs": shufflefs, "view": shufflefs.Mount}
+    calls = set()
+    for page in PAGES:
+        text = page.read_text()
+        code = BLOCK.findall(text) + re.findall(r"`([^`\n]+)`", text)
+        for call in CALL.findall("\n".join(code)):
+            calls.add(call)
+            tree = ast.parse(call, mode="eval").body
+            name = tree.func if isinstance(tree, ast.Call) else tree
+            if name.attr in ("lightning", "keras", "toml"):
+                continue
+            found = getattr(values[name.value.id], name.attr, None)
+            if name.attr == "path":  # of an instance
+                continue
+            assert found is not None, (page, call)
+            if isinstance(tree, ast.Call):
+                given = [None] * len(tree.args)
+                if name.value.id == "view":
+                    given.insert(0, None)
+                inspect.signature(found).bind(
+                    *given, **{each.arg: None for each in tree.keywords})
+    assert len(calls) > 12, calls
+
+
 def test_what_pip_installs_is_all_of_it():
     """The package needs its marker of types, and the programs of a wheel."""
     import tomllib

@@ -65,6 +65,19 @@ def test_it_starts_where_a_checkpoint_was(view):
     assert RankedFolder(view, start=len(whole)).names == []
     rest.refresh()
     assert rest.names == whole.names
+    rest.refresh(start=149)
+    assert rest.names == whole.names[-1:]
+
+
+def test_the_names_decide_and_not_the_listing(folder):
+    place = folder / "plain"
+    place.mkdir()
+    names = [f"{rank:09d}~c{rank % 3}~x.png" for rank in range(30)]
+    for name in [*reversed(names[::2]), *names[1::2], "other", "1~c9~y"]:
+        (place / name).write_bytes(name.encode())
+    data = RankedFolder(place)
+    assert data.names == names and data.classes == ["c0", "c1", "c2"]
+    assert data[4] == (names[4].encode(), 1)
 
 
 def test_labels_transforms_and_loaders_of_ones_own(view):
