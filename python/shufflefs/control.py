@@ -274,14 +274,14 @@ def attach(path: Path, view: Optional[str] = None) -> Mount:
 
 def is_mounted(path: str) -> bool:
     """Whether the mount table has shufflefs on top at this very path."""
-    kind = ""
+    kind, real = "", os.path.realpath(path)
     with open("/proc/self/mountinfo", encoding="utf-8",
               errors="surrogateescape") as table:
         for line in table:
             left, _, right = line.partition(" - ")
             place = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)),
                            left.split(" ")[4])
-            if place == path:
+            if place == real:
                 kind = right.split(" ")[0]
     return kind == "fuse.shufflefs"
 

@@ -191,6 +191,20 @@ def test_what_replaced_a_dead_mount_is_undone_too(mounts, source, monkeypatch):
     assert harness.mount_types(mount.path) == []
 
 
+def test_a_mount_point_behind_a_link(source, folder, private):
+    (folder / "real" / "mnt").mkdir(parents=True)
+    (folder / "link").symlink_to(folder / "real")
+    for place in (folder / "link" / "mnt", folder / "last"):
+        if place.name == "last":
+            place.symlink_to(folder / "real" / "mnt")
+        with shufflefs.mount(source, place, KEYS,
+                             state=folder / "state") as view:
+            assert view.mounted and view.epoch == 0
+            assert harness.mount_types(folder / "real" / "mnt")
+        assert not view.mounted
+        assert harness.mount_types(folder / "real" / "mnt") == []
+
+
 def test_others_see_a_private_mount_with_allow_other(source, private):
     trees.give_to(source, harness.SELF)
     if harness.NOBODY == harness.SELF:  # only root may let others in
