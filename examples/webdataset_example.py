@@ -30,7 +30,8 @@ def main():
             # Made anew in each epoch, so that it opens the shards again.
             data = webdataset.WebDataset(shards, shardshuffle=False)
             keys = [sample["__key__"] for sample in data]
-            print(f"epoch {epoch}: {len(keys)} samples, first {keys[:3]}")
+            print(f"epoch {epoch}: {len(set(keys))} different samples of "
+                  f"{len(keys)}, first {' '.join(keys[:3])}")
 
 
 if __name__ == "__main__":

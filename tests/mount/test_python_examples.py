@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples that use the Python package, as a user runs them.
 
-Those for Lightning, WebDataset and Hugging Face datasets need packages that
-Debian lacks; they are compiled here, and were run by hand.
+The one for WebDataset is run by test_reader_clients.py. Those for Lightning and
+Hugging Face datasets need large packages that Debian lacks: they are compiled,
+and were run by hand.
 """
 import os
 import re

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """TFRecord and WebDataset readers from PyPI accept shuffled records."""
 import hashlib
+import os
 import random
+import re
 import struct
 
 import pytest
 
 import containers
+import harness
 import readers
 import record_checks
 
@@ -113,3 +116,23 @@ def test_webdataset(mounts, source, webdataset, policy, workers):
     assert len(raw) == 480
     assert [name for name, _ in raw[0][1:]] == ["cls", "jpg", "seg.png"]
     record_checks.shuffles(mounts, source, policy, read)
+
+
+def test_the_example_for_webdataset(source):
+    """It mounts by the Python package, and all shards exchange samples."""
+    for shard in range(4):
+        containers.write_tar(
+            source / f"part{shard}.tar",
+            [(f"{shard}-{i:02}", {"txt": b"%d" % i, "cls": b"1"})
+             for i in range(50)])
+    done = harness.run(
+        [readers.python(), "-B", harness.EXAMPLES / "webdataset_example.py",
+         source, "--epochs", 4],
+        env={**os.environ, "PYTHONPATH": str(harness.MODULE)})
+    lines = re.findall(
+        r"^epoch (\d): 200 different samples of 200, first (.*)$",
+        done.stdout, re.MULTILINE)
+    assert [epoch for epoch, _ in lines] == ["0", "1", "2", "3"], done
+    first = [keys.split() for _, keys in lines]
+    assert len({tuple(keys) for keys in first}) == 4
+    assert len({key[0] for keys in first for key in keys}) > 1
