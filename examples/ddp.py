@@ -3,56 +3,60 @@
 """Distributed data parallel over one ranked mount per node.
 
   shufflefs -o policy=lirs,layout=ranked,epoch.advance=manual DATA MNT
-  torchrun --nproc_per_node 2 examples/ddp.py MNT [--epochs 2] [--side 28]
+  torchrun --nproc_per_node 2 examples/ddp.py MNT [--epochs 2]
 
-The view is shuffled, so the sampler only deals its names to the ranks. Each
-node has a mount of its own. The first rank of a node moves its mount.
+The view is shuffled: the sampler only deals its names to the ranks. Each node
+has a mount of its own, which its first rank moves.
 """
 import argparse
 import os
 
 import torch
-import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import distributed as dist, nn
 from torch.utils.data import DataLoader, DistributedSampler
 from torchvision import transforms
 
 import shufflefs
+
+SIDE = 28  # pixels
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("root")
     parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--side", type=int, default=28, help="pixels")
     args = parser.parse_args()
-    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    local_rank = int(os.environ["LOCAL_RANK"])
+    device = f"cuda:{local_rank}" if torch.cuda.is_available() else "cpu"
+    if device != "cpu":
+        torch.cuda.set_device(device)
+    dist.init_process_group("gloo" if device == "cpu" else "nccl")
     view = shufflefs.attach(args.root)
-    data = shufflefs.RankedFolder(
-        args.root, loader=shufflefs.load_image,
-        transform=transforms.Compose([
-            transforms.Resize((args.side, args.side)), transforms.ToTensor()]))
-    model = DistributedDataParallel(nn.Sequential(
-        nn.Flatten(), nn.Linear(3 * args.side**2, len(data.classes))))
+    transform = transforms.Compose([transforms.Resize((SIDE, SIDE)),
+                                    transforms.ToTensor()])
+    data = shufflefs.RankedFolder(view, transform, shufflefs.load_image)
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(
+        nn.Flatten(), nn.Linear(3 * SIDE * SIDE, len(data.classes))).to(device))
     optimiser = torch.optim.SGD(model.parameters(), lr=0.05)
-    # All ranks get equally many samples: the last few wait for another epoch.
-    sampler = DistributedSampler(data, shuffle=False, drop_last=True)
-    loader = DataLoader(data, 32, sampler=sampler, num_workers=2)
+    # drop_last: all ranks get equally many samples.
+    loader = DataLoader(data, 32, num_workers=2, sampler=DistributedSampler(
+        data, shuffle=False, drop_last=True))
     for epoch in range(args.epochs):
         dist.barrier()  # nobody reads
-        if os.environ["LOCAL_RANK"] == "0" and view.epoch != epoch:
+        if local_rank == 0:
             view.set_epoch(epoch)
-        dist.barrier()  # the epoch has begun
+        dist.barrier()
         data.refresh()
         for images, labels in loader:
             optimiser.zero_grad()
-            loss = nn.functional.cross_entropy(model(images), labels)
+            shown = model(images.to(device))
+            loss = nn.functional.cross_entropy(shown, labels.to(device))
             loss.backward()
             optimiser.step()
         if dist.get_rank() == 0:
             print(f"epoch {epoch}: {len(data)} samples, last loss {loss:.3f}",
                   flush=True)
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
