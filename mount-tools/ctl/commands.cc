@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of shufflectl, in the order of its help.
+#include "mount-tools/ctl/bench/bench_command.h"
 #include "mount-tools/ctl/check/check_command.h"
 #include "mount-tools/ctl/check/simulate_command.h"
 #include "mount-tools/ctl/command.h"
@@ -21,6 +22,7 @@ namespace shufflefs {
 std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(MakeCheckCommand());
+  commands.push_back(MakeBenchCommand());
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeListCommand());
   commands.push_back(MakeStatusCommand());

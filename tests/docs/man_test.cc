@@ -204,7 +204,7 @@ TEST(ManPages, NoOptionIsMadeUp) {
 TEST(ManPages, DefaultsOfOptionsAreThoseOfHelp) {
   std::string page =
       absl::StrJoin(meta::Lines("mount-tools/man/shufflectl.1"), " ");
-  for (const std::string command : {"simulate", "pack", "top", "umount"}) {
+  for (const std::string command : {"simulate", "bench", "pack", "top", "umount"}) {
     std::string help = CommandHelp({command, "--help"});
     help = std::regex_replace(help, std::regex("\\s+"), " ");
     const std::regex option(

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -72,7 +73,7 @@ TEST(PrivateDirTest, IsRemovedWithItsStateOnly) {
 
 int Status(const std::string& script) {
   const PassedSignals signals;
-  const auto child = signals.Start({"sh", "-c", script}, /*apart=*/false);
+  const auto child = signals.Start({"sh", "-c", script}, {});
   EXPECT_TRUE(child.ok()) << child.status();
   return signals.AwaitAndPass(*child);
 }
@@ -82,8 +83,8 @@ TEST(PassedSignalsTest, TheStatusIsThatOfAShell) {
   EXPECT_EQ(Status("exit 3"), 3);
   EXPECT_EQ(Status("kill -KILL $$"), 128 + SIGKILL);
   const PassedSignals signals;
-  EXPECT_EQ(ErrnoOf(signals.Start({"/no/such"}, false).status()), ENOENT);
-  EXPECT_EQ(ErrnoOf(signals.Start({"/"}, false).status()), EACCES);
+  EXPECT_EQ(ErrnoOf(signals.Start({"/no/such"}, {}).status()), ENOENT);
+  EXPECT_EQ(ErrnoOf(signals.Start({"/"}, {}).status()), EACCES);
 }
 
 // The signals are as they were for the program. What it sends to us, as `kill
@@ -103,17 +104,33 @@ TEST(PassedSignalsTest, OthersSignalTheProgram) {
 TEST(PassedSignalsTest, ASignalEndsTheWaiting) {
   const PassedSignals signals;
   int came = 0;
-  auto child = signals.Start({"sh", "-c", "exit 6"}, /*apart=*/true);
+  auto child = signals.Start({"sh", "-c", "exit 6"}, {.apart = true});
   ASSERT_TRUE(child.ok());
   EXPECT_EQ(signals.AwaitUnless(*child, came), 6);
   EXPECT_EQ(came, 0);
-  child = signals.Start({"sleep", "1000"}, /*apart=*/true);
+  child = signals.Start({"sleep", "1000"}, {.apart = true});
   ASSERT_TRUE(child.ok());
   EXPECT_EQ(getsid(*child), *child);
   raise(SIGHUP);
   EXPECT_EQ(signals.AwaitUnless(*child, came), 128 + SIGHUP);
   EXPECT_EQ(came, SIGHUP);
   EXPECT_EQ(kill(*child, 0), -1);
+}
+
+TEST(PassedSignalsTest, ASignalCanBeAskedFor) {
+  const PassedSignals signals;
+  EXPECT_EQ(signals.Came(), 0);
+  raise(SIGCHLD);
+  raise(SIGTERM);
+  EXPECT_EQ(signals.Came(), SIGTERM);
+  EXPECT_EQ(signals.Came(), 0);
+  // The end of a child is found although its signal was taken.
+  const auto child = signals.Start({"true"}, {});
+  ASSERT_TRUE(child.ok());
+  siginfo_t ended;
+  ASSERT_EQ(waitid(P_PID, *child, &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(signals.Came(), 0);
+  EXPECT_EQ(signals.AwaitAndPass(*child), 0);
 }
 
 }  // namespace

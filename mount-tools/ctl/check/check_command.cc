@@ -9,8 +9,6 @@
 #include "core/base/status.h"
 #include "core/engine/device_finder.h"
 #include "core/engine/supply_maker.h"
-#include "mount-tools/ctl/check/check_report.h"
-#include "mount-tools/ctl/check/scan_source.h"
 
 namespace shufflefs {
 namespace {
@@ -31,15 +29,7 @@ class CheckCommand : public Command {
 
   absl::Status Run(const CommandContext& context) override {
     ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
-    CheckInput input;
-    input.path = scanned.path;
-    input.catalogue = scanned.catalogue.get();
-    input.scan_seconds = scanned.seconds;
-    input.memory = FindMachineMemory();
-    input.view_memory = DefaultMemory();
-    input.device =
-        DeviceFinder(scanned.source).Find(*scanned.catalogue, DirId(0));
-    ASSIGN_OR_RETURN(const CheckReport report, MakeCheckReport(input));
+    ASSIGN_OR_RETURN(const CheckReport report, ReportOn(scanned));
     *context.out << (json_ ? CheckJson(report) : CheckText(report));
     return absl::OkStatus();
   }
@@ -50,6 +40,18 @@ class CheckCommand : public Command {
 };
 
 }  // namespace
+
+absl::StatusOr<CheckReport> ReportOn(const ScannedSource& scanned) {
+  CheckInput input;
+  input.path = scanned.path;
+  input.catalogue = scanned.catalogue.get();
+  input.scan_seconds = scanned.seconds;
+  input.memory = FindMachineMemory();
+  input.view_memory = DefaultMemory();
+  input.device =
+      DeviceFinder(scanned.source).Find(*scanned.catalogue, DirId(0));
+  return MakeCheckReport(input);
+}
 
 std::unique_ptr<Command> MakeCheckCommand() {
   return std::make_unique<CheckCommand>();

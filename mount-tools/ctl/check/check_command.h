@@ -5,11 +5,18 @@
 
 #include <memory>
 
+#include "absl/status/statusor.h"
+#include "mount-tools/ctl/check/check_report.h"
+#include "mount-tools/ctl/check/scan_source.h"
 #include "mount-tools/ctl/command.h"
 
 namespace shufflefs {
 
 std::unique_ptr<Command> MakeCheckCommand();
+
+// Measures the device, and reports as `shufflectl check` does. Errors: those of
+// MakeCheckReport.
+absl::StatusOr<CheckReport> ReportOn(const ScannedSource& scanned);
 
 }  // namespace shufflefs
 

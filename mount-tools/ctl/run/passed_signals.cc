@@ -3,6 +3,7 @@
 
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,54 +38,68 @@ PassedSignals::PassedSignals() {
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
 }
 
-PassedSignals::~PassedSignals() {
+PassedSignals::~PassedSignals() { Restore(); }
+
+void PassedSignals::Restore() const {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
+int PassedSignals::Came() const {
+  const timespec at_once = {0, 0};
+  for (;;) {
+    const int number = sigtimedwait(&signals_, nullptr, &at_once);
+    if (number <= 0) return 0;
+    if (number != SIGCHLD) return number;
+  }
+}
+
 absl::StatusOr<pid_t> PassedSignals::Start(
-    const std::vector<std::string>& words, bool apart) const {
+    const std::vector<std::string>& words, const How& how) const {
   std::vector<char*> argv;
   for (const std::string& word : words) {
     argv.push_back(const_cast<char*>(word.c_str()));
   }
   argv.push_back(nullptr);
-  posix_spawnattr_t how;
-  posix_spawnattr_init(&how);
-  posix_spawnattr_setsigmask(&how, &before_);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &before_);
   posix_spawnattr_setflags(
-      &how, static_cast<short>(POSIX_SPAWN_SETSIGMASK |
-                               (apart ? POSIX_SPAWN_SETSID : 0)));
+      &attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK |
+                                      (how.apart ? POSIX_SPAWN_SETSID : 0)));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (how.output_to_stderr) {
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  }
   pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, argv[0], nullptr, &how, argv.data(), environ);
-  posix_spawnattr_destroy(&how);
+  const int error = posix_spawnp(&child, argv[0], &actions, &attributes,
+                                 argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   if (error != 0) return ErrnoStatus(error, words[0]);
   return child;
 }
 
 int PassedSignals::AwaitAndPass(pid_t child) const {
   for (;;) {
+    if (const absl::optional<int> status = Ended(child)) return *status;
     siginfo_t came;
     const int number = sigwaitinfo(&signals_, &came);
-    if (number == SIGCHLD) {
-      if (const absl::optional<int> status = Ended(child)) return *status;
-      continue;
-    }
-    const bool by_a_process = number > 0 && came.si_code <= 0;
+    const bool by_a_process =
+        number > 0 && number != SIGCHLD && came.si_code <= 0;
     if (by_a_process && came.si_pid != child) kill(child, number);
   }
 }
 
 int PassedSignals::AwaitUnless(pid_t child, int& came) const {
   for (;;) {
-    const int number = sigwaitinfo(&signals_, nullptr);
-    if (number > 0 && number != SIGCHLD) {
-      came = number;
-      kill(child, SIGKILL);
-      waitpid(child, nullptr, 0);
-      return 128 + number;
-    }
     if (const absl::optional<int> status = Ended(child)) return *status;
+    const int number = sigwaitinfo(&signals_, nullptr);
+    if (number <= 0 || number == SIGCHLD) continue;
+    came = number;
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    return 128 + number;
   }
 }
 

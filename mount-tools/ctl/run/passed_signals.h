@@ -22,11 +22,19 @@ class PassedSignals {
   PassedSignals(const PassedSignals&) = delete;
   PassedSignals& operator=(const PassedSignals&) = delete;
 
+  struct How {
+    bool apart = false;  // a session of its own: no signal of the terminal
+    bool output_to_stderr = false;
+  };
   // Starts words[0], found in PATH, with the signals as they were before.
-  // `apart`: in a session of its own, where no signal of the terminal comes.
   // Errors: the errno, also ENOENT and EACCES of the program.
   absl::StatusOr<pid_t> Start(const std::vector<std::string>& words,
-                              bool apart) const;
+                              const How& how) const;
+
+  // A signal that has come and was not taken. 0 if there is none.
+  int Came() const;
+  // Lets the signals through again, in a child that does not exec.
+  void Restore() const;
 
   // Waits for the end of `child` and passes signals on to it. One that the
   // terminal sent has reached it already, and one that it sent itself is not

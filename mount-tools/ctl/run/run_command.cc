@@ -4,21 +4,14 @@
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/status.h"
-#include "mount-tools/config/paths.h"
-#include "mount-tools/ctl/end_mount.h"
 #include "mount-tools/ctl/run/passed_signals.h"
-#include "mount-tools/ctl/run/private_dir.h"
-#include "mount-tools/ctl/run/shufflefs_program.h"
-#include "mount-tools/daemon/command_line.h"
-#include "mount-tools/daemon/mount_table.h"
+#include "mount-tools/ctl/run/temporary_mount.h"
 
 namespace shufflefs {
 namespace {
@@ -27,27 +20,6 @@ namespace {
 constexpr int kOurFailure = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
-
-bool IsMounted(const std::string& mountpoint) {
-  const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
-  if (!mounts.ok()) return true;
-  return std::any_of(mounts->begin(), mounts->end(), [&](const auto& mount) {
-    return mount.mountpoint == mountpoint;
-  });
-}
-
-// Ends the mount. If a process that the command left behind uses it, the mount
-// is detached.
-absl::Status Unmounted(const std::string& mountpoint,
-                       const CommandContext& context) {
-  EndMountOptions options;
-  const absl::Status status = EndMount(mountpoint, options);
-  if (status.ok() || absl::IsDeadlineExceeded(status)) return status;
-  *context.err << "shufflectl: " << status.message()
-               << "; detached, so it ends when they do\n";
-  options.lazy = true;
-  return EndMount(mountpoint, options);
-}
 
 class RunCommand : public Command {
  public:
@@ -59,13 +31,14 @@ class RunCommand : public Command {
   int ExitStatus(const absl::Status&) const override { return exit_; }
 
   void Declare(CLI::App& app) override {
-    app.add_option("source", source_, "the directory of the dataset")
+    app.add_option("source", request_.source, "the directory of the dataset")
         ->type_name("SOURCE")
         ->required();
-    app.add_option("-o", options_, "keys, as shufflefs takes them")
+    app.add_option("-o", request_.options, "keys, as shufflefs takes them")
         ->type_name("KEY=VALUE,...")
         ->allow_extra_args(false);
-    app.add_option("--config", config_, "a TOML file, as shufflefs takes it")
+    app.add_option("--config", request_.config,
+                   "a TOML file, as shufflefs takes it")
         ->type_name("FILE");
     app.add_option("-I,--replace", mark_,
                    "what stands for the mount point in COMMAND (default: {})")
@@ -78,71 +51,35 @@ class RunCommand : public Command {
   absl::Status Run(const CommandContext& context) override;
 
  private:
-  // The words of shufflefs for a mount at `dir`.
-  absl::StatusOr<std::vector<std::string>> MountWords(
-      const PrivateDir& dir, const CommandContext& context) const;
-  absl::Status Mount(const PrivateDir& dir, const PassedSignals& signals,
+  absl::Status Mount(const TemporaryMount& mount, const PassedSignals& signals,
                      const CommandContext& context);
-  absl::Status RunProgram(const PrivateDir& dir, const PassedSignals& signals);
-  // What stays behind is said in one line.
-  static absl::Status End(const PrivateDir& dir, const CommandContext& context);
+  absl::Status RunProgram(const std::string& mountpoint,
+                          const PassedSignals& signals);
 
-  std::string source_;
-  std::vector<std::string> options_;
-  std::string config_;
+  MountRequest request_;
   std::string mark_ = "{}";
   std::vector<std::string> program_;
   int exit_ = kOurFailure;
 };
 
-absl::StatusOr<std::vector<std::string>> RunCommand::MountWords(
-    const PrivateDir& dir, const CommandContext& context) const {
-  std::vector<std::string> words;
-  if (!config_.empty()) {
-    words = {"--config", AbsolutePath(config_, context.cwd)};
-  }
-  for (const std::string& option : options_) {
-    words.insert(words.end(), {"-o", option});
-  }
-  words.insert(words.end(),
-               {AbsolutePath(source_, context.cwd), dir.mountpoint()});
-  ASSIGN_OR_RETURN(const CommandLine line,
-                   ParseCommandLine(words, context.cwd));
-  if (line.config.state.empty()) {
-    const std::string state =
-        absl::StrReplaceAll(dir.state(), {{"\\", "\\\\"}, {",", "\\,"}});
-    words.insert(words.begin(), {"-o", absl::StrCat("state=", state)});
-  }
-  words.insert(words.begin(), ShufflefsProgram());
-  return words;
-}
-
-absl::Status RunCommand::Mount(const PrivateDir& dir,
+absl::Status RunCommand::Mount(const TemporaryMount& mount,
                                const PassedSignals& signals,
                                const CommandContext& context) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> words,
-                   MountWords(dir, context));
-  ASSIGN_OR_RETURN(const pid_t child, signals.Start(words, /*apart=*/true));
   int came = 0;
-  const int status = signals.AwaitUnless(child, came);
-  if (status == 0) return absl::OkStatus();
-  if (came != 0) {
-    exit_ = status;
-    return absl::CancelledError(absl::StrCat("interrupted while mounting; ",
-                                             program_[0], " was not started"));
-  }
-  return absl::UnavailableError(absl::StrCat(source_, ": not mounted; ",
-                                             program_[0], " was not started"));
+  const absl::Status status = mount.Start(request_, signals, context, came);
+  if (status.ok() || absl::IsInvalidArgument(status)) return status;
+  if (came != 0) exit_ = 128 + came;
+  return absl::UnavailableError(
+      absl::StrCat(status.message(), "; ", program_[0], " was not started"));
 }
 
-absl::Status RunCommand::RunProgram(const PrivateDir& dir,
+absl::Status RunCommand::RunProgram(const std::string& mountpoint,
                                     const PassedSignals& signals) {
-  const std::string mountpoint = dir.mountpoint();
   if (setenv("SHUFFLEFS_MOUNT", mountpoint.c_str(), 1) != 0) {
     return ErrnoStatus(errno, "SHUFFLEFS_MOUNT");
   }
-  const absl::StatusOr<pid_t> child = signals.Start(
-      WithMountpoint(program_, mark_, mountpoint), /*apart=*/false);
+  const absl::StatusOr<pid_t> child =
+      signals.Start(WithMountpoint(program_, mark_, mountpoint), {});
   if (!child.ok()) {
     const int error = ErrnoOf(child.status()).value_or(0);
     if (error != EAGAIN && error != ENOMEM) {
@@ -154,34 +91,16 @@ absl::Status RunCommand::RunProgram(const PrivateDir& dir,
   return absl::OkStatus();
 }
 
-absl::Status RunCommand::End(const PrivateDir& dir,
-                             const CommandContext& context) {
-  absl::Status unmounted;
-  absl::Status removed;
-  // A daemon that was still starting may mount after the first look.
-  for (int tries = 0; tries < 3; ++tries) {
-    if (IsMounted(dir.mountpoint())) {
-      unmounted = Unmounted(dir.mountpoint(), context);
-    }
-    removed = dir.Remove();
-    if (ErrnoOf(removed) != EBUSY) break;
-  }
-  if (removed.ok()) return unmounted;
-  return absl::UnavailableError(
-      absl::StrCat(unmounted.ok() ? removed.message() : unmounted.message(),
-                   "; end it with: shufflectl umount ", dir.mountpoint()));
-}
-
 absl::Status RunCommand::Run(const CommandContext& context) {
   if (program_.empty()) {
     return absl::InvalidArgumentError(
         "run: the command is missing: shufflectl run SOURCE -- COMMAND");
   }
-  ASSIGN_OR_RETURN(const PrivateDir dir, PrivateDir::Make(PrivatePlaces()));
+  ASSIGN_OR_RETURN(const TemporaryMount mount, TemporaryMount::Make());
   const PassedSignals signals;
-  absl::Status status = Mount(dir, signals, context);
-  if (status.ok()) status = RunProgram(dir, signals);
-  const absl::Status ended = End(dir, context);
+  absl::Status status = Mount(mount, signals, context);
+  if (status.ok()) status = RunProgram(mount.mountpoint(), signals);
+  const absl::Status ended = mount.End(context);
   if (!ended.ok()) {
     *context.err << "shufflectl: " << ended.message() << "\n";
   }
