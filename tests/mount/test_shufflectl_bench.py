@@ -34,10 +34,10 @@ def environment(place):
 
 @pytest.fixture
 def bench(source, place, user):
-    def run(*arguments, check=True):
+    def run(*arguments, check=True, **kwargs):
         return harness.run([harness.shufflectl(), "bench", "--warm", source,
                             *arguments], user=user, env=environment(place),
-                           check=check)
+                           check=check, **kwargs)
     return run
 
 
@@ -68,6 +68,17 @@ def test_a_command_is_measured(bench, folder, user):
     assert done.stderr.count("said\n") == 2 and "said" not in done.stdout
     first, second = (folder / "sums").read_text().splitlines()
     assert first == second  # the glob is sorted, and names keep their samples
+
+
+def test_the_working_directory_stays(bench, folder, source):
+    name = next(source.glob("train/c0/*")).relative_to(source)
+    (folder / "groups").write_text(f"{name}\tg\n")
+    done = bench("--json", "--policy", "native", "--policy", "lirs", "-o",
+                 "substitute=directory,groups=groups", "--", "sh", "-c",
+                 "pwd >&2", cwd=folder)
+    assert done.stderr.count(f"{folder}\n") == 3
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["trouble"] for row in rows] == [None] * 3
 
 
 def test_what_fails_is_said(bench):

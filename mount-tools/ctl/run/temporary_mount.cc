@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/ctl/run/temporary_mount.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -92,6 +94,8 @@ absl::Status TemporaryMount::End(const CommandContext& context) const {
     removed = dir_.Remove();
     if (ErrnoOf(removed) != EBUSY) break;
   }
+  // EndMount has left it; another mount may follow, with relative paths.
+  if (chdir(context.cwd.c_str()) != 0) return ErrnoStatus(errno, context.cwd);
   if (removed.ok()) return unmounted;
   return absl::UnavailableError(
       absl::StrCat(unmounted.ok() ? removed.message() : unmounted.message(),

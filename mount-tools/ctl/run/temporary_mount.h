@@ -39,7 +39,8 @@ class TemporaryMount {
                      const CommandContext& context, int& came) const;
 
   // Unmounts and removes the directory. If a process uses the mount for longer
-  // than 5 s, says so and detaches it. Errors: what stays behind.
+  // than 5 s, says so and detaches it. The working directory is context.cwd
+  // then. Errors: what stays behind.
   absl::Status End(const CommandContext& context) const;
 
  private:
