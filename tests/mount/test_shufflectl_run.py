@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """shufflectl run: a mount for as long as a command runs."""
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -145,6 +146,21 @@ def test_the_command_is_killed(runner, place):
     running.communicate(timeout=60 * harness.SLOWDOWN)
     assert running.returncode == 128 + signal.SIGKILL
     assert list(place.iterdir()) == []
+
+
+def test_the_daemon_is_killed(runner, place):
+    running = runner.start("sh", "-c", "echo ready; exec sleep 1000")
+    assert running.stdout.readline() == "ready\n"
+    mountpoint = next(place.iterdir()) / "mnt"
+    listed = harness.run([harness.shufflectl(), "list", "--json"],
+                         user=runner.user).stdout
+    daemon = next(mount["pid"] for mount in map(json.loads, listed.splitlines())
+                  if mount["mountpoint"] == str(mountpoint))
+    os.kill(daemon, signal.SIGKILL)
+    running.terminate()
+    _, err = running.communicate(timeout=60 * harness.SLOWDOWN)
+    assert running.returncode == 128 + signal.SIGTERM
+    assert "shufflectl:" not in err
 
 
 COUNT = """
