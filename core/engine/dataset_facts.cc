@@ -74,7 +74,7 @@ DatasetFacts FactsOf(const FactsInput& input) {
   facts.not_foreseen = NotForeseen(input);
   facts.under_way = input.under_way;
   if (facts.held_back.empty()) {
-    facts.pool_bytes = Supply::PoolBytes(input.view_memory);
+    facts.pool_bytes = input.view_memory;
   }
   if (input.containers != nullptr) {
     facts.record_files = input.containers->count();

@@ -59,14 +59,22 @@ Engine::Engine(Parts parts, std::unique_ptr<Ledger> ledger)
       learnt_(parts_.state != nullptr
                   ? std::make_unique<LearntFactors>(parts_.state->learnt())
                   : nullptr),
+      pool_(BufferPool::Make({.bytes = PoolBytes(Memory(parts_.config))})),
+      lone_(std::make_shared<LoneReads>(
+          LoneReads::BytesOf(Memory(parts_.config)), &metrics_.stall())),
       tiers_(TierParts()),
       supplies_(SupplyParts()),
       records_(RecordParts()) {}
 
 Engine::~Engine() { Stop(); }
 
+PoolMemory Engine::ViewMemory() const {
+  return {pool_, lone_, MemoryOfAView(parts_.config), ""};
+}
+
 TierMaker::Parts Engine::TierParts() {
   TierMaker::Parts parts;
+  parts.pool = pool_;
   parts.policies = parts_.policies.table;
   parts.config = &parts_.config;
   parts.learnt = learnt_.get();
@@ -86,6 +94,7 @@ SupplyFactory::Parts Engine::SupplyParts() {
   parts.stall = &metrics_.stall();
   parts.tiers = &tiers_;
   parts.families = &families_;
+  parts.memory = ViewMemory();
   return parts;
 }
 
@@ -96,6 +105,7 @@ RecordsFactory::Parts Engine::RecordParts() {
   parts.devices = devices_.get();
   parts.supplies = &supplies_;
   parts.tiers = &tiers_;
+  parts.memory = ViewMemory();
   if (parts_.state != nullptr) parts.state = parts_.state->dir();
   parts.stall = &metrics_.stall();
   return parts;
@@ -183,6 +193,7 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
       PlainReads::Parts{.source = &parts_.source,
                         .catalogue = catalogue,
                         .open_limit = OpenLimit(),
+                        .lone = lone_,
                         .stall = &metrics_.stall()});
   return std::make_unique<const ServedDataset>(
       std::move(catalogue), std::move(plain), std::move(views), sees_opens);
@@ -220,6 +231,7 @@ absl::optional<std::string> Engine::FindChangedRights(std::stop_token stop) {
 }
 
 void Engine::Stop() {
+  pool_->Stop();
   tiers_.Stop();  // before what it reads the source with goes
   records_.Stop();
   supplies_.Stop();

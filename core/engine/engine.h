@@ -34,6 +34,9 @@
 #include "core/engine/supply_maker.h"
 #include "core/engine/tier_maker.h"
 #include "core/ledger/ledger.h"
+#include "core/pool/buffer_pool.h"
+#include "core/pool/lone_reads.h"
+#include "core/pool/pool_memory.h"
 #include "core/readers/job_nodes.h"
 #include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
@@ -113,6 +116,7 @@ class Engine {
  private:
   Engine(Parts parts, std::unique_ptr<Ledger> ledger);
 
+  PoolMemory ViewMemory() const;  // of each view
   TierMaker::Parts TierParts();
   SupplyFactory::Parts SupplyParts();
   RecordsFactory::Parts RecordParts();
@@ -136,6 +140,8 @@ class Engine {
   const std::shared_ptr<DeviceFinder> devices_;
   PlaceFinder places_;
   const std::unique_ptr<LearntFactors> learnt_;  // null without state
+  const std::shared_ptr<BufferPool> pool_;
+  const std::shared_ptr<LoneReads> lone_;
   TierMaker tiers_;
   SupplyFactory supplies_;
   RecordsFactory records_;

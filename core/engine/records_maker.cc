@@ -119,7 +119,7 @@ absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
     from.many_pieces = true;
     ASSIGN_OR_RETURN(Tier* const tier,
                      parts_.tiers->OfRecords({&config, &dataset, &policy, from},
-                                             pool.memory_bytes));
+                                             pool.memory.guarantee));
     RecordStaging::Options options;
     options.changed = [tier] { tier->AskNow(); };
     options.repeats_by = std::string(policy.staging()->repeats_by());
@@ -169,7 +169,7 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   }
   records.containers = containers;
   RecordPool::Parts pool;
-  pool.memory_bytes = MemoryOfAView(*parts_.config);
+  pool.memory = MemoryOf(parts_.memory, config);
   pool.stall = parts_.stall;
   pool.worker = &worker_;
   RETURN_IF_ERROR(TakeSource(config, *dataset, policy, pool, records));

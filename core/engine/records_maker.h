@@ -45,6 +45,7 @@ class RecordsFactory {
     DeviceFinder* devices = nullptr;
     SupplyFactory* supplies = nullptr;  // whose reader of the source is used
     TierMaker* tiers = nullptr;         // null: no policy that stages can run
+    PoolMemory memory;                  // of each view; without a name
     StallClock* stall = nullptr;
     absl::optional<OwnedDir> state;  // indexes are saved in it
   };

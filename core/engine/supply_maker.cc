@@ -25,6 +25,8 @@
 namespace shufflefs {
 namespace {
 
+// Packs are read through a part of the view's memory.
+constexpr uint64_t kStagingPart = 8;
 constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
 
 // By sample: what its files take in the pool.
@@ -88,7 +90,8 @@ bool Seeks(const DeviceProbe& probe) {
 // A pack that pools read from.
 struct SupplyFactory::Pack {
   SourceDir dir;
-  std::shared_ptr<Arena> staging;  // pinned by the reader
+  std::shared_ptr<Arena> staging;       // pinned by the reader
+  std::unique_ptr<PoolShare> reserved;  // for the staging
   std::unique_ptr<FileReader> reader;
 };
 
@@ -100,9 +103,17 @@ uint64_t DefaultMemory() {
   return std::min(MachineMemoryBytes() / 4, kMostByDefault);
 }
 
+uint64_t Memory(const MountConfig& config) {
+  return config.memory != 0 ? config.memory : DefaultMemory();
+}
+
 uint64_t MemoryOfAView(const MountConfig& config) {
-  const uint64_t memory = config.memory != 0 ? config.memory : DefaultMemory();
-  return memory / std::max<size_t>(config.views.size(), 1);
+  return GuaranteeOf(Memory(config), config.views.size());
+}
+
+PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view) {
+  memory.name = view.path;
+  return memory;
 }
 
 SupplyMaker SupplyFactory::maker() {
@@ -129,8 +140,8 @@ absl::StatusOr<absl::optional<SupplyFactory::SlowSource>>
 SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
                             bool in_batches) {
   SlowSource slow;
-  slow.memory_bytes = MemoryOfAView(*parts_.config);
-  if (slow.memory_bytes < HeldFiles::kLeastMemory) return absl::nullopt;
+  slow.memory = parts_.memory;
+  if (slow.memory.guarantee < HeldFiles::kLeastMemory) return absl::nullopt;
   const DeviceProbe probe =
       parts_.devices->Find(dataset->catalogue(), dataset->root());
   if (!Seeks(probe) && probe.device != DeviceKind::kLatencyBound) {
@@ -152,7 +163,7 @@ absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
                    SlowSourceOf(dataset, /*in_batches=*/false));
   if (!slow) return nullptr;
   Foresight::Parts parts;
-  parts.memory_bytes = slow->memory_bytes;
+  parts.memory = std::move(slow->memory);
   parts.addresses = std::move(slow->addresses);
   parts.how = absl::StrCat(
       "what readers are going to open is read ahead, because ", slow->line);
@@ -180,7 +191,7 @@ absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
                    SlowSourceOf(dataset, /*in_batches=*/true));
   if (!slow) return nullptr;
   ReadAhead::Parts parts;
-  parts.memory_bytes = slow->memory_bytes;
+  parts.memory = std::move(slow->memory);
   parts.addresses = std::move(slow->addresses);
   parts.how = absl::StrCat("orders that are known are read ahead, because ",
                            slow->line);
@@ -270,7 +281,7 @@ absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
   const std::string& path = pool.packed;
   absl::StatusOr<SourceDir> dir = SourceDir::At(path);
   if (!dir.ok()) return Annotate(dir.status(), pool.packed_key);
-  auto pack = std::make_unique<Pack>(Pack{*std::move(dir), {}, {}});
+  auto pack = std::make_unique<Pack>(Pack{*std::move(dir), {}, {}, {}});
   ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,
                    PackIndex::Open(pack->dir, dataset.shared_catalogue()));
   absl::StatusOr<ChunkList> chunks = ChunksOfPack(*index, dataset.grouping());
@@ -281,7 +292,12 @@ absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
   const DeviceProbe probe = ProbeDevice(pack->dir, files, ProbeOptions{});
   parts.how = absl::StrCat(index->chunk_count(), " chunks of the pack ", path,
                            ", on ", probe.line);
-  ASSIGN_OR_RETURN(pack->staging, Arena::Make(PackedSource::kStagingBytes));
+  const uint64_t staging =
+      std::clamp(parts.memory.guarantee / kStagingPart,
+                 PackedSource::kLeastStaging, PackedSource::kMostStaging);
+  ASSIGN_OR_RETURN(pack->reserved, parts.memory.Reserve(staging));
+  ASSIGN_OR_RETURN(pack->staging, Arena::Make(staging));
+  input.memory_bytes = parts.memory.guarantee;
   FileReaderOptions reader_options;
   reader_options.memory = pack->staging->memory();
   pack->reader = MakeFileReader(pack->dir, reader_options);
@@ -299,17 +315,18 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy) {
   Supply::Parts parts;
-  parts.memory_bytes = MemoryOfAView(*parts_.config);
-  if (parts.memory_bytes < Supply::kLeastMemory) {
+  parts.memory = MemoryOf(parts_.memory, config);
+  if (parts.memory.guarantee < Supply::kLeastMemory) {
     return absl::InvalidArgumentError(absl::StrCat(
         "memory: policy = ", policy.name(), " needs at least ",
-        (Supply::kLeastMemory * parts_.config->views.size()) >> 20, "MiB"));
+        MemoryFor(Supply::kLeastMemory, parts_.config->views.size()) >> 20,
+        "MiB"));
   }
   auto input = std::make_unique<BinderInput>();
   input->grouping = &dataset->grouping();
   input->bytes = Footprints(*dataset);
   input->dataset_key = dataset->key();
-  input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+  input->memory_bytes = parts.memory.guarantee;
   const PoolFacet* const pool = policy.pool();
   if (policy.stages()) {
     RETURN_IF_ERROR(

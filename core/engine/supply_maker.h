@@ -17,6 +17,7 @@
 #include "core/engine/place_finder.h"
 #include "core/engine/tier_maker.h"
 #include "core/io/file_reader.h"
+#include "core/pool/pool_memory.h"
 #include "core/readers/reader_family.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
@@ -26,8 +27,12 @@ namespace shufflefs {
 // What `memory` means when it is not given: a quarter of what the machine or
 // the control group has, at most 4 GiB.
 uint64_t DefaultMemory();
-// The bytes of one view: all have the same.
+// The key `memory`, or what it means.
+uint64_t Memory(const MountConfig& config);
+// The bytes that each view is guaranteed of the key `memory`.
 uint64_t MemoryOfAView(const MountConfig& config);
+// `memory` as a pool of the view gets it.
+PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view);
 // Whether reads in the order in which bytes lie are worth waiting for.
 bool Seeks(const DeviceProbe& probe);
 
@@ -41,6 +46,7 @@ class SupplyFactory {
     const SourceDir* source = nullptr;
     DeviceFinder* devices = nullptr;
     PlaceFinder* places = nullptr;
+    PoolMemory memory;  // of each view; without a name
     StallClock* stall = nullptr;
     TierMaker* tiers = nullptr;
     ReaderFamilies* families = nullptr;
@@ -72,7 +78,7 @@ class SupplyFactory {
   // A source from which it pays to read ahead; nothing where the device answers
   // at once, or `memory` is too small.
   struct SlowSource {
-    uint64_t memory_bytes = 0;
+    PoolMemory memory;
     std::vector<uint64_t> addresses;  // by SampleId; empty: it does not seek
     std::string line;                 // what was measured
     std::unique_ptr<SampleSource> source;

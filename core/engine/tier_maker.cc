@@ -84,9 +84,9 @@ absl::StatusOr<uint64_t> TakeCopyMemory(const MountConfig& mount,
   const uint64_t copies =
       std::clamp(memory / needs.part, kLeastCopyMemory, kMostCopyMemory);
   if (memory < copies + needs.least) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory: policy = ", policy.name(), " needs at least ",
-                     HumanBytes((copies + needs.least) * mount.views.size())));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "memory: policy = ", policy.name(), " needs at least ",
+        HumanBytes(MemoryFor(copies + needs.least, mount.views.size()))));
   }
   memory -= copies;
   return copies;
@@ -148,6 +148,10 @@ absl::StatusOr<Tier*> TierMaker::TierOf(const Wants& wants,
   if (source.seeks) options.step_ahead = kSeekingStep;
   options.foreground_reads = parts_.foreground_reads;
   options.many_pieces = source.many_pieces;
+  ASSIGN_OR_RETURN(view.reserved, parts_.pool->Open({.name = config.path,
+                                                     .guarantee = memory_bytes,
+                                                     .floor = memory_bytes,
+                                                     .most = memory_bytes}));
   ASSIGN_OR_RETURN(
       view.tier, Tier::Open(std::move(options),
                             wants.dataset->shared_catalogue(), source.reader));
@@ -163,8 +167,8 @@ absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
       const uint64_t copies,
       TakeCopyMemory(*parts_.config, *wants.policy,
                      {.least = Supply::kLeastMemory, .part = kCopyMemoryPart},
-                     parts.memory_bytes));
-  input.memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+                     parts.memory.guarantee));
+  input.memory_bytes = parts.memory.guarantee;
   ASSIGN_OR_RETURN(Tier* const tier, TierOf(wants, copies));
   input.tier_bytes = tier->status().capacity;
   ASSIGN_OR_RETURN(const uint64_t count, staging.SetsFor(input));

@@ -20,6 +20,7 @@
 #include "core/engine/learnt_factors.h"
 #include "core/io/file_reader.h"
 #include "core/policy/policy_entry.h"
+#include "core/pool/buffer_pool.h"
 #include "core/pool/supply.h"
 #include "core/staging/stager/tier.h"
 
@@ -32,6 +33,7 @@ class TierMaker {
   struct Parts {
     const MountConfig* config = nullptr;  // outlives this
     LearntFactors* learnt = nullptr;      // outlives this; may be null
+    std::shared_ptr<BufferPool> pool;     // copies take memory of it
     PolicyTable policies;
     // As Tier::Options'.
     std::function<uint64_t()> foreground_reads;
@@ -82,6 +84,7 @@ class TierMaker {
 
  private:
   struct ViewTier {
+    std::unique_ptr<PoolShare> reserved;  // for copies
     std::unique_ptr<Tier> tier;
     std::weak_ptr<Supply> supply;
     LearntFactors::Key key;

@@ -90,7 +90,12 @@ void MemoryBlock::Region::Give(const std::vector<iovec>& runs) {
 }
 
 MemoryBlock::~MemoryBlock() {
-  if (region_ != nullptr) region_->Give(pieces_);
+  if (region_ == nullptr) return;
+  region_->Give(pieces_);
+  if (owner_ == nullptr) return;
+  uint64_t bytes = 0;
+  for (const iovec& piece : pieces_) bytes += piece.iov_len;
+  owner_->Freed(bytes);
 }
 
 std::vector<iovec> MemoryBlock::Range(uint64_t offset, uint64_t length) const {

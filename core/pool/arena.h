@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -19,6 +20,15 @@
 namespace shufflefs {
 
 class Arena;
+
+// BlockOwner hears of a block's end.
+class BlockOwner {
+ public:
+  virtual ~BlockOwner() = default;
+  // Called after the arena got the pages back. Any thread calls it, with any
+  // lock held.
+  virtual void Freed(uint64_t bytes) = 0;
+};
 
 // A block owns some pages of an arena and gives them back when it is destroyed.
 // The arena may be destroyed first: its memory lives as long as the last block.
@@ -33,6 +43,10 @@ class MemoryBlock {
   // The bytes [offset, offset + length) of the block. REQUIRES: they are
   // within.
   std::vector<iovec> Range(uint64_t offset, uint64_t length) const;
+  // The block keeps its owner. Call at most once.
+  void SetOwner(std::shared_ptr<BlockOwner> owner) {
+    owner_ = std::move(owner);
+  }
 
  private:
   friend class Arena;
@@ -42,6 +56,7 @@ class MemoryBlock {
 
   std::shared_ptr<Region> region_;  // null when moved from
   std::vector<iovec> pieces_;
+  std::shared_ptr<BlockOwner> owner_;  // null: nobody wants to know
 };
 
 // Thread-safe. Nothing blocks. The kernel provides the memory when it is first

@@ -11,41 +11,44 @@
 namespace shufflefs {
 namespace {
 
-uint64_t OthersBytes(uint64_t memory_bytes) {
-  return std::clamp<uint64_t>(memory_bytes / 16, 2 << 20, 16 << 20);
+// The bytes of all files in the pool.
+uint64_t MostBytes(const Catalogue& catalogue) {
+  return catalogue.total_bytes() + catalogue.file_count() * Arena::kPage;
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<HeldFiles>> HeldFiles::Make(Parts parts) {
-  if (parts.memory_bytes < kLeastMemory) {
+  const PoolMemory& memory = parts.memory;
+  if (memory.guarantee < kLeastMemory) {
     return absl::InvalidArgumentError(
-        absl::StrCat("memory: ", parts.memory_bytes, " bytes; at least ",
+        absl::StrCat("memory: ", memory.guarantee, " bytes; at least ",
                      kLeastMemory, " are needed"));
   }
-  const uint64_t others_bytes = OthersBytes(parts.memory_bytes);
-  ASSIGN_OR_RETURN(std::unique_ptr<Arena> pool,
-                   Arena::Make(parts.memory_bytes - others_bytes));
-  std::shared_ptr<SampleSource> source = std::move(parts.source);
-  ASSIGN_OR_RETURN(std::shared_ptr<LoneReads> others,
-                   LoneReads::Make(others_bytes, source, parts.stall));
-  return std::shared_ptr<HeldFiles>(new HeldFiles(
-      std::move(parts), std::move(pool), std::move(source), std::move(others)));
+  RETURN_IF_ERROR(memory.lone->Prepare());
+  ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,
+                   memory.pool->Open({.name = memory.name,
+                                      .guarantee = memory.guarantee,
+                                      .most = MostBytes(*parts.catalogue)}));
+  std::shared_ptr<HeldFiles> files(
+      new HeldFiles(std::move(parts), std::move(pool)));
+  files->pool_->Follow([weak = files->weak_from_this()](uint64_t bytes) {
+    if (const auto self = weak.lock()) self->GiveBack(bytes);
+  });
+  return files;
 }
 
-HeldFiles::HeldFiles(Parts parts, std::unique_ptr<Arena> pool,
-                     std::shared_ptr<SampleSource> source,
-                     std::shared_ptr<LoneReads> others)
+HeldFiles::HeldFiles(Parts parts, std::unique_ptr<PoolShare> pool)
     : catalogue_(std::move(parts.catalogue)),
-      memory_bytes_(parts.memory_bytes),
+      memory_bytes_(parts.memory.guarantee),
       stall_(parts.stall),
-      source_(std::move(source)),
+      source_(std::move(parts.source)),
       pool_(std::move(pool)),
-      others_(std::move(others)) {}
+      lone_(std::move(parts.memory.lone)) {}
 
 bool HeldFiles::MayHold(EntryId file) const {
   const uint64_t bytes = catalogue_->file_size(file);
-  return bytes > 0 && bytes <= pool_->capacity() / 8;
+  return bytes > 0 && bytes <= memory_bytes_ / 8;
 }
 
 bool HeldFiles::Start(EntryId file, Owner owner, Pieces& pieces) {
@@ -101,7 +104,7 @@ void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
     }
   }
   if (held == nullptr) {  // it left since Holds returned true
-    others_->Read(file, std::move(waiter));
+    lone_->Read(source_, file, std::move(waiter));
     return;
   }
   Deliver(file, held, waiter);
@@ -143,6 +146,23 @@ void HeldFiles::Reclaim(const std::function<bool(const Owner&)>& is_awaited) {
     }
     if (held.delivered == 0) wasted_ += held.length;
     held_.erase(it++);
+  }
+}
+
+void HeldFiles::GiveBack(uint64_t bytes) {
+  MutexLock lock(mu_);
+  // A file that a reader has begun to read leaves last.
+  for (const bool begun : {false, true}) {
+    for (auto it = held_.begin(); it != held_.end() && bytes > 0;) {
+      const Held& held = *it->second;
+      if (!held.here || (held.delivered > 0) != begun) {
+        ++it;
+        continue;
+      }
+      if (!begun) wasted_ += held.length;
+      bytes -= std::min(bytes, Arena::Footprint(held.length));
+      held_.erase(it++);
+    }
   }
 }
 
@@ -193,8 +213,9 @@ uint64_t HeldFiles::wasted_bytes() const {
 
 SupplyStatus HeldFiles::status() const {
   SupplyStatus status;
-  status.memory_limit = memory_bytes_;
-  status.pool_bytes = pool_->used() + others_->used();
+  status.memory_limit = pool_->pool_capacity();
+  status.memory_guaranteed = memory_bytes_;
+  status.pool_bytes = pool_->used();
   status.source_bytes = source_->bytes_read();
   status.source_reads = source_->reads();
   status.how = source_->how();

@@ -18,8 +18,9 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/pool/arena.h"
+#include "core/pool/buffer_pool.h"
 #include "core/pool/lone_reads.h"
+#include "core/pool/pool_memory.h"
 #include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
 
@@ -29,12 +30,12 @@ namespace shufflefs {
 // while reads are under way.
 class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
  public:
-  static constexpr uint64_t kLeastMemory = 8 << 20;
+  static constexpr uint64_t kLeastMemory = 6 << 20;
 
   struct Parts {
     std::shared_ptr<const Catalogue> catalogue;
     std::unique_ptr<SampleSource> source;
-    uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
+    PoolMemory memory;            // guarantees at least kLeastMemory
     StallClock* stall = nullptr;  // outlives this; may be null
   };
   static absl::StatusOr<std::shared_ptr<HeldFiles>> Make(Parts parts);
@@ -68,7 +69,8 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   // Calls `is_awaited` with the lock held.
   void Reclaim(const std::function<bool(const Owner&)>& is_awaited);
 
-  uint64_t capacity() const { return pool_->capacity(); }
+  // The bytes that files may take now, with those that they have.
+  uint64_t capacity() const { return pool_->used() + pool_->Room(); }
   // The number of files on their way.
   uint64_t coming() const;
   // Returns whether the source was stopped. Then it reads nothing more.
@@ -90,9 +92,9 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
     std::vector<ReadWaiter> waiters;
   };
 
-  HeldFiles(Parts parts, std::unique_ptr<Arena> pool,
-            std::shared_ptr<SampleSource> source,
-            std::shared_ptr<LoneReads> others);
+  HeldFiles(Parts parts, std::unique_ptr<PoolShare> pool);
+  // Frees about `bytes` bytes of files for other users of the pool.
+  void GiveBack(uint64_t bytes);
   void Arrived(EntryId file, const std::shared_ptr<Held>& held,
                const absl::Status& status);
   void Deliver(EntryId file, const std::shared_ptr<Held>& held,
@@ -104,8 +106,8 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   StallClock* const stall_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
-  const std::unique_ptr<Arena> pool_;
-  const std::shared_ptr<LoneReads> others_;
+  const std::unique_ptr<PoolShare> pool_;
+  const std::shared_ptr<LoneReads> lone_;
 
   mutable Mutex mu_;
   absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_

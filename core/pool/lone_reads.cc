@@ -10,16 +10,21 @@
 
 namespace shufflefs {
 
-absl::StatusOr<std::shared_ptr<LoneReads>> LoneReads::Make(
-    uint64_t bytes, std::shared_ptr<SampleSource> source, StallClock* stall) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Arena> memory, Arena::Make(bytes));
-  return std::shared_ptr<LoneReads>(
-      new LoneReads(std::move(memory), std::move(source), stall));
+uint64_t LoneReads::BytesOf(uint64_t memory) {
+  return std::clamp<uint64_t>(memory / 16, 2 * kLongestRead, 64 * kLongestRead);
 }
 
-LoneReads::LoneReads(std::unique_ptr<Arena> memory,
-                     std::shared_ptr<SampleSource> source, StallClock* stall)
-    : stall_(stall), source_(std::move(source)), memory_(std::move(memory)) {}
+absl::Status LoneReads::Prepare() {
+  MutexLock lock(mu_);
+  if (memory_ != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(memory_, Arena::Make(bytes_));
+  return absl::OkStatus();
+}
+
+uint64_t LoneReads::used() const {
+  MutexLock lock(mu_);
+  return memory_ == nullptr ? 0 : memory_->used();
+}
 
 ReadWaiter LoneReads::Clip(uint64_t size, ReadWaiter read) {
   read.offset = std::min(read.offset, size);
@@ -27,11 +32,12 @@ ReadWaiter LoneReads::Clip(uint64_t size, ReadWaiter read) {
   return read;
 }
 
-void LoneReads::Read(EntryId file, ReadWaiter waiter) {
+void LoneReads::Read(std::shared_ptr<SampleSource> source, EntryId file,
+                     ReadWaiter waiter) {
   if (stall_ != nullptr) stall_->Enter();
   {
     MutexLock lock(mu_);
-    waiting_.push_back(Wish{file, std::move(waiter)});
+    waiting_.push_back(Wish{std::move(source), file, std::move(waiter)});
   }
   Go();
 }
@@ -70,7 +76,7 @@ void LoneReads::Go() {
       memory.reset();
       self->Go();
     };
-    source_->FetchNow(std::move(piece));
+    next.source->FetchNow(std::move(piece));
   }
 }
 

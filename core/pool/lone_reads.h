@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoneReads reads pieces of files that readers wait for. It reads past the
-// pool, into a small memory of its own. If that is used up, the next piece is
-// read as soon as another read has ended.
+// LoneReads reads pieces of files that readers wait for and that no pool holds.
+// It has a small memory of its own, for all views of an engine. If that is used
+// up, the next piece is read as soon as another read has ended.
 #ifndef SHUFFLEFS_CORE_POOL_LONE_READS_H_
 #define SHUFFLEFS_CORE_POOL_LONE_READS_H_
 
@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
@@ -34,35 +34,40 @@ class LoneReads : public std::enable_shared_from_this<LoneReads> {
   // The most that one read reads. The kernel asks for no more.
   static constexpr uint64_t kLongestRead = 1 << 20;
 
-  // `stall` outlives this; may be null. REQUIRES: bytes >= 2 * kLongestRead.
-  static absl::StatusOr<std::shared_ptr<LoneReads>> Make(
-      uint64_t bytes, std::shared_ptr<SampleSource> source, StallClock* stall);
+  // The part of the key `memory` that such reads take, in bytes.
+  static uint64_t BytesOf(uint64_t memory);
+
+  // Allocates nothing yet. `stall` outlives this; may be null. REQUIRES: bytes
+  // >= 2 * kLongestRead.
+  LoneReads(uint64_t bytes, StallClock* stall) : bytes_(bytes), stall_(stall) {}
+
+  // Allocates the memory, the first time. Errors: those of mmap.
+  absl::Status Prepare();
 
   // Returns the part of a read that is within a file of `size` bytes, at most
   // kLongestRead bytes. Its length is 0 if no part is.
   static ReadWaiter Clip(uint64_t size, ReadWaiter read);
 
-  // REQUIRES: waiter.length <= kLongestRead.
-  void Read(EntryId file, ReadWaiter waiter);
-  uint64_t used() const { return memory_->used(); }
+  // REQUIRES: Prepare returned OK, and waiter.length <= kLongestRead.
+  void Read(std::shared_ptr<SampleSource> source, EntryId file,
+            ReadWaiter waiter);
+  uint64_t used() const;
 
  private:
   struct Wish {
+    std::shared_ptr<SampleSource> source;
     EntryId file;
     ReadWaiter waiter;
   };
-  LoneReads(std::unique_ptr<Arena> memory, std::shared_ptr<SampleSource> source,
-            StallClock* stall);
   void Go();
 
   // Constant after construction.
+  const uint64_t bytes_;
   StallClock* const stall_;
-  // Self-synchronised.
-  const std::shared_ptr<SampleSource> source_;
-  const std::unique_ptr<Arena> memory_;
 
-  Mutex mu_;
-  std::deque<Wish> waiting_ ABSL_GUARDED_BY(mu_);  // for memory
+  mutable Mutex mu_;
+  std::unique_ptr<Arena> memory_ ABSL_GUARDED_BY(mu_);  // null: not prepared
+  std::deque<Wish> waiting_ ABSL_GUARDED_BY(mu_);       // for memory
 };
 
 }  // namespace shufflefs

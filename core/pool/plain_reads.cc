@@ -13,15 +13,15 @@
 namespace shufflefs {
 namespace {
 
-// Reads that hang keep their share of both; others go on with the rest.
+// Reads that hang keep their part of it; others go on with the rest.
 constexpr size_t kReads = 256;
-constexpr uint64_t kMemory = 64 * LoneReads::kLongestRead;
 constexpr size_t kThreads = 32;  // if io_uring is refused
 
 FileReaderOptions ReaderOptions() {
   FileReaderOptions options;
   options.depth = kReads;
-  options.max_in_flight_bytes = kMemory;
+  // LoneReads bounds the bytes.
+  options.max_in_flight_bytes = kReads * LoneReads::kLongestRead;
   options.threads = kThreads;
   // The page cache may keep what is read; readers of the source use it.
   options.direct = false;
@@ -35,19 +35,19 @@ PlainReads::PlainReads(const Parts& parts)
     : parts_(parts),
       files_(*parts.source, *parts.catalogue, parts.open_limit) {}
 
-absl::StatusOr<std::shared_ptr<LoneReads>> PlainReads::Lone() {
+absl::StatusOr<std::shared_ptr<SampleSource>> PlainReads::Source() {
   MutexLock lock(mu_);
-  if (lone_ != nullptr) return lone_;
+  if (source_ != nullptr) return source_;
   std::unique_ptr<FileReader> reader;
-  const auto make = [&]() -> absl::StatusOr<std::shared_ptr<LoneReads>> {
+  const auto make = [&]() -> absl::StatusOr<std::shared_ptr<SampleSource>> {
+    RETURN_IF_ERROR(parts_.lone->Prepare());
     reader = MakeFileReader(*parts_.source, ReaderOptions());
-    auto files = std::make_shared<FileSource>(
-        parts_.catalogue, reader.get(), /*many_pieces=*/true);
-    return LoneReads::Make(kMemory, std::move(files), parts_.stall);
+    return std::make_shared<FileSource>(parts_.catalogue, reader.get(),
+                                        /*many_pieces=*/true);
   };
-  ASSIGN_OR_RETURN(lone_, OrExhausted("reading the source", make));
+  ASSIGN_OR_RETURN(source_, OrExhausted("reading the source", make));
   reader_ = std::move(reader);
-  return lone_;
+  return source_;
 }
 
 absl::optional<size_t> PlainReads::ReadAtOnce(EntryId file, uint64_t offset,
@@ -69,9 +69,9 @@ void PlainReads::Read(EntryId file, uint64_t offset, uint64_t length,
   ReadWaiter waiter = LoneReads::Clip(parts_.catalogue->file_size(file),
                                       {offset, length, std::move(done)});
   if (waiter.length == 0) return waiter.done(absl::Span<const iovec>());
-  const absl::StatusOr<std::shared_ptr<LoneReads>> lone = Lone();
-  if (!lone.ok()) return ReadHere(file, waiter);
-  (*lone)->Read(file, std::move(waiter));
+  absl::StatusOr<std::shared_ptr<SampleSource>> source = Source();
+  if (!source.ok()) return ReadHere(file, waiter);
+  parts_.lone->Read(*std::move(source), file, std::move(waiter));
 }
 
 // Reads on the caller's thread: waiting is better than an error.

@@ -21,6 +21,7 @@
 #include "core/io/file_reader.h"
 #include "core/pool/lone_reads.h"
 #include "core/pool/sample_memory.h"
+#include "core/pool/sample_source.h"
 #include "core/source/source_dir.h"
 #include "core/source/source_files.h"
 
@@ -33,7 +34,8 @@ class PlainReads {
   struct Parts {
     const SourceDir* source = nullptr;  // outlives the object
     std::shared_ptr<const Catalogue> catalogue;
-    size_t open_limit = 1;        // descriptors that are kept open
+    size_t open_limit = 1;  // descriptors that are kept open
+    std::shared_ptr<LoneReads> lone;
     StallClock* stall = nullptr;  // outlives the object; may be null
   };
   explicit PlainReads(const Parts& parts);
@@ -57,7 +59,8 @@ class PlainReads {
 
  private:
   // Errors: if the system gives no thread or no memory.
-  absl::StatusOr<std::shared_ptr<LoneReads>> Lone() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::shared_ptr<SampleSource>> Source()
+      ABSL_LOCKS_EXCLUDED(mu_);
   void ReadHere(EntryId file, const ReadWaiter& waiter);
   FileReaderStats Traffic() const;
 
@@ -72,7 +75,7 @@ class PlainReads {
   mutable Mutex mu_;
   FileReaderStats before_ ABSL_GUARDED_BY(mu_);  // of a reader that is gone
   std::unique_ptr<FileReader> reader_ ABSL_GUARDED_BY(mu_);
-  std::shared_ptr<LoneReads> lone_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<SampleSource> source_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

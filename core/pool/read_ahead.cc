@@ -37,7 +37,7 @@ absl::StatusOr<std::shared_ptr<ReadAhead>> ReadAhead::Make(Parts parts) {
   HeldFiles::Parts files;
   files.catalogue = parts.dataset->shared_catalogue();
   files.source = std::move(parts.source);
-  files.memory_bytes = parts.memory_bytes;
+  files.memory = std::move(parts.memory);
   files.stall = parts.stall;
   ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
                    HeldFiles::Make(std::move(files)));

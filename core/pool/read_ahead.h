@@ -37,7 +37,7 @@ class ReadAhead : public SampleMemory,
   struct Parts {
     std::shared_ptr<const Dataset> dataset;
     std::unique_ptr<SampleSource> source;
-    uint64_t memory_bytes = 0;  // >= kLeastMemory; a hard bound
+    PoolMemory memory;  // guarantees at least kLeastMemory
     // By SampleId: the sample's place on a device that seeks. Each batch is
     // read in the order of these. If empty, the order of reads does not matter.
     std::vector<uint64_t> addresses;

@@ -20,8 +20,9 @@ namespace shufflefs {
 
 // For `status`. Bytes, or counts since the memory was made.
 struct SupplyStatus {
-  uint64_t memory_limit = 0;
-  uint64_t pool_bytes = 0;  // in memory or on their way
+  uint64_t memory_limit = 0;       // if no other view needs memory
+  uint64_t memory_guaranteed = 0;  // of it, whatever others need
+  uint64_t pool_bytes = 0;         // in memory or on their way
   // Samples that were in memory or on their way when a reader asked for them.
   uint64_t hits = 0;
   uint64_t misses = 0;

@@ -2,6 +2,7 @@
 #include "core/pool/supply.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -15,48 +16,49 @@ namespace {
 // yet what is asked for last does not arrive much later.
 constexpr uint64_t kLeastOnWay = 32 << 20;
 
-uint64_t SpareBytes(uint64_t memory_bytes) {
-  return std::clamp<uint64_t>(memory_bytes / 16, 2 << 20, 16 << 20);
+// The bytes that the samples of a dataset take in the pool.
+uint64_t BytesOf(const BinderInput& input) {
+  return std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
 }
 
 }  // namespace
 
-uint64_t Supply::PoolBytes(uint64_t memory_bytes) {
-  return memory_bytes - SpareBytes(memory_bytes);
-}
-
 absl::StatusOr<std::shared_ptr<Supply>> Supply::Make(Parts parts) {
-  if (parts.memory_bytes < kLeastMemory) {
+  const PoolMemory& memory = parts.memory;
+  if (memory.guarantee < kLeastMemory) {
     return absl::InvalidArgumentError(
-        absl::StrCat("memory: ", parts.memory_bytes, " bytes; at least ",
+        absl::StrCat("memory: ", memory.guarantee, " bytes; at least ",
                      kLeastMemory, " are needed"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Arena> pool,
-                   Arena::Make(PoolBytes(parts.memory_bytes)));
-  std::shared_ptr<SampleSource> source = std::move(parts.source);
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<LoneReads> bypasses,
-      LoneReads::Make(SpareBytes(parts.memory_bytes), source, parts.stall));
-  return std::shared_ptr<Supply>(new Supply(std::move(parts), std::move(pool),
-                                            std::move(source),
-                                            std::move(bypasses)));
+  RETURN_IF_ERROR(memory.lone->Prepare());
+  ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,
+                   memory.pool->Open({.name = memory.name,
+                                      .guarantee = memory.guarantee,
+                                      .most = BytesOf(*parts.input)}));
+  std::shared_ptr<Supply> supply(new Supply(std::move(parts), std::move(pool)));
+  supply->pool_->Follow(
+      [weak = supply->weak_from_this()](uint64_t bytes) {
+        if (const auto self = weak.lock()) self->GiveBack(bytes);
+      },
+      [weak = supply->weak_from_this()] {
+        if (const auto self = weak.lock()) self->Refill();
+      });
+  return supply;
 }
 
-Supply::Supply(Parts parts, std::unique_ptr<Arena> pool,
-               std::shared_ptr<SampleSource> source,
-               std::shared_ptr<LoneReads> bypasses)
+Supply::Supply(Parts parts, std::unique_ptr<PoolShare> pool)
     : dataset_(std::move(parts.dataset)),
       input_(std::move(parts.input)),
       how_(std::move(parts.how)),
-      memory_bytes_(parts.memory_bytes),
+      memory_bytes_(parts.memory.guarantee),
       stall_(parts.stall),
       repeats_(parts.binder->mini_epochs() != nullptr),
       wishes_changed_(std::move(parts.wishes_changed)),
       addresses_(std::move(parts.addresses)),
       tier_(std::move(parts.tier)),
-      source_(std::move(source)),
+      source_(std::move(parts.source)),
       pool_(std::move(pool)),
-      bypasses_(std::move(bypasses)),
+      lone_(std::move(parts.memory.lone)),
       binder_(std::move(parts.binder)),
       served_(dataset_->grouping().sample_count()) {}
 
@@ -97,8 +99,9 @@ absl::optional<SampleId> Supply::NameOf(SampleId sample) const {
 
 SupplyStatus Supply::status() const {
   SupplyStatus status;
-  status.memory_limit = memory_bytes_;
-  status.pool_bytes = pool_->used() + bypasses_->used();
+  status.memory_limit = pool_->pool_capacity();
+  status.memory_guaranteed = memory_bytes_;
+  status.pool_bytes = pool_->used();
   status.source_bytes = source_->bytes_read();
   status.source_reads = source_->reads();
   status.how = absl::StrCat(how_, "; ", source_->how());
@@ -115,8 +118,6 @@ SupplyStatus Supply::status() const {
   return status;
 }
 
-uint64_t Supply::Room() const { return pool_->capacity() - pool_->used(); }
-
 uint32_t Supply::Columns(SampleId sample) const {
   return dataset_->grouping().columns(sample);
 }
@@ -127,13 +128,13 @@ EntryId Supply::Member(SampleId sample, uint32_t column) const {
 
 void Supply::Plan(Pieces& pieces) {
   if (!wanted_ || stopped_) return;
-  const uint64_t most = std::max(kLeastOnWay, pool_->capacity() / 4);
+  const uint64_t most = std::max(kLeastOnWay, memory_bytes_ / 4);
   DropLingering();
   while (on_way_ < most) {
     // A job of one epoch would never read samples of the next epoch.
     if (binder_->fetched_all() && epochs_ < 2) return;
     const std::vector<SampleId> samples =
-        binder_->NextFetch(std::min(Room(), most));
+        binder_->NextFetch(std::min(pool_->Room(), most));
     if (samples.empty()) return;
     Start(samples, pieces);
   }
@@ -267,8 +268,8 @@ void Supply::LeaveSample(SampleId sample) {
 }
 
 void Supply::DropLingering() {
-  const uint64_t enough = std::min(kLeastOnWay, pool_->capacity() / 4);
-  while (!lingering_.empty() && Room() < enough) {
+  const uint64_t enough = std::min(kLeastOnWay, memory_bytes_ / 4);
+  while (!lingering_.empty() && pool_->Room() < enough) {
     const EntryId file = lingering_.front();
     lingering_.pop_front();
     const auto found = held_.find(file);
@@ -279,6 +280,29 @@ void Supply::DropLingering() {
       continue;
     }
     Drop(file);
+  }
+}
+
+void Supply::GiveBack(uint64_t bytes) {
+  MutexLock lock(mu_);
+  // If a name of this epoch shows a sample, a reader is about to read it, and
+  // would have to read it alone. So these leave last.
+  for (const bool shown : {false, true}) {
+    std::vector<SampleId> leave;
+    uint64_t freed = 0;
+    for (const auto& [file, held] : held_) {
+      if (freed >= bytes) break;
+      const SampleId sample = dataset_->grouping().sample(file);
+      if (!held->here || !held->counted) continue;
+      if ((binder_->NameOf(sample) && !binder_->fetched_ahead(sample)) !=
+          shown) {
+        continue;
+      }
+      leave.push_back(sample);
+      freed += Arena::Footprint(held->length);
+    }
+    for (const SampleId sample : leave) LeaveSample(sample);
+    bytes -= std::min(bytes, freed);
   }
 }
 

@@ -32,8 +32,9 @@
 #include "core/dataset/dataset.h"
 #include "core/policy/binder.h"
 #include "core/policy/carried.h"
-#include "core/pool/arena.h"
+#include "core/pool/buffer_pool.h"
 #include "core/pool/lone_reads.h"
+#include "core/pool/pool_memory.h"
 #include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
 #include "core/staging/staging_plan.h"
@@ -48,15 +49,15 @@ class Supply : public SampleMemory,
                public StagingPlan,
                public std::enable_shared_from_this<Supply> {
  public:
-  // The least memory that a supply needs: room for a read and a few samples.
-  static constexpr uint64_t kLeastMemory = 4 << 20;
+  // The least memory that a supply needs: room for a few samples.
+  static constexpr uint64_t kLeastMemory = 2 << 20;
 
   struct Parts {
     std::shared_ptr<const Dataset> dataset;
     std::unique_ptr<const BinderInput> input;
     std::unique_ptr<Binder> binder;  // made from *input
     std::unique_ptr<SampleSource> source;
-    uint64_t memory_bytes = 0;    // >= kLeastMemory; a hard bound
+    PoolMemory memory;            // guarantees at least kLeastMemory
     std::string how;              // describes the chunks, for `status`
     StallClock* stall = nullptr;  // outlives the supply; may be null
     // `wishes_changed` is called with no lock held, after a binder with
@@ -67,8 +68,6 @@ class Supply : public SampleMemory,
     std::vector<uint64_t> addresses;
     std::function<TierStatus()> tier;
   };
-  // The share of `memory_bytes` that holds samples. The rest is for bypasses.
-  static uint64_t PoolBytes(uint64_t memory_bytes);
   static absl::StatusOr<std::shared_ptr<Supply>> Make(Parts parts);
 
   // These work as Binder's. BeginEpoch first drops what was bound and not read.
@@ -120,11 +119,10 @@ class Supply : public SampleMemory,
   };
   using Pieces = std::vector<FilePiece>;
 
-  Supply(Parts parts, std::unique_ptr<Arena> pool,
-         std::shared_ptr<SampleSource> source,
-         std::shared_ptr<LoneReads> bypasses);
+  Supply(Parts parts, std::unique_ptr<PoolShare> pool);
 
-  uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Frees about `bytes` bytes of samples for other users of the pool.
+  void GiveBack(uint64_t bytes);
   // Puts the files of samples on their way. Appends the pieces to fetch.
   void Start(const std::vector<SampleId>& samples, Pieces& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -179,8 +177,8 @@ class Supply : public SampleMemory,
   const std::function<TierStatus()> tier_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
-  const std::unique_ptr<Arena> pool_;
-  const std::shared_ptr<LoneReads> bypasses_;
+  const std::unique_ptr<PoolShare> pool_;
+  const std::shared_ptr<LoneReads> lone_;
 
   mutable Mutex mu_;
   const std::unique_ptr<Binder> binder_ ABSL_PT_GUARDED_BY(mu_);

@@ -44,7 +44,7 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
     }
   }
   if (held == nullptr) {
-    bypasses_->Read(file, std::move(waiter));
+    lone_->Read(source_, file, std::move(waiter));
   } else if (!waits) {
     Deliver(file, held, waiter);
     if (stall_ != nullptr) stall_->Served();
@@ -71,7 +71,8 @@ void Supply::Want(EntryId file, Pieces& pieces) {
   // names.)
   if (!repeats_ && served_.Get(sample.value())) return;
   if (!binder_->NameOf(sample)) return;
-  const std::vector<SampleId> samples = binder_->FetchChunkOf(sample, Room());
+  const std::vector<SampleId> samples =
+      binder_->FetchChunkOf(sample, pool_->Room());
   if (!samples.empty()) {
     Start(samples, pieces);
     return;

@@ -32,23 +32,24 @@ constexpr uint64_t kLookForMemory = 16;  // rounds
 // files and for smaller ones, a quarter at most.
 uint64_t JobBytes(const Foresight::Parts& parts) {
   const uint64_t files = parts.dataset->catalogue().file_count();
-  return std::min({parts.memory_bytes / 4,
-                   parts.memory_bytes - Foresight::kLeastMemory,
+  return std::min({parts.memory.guarantee / 4,
+                   parts.memory.guarantee - Foresight::kLeastMemory,
                    3 * files * FollowedJob::kBytesPerFile});
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Foresight>> Foresight::Make(Parts parts) {
-  if (parts.memory_bytes < kLeastMemory) {
+  if (parts.memory.guarantee < kLeastMemory) {
     return absl::InvalidArgumentError(
-        absl::StrCat("memory: ", parts.memory_bytes, " bytes; at least ",
+        absl::StrCat("memory: ", parts.memory.guarantee, " bytes; at least ",
                      kLeastMemory, " are needed"));
   }
   HeldFiles::Parts files;
   files.catalogue = parts.dataset->shared_catalogue();
   files.source = std::move(parts.source);
-  files.memory_bytes = parts.memory_bytes - JobBytes(parts);
+  files.memory = parts.memory;
+  files.memory.guarantee -= JobBytes(parts);
   files.stall = parts.stall;
   ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
                    HeldFiles::Make(std::move(files)));

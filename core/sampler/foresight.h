@@ -62,7 +62,7 @@ class Foresight : public SampleMemory {
   struct Parts {
     std::shared_ptr<const Dataset> dataset;
     std::unique_ptr<SampleSource> source;
-    uint64_t memory_bytes = 0;  // >= kLeastMemory; a hard bound
+    PoolMemory memory;  // guarantees at least kLeastMemory
     // By SampleId: where it lies on a device that seeks, so that what is read
     // ahead is read in that order. Empty: the order of reads does not matter.
     std::vector<uint64_t> addresses;

@@ -35,8 +35,14 @@ constexpr Row kRows[] = {
      [](const SupplyStatus& s) { return s.fill_rate.value_or(0); }},
     {"shufflefs_pool_bytes", "gauge", "samples in memory or on their way",
      [](const SupplyStatus& s) { return static_cast<double>(s.pool_bytes); }},
-    {"shufflefs_pool_limit_bytes", "gauge", "what they may take at most",
+    {"shufflefs_pool_limit_bytes", "gauge",
+     "what they may take if no other view needs memory",
      [](const SupplyStatus& s) { return static_cast<double>(s.memory_limit); }},
+    {"shufflefs_pool_guaranteed_bytes", "gauge",
+     "what they may take whatever other views need",
+     [](const SupplyStatus& s) {
+       return static_cast<double>(s.memory_guaranteed);
+     }},
 };
 
 // For views with mini-epochs.
@@ -59,7 +65,8 @@ constexpr TierRow kTierRows[] = {
      [](const TierStatus& s) { return static_cast<double>(s.copied_bytes); }},
     {"shufflefs_tier_staged_bytes", "gauge", "what copies take in the tier",
      [](const TierStatus& s) { return static_cast<double>(s.staged_bytes); }},
-    {"shufflefs_tier_capacity_bytes", "gauge", "what they may take at most",
+    {"shufflefs_tier_capacity_bytes", "gauge",
+     "what they may take if no other view needs memory",
      [](const TierStatus& s) { return static_cast<double>(s.capacity); }},
 };
 

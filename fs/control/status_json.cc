@@ -72,6 +72,7 @@ void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
             : nullptr;
   json["pool_bytes"] = nullptr;
   json["memory_limit"] = nullptr;
+  json["memory_guaranteed"] = nullptr;
   json["stall_seconds"] =
       alone ? nlohmann::ordered_json(times.stalled_seconds) : nullptr;
   json["consumer_seconds"] =
@@ -93,6 +94,7 @@ void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
   json["source_reads"] = plus("source_reads", supply.source_reads);
   json["pool_bytes"] = supply.pool_bytes;
   json["memory_limit"] = supply.memory_limit;
+  json["memory_guaranteed"] = supply.memory_guaranteed;
   json["supply"] = Utf8(supply.how);
 }
 

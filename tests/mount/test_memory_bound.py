@@ -118,3 +118,38 @@ def test_memory_bounds_the_whole_daemon(mounts, folder):
     print(f"resident {most >> 20} MiB, in pools {held >> 20} MiB")
     assert held > MEMORY / 4, "there was no load"
     assert most <= MEMORY + BESIDE + PER_FILE * files, most
+
+
+# [S-3.10n] `memory` bounds all views of a mount together.
+# A view that is not read lends its share, and gets it back when it is read.
+def test_an_idle_view_lends_its_memory(mounts, folder):
+    source = folder / "source"
+    source.mkdir()
+    for seed, name in enumerate(["day", "night"]):
+        write_files(source / name, seed)
+    sizes = {name: read_all(source / name, 0) for name in ["day", "night"]}
+    config = folder / "views.toml"
+    config.write_text(
+        'memory = "32MiB"\nepoch.advance = "manual"\n'
+        'substitute = "directory"\npolicy = "brand"\n'
+        '[[view]]\npath = "day"\n[[view]]\npath = "night"\n')
+    mount = mounts(source, {}, arguments=["--config", config])
+
+    def memory(name):
+        [view] = [view for view in mount.status()["views"]
+                  if view["path"] == name]
+        assert view["memory_limit"] == 30 << 20
+        assert view["memory_guaranteed"] == 15 << 20
+        return view["pool_bytes"]
+
+    read_some(mount.path / "day", 0)
+    harness.eventually(lambda: memory("day") > 20 << 20)
+    read_some(mount.path / "night", 0)
+
+    def night_has_its_share():
+        read_some(mount.path / "night", 1)
+        return memory("night") > 11 << 20
+    harness.eventually(night_has_its_share)
+    assert memory("day") + memory("night") <= 30 << 20
+    for name, size in sizes.items():
+        assert read_all(mount.path / name, 3) == size

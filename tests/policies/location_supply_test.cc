@@ -16,6 +16,7 @@
 #include "policies/auto/pool_simulation.h"
 #include "policies/brand/location_binder.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/core/pool/test_memory.h"
 
 namespace shufflefs {
 namespace {
@@ -67,7 +68,7 @@ std::unique_ptr<BinderInput> MakeInput(const Dataset& dataset) {
   input->bytes.assign(dataset.grouping().sample_count(), Arena::kPage);
   input->chunks = ComposeRandomChunks(dataset.grouping(), dataset.key(), 64);
   input->dataset_key = dataset.key();
-  input->memory_bytes = Supply::PoolBytes(kMemory);
+  input->memory_bytes = PoolBytes(kMemory);
   return input;
 }
 
@@ -101,7 +102,7 @@ Figures Ran(std::shared_ptr<const Dataset> dataset, Refill refill) {
   const Grouping& grouping = dataset->grouping();
   Supply::Parts parts;
   parts.dataset = dataset;
-  parts.memory_bytes = kMemory;
+  parts.memory = testing_support::TestMemory(PoolBytes(kMemory));
   auto input = MakeInput(*dataset);
   parts.binder = std::make_unique<LocationBinder>(*input, refill);
   parts.input = std::move(input);

@@ -14,7 +14,7 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
-constexpr uint64_t kSpareBytes = uint64_t{4} << 20;
+constexpr uint64_t kSpareBytes = 2 * LoneReads::kLongestRead;
 // Of plans of parts that are read alone: half a million copies.
 constexpr uint64_t kKeptPlanBytes = uint64_t{16} << 20;
 // Pieces of records between pages of 4 KiB are 2 % of a file at most.
@@ -30,37 +30,50 @@ constexpr uint64_t kAheadParts = 4096;
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
-  if (parts.memory_bytes < kLeastMemory) {
+  if (parts.memory.guarantee < kLeastMemory) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "memory: ", parts.memory_bytes, " bytes; to shuffle records at least ",
-        kLeastMemory, " are needed"));
+        "memory: ", parts.memory.guarantee,
+        " bytes; to shuffle records at least ", kLeastMemory, " are needed"));
   }
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<Arena> pool,
-      Arena::Make(parts.memory_bytes - kStagingBytes - kSpareBytes -
-                  parts.memory_bytes / kSeamsOfMemory));
-  ASSIGN_OR_RETURN(std::unique_ptr<Arena> staging, Arena::Make(kStagingBytes));
-  ASSIGN_OR_RETURN(std::unique_ptr<Arena> spare, Arena::Make(kSpareBytes));
-  return std::shared_ptr<RecordPool>(new RecordPool(
-      std::move(parts), std::move(pool), std::move(staging), std::move(spare)));
+  ASSIGN_OR_RETURN(Shares shares, OpenShares(parts.memory));
+  std::shared_ptr<RecordPool> pool(
+      new RecordPool(std::move(parts), std::move(shares)));
+  pool->pool_->Follow([weak = pool->weak_from_this()](uint64_t bytes) {
+    if (const auto self = weak.lock()) self->GiveBack(bytes);
+  });
+  return pool;
 }
 
-RecordPool::RecordPool(Parts parts, std::unique_ptr<Arena> pool,
-                       std::unique_ptr<Arena> staging,
-                       std::unique_ptr<Arena> spare)
+// What reads pass through is always there: parts that wait for it may have all
+// the rest.
+absl::StatusOr<RecordPool::Shares> RecordPool::OpenShares(PoolMemory memory) {
+  const uint64_t seams = memory.guarantee / kSeamsOfMemory;
+  Shares shares;
+  ASSIGN_OR_RETURN(shares.staging, memory.Reserve(kStagingBytes));
+  ASSIGN_OR_RETURN(shares.spare, memory.Reserve(kSpareBytes));
+  ASSIGN_OR_RETURN(shares.seams, memory.Reserve(seams));
+  ASSIGN_OR_RETURN(
+      shares.pool,
+      memory.pool->Open({.name = memory.name, .guarantee = memory.guarantee}));
+  return shares;
+}
+
+RecordPool::RecordPool(Parts parts, Shares shares)
     : how_(std::move(parts.how)),
-      memory_bytes_(parts.memory_bytes),
+      memory_bytes_(parts.memory.guarantee),
+      pool_bytes_(shares.pool->guarantee()),
       stall_(parts.stall),
       worker_(parts.worker),
       source_(std::move(parts.source)),
-      pool_(std::move(pool)),
-      staging_(std::move(staging)),
-      spare_(std::move(spare)),
+      pool_(std::move(shares.pool)),
+      staging_(std::move(shares.staging)),
+      spare_(std::move(shares.spare)),
+      reserved_(std::move(shares.seams)),
       plans_(kKeptPlanBytes),
       seams_(memory_bytes_ / kSeamsOfMemory) {}
 
 uint64_t RecordPool::largest_part() const {
-  return pool_->capacity() / 16 * kSixteenthsOfMemory;
+  return pool_bytes_ / 16 * kSixteenthsOfMemory;
 }
 
 uint64_t RecordPool::whole_bytes() const {
@@ -74,7 +87,8 @@ uint64_t RecordPool::NewId() {
 
 SupplyStatus RecordPool::status() const {
   SupplyStatus status;
-  status.memory_limit = memory_bytes_;
+  status.memory_limit = pool_->pool_capacity();
+  status.memory_guaranteed = memory_bytes_;
   status.pool_bytes =
       pool_->used() + staging_->used() + spare_->used() + seams_.bytes();
   status.source_bytes = source_->bytes_read();
@@ -105,9 +119,8 @@ void RecordPool::Forget(
       gone.push_back(std::move(entry.second));
       return true;
     });
-    std::erase_if(ages_, [&ids](const Age& age) {
-      return ids.contains(age.key.first);
-    });
+    std::erase_if(
+        ages_, [&ids](const Age& age) { return ids.contains(age.key.first); });
   }
   plans_.Forget(ids);
   seams_.Forget(ids);  // last: who keeps one looks behind it (KeepSeams)
@@ -131,7 +144,7 @@ void RecordPool::Drop(const Held& held) {
 
 bool RecordPool::DropOne(bool urgent) {
   if (ages_.empty()) return false;
-  const uint64_t memory = pool_->capacity();
+  const uint64_t memory = pool_bytes_;
   const auto ahead = ages_.lower_bound(Age{true, 0, {}});
   auto goes = ages_.begin();
   if (goes != ahead && goes->since + memory / 2 <= clock_) {
@@ -146,6 +159,14 @@ bool RecordPool::DropOne(bool urgent) {
   held_.erase(goes->key);
   ages_.erase(goes);
   return true;
+}
+
+void RecordPool::GiveBack(uint64_t bytes) {
+  MutexLock lock(mu_);
+  const uint64_t used = pool_->used();
+  const uint64_t until = used - std::min(used, bytes);
+  while (pool_->used() > until && DropOne(/*urgent=*/true)) {
+  }
 }
 
 std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes, bool urgent) {
@@ -180,7 +201,7 @@ void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
                          uint64_t part, uint64_t until) {
   const PartedFile& content = *file->content;
   // Plans take memory, too, until what they say is here.
-  const uint64_t most = std::min(kAheadBytes, pool_->capacity() / 2) /
+  const uint64_t most = std::min(kAheadBytes, pool_bytes_ / 2) /
                         (1 + sizeof(PartCopy) / content.mean_copy_bytes());
   const uint64_t from = content.part_begin(part + 1);
   const uint64_t last = std::min(content.part_count(), part + 1 + kAheadParts);

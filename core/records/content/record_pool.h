@@ -21,8 +21,9 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/base/worker.h"
-#include "core/pool/arena.h"
+#include "core/pool/buffer_pool.h"
 #include "core/pool/paged_bytes.h"
+#include "core/pool/pool_memory.h"
 #include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
 #include "core/records/content/gathered_part.h"
@@ -54,14 +55,14 @@ struct RecordFile {
 class RecordPool : public std::enable_shared_from_this<RecordPool> {
  public:
   // For what is under way, what is read by itself, and some parts.
-  static constexpr uint64_t kLeastMemory = 16 << 20;
+  static constexpr uint64_t kLeastMemory = 14 << 20;
 
   struct Parts {
     std::unique_ptr<SampleSource> source;
-    // >= kLeastMemory; a hard bound, but for the copy that is made of small
-    // records for an answer, up to 1 MiB each, and for plans: of parts that
-    // are on their way, and up to 16 MiB of those that are read alone.
-    uint64_t memory_bytes = 0;
+    // Guarantees at least kLeastMemory. Not counted are the copy that is made
+    // of small records for an answer, up to 1 MiB each, and plans: of parts
+    // that are on their way, and up to 16 MiB of those that are read alone.
+    PoolMemory memory;
     std::string how;              // of the device, for `status`
     StallClock* stall = nullptr;  // outlives the pool; may be null
     // Plans parts, and takes what comes of them from the cache; outlives the
@@ -145,8 +146,16 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     friend auto operator<=>(const Age&, const Age&) = default;
   };
 
-  RecordPool(Parts parts, std::unique_ptr<Arena> pool,
-             std::unique_ptr<Arena> staging, std::unique_ptr<Arena> spare);
+  struct Shares {
+    std::unique_ptr<PoolShare> pool;
+    std::unique_ptr<PoolShare> staging;
+    std::unique_ptr<PoolShare> spare;
+    std::unique_ptr<PoolShare> seams;
+  };
+  static absl::StatusOr<Shares> OpenShares(PoolMemory memory);
+  RecordPool(Parts parts, Shares shares);
+  // Drops parts of about `bytes` bytes for other users of the pool.
+  void GiveBack(uint64_t bytes);
 
   // The parts of a read. Sums up where they begin.
   static std::vector<Wanted> PartsOf(const Request& request);
@@ -208,14 +217,17 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
 
   // Constant after construction.
   const std::string how_;
-  const uint64_t memory_bytes_;
+  const uint64_t memory_bytes_;  // guaranteed
+  const uint64_t pool_bytes_;    // of these for parts
   StallClock* const stall_;
   Worker* const worker_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
-  const std::unique_ptr<Arena> pool_;
-  const std::unique_ptr<Arena> staging_;
-  const std::unique_ptr<Arena> spare_;  // of ReadAlone
+  const std::unique_ptr<PoolShare> pool_;
+  const std::unique_ptr<PoolShare> staging_;
+  const std::unique_ptr<PoolShare> spare_;  // of ReadAlone
+  // The memory of seams_ is their own; nobody allocates from this share.
+  const std::unique_ptr<PoolShare> reserved_;
   KeptPlans plans_;
   RecordSeams seams_;
 

@@ -222,7 +222,7 @@ absl::StatusOr<std::unique_ptr<PackedSource>> PackedSource::Make(
     std::shared_ptr<const PackIndex> index, FileReader* reader,
     Options options) {
   if (options.staging == nullptr) {
-    ASSIGN_OR_RETURN(options.staging, Arena::Make(kStagingBytes));
+    ASSIGN_OR_RETURN(options.staging, Arena::Make(kMostStaging));
   }
   return absl::WrapUnique(new PackedSource(
       reader,

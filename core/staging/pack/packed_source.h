@@ -29,10 +29,11 @@ class PackedSource : public SampleSource {
   // Memory for reads under way, in addition to the memory of the files
   // themselves. A piece of a file takes up to twice kPackCheckBytes more while
   // it is read, because it is widened to whole checksums.
-  static constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
+  static constexpr uint64_t kLeastStaging = uint64_t{2} << 20;
+  static constexpr uint64_t kMostStaging = uint64_t{8} << 20;
 
   struct Options {
-    // An arena of kStagingBytes that only this source uses. Its memory may be
+    // An arena of kLeastStaging or more that only this source uses. Its memory may be
     // that of FileReaderOptions. Null: the source makes its own.
     std::shared_ptr<Arena> staging;
     // For disks. Each new place begins with a single read, after all but the

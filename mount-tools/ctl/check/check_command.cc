@@ -47,7 +47,7 @@ absl::StatusOr<CheckReport> ReportOn(const ScannedSource& scanned) {
   input.catalogue = scanned.catalogue.get();
   input.scan_seconds = scanned.seconds;
   input.memory = FindMachineMemory();
-  input.view_memory = DefaultMemory();
+  input.view_memory = GuaranteeOf(DefaultMemory(), 1);
   input.device =
       DeviceFinder(scanned.source).Find(*scanned.catalogue, DirId(0));
   return MakeCheckReport(input);

@@ -38,7 +38,7 @@ SimulatedPool::SimulatedPool(PoolData data, const PoolWishes& wishes)
     : data_(std::move(data)), wishes_(wishes) {
   input_.grouping = data_.grouping;
   input_.dataset_key = data_.key;
-  input_.memory_bytes = Supply::PoolBytes(wishes.memory_bytes);
+  input_.memory_bytes = GuaranteeOf(wishes.memory_bytes, 1);
   for (const uint64_t bytes : data_.bytes) {
     input_.bytes.push_back(Arena::Footprint(bytes));
   }
@@ -61,10 +61,10 @@ SimulatedPool::SimulatedPool(PoolData data, const PoolWishes& wishes)
 absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulatedPool::Make(
     PoolData data, const PoolWishes& wishes, const Policy& policy,
     Epoch epoch) {
-  if (wishes.memory_bytes < Supply::kLeastMemory) {
+  if (GuaranteeOf(wishes.memory_bytes, 1) < Supply::kLeastMemory) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory: policy = ", policy.name(), " needs at least ",
-                     Supply::kLeastMemory >> 20, "MiB"));
+                     MemoryFor(Supply::kLeastMemory, 1) >> 20, "MiB"));
   }
   std::unique_ptr<SimulatedPool> pool(
       new SimulatedPool(std::move(data), wishes));

@@ -12,6 +12,7 @@
 #include "core/scan/scan.h"
 #include "gtest/gtest.h"
 #include "policies/static_policy.h"
+#include "tests/core/pool/test_memory.h"
 #include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {
@@ -61,6 +62,7 @@ class SupplyMakerTest : public ::testing::Test {
     parts.devices = devices_.get();
     parts.places = places_.get();
     parts.families = &families_;
+    parts.memory = testing_support::TestMemory(MemoryOfAView(config_));
     factory_ = std::make_unique<SupplyFactory>(parts);
   }
   ~SupplyMakerTest() override { factory_->Stop(); }

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/base/thread_names.h"
+#include "tests/core/pool/test_memory.h"
 
 namespace shufflefs {
 namespace {
@@ -33,7 +34,8 @@ class PlainReadsTest : public ::testing::Test {
     catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
     file_ = *catalogue_->FindPath("f");
     plain_ = std::make_unique<PlainReads>(
-        PlainReads::Parts{source_.get(), catalogue_, /*open_limit=*/4});
+        PlainReads::Parts{source_.get(), catalogue_, /*open_limit=*/4,
+                          testing_support::TestMemory(64 << 20).lone});
   }
 
   // The time of change is set: two writes within a tick of the kernel's clock

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
+#include "tests/core/pool/test_memory.h"
 #include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
@@ -48,10 +50,12 @@ class ReadAheadTest : public testing::Test {
     }
   }
 
-  void Make(std::vector<uint64_t> addresses = {}) {
+  void Make(std::vector<uint64_t> addresses = {}, bool shared = false) {
     ReadAhead::Parts parts;
     parts.dataset = dataset_;
-    parts.memory_bytes = kMemory;
+    memory_ = shared ? testing_support::SharedMemory(ReadAhead::kLeastMemory)
+                     : testing_support::TestMemory(PoolBytes(kMemory));
+    parts.memory = memory_;
     parts.addresses = std::move(addresses);
     auto source = std::make_unique<HeldSource>();
     source_ = source.get();
@@ -114,6 +118,7 @@ class ReadAheadTest : public testing::Test {
   std::shared_ptr<const Binding> binding_;
   std::unique_ptr<Sequence> ranks_;
   HeldSource* source_ = nullptr;
+  PoolMemory memory_;
   std::shared_ptr<ReadAhead> ahead_;
   absl::Status last_;
 };
@@ -316,10 +321,26 @@ TEST_F(ReadAheadTest, ReadersOfSeveralThreadsGetTheirBytes) {
   EXPECT_GT(ahead_->status().hits, 0u);
 }
 
+// It borrows what a neighbour does not need, and gives it back at any moment.
+TEST_F(ReadAheadTest, GivingBackChangesNoByte) {
+  Rng rng{RandomKey(41)};
+  Make({}, /*shared=*/true);
+  testing_support::Neighbour neighbour(memory_);
+  for (uint64_t rank = 0; rank < 1200; ++rank) {
+    ReadWhole(FileAt(rank));  // checks the bytes
+    source_->ComeAll();
+    neighbour.Step(rng);
+    ASSERT_LE(memory_.pool->used(), memory_.pool->capacity());
+  }
+  EXPECT_GT(ahead_->status().hits, 0u);
+  EXPECT_TRUE(neighbour.TakeAll());
+  EXPECT_LE(ahead_->status().pool_bytes, memory_.guarantee);
+}
+
 TEST_F(ReadAheadTest, TooLittleMemoryIsRefused) {
   ReadAhead::Parts parts;
   parts.dataset = dataset_;
-  parts.memory_bytes = ReadAhead::kLeastMemory - 1;
+  parts.memory = testing_support::TestMemory(ReadAhead::kLeastMemory - 1);
   parts.source = std::make_unique<HeldSource>();
   Make();
   EXPECT_EQ(ReadAhead::Make(std::move(parts)).status().code(),

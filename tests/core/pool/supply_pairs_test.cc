@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "policies/brand/group_binder.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/core/pool/test_memory.h"
 
 namespace shufflefs {
 namespace {
@@ -68,12 +69,12 @@ class SupplyPairs : public testing::Test {
   void MakeSupply() {
     Supply::Parts parts;
     parts.dataset = dataset_;
-    parts.memory_bytes = Supply::kLeastMemory;
+    parts.memory = testing_support::TestMemory(Supply::kLeastMemory);
     auto input = std::make_unique<BinderInput>();
     input->grouping = &grouping();
     input->bytes.assign(kSamples, 2 * Arena::Footprint(9200));
     input->chunks = ComposeRandomChunks(grouping(), dataset_->key(), 16);
-    input->memory_bytes = Supply::PoolBytes(parts.memory_bytes);
+    input->memory_bytes = parts.memory.guarantee;
     parts.binder = std::make_unique<GroupBinder>(*input);
     parts.input = std::move(input);
     auto source = std::make_unique<InstantSource>();

@@ -12,10 +12,12 @@
 
 #include "core/base/status.h"
 #include "core/pool/chunk_map.h"
+#include "core/random/random.h"
 #include "gtest/gtest.h"
 #include "policies/brand/group_binder.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/pool/held_source.h"
+#include "tests/core/pool/test_memory.h"
 
 namespace shufflefs {
 namespace {
@@ -35,7 +37,7 @@ class SupplyTest : public testing::Test {
   }
 
   void Make(int classes, int files, uint64_t file_bytes, uint64_t memory,
-            uint32_t chunk = 8) {
+            uint32_t chunk = 8, bool shared = false) {
     for (int c = 0; c < classes; ++c) {
       for (int f = 0; f < files; ++f) {
         tree_.File("c" + std::to_string(c) + "/" +
@@ -51,7 +53,9 @@ class SupplyTest : public testing::Test {
     dataset_ = *std::move(dataset);
     Supply::Parts parts;
     parts.dataset = dataset_;
-    parts.memory_bytes = memory;
+    memory_ = shared ? testing_support::SharedMemory(PoolBytes(memory))
+                     : testing_support::TestMemory(PoolBytes(memory));
+    parts.memory = memory_;
     auto input = std::make_unique<BinderInput>();
     input->grouping = &grouping();
     for (uint64_t s = 0; s < grouping().sample_count(); ++s) {
@@ -59,7 +63,7 @@ class SupplyTest : public testing::Test {
     }
     input->chunks = ComposeRandomChunks(grouping(), dataset_->key(), chunk);
     input->dataset_key = dataset_->key();
-    input->memory_bytes = Supply::PoolBytes(memory);
+    input->memory_bytes = parts.memory.guarantee;
     parts.binder = std::make_unique<GroupBinder>(*input);
     parts.input = std::move(input);
     auto source = std::make_unique<HeldSource>();
@@ -125,6 +129,7 @@ class SupplyTest : public testing::Test {
   TempTree tree_;
   std::shared_ptr<const Dataset> dataset_;
   HeldSource* source_ = nullptr;
+  PoolMemory memory_;
   std::shared_ptr<Supply> supply_;
 };
 
@@ -154,6 +159,31 @@ TEST_F(SupplyTest, EveryEpochShowsEverySampleOnceAndReadsItOnce) {
   EXPECT_LE(source_->bytes_read(), total * 4 + (4 << 20));
   EXPECT_GE(source_->bytes_read(), total * 4 - 3 * (4 << 20));
   EXPECT_LT(supply_->status().bypass, grouping().sample_count() / 20);
+}
+
+// It borrows what a neighbour does not need, and gives it back at any moment.
+TEST_F(SupplyTest, GivingBackLosesAndRepeatsNothing) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  Rng rng{RandomKey(seed)};
+  Make(4, 300, 12000, 6 << 20, 8, /*shared=*/true);
+  testing_support::Neighbour neighbour(memory_);
+  uint64_t most = 0;
+  for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+    if (epoch > 0) supply_->BeginEpoch(Seed(1), Epoch(epoch), {});
+    std::set<uint64_t> shown;
+    for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+      shown.insert(ReadName(SampleId((name * 7 + epoch) % 1200)).value());
+      if (epoch > 0) neighbour.Step(rng);
+      most = std::max(most, supply_->status().pool_bytes);
+      ASSERT_LE(memory_.pool->used(), memory_.pool->capacity());
+    }
+    EXPECT_EQ(shown.size(), grouping().sample_count());
+  }
+  EXPECT_GT(most, memory_.guarantee);
+  while (source_->waiting() > 0) source_->ComeAll();
+  EXPECT_TRUE(neighbour.TakeAll());
+  EXPECT_LE(supply_->status().pool_bytes, memory_.guarantee);
 }
 
 TEST_F(SupplyTest, WhatFitsIntoMemoryIsReadOnce) {

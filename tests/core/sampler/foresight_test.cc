@@ -11,6 +11,7 @@
 #include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
+#include "tests/core/pool/test_memory.h"
 #include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
@@ -47,7 +48,7 @@ class ForesightTest : public testing::Test {
   void Make(std::vector<uint64_t> addresses = {}) {
     Foresight::Parts parts;
     parts.dataset = dataset_;
-    parts.memory_bytes = 16 << 20;
+    parts.memory = testing_support::TestMemory(PoolBytes(16 << 20));
     parts.addresses = std::move(addresses);
     auto source = std::make_unique<HeldSource>();
     source_ = source.get();

@@ -19,6 +19,7 @@
 #include "core/records/order/record_order.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
+#include "tests/core/pool/test_memory.h"
 #include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs::testing_support {
@@ -103,10 +104,13 @@ class AskedSource : public SampleSource {
 
 struct TestPool {
   explicit TestPool(uint64_t memory, StallClock* stall = nullptr,
+                    Worker* worker = nullptr)
+      : TestPool(TestMemory(memory, stall), stall, worker) {}
+  explicit TestPool(PoolMemory memory, StallClock* stall = nullptr,
                     Worker* worker = nullptr) {
     RecordPool::Parts parts;
     parts.source = std::make_unique<AskedSource>(asked);
-    parts.memory_bytes = memory;
+    parts.memory = std::move(memory);
     parts.how = "a test";
     parts.stall = stall;
     parts.worker = worker;

@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "gtest/gtest.h"
+#include "tests/core/pool/test_memory.h"
 #include "tests/core/records/content/record_pool_fixture.h"
 
 namespace shufflefs {
@@ -24,7 +26,9 @@ using testing_support::PoolBytes;
 using testing_support::RandomSizes;
 using testing_support::ReadFrom;
 using testing_support::ShapeOptions;
+using testing_support::SharedMemory;
 using testing_support::TestFile;
+using testing_support::TestMemory;
 using testing_support::TestPool;
 using testing_support::TestRead;
 
@@ -78,9 +82,13 @@ UnderWay Ask(TestPool& test, Reader& reader, Rng& rng) {
   return asked;
 }
 
-// Answers come by and by; `failures`: of a hundred reads of the source.
-void RunModel(uint64_t memory, int failures, Rng& rng) {
+// Answers arrive in any order; `failures`: of a hundred reads of the source.
+// If `memory` is shared, a neighbour takes its half and lets it go at any time.
+void RunModel(const PoolMemory& memory, int failures, Rng& rng) {
+  const uint64_t most = memory.pool->capacity();
   TestPool test(memory);
+  absl::optional<testing_support::Neighbour> neighbour;
+  if (most > memory.guarantee) neighbour.emplace(memory);
   PolicyOptions page;
   page.Set("lirs.unit", "page");
   std::deque<TestFile> files;
@@ -108,9 +116,12 @@ void RunModel(uint64_t memory, int failures, Rng& rng) {
                                    ? failure
                                    : absl::OkStatus());
     }
-    ASSERT_LE(PoolBytes(test), memory);
+    if (neighbour) neighbour->Step(rng);
+    ASSERT_LE(PoolBytes(test), most);
+    ASSERT_LE(memory.pool->used(), most);
   }
-  while (test.asked->ComeAny(rng)) ASSERT_LE(PoolBytes(test), memory);
+  while (test.asked->ComeAny(rng)) ASSERT_LE(PoolBytes(test), most);
+  if (neighbour) EXPECT_TRUE(neighbour->TakeAll());
   for (const UnderWay& each : all) {
     if (failures > 0 && each.read->status == failure) continue;
     ExpectBytes(*each.read, *each.file, each.offset, each.length);
@@ -122,7 +133,8 @@ TEST(RecordPoolTest, AnyReadGivesTheBytesWhateverComesFirst) {
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
   for (int round = 0; round < 4; ++round) {
-    RunModel(RecordPool::kLeastMemory << rng.Bounded(3), 0, rng);
+    RunModel(TestMemory(RecordPool::kLeastMemory << rng.Bounded(3)), 0, rng);
+    RunModel(SharedMemory(RecordPool::kLeastMemory), 0, rng);
   }
 }
 
@@ -131,7 +143,8 @@ TEST(RecordPoolTest, ErrorsOfTheSourceNeverGiveWrongBytes) {
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
   for (int round = 0; round < 3; ++round) {
-    RunModel(RecordPool::kLeastMemory, 10, rng);
+    RunModel(TestMemory(RecordPool::kLeastMemory), 10, rng);
+    RunModel(SharedMemory(RecordPool::kLeastMemory), 10, rng);
   }
 }
 
@@ -247,7 +260,7 @@ TEST(RecordPoolTest, ReadsBehindTheEndAreEmptyAndAcrossItShort) {
 
 TEST(RecordPoolTest, TooLittleMemoryIsRefused) {
   RecordPool::Parts parts;
-  parts.memory_bytes = RecordPool::kLeastMemory - 1;
+  parts.memory = TestMemory(RecordPool::kLeastMemory - 1);
   EXPECT_EQ(RecordPool::Make(std::move(parts)).status().code(),
             absl::StatusCode::kInvalidArgument);
 }

@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/formats/tfrecord/tfrecord_fixture.h"
+#include "tests/core/pool/test_memory.h"
 #include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
@@ -76,7 +77,7 @@ class RecordScopeTest : public ::testing::Test {
     }
     RecordPool::Parts parts;
     parts.source = std::make_unique<StringSource>(std::move(by_entry));
-    parts.memory_bytes = RecordPool::kLeastMemory;
+    parts.memory = testing_support::TestMemory(RecordPool::kLeastMemory);
     pool_ = *RecordPool::Make(std::move(parts));
   }
   void Index() { set_->Index(tree_.Source(), {}); }

@@ -77,8 +77,8 @@ TEST_F(PackedReadsTest, ManyAreUnderWayButNeverMoreThanTheStagingMemory) {
   EXPECT_EQ(urgent.calls(), 1);
   while (!reader.held.empty()) reader.Complete(reader.held.size() / 2);
   ExpectAllRight();
-  EXPECT_LE(reader.most_in_flight, PackedSource::kStagingBytes);
-  EXPECT_GT(reader.most_in_flight, PackedSource::kStagingBytes * 3 / 4);
+  EXPECT_LE(reader.most_in_flight, PackedSource::kMostStaging);
+  EXPECT_GT(reader.most_in_flight, PackedSource::kMostStaging * 3 / 4);
 }
 
 // Also where less memory is free than it needs, and enough for others.
