@@ -144,11 +144,11 @@ def test_too_little_memory_is_refused_with_what_is_needed(mounts, source,
 @pytest.mark.parametrize("policy", ["brand", "static"])
 def test_too_little_memory_for_two_views(mounts, source, folder, policy):
     (folder / "two.toml").write_text(
-        'memory = "6MiB"\nsubstitute = "directory"\n'
+        'memory = "5MiB"\nsubstitute = "directory"\n'
         f'policy = "{policy}"\n[[view]]\npath = "c0"\n'
         '[[view]]\npath = "c1"\n')
     mount = mounts(source, start=False,
                    arguments=["--config", folder / "two.toml"])
     with pytest.raises(AssertionError, match="exit 1"):
         mount.start()
-    assert f"policy = {policy} needs at least 8MiB" in mount.log()
+    assert f"policy = {policy} needs at least 6MiB" in mount.log()
