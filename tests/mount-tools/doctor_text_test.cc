@@ -109,6 +109,11 @@ TEST(StatusWithoutNamesTest, KeepsNumbersAndKnownWords) {
   }
   EXPECT_EQ(StatusWithoutNames("{\"a\":\"secret\"}"),
             "{\n  \"a\": \"(left out)\"\n}\n");
+  EXPECT_EQ(StatusWithoutNames(R"({"mixing":"C:secret","x":"","y":"C: x"})"),
+            "{\n  \"mixing\": \"C: (left out)\",\n  \"x\": \"\",\n"
+            "  \"y\": \"(left out)\"\n}\n");
+  EXPECT_EQ(StatusWithoutNames("{\"mixing\":\"secret\"}"),
+            "{\n  \"mixing\": \"(left out)\"\n}\n");
   EXPECT_EQ(StatusWithoutNames("\"secret\""), "\"(left out)\"\n");
   EXPECT_EQ(StatusWithoutNames("secret"), "");
 }

@@ -10,9 +10,9 @@
 
 namespace shufflefs {
 
-// `json` with numbers and the texts that come from a fixed set of words. Every
-// other text is replaced by kLeftOut, because a path or a message may hold a
-// name. "" if it is no JSON.
+// `json` with numbers, the texts that come from a fixed set of words, and the
+// grade of `mixing`. Every other text is replaced by kLeftOut, because a path
+// or a message may hold a name. "" if it is no JSON.
 std::string StatusWithoutNames(absl::string_view json);
 
 // The keys of `control`, the content of a control file, that differ from their
