@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a job draws from, numbered as its loader numbers them: those
-// below one directory that are of one kind, in sorted order, directory after
-// directory. So do torchvision's ImageFolder and a sorted listing.
+// FileIndex has the files that a job reads, numbered as its loader numbers
+// them. These are the files of one kind below one directory, in sorted order,
+// directory after directory. ImageFolder of torchvision and a sorted listing
+// use the same order.
 //
 // Immutable; any thread may call. No call does I/O.
 #ifndef SHUFFLEFS_CORE_SAMPLER_FILE_INDEX_H_
@@ -20,30 +21,29 @@
 
 namespace shufflefs {
 
-// What loaders list together: the images that ImageFolder knows are one kind,
-// all other files are told apart by their extension (file_kinds.h), in lower
-// case.
+// Returns the kind of files that loaders list together. The images that
+// ImageFolder knows are one kind. The kind of any other file is its extension
+// in lower case (file_kinds.h).
 std::string ListedKindOf(absl::string_view name);
 
 class FileIndex {
  public:
-  // 4 bytes each, and 4 for every entry below the directory.
+  // 4 bytes per file, and 4 bytes per entry below the directory.
   static constexpr uint64_t kBytesPerFile = 8;
 
-  // Told from the first files that the job opened, all of one kind and below
-  // `top`: those below the directory that they have in common, or below the one
-  // above it where they may all be of one class by chance.
-  // REQUIRES: opened is not empty.
+  // Makes the index from the first files that the job opened, all of one kind
+  // and below `top`. It covers their common directory. If this may be one class
+  // by chance, it covers the directory above. REQUIRES: opened is not empty.
   static FileIndex Of(std::shared_ptr<const Catalogue> catalogue, DirId top,
                       absl::Span<const EntryId> opened);
 
   std::string path() const { return catalogue_->path(dir_); }
   uint32_t size() const { return static_cast<uint32_t>(files_.size()); }
-  uint64_t bytes() const { return bytes_; }  // of all files together
+  uint64_t bytes() const { return bytes_; }  // of all files
   // REQUIRES: index < size().
   EntryId file(uint32_t index) const { return EntryId(files_[index]); }
   std::optional<uint32_t> IndexOf(EntryId file) const;
-  // Whether every file of the other is one of these.
+  // Returns whether every file of `other` is in this index.
   bool Contains(const FileIndex& other) const;
 
  private:
@@ -59,7 +59,7 @@ class FileIndex {
   uint32_t first_ = 0;  // entry of index_[0]
   uint64_t bytes_ = 0;
   std::vector<uint32_t> files_;  // entries
-  std::vector<uint32_t> index_;  // by entry, from first_
+  std::vector<uint32_t> index_;  // by entry - first_
 };
 
 }  // namespace shufflefs

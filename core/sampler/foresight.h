@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ahead of jobs that draw files in an order of their own, which is found
-// out from what they begin to read (followed_job.h). Names and bytes are
-// untouched: what was foreseen wrongly was read in vain, and what was not
-// foreseen is read from the source as ever. Opens need not be seen, so that
-// what the kernel has in its own memory costs nothing: a file of which no read
-// reaches the daemon is not told of, nor need it be read ahead.
+// Foresight prefetches for jobs that read files in an order of their own. It
+// learns the order from the first read of each file (followed_job.h). Names and
+// bytes do not change. A wrong prediction costs a useless read. A file that was
+// not predicted is read from the source as usual.
 //
-// Beginnings are put into a queue. A thread of its own takes them up, looks for
-// the orders and says what to fetch; long searches run on threads that only
-// take what processor time is left over.
+// Foresight need not see every open. If the kernel has a file in its own
+// memory, no read reaches the daemon. Then the file need not be prefetched
+// either.
+//
+// First reads go into a queue. A thread of Foresight takes them, recognises the
+// orders and says what to fetch. Long searches run on threads that use only
+// idle processor time.
 #ifndef SHUFFLEFS_CORE_SAMPLER_FORESIGHT_H_
 #define SHUFFLEFS_CORE_SAMPLER_FORESIGHT_H_
 
@@ -41,12 +43,12 @@ namespace shufflefs {
 struct ForesightStatus {
   struct Job {
     FollowedJobStatus job;            // state may be "searching", too
-    absl::optional<double> searched;  // share of all seeds, in a search
-    double search_seconds = 0;        // of that, or of the last one
+    absl::optional<double> searched;  // share of all seeds, during a search
+    double search_seconds = 0;        // of this search, or of the last one
   };
   std::vector<Job> jobs;
-  // Files that were begun in epochs whose order was known, and those of them
-  // that were in memory then.
+  // Files whose first read came in an epoch of known order, and how many of
+  // them were in memory then.
   uint64_t opens = 0;
   uint64_t ready = 0;
   uint64_t prefetched_bytes = 0;
@@ -54,7 +56,7 @@ struct ForesightStatus {
   std::vector<std::string> warnings;
 };
 
-// Thread-safe. Nothing waits for a device.
+// Thread-safe. No call waits for a device.
 class Foresight : public SampleMemory {
  public:
   static constexpr uint64_t kLeastMemory = HeldFiles::kLeastMemory;
@@ -63,19 +65,19 @@ class Foresight : public SampleMemory {
     std::shared_ptr<const Dataset> dataset;
     std::unique_ptr<SampleSource> source;
     PoolMemory memory;  // guarantees at least kLeastMemory
-    // By SampleId: where it lies on a device that seeks, so that what is read
-    // ahead is read in that order. Empty: the order of reads does not matter.
+    // The places of the samples by SampleId, if the device seeks. Then files
+    // are prefetched in this order. Empty if the order of reads does not
+    // matter.
     std::vector<uint64_t> addresses;
     std::string how;                     // for `status`
-    std::vector<uint64_t> seeds;         // of the user
+    std::vector<uint64_t> seeds;         // given by the user
     uint32_t search_cores = 1;           // 0: no search
     ReaderFamilies* families = nullptr;  // outlives this
     StallClock* stall = nullptr;         // outlives this; may be null
   };
   static absl::StatusOr<std::shared_ptr<Foresight>> Make(Parts parts);
   ~Foresight() override { Stop(); }
-  // Nothing is read ahead any more: before that goes which the source reads
-  // with.
+  // Stops prefetching. Call it before you destroy what the source reads with.
   void Stop();
 
   void Begun(EntryId file, uint32_t reader,
@@ -99,40 +101,43 @@ class Foresight : public SampleMemory {
     std::chrono::milliseconds now{0};
     bool ready = false;
   };
-  // What the idle work is done for.
+  // What the idle work searches for.
   struct IdleFor {
-    uint64_t job = 0;                 // its id; 0: none is
-    uint64_t epoch = 0;               // whose seed is searched
-    absl::optional<DrawnSeed> drawn;  // whose generator is, instead
+    uint64_t job = 0;                 // its id; 0: nothing is searched
+    uint64_t epoch = 0;               // the epoch whose seed is searched
+    absl::optional<DrawnSeed> drawn;  // set: searches its generator
   };
 
   Foresight(Parts parts, std::shared_ptr<HeldFiles> files);
   void Run(std::stop_token stop);
   std::vector<Beginning> TakeBegun();
-  // `waits`: something waits for the device to have read what it was given.
+  // Blocks until a file is begun, Wake() is called or `stop` is requested.
+  // Blocks for some milliseconds at most if `waits`: wishes wait until the
+  // device has read others.
   std::vector<Beginning> WaitForBegun(std::stop_token stop, bool waits);
   void Note(const Beginning& begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
-  // Whether there is more to do.
+  // Recognises orders for a while. Returns whether there is more to do.
   bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
-  // Whether something waits for its turn.
+  // Fetches what is due. Returns whether wishes wait for their turn.
   bool Fill() ABSL_LOCKS_EXCLUDED(jobs_mu_);
-  // What is to be read ahead of a job is to wait for its turn.
+  // Adds to the sweep what is to be prefetched for a job.
   void Foresee(JobFinder::Found& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
-  // Whose turn it is gets memory, and is appended.
+  // Takes wishes from the sweep, gets memory for their files, and appends the
+  // pieces to fetch.
   void Start(HeldFiles::Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   uint64_t MostAhead(const FollowedJob& job) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
-  // Has the thread look for what to do, though nothing was begun.
+  // Makes the thread look for work although no file was begun.
   void Wake() ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t AddressOf(EntryId file) const;
-  // Idle work, one thing at a time.
+  // Begins idle work, one task at a time.
   void SearchSeeds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   bool IsSearchOfUse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   bool BeginSearch(uint64_t job, FollowedJob::Search search)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
-  // Of a job whose epoch's seed is known: which generator drew it.
-  std::vector<uint64_t> GeneratorSeeds() const;  // usual ones
+  // The functions below find which generator drew the known seed of an epoch.
+  std::vector<uint64_t> GeneratorSeeds() const;  // the user's, then common ones
   void FindEarly(JobFinder::Found& found)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   bool BeginGenerators(uint64_t job, const FollowedJob::GeneratorQuery& query)
@@ -151,7 +156,7 @@ class Foresight : public SampleMemory {
   ReaderFamilies& families_;
   const std::shared_ptr<HeldFiles> files_;
   std::atomic<uint32_t> last_asked_{~uint32_t{0}};  // entry
-  // Files of which reads reached the daemon.
+  // Counts of files whose reads reached the daemon.
   std::atomic<uint64_t> hits_{0};
   std::atomic<uint64_t> misses_{0};
 
@@ -160,7 +165,8 @@ class Foresight : public SampleMemory {
   std::vector<Beginning> begun_ ABSL_GUARDED_BY(mu_);
   bool is_woken_ ABSL_GUARDED_BY(mu_) = false;
 
-  // Taken before the locks of others; held for some milliseconds at a time.
+  // Taken before the locks of other classes. Held for some milliseconds at a
+  // time.
   mutable Mutex jobs_mu_;
   JobFinder jobs_ ABSL_GUARDED_BY(jobs_mu_);
   Sweep sweep_ ABSL_GUARDED_BY(jobs_mu_);
@@ -169,7 +175,8 @@ class Foresight : public SampleMemory {
   uint64_t ready_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   IdleFor idle_for_ ABSL_GUARDED_BY(jobs_mu_);
 
-  // Last: they use the others. The searches end first.
+  // These are last because they use the other members. The thread ends first,
+  // then the searches.
   IdleWork idle_;
   std::jthread thread_;
 };

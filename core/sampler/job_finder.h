@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which opens belong to which job: those of one family of processes that are of
-// files of one kind below one directory. So a job that validates between its
-// epochs is two, and two jobs over one directory are two. Where several loaders
-// of one family turn out to read in orders of their own (loader_watch.h), each
-// is a job of its own from then on.
+// JobFinder decides which opens belong to which job. A job is one family of
+// processes that opens files of one kind below one directory. So a job that
+// validates between its epochs counts as two, and two jobs over one directory
+// count as two. If several loaders of one family turn out to read in different
+// orders (loader_watch.h), each becomes a job of its own.
 //
-// Belongs to one thread, or to a lock of the owner's; looks at /proc as
+// Use it from one thread, or under a lock of its owner. It reads /proc, as
 // ReaderFamilies does.
 #ifndef SHUFFLEFS_CORE_SAMPLER_JOB_FINDER_H_
 #define SHUFFLEFS_CORE_SAMPLER_JOB_FINDER_H_
@@ -29,18 +29,19 @@ namespace shufflefs {
 
 class JobFinder {
  public:
-  // Of fewer files no order can be told.
+  // No order can be recognised over fewer files.
   static constexpr uint32_t kFewestFiles = 256;
 
   struct Options {
-    std::vector<uint64_t> seeds;  // of the user
-    uint64_t memory_bytes = 0;    // for what is kept of all jobs
+    std::vector<uint64_t> seeds;  // given by the user
+    uint64_t memory_bytes = 0;    // bound on the memory of all jobs
   };
   // `families` outlives this.
   JobFinder(std::shared_ptr<const Dataset> dataset, ReaderFamilies& families,
             const Options& options);
 
-  // A process that reads with its workers; 0: all that a family has.
+  // A process that reads with its workers. loader = 0 means all loaders of the
+  // family.
   struct Readers {
     FamilyId family;
     uint32_t loader = 0;
@@ -51,19 +52,20 @@ class JobFinder {
     }
   };
   struct Found {
-    uint64_t id = 0;  // from 1 on, never used again
+    uint64_t id = 0;  // counts from 1; never reused
     Readers readers;
     FollowedJob job;
     LoaderWatch watch;
-    // Of the owner: how many files it reads ahead, how long it searched.
+    // For the owner: the number of files it prefetches, and the duration of its
+    // search.
     uint64_t window = 0;
     double search_seconds = 0;
   };
-  // The job that the open is one of, after it was told of it; null while that
-  // is not known.
+  // Tells the job of this open, and returns it. Returns null while the job is
+  // not known.
   Found* Opened(EntryId file, uint32_t reader, std::chrono::milliseconds now);
 
-  // Those that opened last first.
+  // The jobs, ordered by their last open, the latest first.
   std::list<Found>& jobs() { return jobs_; }
   const std::list<Found>& jobs() const { return jobs_; }
   Found* Find(uint64_t id);
@@ -75,15 +77,15 @@ class JobFinder {
     uint32_t reader = 0;
     uint32_t loader = 0;
   };
-  // Opens of files of a kind that are in no job yet.
+  // Opens of files of one kind that belong to no job yet.
   struct Strays {
     std::vector<StrayOpen> opens;
-    uint64_t pause = 0;  // opens that are not looked at: a job was not found
+    uint64_t pause = 0;  // opens to ignore because no job was found
     uint64_t next_pause = kFirstPause;
   };
   static constexpr size_t kEnoughStrays = 8;
-  // Finding a job's files goes through all of a directory, so where that was in
-  // vain it is done ever more seldom.
+  // To find a job's files means to scan a whole directory. After each failure
+  // it is tried less often.
   static constexpr uint64_t kFirstPause = 32;
   static constexpr uint64_t kPauseGrowth = 4;
   static constexpr size_t kMostKinds = 256;
@@ -94,11 +96,13 @@ class JobFinder {
   Found* Stray(const Readers& readers, const StrayOpen& open);
   Found* Begin(const Readers& readers, const std::vector<StrayOpen>& strays);
   Found* Add(const Readers& readers, FileIndex index);
-  // The loaders that the job turns out to consist of.
+  // Tells the job of an open. Returns the loaders if the job turns out to
+  // consist of several.
   std::vector<LoaderWatch::Loader> Tell(Found& job, uint32_t index,
                                         uint32_t reader, uint32_t loader);
   FollowedJob Following(FileIndex index) const;
-  // Whether what one of them opened tells an order by itself. Some ten ms.
+  // Returns whether the opens of one of them are enough to recognise an order.
+  // Takes some tens of ms.
   bool IsOneKnown(const FileIndex& index,
                   const std::vector<LoaderWatch::Loader>& loaders) const;
   // Gives each of the loaders a job of its own.
@@ -115,7 +119,7 @@ class JobFinder {
   std::list<Found> jobs_;
   uint64_t last_id_ = 0;
   absl::flat_hash_map<std::pair<Readers, std::string>, Strays> strays_;
-  // Families of which each loader is a job of its own.
+  // Families whose loaders are separate jobs.
   absl::flat_hash_set<FamilyId> split_;
 };
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the opens that were taken for those of one job are of several, which
-// read the same files in orders of their own: a family of processes (one shell
-// script) may have started two. Ranks read along one order and are one job: a
-// search for it needs the opens of all of them.
+// LoaderWatch finds out whether the opens of one job really come from several
+// jobs that read the same files in different orders. One family of processes,
+// such as a shell script, may have started two. The ranks of one job read along
+// one order, so they are one job. A search for this order needs the opens of
+// all of them.
 //
-// Where an order is followed, who does not read along it is another job. Where
-// none is known, what they share tells: each file is read by one rank of a job,
-// but of two shuffles of n files a and b opens have a b / n in common. What is
-// in the kernel's memory is not seen to be read again, so that may show late.
+// If an order is known, a loader that does not read along it is another job. If
+// none is known, the files that loaders share decide. Each file is read by one
+// rank of a job. But two shuffles of n files with a and b opens have about
+// a*b/n files in common. The daemon does not see a second read of what the
+// kernel has in memory. So this evidence may come late.
 //
-// Pure; belongs to one thread. Memory: per loader some sqrt(n) opens.
+// Pure. Use it from one thread. Memory: about sqrt(n) opens per loader.
 #ifndef SHUFFLEFS_CORE_SAMPLER_LOADER_WATCH_H_
 #define SHUFFLEFS_CORE_SAMPLER_LOADER_WATCH_H_
 
@@ -27,8 +29,8 @@ class LoaderWatch {
  public:
   struct Loader {
     uint32_t process = 0;                 // ReaderFamilies::LoaderOf
-    std::vector<EpochOpens::Open> opens;  // the first of the epoch
-    // Since the order that is followed was found.
+    std::vector<EpochOpens::Open> opens;  // the first opens of the epoch
+    // Counts since the current order was found.
     uint64_t steps = 0;
     uint64_t expected = 0;  // of these
 
@@ -37,37 +39,36 @@ class LoaderWatch {
     }
     bool is_astray() const { return steps >= kDoubt && 2 * expected < steps; }
   };
-  // In which epoch of the job, and which of the orders that were found.
+  // The epoch of the job, and the number of orders found so far.
   struct Moment {
     uint64_t epoch = 0;
     uint64_t claim = 0;
     friend bool operator==(const Moment&, const Moment&) = default;
   };
 
-  // Of a job of so many files.
+  // `files` is the number of files of the job.
   explicit LoaderWatch(uint32_t files);
 
-  // Takes note of an open of the loader. Not empty: these loaders are jobs of
-  // their own, one of which may be the one that is followed.
+  // Records an open of the loader. If the result is not empty, these loaders
+  // are separate jobs. One of them may be the job that is followed.
   std::vector<Loader> Note(uint32_t loader, const EpochOpens::Open& open,
                            OpenStep step, const Moment& moment);
-  // After Note. Not empty: so much was opened and no order of all was found
-  // that it is worth looking at what each of these opened by itself. Then when
-  // twice as much was.
+  // Call it after Note. If the result is not empty, no common order was found
+  // after many opens. Then test what each of these loaders opened by itself.
+  // The next result comes after twice as many opens.
   std::vector<Loader> Doubtful();
 
  private:
   static constexpr uint64_t kProof = 16;  // steps
-  // Fewer than the steps astray by which an order is given up.
+  // Fewer than the unexpected steps after which an order is dropped.
   static constexpr uint64_t kDoubt = 32;
-  static constexpr uint64_t kWindow = 1024;  // steps of all; then they fade
-  // Of all steps: who makes fewer looks at some files only.
+  static constexpr uint64_t kWindow = 1024;  // steps of all; then halved
   static constexpr uint64_t kLeastShare = 16;
   static constexpr size_t kMostLoaders = 64;
   static constexpr size_t kFirstLook = 256;  // opens
-  // That two shuffles would share, so that it shows whether they are two.
+  // Two shuffles would share this many files, so the shared files decide.
   static constexpr double kTelling = 16;
-  static constexpr double kLeastOfIt = 3;  // the third part is enough
+  static constexpr double kLeastOfIt = 3;  // a third of it is enough
 
   void BeginEpoch();
   Loader* Find(uint32_t process);
@@ -79,13 +80,13 @@ class LoaderWatch {
 
   // Constant after construction.
   const double files_;
-  const size_t most_opens_;  // that are kept of a loader
+  const size_t most_opens_;  // kept per loader
 
   Moment moment_;
-  std::vector<Loader> loaders_;  // by their first opens
-  uint64_t steps_ = 0;           // of all
-  // Who opened a file first, of the opens that are kept; and how many of them
-  // were of a file that another one had opened.
+  std::vector<Loader> loaders_;  // ordered by their first opens
+  uint64_t steps_ = 0;           // of all loaders
+  // The first loader of each file among the opens that are kept. shared_ counts
+  // those opens whose file another loader had opened first.
   absl::flat_hash_map<uint32_t, uint32_t> first_;
   uint64_t shared_ = 0;
   size_t kept_ = 0;  // opens

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to read ahead of the threads that read along a known order. A loader's
-// workers stand at different places, each in a batch of its own, so what is
-// wanted next is what follows each of them.
+// ReadPlan says what to prefetch for the threads that read along a known order.
+// The workers of a loader are at different places, each in its own batch. So
+// the plan goes on behind each of them.
 //
-// Pure; belongs to one thread.
+// Pure. Use it from one thread.
 #ifndef SHUFFLEFS_CORE_SAMPLER_READ_PLAN_H_
 #define SHUFFLEFS_CORE_SAMPLER_READ_PLAN_H_
 
@@ -17,32 +17,33 @@ namespace shufflefs {
 
 class ReadPlan {
  public:
-  // `order`: the indices of the epoch, each below n, from its begin; where one
-  // comes again (a sampler's padding) its first place counts. `opened`, of n:
-  // what was opened of them before, and is not to be read ahead.
+  // `order` has the indices of the epoch from its begin, each below n. If an
+  // index is repeated (the padding of a sampler), its first place counts.
+  // `opened` has n bits: the files that were already opened and are not
+  // prefetched.
   ReadPlan(std::vector<uint32_t> order, std::vector<bool> opened);
 
   // A thread that reads along the order opened `index`.
   void Came(uint64_t thread, uint32_t index);
-  // Anybody opened it: it is not to be read ahead any more.
+  // Any thread opened `index`. It is no longer prefetched.
   void Opened(uint32_t index);
 
-  // Up to `most` indices that are wanted next, those first that are wanted
-  // first; taken as read from now on. Nothing before a thread has come.
+  // Returns up to `most` indices to prefetch, the most urgent first. They count
+  // as read from now on. Returns nothing before a thread has come.
   std::vector<uint32_t> Next(size_t most);
 
-  // Whether what was read at `index` may still be opened.
+  // Returns whether the prefetched file `index` may still be opened.
   bool Awaits(uint32_t index) const { return states_[index] == State::kRead; }
-  // Indices that Next() gave, that were not opened, and that not all threads
-  // have passed by.
+  // The number of indices that Next() returned, that were not opened and that
+  // not all threads have passed.
   uint64_t ahead() const { return ahead_; }
 
  private:
-  enum class State : uint8_t { kUnread, kRead, kOpened };  // or passed by
+  enum class State : uint8_t { kUnread, kRead, kOpened };  // or passed
   struct Front {
-    uint32_t place = 0;  // behind the last that was opened
-    uint32_t scan = 0;   // what lies between has been given, or opened
-    uint64_t came = 0;   // clock_ then
+    uint32_t place = 0;  // one past the last that was opened
+    uint32_t scan = 0;   // everything in between was returned or opened
+    uint64_t came = 0;   // clock_ at its last open
   };
 
   void DropIdle();
@@ -52,9 +53,9 @@ class ReadPlan {
   std::vector<uint32_t> places_;  // by index; order_.size(): none
   std::vector<State> states_;     // by index
   absl::flat_hash_map<uint64_t, Front> fronts_;  // by thread
-  uint64_t clock_ = 0;                           // Came()
+  uint64_t clock_ = 0;                           // calls of Came()
   uint64_t ahead_ = 0;
-  uint32_t passed_ = 0;  // place: of what lies before nothing is awaited
+  uint32_t passed_ = 0;  // place; nothing before it is awaited
 };
 
 }  // namespace shufflefs

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits to be read, in the order in which a device reads it best: on a
-// disk that seeks, its arm goes over it from the lowest address to the highest,
-// round and round, and takes along what has come to lie ahead of it meanwhile.
-// Of two sweeps that share a window of W reads each would go over W / 2 of
-// them; one that never ends goes over W.
+// Sweep keeps what waits to be read, in the order that suits the device best.
+// On a disk that seeks, its arm moves from the lowest address to the highest,
+// again and again. On the way it takes what was added ahead of it. If two
+// sweeps shared a window of W reads, each would cover W / 2 of them. One
+// endless sweep covers W.
 //
-// Plain values; belongs to one thread.
+// Plain values. Use it from one thread.
 #ifndef SHUFFLEFS_CORE_SAMPLER_SWEEP_H_
 #define SHUFFLEFS_CORE_SAMPLER_SWEEP_H_
 
@@ -24,12 +24,12 @@ class Sweep {
     uint32_t index = 0;  // of a file of the job
   };
 
-  // At an address of the device; where that does not matter, all at one: then
-  // what came first is first.
+  // Adds a wish at an address of the device. If addresses do not matter, use
+  // one for all; then the first wish comes first.
   void Add(uint64_t address, const Wish& wish) {
     waiting_.insert({address, wish});
   }
-  // The next one that the arm comes to.
+  // Takes the next wish that the arm comes to.
   std::optional<Wish> Take() {
     if (waiting_.empty()) return std::nullopt;
     auto next = waiting_.lower_bound(arm_);

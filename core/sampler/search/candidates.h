@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The permutations that stock jobs use most: those a recogniser looks at before
-// it asks for a search of all seeds. Pure; immutable once made.
+// The permutations that stock jobs use most. A recogniser tests these before it
+// asks for a search of all seeds. Pure; immutable once made.
 #ifndef SHUFFLEFS_CORE_SAMPLER_SEARCH_CANDIDATES_H_
 #define SHUFFLEFS_CORE_SAMPLER_SEARCH_CANDIDATES_H_
 
@@ -17,10 +17,11 @@ enum class SamplerKind {
   kRandom,        // RandomSampler: a seed drawn for the epoch
   kOwnGenerator,  // RandomSampler of a DataLoader that was given a generator
   kStateful,      // StatefulDataLoader: all epochs are one generator's
-  kRepeated,      // as the last epoch, whatever that was
+  kRepeated,      // the order of the last epoch, whatever it was
 };
 
-// torch.randperm by a generator seeded so that gave some outputs before.
+// torch.randperm by a generator with this seed that already gave
+// `outputs_before` outputs.
 struct CandidateOrder {
   SamplerKind kind = SamplerKind::kRandom;
   uint64_t seed = 0;  // kDistributed: the sum of seed and epoch
@@ -33,20 +34,21 @@ struct CandidateOrder {
 };
 
 struct CandidateOptions {
-  std::vector<uint64_t> seeds;  // of the user, beside those commonly used
+  std::vector<uint64_t> seeds;  // given by the user, besides common seeds
   uint64_t epochs = 10000;      // of a DistributedSampler
 };
 
-// In the order in which they are worth a look: low epochs first. Each once.
+// Returns each candidate once, those most worth a test first: low epochs first.
 std::vector<CandidateOrder> UsualCandidates(const CandidateOptions& options);
 
-// The first epoch of a StatefulDataLoader with workers, over n samples, where
-// `drawn`, of kOwnGenerator or kRandom, is one that the same generator gives a
-// stock loader. Without workers it has the order of kRandom.
+// Returns the first epoch of a StatefulDataLoader with workers, over n samples.
+// `drawn` (kOwnGenerator or kRandom) is what the same generator gives a stock
+// loader. Without workers, the order is that of kRandom.
 CandidateOrder FirstStateful(const CandidateOrder& drawn, uint32_t n);
 
-// What may follow an epoch of that order over n samples, the likely first, if
-// so many epochs began since then. One that is used again is among them.
+// Returns what may follow an epoch of order `last` over n samples, the likely
+// candidates first, if `epochs` epochs began since then. This includes `last`
+// itself.
 std::vector<CandidateOrder> NextCandidates(const CandidateOrder& last,
                                            uint32_t n, uint64_t epochs = 1);
 

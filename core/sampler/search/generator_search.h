@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which default generator drew the seed of an epoch, and as which output. A
-// RandomSampler draws the seed of each epoch from the generator that
-// torch.manual_seed() seeded, of whose seed, too, only 32 bits matter: who
-// knows one epoch's seed can look for it among the first outputs of all 2^32
-// generators, which takes little longer than the search for the epoch's seed
-// did. By chance kDrawnOutputs places are found beside the right one; the next
-// epoch tells which it is (generator_trail.h). Where a model drew its weights
-// before, the place lies further on: that far only generators are followed that
-// were seeded in a usual way.
+// GeneratorSearch finds which default generator drew the seed of an epoch, and
+// as which output. A RandomSampler draws the seed of each epoch from the
+// generator that torch.manual_seed() seeded. Of that seed, too, only 32 bits
+// matter. So one epoch's seed can be searched among the first outputs of all
+// 2^32 generators. This takes little longer than the search for the epoch's
+// seed did.
 //
+// By chance about kDrawnOutputs places are found besides the right one. The
+// next epoch shows which is right (generator_trail.h). If a model drew its
+// weights first, the place is further on. Only generators with common seeds are
+// followed that far.
 #ifndef SHUFFLEFS_CORE_SAMPLER_SEARCH_GENERATOR_SEARCH_H_
 #define SHUFFLEFS_CORE_SAMPLER_SEARCH_GENERATOR_SEARCH_H_
 
@@ -28,17 +29,17 @@ namespace shufflefs {
 // An output of a generator.
 struct GeneratorPlace {
   uint64_t generator_seed = 0;
-  uint64_t output = 0;       // from 0
-  TorchGenerator generator;  // stands behind it
+  uint64_t output = 0;       // counts from 0
+  TorchGenerator generator;  // is just past this output
 };
 
-// The outputs of one generator, looked through piece by piece. Belongs to one
-// thread.
+// GeneratorStream searches the outputs of one generator, piece by piece. Use it
+// from one thread.
 class GeneratorStream {
  public:
   explicit GeneratorStream(uint64_t seed) : seed_(seed), generator_(seed) {}
 
-  // Where that number stands among the next outputs.
+  // Returns the places of `number` among the next `outputs` outputs.
   std::vector<GeneratorPlace> Find(uint32_t number, uint64_t outputs);
 
  private:
@@ -47,8 +48,8 @@ class GeneratorStream {
   uint64_t at_ = 0;
 };
 
-// For the low half of the seed of an epoch. Immutable: several threads may
-// search different slices, on their own time.
+// Searches for the low half of an epoch's seed. Immutable, so several threads
+// may search different slices. A slice runs on its caller's thread.
 class GeneratorSearch {
  public:
   static constexpr uint64_t kSeeds = SeedSearch::kSeeds;
@@ -56,8 +57,8 @@ class GeneratorSearch {
 
   explicit GeneratorSearch(uint32_t epoch_seed);
 
-  // Where it stands among the first kOutputs outputs of the generators with the
-  // seeds [begin, end). Once `stop` is set the rest remains unsearched.
+  // Returns its places among the first kOutputs outputs of the generators with
+  // the seeds [begin, end). Once `stop` is set, the rest is not searched.
   // REQUIRES: end <= kSeeds.
   std::vector<GeneratorPlace> Slice(uint64_t begin, uint64_t end,
                                     const std::atomic<bool>& stop) const {
@@ -72,22 +73,22 @@ class GeneratorSearch {
   const uint32_t untempered_;
 };
 
-// Both for one number, cut into slices of about a millisecond: the long streams
-// of generators that were seeded in a usual way, and the first outputs of all,
-// which take turns. Thread-safe.
+// GeneratorSlices does both searches for one number, in slices of about a
+// millisecond. It alternates between long streams of generators with common
+// seeds and the first outputs of all generators. Thread-safe.
 class GeneratorSlices {
  public:
   struct Options {
-    std::vector<uint64_t> usual;  // seeds; not none
-    // Of each of these: a model of many million weights may have been made
-    // before.
+    std::vector<uint64_t> usual;  // common seeds; not empty
+    // Outputs to search of each of these. A model of many million weights may
+    // have been made before.
     uint64_t outputs = uint64_t{1} << 26;
     bool all = false;
   };
   GeneratorSlices(uint32_t number, const Options& options);
 
   uint64_t count() const { return of_usual_ + of_all_; }
-  // REQUIRES: slice < count(); each once.
+  // Searches one slice. REQUIRES: slice < count(); each slice once.
   std::vector<GeneratorPlace> Slice(uint64_t slice,
                                     const std::atomic<bool>& stop);
 
@@ -103,11 +104,11 @@ class GeneratorSlices {
   std::vector<GeneratorPlace> SliceOfAll(uint64_t slice,
                                          const std::atomic<bool>& stop) const;
 
-  // Constant after construction, but for what a stream guards itself.
+  // Constant after construction, except for what a stream guards itself.
   const uint32_t number_;
   const GeneratorSearch search_;
   const uint64_t of_usual_;  // slices
-  const uint64_t of_all_;    // the same
+  const uint64_t of_all_;    // slices
   std::deque<Stream> streams_;
 };
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the default generator of a job stands, from epoch to epoch, and so
-// which seeds its RandomSampler is going to draw from it.
+// GeneratorTrail follows the position of a job's default generator from epoch
+// to epoch. From it follow the seeds that the job's RandomSampler will draw.
 //
-// A search says where one epoch's seed may have been drawn. Which of these
-// places is the right one shows with the seed of a later epoch, which lies
-// further on in the same stream. What is drawn from one epoch to the next is
-// little, and mostly as much: the seeds of the workers, those of a validation
-// loader.
+// A search returns places where the seed of one epoch may have been drawn. The
+// seed of a later epoch shows which place is right, because it is further on in
+// the same stream. Few numbers are drawn between two epochs, and usually the
+// same count: the seeds of the workers, those of a validation loader.
 //
-// Plain values; belongs to one thread.
+// Plain values. Use it from one thread.
 #ifndef SHUFFLEFS_CORE_SAMPLER_SEARCH_GENERATOR_TRAIL_H_
 #define SHUFFLEFS_CORE_SAMPLER_SEARCH_GENERATOR_TRAIL_H_
 
@@ -21,8 +20,8 @@
 
 namespace shufflefs {
 
-// The low half of the seed of an epoch. Epochs count from 0; some that are
-// counted may not have drawn one.
+// The low half of an epoch's seed. Epochs count from 0. Some of the counted
+// epochs may not have drawn a seed.
 struct DrawnSeed {
   uint64_t epoch = 0;
   uint32_t seed = 0;
@@ -32,38 +31,38 @@ struct DrawnSeed {
 
 class GeneratorTrail {
  public:
-  // An epoch's seed was found out. The first is what to look for; of a later
-  // one the places are kept from which it comes soon. If a place was known and
-  // it does not, it is the first again.
+  // The seed of an epoch was found. The first one is what to search for. A
+  // later one keeps the places that draw it soon. If a place was known and does
+  // not draw it, this seed becomes the first again.
   void Learn(const DrawnSeed& drawn);
 
-  // What to look for in the streams of generators: nothing before a seed was
-  // learnt, or once the place is known.
+  // Returns what to search for in the streams of generators. Returns nothing
+  // before the first seed, or once the place is known.
   std::optional<DrawnSeed> Wanted() const;
 
-  // A place where Wanted() stands. What was learnt since then may rule it out:
-  // then false.
+  // Adds a place where Wanted() was found. Returns false if later seeds rule it
+  // out, or if enough places are kept.
   bool Add(const GeneratorPlace& place);
 
   bool has_places() const { return !places_.empty(); }
-  // Whether the seeds of two epochs bear the place out.
+  // Returns whether the seeds of two epochs confirm the place.
   bool is_known() const { return has_places() && is_borne_out_; }
 
-  // What may be the seed of this epoch, the likely ones first: by all places,
-  // or by the one that was added last.
+  // Returns the possible seeds of this epoch, the likely ones first. One
+  // function uses all places, the other the place that was added last.
   std::vector<uint32_t> Seeds(uint64_t epoch) const;
   std::vector<uint32_t> SeedsOfLastPlace(uint64_t epoch) const;
 
  private:
   struct Place {
-    TorchGenerator generator;  // stands behind the last seed that was learnt
+    TorchGenerator generator;  // is just past the last seed that was learnt
     uint64_t distance = 0;     // outputs from epoch to epoch; 0: not known
   };
   static bool Advance(Place& place, const DrawnSeed& from, const DrawnSeed& to);
   void AppendSeeds(const Place& place, uint64_t epoch,
                    std::vector<uint32_t>& seeds) const;
 
-  // The first is looked for; once a place is known, the last alone.
+  // The first is searched for. Once a place is known, only the last is kept.
   std::vector<DrawnSeed> drawn_;
   std::vector<Place> places_;
   bool is_borne_out_ = false;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an order is dealt to the threads that open files, as the places of their
-// opens in that order tell. A thread reads every `stride`-th place (the ranks
-// of a job take turns) of a batch, then jumps over the batches of the other
-// workers, by the same distance each time. With batches of one, stride and jump
-// are one distance. Which thread is which worker, and how many there are, need
-// not be known.
+// Lanes describes how an order is dealt to the threads that open files, as the
+// places of their opens show. A thread reads every `stride`-th place of a
+// batch, because the ranks of a job take turns. Then it jumps over the batches
+// of the other workers, by the same distance each time. With batches of one,
+// stride and jump are the same distance. Nobody need know which thread is which
+// worker, or how many there are.
 //
-// If the order is the right one, nearly every step is one of two distances; if
-// it is not, next to none is. Plain values; belongs to one thread.
+// If the order is right, nearly every step has one of two distances. If it is
+// wrong, almost none has. Plain values; use it from one thread.
 #ifndef SHUFFLEFS_CORE_SAMPLER_SEARCH_LANES_H_
 #define SHUFFLEFS_CORE_SAMPLER_SEARCH_LANES_H_
 
@@ -18,22 +18,23 @@ namespace shufflefs {
 
 class Lanes {
  public:
-  // Learns the distances from what each thread opened so far: lists of places.
+  // Learns the distances from the opens of each thread so far, given as places.
   explicit Lanes(const std::vector<std::vector<uint32_t>>& streams);
 
   uint64_t expected() const { return expected_; }      // steps by a distance
   uint64_t unexpected() const { return unexpected_; }  // other steps
   uint32_t stride() const { return stride_; }          // 0: no step was made
 
-  // Places mod stride() that are read here: the ranks that this mount serves.
+  // The residues mod stride() of the places that are read here. These are the
+  // ranks that this mount serves.
   const std::vector<uint32_t>& residues() const { return residues_; }
 
-  // Whether a step from one place to another is by one of the distances.
+  // Returns whether a step between two places has one of the distances.
   bool Expects(uint32_t from, uint32_t to) const {
     return from < to && (to - from == stride_ || to - from == jump_);
   }
 
-  // A thread that made an expected step to `place`: its residue is read here.
+  // A thread made an expected step to `place`. So its residue is read here.
   void Learn(uint32_t place);
 
  private:
@@ -46,9 +47,9 @@ class Lanes {
   std::vector<uint32_t> residues_;  // sorted
 };
 
-// How many expected steps prove an order of n that is one of `candidates`: that
-// a wrong one shows as many has probability 2^-20 at most. Holds if no more
-// than a quarter as many steps are unexpected.
+// Returns how many expected steps prove an order of n, out of this many
+// candidates. With these, a wrong order passes with probability 2^-20 at most.
+// This holds if at most a quarter as many steps are unexpected.
 uint64_t StepsToProve(uint32_t n, uint64_t candidates);
 
 }  // namespace shufflefs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of seed_kernel.h for any width of vectors. Everything has internal
-// linkage: each instruction set must keep a copy of its own.
+// The body of seed_kernel.h for any vector width. Everything has internal
+// linkage, because each instruction set must keep its own copy.
 #ifndef SHUFFLEFS_CORE_SAMPLER_SEARCH_SEED_KERNEL_VECTOR_H_
 #define SHUFFLEFS_CORE_SAMPLER_SEARCH_SEED_KERNEL_VECTOR_H_
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kShift = 397;
 
-// Word 0 of the states of the seeds from `begin` on.
+// Sets word 0 of the states of the seeds from `begin` on.
 template <typename Words, int kVectors>
 void Seed(Words (&words)[kVectors], uint32_t begin) {
   constexpr uint32_t kLanes = sizeof(Words) / sizeof(uint32_t);
@@ -22,7 +22,7 @@ void Seed(Words (&words)[kVectors], uint32_t begin) {
   }
 }
 
-// From word `at` of the states to word `to`, which it returns.
+// Advances the states from word `at` to word `to`. Returns `to`.
 template <typename Words, int kVectors>
 uint32_t Fill(Words (&words)[kVectors], uint32_t at, uint32_t to) {
   for (uint32_t i = at + 1; i <= to; ++i) {
@@ -34,27 +34,27 @@ uint32_t Fill(Words (&words)[kVectors], uint32_t at, uint32_t to) {
   return to;
 }
 
-// An output before it is tempered.
+// Returns an output before it is tempered.
 template <typename Words>
 Words Twisted(const Words& upper, const Words& lower, const Words& far) {
   const Words mixed = (upper & 0x80000000U) | (lower & 0x7FFFFFFFU);
   return far ^ (mixed >> 1) ^ ((0 - (lower & 1)) & 0x9908B0DFU);
 }
 
-// kVectors recurrences side by side hide the latency of a multiplication.
+// kVectors interleaved recurrences hide the latency of a multiplication.
 template <typename Words, int kVectors>
 class SeedGroup {
  public:
   static constexpr uint32_t kLanes = sizeof(Words) / sizeof(uint32_t);
   static constexpr uint32_t kSeeds = kLanes * kVectors;
 
-  // Generators of the seeds from `begin` on, and their two outputs after
-  // `before` others.
+  // Makes the generators of the seeds from `begin` on. Computes their two
+  // outputs that follow `before` others.
   SeedGroup(uint32_t begin, uint32_t before) {
-    Words words[kVectors];   // the last ones filled
+    Words words[kVectors];   // the last words filled
     Words near[kVectors];    // word `before`
-    Words middle[kVectors];  // the next one
-    Words far[kVectors];     // and the one behind that
+    Words middle[kVectors];  // the next word
+    Words far[kVectors];     // the word after that
     Seed(words, begin);
     uint32_t at = Fill(words, 0, before);
     for (int v = 0; v < kVectors; ++v) near[v] = words[v];
@@ -98,7 +98,7 @@ class SeedGroup {
     return y ^ (y >> 18);
   }
 
-  // All ones where the output leaves a wanted remainder.
+  // Returns all ones in each lane whose output leaves a wanted remainder.
   static Words Wanted(const SeedFilter& filter, const Words& output) {
     const Words scaled = output * filter.inverse;
     Words wanted = {};
@@ -128,7 +128,7 @@ uint32_t FilterSeeds(const SeedFilter& filter, uint32_t begin, SeedHit* hits) {
 }
 
 // Keeps 65 words of each state: 33 KiB with vectors of 64 bytes. Half as many
-// vectors, which are sure to fit into the first cache, were slower.
+// vectors would surely fit into the first cache, but were slower.
 template <typename Words, int kVectors>
 uint32_t FindDrawn(uint32_t untempered, uint32_t begin, uint32_t* seeds) {
   constexpr uint32_t kLanes = sizeof(Words) / sizeof(uint32_t);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random numbers of PyTorch's CPU generator, bit for bit: what its
-// samplers draw decides which file a training job opens next. Checked against
-// real torch by tests/core/sampler/search/torch_random_test.cc.
+// TorchGenerator gives the random numbers of PyTorch's CPU generator, bit for
+// bit. PyTorch's samplers draw from them which file a training job opens next.
+// tests/core/sampler/search/torch_random_test.cc compares them with real torch.
 //
 // The generator is the Mersenne Twister mt19937 (Matsumoto, Nishimura, 1998).
-// Its state is filled from the low 32 bits of the seed alone, so of torch's
-// 64-bit seeds only 2^32 give different orders.
+// Only the low 32 bits of the seed fill its state. So of torch's 64-bit seeds
+// only 2^32 give different orders.
 //
-// randperm(n) is Fisher-Yates from the front, position i being swapped with
-// i + output mod (n - i). So the first index is the first output mod n, and
-// the first k indices need k outputs.
+// randperm(n) is Fisher-Yates from the front: it swaps position i with i +
+// output mod (n - i). So the first index is the first output mod n, and the
+// first k indices need k outputs.
 //
-// Plain values; one generator belongs to one thread.
+// Plain values. Use each generator from one thread.
 #ifndef SHUFFLEFS_CORE_SAMPLER_SEARCH_TORCH_RANDOM_H_
 #define SHUFFLEFS_CORE_SAMPLER_SEARCH_TORCH_RANDOM_H_
 
@@ -35,29 +35,29 @@ inline constexpr uint32_t kFill = 1812433253;
 // torch.Generator() on the CPU (at::CPUGeneratorImpl).
 class TorchGenerator {
  public:
-  // As after manual_seed(seed).
+  // The state is that after manual_seed(seed).
   explicit TorchGenerator(uint64_t seed);
 
-  // The next output.
+  // Returns the next output.
   uint32_t Random() {
     if (used_ == mt19937::kWords) NextState();
     return Temper(words_[used_++]);
   }
 
-  // Two outputs, the first of them in the high half.
+  // Returns two outputs, the first in the high half.
   uint64_t Random64() {
     const uint64_t high = Random();
     return high << 32 | Random();
   }
 
-  // torch.empty((), dtype=torch.int64).random_(): how RandomSampler draws the
-  // seed of an epoch and DataLoader that of its workers. Its low 32 bits are
-  // the second of two outputs.
+  // Returns torch.empty((), dtype=torch.int64).random_(). RandomSampler draws
+  // the seed of an epoch this way, and DataLoader that of its workers. Its low
+  // 32 bits are the second of two outputs.
   int64_t RandomInt64() {
     return static_cast<int64_t>(Random64() & 0x7FFFFFFFFFFFFFFF);
   }
 
-  // Leaves out so many outputs.
+  // Skips this many outputs.
   void Discard(uint64_t outputs);
 
   friend bool operator==(const TorchGenerator&,
@@ -76,22 +76,22 @@ class TorchGenerator {
   uint32_t used_ = mt19937::kWords;  // of words_
 };
 
-// What torch.randperm does where outputs mod n would be noticeably uneven: the
-// same as below, or since pull request 143682 of pytorch/pytorch (2024) another
-// algorithm with 64-bit draws, of which no index is known before the last draw.
-// Too long for a unit test: torch 1.13 and 2.15 gave what these give at
-// kLargeRandperm and one less (torch_vectors.py --large). Below kLargeRandperm
-// all versions agree.
+// What torch.randperm does if outputs mod n would be noticeably uneven. Either
+// it does the same as below. Or, since pull request 143682 of pytorch/pytorch
+// (2024), it uses another algorithm with 64-bit draws, which fixes no index
+// before the last draw. This takes too long for a unit test: torch 1.13 and
+// 2.15 gave the same as this code at kLargeRandperm and one less
+// (torch_vectors.py --large). Below kLargeRandperm all versions agree.
 enum class LargeRandperm { kLikeSmall, kInsideOut };
 inline constexpr uint32_t kLargeRandperm = 0xFFFFFFFF / 20;
 
-// torch.randperm(n, generator=generator). Takes n - 1 outputs, or 2 n where
-// `large` is kInsideOut and n >= kLargeRandperm.
+// Returns torch.randperm(n, generator=generator). Takes n - 1 outputs, or 2 n
+// if `large` is kInsideOut and n >= kLargeRandperm.
 std::vector<uint32_t> TorchRandperm(
     uint32_t n, TorchGenerator& generator,
     LargeRandperm large = LargeRandperm::kInsideOut);
 
-// The same by a generator just seeded.
+// The same by a generator that was just seeded.
 std::vector<uint32_t> TorchRandperm(uint32_t n, uint64_t seed);
 
 }  // namespace shufflefs
