@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue of a source: the saved one while it fits, else a new scan.
+// FindCatalogue returns the catalogue of a source: the saved one while it fits,
+// otherwise a new scan.
 #ifndef SHUFFLEFS_CORE_ENGINE_CATALOGUE_LOADER_H_
 #define SHUFFLEFS_CORE_ENGINE_CATALOGUE_LOADER_H_
 
@@ -20,7 +21,7 @@ struct CatalogueRequest {
   const MountConfig* config = nullptr;
   const SourceDir* source = nullptr;
   FilePlace saved;  // empty: nothing is loaded or saved
-  // Called now and then with the entries found so far; may be empty.
+  // Called from time to time with the entries found so far. May be empty.
   std::function<void(uint64_t entries)> progress;
   std::stop_token stop;
 };
@@ -30,7 +31,7 @@ struct FoundCatalogue {
   bool was_saved = false;
 };
 
-// Blocks for the scan. A catalogue that cannot be saved is a log line. Errors:
+// Blocks for the scan. If a catalogue cannot be saved, logs a line. Errors:
 // those of Scan.
 absl::StatusOr<FoundCatalogue> FindCatalogue(const CatalogueRequest& request);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `policy = auto` looks at, put together: for a mount, and for
+// FactsOf collects what `policy = auto` decides by, for a mount and for
 // `shufflectl check`.
 #ifndef SHUFFLEFS_CORE_ENGINE_DATASET_FACTS_H_
 #define SHUFFLEFS_CORE_ENGINE_DATASET_FACTS_H_
@@ -28,7 +28,7 @@ struct FactsInput {
   const ContainerSet* containers = nullptr;  // null: there are none
   uint64_t machine_memory = 0;               // bytes; 0 = not known
   uint64_t view_memory = 0;  // bytes that `memory` gives the view
-  std::string under_way;     // policy of an epoch in its middle, "" if none
+  std::string under_way;     // policy of an unfinished epoch; "" if none
 };
 
 // Pure. Goes over all samples.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the devices below a source: each is measured once, when
+// DeviceFinder knows the devices below a source. It measures each once, when
 // somebody first asks.
 #ifndef SHUFFLEFS_CORE_ENGINE_DEVICE_FINDER_H_
 #define SHUFFLEFS_CORE_ENGINE_DEVICE_FINDER_H_
@@ -17,19 +17,20 @@
 
 namespace shufflefs {
 
-// The figures of an emulated device of tests/bench/testbed: "hdd", "nas" or
-// "flash"; nothing for any other word. For tests and demonstrations.
+// Returns the figures of an emulated device of tests/bench/testbed: "hdd",
+// "nas" or "flash". Returns nothing for any other word. For tests and
+// demonstrations.
 absl::optional<DeviceProbe> PretendedDevice(absl::string_view name);
 
 // Thread-safe.
 class DeviceFinder {
  public:
-  // Where the environment has a SHUFFLEFS_DEVICE that PretendedDevice knows,
-  // that is what is found; nothing is measured then. `source` outlives it.
+  // If the environment has a SHUFFLEFS_DEVICE that PretendedDevice knows, Find
+  // returns it and measures nothing. `source` outlives it.
   explicit DeviceFinder(const SourceDir& source);
 
-  // The device that the directory `root` lies on. Blocks while it is measured
-  // (ProbeDevice); one that could not be is tried again by the next who asks.
+  // Returns the device of the directory `root`. Blocks while the device is
+  // measured (ProbeDevice). If measuring failed, the next call tries again.
   DeviceProbe Find(const Catalogue& catalogue, DirId root);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that serves a dataset, made from a configuration: a mount, a program of
-// one's own and tests use it alike. It knows no FUSE, no TOML and no command
-// line, and no policy but those that it is given.
+// Engine owns everything that serves a dataset, made from a configuration. A
+// mount, your own program and tests use it in the same way. It knows no FUSE,
+// no TOML and no command line, and only the policies that it is given.
 //
 //   ASSIGN_OR_RETURN(auto engine, Engine::Make(std::move(parts)));
 //   ASSIGN_OR_RETURN(const ServedDataset* served, engine->Load({}));
@@ -44,12 +44,12 @@
 
 namespace shufflefs {
 
-// Thread-safe, but for Load and FindChangedRights, which one thread calls, and
-// Stop, which comes after them.
+// Thread-safe, except for Load and FindChangedRights, which one thread calls,
+// and Stop, which comes after them.
 class Engine {
  public:
-  // How who shows the names hears that some are bound anew: as View::Parts has
-  // them. Nobody need listen.
+  // Called when names are rebound, as in View::Parts. Whoever shows the names
+  // may set them; the defaults do nothing.
   struct Hooks {
     std::function<void(bool were_fixed)> rebound = [](bool) {};
     std::function<void()> settled;
@@ -59,11 +59,11 @@ class Engine {
     MountConfig config;  // at least one view
     SourceDir source;    // of config.source
     PolicySet policies;
-    // Where catalogue, ledger, indexes and the like are kept; outlives the
-    // engine. Null: nothing is, and no epoch is gone on with.
+    // Keeps catalogue, ledger, indexes and the like; outlives the engine. Null:
+    // nothing is kept, and no epoch is resumed.
     const StateDir* state = nullptr;
-    // What each view ran when a process ended before it could switch to its
-    // configuration; empty, or one a view.
+    // The configuration that each view ran when a process ended before it could
+    // switch to its new one. Empty, or one per view.
     std::vector<absl::optional<ViewConfig>> running;
     Hooks hooks;
   };
@@ -76,47 +76,50 @@ class Engine {
 
   struct LoadOptions {
     std::stop_token stop;
-    // Called now and then with the entries found so far; may be empty.
+    // Called from time to time with the entries found so far. May be empty.
     std::function<void(uint64_t entries)> progress;
-    // Asked once the catalogue is there: whether readers had files of the
-    // source before, so that what moves waits for the next boundary. Empty: no.
+    // Returns whether readers had files of the source before. Then names that
+    // move wait for the next boundary. Called once, when the catalogue is
+    // there. Empty: they had none.
     std::function<bool()> something_was_read;
   };
-  // The views: over the saved catalogue if it still fits the source, else over
-  // a new one. Call once. Blocks for the scan, and while devices are measured.
-  // Errors: those of Scan, and of MakeViewSetup, naming the view. What it
-  // returns lives as long as the engine.
+  // Makes the views over the saved catalogue if it still fits the source,
+  // otherwise over a new scan. Call once. Blocks for the scan, and while
+  // devices are measured. The result lives as long as the engine. Errors: those
+  // of Scan, and of MakeViewSetup, naming the view.
   absl::StatusOr<const ServedDataset*> Load(const LoadOptions& options);
-  // Null until it is loaded.
+  // Null before Load.
   const ServedDataset* served() const {
     return served_.load(std::memory_order_acquire);
   }
 
-  // Of many files a saved catalogue is believed: to ask for each takes as long
-  // as a scan. This asks, after Load and on the thread that loaded: what
-  // changed, if anything. Then the next run scans again. What was closed
-  // meanwhile nobody is given (CheckUnchanged), and what was opened waits for
-  // that run.
+  // If there are many files, Load trusts the rights in a saved catalogue,
+  // because to check each takes as long as a scan. This function checks them.
+  // Call it after Load, on the same thread. Returns what changed, if anything;
+  // then the next run scans again. Files whose rights were taken away meanwhile
+  // are given to nobody (CheckUnchanged). Files whose rights were added wait
+  // for the next run.
   absl::optional<std::string> FindChangedRights(std::stop_token stop);
 
-  // Whether a view goes on with an epoch of the ledger.
+  // Returns whether a view resumes an epoch of the ledger.
   bool goes_on() const;
-  // Writes down what policies have learnt. Blocks for the disk.
+  // Saves what policies have learnt. Blocks for the disk.
   void KeepLearnt() { tiers_.KeepLearnt(); }
 
   const MountConfig& config() const { return parts_.config; }
   const SourceDir& source() const { return parts_.source; }
   Metrics& metrics() { return metrics_; }
 
-  // Ends what copies, indexes, prefetches and reads, each before what it uses.
-  // Who waits for a read is answered. Waits for reads of the source. Nothing is
-  // read through the views from now on. Call before those who wait are gone.
+  // Stops copying, indexing, prefetching and reading, each before what it uses.
+  // Answers everybody who waits for a read. Blocks until reads of the source
+  // have ended. From now on nothing is read through the views. Call it before
+  // you destroy those who wait.
   void Stop();
 
  private:
   Engine(Parts parts, std::unique_ptr<Ledger> ledger);
 
-  PoolMemory ViewMemory() const;  // of each view
+  PoolMemory ViewMemory() const;  // per view
   TierMaker::Parts TierParts();
   SupplyFactory::Parts SupplyParts();
   RecordsFactory::Parts RecordParts();
@@ -127,7 +130,7 @@ class Engine {
   absl::StatusOr<std::unique_ptr<const ServedDataset>> MakeServed(
       std::shared_ptr<const Catalogue> catalogue, bool something_was_read);
 
-  // In the order in which they are made; they go in the reverse order.
+  // Members are in the order of construction, and destroyed in reverse.
 
   // Constant after construction.
   const Parts parts_;
@@ -146,8 +149,8 @@ class Engine {
   SupplyFactory supplies_;
   RecordsFactory records_;
 
-  // A saved catalogue whose files' rights were not looked at. Of the thread
-  // that loads.
+  // A saved catalogue whose rights were not checked yet. Only the thread that
+  // loads uses it.
   std::shared_ptr<const Catalogue> unchecked_;
 
   // Set once, before served_ publishes it.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The repeating factors that met has learnt (policies/met/repeat_control.h),
-// kept in the state directory for the next run of the same model over the same
-// dataset. One small JSON file, always whole.
+// LearntFactors keeps the repeating factors that met has learnt
+// (policies/met/repeat_control.h). The next run of the same model over the same
+// dataset begins with them. They are in one small JSON file of the state
+// directory, which is replaced as a whole.
 #ifndef SHUFFLEFS_CORE_ENGINE_LEARNT_FACTORS_H_
 #define SHUFFLEFS_CORE_ENGINE_LEARNT_FACTORS_H_
 
@@ -22,7 +23,7 @@ namespace shufflefs {
 class LearntFactors {
  public:
   static constexpr size_t kMostKeys = 64;       // the last that were stored
-  static constexpr size_t kMostFactors = 4096;  // of a key, the first ones
+  static constexpr size_t kMostFactors = 4096;  // per key, the first ones
 
   struct Key {
     uint64_t dataset = 0;  // fingerprint of the catalogue
@@ -31,14 +32,15 @@ class LearntFactors {
     bool operator==(const Key&) const = default;
   };
 
-  // Reads the file. One that is damaged, foreign or cannot be read
-  // gives a warning in the log, and counts as empty.
+  // Reads the file. If it is damaged, foreign or unreadable, logs a warning and
+  // counts it as empty.
   explicit LearntFactors(FilePlace place);
 
-  // By mini-epoch in their order, 0 where nothing is known; empty for a key
-  // that was never stored.
+  // Returns the factors by mini-epoch, in order; 0 means unknown. Empty for a
+  // key that was never stored.
   std::vector<uint32_t> Load(const Key& key) const;
-  // Kept in memory in any case. Errors of writing, naming the path: the errno.
+  // Keeps the factors in memory in any case, and writes the file. Errors: the
+  // errno of writing, naming the path.
   absl::Status Store(const Key& key, std::vector<uint32_t> factors);
 
  private:

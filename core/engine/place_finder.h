@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where samples lie on the device, remembered from mount to mount.
+// PlaceFinder finds the places of samples on the device, and remembers them
+// from mount to mount.
 #ifndef SHUFFLEFS_CORE_ENGINE_PLACE_FINDER_H_
 #define SHUFFLEFS_CORE_ENGINE_PLACE_FINDER_H_
 
@@ -17,14 +18,13 @@ namespace shufflefs {
 // Thread-safe.
 class PlaceFinder {
  public:
-  // What was found is kept at `place` (an empty one: nowhere). `source`
+  // Keeps what it found at `place`; an empty place keeps nothing. `source`
   // outlives it.
   PlaceFinder(const SourceDir& source, FilePlace place);
 
-  // The place of the first file of each sample, by SampleId. What the file
-  // system was asked once, of a catalogue that is the same, it is not asked
-  // again. A file that cannot be used or written is a line in the log. Errors:
-  // those of DeviceAddresses.
+  // Returns the place of each sample's first file, by SampleId. Does not ask
+  // the file system again about an unchanged catalogue. If the saved file
+  // cannot be used or written, logs a line. Errors: those of DeviceAddresses.
   absl::StatusOr<DeviceLayout> Find(const Dataset& dataset);
 
  private:
@@ -34,7 +34,7 @@ class PlaceFinder {
   const SourceDir& source_;
   const FilePlace place_;
 
-  Mutex mu_;  // held while somebody asks: the next one finds what he saved
+  Mutex mu_;  // held during a search, so the next caller finds the result
 };
 
 }  // namespace shufflefs

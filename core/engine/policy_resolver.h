@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which policy a view runs: the one that its configuration names, or what
-// `policy = auto` chooses.
+// MakeResolver returns what decides the policy of a view: the one that its
+// configuration names, or the choice of `policy = auto`.
 #ifndef SHUFFLEFS_CORE_ENGINE_POLICY_RESOLVER_H_
 #define SHUFFLEFS_CORE_ENGINE_POLICY_RESOLVER_H_
 
@@ -18,20 +18,20 @@ namespace shufflefs {
 struct ResolverParts {
   PolicySet policies;
   std::shared_ptr<DeviceFinder> devices;
-  // Says what memory a view has, and which views lie inside of others; null:
-  // one view alone, with the memory of a mount that says nothing. Outlives the
-  // resolver.
+  // Gives the memory of each view, and which views are inside others. Null: one
+  // view alone, with the default memory. Outlives the resolver.
   const MountConfig* config = nullptr;
-  // Says in the middle of which epoch the last mount ended; may be null.
+  // Gives the unfinished epoch in which the last mount ended. May be null.
   const Ledger* ledger = nullptr;
 };
 
-// Resolves policies by name, and `auto` by looking at the dataset, the
-// machine's memory and the device.
+// Resolves policies by name. Resolves `auto` by the dataset, the machine's
+// memory and the device.
 PolicyResolver MakeResolver(const ResolverParts& parts);
 
-// For setups that nothing is read through: names show what the plan says.
-// `source` and `config`, which may be null as above, outlive them.
+// Returns tools for setups through which nothing is read. Names show what the
+// plan says. `source` and `config` outlive the tools. `config` may be null, as
+// above.
 SetupTools ToolsWithoutMount(const SourceDir& source, const PolicySet& policies,
                              const MountConfig* config = nullptr);
 

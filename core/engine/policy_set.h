@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policies that an engine can run, as it is given them: it knows none by
-// itself (policies/registry.h fills this in).
+// PolicySet has the policies that an engine can run. The engine knows no
+// others. policies/registry.h fills it.
 #ifndef SHUFFLEFS_CORE_ENGINE_POLICY_SET_H_
 #define SHUFFLEFS_CORE_ENGINE_POLICY_SET_H_
 
@@ -10,10 +10,10 @@
 
 namespace shufflefs {
 
-// A plain value; any thread may call what is in it.
+// A plain value. Any thread may call its functions.
 struct PolicySet {
   PolicyTable table;  // constant
-  // `policy = auto`: looks at the facts and chooses one of the table.
+  // For `policy = auto`: chooses a policy of the table by the facts.
   std::function<AutoChoice(const DatasetFacts&)> choose;
 };
 

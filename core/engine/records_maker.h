@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes what a view needs to shuffle records: which of its files are
-// containers, the memory, and the threads that index them.
+// RecordsFactory makes what a view needs to shuffle records: the set of its
+// container files, the memory, and the threads that index them.
 #ifndef SHUFFLEFS_CORE_ENGINE_RECORDS_MAKER_H_
 #define SHUFFLEFS_CORE_ENGINE_RECORDS_MAKER_H_
 
@@ -24,47 +24,48 @@
 
 namespace shufflefs {
 
-// The container files of a view. Those below another view inside of it are of
-// that view. Sets `inside` of the options. Errors: InvalidArgument naming the
-// key.
+// Returns the container files of a view. Files below another view inside it
+// belong to that view. Sets `inside` of the options. Errors: InvalidArgument
+// naming the key.
 absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
     const MountConfig& mount, const ViewConfig& view,
     std::shared_ptr<const Dataset> dataset, ContainerSetOptions options = {});
 
-// What the manifests of a view say. Reads them.
+// Reads the manifests of a view and returns their contents.
 std::shared_ptr<const PaddedDirs> PaddedOf(const SourceDir& source,
                                            const Dataset& dataset);
 
-// Thread-safe. Owns the threads that index ("sfs-records") and those that
-// plan what the pools read ("sfs-plan").
+// Thread-safe. Owns the threads that index ("sfs-records") and those that plan
+// what the pools read ("sfs-plan").
 class RecordsFactory {
  public:
   struct Parts {
     const MountConfig* config = nullptr;  // these outlive the factory
     const SourceDir* source = nullptr;
     DeviceFinder* devices = nullptr;
-    SupplyFactory* supplies = nullptr;  // whose reader of the source is used
+    SupplyFactory* supplies = nullptr;  // gives the reader of the source
     TierMaker* tiers = nullptr;         // null: no policy that stages can run
-    PoolMemory memory;                  // of each view; without a name
+    PoolMemory memory;                  // per view; without a name
     StallClock* stall = nullptr;
-    absl::optional<OwnedDir> state;  // indexes are saved in it
+    absl::optional<OwnedDir> state;  // keeps the indexes
   };
   explicit RecordsFactory(const Parts& parts) : parts_(parts) {}
   ~RecordsFactory() { Stop(); }
 
-  // Outlived by the factory.
+  // The factory outlives the result.
   RecordsMaker maker();
-  // Ends indexing. Waits for a read of the source.
+  // Stops indexing. Blocks until a read of the source has ended.
   void Stop();
 
  private:
   absl::StatusOr<ViewRecords> Make(const ViewConfig& config,
                                    std::shared_ptr<const Dataset> dataset,
                                    const Policy& policy);
-  // Where indexes are kept; nothing, and a line in the log, if that fails.
+  // Returns the directory for indexes. If it cannot be made, logs a line and
+  // returns nothing.
   absl::optional<OwnedDir> Saved() const;
-  // What reads the containers, and the tier of a policy that stages. Takes the
-  // memory of copies from the pool's.
+  // Fills in the source of the containers, and the tier of a policy that
+  // stages. Takes the memory of copies from the pool's.
   absl::Status TakeSource(const ViewConfig& config, const Dataset& dataset,
                           const Policy& policy, RecordPool::Parts& pool,
                           ViewRecords& records);
@@ -73,7 +74,7 @@ class RecordsFactory {
   const Parts parts_;
 
   // Self-synchronised.
-  // Two: the plan of a large window keeps nobody else waiting.
+  // Two threads, so that the plan of a large window delays no other.
   Worker worker_{"sfs-plan", 2};
 
   Mutex mu_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mount shows once the catalogue is ready: the catalogue, what reads
-// the files of the source, and the views over them.
+// ServedDataset is what the mount shows when the catalogue is ready: the
+// catalogue, the reads of source files, and the views.
 #ifndef SHUFFLEFS_CORE_ENGINE_SERVED_DATASET_H_
 #define SHUFFLEFS_CORE_ENGINE_SERVED_DATASET_H_
 
@@ -15,7 +15,7 @@
 
 namespace shufflefs {
 
-// Immutable but for its parts, which are thread-safe.
+// Immutable, except for its parts, which are thread-safe.
 class ServedDataset {
  public:
   ServedDataset(std::shared_ptr<const Catalogue> catalogue,
@@ -26,17 +26,17 @@ class ServedDataset {
   const std::shared_ptr<const Catalogue>& shared_catalogue() const {
     return catalogue_;
   }
-  // Whether OPEN requests are answered, and so seen, on this mount.
+  // Returns whether this mount answers, and so sees, OPEN requests.
   bool sees_opens() const { return sees_opens_; }
   PlainReads& plain() const { return *plain_; }
   const std::vector<std::unique_ptr<View>>& views() const { return views_; }
 
-  // The view that shows a directory's names; the deepest one where views
-  // nest; null where the source is shown as it is.
+  // Returns the view that shows a directory's names. If views nest, returns the
+  // deepest. Null if the source is shown as it is.
   View* view_of(DirId dir) const;
-  // The view with that name, or null.
+  // Returns the view with this name, or null.
   View* FindView(absl::string_view name) const;
-  // The view whose ranked directory `dir` is, or null.
+  // Returns the view whose ranked directory is `dir`, or null.
   View* ranked_at(DirId dir) const;
 
  private:

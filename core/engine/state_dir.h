@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state directory of a mount: catalogue, where its files lie, ledger, what
-// was set through the control file, what met has learnt, and a lock that one
-// daemon holds while it lives. Nobody else can have put anything into it
-// (core/base/files/owned_dir.h).
+// StateDir is the state directory of a mount. It has the catalogue, the places
+// of its files, the ledger, what was set through the control file, what met has
+// learnt, and a lock. One daemon holds the lock while it lives. Nobody else can
+// have put anything into the directory (core/base/files/owned_dir.h).
 #ifndef SHUFFLEFS_CORE_ENGINE_STATE_DIR_H_
 #define SHUFFLEFS_CORE_ENGINE_STATE_DIR_H_
 
@@ -18,11 +18,11 @@
 
 namespace shufflefs {
 
-// Where the state of a mount lies: `config.state`, or by default a directory
-// named after source and mountpoint below /var/lib/shufflefs for root, else
-// below $XDG_STATE_HOME/shufflefs (~/.local/state/shufflefs).
-// FailedPrecondition where neither variable says: there is no place that others
-// do not share.
+// Returns the state directory of a mount: `config.state` if set. Otherwise it
+// is a directory named after source and mountpoint. For root it is below
+// /var/lib/shufflefs, for others below $XDG_STATE_HOME/shufflefs
+// (~/.local/state/shufflefs). Errors: FailedPrecondition if neither variable is
+// set, because every other place is shared.
 absl::StatusOr<std::string> StatePath(const MountConfig& config);
 
 // Names in the state directory.
@@ -35,7 +35,8 @@ inline constexpr char kLearntFile[] = "learnt";
 inline constexpr char kPassedThroughFile[] = "passed-through";
 inline constexpr char kLockFile[] = "lock";
 
-// For who only reads, from outside: they may be another user's.
+// For programs that only read from outside. The files may belong to another
+// user.
 inline std::string CataloguePath(const std::string& path) {
   return path + "/" + kCatalogueFile;
 }
@@ -46,17 +47,17 @@ inline std::string LockPath(const std::string& path) {
   return path + "/" + kLockFile;
 }
 
-// The process that holds the lock of the state at `path`; 0 if none does, or
-// none that can be seen from here.
+// Returns the process that holds the lock of the state at `path`. Returns 0 if
+// there is none, or none that is visible from here.
 pid_t HolderOf(const std::string& path);
-// Whether that process was killed, or ends, and has not ended yet.
+// Returns whether this process was killed or ends, and has not ended yet.
 bool HolderIsDying(const std::string& path);
 
 class StateDir {
  public:
-  // Makes the directory and locks it; waits for a daemon that is dying. Errors:
-  // those of OwnedDir::Make and FilePlace::Open; FailedPrecondition when
-  // another daemon holds the lock.
+  // Makes the directory and locks it. Blocks while a dying daemon holds the
+  // lock. Errors: those of OwnedDir::Make and FilePlace::Open;
+  // FailedPrecondition if another daemon holds the lock.
   static absl::StatusOr<StateDir> Open(const std::string& path);
 
   const OwnedDir& dir() const { return dir_; }
@@ -65,11 +66,12 @@ class StateDir {
   FilePlace places() const { return FilePlace(dir_, kPlacesFile); }
   FilePlace ledger() const { return FilePlace(dir_, kLedgerFile); }
   FilePlace control_memory() const { return FilePlace(dir_, kControlFile); }
-  // Whether a mount that ended passed files through and had shown no view yet.
+  // Returns whether a mount that ended passed files through and had not shown a
+  // view yet.
   bool passed_through() const;
-  // Sets that. Where it cannot be, a line in the log says so.
+  // Sets this. Logs a line if it cannot be saved.
   void SetPassedThrough(bool passed) const;
-  // Repeating factors, see learnt_factors.h.
+  // Repeating factors; see learnt_factors.h.
   FilePlace learnt() const { return FilePlace(dir_, kLearntFile); }
 
  private:
@@ -77,7 +79,7 @@ class StateDir {
       : dir_(std::move(dir)), lock_(std::move(lock)) {}
 
   OwnedDir dir_;
-  UniqueFd lock_;  // the lock goes with the descriptor, also after kill -9
+  UniqueFd lock_;  // the descriptor holds the lock; kill -9 frees it too
 };
 
 }  // namespace shufflefs

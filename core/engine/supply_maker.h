@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the pools of reactive views: decides how much memory each has, which
-// samples are read together, and reads them.
+// SupplyFactory makes the pools of reactive views. It decides how much memory
+// each has and which samples are read together, and owns the readers of their
+// bytes.
 #ifndef SHUFFLEFS_CORE_ENGINE_SUPPLY_MAKER_H_
 #define SHUFFLEFS_CORE_ENGINE_SUPPLY_MAKER_H_
 
@@ -24,21 +25,21 @@
 
 namespace shufflefs {
 
-// What `memory` means when it is not given: a quarter of what the machine or
-// the control group has, at most 4 GiB.
+// Returns the default of `memory`: a quarter of the memory of the machine or
+// the control group, at most 4 GiB.
 uint64_t DefaultMemory();
-// The key `memory`, or what it means.
+// Returns the key `memory`, or its default.
 uint64_t Memory(const MountConfig& config);
-// The bytes that each view is guaranteed of the key `memory`.
+// Returns the bytes of `memory` that each view is guaranteed.
 uint64_t MemoryOfAView(const MountConfig& config);
-// `memory` as a pool of the view gets it.
+// Returns `memory` as a pool of the view gets it.
 PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view);
-// Whether reads in the order in which bytes lie are worth waiting for.
+// Returns whether it pays to wait until reads are in device order.
 bool Seeks(const DeviceProbe& probe);
 
-// Thread-safe. Owns the readers: of the source one that all pools share which
-// want to be read alike (see Reader), and one of each pack. A reader is made
-// when the first pool needs it.
+// Thread-safe. Owns the readers. Pools that want the source read in the same
+// way share one reader (see Reader). Each pack has one. A reader is made when
+// the first pool needs it.
 class SupplyFactory {
  public:
   struct Parts {
@@ -46,7 +47,7 @@ class SupplyFactory {
     const SourceDir* source = nullptr;
     DeviceFinder* devices = nullptr;
     PlaceFinder* places = nullptr;
-    PoolMemory memory;  // of each view; without a name
+    PoolMemory memory;  // per view; without a name
     StallClock* stall = nullptr;
     TierMaker* tiers = nullptr;
     ReaderFamilies* families = nullptr;
@@ -54,56 +55,60 @@ class SupplyFactory {
   explicit SupplyFactory(const Parts& parts);
   ~SupplyFactory();
 
-  // Outlived by the factory.
+  // The factory outlives the results.
   SupplyMaker maker();
   ReadAheadMaker ahead_maker();
   ForesightMaker foresight_maker();
-  // Of the source, as its device wants to be read. Owned by the factory.
+  // Returns the reader of the source that suits its device. The factory owns
+  // it.
   FileReader* SourceReader(const DeviceProbe& probe);
-  // Answers everybody who waits for a read; from then on nothing is read. Call
-  // before those who wait are gone.
+  // Answers everybody who waits for a read. From then on nothing is read. Call
+  // it before you destroy those who wait.
   void Stop();
 
  private:
   absl::StatusOr<std::shared_ptr<Supply>> Make(
       const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
       const Policy& policy);
-  // Fill in where samples come from, and in which chunks.
+  // These fill in where samples come from, and in which chunks.
   absl::Status TakeFiles(const PoolFacet& pool, const Dataset& dataset,
                          Supply::Parts& parts, BinderInput& input);
   absl::Status TakeTier(TierMaker::Wants wants, Supply::Parts& parts,
                         BinderInput& input);
   absl::Status TakePack(const PoolFacet& pool, const Dataset& dataset,
                         Supply::Parts& parts, BinderInput& input);
-  // A source from which it pays to read ahead; nothing where the device answers
-  // at once, or `memory` is too small.
+  // A source for which prefetching pays.
   struct SlowSource {
     PoolMemory memory;
     std::vector<uint64_t> addresses;  // by SampleId; empty: it does not seek
     std::string line;                 // what was measured
     std::unique_ptr<SampleSource> source;
   };
-  // `in_batches`: on a device that seeks, each Fetch after the one before.
+  // Returns nothing if the device answers at once, or if `memory` is too small.
+  // `in_batches`: on a device that seeks, each Fetch starts after the one
+  // before.
   absl::StatusOr<absl::optional<SlowSource>> SlowSourceOf(
       const std::shared_ptr<const Dataset>& dataset, bool in_batches);
-  // Null where there is nothing to gain: memory holds the dataset, or as above.
+  // Returns null if there is nothing to gain: memory holds the dataset, or as
+  // above.
   absl::StatusOr<std::shared_ptr<ReadAhead>> MakeAhead(
       std::shared_ptr<const Dataset> dataset);
-  // Null as above.
+  // Returns null as above.
   absl::StatusOr<std::shared_ptr<Foresight>> MakeForesight(
       const PrefetchFacet& wishes, std::shared_ptr<const Dataset> dataset);
-  // Of the source. `in_batches`: FileReaderOptions::batch_by_batch.
+  // Returns a reader of the source. `in_batches` is
+  // FileReaderOptions::batch_by_batch.
   FileReader* Reader(bool in_batches);
 
   // Constant after construction.
   const Parts parts_;
 
   Mutex mu_;
-  // By `in_batches`; null: nobody needed it.
+  // By `in_batches`. Null until somebody needs it.
   std::array<std::unique_ptr<FileReader>, 2> readers_ ABSL_GUARDED_BY(mu_);
   struct Pack;
   std::vector<std::unique_ptr<Pack>> packs_ ABSL_GUARDED_BY(mu_);
-  // Those that were made, some of which are gone.
+  // All that were made. Some may be gone.
   std::vector<std::weak_ptr<Foresight>> foresights_ ABSL_GUARDED_BY(mu_);
 };
 

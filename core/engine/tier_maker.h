@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The performance tiers of a mount, one for each view whose policy copies
-// samples: how much each may take, what an earlier run left there, and what the
-// job has taught it.
+// TierMaker owns the performance tiers of a mount, one per view whose policy
+// copies samples. It decides how much space each may take, finds what an
+// earlier run left there, and loads what the job has taught it.
 #ifndef SHUFFLEFS_CORE_ENGINE_TIER_MAKER_H_
 #define SHUFFLEFS_CORE_ENGINE_TIER_MAKER_H_
 
@@ -27,28 +27,29 @@
 namespace shufflefs {
 
 // Thread-safe. A tier is made when the first supply of its view needs it, and
-// lives as long as this; each supply of the view takes it over.
+// lives as long as this object. Each later supply of the view takes it over.
 class TierMaker {
  public:
   struct Parts {
     const MountConfig* config = nullptr;  // outlives this
     LearntFactors* learnt = nullptr;      // outlives this; may be null
-    std::shared_ptr<BufferPool> pool;     // copies take memory of it
+    std::shared_ptr<BufferPool> pool;     // gives memory for copies
     PolicyTable policies;
-    // As Tier::Options'.
+    // As in Tier::Options.
     std::function<uint64_t()> foreground_reads;
   };
-  // The bytes of tier.capacity that a view has; 0 where that is not given.
+  // Returns the bytes of tier.capacity that a view has. Returns 0 if the key is
+  // not set.
   static uint64_t CapacityOf(const MountConfig& mount, const ViewConfig& view,
                              PolicyTable policies);
 
   struct SourceReader {
     FileReader* reader = nullptr;  // outlives the tiers
-    bool seeks = false;            // its device
-    bool many_pieces = false;      // of each file are read
+    bool seeks = false;            // whether its device seeks
+    bool many_pieces = false;      // reads many pieces of each file
   };
 
-  // A view, and what its copies are read with.
+  // A view, and the reader for its copies.
   struct Wants {
     const ViewConfig* config = nullptr;
     const Dataset* dataset = nullptr;
@@ -59,27 +60,27 @@ class TierMaker {
   explicit TierMaker(Parts parts) : parts_(std::move(parts)) {}
 
   // Fills in what a supply and its binder need of the tier: the source, which
-  // reads by `source`, the tier's bytes, what is there, what was learnt; takes
-  // the copies' memory from what the supply has. Blocks. Errors:
-  // InvalidArgument naming the key; FailedPrecondition where the tier is in
-  // use.
+  // reads through `source`; the tier's bytes; what is there; what was learnt.
+  // Takes the memory of copies from the supply's. Blocks. Errors:
+  // InvalidArgument naming the key; FailedPrecondition if the tier is in use.
   absl::Status Fill(const Wants& wants, Supply::Parts& parts,
                     BinderInput& input);
-  // `supply`, made of these parts, says from now on what is copied.
+  // From now on `supply`, made of these parts, says what is copied.
   void Follow(const ViewConfig& config, const std::shared_ptr<Supply>& supply);
-  // The tier of a view whose policy shows mini-epochs of records: as Fill.
-  // Takes its memory from `memory_bytes`. The tier lives as long as this.
+  // Returns the tier of a view whose policy shows mini-epochs of records. Works
+  // as Fill. Takes its memory from `memory_bytes`. The tier lives as long as
+  // this object.
   absl::StatusOr<Tier*> OfRecords(const Wants& wants, uint64_t& memory_bytes);
-  // How large a mini-epoch of a container's records is at most, where no key
-  // says how many there are, in a tier of so many bytes: what some readers are
-  // in, and what comes next in each, fits into it. 0: any. A function of the
-  // configuration alone, so that epochs are the same in every mount.
+  // Returns the largest size of a mini-epoch of a container's records in a tier
+  // of this capacity, if no key says how many there are. The mini-epochs of
+  // some readers then fit, and the next one of each. 0: any size. It depends on
+  // the configuration alone, so that epochs are the same in every mount.
   static uint64_t BytesOfRecords(uint64_t capacity);
-  // Whether a tier of `capacity` bytes holds all of so many bytes of files.
+  // Returns whether a tier of `capacity` bytes holds `bytes` bytes of files.
   static bool HoldsAll(uint64_t capacity, uint64_t bytes);
-  // Writes down what the supplies have learnt.
+  // Saves what the supplies have learnt. Blocks for the disk.
   void KeepLearnt();
-  // Ends the copying. What is in the tiers stays for the next mount.
+  // Stops copying. The contents of the tiers stay for the next mount.
   void Stop();
 
  private:
