@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large files by another source, but what the page cache holds from there: the
-// other one goes past it, to the device.
+// CachedSource reads large files through another source, except for what the
+// page cache holds of them. The other source bypasses the page cache and reads
+// the device.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_CACHED_SOURCE_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_CACHED_SOURCE_H_
 
@@ -15,11 +16,11 @@
 
 namespace shufflefs {
 
-// A call waits for the device only to open a file that it opens first. What is
-// cached is copied, and its `done` called, by the caller's thread.
+// A call blocks for the device only to open a file for the first time. The
+// caller's thread copies what is cached and calls its `done`.
 class CachedSource : public SampleSource {
  public:
-  // `dir`, where the catalogue's files are, outlives this.
+  // `dir` has the catalogue's files and outlives this object.
   CachedSource(std::unique_ptr<SampleSource> rest, const SourceDir& dir,
                std::shared_ptr<const Catalogue> catalogue);
 
@@ -30,7 +31,7 @@ class CachedSource : public SampleSource {
   std::string how() const override { return rest_->how(); }
 
  private:
-  // Whether the piece was read.
+  // Reads the piece from the page cache. Returns whether it was there.
   bool IsRead(const FilePiece& piece);
 
   // Constant after construction.

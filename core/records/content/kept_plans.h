@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of parts of which bytes are read alone: a part that does not fit into
-// the memory is planned once, not for each read of it.
+// KeptPlans keeps plans of parts whose bytes are read alone. So a part that
+// does not fit into the memory is planned once, not for each read.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_KEPT_PLANS_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_KEPT_PLANS_H_
 
@@ -21,15 +21,16 @@ class KeptPlans {
  public:
   using Key = std::pair<uint64_t, uint64_t>;  // RecordFile::id, part
 
-  // Holds plans of no more than `most` bytes, those that were asked for last.
+  // Holds at most `most` bytes of plans, those that were used last.
   explicit KeptPlans(uint64_t most) : most_(most) {}
 
-  // Null: it is not there.
+  // Returns null if the plan is not kept.
   std::shared_ptr<const PartPlan> Find(Key key);
-  // Lets others go for it. A plan that is larger by itself is not kept.
+  // Drops other plans to make room. A plan that is too large by itself is not
+  // kept.
   void Keep(Key key, std::shared_ptr<const PartPlan> plan);
   void Forget(const absl::flat_hash_set<uint64_t>& files);
-  // Of all plans, with what it takes to find them.
+  // Returns the bytes of all plans and of what finds them.
   uint64_t bytes() const;
 
  private:
@@ -42,7 +43,7 @@ class KeptPlans {
   const uint64_t most_;  // constant after construction
 
   mutable Mutex mu_;
-  std::deque<Kept> plans_ ABSL_GUARDED_BY(mu_);  // the last first
+  std::deque<Kept> plans_ ABSL_GUARDED_BY(mu_);  // the last used first
   uint64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small records come from all over the memory, or go there: they are fetched
-// into the processor's cache some records before their turn.
+// Small records come from, or go to, scattered places in memory. Prefetch loads
+// them into the processor's cache some records ahead.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_PREFETCH_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_PREFETCH_H_
 
@@ -11,11 +11,11 @@ namespace shufflefs {
 
 inline constexpr uint32_t kRecordsAhead = 8;
 
-// The first of `bytes` bytes. REQUIRES: kWrite is 0, or 1 if they are to be
-// written.
+// Prefetches the first of `bytes` bytes. REQUIRES: kWrite is 0, or 1 if they
+// will be written.
 template <int kWrite>
 void Prefetch(const char* at, uint64_t bytes) {
-  constexpr uint64_t kLine = 64;  // bytes of the cache
+  constexpr uint64_t kLine = 64;  // bytes per cache line
   const uint64_t most = std::min(bytes, 8 * kLine);
   for (uint64_t line = 0; line < most; line += kLine) {
     __builtin_prefetch(at + line, kWrite);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of shuffled container files: holds parts of them, fetched as
-// readers come to them and ahead of those who read on, and answers reads from
-// these. What is too large for the memory, or finds none, is read by itself.
+// RecordPool is the memory of shuffled container files. It fetches parts of
+// them when readers come to them, and ahead of sequential readers. It answers
+// reads from these parts. If a part is too large or finds no room, only the
+// bytes asked for are read.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_POOL_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_POOL_H_
 
@@ -37,12 +38,12 @@ namespace shufflefs {
 
 // A container as one epoch shows it.
 struct RecordFile {
-  uint64_t id = 0;  // of no other RecordFile of the pool
+  uint64_t id = 0;  // unique in the pool
   EntryId file;
   std::shared_ptr<const PartedFile> content;
-  // The members of its family, by PartCopy::file; null: it has none.
+  // The members of its family, by PartCopy::file. Null if it has none.
   std::shared_ptr<const std::vector<EntryId>> family;
-  // Of RecordPool::Forget: from then on nothing of it is kept in the pool.
+  // Set by RecordPool::Forget. From then on the pool keeps nothing of it.
   mutable std::atomic<bool> forgotten{false};
 
   EntryId source(uint64_t member) const {
@@ -50,68 +51,69 @@ struct RecordFile {
   }
 };
 
-// Thread-safe. Nothing waits for a device. May go while reads are under way,
-// on any thread.
+// Thread-safe. No call waits for a device. May be destroyed on any thread, also
+// while reads are under way.
 class RecordPool : public std::enable_shared_from_this<RecordPool> {
  public:
-  // For what is under way, what is read by itself, and some parts.
+  // Room for reads under way, lone reads and some parts.
   static constexpr uint64_t kLeastMemory = 14 << 20;
 
   struct Parts {
     std::unique_ptr<SampleSource> source;
-    // Guarantees at least kLeastMemory. Not counted are the copy that is made
-    // of small records for an answer, up to 1 MiB each, and plans: of parts
-    // that are on their way, and up to 16 MiB of those that are read alone.
+    // Guarantees at least kLeastMemory. Two things are not counted: the copies
+    // of small records for an answer, up to 1 MiB each, and plans. These are
+    // plans of parts on their way, and up to 16 MiB of plans of parts that are
+    // read alone.
     PoolMemory memory;
-    std::string how;              // of the device, for `status`
+    std::string how;              // describes the device, for `status`
     StallClock* stall = nullptr;  // outlives the pool; may be null
-    // Plans parts, and takes what comes of them from the cache; outlives the
-    // pool. Null: who reads does. Once it is stopped reads are Cancelled, but
-    // for those of parts that are here.
+    // Plans parts, and takes from the cache what comes of them. Outlives the
+    // pool. Null: the reader's thread does this. Once it is stopped, reads are
+    // Cancelled unless their parts are here.
     Worker* worker = nullptr;
   };
   static absl::StatusOr<std::shared_ptr<RecordPool>> Make(Parts parts);
 
-  // A part of more bytes is not held: what is asked for of it is read alone.
+  // A larger part is not held. Reads of it are done alone.
   uint64_t largest_part() const;
-  // A file of no more bytes is best read as a whole.
+  // A file that is no larger is best read as a whole.
   uint64_t whole_bytes() const;
-  // A new RecordFile::id.
+  // Returns a new RecordFile::id.
   uint64_t NewId();
-  // As SampleMemory::Read.
+  // Works as SampleMemory::Read.
   void Read(const std::shared_ptr<const RecordFile>& file, uint64_t offset,
             uint64_t length, SampleMemory::ReadDone done);
-  // Nobody reads the files any more, as far as is known. Who does all the same
-  // is answered by reads of just what he asks for.
+  // Forgets files that, as far as is known, nobody reads any more. If somebody
+  // does, only the bytes asked for are read.
   void Forget(absl::Span<const std::shared_ptr<const RecordFile>> files);
   SupplyStatus status() const;
 
  private:
   using PartKey = std::pair<uint64_t, uint64_t>;  // RecordFile::id, part
   struct Request;
-  // A part in memory or on its way; or, without a place in held_, the bytes of
-  // one read.
+  // A part in memory or on its way. Without a place in held_, it is the bytes
+  // of one read.
   struct Held {
     std::shared_ptr<const RecordFile> file;  // null: the bytes of one read
     uint64_t part = 0;
     std::shared_ptr<const RecordFile> source;
     std::shared_ptr<MemoryBlock> memory;
-    // Behind these: plan.kept, or what a gathered part takes besides.
+    // After `memory`: plan.kept, or the extra memory of a gathered part.
     std::shared_ptr<MemoryBlock> behind;
     PagedBytes bytes_at;  // of both
-    PartPlan plan;        // from before the first read is sent to the last
-    // Null: the bytes of the part lie one behind the other.
+    PartPlan plan;        // valid until the last read arrived
+    // Null if the bytes of the part are in their order.
     std::unique_ptr<const GatheredPart> gathered;
     uint64_t bytes = 0;
     uint64_t reads_left = 0;
     uint64_t delivered = 0;
-    bool ahead = false;  // nobody came to it yet
-    uint64_t since = 0;  // clock_ when it was begun or read last
+    bool ahead = false;  // no reader came to it yet
+    uint64_t since = 0;  // clock_ at its begin or last read
     bool here = false;
     absl::Status status;
     std::vector<std::shared_ptr<Request>> waiters;
   };
-  // What a request takes from, and where in the file that begins.
+  // A part that a request reads, and the offset in the file where it begins.
   struct Piece {
     uint64_t begin = 0;
     std::shared_ptr<Held> held;
@@ -129,7 +131,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   struct Fetch {
     std::shared_ptr<Held> held;
     PartRead read;
-    uint64_t to = 0;  // of the memory of a gathered part
+    uint64_t to = 0;  // offset in the memory of a gathered part
   };
   // A part that has bytes.
   struct Wanted {
@@ -137,8 +139,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     uint64_t begin = 0;
     uint64_t bytes = 0;
   };
-  // Of parts that are here: those that were read, the one read longest ago
-  // first, then those ahead of readers, the one begun longest ago first.
+  // The order in which parts are dropped. First come parts that were read, the
+  // one read longest ago first. Then come parts ahead of readers, the one begun
+  // longest ago first.
   struct Age {
     bool ahead = false;
     uint64_t since = 0;
@@ -157,58 +160,60 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   // Drops parts of about `bytes` bytes for other users of the pool.
   void GiveBack(uint64_t bytes);
 
-  // The parts of a read. Sums up where they begin.
+  // Returns the parts of a read. Sums up where they begin.
   static std::vector<Wanted> PartsOf(const Request& request);
-  // Finds or begins the parts of a request, and adds to `begun` those that are
-  // to be planned; false without memory for all of them.
+  // Finds or begins the parts of a request. Appends those to plan to `begun`.
+  // Returns false if there is no memory for all of them.
   bool Take(const std::shared_ptr<Request>& request,
             const std::vector<Wanted>& wanted,
             std::vector<std::shared_ptr<Held>>& begun)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Begins a part; null without memory for it, or of a file that was forgotten.
-  // `urgent`: a reader waits.
+  // Begins a part. Returns null if there is no memory for it, or if the file
+  // was forgotten. `urgent`: a reader waits.
   std::shared_ptr<Held> Begin(const std::shared_ptr<const RecordFile>& file,
                               const Wanted& wanted, bool urgent)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes, bool urgent)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Drops a part that is here; false if none can go.
+  // Drops a part that is here. Returns false if none can be dropped.
   bool DropOne(bool urgent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // No more to be found; who has it keeps it.
+  // The part can no longer be found. Whoever has it keeps it.
   void Drop(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsFound(const Held& held) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static Age AgeOf(const Held& held);
-  // Begins the parts behind `part` that begin before byte `until`, while there
+  // Begins the parts after `part` that begin before byte `until`, while there
   // is memory.
   void GoAhead(const std::shared_ptr<const RecordFile>& file, uint64_t part,
                uint64_t until);
 
   void Plan(const std::shared_ptr<Held>& held, bool urgent);
   void PostPlans(std::vector<std::shared_ptr<Held>> begun, bool urgent);
-  // Has the worker do it.
+  // Gives the job to the worker.
   void Post(Worker::Job job, bool urgent);
-  // Plans a part, and finds room for what comes with it.
+  // Plans a part, and gets room for what comes with it.
   std::vector<PartRead> PlanOne(Held& held);
-  // Has a part gathered, if that takes little more than its bytes.
+  // Makes a part gathered if this takes little more than its bytes. Returns
+  // whether it did.
   bool Gathers(Held& held, const std::vector<PartRead>& reads);
-  // Room for what is to be kept of a part; false without.
+  // Gets room for plan.kept of a part. Returns false if there is none.
   bool AppendKept(Held& held);
   void KeepSeams(const Held& held, const PartPlan& plan);
-  // Reads of a part that is planned.
+  // Queues the reads of a planned part.
   void Queue(const std::shared_ptr<Held>& held,
              const std::vector<PartRead>& reads, bool urgent);
   void Pump();
-  // The next read, and where it goes to; nothing while there is no room.
+  // Returns the next read and its destination. Returns nothing while there is
+  // no room.
   absl::optional<FilePiece> NextPiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Arrived(const std::shared_ptr<Held>& held, const PartRead& read,
                std::shared_ptr<MemoryBlock> staging,
                const absl::Status& status);
-  // One of its reads, or its planning, has ended.
+  // One of its reads has ended, or its planning has.
   void OneLess(const std::shared_ptr<Held>& held, const absl::Status& status);
   void Answer(const std::shared_ptr<Request>& request);
-  // Takes note of what was delivered.
+  // Records what was delivered.
   void NoteDelivered(const Request& request);
-  // Reads just what was asked for.
+  // Reads only the bytes asked for.
   void ReadAlone(const std::shared_ptr<Request>& request);
   void PumpAlone();
   PartPlan PlanOf(const Request& request);
@@ -218,15 +223,16 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   // Constant after construction.
   const std::string how_;
   const uint64_t memory_bytes_;  // guaranteed
-  const uint64_t pool_bytes_;    // of these for parts
+  const uint64_t pool_bytes_;    // of these, for parts
   StallClock* const stall_;
   Worker* const worker_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
   const std::unique_ptr<PoolShare> pool_;
   const std::unique_ptr<PoolShare> staging_;
-  const std::unique_ptr<PoolShare> spare_;  // of ReadAlone
-  // The memory of seams_ is their own; nobody allocates from this share.
+  const std::unique_ptr<PoolShare> spare_;  // for ReadAlone
+  // seams_ has its own memory. This share only reserves it; nobody allocates
+  // from it.
   const std::unique_ptr<PoolShare> reserved_;
   KeptPlans plans_;
   RecordSeams seams_;
@@ -243,7 +249,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   uint64_t gathering_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of reads under way
   std::deque<std::shared_ptr<Request>> alone_ ABSL_GUARDED_BY(mu_);
   uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t clock_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of the parts begun
+  uint64_t clock_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of all parts begun
   uint64_t hits_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t misses_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t bypass_ ABSL_GUARDED_BY(mu_) = 0;

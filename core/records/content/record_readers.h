@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where readers of a shuffled file stand, and which of them read on from part
-// to part: for these it is worth to fetch what comes next.
+// RecordReaders finds where the readers of a shuffled file are, and which of
+// them read on from part to part. For these it pays to fetch the next parts.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_READERS_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_READERS_H_
 
@@ -9,9 +9,9 @@
 
 namespace shufflefs {
 
-// A read [offset, end) of a file, and where in the file the parts begin and end
-// in which it begins and ends: it reaches from part [first_begin, …) to part
-// [last_begin, last_end).
+// A read [offset, end) of a file, and the bounds of the parts in which it
+// begins and ends. It reaches from part [first_begin, …) to part [last_begin,
+// last_end).
 struct ReadSpan {
   uint64_t offset = 0;
   uint64_t end = 0;
@@ -20,26 +20,27 @@ struct ReadSpan {
   uint64_t last_end = 0;
 };
 
-// Of one file. Not thread-safe.
+// The readers of one file. Not thread-safe.
 class RecordReaders {
  public:
-  // Takes note of a read. True if its reader reads on: it began at the start of
-  // the file, or went on to this part, or to the one before it, from one of
-  // which it asked for half at least. The kernel asks in no strict order.
+  // Records a read. Returns true if its reader reads on. Such a reader began at
+  // the start of the file. Or it came from the part of the first byte, or from
+  // the one before, and asked for at least half of that. The kernel asks in no
+  // strict order.
   bool ReadsOn(const ReadSpan& read);
-  // Of the reader that ReadsOn was told of last: bytes of the parts before the
-  // one at which it stands that it asked for, part after part.
+  // Bytes that the last reader of ReadsOn asked for, part after part, in the
+  // parts before the one where it is.
   uint64_t run() const { return readers_.empty() ? 0 : readers_.front().run; }
 
  private:
   struct Reader {
-    uint64_t begin = 0;  // of the part at which it stands
+    uint64_t begin = 0;  // of the part where it is
     uint64_t end = 0;
-    uint64_t asked = 0;  // bytes of that
-    uint64_t run = 0;    // bytes of those before it
+    uint64_t asked = 0;  // bytes of this part
+    uint64_t run = 0;    // bytes of the parts before it
     bool reads_on = false;
   };
-  std::deque<Reader> readers_;  // the one that read last first
+  std::deque<Reader> readers_;  // the last that read first
 };
 
 }  // namespace shufflefs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of records that lie in two blocks: what came with the block that is
-// read first, kept until the other one is.
+// RecordSeams keeps pieces of records that cross from one block into another. A
+// piece that came with the block read first is kept until the other block is
+// read.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_SEAMS_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_SEAMS_H_
 
@@ -19,13 +20,13 @@ namespace shufflefs {
 // Thread-safe.
 class RecordSeams {
  public:
-  // Holds no more than `most` bytes, what it takes to find them among these.
+  // Holds at most `most` bytes, including what finds them.
   explicit RecordSeams(uint64_t most) : most_(most) {}
 
-  // The piece that begins at byte `from` of the file; it is not kept without
-  // room for it.
+  // Keeps the piece that begins at byte `from` of the file, if there is room.
   void Keep(uint64_t file, uint64_t from, std::string piece);
-  // Nothing, if it is not there or has another size. It is kept no longer.
+  // Takes the piece out and returns it. Returns nothing if it is not here or
+  // has another size.
   absl::optional<std::string> Take(uint64_t file, uint64_t from,
                                    uint64_t bytes);
   void Forget(const absl::flat_hash_set<uint64_t>& files);
