@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of a view that a configuration decides: its dataset, its policy and its
-// ranked names. Prepared as a whole, so that a policy switch either works or
-// changes nothing, and installed at an epoch boundary.
+// ViewSetup is everything of a view that a configuration decides: its dataset,
+// its policy and its ranked names. It is prepared as a whole, so that a policy
+// switch either works or changes nothing. It is installed at an epoch boundary.
 #ifndef SHUFFLEFS_CORE_VIEW_VIEW_SETUP_H_
 #define SHUFFLEFS_CORE_VIEW_VIEW_SETUP_H_
 
@@ -30,27 +30,28 @@ class Foresight;  // core/sampler/foresight.h
 struct ResolvedPolicy {
   std::shared_ptr<const Policy> policy;  // never "auto"
   std::string why;                       // one line for `status`
-  std::string device;                    // what was measured, "" if nothing was
+  std::string device;                    // what was measured; "" if nothing was
 };
 
-// Turns the policy that a configuration names, `auto` too, into one that
-// runs. May measure the device. Errors: InvalidArgument naming the key.
+// Returns the policy that a configuration names, resolving `auto`. May measure
+// the device. Errors: InvalidArgument naming the key.
 using PolicyResolver = std::function<absl::StatusOr<ResolvedPolicy>(
     const ViewConfig& config, const Dataset& dataset)>;
 
 // Makes the supply of a reactive policy's view. May measure the device and ask
-// where samples lie on it. Errors: InvalidArgument naming the key.
+// where samples are on it. Errors: InvalidArgument naming the key.
 using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy)>;
 
-// Makes what reads ahead along a planned policy's orders; null where that
-// would gain nothing. May measure the device and ask where samples lie on it.
+// Makes the read-ahead along a planned policy's orders. Returns null if this
+// would gain nothing. May measure the device and ask where samples are on it.
 using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
     std::shared_ptr<const Dataset> dataset)>;
 
-// Makes what finds out what readers are going to open; null where reading ahead
-// would gain nothing. May measure the device and ask where samples lie on it.
+// Makes the foresight, which predicts what readers open. Returns null if
+// prefetching would gain nothing. May measure the device and ask where samples
+// are on it.
 using ForesightMaker = std::function<absl::StatusOr<std::shared_ptr<Foresight>>(
     const PrefetchFacet& wishes, std::shared_ptr<const Dataset> dataset)>;
 
@@ -58,37 +59,38 @@ using ForesightMaker = std::function<absl::StatusOr<std::shared_ptr<Foresight>>(
 struct ViewRecords {
   std::shared_ptr<ContainerSet> containers;
   std::shared_ptr<RecordPool> pool;
-  // Of a policy that stages: what is to be in the faster tier, and that tier;
-  // null and empty without.
+  // If the policy stages: what the faster tier should hold, and that tier.
+  // Otherwise null and empty.
   std::shared_ptr<RecordStaging> staging;
   std::function<TierStatus()> tier;
 };
 
-// Makes them; null pointers where nothing of the view looks like a container;
-// no pool where all that do are left untouched. Where the policy leaves records
-// where they are, the containers are those alone that are padded. Begins to
-// index behind the call. May measure the device. Errors: InvalidArgument naming
-// the key.
+// Makes the records of a view. All pointers are null if nothing in the view
+// looks like a container. There is no pool if all containers are left
+// untouched. If the policy leaves records in their order, only padded
+// containers count. Indexing goes on after the call. May measure the device.
+// Errors: InvalidArgument naming the key.
 using RecordsMaker = std::function<absl::StatusOr<ViewRecords>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy)>;
 
-// Finds where the first file of each sample lies, by SampleId. May ask the
-// source for each.
+// Finds the place of each sample's first file, by SampleId. May ask the source
+// about each.
 using AddressFinder =
     std::function<absl::StatusOr<DeviceLayout>(const Dataset& dataset)>;
 
-// Asks the source each time; what `options.known` holds, not again.
+// Finds these places. Asks the source each time, except for what
+// `options.known` has.
 absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
                                              const Dataset& dataset,
                                              const PhysicalOptions& options);
 
-// What a setup is made with.
+// The tools that make a setup.
 struct SetupTools {
   PolicyTable policies;  // outlives what is made
   PolicyResolver resolver;
-  AddressFinder addresses;  // for policies by blocks
-  // Empty: nothing is mounted, and names show what the plan says.
+  AddressFinder addresses;  // for policies that work in blocks
+  // Empty if nothing is mounted. Then names show what the plan says.
   SupplyMaker supply;
   ReadAheadMaker ahead;
   ForesightMaker foresight;
@@ -101,47 +103,47 @@ struct ViewSetup {
   std::shared_ptr<const RankedNames> ranked;
   std::shared_ptr<const Policy> policy;
   std::string why;
-  std::string device;         // what is known of it, "" when nobody asked
+  std::string device;         // what is known of it; "" if nobody asked
   uint64_t options_hash = 0;  // OptionsHash(config, …)
-  // Not null where names are bound as they are asked for, or memory keeps what
-  // was read.
+  // Not null if names are bound on demand, or if memory keeps what was read.
   std::shared_ptr<Supply> supply;
-  // Not null where orders that are known in advance are read ahead.
+  // Not null if orders that are known in advance are read ahead.
   std::shared_ptr<ReadAhead> ahead;
-  // Not null where orders are found out and read ahead; then names are the
-  // source's.
+  // Not null if orders are predicted and read ahead. Then each name shows its
+  // own sample.
   std::shared_ptr<Foresight> foresight;
 
-  // Not null where records inside of containers are shuffled, or padding
-  // between them is not shown.
+  // Not null if records inside containers are shuffled, or if padding between
+  // them is hidden.
   ViewRecords records;
 
-  // What answers reads of samples; null: the source does.
+  // Returns what answers reads of samples. Null: the source does.
   std::shared_ptr<SampleMemory> memory() const;
   bool binds_on_demand() const { return supply != nullptr && rebinds(); }
-  // And an epoch may show a sample under several names, or none.
+  // Returns whether, besides, an epoch may show a sample under several names or
+  // none.
   bool repeats() const { return binds_on_demand() && supply->repeats(); }
-  // Whether samples of ranked names come from a faster tier.
+  // Returns whether samples of ranked names come from a faster tier.
   bool stages_ranks() const {
     return config.layout == Layout::kRanked && policy->stages();
   }
-  // Whether what a name shows depends on the epoch.
+  // Returns whether what a name shows depends on the epoch.
   bool rebinds() const {
     return dataset->moves() && config.layout == Layout::kTree &&
            policy->consumption() != Consumption::kSource;
   }
 };
 
-// Tells configurations apart that bind names differently beside the policy's
-// name, the seed and `substitute`. Ledgers keep it: for the same values it is
-// the same in every version.
+// Returns a hash that differs between configurations that bind names
+// differently, apart from the policy's name, the seed and `substitute`. Ledgers
+// keep it. The same values give the same hash in every version.
 uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies);
 
-// Prepares a setup. Reads the groups file and, for policies by blocks, asks
-// the source for the device addresses of all samples, so this may take
-// seconds; call it from no thread that serves readers' requests but that of
-// a control write. `reuse` (may be null) gives its dataset to the new setup
-// when the keys that decide the dataset are the same.
+// Prepares a setup. This may take seconds: it reads the groups file and, for
+// policies that work in blocks, asks the source for the device addresses of all
+// samples. Do not call it from a thread that serves readers' requests, except
+// for that of a control write. `reuse` (may be null) gives its dataset to the
+// new setup if the keys that decide the dataset are the same.
 absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
     const ViewConfig& config, std::shared_ptr<const Catalogue> catalogue,
     const SetupTools& tools, const ViewSetup* reuse);
