@@ -25,12 +25,15 @@ def folder():
     path = pathlib.Path(tempfile.mkdtemp(prefix="shufflefs-test-"))
     path.chmod(0o755)
     yield path
-    shutil.rmtree(path, onerror=_make_writable)
+    shutil.rmtree(path, onerror=lambda function, name, _:
+                  _make_writable(function, pathlib.Path(name), path))
 
 
-def _make_writable(function, path, _):
-    os.chmod(os.path.dirname(path), 0o700)
-    os.chmod(path, 0o700)
+def _make_writable(function, path, folder):
+    """Tries again. What is above the folder of the test is not touched."""
+    for each in (path.parent, path):
+        if folder in (each, *each.parents):
+            each.chmod(0o700)
     function(path)
 
 
