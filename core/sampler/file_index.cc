@@ -36,8 +36,8 @@ bool IsSplit(const Catalogue& catalogue, DirId dir) {
   return entry && IsSplitName(catalogue.name(*entry));
 }
 
-// Whether `dir` looks like one class of several: it has siblings, neither it
-// nor they have directories of their own, and none is a split.
+// Returns whether `dir` looks like one class of several. It has siblings,
+// neither it nor they have subdirectories, and none is a split.
 bool IsOneOfClasses(const Catalogue& catalogue, DirId dir) {
   const DirId above = catalogue.parent(dir);
   uint32_t classes = 0;
@@ -68,7 +68,7 @@ FileIndex FileIndex::Of(std::shared_ptr<const Catalogue> catalogue, DirId top,
   return FileIndex(std::move(catalogue), dir, std::move(kind));
 }
 
-// Entries of a subtree are adjacent, and sorted as is wanted.
+// The entries of a subtree are adjacent, and already in the wanted order.
 FileIndex::FileIndex(std::shared_ptr<const Catalogue> catalogue, DirId dir,
                      std::string kind)
     : catalogue_(std::move(catalogue)),

@@ -10,14 +10,15 @@
 namespace shufflefs {
 namespace {
 
-// Opens that may be the first of another order when one is given up: a claim
-// is dropped when about so many were not of it.
+// Opens that may be the first of another order when one is dropped. A claim is
+// dropped after about this many unexpected opens.
 constexpr size_t kLastOpens = 48;
 constexpr uint64_t kPatience = 8;     // epochs without a success
-constexpr uint64_t kSearches = 3;     // the same
-constexpr uint64_t kBarrenDraws = 3;  // epochs that one counts for as well
+constexpr uint64_t kSearches = 3;     // searches without a success
+constexpr uint64_t kBarrenDraws = 3;  // an epoch of repeated draws counts more
 constexpr uint64_t kMostPause = 64;   // epochs
-// Opens of a broken epoch: so small a share less than all is drop_last.
+// An epoch that misses at most 1 / kWholeShare of the files was not stopped
+// early: the loader has drop_last.
 constexpr uint64_t kWholeShare = 20;
 
 Recogniser::Options OptionsFor(uint32_t files,
@@ -28,7 +29,7 @@ Recogniser::Options OptionsFor(uint32_t files,
   return options;
 }
 
-// So that what was barren for long is tried again, but seldom.
+// Returns whether to try again. After many barren epochs it rarely is.
 bool IsWorthATry(uint64_t barren) {
   return barren < kPatience || (barren & (barren - 1)) == 0;
 }
@@ -104,8 +105,8 @@ std::vector<EpochOpens::Open> FollowedJob::FirstOpens(
     readers_.Begin(first);
     return first;
   }
-  // Where the order is known, opens that are not of it tell more: the workers
-  // of another rank may come later than the first ones.
+  // If the order is known, opens that do not fit it are better evidence. The
+  // workers of another rank may merely start later than the first ones.
   if (plan_ != nullptr || taken_over.empty()) return {};
   opens_.Begin(taken_over);
   return taken_over;
@@ -133,14 +134,14 @@ OpenStep FollowedJob::Feed(const EpochOpens::Open& open) {
   if (recogniser_.state() != Recogniser::State::kClaimed) {
     LookAgain();
   } else if (recogniser_.claim()->lanes.residues().size() != planned_ranks_) {
-    MakePlan();  // those of another rank have begun
+    MakePlan();  // workers of another rank began
   }
   return step;
 }
 
 void FollowedJob::LookAgain() {
   plan_.reset();
-  // All of the order came: that it ends now was to be expected.
+  // Nearly the whole order was opened, so its end was expected.
   const bool ended =
       opens_.count() + kLastOpens + planned_files_ / kWholeShare >=
       planned_files_;
@@ -189,7 +190,7 @@ void FollowedJob::TakeClaim() {
     LearnSeed({epoch_, static_cast<uint32_t>(claim.order.seed)});
   } else if (claim.order.kind == SamplerKind::kDistributed ||
              claim.order.kind == SamplerKind::kStateful) {
-    trail_ = {};  // no generator draws a seed for an epoch
+    trail_ = {};  // no generator draws a seed per epoch
   }
 }
 
@@ -228,7 +229,7 @@ void FollowedJob::Searched(uint64_t epoch, std::optional<uint32_t> seed) {
   }
   const bool of_use = epoch == epoch_ && plan_ != nullptr;
   if (seed) {
-    barren_ = 0;  // there is something to be found out
+    barren_ = 0;  // something can be found
     LearnSeed({epoch, *seed});
   }
   useless_searches_ = of_use ? 0 : useless_searches_ + 1;
@@ -254,7 +255,7 @@ std::optional<DrawnSeed> FollowedJob::WantsEarlyGenerators() {
 
 std::optional<FollowedJob::GeneratorQuery> FollowedJob::WantsGenerator() {
   const std::optional<DrawnSeed> wanted = trail_.Wanted();
-  // What was found early is right as a rule: the next epoch tells.
+  // A place found early is usually right. The next epoch shows it.
   if (!wanted || next_streams_ != Streams::kLong || trail_.has_places()) {
     return std::nullopt;
   }
@@ -269,7 +270,7 @@ bool FollowedJob::AwaitsGenerator(const DrawnSeed& drawn) const {
 void FollowedJob::FoundGenerator(const DrawnSeed& drawn,
                                  const GeneratorPlace& place) {
   if (!AwaitsGenerator(drawn) || !trail_.Add(place)) return;
-  barren_ = 0;  // what it draws next is worth a try
+  barren_ = 0;  // its next outputs are worth a try
   if (plan_ != nullptr) return;
   if (recogniser_.Suggest(OrdersOf(trail_.SeedsOfLastPlace(epoch_)))) {
     TakeClaim();

@@ -12,24 +12,24 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kMostBegun = 1 << 16;  // that wait to be taken up
-// They are taken up together: a thread that is woken for each would cost more
+constexpr size_t kMostBegun = 1 << 16;  // that wait in the queue
+// First reads are taken up together. To wake a thread for each would cost more
 // than the read.
 constexpr std::chrono::milliseconds kTogether{4};
 constexpr uint64_t kFirstWindow = 32;  // files
-// So much ahead keeps any device busy whose reads need no order, and little is
-// lost when an epoch is broken off.
+// This many files ahead keep any device busy whose reads need no order. Little
+// is lost if an epoch stops early.
 constexpr uint64_t kWindow = 256;
-// Of a device that seeks: the more files, the less it seeks; but a half of them
-// is lost when an epoch is broken off.
+// For a device that seeks: with more files it seeks less. But half of them are
+// lost if an epoch stops early.
 constexpr uint64_t kWindowShare = 4;  // of all files
-// Reads that such a device is given at a time, of those that wait.
+// Reads that such a device gets at a time, of those that wait.
 constexpr uint64_t kQueued = 40;
 constexpr uint64_t kQuiet = 500;         // rounds; then nobody reads
 constexpr uint64_t kLookForMemory = 16;  // rounds
 
-// What is kept of the jobs, beside the files in memory: room for two over all
-// files and for smaller ones, a quarter at most.
+// The memory of jobs, without the held files: enough for two jobs over all
+// files and some smaller ones. At most a quarter of the guarantee.
 uint64_t JobBytes(const Foresight::Parts& parts) {
   const uint64_t files = parts.dataset->catalogue().file_count();
   return std::min({parts.memory.guarantee / 4,
@@ -79,7 +79,7 @@ void Foresight::Stop() {
 void Foresight::Begun(EntryId file, uint32_t reader,
                       std::chrono::milliseconds now) {
   const bool ready = files_->IsHere(file);
-  // While the reader waits it can be looked at; soon it may have ended.
+  // While the reader waits, /proc shows it; soon it may have ended.
   families_.Resolve(reader, now);
   MutexLock lock(mu_);
   if (begun_.size() == kMostBegun) return;
@@ -89,7 +89,7 @@ void Foresight::Begun(EntryId file, uint32_t reader,
 
 bool Foresight::Answers(EntryId file) {
   const bool held = files_->Holds(file);
-  // A file comes in several reads; as a rule they follow each other.
+  // A file is read by several requests. Usually they follow each other.
   if (last_asked_.exchange(file.value(), std::memory_order_relaxed) !=
       file.value()) {
     (held ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed);
@@ -160,8 +160,8 @@ bool Foresight::Work() {
   return more;
 }
 
-// Memory holds what was read and was not opened yet; on a disk as much again
-// waits for the arm to come by.
+// Memory holds files that were read and not opened yet. On a disk, as many
+// again wait for the arm.
 uint64_t Foresight::MostAhead(const FollowedJob& job) const {
   uint64_t jobs = 0;
   for (const JobFinder::Found& found : jobs_.jobs()) {
@@ -201,7 +201,8 @@ void Foresight::Foresee(JobFinder::Found& found) {
   }
   const uint64_t most = MostAhead(found.job);
   const uint64_t ahead = plan->ahead();
-  // It grows by what was opened: twice as wide after each.
+  // The window grows by what was opened. So it doubles each time all of it was
+  // opened.
   found.window = found.window == 0
                      ? kFirstWindow
                      : 2 * found.window - std::min(found.window, ahead);
@@ -220,7 +221,7 @@ void Foresight::Start(HeldFiles::Pieces& pieces) {
     if (!wish) return;
     JobFinder::Found* const found = jobs_.Find(wish->job);
     ReadPlan* const plan = found == nullptr ? nullptr : found->job.plan();
-    // Meanwhile somebody opened it, or another order is followed.
+    // Somebody opened it meanwhile, or another order is followed.
     if (plan == nullptr || !plan->Awaits(wish->index)) continue;
     const EntryId file = found->job.index().file(wish->index);
     if (files_->Holds(file) || !files_->MayHold(file)) continue;
@@ -228,12 +229,13 @@ void Foresight::Start(HeldFiles::Pieces& pieces) {
     if (files_->Start(file, owner, pieces)) continue;
     if (short_of_memory_++ % kLookForMemory == 0) Reclaim();
     if (files_->Start(file, owner, pieces)) continue;
-    sweep_.Add(AddressOf(file), *wish);  // there will be memory for it
+    sweep_.Add(AddressOf(file), *wish);  // later there is memory for it
     return;
   }
 }
 
-// What is no sample (a split's files) has no place that is known: by name.
+// A file that is no sample (a split's file) has no known place. Then its place
+// among the names decides.
 uint64_t Foresight::AddressOf(EntryId file) const {
   if (addresses_.empty()) return 0;
   const Grouping& grouping = dataset_->grouping();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a foresight does with idle processors, and what it tells of itself.
+// The idle work of Foresight, and its status.
 #include <optional>
 #include <utility>
 
@@ -12,7 +12,7 @@
 namespace shufflefs {
 namespace {
 
-// What the slices of a search share.
+// The state that the slices of a search share.
 struct SeedsUnderWay {
   explicit SeedsUnderWay(SeedQuery query) : search(std::move(query)) {}
 
@@ -54,7 +54,7 @@ std::vector<uint64_t> Foresight::GeneratorSeeds() const {
   return seeds;
 }
 
-// So little that it is done at once.
+// Runs at once because it is short.
 void Foresight::FindEarly(JobFinder::Found& found) {
   const std::optional<DrawnSeed> drawn = found.job.WantsEarlyGenerators();
   if (!drawn) return;
@@ -91,14 +91,14 @@ bool Foresight::BeginSearch(uint64_t job, FollowedJob::Search search) {
       MutexLock lock(jobs_mu_);
       idle_for_ = {};
       if (JobFinder::Found* const found = jobs_.Find(job)) {
-        // One that was given up tells nothing of how long they take.
+        // A search that was given up does not show how long they take.
         if (seed || found->job.AwaitsSearch(epoch)) {
           found->search_seconds = time.count();
         }
         found->job.Searched(epoch, seed);
       }
     }
-    Wake();  // readers may be busy with what they have read so far
+    Wake();  // readers may open no new file for a while
   };
   if (!idle_.Begin(std::move(task))) return false;
   idle_for_ = {job, search.epoch, absl::nullopt};
@@ -116,7 +116,7 @@ bool Foresight::BeginGenerators(uint64_t job,
                    uint64_t slice, const std::atomic<bool>& over) {
     const std::vector<GeneratorPlace> places = slices->Slice(slice, over);
     if (!places.empty()) Found(job, drawn, places);
-    return false;  // whether that was the right one shows later
+    return false;  // a later epoch shows whether it was the right one
   };
   task.ended = [this] {
     {

@@ -94,7 +94,7 @@ bool JobFinder::IsOf(const Readers& job, const Readers& reader) const {
 
 JobFinder::Found* JobFinder::Stray(const Readers& readers,
                                    const StrayOpen& open) {
-  // Only a few kinds are ever opened by whoever reads a dataset.
+  // Readers of a dataset open only a few kinds.
   if (strays_.size() == kMostKinds) strays_.clear();
   std::string kind = ListedKindOf(dataset_->catalogue().name(open.file));
   Strays& strays = strays_[{readers, std::move(kind)}];
@@ -122,14 +122,14 @@ JobFinder::Found* JobFinder::Begin(const Readers& readers,
       index.size() * FollowedJob::kBytesPerFile > memory_bytes_) {
     return nullptr;
   }
-  // One that was taken for a smaller one by its first opens.
+  // Removes a job that looked smaller by its first opens.
   jobs_.remove_if([&](const Found& found) {
     return found.readers == readers && index.Contains(found.job.index());
   });
   Found* const begun = Add(readers, std::move(index));
   for (const StrayOpen& stray : strays) {
     const uint32_t at = *begun->job.index().IndexOf(stray.file);
-    Tell(*begun, at, stray.reader, stray.loader);  // so few are of one job
+    Tell(*begun, at, stray.reader, stray.loader);  // so few never split a job
   }
   return begun;
 }

@@ -8,7 +8,7 @@
 namespace shufflefs {
 namespace {
 
-// With so many each, two shuffles share 64 files.
+// With this many opens each, two shuffles share 64 files.
 size_t MostOpens(uint32_t files) {
   return 64 + static_cast<size_t>(8 * std::sqrt(files));
 }
@@ -93,7 +93,7 @@ bool LoaderWatch::IsOneAstray() const {
          std::any_of(loaders_.begin(), loaders_.end(), astray);
 }
 
-// Whether they share about as much as shuffles of their own do.
+// Returns whether they share about as much as separate shuffles do.
 bool LoaderWatch::ShareTooMuch() const {
   double sum = 0;
   double squares = 0;

@@ -14,7 +14,7 @@ std::vector<EpochOpens::Open> NewReaders::Note(const EpochOpens::Open& open) {
   }
   new_.insert(open.thread);
   opens_.push_back(open);
-  // A thread for each file tells nothing.
+  // One thread per file shows nothing.
   if (new_.size() > kMostNew || opens_.size() > kMostOpens) {
     Join();
     return {};

@@ -7,7 +7,7 @@
 namespace shufflefs {
 namespace {
 
-// A thread is gone that has not come for so many opens of each other one.
+// A thread is gone if the threads made this many opens each since its last one.
 constexpr uint64_t kLongIdle = 2048;
 
 }  // namespace
@@ -30,7 +30,7 @@ void ReadPlan::Came(uint64_t thread, uint32_t index) {
   Front& front = fronts_[thread];
   front.place = places_[index] + 1;
   front.came = ++clock_;
-  // Of another batch: what is between belongs to others.
+  // The thread is in another batch. What is between belongs to others.
   front.scan = std::max(front.scan, front.place);
   if (clock_ % kLongIdle == 0) DropIdle();
 }
@@ -55,7 +55,7 @@ std::vector<uint32_t> ReadPlan::Next(size_t most) {
   for (auto& [thread, front] : fronts_) fronts.push_back(&front);
   std::sort(fronts.begin(), fronts.end(),
             [](const Front* a, const Front* b) { return a->place < b->place; });
-  // By turns, for their readers do so too.
+  // By turns, because their readers also read by turns.
   while (next.size() < most && !fronts.empty()) {
     std::erase_if(fronts, [&](Front* front) {
       uint32_t& scan = front->scan;
@@ -73,8 +73,8 @@ std::vector<uint32_t> ReadPlan::Next(size_t most) {
   return next;
 }
 
-// Of a loader's workers the furthest behind reads the first batch that is not
-// complete: what lies before it was opened, or never will be.
+// The worker that is furthest behind reads the first incomplete batch. So
+// everything before it was opened or never will be.
 void ReadPlan::PassBy() {
   uint32_t first = static_cast<uint32_t>(order_.size());
   for (const auto& [thread, front] : fronts_) {

@@ -12,8 +12,8 @@ constexpr uint64_t kEpochsOfLargeSeeds = 300;
 constexpr uint32_t kEarlyOutputs = 64;
 constexpr uint64_t kWorkerSeedOutputs = 2;
 
-// Small seeds overlap, so that all epochs of theirs are few sums; of the large
-// ones each has sums of its own.
+// Sums of small seeds overlap, so there are few sums for all their epochs. Each
+// large seed has sums of its own.
 std::vector<CandidateOrder> DistributedCandidates(
     const CandidateOptions& options) {
   struct Span {
@@ -29,7 +29,7 @@ std::vector<CandidateOrder> DistributedCandidates(
     spans.push_back({seed, small ? options.epochs : kEpochsOfLargeSeeds});
   }
   std::vector<CandidateOrder> out;
-  // Most sums are small, and most of those have been seen.
+  // Most sums are small, and most of these were seen before.
   std::vector<bool> seen_small(kSmallSeed + options.epochs + 1);
   absl::flat_hash_set<uint64_t> seen;
   for (uint64_t epoch = 0; epoch <= options.epochs; ++epoch) {
@@ -48,7 +48,8 @@ std::vector<CandidateOrder> DistributedCandidates(
   return out;
 }
 
-// So many outputs further on, an epoch or several.
+// Appends candidates that are one or several epochs further on. An epoch takes
+// one of the `distances`, in outputs.
 void Append(const CandidateOrder& last, const std::vector<uint64_t>& distances,
             uint64_t epochs, std::vector<CandidateOrder>& out) {
   for (uint64_t times = 1; times <= epochs; ++times) {
@@ -92,8 +93,8 @@ CandidateOrder FirstStateful(const CandidateOrder& drawn, uint32_t n) {
 std::vector<CandidateOrder> NextCandidates(const CandidateOrder& last,
                                            uint32_t n, uint64_t epochs) {
   std::vector<CandidateOrder> out = {last};
-  const uint64_t permutation = uint64_t{n} - 1;  // outputs that one takes
-  // What a search found may be a DistributedSampler's, too.
+  const uint64_t permutation = uint64_t{n} - 1;  // outputs that it takes
+  // A search may also find a DistributedSampler's seed.
   if (last.kind == SamplerKind::kDistributed ||
       last.kind == SamplerKind::kRandom) {
     for (uint64_t epochs = 1; epochs <= 3; ++epochs) {
@@ -101,13 +102,13 @@ std::vector<CandidateOrder> NextCandidates(const CandidateOrder& last,
     }
   }
   if (last.kind == SamplerKind::kOwnGenerator) {
-    // The permutation and the one that is drawn for a remainder of nothing.
+    // An epoch draws its permutation, and another one for an empty remainder.
     // Persistent workers keep their seed.
     Append(last, {2 * permutation + kWorkerSeedOutputs, 2 * permutation},
            epochs, out);
   } else if (last.kind == SamplerKind::kStateful) {
-    // New workers cost another permutation; a generator that the loader was
-    // given draws their seed, too.
+    // New workers cost another permutation. If the loader was given a
+    // generator, this generator also draws their seed.
     Append(last,
            {2 * permutation, permutation, 2 * permutation + kWorkerSeedOutputs,
             permutation + kWorkerSeedOutputs},

@@ -24,8 +24,8 @@ DrawnFunction DrawnFunctionOf(SeedKernel kernel) {
   }
 }
 
-// What TorchGenerator::Temper makes `y` of. Each of its steps is undone by
-// itself: the bits that it leaves alone tell the next ones.
+// Returns what TorchGenerator::Temper turns into `y`. It undoes each step,
+// because the bits that a step leaves alone determine the next ones.
 uint32_t Untemper(uint32_t y) {
   y ^= y >> 18;
   y ^= (y << 15) & 0xEFC60000;
@@ -90,7 +90,7 @@ std::vector<GeneratorPlace> GeneratorSlices::Slice(
                              : SliceOfAll(slice - of_usual_, stop);
 }
 
-// Slices of one stream are far apart, so that no thread waits.
+// Slices of one stream are far apart, so no thread waits.
 std::vector<GeneratorPlace> GeneratorSlices::UsualSlice(uint64_t slice) {
   Stream& stream = streams_[slice % streams_.size()];
   MutexLock lock(stream.mu);

@@ -7,19 +7,20 @@
 namespace shufflefs {
 namespace {
 
-// Outputs that may be drawn between two seeds that are learnt. By chance one
-// of a thousand such trails of false places goes on.
+// The most outputs between two seeds that are learnt. By chance a wrong place
+// goes on in one of a thousand trails.
 constexpr uint64_t kFollowed = 1 << 16;
-// Outputs from epoch to epoch while that is not known: two for the workers, two
-// for the epoch, and what else there may be.
+// Outputs per epoch while the distance is unknown: two for the workers, two for
+// the epoch, and some others.
 constexpr uint64_t kUsualDistance = 16;
-constexpr uint64_t kEpochsMore = 8;  // that were not counted, or for nothing
-constexpr uint64_t kMostNext = 512;  // of a place
+constexpr uint64_t kEpochsMore = 8;  // epochs not counted, or counted wrongly
+constexpr uint64_t kMostNext = 512;  // per place
 constexpr size_t kMostDrawn = 8;
-// Chance finds about kOutputs of them; more would be of no use.
+// Chance finds about kOutputs of them. More would be useless.
 constexpr size_t kMostKept = size_t{4} * GeneratorSearch::kOutputs;
 
-// How many outputs further on an epoch's seed may stand, the likely first.
+// Returns how many outputs further on an epoch's seed may be, the likely
+// distances first.
 std::vector<uint64_t> LikelySteps(uint64_t distance, uint64_t epochs) {
   std::vector<uint64_t> steps;
   if (distance > 0) {
@@ -46,7 +47,8 @@ void GeneratorTrail::Learn(const DrawnSeed& drawn) {
   if (drawn.seed == last.seed || drawn.epoch <= last.epoch) return;
   std::erase_if(places_,
                 [&](Place& place) { return !Advance(place, last, drawn); });
-  // Chance found what did not go on: what is looked for may yet be found.
+  // The places were found by chance and do not go on. The search may still find
+  // the right one.
   const bool is_lost = is_borne_out_ && !has_places();
   is_borne_out_ = has_places();
   if (is_borne_out_ || is_lost) drawn_.clear();
@@ -70,7 +72,7 @@ bool GeneratorTrail::Add(const GeneratorPlace& found) {
   return true;
 }
 
-// To where the later seed was drawn, if it was.
+// Advances the place to where `to` was drawn. Returns whether it was found.
 bool GeneratorTrail::Advance(Place& place, const DrawnSeed& from,
                              const DrawnSeed& to) {
   for (uint64_t step = 1; step <= kFollowed; ++step) {

@@ -9,8 +9,8 @@
 namespace shufflefs {
 namespace {
 
-// The most frequent distance, the least of several; `except` does not count,
-// nor does one seen less than `at_least` times.
+// Returns the most frequent distance, the smallest of equals. Ignores `except`
+// and distances seen fewer than `at_least` times.
 uint32_t MostFrequent(const std::vector<uint32_t>& sorted, uint32_t except,
                       uint64_t at_least) {
   uint32_t best = 0;
@@ -55,7 +55,7 @@ void Lanes::LearnDistances(const std::vector<std::vector<uint32_t>>& streams) {
   std::sort(distances.begin(), distances.end());
   stride_ = MostFrequent(distances, 0, 1);
   jump_ = MostFrequent(distances, stride_, 2);
-  // In batches of two there may be as many jumps as strides.
+  // In batches of two, jumps may be as frequent as strides.
   if (jump_ != 0 && stride_ % jump_ == 0) std::swap(stride_, jump_);
   if (jump_ != 0 && jump_ % stride_ != 0) jump_ = 0;
 }
@@ -67,9 +67,9 @@ void Lanes::Learn(uint32_t place) {
 }
 
 uint64_t StepsToProve(uint32_t n, uint64_t candidates) {
-  // By chance a step is one of two distances with probability 2 / n, and the
-  // steps that count are chosen out of a quarter more: less than 1 bit each.
-  // Three steps are spent on learning the distances.
+  // By chance a step has one of two distances with probability 2 / n. The
+  // counted steps are chosen out of a quarter more, which costs less than 1 bit
+  // each. Three steps go into learning the distances.
   const double bits = std::log2(std::max(n, 16U)) - 2;
   const double needed =
       std::log2(static_cast<double>(std::max<uint64_t>(1, candidates))) + 20;

@@ -19,7 +19,7 @@ const std::vector<uint64_t>& KnownGeneratorSeeds() {
       314159, 654321, 888888, 987654, 999999, 1000000, 1234567, 3141592,
       12345678, 31415926, 123456789, 987654321, 1234567890, 0xDEADBEEF,
       0xCAFEBABE,
-      // What torch.Generator() is made with; the default generator of a Python
+      // The seed of a new torch.Generator(). The default generator of a Python
       // process is seeded with random bits.
       67280421310721};
   return seeds;
@@ -50,7 +50,8 @@ std::vector<uint32_t> LoaderEpochs::NextStatefulOrder(uint32_t n) {
   begun_ = true;
   std::vector<uint32_t> order = TorchRandperm(n, generator_);
   if (is_reset) return order;
-  // The seed of the workers is the default generator's where that is another.
+  // If the loader was given no generator, the default generator draws the seed
+  // of the workers.
   if (options_.own_generator) generator_.Random64();
   return options_.workers ? TorchRandperm(n, generator_) : order;
 }
@@ -64,7 +65,7 @@ std::vector<uint32_t> EarlyEpochSeeds(uint64_t generator_seed,
                                       uint32_t outputs) {
   TorchGenerator generator(generator_seed);
   std::vector<uint32_t> seeds;
-  if (outputs > 0) generator.Random();  // the second of a pair comes later
+  if (outputs > 0) generator.Random();  // not the second of any pair
   for (uint32_t i = 1; i < outputs; ++i) seeds.push_back(generator.Random());
   return seeds;
 }

@@ -10,7 +10,7 @@ RandpermHead::RandpermHead(uint32_t limit)
     : slots_(std::bit_ceil(2 * limit + 2)), generator_(0) {}
 
 void RandpermHead::Restart(uint32_t n, uint64_t seed, uint64_t outputs_before) {
-  if (++round_ == 0) {  // after 2^32 of them every slot looks taken
+  if (++round_ == 0) {  // after 2^32 rounds old slots look taken
     slots_.assign(slots_.size(), {});
     round_ = 1;
   }

@@ -11,35 +11,35 @@
 namespace shufflefs {
 namespace {
 
-// A candidate is looked at in full if a thread's first open stands among so
-// many places (a rank each) and its second within so many.
+// A candidate is tested in full if the first open of some thread is within this
+// many places (one per rank), and its second within this many.
 struct Reach {
   uint32_t firsts;
   uint32_t seconds;
 };
 constexpr uint32_t kMostSeconds = 8192;
 
-// Of each attempt; each has more opens to go by. Large worlds are rare, and
-// looking for them takes ten times as long.
+// The reach of each attempt. Each attempt has more opens as evidence. Large
+// worlds are rare, and testing them takes ten times as long.
 constexpr Reach kAttempts[] = {{64, 1024}, {64, 1024}, {1024, kMostSeconds}};
 constexpr uint32_t kLeastReach = 64;
-// With a StatefulDataLoader every rank has an order of its own.
+// With a StatefulDataLoader, every rank has its own order.
 constexpr size_t kStatefulAttempts = 2;
-// A generator's later outputs cost the earlier ones: so many are made in an
-// attempt, half a second, and so many at once.
+// A later output of a generator needs all earlier ones. An attempt computes at
+// most kStatefulOutputs, in half a second, and one step kOutputsAtOnce.
 constexpr uint64_t kStatefulOutputs = uint64_t{1} << 29;
 constexpr uint64_t kOutputsAtOnce = uint64_t{1} << 22;
 constexpr uint64_t kEpochsBack = 4;
-constexpr uint64_t kAttemptGrowth = 4;  // in steps, from one to the next
-constexpr size_t kKeptOpens = 64;       // opens of a thread that are kept
+constexpr uint64_t kAttemptGrowth = 4;  // in steps, per attempt
+constexpr size_t kKeptOpens = 64;       // opens kept per thread
 constexpr size_t kCandidatesAtOnce = 512;
 constexpr uint32_t kFilterBits = 1 << 16;
 constexpr int kDropBelow = 16;  // expected opens of the last 64
 constexpr uint32_t kNewThreads = 256;
 constexpr size_t kMostThreads = 4096;
-constexpr uint64_t kWaitForSlow = 8;        // times what a search needs
+constexpr uint64_t kWaitForSlow = 8;        // times the need of a search
 constexpr uint64_t kWorthRemembering = 64;  // steps
-constexpr uint32_t kNear = 16;              // of n indices
+constexpr uint32_t kNear = 16;              // 1 / kNear of n indices
 constexpr uint64_t kStepsToSee = 32;
 
 size_t FirstDrawn(const std::vector<CandidateOrder>& usual) {
@@ -67,7 +67,7 @@ std::vector<uint32_t> OrderClaim::Predicted() const {
   for (uint64_t round = 0; round < n; round += stride) {
     for (const uint32_t residue : lanes.residues()) {
       const uint64_t place = round + residue;
-      // The last round of ranks is filled up with the head.
+      // The head fills up the last round of ranks.
       if (place < n || n % stride != 0) out.push_back(permutation[place % n]);
     }
   }
@@ -97,13 +97,13 @@ void Recogniser::BeginEpoch(const std::vector<CandidateOrder>& likely) {
     claimed_ = claim_->order;
     epochs_since_ = 0;
   }
-  // A known order needs no guess: it is tried first in every epoch.
+  // A known order needs no guess. It is tested first in every epoch.
   if (claimed_ && claimed_->kind != SamplerKind::kListed) {
     epochs_since_ = std::min(epochs_since_ + 1, kEpochsBack);
     const auto next = NextCandidates(*claimed_, options_.n, epochs_since_);
     likely_.insert(likely_.end(), next.begin(), next.end());
   }
-  // A glance at the data leaves what is known of the last epoch.
+  // A short look at the data does not replace the memory of the last epoch.
   if (steps_ >= std::min<uint64_t>(kWorthRemembering, options_.n / 2)) {
     std::swap(last_memory_, memory_);
   }
@@ -123,7 +123,7 @@ void Recogniser::BeginEpoch(const std::vector<CandidateOrder>& likely) {
 }
 
 OpenStep Recogniser::Opened(uint32_t index, uint64_t thread) {
-  // A thread for each file has no steps that tell an order.
+  // With one thread per file, no steps show an order.
   if (streams_.size() == kMostThreads && !streams_.contains(thread)) {
     ++opens_;
     return OpenStep::kUnjudged;
@@ -195,8 +195,8 @@ std::vector<std::vector<uint32_t>> Recogniser::Streams() const {
   return streams;
 }
 
-// The first attempt is made when the steps could prove a usual order; later
-// ones when there is much more to go by.
+// The first attempt starts when the steps could prove a usual order. Later ones
+// start when there is much more evidence.
 bool Recogniser::Work() {
   if (state_ != State::kUndecided) return false;
   if (!at_work_) {
@@ -229,7 +229,7 @@ CandidateOrder Recogniser::CandidateAt(size_t candidate) const {
   return FirstStateful((*usual_)[first_drawn_ + candidate], options_.n);
 }
 
-// What is known for sure comes before what is guessed.
+// Known orders come before guesses.
 bool Recogniser::TryAt(size_t candidate) {
   if (candidate == 0 && TryKnown()) return true;
   if (candidate == likely_.size() && TryRepeated()) return true;
@@ -268,12 +268,13 @@ bool Recogniser::TryKnown() {
   return false;
 }
 
-// Whether some thread's first two opens stand where a rank's first two may, so
-// that the whole permutation is worth making.
+// Returns whether the first two opens of some thread are where those of a rank
+// may be. Only then is the whole permutation computed.
 bool Recogniser::MayFit(const CandidateOrder& order) {
   const uint32_t n = options_.n;
   constexpr uint32_t kNowhere = ~0U;
-  // With a larger world or more workers a thread makes too few steps to tell.
+  // With a larger world or more workers, a thread makes too few steps to show
+  // an order.
   const uint32_t reach = std::max(kLeastReach, n / 4);
   const uint32_t firsts = std::min(reach, kAttempts[attempts_ - 1].firsts);
   const uint32_t seconds =
@@ -337,8 +338,8 @@ bool Recogniser::TryOrder(const CandidateOrder& order,
   return true;
 }
 
-// Threads that open the same one after the other as in the last epoch read in
-// its order, whatever that was.
+// If each thread opens its files in the same succession as in the last epoch,
+// the order is that of the last epoch, whatever it was.
 bool Recogniser::TryRepeated() {
   if (last_memory_.followers.empty()) return false;
   uint64_t expected = 0;
@@ -370,7 +371,7 @@ void Recogniser::Claim(OrderClaim claim, std::vector<uint32_t> places) {
   at_work_ = false;
 }
 
-// Of a shuffle's steps an eighth is that short.
+// An eighth of a shuffle's steps are that short.
 bool Recogniser::may_be_shuffled() const {
   return steps_ < kStepsToSee || near_ * 2 <= steps_;
 }
@@ -385,7 +386,7 @@ std::optional<SeedQuery> Recogniser::Query() const {
   auto& streams = query.streams;
   const uint32_t needed = SeedSearch::OpensNeeded(options_.n, streams.size());
   if (opens_ >= kWaitForSlow * needed * streams.size()) {
-    // Who is that far behind the others is no worker.
+    // A thread that is so far behind the others is no worker.
     streams.erase(
         std::remove_if(streams.begin(), streams.end(),
                        [&](const auto& s) { return s.size() < needed; }),

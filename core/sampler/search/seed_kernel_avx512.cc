@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled for AVX-512 (CMakeLists.txt); called where the processor has it.
+// Compiled for AVX-512 (CMakeLists.txt). Called only if the processor has it.
 #include "core/sampler/search/seed_kernel_vector.h"
 
 #if defined(__AVX512F__)

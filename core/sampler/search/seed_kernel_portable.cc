@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every processor of the architecture knows.
+// The variant that every processor of the architecture can run.
 #include "core/sampler/search/seed_kernel_vector.h"
 
 namespace shufflefs {

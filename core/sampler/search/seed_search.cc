@@ -13,8 +13,8 @@ constexpr double kSeedBits = 32;
 constexpr double kCertaintyBits = 20;
 constexpr uint64_t kSeedsBetweenLooks = uint64_t{1} << 16;  // at `stop`
 
-// Newton's iteration doubles the right bits; an odd number is its own inverse
-// mod 8.
+// Newton's iteration doubles the number of correct bits. An odd number is its
+// own inverse mod 8.
 uint32_t InverseOfOdd(uint32_t odd) {
   uint32_t inverse = odd;
   for (int bits = 3; bits < 32; bits *= 2) inverse *= 2 - odd * inverse;
@@ -98,7 +98,8 @@ std::vector<uint32_t> SeedSearch::Slice(uint64_t begin, uint64_t end,
   return seeds;
 }
 
-// The head of the permutation that the two outputs make, without a generator.
+// Tests the head of the permutation that the two outputs make, without a
+// generator.
 bool SeedSearch::SecondFits(const SeedHit& hit) const {
   const uint32_t first = hit.first % query_.n;
   const uint32_t position = 1 + hit.second % (query_.n - 1);
