@@ -24,7 +24,7 @@ std::string PathInside(const std::string& source,
   return mountpoint.substr(prefix.size());
 }
 
-// NotFound where there is none.
+// Errors: NotFound if there is no saved catalogue.
 absl::StatusOr<Catalogue> LoadSaved(const CatalogueRequest& request) {
   if (request.saved.empty()) return absl::NotFoundError("no state");
   ASSIGN_OR_RETURN(Catalogue saved, LoadCatalogue(request.saved));

@@ -11,7 +11,7 @@
 namespace shufflefs {
 namespace {
 
-// Of a file that is part of a sample, on average.
+// Returns the mean size of the files that are parts of samples.
 uint64_t MeanFileBytes(const Catalogue& catalogue, const Grouping& grouping) {
   uint64_t bytes = 0;
   uint64_t files = 0;
@@ -27,7 +27,8 @@ uint64_t MeanFileBytes(const Catalogue& catalogue, const Grouping& grouping) {
   return files == 0 ? 0 : bytes / files;
 }
 
-// Which key gives a view less memory than that; "" if it has enough.
+// Returns the key that gives a view less memory than `least`. Returns "" if it
+// has enough.
 std::string TooLittleMemory(const FactsInput& input, uint64_t least) {
   if (input.view_memory >= least) return "";
   return absl::StrCat("memory, which gives a view ",
@@ -35,14 +36,14 @@ std::string TooLittleMemory(const FactsInput& input, uint64_t least) {
                       FormatBytes(least));
 }
 
-// Which key keeps what comes next from being found out in time. Opens need not
-// be seen: the first reads of files tell enough.
+// Returns the key that prevents prediction in time. Opens need not be seen,
+// because the first reads of files are enough.
 std::string NotForeseen(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
   return TooLittleMemory(input, ReadAhead::kLeastMemory);
 }
 
-// Which key keeps names from being bound as they are asked for.
+// Returns the key that prevents names from being bound on demand.
 std::string HeldBack(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
   if (input.open == OpenMode::kUnseen) return "open = unseen";

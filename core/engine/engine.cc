@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kMostOpenFiles = 4096;
 
-// Raises the limit as far as it goes, and takes half of it for the source.
+// Raises the limit of open files as far as possible. Returns half of it, for
+// the source.
 size_t OpenLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
@@ -28,7 +29,7 @@ size_t OpenLimit() {
   return std::min<size_t>(limit.rlim_cur / 2, kMostOpenFiles);
 }
 
-// Whether an epoch of it ends, or a name is bound, by the opens of readers.
+// Returns whether the opens of readers end its epochs or bind its names.
 bool WantsOpens(const ViewSetup& setup) {
   const bool changes = setup.rebinds() || setup.records.pool != nullptr;
   return (changes && setup.config.epoch_advance == Advance::kAuto) ||
@@ -232,7 +233,7 @@ absl::optional<std::string> Engine::FindChangedRights(std::stop_token stop) {
 
 void Engine::Stop() {
   pool_->Stop();
-  tiers_.Stop();  // before what it reads the source with goes
+  tiers_.Stop();  // before its readers of the source are destroyed
   records_.Stop();
   supplies_.Stop();
   if (const ServedDataset* now = served()) now->plain().Stop();

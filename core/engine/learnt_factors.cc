@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kMostBytes = uint64_t{16} << 20;
 constexpr char kFormat[] = "shufflefs learnt factors, 1";
 
-// Paths are any bytes, JSON is UTF-8: they stand in it as in C.
+// Paths may have any bytes, but JSON is UTF-8. So they are escaped as in C.
 Json Escaped(const std::string& bytes) { return absl::CHexEscape(bytes); }
 
 bool Unescape(const Json& value, std::string& bytes) {

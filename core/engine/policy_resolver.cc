@@ -20,7 +20,7 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
                                   const ViewConfig& config,
                                   const Dataset& dataset,
                                   const DeviceProbe& probe) {
-  // Not owned: it goes before the dataset does.
+  // This pointer owns nothing. It is destroyed before the dataset.
   const std::shared_ptr<const Dataset> here(std::shared_ptr<void>(), &dataset);
   ASSIGN_OR_RETURN(
       const std::shared_ptr<ContainerSet> containers,
@@ -45,7 +45,7 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
   return parts.policies.choose(FactsOf(input));
 }
 
-// Bytes of a view's samples as memory holds them.
+// Returns the bytes of memory that a view's samples take.
 uint64_t SampleBytes(const Dataset& dataset) {
   const Grouping& grouping = dataset.grouping();
   uint64_t bytes = 0;

@@ -38,7 +38,7 @@ std::string Summary(const ContainerReport& report) {
   return text;
 }
 
-// Whether a window of blocks is too large to be held, and what to do.
+// Warns if a window of blocks is too large to be held, and says what to do.
 void WarnOfWindow(const Policy& policy, const ContainerSet& containers,
                   const RecordPool& pool) {
   const RecordBlocks blocks = policy.record_blocks();
@@ -162,7 +162,7 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   if (containers->empty()) {
     const ContainerReport report = containers->Report();
     if (report.untouched.empty()) return records;
-    // Nothing to shuffle, but something to say.
+    // There is nothing to shuffle, but something to report.
     Log(LogLevel::kInfo, Summary(report));
     records.containers = std::move(containers);
     return records;
@@ -202,7 +202,7 @@ void RecordsFactory::Stop() {
     indexers.swap(indexers_);
   }
   for (std::jthread& indexer : indexers) indexer.request_stop();
-  // They are joined here, without the lock.
+  // The threads are joined here, with no lock held.
 }
 
 }  // namespace shufflefs

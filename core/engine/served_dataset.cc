@@ -14,8 +14,8 @@ ServedDataset::ServedDataset(std::shared_ptr<const Catalogue> catalogue,
       views_(std::move(views)),
       sees_opens_(sees_opens),
       view_of_dir_(catalogue_->dir_count(), 0) {
-  // Directories come with every parent before its children, so one pass
-  // hands a view down its subtree, and a deeper view takes over at its root.
+  // Every parent comes before its children. So one pass hands a view down its
+  // subtree, and a deeper view takes over at its root.
   for (uint32_t d = 0; d < catalogue_->dir_count(); ++d) {
     view_of_dir_[d] = view_of_dir_[catalogue_->parent(DirId(d)).value()];
     for (size_t v = 0; v < views_.size(); ++v) {

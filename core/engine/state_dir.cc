@@ -32,7 +32,7 @@
 namespace shufflefs {
 namespace {
 
-// Somebody may look at the lock for a moment.
+// Another process may hold the lock for a moment only to look at it.
 constexpr int kLeastAttempts = 3;
 constexpr int kLockAttempts = 250;
 constexpr std::chrono::milliseconds kLockEvery{20};
@@ -57,7 +57,7 @@ absl::StatusOr<std::string> DefaultRoot() {
 absl::StatusOr<std::string> StatePath(const MountConfig& config) {
   if (!config.state.empty()) return config.state;
   ASSIGN_OR_RETURN(const std::string root, DefaultRoot());
-  // NUL stands in no path, so the two cannot run into each other.
+  // No path contains NUL, so the two cannot run into each other.
   const std::string key = absl::StrCat(
       config.source, absl::string_view("\0", 1), config.mountpoint);
   const uint64_t hash = XXH3_64bits(key.data(), key.size());
@@ -75,7 +75,7 @@ pid_t HolderOf(const std::string& path) {
     const std::vector<std::string> fields =
         absl::StrSplit(line, ' ', absl::SkipEmpty());
     pid_t pid = 0;
-    // "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF"; "->" who waits.
+    // "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF"; "->" marks a waiter.
     if (fields.size() >= 6 && fields[1] == "FLOCK" && fields[5] == inode &&
         absl::SimpleAtoi(fields[4], &pid)) {
       return pid;
@@ -86,11 +86,11 @@ pid_t HolderOf(const std::string& path) {
 
 bool HolderIsDying(const std::string& path) {
   const pid_t pid = HolderOf(path);
-  if (pid == 0) return true;  // it let go of the lock just now
+  if (pid == 0) return true;  // it released the lock just now
   std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(status, line);) {
     absl::string_view rest = line;
-    // Its first thread has ended, and the others have not.
+    // Its first thread has ended, but others have not.
     if (absl::ConsumePrefix(&rest, "State:")) {
       rest = absl::StripLeadingAsciiWhitespace(rest);
       if (absl::StartsWith(rest, "Z") || absl::StartsWith(rest, "X")) {
@@ -110,7 +110,8 @@ bool HolderIsDying(const std::string& path) {
 
 namespace {
 
-// Takes the lock; waits as long as who holds it is seen to end.
+// Takes the lock. Blocks while its holder is dying. Returns 0, or an errno:
+// EWOULDBLOCK if another process keeps it.
 int Lock(int fd, const std::string& path) {
   for (int attempt = 0;; ++attempt) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return 0;

@@ -25,11 +25,11 @@
 namespace shufflefs {
 namespace {
 
-// Packs are read through a part of the view's memory.
+// Reads of packs go through this part of the view's memory.
 constexpr uint64_t kStagingPart = 8;
 constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
 
-// By sample: what its files take in the pool.
+// Returns the memory that each sample's files take in the pool.
 std::vector<uint64_t> Footprints(const Dataset& dataset) {
   const Grouping& grouping = dataset.grouping();
   std::vector<uint64_t> bytes(grouping.sample_count());
@@ -49,12 +49,13 @@ std::vector<uint64_t> Footprints(const Dataset& dataset) {
 struct ChunkNeeds {
   absl::Span<const uint64_t> bytes;  // by sample
   uint64_t memory_bytes = 0;         // of the pool
-  uint32_t files = 0;                // at most, of a chunk
+  uint32_t files = 0;                // at most, per chunk
   PoolFacet::Chunks asked = PoolFacet::Chunks::kAuto;
 };
 
-// Where the order of reads does not matter chunks are composed at random,
-// which mixes best; on a disk that seeks, of what lies together.
+// Makes the chunks. If the order of reads does not matter, chunks are random,
+// because this mixes best. On a disk that seeks, a chunk has what is close
+// together.
 absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
                                          PlaceFinder& places,
                                          const Dataset& dataset,
@@ -87,7 +88,7 @@ bool Seeks(const DeviceProbe& probe) {
   return probe.device == DeviceKind::kSeekBound;
 }
 
-// A pack that pools read from.
+// A pack from which pools read.
 struct SupplyFactory::Pack {
   SourceDir dir;
   std::shared_ptr<Arena> staging;       // pinned by the reader
@@ -183,7 +184,7 @@ absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
 
 absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
     std::shared_ptr<const Dataset> dataset) {
-  // What was read once is then the kernel's to keep.
+  // If all fits into memory, the kernel keeps what was read once.
   if (dataset->catalogue().total_bytes() <= MachineMemoryBytes()) {
     return nullptr;
   }
@@ -209,7 +210,7 @@ void SupplyFactory::Stop() {
     MutexLock lock(mu_);
     foresights.swap(foresights_);
   }
-  // Each asks for reads on a thread of its own.
+  // Each foresight requests reads on a thread of its own.
   for (const std::weak_ptr<Foresight>& made : foresights) {
     if (const std::shared_ptr<Foresight> foresight = made.lock()) {
       foresight->Stop();
@@ -220,7 +221,8 @@ void SupplyFactory::Stop() {
     readers.swap(readers_);
     packs.swap(packs_);
   }
-  // They go without the lock: what they answer may ask for more.
+  // They are destroyed with no lock held, because their answers may cause more
+  // requests.
 }
 
 FileReader* SupplyFactory::SourceReader(const DeviceProbe& probe) {
@@ -256,8 +258,8 @@ absl::Status SupplyFactory::TakeFiles(const PoolFacet& pool,
   return absl::OkStatus();
 }
 
-// Samples come from the tier, one at a time; of a source that seeks they are
-// copied there in the order in which they lie.
+// Samples come from the tier, one at a time. If the source seeks, they are
+// copied there in device order.
 absl::Status SupplyFactory::TakeTier(TierMaker::Wants wants,
                                      Supply::Parts& parts, BinderInput& input) {
   if (parts_.tiers == nullptr) {
@@ -287,7 +289,7 @@ absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
   absl::StatusOr<ChunkList> chunks = ChunksOfPack(*index, dataset.grouping());
   if (!chunks.ok()) return Annotate(chunks.status(), pool.packed_key);
   input.chunks = *std::move(chunks);
-  // What is in its directory serves to measure the device.
+  // The files in its directory serve to measure the device.
   ASSIGN_OR_RETURN(Catalogue files, Scan(pack->dir, ScanOptions{}));
   const DeviceProbe probe = ProbeDevice(pack->dir, files, ProbeOptions{});
   parts.how = absl::StrCat(index->chunk_count(), " chunks of the pack ", path,

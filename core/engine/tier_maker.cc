@@ -21,19 +21,21 @@
 namespace shufflefs {
 namespace {
 
-// What is being copied takes this part of the view's memory.
+// Copies under way take this part of the view's memory.
 constexpr uint64_t kCopyMemoryPart = 8;
-// Of records: what readers fetch ahead goes through it, too.
+// The same for records. Prefetches for readers go through it too.
 constexpr uint64_t kRecordCopyPart = 4;
 constexpr uint64_t kLeastCopyMemory = uint64_t{2} << 20;
 constexpr uint64_t kMostCopyMemory = uint64_t{64} << 20;
-// What a disk that seeks is asked for at a time: some tens of milliseconds.
+// A disk that seeks is asked for this much at a time, which takes some tens of
+// milliseconds.
 constexpr uint64_t kSeekingStep = uint64_t{1} << 20;
 
-// Containers that are read at a time: as many as loaders usually interleave.
+// Containers that are read at a time. Loaders usually interleave this many.
 constexpr uint64_t kContainersAtOnce = 16;
 
-// Bytes of our own files below a tier's path, which are free for us.
+// Returns the bytes of our own files below a tier's path. We may use this space
+// again.
 uint64_t OwnBytes(const std::string& path) {
   uint64_t bytes = 0;
   std::error_code ignored;
@@ -49,7 +51,7 @@ uint64_t OwnBytes(const std::string& path) {
   return bytes;
 }
 
-// Views that copy share the tier.
+// Returns how many views share the tier. These are the views that copy.
 uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view,
                         PolicyTable policies) {
   uint64_t views = 0;
@@ -68,10 +70,10 @@ void TellNotes(const StagingFacet& staging, bool of_records) {
 
 struct CopyNeeds {
   uint64_t least = 0;  // bytes that the view keeps
-  uint64_t part = 1;   // of its memory is for copies
+  uint64_t part = 1;   // 1 / part of its memory is for copies
 };
 
-// Takes what copies need from a view's memory. Errors: InvalidArgument.
+// Takes the memory of copies from a view's memory. Errors: InvalidArgument.
 absl::StatusOr<uint64_t> TakeCopyMemory(const MountConfig& mount,
                                         const Policy& policy,
                                         const CopyNeeds& needs,
