@@ -7,8 +7,8 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kOpenFiles = 64;
-// After so many pieces that were not cached only one in kSeldom is looked for:
-// to ask costs a small read of a fast device a tenth of its time.
+// After this many pieces in a row that were not cached, only one in kSeldom is
+// looked up. A lookup costs a tenth of a small read of a fast device.
 constexpr uint64_t kPatience = 256;
 constexpr uint64_t kSeldom = 16;
 

@@ -14,9 +14,9 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kPiecesOfBucket = 8;
-// To copy less than this is faster than to give it away by itself. (A reply of
-// 1 MiB then has some 400 pieces, each maybe over a page's end; the kernel
-// takes 1,024.)
+// Below this size, a copy is faster than a piece of its own. A reply of 1 MiB
+// then has some 400 pieces, each maybe across a page boundary. The kernel
+// accepts 1,024.
 constexpr uint64_t kSmallPiece = 4096;
 
 uint64_t LiteralBytes(const PartPlan& plan) {
@@ -34,8 +34,8 @@ uint64_t PieceCount(const PartPlan& plan) {
 
 }  // namespace
 
-// Sorts pieces by where they stand. They cover the part evenly enough that each
-// is put into its bucket at once.
+// Sorts pieces by their offset in the part. They cover the part evenly enough
+// to put each into its bucket at once.
 class GatheredPart::Sorter {
  public:
   Sorter(uint64_t part_bytes, uint64_t pieces) : pieces_(pieces) {
@@ -64,7 +64,7 @@ class GatheredPart::Sorter {
 
  private:
   int shift_ = 0;
-  std::vector<uint32_t> ends_;  // of buckets; first their begins
+  std::vector<uint32_t> ends_;  // of buckets; at first their begins
   std::vector<Piece> pieces_;
 };
 
@@ -98,7 +98,7 @@ GatheredPart::GatheredPart(PartPlan& plan, const std::vector<PartRead>& reads,
   for (size_t k = 0; k < reads.size(); ++k) {
     for (uint32_t i = reads[k].first; i < reads[k].last; ++i) {
       const PartCopy& copy = plan.copies[i];
-      if (copy.from < reads[k].offset) continue;  // the read before has it
+      if (copy.from < reads[k].offset) continue;  // the read before brings it
       const uint64_t at = read_begins_[k] + (copy.from - reads[k].offset);
       if (copy.to < plan.bytes) {
         sorter.Add(copy.to, at);

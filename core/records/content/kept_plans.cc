@@ -8,7 +8,7 @@
 namespace shufflefs {
 namespace {
 
-// They are looked through one by one.
+// A lookup scans all plans.
 constexpr size_t kMostPlans = 1024;
 
 uint64_t BytesOf(const PartPlan& plan) {

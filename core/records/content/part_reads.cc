@@ -13,7 +13,7 @@ uint64_t RoundDown(uint64_t bytes) {
   return bytes / kReadAlignment * kReadAlignment;
 }
 
-// Cuts the copies [first, last), from `begin` to `end` of the file, into reads.
+// Cuts a stretch of copies [first, last) into reads of at most `most` bytes.
 void Cut(const PartPlan& plan, PartRead stretch, uint64_t most,
          std::vector<PartRead>& reads) {
   const uint64_t end = stretch.offset + stretch.length;
@@ -25,7 +25,7 @@ void Cut(const PartPlan& plan, PartRead stretch, uint64_t most,
       ++read.last;
     }
     reads.push_back(read);
-    // The last may go on in the next read.
+    // The last copy may continue in the next read.
     at = read.last;
     while (at > read.first &&
            plan.copies[at - 1].from + plan.copies[at - 1].bytes >

@@ -22,7 +22,7 @@ int64_t SeenBytes::Add(uint64_t begin, uint64_t end, uint64_t most) {
     end = std::max(end, next->second);
     next = ranges_.erase(next);
   }
-  // Where it joined others it takes the place of one.
+  // A range that merged with others takes the place of one.
   if (ranges_.size() < before_all || before_all < most) ranges_[begin] = end;
   return static_cast<int64_t>(ranges_.size()) -
          static_cast<int64_t>(before_all);

@@ -15,16 +15,16 @@ namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
 constexpr uint64_t kSpareBytes = 2 * LoneReads::kLongestRead;
-// Of plans of parts that are read alone: half a million copies.
+// For plans of parts that are read alone: half a million copies.
 constexpr uint64_t kKeptPlanBytes = uint64_t{16} << 20;
-// Pieces of records between pages of 4 KiB are 2 % of a file at most.
+// Pieces of records between pages of 4 KiB are at most 2 % of a file.
 constexpr uint64_t kSeamsOfMemory = 16;
-// The largest part: that of a reader, what is fetched ahead of it, and some
-// small ones are to fit.
+// The largest part. The part of a reader, the part fetched ahead of it and some
+// small ones must fit.
 constexpr uint64_t kSixteenthsOfMemory = 7;
-// Fetched ahead of a reader: what any device needs to be kept busy.
+// Fetched ahead of a reader. This much keeps any device busy.
 constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
-// Parts without a byte among them.
+// This counts parts without a byte, too.
 constexpr uint64_t kAheadParts = 4096;
 
 }  // namespace
@@ -44,7 +44,7 @@ absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
   return pool;
 }
 
-// What reads pass through is always there: parts that wait for it may have all
+// Reads always have their buffers, so parts that wait for these may take all
 // the rest.
 absl::StatusOr<RecordPool::Shares> RecordPool::OpenShares(PoolMemory memory) {
   const uint64_t seams = memory.guarantee / kSeamsOfMemory;
@@ -107,13 +107,13 @@ void RecordPool::Forget(
   for (const std::shared_ptr<const RecordFile>& file : files) {
     ids.insert(file->id);
   }
-  // They go without the lock: what hangs on them may be anything.
+  // They are destroyed with no lock held, because they may own anything.
   std::vector<std::shared_ptr<Held>> gone;
   {
     MutexLock lock(mu_);
     for (const auto& file : files) file->forgotten = true;
     for (const uint64_t id : ids) readers_.erase(id);
-    // What is on its way goes when it is here and its readers have it.
+    // Parts on their way are dropped when they have arrived and were delivered.
     absl::erase_if(held_, [&ids, &gone](auto& entry) {
       if (!ids.contains(entry.first.first)) return false;
       gone.push_back(std::move(entry.second));
@@ -123,7 +123,7 @@ void RecordPool::Forget(
         ages_, [&ids](const Age& age) { return ids.contains(age.key.first); });
   }
   plans_.Forget(ids);
-  seams_.Forget(ids);  // last: who keeps one looks behind it (KeepSeams)
+  seams_.Forget(ids);  // last, because KeepSeams checks after it keeps one
 }
 
 RecordPool::Age RecordPool::AgeOf(const Held& held) {
@@ -148,9 +148,9 @@ bool RecordPool::DropOne(bool urgent) {
   const auto ahead = ages_.lower_bound(Age{true, 0, {}});
   auto goes = ages_.begin();
   if (goes != ahead && goes->since + memory / 2 <= clock_) {
-    // Its reader has gone.
+    // Its reader is gone.
   } else if (ahead != ages_.end() && ahead->since + 4 * memory <= clock_) {
-    goes = ahead;  // nobody came to it
+    goes = ahead;  // no reader came to it
   } else if (!urgent) {
     return false;  // it would be fetched again
   } else if (ahead != ages_.end()) {
@@ -200,12 +200,12 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
 void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
                          uint64_t part, uint64_t until) {
   const PartedFile& content = *file->content;
-  // Plans take memory, too, until what they say is here.
+  // Plans take memory, too, until their bytes are here.
   const uint64_t most = std::min(kAheadBytes, pool_bytes_ / 2) /
                         (1 + sizeof(PartCopy) / content.mean_copy_bytes());
   const uint64_t from = content.part_begin(part + 1);
   const uint64_t last = std::min(content.part_count(), part + 1 + kAheadParts);
-  // Without the lock: that may have to be summed up.
+  // No lock is held, because the begins may have to be summed up.
   std::vector<Wanted> wanted;
   uint64_t begin = from;
   for (uint64_t next = part + 1; next < last; ++next) {
@@ -298,7 +298,7 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
   bool reads_on = false;
   uint64_t run = 0;
   bool alone = false;
-  bool waits = false;  // afterwards the request may be somebody else's
+  bool waits = false;  // later another thread may own the request
   {
     MutexLock lock(mu_);
     if (!file->forgotten) {
@@ -309,7 +309,7 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
     alone = !Take(request, wanted, begun);
     ++(alone ? bypass_ : begun.empty() ? hits_ : misses_);
     waits = request->waited = alone || request->missing > 0;
-    // Before anybody can answer it.
+    // This is before any thread can answer it.
     if (waits && stall_ != nullptr) stall_->Enter();
   }
   if (alone) {

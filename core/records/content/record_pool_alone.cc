@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of shuffled container files that go past the memory of parts.
+// RecordPool's lone reads: reads of shuffled container files that bypass the
+// memory of parts.
 #include <algorithm>
 #include <utility>
 
@@ -61,7 +62,7 @@ void RecordPool::PumpAlone() {
     {
       MutexLock lock(mu_);
       if (alone_.empty()) return;
-      // When there is none, the one that ends next goes on from here.
+      // If there is no memory, the lone read that ends next continues here.
       held->memory = spare_->Allocate(alone_.front()->length);
       if (held->memory == nullptr) return;
       request = std::move(alone_.front());

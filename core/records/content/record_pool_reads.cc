@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How parts of shuffled container files come from the source, and go to
-// readers.
+// How RecordPool reads parts of shuffled container files from the source and
+// delivers them to readers.
 #include <algorithm>
 #include <utility>
 
@@ -10,10 +10,10 @@
 namespace shufflefs {
 namespace {
 
-// A part is gathered if that takes no more than a fourth of it besides.
+// A part is gathered if this takes at most a quarter more memory.
 constexpr uint64_t kMostBesides = 4;
-// Of reads into such parts that are under way: what comes first of the part
-// that a reader waits for does not wait for all that is fetched ahead.
+// Reads into such parts that are under way, in bytes. So the first bytes of a
+// part that a reader waits for do not wait for the whole prefetch.
 constexpr uint64_t kMostGathering = uint64_t{4} << 20;
 
 }  // namespace
@@ -63,7 +63,7 @@ bool RecordPool::AppendKept(Held& held) {
     held.bytes_at.Append(held.behind->pieces());
     return true;
   }
-  // Whoever wants them reads them again.
+  // The reader that needs them reads them again.
   held.plan.kept.clear();
   std::erase_if(held.plan.copies, [part_end](const PartCopy& copy) {
     return copy.to >= part_end;
@@ -79,7 +79,8 @@ void RecordPool::KeepSeams(const Held& held, const PartPlan& plan) {
     seams_.Keep(held.file->id, piece.from,
                 held.bytes_at.Read(piece.to, piece.bytes));
   }
-  // Forgotten since the part was begun: nobody comes for them.
+  // The file was forgotten after the part was begun. Nobody asks for these
+  // pieces.
   if (held.file->forgotten) seams_.Forget({held.file->id});
 }
 
@@ -119,7 +120,7 @@ void RecordPool::NoteDelivered(const Request& request) {
     if (held.file == nullptr) continue;
     held.delivered += std::min(piece.begin + held.bytes, end) -
                       std::max(piece.begin, request.offset);
-    // The kernel keeps it.
+    // The kernel keeps these bytes.
     if (held.delivered >= held.bytes) Drop(held);
   }
 }
@@ -145,7 +146,7 @@ absl::optional<FilePiece> RecordPool::NextPiece() {
   const PartRead read = fetch.read;
   FilePiece piece;
   std::shared_ptr<MemoryBlock> staging;
-  // When there is no room, the read that ends next goes on from here.
+  // If there is no room, the read that ends next continues here.
   if (fetch.held->gathered != nullptr) {
     if (gathering_ >= kMostGathering) return absl::nullopt;
     gathering_ += read.length;
@@ -170,7 +171,7 @@ absl::optional<FilePiece> RecordPool::NextPiece() {
 void RecordPool::Pump() {
   {
     MutexLock lock(mu_);
-    if (pumping_) return;  // that thread looks again before it ends
+    if (pumping_) return;  // that thread checks again before it ends
     pumping_ = true;
   }
   for (;;) {
@@ -208,7 +209,7 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
                          const absl::Status& status) {
   std::vector<std::shared_ptr<Request>> answered;
   PartPlan planned;
-  std::shared_ptr<MemoryBlock> kept;  // with what `planned` says of it
+  std::shared_ptr<MemoryBlock> kept;  // `planned` describes it
   bool was_alone = false;
   {
     MutexLock lock(mu_);
@@ -219,7 +220,7 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
     was_alone = held->file == nullptr;
     planned = std::move(held->plan);  // it may be as large as the part
     if (!was_alone && !held->status.ok()) {
-      Drop(*held);  // the next reader has it tried again
+      Drop(*held);  // the next reader tries it again
     } else if (!was_alone && IsFound(*held)) {
       ages_.insert(AgeOf(*held));
     }
@@ -232,7 +233,7 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
   kept.reset();
   for (const std::shared_ptr<Request>& request : answered) {
     Answer(request);
-    request->pieces.clear();  // a lone read's memory, with the last of these
+    request->pieces.clear();  // the last one frees a lone read's memory
   }
   answered.clear();
   if (was_alone) {

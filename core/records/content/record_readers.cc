@@ -18,8 +18,8 @@ bool RecordReaders::ReadsOn(const ReadSpan& read) {
   now.run = read.end - read.offset - now.asked;
   now.reads_on = read.offset == 0;
   for (auto it = readers_.begin(); it != readers_.end(); ++it) {
-    // It stands at the part of the first byte, or at the one before that;
-    // between these may be parts without a byte.
+    // The reader is at the part of the first byte, or at the part before.
+    // Between these may be parts without a byte.
     if (it->begin > read.first_begin || it->end < read.first_begin) continue;
     const uint64_t asked = it->asked + std::min(read.end, it->end) -
                            std::min(read.offset, it->end);
@@ -34,7 +34,7 @@ bool RecordReaders::ReadsOn(const ReadSpan& read) {
         now.run += read.last_begin - std::max(read.offset, it->end);
       }
     } else {
-      continue;  // somebody else, who came here by chance
+      continue;  // another reader that came here by chance
     }
     readers_.erase(it);
     break;

@@ -4,8 +4,8 @@
 namespace shufflefs {
 namespace {
 
-// With its place in the table, which may be half empty, and what the allocator
-// adds.
+// Returns the cost of a piece. It includes its slot in the table, which may be
+// half empty, and the overhead of the allocator.
 uint64_t Cost(const std::string& piece) {
   return piece.capacity() + 2 * (sizeof(piece) + 2 * sizeof(uint64_t)) + 16;
 }
