@@ -19,7 +19,7 @@
 namespace shufflefs {
 namespace {
 
-// Lines of some ten million files.
+// Enough for the lines of some ten million files.
 constexpr uint64_t kMostGroupsBytes = uint64_t{1} << 30;
 
 bool SameDataset(const ViewConfig& a, const ViewConfig& b) {
@@ -38,7 +38,7 @@ absl::StatusOr<std::string> ReadGroups(const std::string& path) {
       "groups = ", path, ": cannot be read (", text.status().message(), ")"));
 }
 
-// Asks where each sample's first file lies; returns how that was found.
+// Finds the place of each sample's first file. Returns how it was found.
 absl::StatusOr<std::string> FindAddresses(const SetupTools& tools,
                                           Dataset& dataset) {
   ASSIGN_OR_RETURN(DeviceLayout layout, tools.addresses(dataset));
@@ -52,7 +52,7 @@ void Take(ResolvedPolicy resolved, ViewSetup& setup) {
   if (!resolved.device.empty()) setup.device = std::move(resolved.device);
 }
 
-// Keys that change no bindings count, too: a binder was made with them.
+// Keys that change no bindings count, too, because a binder was made with them.
 bool SameKeys(const SetupTools& tools, const ViewSetup& a, const ViewSetup& b) {
   const PolicyEntry* const entry = FindPolicy(tools.policies, b.policy->name());
   return entry == nullptr ||
@@ -124,12 +124,12 @@ absl::Status MakeForesight(const SetupTools& tools, const ViewSetup* reuse,
 
 absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
                          ViewSetup& setup) {
-  // Whose memory is another's shuffles no records.
+  // A view with a supply shuffles no records.
   if (!tools.records || setup.supply != nullptr) return absl::OkStatus();
   if (reuse != nullptr && reuse->records.containers != nullptr &&
       reuse->policy->shuffles_records() == setup.policy->shuffles_records() &&
       reuse->policy->stages() == setup.policy->stages() &&
-      // What is staged is blocks of one size.
+      // Staged blocks have one size.
       (!setup.policy->stages() || reuse->policy->record_blocks().bytes ==
                                       setup.policy->record_blocks().bytes) &&
       reuse->config.record == setup.config.record) {  // of the same dataset
@@ -145,7 +145,7 @@ absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
   RETURN_IF_ERROR(MakeSupply(tools, reuse, setup));
   RETURN_IF_ERROR(MakeRecords(tools, reuse, setup));
-  // The memory of the view is theirs.
+  // The records use the memory of the view.
   if (setup.records.pool != nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(MakeForesight(tools, reuse, setup));
   return MakeReadAhead(tools, reuse, setup);
@@ -172,7 +172,7 @@ std::shared_ptr<SampleMemory> ViewSetup::memory() const {
 }
 
 uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies) {
-  // The places between these are those of policies' keys.
+  // The places in between belong to policies' keys.
   const RecordOptions& record = config.record;
   std::vector<PlacedText> texts = {
       {0, absl::StrCat(static_cast<int>(config.layout))},
