@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where readers stand in a sequence, told from what they read.
+// Cursors finds where readers are in a sequence, from what they read.
 #include "core/pool/cursors.h"
 
 #include <deque>

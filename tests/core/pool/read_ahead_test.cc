@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading ahead along orders that are known, from a source that the test
-// drives: what is fetched when, what readers get, and within which memory.
+// ReadAhead prefetches along known orders, from a source that the test drives.
+// The tests check what it fetches and when, what readers get, and how much
+// memory it takes.
 #include "core/pool/read_ahead.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A supply of samples that are several files each: they come, are bound and
-// leave together.
+// A supply of samples that have several files each. The files of a sample
+// arrive, are bound and leave together.
 #include <algorithm>
 #include <atomic>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supply against a source that the test drives: what readers get, what it
-// costs, and that nobody waits for another reader.
+// A supply reads from a source that the test drives. The tests check what
+// readers get, what it costs, and that no reader waits for another.
 #include "core/pool/supply.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs over many epochs: what is recognised, what is read ahead, and what
-// searches are good for.
+// FollowedJob follows jobs over many epochs. The tests check what it
+// recognises, what it prefetches, and what searches achieve.
 #include "core/sampler/followed_job.h"
 
 #include <string>

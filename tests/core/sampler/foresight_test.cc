@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read ahead of jobs, from a source that the test drives.
+// Foresight prefetches for jobs, from a source that the test drives.
 #include "core/sampler/foresight.h"
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which reads are of which job.
+// JobFinder assigns reads to jobs.
 #include "core/sampler/job_finder.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All 2^32 generators take minutes, so these search slices around the one that
-// they hid.
+// A search of all 2^32 generators takes minutes. So these tests search slices
+// around the generator that they hid.
 #include "core/sampler/search/generator_search.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// 200 random jobs, from 100 to 2,000,000 files: what is claimed must be right,
-// and of all jobs over at least 1,000 files that can be known 99 % must be. A
-// search of all 2^32 seeds takes minutes, so here the 2^18 around the right one
-// are searched: that the rest yield nothing is a matter of the certainty that
-// SeedSearch::OpensNeeded demands.
+// The recogniser follows 200 random jobs, from 100 to 2,000,000 files. Every
+// claim must be right. Of the jobs over at least 1,000 files that can be
+// recognised, 99 % must be. A search of all 2^32 seeds takes minutes, so the
+// tests search the 2^18 seeds around the right one. That the rest yield nothing
+// follows from the certainty that SeedSearch::OpensNeeded demands.
 #include <cmath>
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search of all 2^32 seeds takes minutes, so these search slices around the
-// seed that they hid; seed_search_bench times the whole.
+// A search of all 2^32 seeds takes minutes. So these tests search slices around
+// the seed that they hid. seed_search_bench times the whole search.
 #include "core/sampler/search/seed_search.h"
 
 #include <algorithm>
