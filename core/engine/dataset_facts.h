@@ -31,7 +31,7 @@ struct FactsInput {
   std::string under_way;     // policy of an unfinished epoch; "" if none
 };
 
-// Pure. Goes over all samples.
+// Pure. Linear in the number of samples.
 DatasetFacts FactsOf(const FactsInput& input);
 
 }  // namespace shufflefs

@@ -59,9 +59,9 @@ class TierMaker {
 
   explicit TierMaker(Parts parts) : parts_(std::move(parts)) {}
 
-  // Fills in what a supply and its binder need of the tier: the source, which
-  // reads through `source`; the tier's bytes; what is there; what was learnt.
-  // Takes the memory of copies from the supply's. Blocks. Errors:
+  // Fills in what a supply and its binder need of the tier. This is the source,
+  // which reads through `source`, the tier's bytes, what is there and what was
+  // learnt. Takes the memory of copies from the supply's. Blocks. Errors:
   // InvalidArgument naming the key; FailedPrecondition if the tier is in use.
   absl::Status Fill(const Wants& wants, Supply::Parts& parts,
                     BinderInput& input);

@@ -22,7 +22,7 @@ constexpr uint64_t kFirstWindow = 32;  // files
 constexpr uint64_t kWindow = 256;
 // For a device that seeks: with more files it seeks less. But half of them are
 // lost if an epoch stops early.
-constexpr uint64_t kWindowShare = 4;  // of all files
+constexpr uint64_t kWindowShare = 4;  // 1 / kWindowShare of all files
 // Reads that such a device gets at a time, of those that wait.
 constexpr uint64_t kQueued = 40;
 constexpr uint64_t kQuiet = 500;         // rounds; then nobody reads

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NewReaders finds out whether new threads have replaced the earlier ones. A
 // DataLoader starts new workers in each epoch. So this shows a new epoch even
-// if no file is opened again yet, because the last epoch was stopped early or
-// seen only in part.
+// if no file is opened again yet. This happens if the last epoch was stopped
+// early or seen only in part.
 //
 // Use it from one thread. Pure except for what it is given. Memory: some
 // thousand opens.

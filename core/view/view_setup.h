@@ -139,11 +139,11 @@ struct ViewSetup {
 // keep it. The same values give the same hash in every version.
 uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies);
 
-// Prepares a setup. This may take seconds: it reads the groups file and, for
-// policies that work in blocks, asks the source for the device addresses of all
-// samples. Do not call it from a thread that serves readers' requests, except
-// for that of a control write. `reuse` (may be null) gives its dataset to the
-// new setup if the keys that decide the dataset are the same.
+// Prepares a setup. This may take seconds. It reads the groups file. For
+// policies that work in blocks, it asks the source for the device addresses of
+// all samples. Do not call it from a thread that serves readers' requests,
+// except for that of a control write. `reuse` (may be null) gives its dataset
+// to the new setup if the keys that decide the dataset are the same.
 absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
     const ViewConfig& config, std::shared_ptr<const Catalogue> catalogue,
     const SetupTools& tools, const ViewSetup* reuse);

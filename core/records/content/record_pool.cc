@@ -152,7 +152,7 @@ bool RecordPool::DropOne(bool urgent) {
   } else if (ahead != ages_.end() && ahead->since + 4 * memory <= clock_) {
     goes = ahead;  // no reader came to it
   } else if (!urgent) {
-    return false;  // it would be fetched again
+    return false;  // a reader would fetch it again
   } else if (ahead != ages_.end()) {
     goes = std::prev(ages_.end());
   }

@@ -67,7 +67,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     PoolMemory memory;
     std::string how;              // describes the device, for `status`
     StallClock* stall = nullptr;  // outlives the pool; may be null
-    // Plans parts, and takes from the cache what comes of them. Outlives the
+    // Plans parts, and copies what the page cache has of them. Outlives the
     // pool. Null: the reader's thread does this. Once it is stopped, reads are
     // Cancelled unless their parts are here.
     Worker* worker = nullptr;
@@ -139,8 +139,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     uint64_t begin = 0;
     uint64_t bytes = 0;
   };
-  // The order in which parts are dropped. First come parts that were read, the
-  // one read longest ago first. Then come parts ahead of readers, the one begun
+  // Sorts the parts that are here. First come parts that were read, the one
+  // read longest ago first. Then come parts ahead of readers, the one begun
   // longest ago first.
   struct Age {
     bool ahead = false;

@@ -11,8 +11,8 @@
 namespace shufflefs {
 namespace {
 
-// A candidate is tested in full if the first open of some thread is within this
-// many places (one per rank), and its second within this many.
+// A candidate is tested in full if two opens of some thread fit. The first is
+// within `firsts` places (one per rank), and the second within `seconds`.
 struct Reach {
   uint32_t firsts;
   uint32_t seconds;
@@ -339,7 +339,7 @@ bool Recogniser::TryOrder(const CandidateOrder& order,
 }
 
 // If each thread opens its files in the same succession as in the last epoch,
-// the order is that of the last epoch, whatever it was.
+// the order is that epoch's, whatever it was.
 bool Recogniser::TryRepeated() {
   if (last_memory_.followers.empty()) return false;
   uint64_t expected = 0;
