@@ -77,7 +77,7 @@ class SupplyFactory {
                         BinderInput& input);
   absl::Status TakePack(const PoolFacet& pool, const Dataset& dataset,
                         Supply::Parts& parts, BinderInput& input);
-  // A source for which prefetching pays.
+  // A source from which it pays to prefetch.
   struct SlowSource {
     PoolMemory memory;
     std::vector<uint64_t> addresses;  // by SampleId; empty: it does not seek

@@ -24,7 +24,7 @@ constexpr uint64_t kSeamsOfMemory = 16;
 constexpr uint64_t kSixteenthsOfMemory = 7;
 // Fetched ahead of a reader. This much keeps any device busy.
 constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
-// This counts parts without a byte, too.
+// The most parts fetched ahead. Parts without a byte count, too.
 constexpr uint64_t kAheadParts = 4096;
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 
 // A part is gathered if this takes at most a quarter more memory.
 constexpr uint64_t kMostBesides = 4;
-// Reads into such parts that are under way, in bytes. So the first bytes of a
-// part that a reader waits for do not wait for the whole prefetch.
+// The most bytes of reads into such parts that may be under way. So the first
+// bytes of a part that a reader waits for do not wait for the whole prefetch.
 constexpr uint64_t kMostGathering = uint64_t{4} << 20;
 
 }  // namespace
