@@ -19,7 +19,7 @@ test_packages=(
   clang libclang-rt-dev lld mandoc groff-base git attr fio rsync strace gdb
   python3 python3-pytest python3-pil python3-torch python3-torchvision
   python3-venv python3-numpy python3-yaml python3-h5py python3-mypy
-  liblinear-tools zsh fish
+  liblinear-tools zsh fish systemd python3-seccomp
   dataset-fashion-mnist
 )
 example_packages=(

@@ -82,7 +82,7 @@ TEST(SystemdUnit, NamesCommandsAndFiles) {
       meta::Lines("mount-tools/systemd/shufflefs@.service");
   EXPECT_THAT(lines, ::testing::Contains(
                          "ExecStart=shufflefs --config /etc/shufflefs/%i.toml "
-                         "${SOURCE} ${MOUNTPOINT}"));
+                         "$OPTIONS ${SOURCE} ${MOUNTPOINT}"));
   EXPECT_THAT(lines,
               ::testing::Contains("ExecStop=shufflectl umount ${MOUNTPOINT}"));
   EXPECT_THAT(lines,
