@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/container/Containerfile, as far as no container is needed: what it
+copies is enough to configure, and what it installs is what the programs load."""
+import os
+import re
+import shutil
+import subprocess
+
+import harness
+
+ROOT = harness.EXAMPLES.parent
+FILE = harness.EXAMPLES / "container" / "Containerfile"
+# Of debian:12-slim itself: apt needs them.
+IMAGE_HAS = {"libc6", "libgcc-s1", "libstdc++6"}
+
+
+def stages():
+    text = re.sub(r"\\\n", " ", FILE.read_text())
+    return [stage.splitlines()
+            for stage in re.split(r"^FROM ", text, flags=re.M)[1:]]
+
+
+def lines(stage, word):
+    return [line.split()[1:] for line in stage if line.startswith(word + " ")]
+
+
+def packages(program):
+    """Debian packages of the libraries that it loads."""
+    found = set()
+    for library in re.findall(r"=> (/\S+)", harness.run(["ldd", program]).stdout):
+        name = library.rsplit("/", 1)[1]
+        owners = harness.run(["dpkg", "-S", f"*/{name}"]).stdout.splitlines()
+        found |= {owner.split(":")[0] for owner in owners
+                  if os.path.realpath(owner.split(": ")[1]) ==
+                  os.path.realpath(library)}
+    return found
+
+
+def test_the_image_has_what_the_programs_load():
+    _, final = stages()
+    install, = (words for words in lines(final, "RUN") if "apt-get" in words)
+    named = {word for word in install if word.startswith("lib")}
+    loaded = packages(harness.shufflefs()) | packages(harness.shufflectl())
+    assert "libfuse3-3" in loaded and IMAGE_HAS <= loaded
+    assert named == loaded - IMAGE_HAS
+
+
+def test_what_is_copied_is_enough_to_configure(folder):
+    build, final = stages()
+    for *sources, target in lines(build, "COPY"):
+        for source in sources:
+            place = folder / target
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place, dirs_exist_ok=True)
+            else:
+                place.parent.mkdir(exist_ok=True)
+                shutil.copy(ROOT / source, place)
+    configure, make, install = [" ".join(words) for words in lines(build, "RUN")
+                                if words[0] == "cmake"]
+    subprocess.run(configure.split(), cwd=folder, check=True,
+                   stdout=subprocess.DEVNULL)
+    rules = "".join(path.read_text() for path in
+                    (folder / "build").rglob("cmake_install.cmake"))
+    assert "--target shufflefs shufflectl" in make
+    for program in ("shufflefs", "shufflectl"):
+        assert f"bin/{program}" in install + rules
+        assert any(f"/bin/{program}" in words for copied in lines(final, "COPY")
+                   for words in copied)
