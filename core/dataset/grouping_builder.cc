@@ -40,10 +40,11 @@ void GroupingBuilder::MarkDirectories() {
 }
 
 // Decides whether text files are the samples of this view or describe other
-// files.
-void GroupingBuilder::CountText() {
+// files, and whether containers are samples or are beside them.
+void GroupingBuilder::CountFiles() {
   uint64_t text = 0;
   uint64_t others = 0;
+  uint64_t containers = 0;
   uint32_t end = catalogue_.entries_end(options_.root).value();
   for (uint32_t e = result_.first_entry_; e < end; ++e) {
     EntryId entry(e);
@@ -54,8 +55,10 @@ void GroupingBuilder::CountText() {
     FileKind kind = KindOfFile(catalogue_.name(entry));
     if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
     ++(SpeaksOfOthers(kind) ? text : others);
+    containers += kind == FileKind::kContainer;
   }
   text_view_ = others * kTextMajority <= text;
+  containers_stay_ = others > 2 * containers && labels_.label_of.empty();
 }
 
 GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
@@ -144,10 +147,14 @@ uint32_t GroupingBuilder::AccessOf(const File* begin, const File* end) {
   return at->second;
 }
 
+bool GroupingBuilder::IsContainer(EntryId file) const {
+  return KindOfFile(catalogue_.name(file)) == FileKind::kContainer;
+}
+
 GroupingBuilder::Filling& GroupingBuilder::FillingOf(DirId dir,
                                                      const Filling& wanted) {
   auto [at, fresh] = filling_of_.emplace(
-      std::make_tuple(wanted.set, wanted.label, wanted.access),
+      std::make_tuple(wanted.alone, wanted.set, wanted.label, wanted.access),
       filling_.size());
   if (fresh) {
     filling_.push_back(wanted);
@@ -181,6 +188,11 @@ absl::Status GroupingBuilder::AddSample(DirId dir, File* begin, File* end) {
   wanted.set = sets_.Set(extensions_);
   wanted.label = label;
   wanted.access = AccessOf(begin, end);
+  if (containers_stay_ && std::any_of(begin, end, [this](const File& file) {
+        return IsContainer(EntryId(file.entry));
+      })) {
+    wanted.alone = begin->entry + 1;
+  }
   wanted.columns = static_cast<uint32_t>(end - begin);
   Filling& filling = FillingOf(dir, wanted);
   for (File* file = begin; file != end; ++file) {
@@ -225,9 +237,11 @@ absl::Status GroupingBuilder::AddDirectory(DirId dir) {
 uint64_t GroupingBuilder::KeyOf(const Filling& filling) const {
   // Relative to the view. So a view of SOURCE/train at its root and a view of
   // SOURCE at train have the same keys.
-  std::string dir = catalogue_.path(filling.dir);
-  size_t root = catalogue_.path(options_.root).size();
-  std::string text = dir.substr(std::min(dir.size(), root == 0 ? 0 : root + 1));
+  const size_t root = catalogue_.path(options_.root).size();
+  const auto in_view = [root](const std::string& path) {
+    return path.substr(std::min(path.size(), root == 0 ? 0 : root + 1));
+  };
+  std::string text = in_view(catalogue_.path(filling.dir));
   text += '\0';
   text += sets_.set_text(filling.set);
   text += '\0';
@@ -235,6 +249,10 @@ uint64_t GroupingBuilder::KeyOf(const Filling& filling) const {
   if (filling.access != 0) {
     text += '\0';
     text += accesses_[filling.access];
+  }
+  if (filling.alone != 0) {
+    text += '\0';
+    text += in_view(catalogue_.path(EntryId(filling.alone - 1)));
   }
   return XXH3_64bits(text.data(), text.size());
 }
@@ -247,10 +265,10 @@ void GroupingBuilder::Flush() {
   std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
     return std::tie(sets_.set_text(filling_[a].set),
                     labels_.labels[filling_[a].label],
-                    accesses_[filling_[a].access]) <
+                    accesses_[filling_[a].access], filling_[a].alone) <
            std::tie(sets_.set_text(filling_[b].set),
                     labels_.labels[filling_[b].label],
-                    accesses_[filling_[b].access]);
+                    accesses_[filling_[b].access], filling_[b].alone);
   });
   std::vector<uint32_t> number(filling_.size());
   for (uint32_t f : order) {
@@ -299,7 +317,7 @@ absl::StatusOr<Grouping> GroupingBuilder::Build() {
   result_.members_.reserve(rows);
   result_.piece_of_.resize(dirs + 1);
   MarkDirectories();
-  if (result_.moves_) CountText();
+  if (result_.moves_) CountFiles();
   for (uint32_t d = 0; d < dirs; ++d) {
     RETURN_IF_ERROR(AddDirectory(DirId(root.value() + d)));
   }

@@ -41,6 +41,7 @@ class GroupingBuilder {
   };
   // A group that is being filled.
   struct Filling {
+    uint32_t alone = 0;  // entry + 1 of a container that has it for itself
     uint32_t set = 0;
     uint32_t label = 0;
     uint32_t access = 0;  // index in accesses_
@@ -50,12 +51,13 @@ class GroupingBuilder {
   };
 
   void MarkDirectories();
-  void CountText();
+  void CountFiles();
   absl::Status AddDirectory(DirId dir);
   void CollectFiles(DirId dir);
   File Describe(EntryId entry, bool text_is_sample);
   absl::Status AddSample(DirId dir, File* begin, File* end);
   absl::StatusOr<uint32_t> LabelOf(const File* begin, const File* end);
+  bool IsContainer(EntryId file) const;
   // A number for each combination of users who may read a sample's files.
   uint32_t AccessOf(const File* begin, const File* end);
   Filling& FillingOf(DirId dir, const Filling& wanted);
@@ -70,12 +72,14 @@ class GroupingBuilder {
   ExtensionSets sets_;
   std::vector<bool> fixed_dirs_;      // by DirId: split, hidden or a container
   bool text_view_ = false;            // the text files are the samples
+  bool containers_stay_ = false;      // other files are the samples
   std::vector<File> files_;           // of the current directory
   std::vector<uint32_t> extensions_;  // of the current sample
   std::vector<Filling> filling_;      // of the directory, or of the tree
   // By filling: members before the current directory.
   std::vector<uint32_t> noted_;
-  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t>
+  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>,
+                      uint32_t>
       filling_of_;
   // As text; the first means everybody.
   std::vector<std::string> accesses_ = {""};

@@ -11,7 +11,7 @@
 #include "core/engine/records_maker.h"
 #include "core/engine/supply_maker.h"
 #include "core/engine/tier_maker.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 
 namespace shufflefs {
 namespace {

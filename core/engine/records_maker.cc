@@ -89,10 +89,11 @@ std::shared_ptr<const PaddedDirs> PaddedOf(const SourceDir& source,
 }
 
 RecordsMaker RecordsFactory::maker() {
-  return [this](const ViewConfig& config,
-                std::shared_ptr<const Dataset> dataset, const Policy& policy) {
-    return Make(config, std::move(dataset), policy);
-  };
+  return
+      [this](const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+             const Policy& policy, uint64_t pools) {
+        return Make(config, std::move(dataset), policy, pools);
+      };
 }
 
 absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
@@ -151,7 +152,7 @@ absl::optional<OwnedDir> RecordsFactory::Saved() const {
 
 absl::StatusOr<ViewRecords> RecordsFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-    const Policy& policy) {
+    const Policy& policy, uint64_t pools) {
   ContainerSetOptions options;
   options.padded = PaddedOf(*parts_.source, *dataset);
   options.only_padded = !policy.shuffles_records();
@@ -167,9 +168,17 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
     records.containers = std::move(containers);
     return records;
   }
-  records.containers = containers;
   RecordPool::Parts pool;
-  pool.memory = MemoryOf(parts_.memory, config);
+  pool.memory = MemoryOf(parts_.memory, config, pools);
+  if (pools > 1 && pool.memory.guarantee < RecordPool::kLeastMemory) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("containers are shown as they are: to shuffle them, too, "
+                     "memory must be at least ",
+                     FormatBytes(MemoryFor(pools * RecordPool::kLeastMemory,
+                                           parts_.config->views.size()))));
+    return records;
+  }
+  records.containers = containers;
   pool.stall = parts_.stall;
   pool.worker = &worker_;
   RETURN_IF_ERROR(TakeSource(config, *dataset, policy, pool, records));

@@ -60,7 +60,7 @@ class RecordsFactory {
  private:
   absl::StatusOr<ViewRecords> Make(const ViewConfig& config,
                                    std::shared_ptr<const Dataset> dataset,
-                                   const Policy& policy);
+                                   const Policy& policy, uint64_t pools);
   // Returns the directory for indexes. If it cannot be made, logs a line and
   // returns nothing.
   absl::optional<OwnedDir> Saved() const;

@@ -12,9 +12,9 @@
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
 #include "core/io/make_reader.h"
-#include "core/pool/arena.h"
 #include "core/pool/chunk_map.h"
 #include "core/pool/file_source.h"
+#include "core/pool/memory/arena.h"
 #include "core/sampler/foresight.h"
 #include "core/scan/scan.h"
 #include "core/source/device_probe.h"
@@ -44,6 +44,17 @@ std::vector<uint64_t> Footprints(const Dataset& dataset) {
     }
   }
   return bytes;
+}
+
+// The samples that the pool of records answers.
+std::vector<SampleId> ContainersIn(const Dataset& dataset,
+                                   const ViewRecords& records) {
+  std::vector<SampleId> samples;
+  for (const EntryId file : records.containers->files()) {
+    if (!dataset.grouping().place(file)) continue;
+    samples.push_back(dataset.grouping().sample(file));
+  }
+  return samples;
 }
 
 struct ChunkNeeds {
@@ -112,16 +123,18 @@ uint64_t MemoryOfAView(const MountConfig& config) {
   return GuaranteeOf(Memory(config), config.views.size());
 }
 
-PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view) {
+PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools) {
   memory.name = view.path;
+  memory.guarantee /= pools;
   return memory;
 }
 
 SupplyMaker SupplyFactory::maker() {
-  return [this](const ViewConfig& config,
-                std::shared_ptr<const Dataset> dataset, const Policy& policy) {
-    return Make(config, std::move(dataset), policy);
-  };
+  return
+      [this](const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+             const Policy& policy, const ViewRecords& records) {
+        return Make(config, std::move(dataset), policy, records);
+      };
 }
 
 ReadAheadMaker SupplyFactory::ahead_maker() {
@@ -315,13 +328,15 @@ absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
 
 absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-    const Policy& policy) {
+    const Policy& policy, const ViewRecords& records) {
+  const uint64_t pools = records.pool != nullptr ? 2 : 1;
   Supply::Parts parts;
-  parts.memory = MemoryOf(parts_.memory, config);
+  parts.memory = MemoryOf(parts_.memory, config, pools);
   if (parts.memory.guarantee < Supply::kLeastMemory) {
     return absl::InvalidArgumentError(absl::StrCat(
         "memory: policy = ", policy.name(), " needs at least ",
-        MemoryFor(Supply::kLeastMemory, parts_.config->views.size()) >> 20,
+        MemoryFor(pools * Supply::kLeastMemory, parts_.config->views.size()) >>
+            20,
         "MiB"));
   }
   auto input = std::make_unique<BinderInput>();
@@ -341,6 +356,12 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
     RETURN_IF_ERROR(TakeFiles(*pool, *dataset, parts, *input));
   } else {
     RETURN_IF_ERROR(TakePack(*pool, *dataset, parts, *input));
+  }
+  if (records.pool != nullptr) {
+    // Larger than the memory: names show them, and nothing fetches them.
+    for (const SampleId sample : ContainersIn(*dataset, records)) {
+      input->bytes[sample.value()] = input->memory_bytes + 1;
+    }
   }
   parts.binder = policy.stages() && config.layout == Layout::kRanked
                      ? policy.staging()->MakeRankBinder(*input)

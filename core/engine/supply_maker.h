@@ -32,8 +32,8 @@ uint64_t DefaultMemory();
 uint64_t Memory(const MountConfig& config);
 // Returns the bytes of `memory` that each view is guaranteed.
 uint64_t MemoryOfAView(const MountConfig& config);
-// Returns `memory` as a pool of the view gets it.
-PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view);
+// Returns `memory` as one of `pools` pools of the view gets it.
+PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools);
 // Returns whether it pays to wait until reads are in device order.
 bool Seeks(const DeviceProbe& probe);
 
@@ -69,7 +69,7 @@ class SupplyFactory {
  private:
   absl::StatusOr<std::shared_ptr<Supply>> Make(
       const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-      const Policy& policy);
+      const Policy& policy, const ViewRecords& records);
   // These fill in where samples come from, and in which chunks.
   absl::Status TakeFiles(const PoolFacet& pool, const Dataset& dataset,
                          Supply::Parts& parts, BinderInput& input);

@@ -20,7 +20,7 @@
 #include "core/engine/learnt_factors.h"
 #include "core/io/file_reader.h"
 #include "core/policy/policy_entry.h"
-#include "core/pool/buffer_pool.h"
+#include "core/pool/memory/buffer_pool.h"
 #include "core/pool/supply.h"
 #include "core/staging/stager/tier.h"
 

@@ -29,7 +29,8 @@ namespace shufflefs {
 // binder.
 struct BinderInput {
   const Grouping* grouping = nullptr;
-  // By SampleId: bytes of pool memory that its files take.
+  // By SampleId: bytes of pool memory that its files take. If they are more
+  // than memory_bytes, the sample is never fetched.
   std::vector<uint64_t> bytes;
   // The samples of each chunk, in the order of their device addresses. Every
   // sample is in exactly one chunk.

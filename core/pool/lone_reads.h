@@ -14,7 +14,7 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
 

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/pool/arena.h"
-#include "core/pool/buffer_pool.h"
 #include "core/pool/lone_reads.h"
+#include "core/pool/memory/arena.h"
+#include "core/pool/memory/buffer_pool.h"
 
 namespace shufflefs {
 

@@ -16,7 +16,7 @@ namespace {
 // yet what is asked for last does not arrive much later.
 constexpr uint64_t kLeastOnWay = 32 << 20;
 
-// The bytes that the samples of a dataset take in the pool.
+// The bytes that all samples together take in the pool.
 uint64_t BytesOf(const BinderInput& input) {
   return std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
 }

@@ -59,16 +59,21 @@ bool SameKeys(const SetupTools& tools, const ViewSetup& a, const ViewSetup& b) {
          SameKeys(*entry, a.config.policy_options, b.config.policy_options);
 }
 
+bool IsReactive(const ViewSetup& setup) {
+  return setup.policy->consumption() == Consumption::kReactive &&
+         setup.rebinds();
+}
+
+bool WantsSupply(const SetupTools& tools, const ViewSetup& setup) {
+  return tools.supply && (IsReactive(setup) || setup.policy->keeps_first() ||
+                          setup.stages_ranks());
+}
+
 absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
-  const bool reactive =
-      setup.policy->consumption() == Consumption::kReactive && setup.rebinds();
-  if (!tools.supply ||
-      !(reactive || setup.policy->keeps_first() || setup.stages_ranks())) {
-    return absl::OkStatus();
-  }
+  if (!WantsSupply(tools, setup)) return absl::OkStatus();
   const absl::optional<NodeShare>& nodes = setup.config.nodes;
-  if (reactive && nodes && nodes->count > 1) {
+  if (IsReactive(setup) && nodes && nodes->count > 1) {
     const absl::string_view instead = setup.policy->instead_on_nodes();
     return absl::InvalidArgumentError(absl::StrCat(
         "nodes = ", nodes->number, "/", nodes->count,
@@ -81,12 +86,13 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
   if (reuse != nullptr && reuse->supply != nullptr &&
       reuse->policy->name() == setup.policy->name() &&
       reuse->options_hash == setup.options_hash &&
+      reuse->records.pool == setup.records.pool &&
       SameKeys(tools, *reuse, setup)) {
     setup.supply = reuse->supply;
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(setup.supply,
-                   tools.supply(setup.config, setup.dataset, *setup.policy));
+  ASSIGN_OR_RETURN(setup.supply, tools.supply(setup.config, setup.dataset,
+                                              *setup.policy, setup.records));
   return absl::OkStatus();
 }
 
@@ -124,9 +130,14 @@ absl::Status MakeForesight(const SetupTools& tools, const ViewSetup* reuse,
 
 absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
                          ViewSetup& setup) {
-  // A view with a supply shuffles no records.
-  if (!tools.records || setup.supply != nullptr) return absl::OkStatus();
+  if (!tools.records) return absl::OkStatus();
+  const bool supply = WantsSupply(tools, setup);
+  // A tier holds either samples or records.
+  if (supply && (setup.policy->stages() || !setup.policy->shuffles_records())) {
+    return absl::OkStatus();
+  }
   if (reuse != nullptr && reuse->records.containers != nullptr &&
+      (reuse->supply != nullptr) == supply &&
       reuse->policy->shuffles_records() == setup.policy->shuffles_records() &&
       reuse->policy->stages() == setup.policy->stages() &&
       // Staged blocks have one size.
@@ -136,15 +147,15 @@ absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
     setup.records = reuse->records;
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(setup.records,
-                   tools.records(setup.config, setup.dataset, *setup.policy));
+  ASSIGN_OR_RETURN(setup.records, tools.records(setup.config, setup.dataset,
+                                                *setup.policy, supply ? 2 : 1));
   return absl::OkStatus();
 }
 
 absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
-  RETURN_IF_ERROR(MakeSupply(tools, reuse, setup));
   RETURN_IF_ERROR(MakeRecords(tools, reuse, setup));
+  RETURN_IF_ERROR(MakeSupply(tools, reuse, setup));
   // The records use the memory of the view.
   if (setup.records.pool != nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(MakeForesight(tools, reuse, setup));

@@ -38,12 +38,6 @@ struct ResolvedPolicy {
 using PolicyResolver = std::function<absl::StatusOr<ResolvedPolicy>(
     const ViewConfig& config, const Dataset& dataset)>;
 
-// Makes the supply of a reactive policy's view. May measure the device and ask
-// where samples are on it. Errors: InvalidArgument naming the key.
-using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
-    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-    const Policy& policy)>;
-
 // Makes the read-ahead along a planned policy's orders. Returns null if this
 // would gain nothing. May measure the device and ask where samples are on it.
 using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
@@ -68,11 +62,20 @@ struct ViewRecords {
 // Makes the records of a view. All pointers are null if nothing in the view
 // looks like a container. There is no pool if all containers are left
 // untouched. If the policy leaves records in their order, only padded
-// containers count. Indexing goes on after the call. May measure the device.
-// Errors: InvalidArgument naming the key.
+// containers count. `pools` share the memory that is guaranteed to the view.
+// Indexing goes on after the call. May measure the device. Errors:
+// InvalidArgument naming the key.
 using RecordsMaker = std::function<absl::StatusOr<ViewRecords>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-    const Policy& policy)>;
+    const Policy& policy, uint64_t pools)>;
+
+// Makes the supply of a reactive policy's view. It leaves out what the pool of
+// `records` answers, and shares the view's memory with that pool. May measure
+// the device and ask where samples are on it. Errors: InvalidArgument naming
+// the key.
+using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+    const Policy& policy, const ViewRecords& records)>;
 
 // Finds the place of each sample's first file, by SampleId. May ask the source
 // about each.

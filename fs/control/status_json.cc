@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/control/status_json.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,6 +78,20 @@ void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
       alone ? nlohmann::ordered_json(times.stalled_seconds) : nullptr;
   json["consumer_seconds"] =
       alone ? nlohmann::ordered_json(times.consumer_seconds) : nullptr;
+}
+
+// The counters of the two pools of a view. Both read the source by one reader,
+// whose counters are the same.
+SupplyStatus Together(SupplyStatus samples, const SupplyStatus& records) {
+  samples.memory_guaranteed += records.memory_guaranteed;
+  samples.pool_bytes += records.pool_bytes;
+  samples.hits += records.hits;
+  samples.misses += records.misses;
+  samples.bypass += records.bypass;
+  samples.source_bytes = std::max(samples.source_bytes, records.source_bytes);
+  samples.source_reads = std::max(samples.source_reads, records.source_reads);
+  absl::StrAppend(&samples.how, "; ", records.how);
+  return samples;
 }
 
 // The counters of a view's own pool.
@@ -247,11 +262,14 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   json["seed"] = setup->config.seed.value();
   AddEpoch(epoch, json);
   AddTraffic(parts, json);
-  if (const std::shared_ptr<SampleMemory> memory = setup->memory()) {
+  const std::shared_ptr<SampleMemory> memory = setup->memory();
+  const std::shared_ptr<RecordPool>& records = setup->records.pool;
+  if (memory != nullptr && records != nullptr) {
+    AddSupply(Together(memory->status(), records->status()), json);
+  } else if (memory != nullptr) {
     AddSupply(memory->status(), json);
-  }
-  if (setup->records.pool != nullptr) {
-    AddSupply(setup->records.pool->status(), json);
+  } else if (records != nullptr) {
+    AddSupply(records->status(), json);
   }
   if (setup->supply != nullptr) {
     AddMiniEpoch(setup->supply->mini_epoch(), setup->supply->tier(), json);

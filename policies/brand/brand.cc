@@ -6,6 +6,7 @@
 #include "policies/auto/suitability.h"
 #include "policies/brand/group_binder.h"
 #include "policies/brand/location_binder.h"
+#include "policies/reimu.h"
 
 namespace shufflefs {
 namespace {
@@ -84,6 +85,7 @@ BrandOptions BrandOptions::Of(const PolicyOptions& options) {
   brand.pool.chunks = options.word<PoolFacet::Chunks>(kBrandKeys[1]);
   brand.binding = options.word<Binding>(kBrandKeys[2]);
   brand.pool.packed = options.text(kBrandKeys[3]);
+  brand.blocks = ReimuBlocks(options);
   return brand;
 }
 

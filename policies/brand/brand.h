@@ -11,6 +11,7 @@
 // Read pattern: chunks of up to brand.chunk files in random order, each read
 //   once per epoch. If memory cannot hold something of every group, also single
 //   samples.
+// Containers beside the class folders: as under reimu (policies/reimu.h).
 // Binding: policies/brand/group_binder.h (any sample of the group), or the
 //   paper's own protocol, policies/brand/location_binder.h.
 // If the order must be known in advance (ranked names, epochs by path): an
@@ -32,6 +33,7 @@ struct BrandOptions {
   enum class Binding { kGroup, kLocation };
   Binding binding = Binding::kGroup;
   PoolFacet pool = {.chunk_files = 64, .packed_key = "brand.packed"};
+  RecordBlocks blocks;
 
   static BrandOptions Of(const PolicyOptions& options);
 };
@@ -49,6 +51,10 @@ class BrandPolicy : public Policy {
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
   absl::string_view instead_on_nodes() const override { return "lirs"; }
   const PoolFacet* pool() const override { return &options_.pool; }
+  bool shuffles_records() const override {
+    return options_.binding == BrandOptions::Binding::kGroup;
+  }
+  RecordBlocks record_blocks() const override { return options_.blocks; }
 
  private:
   const BrandOptions options_;

@@ -2,7 +2,6 @@
 #include "policies/brand/group_binder.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace shufflefs {
@@ -16,10 +15,16 @@ RandomKey OrderKey(const BinderInput& input, Seed seed, Epoch epoch) {
   return DeriveKey(seed, epoch, input.dataset_key, Purpose::kBlockOrder);
 }
 
+// Of the samples that memory holds at all.
 uint64_t MemorySamples(const BinderInput& input) {
-  const uint64_t bytes =
-      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
-  const uint64_t mean = bytes / std::max<uint64_t>(input.bytes.size(), 1);
+  uint64_t bytes = 0;
+  uint64_t samples = 0;
+  for (const uint64_t each : input.bytes) {
+    if (each > input.memory_bytes) continue;
+    bytes += each;
+    ++samples;
+  }
+  const uint64_t mean = bytes / std::max<uint64_t>(samples, 1);
   return input.memory_bytes / std::max<uint64_t>(mean, 1);
 }
 

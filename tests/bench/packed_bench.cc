@@ -18,7 +18,7 @@
 
 #include "core/base/mutex.h"
 #include "core/io/make_reader.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/random/permutation.h"
 #include "core/scan/scan.h"
 #include "core/staging/pack/packed_source.h"

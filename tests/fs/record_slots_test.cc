@@ -79,9 +79,9 @@ class ContainerTreeTest : public ::testing::Test {
     SetupTools tools;
     tools.policies = Policies();
     tools.resolver = ByName();
-    tools.records = [this](const ViewConfig& of,
-                           std::shared_ptr<const Dataset> dataset,
-                           const Policy&) -> absl::StatusOr<ViewRecords> {
+    tools.records =
+        [this](const ViewConfig& of, std::shared_ptr<const Dataset> dataset,
+               const Policy&, uint64_t) -> absl::StatusOr<ViewRecords> {
       ViewRecords records;
       records.containers = std::make_shared<ContainerSet>(
           dataset, *RecordRules::Parse(of.record));

@@ -68,9 +68,11 @@ std::string Companions::Objection(EntryId file, bool asked,
   const Grouping& grouping = dataset_.grouping();
   const absl::optional<Grouping::Place> place = grouping.place(file);
   if (!place) return "it is in a split, hidden, empty, or cannot be read";
-  if (grouping.moves()) return "names move, and it with them";
-  if (asked) return "";
   const Grouping::Group& group = grouping.group(place->group);
+  if (grouping.moves() && group.samples > 1) {
+    return "names move, and it with them";
+  }
+  if (asked) return "";
   // The index may be the one file of the same stem.
   const absl::optional<Grouping::Place> beside =
       index ? grouping.place(*index) : absl::nullopt;

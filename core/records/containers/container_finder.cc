@@ -168,7 +168,9 @@ void Finder::Add(EntryId file, const RecordFormat& format,
 
 void Finder::AddPadded(EntryId file, const PaddedDirs::Padded& padded,
                        const std::string& path) {
-  if (dataset_.grouping().moves()) {
+  const absl::optional<Grouping::Place> place = dataset_.grouping().place(file);
+  if (dataset_.grouping().moves() &&
+      !(place && dataset_.grouping().group(place->group).samples == 1)) {
     return Leave(file, "names move, and it with them");
   }
   Add(file, TfrecordFormat(), path);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/formats/record_math.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/records/content/prefetch.h"
 
 namespace shufflefs {

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/pool/paged_bytes.h"
+#include "core/pool/memory/paged_bytes.h"
 #include "core/records/content/part_reads.h"
 #include "core/records/order/shuffled_file.h"
 

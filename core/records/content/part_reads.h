@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/pool/paged_bytes.h"
+#include "core/pool/memory/paged_bytes.h"
 #include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {

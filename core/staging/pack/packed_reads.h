@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "core/base/mutex.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
 #include "core/staging/pack/pack_index.h"
 #include "core/staging/pack/scatter.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/staging/pack/packed_reads.h"
 
 namespace shufflefs {

@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/io/file_reader.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
 #include "core/staging/pack/pack_index.h"
 
@@ -33,8 +33,8 @@ class PackedSource : public SampleSource {
   static constexpr uint64_t kMostStaging = uint64_t{8} << 20;
 
   struct Options {
-    // An arena of kLeastStaging or more that only this source uses. Its memory may be
-    // that of FileReaderOptions. Null: the source makes its own.
+    // An arena of kLeastStaging or more that only this source uses. Its memory
+    // may be that of FileReaderOptions. Null: the source makes its own.
     std::shared_ptr<Arena> staging;
     // For disks. Each new place begins with a single read, after all but the
     // last read of the previous place have ended. Reason: a disk with several

@@ -25,7 +25,7 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
 #include "core/staging/staging_plan.h"
 #include "core/staging/tier/tier_ranges.h"

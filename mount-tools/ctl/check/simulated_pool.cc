@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/config/value_text.h"
-#include "core/pool/arena.h"
 #include "core/pool/chunk_map.h"
+#include "core/pool/memory/arena.h"
 #include "core/pool/supply.h"
 #include "core/quality/mixing.h"
 

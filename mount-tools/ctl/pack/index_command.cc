@@ -165,9 +165,9 @@ absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
   std::vector<ViewContainers> views;
   for (const ViewConfig& view : config.views) {
     ViewContainers made;
-    tools.records = [&](const ViewConfig& keys,
-                        std::shared_ptr<const Dataset> dataset,
-                        const Policy& policy) -> absl::StatusOr<ViewRecords> {
+    tools.records =
+        [&](const ViewConfig& keys, std::shared_ptr<const Dataset> dataset,
+            const Policy& policy, uint64_t) -> absl::StatusOr<ViewRecords> {
       if (!policy.shuffles_records()) return ViewRecords();
       ContainerSetOptions options;
       options.padded = PaddedOf(source, *dataset);

@@ -2,6 +2,7 @@
 #include "core/epoch/epoch_lookups.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <random>
@@ -121,8 +122,9 @@ class StraddlersTest : public testing::Test {
 
 TEST_F(StraddlersTest, AreAllCarried) {
   std::vector<std::thread> threads;
+  std::atomic<int> reading{6};
   for (uint32_t reader = 1; reader <= 6; ++reader) {
-    threads.emplace_back([this, reader] {
+    threads.emplace_back([this, reader, &reading] {
       std::mt19937 random(reader);
       for (int i = 0; i < 3000; ++i) {
         const SampleId sample(random() % kSamples);
@@ -130,9 +132,10 @@ TEST_F(StraddlersTest, AreAllCarried) {
         if (random() % 8 == 0) std::this_thread::yield();
         Open(sample, reader, told);
       }
+      --reading;
     });
   }
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 500 || reading > 0; ++i) {
     Boundary();
     std::this_thread::yield();
   }

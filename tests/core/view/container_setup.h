@@ -29,8 +29,8 @@ inline SetupTools ContainerTools(TempTree& tree,
   tools.resolver = ByName();
   tools.records = [&tree, pool = std::move(pool)](
                       const ViewConfig& config,
-                      std::shared_ptr<const Dataset> dataset,
-                      const Policy&) -> absl::StatusOr<ViewRecords> {
+                      std::shared_ptr<const Dataset> dataset, const Policy&,
+                      uint64_t) -> absl::StatusOr<ViewRecords> {
     ViewRecords records;
     records.containers = std::make_shared<ContainerSet>(
         dataset, *RecordRules::Parse(config.record));

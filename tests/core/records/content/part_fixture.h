@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/random/random.h"
 #include "core/records/order/shuffled_file.h"
 

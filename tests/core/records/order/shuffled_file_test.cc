@@ -248,7 +248,7 @@ TEST(RecordOrderTest, ReimuMixesWithinItsWindowsOnly) {
 
 TEST(RecordOrderTest, PoliciesOfWholeFilesLeaveRecordsWhereTheyAre) {
   const FixedTable table(0, 10, 10);
-  for (const char* name : {"native", "static", "brand"}) {
+  for (const char* name : {"native", "static", "clairvoyant"}) {
     const auto policy = PolicyOf(name, PolicyOptions());
     EXPECT_EQ(MakeRecordOrder(*policy, table, OptionsOf(0, 0)), nullptr)
         << name;

@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 #include "core/source/source_dir.h"
 #include "core/staging/pack/pack_index.h"
 #include "core/staging/pack/packed_source.h"

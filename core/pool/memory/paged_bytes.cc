@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/pool/paged_bytes.h"
+#include "core/pool/memory/paged_bytes.h"
 
 #include <cstring>
 

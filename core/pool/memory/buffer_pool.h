@@ -3,8 +3,8 @@
 // views. Each user of it has a PoolShare: an amount that is guaranteed to it.
 // What others do not need now, a share may use as well. It gives that back if
 // they want it.
-#ifndef SHUFFLEFS_CORE_POOL_BUFFER_POOL_H_
-#define SHUFFLEFS_CORE_POOL_BUFFER_POOL_H_
+#ifndef SHUFFLEFS_CORE_POOL_MEMORY_BUFFER_POOL_H_
+#define SHUFFLEFS_CORE_POOL_MEMORY_BUFFER_POOL_H_
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
 #include "core/base/worker.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 
 namespace shufflefs {
 
@@ -164,4 +164,4 @@ class PoolShare {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_POOL_BUFFER_POOL_H_
+#endif  // SHUFFLEFS_CORE_POOL_MEMORY_BUFFER_POOL_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arena is the pool's memory: one region of a fixed size, allocated in pages
 // that need not be adjacent. So it never fragments, and its bound is exact.
-#ifndef SHUFFLEFS_CORE_POOL_ARENA_H_
-#define SHUFFLEFS_CORE_POOL_ARENA_H_
+#ifndef SHUFFLEFS_CORE_POOL_MEMORY_ARENA_H_
+#define SHUFFLEFS_CORE_POOL_MEMORY_ARENA_H_
 
 #include <sys/uio.h>
 
@@ -86,4 +86,4 @@ class Arena {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_POOL_ARENA_H_
+#endif  // SHUFFLEFS_CORE_POOL_MEMORY_ARENA_H_

@@ -2,8 +2,8 @@
 // PagedBytes finds the bytes of a MemoryBlock by their offset. If many small
 // pieces are copied to or from scattered pages, it finds each place at once. It
 // is a plain value and does not own the memory.
-#ifndef SHUFFLEFS_CORE_POOL_PAGED_BYTES_H_
-#define SHUFFLEFS_CORE_POOL_PAGED_BYTES_H_
+#ifndef SHUFFLEFS_CORE_POOL_MEMORY_PAGED_BYTES_H_
+#define SHUFFLEFS_CORE_POOL_MEMORY_PAGED_BYTES_H_
 
 #include <sys/uio.h>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 
 namespace shufflefs {
 
@@ -51,4 +51,4 @@ void Copy(const PagedBytes& from, uint64_t from_offset, const PagedBytes& to,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_POOL_PAGED_BYTES_H_
+#endif  // SHUFFLEFS_CORE_POOL_MEMORY_PAGED_BYTES_H_

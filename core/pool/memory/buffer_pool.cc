@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/pool/buffer_pool.h"
+#include "core/pool/memory/buffer_pool.h"
 
 #include <algorithm>
 #include <utility>

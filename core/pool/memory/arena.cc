@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/pool/arena.h"
+#include "core/pool/memory/arena.h"
 
 #include <sys/mman.h>
 
