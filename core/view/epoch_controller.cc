@@ -285,7 +285,7 @@ uint64_t EpochController::BeginPass() {
 
 EpochController::Effects EpochController::EndPassOf(
     const RecordEpoch& records) {
-  if (records_.get() != &records || setup_->binds_on_demand()) return {};
+  if (records_.get() != &records || setup_->rebinds()) return {};
   return {.begun = BeginPass()};
 }
 
@@ -315,10 +315,9 @@ PassWatch::OpenIs EpochController::PassOf(EntryId file, RecordEpoch& shown,
     return shown.live() ? PassWatch::OpenIs::kUnclear
                         : PassWatch::OpenIs::kOfThisPass;
   }
-  // If names are bound on demand, samples must not be bound anew before each
+  // If names move, no pass over containers may rebind them before each sample
   // was shown: containers follow the epoch of the samples.
-  if (setup_->config.epoch_advance != Advance::kAuto ||
-      setup_->binds_on_demand()) {
+  if (setup_->config.epoch_advance != Advance::kAuto || setup_->rebinds()) {
     return PassWatch::OpenIs::kOfThisPass;
   }
   return shown.Open(file, reader);

@@ -64,7 +64,9 @@ epoch: base config binding readers
 ledger: base base/files config policy
 verify: base base/files dataset policy binding quality ledger
 staging: base
+pool/memory: base
 pool: base random catalogue source io dataset policy binding staging
+  pool/memory
 formats: base base/files config
 formats/tar: base formats
 formats/tfrecord: base base/files config formats
@@ -79,22 +81,24 @@ records/index: base base/files config catalogue source formats
 records/containers: base base/files config catalogue source dataset policy quality
   formats/tfrecord formats/table formats records/aligned records/order
   records/index
-records/content: base catalogue source io pool formats records/order
+records/content: base catalogue source io pool pool/memory formats
+  records/order
 records/tfrecord_api: base base/files random policy formats formats/tfrecord
   records/aligned records/order records/index
 records/epoch: base catalogue io policy staging pool records/order
   records/containers records/content
-staging/pack: base base/files catalogue source io dataset pool
+staging/pack: base base/files catalogue source io dataset pool pool/memory
 staging/tier: base base/files catalogue source io staging
-staging/stager: base catalogue io staging pool staging/pack staging/tier
+staging/stager: base catalogue io staging pool pool/memory staging/pack
+  staging/tier
 sampler/search: base
 sampler: base catalogue dataset readers pool sampler/search
 view: base base/files config source dataset policy binding quality readers
   epoch ledger staging pool records/containers records/content records/epoch
   sampler
 engine: base base/files config catalogue source io scan dataset policy readers
-  ledger pool records/containers records/content records/epoch staging/pack
-  staging/tier staging/stager sampler view
+  ledger pool pool/memory records/containers records/content records/epoch
+  staging/pack staging/tier staging/stager sampler view
 )";
 
 std::map<std::string, std::set<std::string>> CoreFolders() {

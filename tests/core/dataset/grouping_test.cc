@@ -127,6 +127,22 @@ TEST_F(GroupingTest, TreeMergesDirectoriesButNotSplits) {
       ElementsAre(ElementsAre("a/2.jpg", "b/1.jpg"), ElementsAre("a/1.png")));
 }
 
+// [S-6.1i] Containers beside moving samples keep their names, and their records
+// are shuffled.
+TEST_F(GroupingTest, ContainersThatOthersOutnumberAreGroupsOfTheirOwn) {
+  tree_.Files({"c/1.jpg", "c/2.jpg", "c/3.jpg", "s/1.tar", "s/2.tar"});
+  EXPECT_THAT(Groups(With(Substitute::kDirectory)),
+              ElementsAre(ElementsAre("c/1.jpg", "c/2.jpg", "c/3.jpg"),
+                          ElementsAre("s/1.tar"), ElementsAre("s/2.tar")));
+  EXPECT_THAT(Groups(With(Substitute::kTree)),
+              ElementsAre(ElementsAre("c/1.jpg", "c/2.jpg", "c/3.jpg"),
+                          ElementsAre("s/1.tar"), ElementsAre("s/2.tar")));
+  tree_.Files({"s/3.tar"});  // they are samples themselves
+  EXPECT_THAT(Groups(With(Substitute::kDirectory)),
+              ElementsAre(ElementsAre("c/1.jpg", "c/2.jpg", "c/3.jpg"),
+                          ElementsAre("s/1.tar", "s/2.tar", "s/3.tar")));
+}
+
 TEST_F(GroupingTest, PairsAreOneSample) {
   tree_.Files({"d/a.jpg", "d/a.json", "d/b.jpg", "d/c.json", "d/c.jpg",
                "d/d-1.jpg", "d/d.jpg", "d/d.json", "d/d.x.jpg", "d/d.x.json"});
