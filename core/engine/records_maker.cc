@@ -155,7 +155,7 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
     const Policy& policy, uint64_t pools) {
   ContainerSetOptions options;
   options.padded = PaddedOf(*parts_.source, *dataset);
-  options.only_padded = !policy.shuffles_records();
+  options.only_padded = !ShufflesRecords(policy, config, *dataset);
   ViewRecords records;
   if (options.only_padded && options.padded->empty()) return records;
   ASSIGN_OR_RETURN(auto containers, ContainersOf(*parts_.config, config,
@@ -183,7 +183,7 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   pool.worker = &worker_;
   RETURN_IF_ERROR(TakeSource(config, *dataset, policy, pool, records));
   ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
-  if (policy.shuffles_records()) {
+  if (ShufflesRecords(policy, config, *dataset)) {
     WarnOfWindow(policy, *containers, *records.pool);
   }
   MutexLock lock(mu_);

@@ -128,17 +128,19 @@ absl::Status MakeForesight(const SetupTools& tools, const ViewSetup* reuse,
   return absl::OkStatus();
 }
 
+bool Shuffles(const ViewSetup& setup) {
+  return ShufflesRecords(*setup.policy, setup.config, *setup.dataset);
+}
+
 absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
                          ViewSetup& setup) {
   if (!tools.records) return absl::OkStatus();
   const bool supply = WantsSupply(tools, setup);
   // A tier holds either samples or records.
-  if (supply && (setup.policy->stages() || !setup.policy->shuffles_records())) {
-    return absl::OkStatus();
-  }
+  const bool shuffles = Shuffles(setup);
+  if (supply && (setup.policy->stages() || !shuffles)) return absl::OkStatus();
   if (reuse != nullptr && reuse->records.containers != nullptr &&
-      (reuse->supply != nullptr) == supply &&
-      reuse->policy->shuffles_records() == setup.policy->shuffles_records() &&
+      (reuse->supply != nullptr) == supply && Shuffles(*reuse) == shuffles &&
       reuse->policy->stages() == setup.policy->stages() &&
       // Staged blocks have one size.
       (!setup.policy->stages() || reuse->policy->record_blocks().bytes ==
@@ -174,6 +176,13 @@ absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
     files.push_back(grouping.first_member(SampleId(s)));
   }
   return DeviceAddresses(source, dataset.catalogue(), files, options);
+}
+
+bool ShufflesRecords(const Policy& policy, const ViewConfig& config,
+                     const Dataset& dataset) {
+  if (!policy.shuffles_records()) return false;
+  return policy.consumption() != Consumption::kReactive || policy.stages() ||
+         (dataset.moves() && config.layout == Layout::kTree);
 }
 
 std::shared_ptr<SampleMemory> ViewSetup::memory() const {

@@ -137,6 +137,11 @@ struct ViewSetup {
   }
 };
 
+// Returns whether the policy shuffles the records of the view's containers. One
+// that binds names on demand does so only beside names that move.
+bool ShufflesRecords(const Policy& policy, const ViewConfig& config,
+                     const Dataset& dataset);
+
 // Returns a hash that differs between configurations that bind names
 // differently, apart from the policy's name, the seed and `substitute`. Ledgers
 // keep it. The same values give the same hash in every version.

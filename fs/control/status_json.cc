@@ -234,7 +234,8 @@ std::string Substitution(const ViewSetup& setup, bool shows_own) {
 // Grades the records if these are shuffled, because the order of files then
 // matters less.
 std::string MixingOf(const View& view, const ViewSetup& setup) {
-  if (setup.records.pool == nullptr || !setup.policy->shuffles_records()) {
+  if (setup.records.pool == nullptr ||
+      !ShufflesRecords(*setup.policy, setup.config, *setup.dataset)) {
     return view.Mixing();
   }
   const std::shared_ptr<RecordEpoch> epoch = view.records();

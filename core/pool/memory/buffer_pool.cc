@@ -69,8 +69,8 @@ absl::StatusOr<std::unique_ptr<PoolShare>> BufferPool::Open(
   for (const auto& other : states_) kept += other->kept();
   if (kept > RegionBytes(capacity_)) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "memory: ", state->options.name, " needs ", state->options.floor,
-        " bytes that are taken; give more memory, or try again"));
+        "memory: view '", state->options.name, "' needs ", state->options.floor,
+        " bytes that are taken; give more memory, or try ", "again"));
   }
   if (arena_ == nullptr) {
     ASSIGN_OR_RETURN(arena_, Arena::Make(RegionBytes(capacity_)));
@@ -211,15 +211,6 @@ void BufferPool::HaveGivenBack() {
 uint64_t BufferPool::used() const {
   MutexLock lock(mu_);
   return arena_ == nullptr ? 0 : arena_->used();
-}
-
-std::vector<BufferPool::ShareStatus> BufferPool::shares() const {
-  std::vector<ShareStatus> shares;
-  MutexLock lock(mu_);
-  for (const auto& each : states_) {
-    shares.push_back({each->options.name, each->options.guarantee, each->used});
-  }
-  return shares;
 }
 
 PoolShare::PoolShare(std::shared_ptr<BufferPool::Account> account)

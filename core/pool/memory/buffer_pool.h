@@ -44,7 +44,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   ~BufferPool();
 
   struct ShareOptions {
-    std::string name;  // for status
+    std::string name;  // for messages: the view's
     // Together the guarantees of the shares may exceed `bytes` for a while, for
     // example if a policy replaces another. Then a share may have to wait until
     // others have given back.
@@ -64,12 +64,6 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const;
-  struct ShareStatus {
-    std::string name;
-    uint64_t guarantee = 0;
-    uint64_t used = 0;
-  };
-  std::vector<ShareStatus> shares() const;
 
  private:
   friend class PoolShare;

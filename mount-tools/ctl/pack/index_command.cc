@@ -168,7 +168,7 @@ absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
     tools.records =
         [&](const ViewConfig& keys, std::shared_ptr<const Dataset> dataset,
             const Policy& policy, uint64_t) -> absl::StatusOr<ViewRecords> {
-      if (!policy.shuffles_records()) return ViewRecords();
+      if (!ShufflesRecords(policy, keys, *dataset)) return ViewRecords();
       ContainerSetOptions options;
       options.padded = PaddedOf(source, *dataset);
       ASSIGN_OR_RETURN(made.containers,
