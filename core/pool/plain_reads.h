@@ -35,7 +35,7 @@ class PlainReads {
     const SourceDir* source = nullptr;  // outlives the object
     std::shared_ptr<const Catalogue> catalogue;
     size_t open_limit = 1;  // descriptors that are kept open
-    std::shared_ptr<LoneReads> lone;
+    std::shared_ptr<LoneReads> lone = nullptr;  // required to read
     StallClock* stall = nullptr;  // outlives the object; may be null
   };
   explicit PlainReads(const Parts& parts);
