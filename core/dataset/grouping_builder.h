@@ -41,7 +41,8 @@ class GroupingBuilder {
   };
   // A group that is being filled.
   struct Filling {
-    uint32_t alone = 0;  // entry + 1 of a container that has it for itself
+    // If a container is the only sample of the group: its entry + 1.
+    uint32_t alone = 0;
     uint32_t set = 0;
     uint32_t label = 0;
     uint32_t access = 0;  // index in accesses_

@@ -84,3 +84,16 @@ def mounts(folder):
 def user(request):
     """Each user that may mount here: oneself and, for root, nobody too."""
     return request.param
+
+
+@pytest.fixture
+def place(folder, user):
+    """The runtime directory of the user; nothing may be left in it."""
+    path = folder / "run"
+    path.mkdir(mode=0o700)
+    os.chown(path, user.uid, user.gid)
+    yield path
+    left = list(path.iterdir())
+    for each in left:
+        harness.run(["umount", "-l", each / "mnt"], check=False)
+    assert left == []

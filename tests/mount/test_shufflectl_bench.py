@@ -17,16 +17,6 @@ def source(folder, user):
     return root
 
 
-@pytest.fixture
-def place(folder, user):
-    """Where mounts are made. None may be left there."""
-    path = folder / "run"
-    path.mkdir(mode=0o700)
-    os.chown(path, user.uid, user.gid)
-    yield path
-    assert list(path.iterdir()) == []
-
-
 def environment(place):
     return {**os.environ, "HOME": "/nonexistent",
             "XDG_RUNTIME_DIR": str(place)}

@@ -26,19 +26,6 @@ def source(folder, user):
     return root
 
 
-@pytest.fixture
-def place(folder, user):
-    """The runtime directory of the user; nothing may be left in it."""
-    path = folder / "run"
-    path.mkdir(mode=0o700)
-    os.chown(path, user.uid, user.gid)
-    yield path
-    left = list(path.iterdir())
-    for each in left:
-        harness.run(["umount", "-l", each / "mnt"], check=False)
-    assert left == []
-
-
 class Runner:
     """Runs commands on a mount of the source."""
 
