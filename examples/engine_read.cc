@@ -66,7 +66,7 @@ class Reader {
       bytes_ += got;
       if (got < kPiece) break;
     }
-    if (file.memory != nullptr) file.memory->Close(file.shown);
+    if (file.provider != nullptr) file.provider->Close(file.shown);
     ++files_;
     return absl::OkStatus();
   }
@@ -77,7 +77,7 @@ class Reader {
  private:
   struct Opened {
     EntryId shown;
-    std::shared_ptr<SampleMemory> memory;  // null: the source answers
+    std::shared_ptr<ContentProvider> provider;  // null: the source answers
   };
 
   // A name may be rebound between its lookup and its open. Then it is looked up
@@ -94,7 +94,7 @@ class Reader {
       const View::Found found = view_.Lookup(name, thread_);
       if (view_.Open(found.shown, thread_, Now(), found.ordinal) ==
           View::OpenVerdict::kServe) {
-        return {found.shown, view_.MemoryOf(found.shown, /*live=*/true)};
+        return {found.shown, view_.ProviderOf(found.shown, /*live=*/true)};
       }
     }
   }
@@ -109,10 +109,10 @@ class Reader {
       for (const iovec& piece : *pieces) bytes += piece.iov_len;
       came.set_value(bytes);
     };
-    if (file.memory != nullptr) {
-      if (offset == 0) file.memory->Begun(file.shown, thread_, Now());
-      if (file.memory->Answers(file.shown)) {
-        file.memory->Read(file.shown, offset, kPiece, done);
+    if (file.provider != nullptr) {
+      if (offset == 0) file.provider->OnFirstRead(file.shown, thread_, Now());
+      if (file.provider->CanServe(file.shown)) {
+        file.provider->Read(file.shown, offset, kPiece, done);
         return came.get_future().get();
       }
     }

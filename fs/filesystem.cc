@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/readers/reader_family.h"
+#include "core/readers/job_tracker.h"
 
 namespace shufflefs {
 namespace {
@@ -46,13 +46,13 @@ Filesystem::Filesystem(const Parts& parts)
       asker_("sfs-source", kAskers) {}
 
 void Filesystem::Begin(const ServedDataset& served, bool kernel_knows_epochs) {
-  if (kernel_knows_epochs) primer_.Begin(served);
+  if (kernel_knows_epochs) warmer_.Begin(served);
   rights_owner_ = std::make_unique<ShownRights>(*parts_.source, served);
   Tree::Parts tree;
   tree.served = &served;
   tree.rights = rights_owner_.get();
   tree.rebind_seconds = kernel_knows_epochs ? kForLife : 0;
-  tree.primer = kernel_knows_epochs ? &primer_ : nullptr;
+  tree.warmer = kernel_knows_epochs ? &warmer_ : nullptr;
   tree.epochs = &epoch_slots_;
   tree_owner_ = std::make_unique<Tree>(tree);
   control_dir_.SetServed(&served, tree_owner_.get());
@@ -95,13 +95,14 @@ absl::StatusOr<NodeReply> Filesystem::Lookup(uint64_t parent,
     return control_dir_.Lookup(node, name);
   }
   if (at_root) {
-    if (const absl::optional<Node> pin = pins_.Lookup(name)) {
-      return NodeReply{PackNode(*pin), Pins::DirStat(*pin, parts_.owner.uid),
-                       kForLife, kForLife};
+    if (const absl::optional<Node> pin = pinner_.Lookup(name)) {
+      return NodeReply{PackNode(*pin),
+                       DentryPinner::DirStat(*pin, parts_.owner.uid), kForLife,
+                       kForLife};
     }
   }
   if (node.kind == NodeKind::kPinDir) {
-    const absl::optional<Node> pinned = pins_.Pinned(node, name);
+    const absl::optional<Node> pinned = pinner_.Pinned(node, name);
     if (!pinned) return ErrnoStatus(ENOENT, name);
     ASSIGN_OR_RETURN(NodeReply reply, GetAttributes(PackNode(*pinned)));
     reply.entry_seconds = kForLife;
@@ -150,7 +151,7 @@ absl::StatusOr<NodeReply> Filesystem::GetAttributes(uint64_t nodeid) {
       return reply;
     }
     case NodeKind::kPinDir:
-      reply.attributes = Pins::DirStat(node, parts_.owner.uid);
+      reply.attributes = DentryPinner::DirStat(node, parts_.owner.uid);
       return reply;
     case NodeKind::kPassThrough:
       break;
@@ -194,11 +195,11 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
                                                                int32_t pid) {
   Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kControlDir) return control_dir_.OpenDir(node);
-  if (node.kind == NodeKind::kPinDir) return pins_.List(node);
+  if (node.kind == NodeKind::kPinDir) return pinner_.List(node);
   if (const absl::optional<Node> dir = Translate(node)) node = *dir;
   Tree* tree = tree_.load(std::memory_order_acquire);
   if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
-    const bool primes = primer_.IsPriming(pid);
+    const bool primes = warmer_.IsPriming(pid);
     View* view = node.kind == NodeKind::kLiveDir && !primes
                      ? served()->view_of(DirId(node.id))
                      : nullptr;
@@ -295,11 +296,11 @@ absl::StatusOr<absl::optional<size_t>> Filesystem::Read(uint64_t nodeid,
 }
 
 void Filesystem::ReadLater(uint64_t nodeid, uint64_t offset, uint64_t length,
-                           SampleMemory::ReadDone done) {
+                           ContentProvider::ReadDone done) {
   served()->plain().Read(FileOf(nodeid), offset, length, std::move(done));
 }
 
-std::shared_ptr<SampleMemory> Filesystem::MemoryOf(Node node) const {
+std::shared_ptr<ContentProvider> Filesystem::ProviderOf(Node node) const {
   const ServedDataset* known = served();
   if (node.kind == NodeKind::kContainer) {
     return tree_.load(std::memory_order_acquire)->RecordsOf(node);
@@ -310,29 +311,29 @@ std::shared_ptr<SampleMemory> Filesystem::MemoryOf(Node node) const {
   }
   const EntryId file(node.id);
   const View* view = known->view_of(known->catalogue().parent(file));
-  return view == nullptr ? nullptr : view->MemoryOf(file, live);
+  return view == nullptr ? nullptr : view->ProviderOf(file, live);
 }
 
-std::shared_ptr<SampleMemory> Filesystem::AnswerOf(uint64_t nodeid,
-                                                   uint64_t offset,
-                                                   int32_t pid) {
+std::shared_ptr<ContentProvider> Filesystem::ServingProvider(uint64_t nodeid,
+                                                             uint64_t offset,
+                                                             int32_t pid) {
   const Node node = UnpackNode(nodeid);
   const EntryId file(node.id);
-  std::shared_ptr<SampleMemory> memory = MemoryOf(node);
-  if (memory == nullptr) return nullptr;
-  if (offset == 0) memory->Begun(file, ReaderOf(pid), Now());
-  if (!memory->Answers(file)) return nullptr;
-  if (memory->comes_again()) NoteRead(node);
+  std::shared_ptr<ContentProvider> provider = ProviderOf(node);
+  if (provider == nullptr) return nullptr;
+  if (offset == 0) provider->OnFirstRead(file, ReaderOf(pid), Now());
+  if (!provider->CanServe(file)) return nullptr;
+  if (provider->kernel_should_cache()) NoteRead(node);
   if (node.kind == NodeKind::kContainer) {
     served()->views()[node.view]->NoteRead();
   }
-  return memory;
+  return provider;
 }
 
 bool Filesystem::AnswersFromMemory(uint64_t nodeid) const {
   const Node node = UnpackNode(nodeid);
-  const std::shared_ptr<SampleMemory> memory = MemoryOf(node);
-  return memory != nullptr && memory->Holds(EntryId(node.id));
+  const std::shared_ptr<ContentProvider> provider = ProviderOf(node);
+  return provider != nullptr && provider->IsResident(EntryId(node.id));
 }
 
 void Filesystem::NoteRead(Node node) {
@@ -341,13 +342,13 @@ void Filesystem::NoteRead(Node node) {
   const EntryId file(node.id);
   View* view = known->view_of(known->catalogue().parent(file));
   if (view != nullptr) view->NoteRead();
-  pins_.NoteRead(file);
+  pinner_.NoteRead(file);
 }
 
 void Filesystem::Release(uint64_t nodeid) {
   const Node node = UnpackNode(nodeid);
-  const std::shared_ptr<SampleMemory> memory = MemoryOf(node);
-  if (memory != nullptr) memory->Close(EntryId(node.id));
+  const std::shared_ptr<ContentProvider> provider = ProviderOf(node);
+  if (provider != nullptr) provider->Close(EntryId(node.id));
 }
 
 absl::Status Filesystem::Write(uint64_t nodeid, absl::string_view text) {

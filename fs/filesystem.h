@@ -23,12 +23,12 @@
 #include "core/base/worker.h"
 #include "core/config/config.h"
 #include "core/engine/served_dataset.h"
-#include "core/pool/sample_memory.h"
+#include "core/pool/content_provider.h"
 #include "core/source/source_dir.h"
 #include "fs/control/control_dir.h"
 #include "fs/control/control_files.h"
-#include "fs/kernel_cache/pins.h"
-#include "fs/kernel_cache/primer.h"
+#include "fs/kernel_cache/dentry_pinner.h"
+#include "fs/kernel_cache/dentry_warmer.h"
 #include "fs/model/dir_handle.h"
 #include "fs/model/last_answer.h"
 #include "fs/model/node_id.h"
@@ -89,17 +89,18 @@ class Filesystem {
                                                      int32_t pid);
   // `pid`: the opening thread, 0 if hidden.
   absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
-  // For reads that AnswerOf does not answer. Empty: the bytes are not in the
-  // kernel's memory, and ReadLater returns them.
+  // For reads that ServingProvider does not answer. Empty: the bytes are not in
+  // the kernel's memory, and ReadLater returns them.
   absl::StatusOr<absl::optional<size_t>> Read(uint64_t nodeid, uint64_t offset,
                                               absl::Span<char> out);
   // REQUIRES: Read returned nothing.
   void ReadLater(uint64_t nodeid, uint64_t offset, uint64_t length,
-                 SampleMemory::ReadDone done);
+                 ContentProvider::ReadDone done);
   // A READ of a file arrives, from `offset` and by thread `pid` (0 if hidden).
   // Returns what answers it, which never waits for a device. Null: call Read.
-  std::shared_ptr<SampleMemory> AnswerOf(uint64_t nodeid, uint64_t offset,
-                                         int32_t pid);
+  std::shared_ptr<ContentProvider> ServingProvider(uint64_t nodeid,
+                                                   uint64_t offset,
+                                                   int32_t pid);
   // Returns whether a lookup in this node or a read of it may wait for the
   // source, and for every node except the root a stat. True while there is no
   // catalogue, and later for nodes found until then.
@@ -119,8 +120,8 @@ class Filesystem {
   absl::StatusOr<std::string> GetXattr(uint64_t nodeid, absl::string_view name);
   absl::StatusOr<struct statvfs> StatFs() { return room_.Get(asker_); }
 
-  Pins& pins() { return pins_; }
-  Primer& primer() { return primer_; }
+  DentryPinner& pinner() { return pinner_; }
+  DentryWarmer& warmer() { return warmer_; }
   EpochSlots& epoch_slots() { return epoch_slots_; }
 
  private:
@@ -133,7 +134,7 @@ class Filesystem {
   // An OPEN of a container's node. Returns whether its name shows another node
   // now.
   bool IsStale(Node node, int32_t pid) const;
-  std::shared_ptr<SampleMemory> MemoryOf(Node node) const;
+  std::shared_ptr<ContentProvider> ProviderOf(Node node) const;
   void NoteRead(Node node);
 
   // Constant after construction.
@@ -146,8 +147,8 @@ class Filesystem {
   LastAnswer<struct stat> root_;
   LastAnswer<struct statvfs> room_;  // free space of the source's file system
   ControlDir control_dir_;
-  Pins pins_;
-  Primer primer_;
+  DentryPinner pinner_;
+  DentryWarmer warmer_;
   std::atomic<const ServedDataset*> served_{nullptr};
   EpochSlots epoch_slots_;
   std::atomic<Tree*> tree_{nullptr};

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/engine/state_dir.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/daemon/assemble.h"
 #include "mount-tools/daemon/command_line.h"
+#include "mount-tools/daemon/daemon.h"
 
 namespace shufflefs {
 namespace {

@@ -12,13 +12,13 @@ constexpr uint64_t kFewLeft = 8;
 void ResumedNames::Begin(uint64_t names, absl::Span<const uint64_t> known,
                          uint64_t unknown) {
   Clear();
-  bits_ = NameBits(names);
+  bits_ = Bitmap(names);
   for (const uint64_t name : known) known_ += bits_.Set(name) ? 1 : 0;
   unknown_ = unknown < names - known_ ? unknown : names - known_;
 }
 
 void ResumedNames::Clear() {
-  bits_ = NameBits(0);
+  bits_ = Bitmap(0);
   known_ = unknown_ = left_ = again_ = 0;
 }
 

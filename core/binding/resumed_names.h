@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "core/base/name_bits.h"
+#include "core/base/bitmap.h"
 
 namespace shufflefs {
 
@@ -45,7 +45,7 @@ class ResumedNames {
   }
 
  private:
-  NameBits bits_{0};
+  Bitmap bits_{0};
   uint64_t known_ = 0;
   uint64_t unknown_ = 0;
   uint64_t left_ = 0;   // remaining names opened since

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/files/atomic_file.h"
 #include "core/base/files/checked_file.h"
-#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_check.h"
 

@@ -23,7 +23,7 @@ namespace shufflefs {
 // everything behind them.
 inline constexpr size_t kCatalogueChecksumAt = 16;
 
-// Errors: as for ReplaceFile, core/base/files/whole_file.h.
+// Errors: as for ReplaceFile, core/base/files/atomic_file.h.
 absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place);
 
 // Errors, each naming the path: the errno of open and read (ENOENT if none was

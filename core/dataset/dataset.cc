@@ -16,26 +16,26 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Make(
     return absl::NotFoundError(
         absl::StrCat("view path '", config.path, "': no such directory"));
   }
-  Movability movability = Judge(*catalogue, *root, {});
+  SubstitutionSafety substitution_safety = Judge(*catalogue, *root, {});
   GroupingOptions options;
   options.root = *root;
   options.substitute = config.substitute;
-  options.proven = movability.moves;
+  options.proven = substitution_safety.moves;
   options.pair = config.pair;
   options.groups_text = groups_text;
   options.groups_name = config.groups;
   ASSIGN_OR_RETURN(Grouping grouping, Grouping::Make(*catalogue, options));
-  std::string reason = movability.reason;
+  std::string reason = substitution_safety.reason;
   if (config.substitute != Substitute::kAuto) reason = "substitute was set";
   return std::unique_ptr<Dataset>(
-      new Dataset(Parts{std::move(catalogue), *root, std::move(movability),
+      new Dataset(Parts{std::move(catalogue), *root, std::move(substitution_safety),
                         std::move(grouping), std::move(reason)}));
 }
 
 Dataset::Dataset(Parts parts)
     : catalogue_(std::move(parts.catalogue)),
       root_(parts.root),
-      movability_(std::move(parts.movability)),
+      movability_(std::move(parts.substitution_safety)),
       grouping_(std::move(parts.grouping)),
       reason_(std::move(parts.reason)),
       key_([this] {

@@ -21,7 +21,7 @@
 #include "core/config/config.h"
 #include "core/dataset/block_map.h"
 #include "core/dataset/grouping.h"
-#include "core/dataset/movability.h"
+#include "core/dataset/substitution_safety.h"
 
 namespace shufflefs {
 
@@ -44,7 +44,7 @@ class Dataset {
   // True when the names of a group may show each other's samples.
   bool moves() const { return grouping_.moves(); }
   // The findings and the deciding rule, as `status` shows them.
-  const Movability& movability() const { return movability_; }
+  const SubstitutionSafety& substitution_safety() const { return movability_; }
   const std::string& substitute_reason() const { return reason_; }
   // Stable identity of the subtree, the key of view-wide orders.
   uint64_t key() const { return key_; }
@@ -62,7 +62,7 @@ class Dataset {
   struct Parts {
     std::shared_ptr<const Catalogue> catalogue;
     DirId root;
-    Movability movability;
+    SubstitutionSafety substitution_safety;
     Grouping grouping;
     std::string reason;
   };
@@ -73,7 +73,7 @@ class Dataset {
   // Constant after construction.
   const std::shared_ptr<const Catalogue> catalogue_;
   const DirId root_;
-  const Movability movability_;
+  const SubstitutionSafety movability_;
   const Grouping grouping_;
   const std::string reason_;
   const uint64_t key_;

@@ -42,7 +42,7 @@ namespace shufflefs {
 struct GroupingOptions {
   DirId root{0};  // root of the view
   Substitute substitute = Substitute::kAuto;
-  bool proven = false;  // Movability::moves; used for kAuto only
+  bool proven = false;  // SubstitutionSafety::moves; used for kAuto only
   PairMode pair = PairMode::kStem;
   // Lines `path TAB group`; the path is relative to the view. "" = none.
   std::string groups_text;

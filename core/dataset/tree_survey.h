@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TreeSurvey counts what a subtree of the catalogue holds, by directory and
-// kind. core/dataset/movability.h judges from these facts. Splits, hidden files
-// and documents are not counted. One thread. The catalogue outlives it.
+// kind. core/dataset/substitution_safety.h judges from these facts. Splits,
+// hidden files and documents are not counted. One thread. The catalogue
+// outlives it.
 #ifndef SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_
 #define SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_
 

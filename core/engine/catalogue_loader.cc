@@ -10,8 +10,8 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_file.h"
-#include "core/scan/drift.h"
 #include "core/scan/scan.h"
+#include "core/scan/staleness_check.h"
 
 namespace shufflefs {
 namespace {

@@ -63,7 +63,7 @@ std::string HeldBack(const FactsInput& input) {
 }  // namespace
 
 DatasetFacts FactsOf(const FactsInput& input) {
-  const Movability& movability = *input.movability;
+  const SubstitutionSafety& substitution_safety = *input.substitution_safety;
   DatasetFacts facts;
   facts.files = input.catalogue->file_count();
   facts.bytes = input.catalogue->total_bytes();
@@ -85,10 +85,10 @@ DatasetFacts FactsOf(const FactsInput& input) {
   facts.options = input.config->policy_options;
   facts.passes_are_seen = input.open != OpenMode::kUnseen ||
                           input.config->epoch_advance != Advance::kAuto;
-  facts.names_may_move = movability.moves && input.grouping->moves();
-  facts.has_validation_split = movability.has_validation_split;
-  facts.classes = movability.classes;
-  facts.layout = movability.layout;
+  facts.names_may_move = substitution_safety.moves && input.grouping->moves();
+  facts.has_validation_split = substitution_safety.has_validation_split;
+  facts.classes = substitution_safety.classes;
+  facts.layout = substitution_safety.layout;
   return facts;
 }
 

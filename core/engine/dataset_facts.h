@@ -10,7 +10,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/config/config.h"
 #include "core/dataset/grouping.h"
-#include "core/dataset/movability.h"
+#include "core/dataset/substitution_safety.h"
 #include "core/policy/policy_entry.h"
 #include "core/records/containers/container_set.h"
 #include "core/source/device_probe.h"
@@ -20,7 +20,7 @@ namespace shufflefs {
 struct FactsInput {
   const Catalogue* catalogue = nullptr;
   const Grouping* grouping = nullptr;
-  const Movability* movability = nullptr;
+  const SubstitutionSafety* substitution_safety = nullptr;
   const DeviceProbe* device = nullptr;
   const ViewConfig* config = nullptr;
   PolicyTable policies;

@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "core/engine/catalogue_loader.h"
 #include "core/engine/policy_resolver.h"
-#include "core/scan/drift.h"
+#include "core/scan/staleness_check.h"
 
 namespace shufflefs {
 namespace {
@@ -61,8 +61,8 @@ Engine::Engine(Parts parts, std::unique_ptr<Ledger> ledger)
                   ? std::make_unique<LearntFactors>(parts_.state->learnt())
                   : nullptr),
       pool_(BufferPool::Make({.bytes = PoolBytes(Memory(parts_.config))})),
-      lone_(std::make_shared<LoneReads>(
-          LoneReads::BytesOf(Memory(parts_.config)), &metrics_.stall())),
+      bypass_(std::make_shared<BypassReads>(
+          BypassReads::BytesOf(Memory(parts_.config)), &metrics_.stall())),
       tiers_(TierParts()),
       supplies_(SupplyParts()),
       records_(RecordParts()) {}
@@ -70,7 +70,7 @@ Engine::Engine(Parts parts, std::unique_ptr<Ledger> ledger)
 Engine::~Engine() { Stop(); }
 
 PoolMemory Engine::ViewMemory() const {
-  return {pool_, lone_, MemoryOfAView(parts_.config), ""};
+  return {pool_, bypass_, MemoryOfAView(parts_.config), ""};
 }
 
 TierMaker::Parts Engine::TierParts() {
@@ -94,7 +94,7 @@ SupplyFactory::Parts Engine::SupplyParts() {
   parts.places = &places_;
   parts.stall = &metrics_.stall();
   parts.tiers = &tiers_;
-  parts.families = &families_;
+  parts.job_tracker = &job_tracker_;
   parts.memory = ViewMemory();
   return parts;
 }
@@ -126,7 +126,7 @@ SetupTools Engine::Tools() {
   };
   tools.supply = supplies_.maker();
   tools.ahead = supplies_.ahead_maker();
-  tools.foresight = supplies_.foresight_maker();
+  tools.prefetcher = supplies_.prefetcher_maker();
   tools.records = records_.maker();
   return tools;
 }
@@ -180,7 +180,7 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
                                      setup.get()));
     }
     view.tools = tools;
-    view.families = &families_;
+    view.job_tracker = &job_tracker_;
     view.nodes = &nodes_;
     view.ledger = ledger_.get();
     view.rebound = parts_.hooks.rebound;
@@ -194,7 +194,7 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
       PlainReads::Parts{.source = &parts_.source,
                         .catalogue = catalogue,
                         .open_limit = OpenLimit(),
-                        .lone = lone_,
+                        .bypass = bypass_,
                         .stall = &metrics_.stall()});
   return std::make_unique<const ServedDataset>(
       std::move(catalogue), std::move(plain), std::move(views), sees_opens);

@@ -25,20 +25,20 @@
 #include "core/base/metrics.h"
 #include "core/config/config.h"
 #include "core/engine/device_finder.h"
-#include "core/engine/learnt_factors.h"
 #include "core/engine/place_finder.h"
 #include "core/engine/policy_set.h"
 #include "core/engine/records_maker.h"
+#include "core/engine/saved_factors.h"
 #include "core/engine/served_dataset.h"
 #include "core/engine/state_dir.h"
 #include "core/engine/supply_maker.h"
 #include "core/engine/tier_maker.h"
 #include "core/ledger/ledger.h"
-#include "core/pool/lone_reads.h"
+#include "core/pool/bypass_reads.h"
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/pool_memory.h"
 #include "core/readers/job_nodes.h"
-#include "core/readers/reader_family.h"
+#include "core/readers/job_tracker.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
 
@@ -138,13 +138,13 @@ class Engine {
 
   // Self-synchronised.
   Metrics metrics_;
-  ReaderFamilies families_;
+  JobTracker job_tracker_;
   JobNodes nodes_;
   const std::shared_ptr<DeviceFinder> devices_;
   PlaceFinder places_;
   const std::unique_ptr<LearntFactors> learnt_;  // null without state
   const std::shared_ptr<BufferPool> pool_;
-  const std::shared_ptr<LoneReads> lone_;
+  const std::shared_ptr<BypassReads> bypass_;
   TierMaker tiers_;
   SupplyFactory supplies_;
   RecordsFactory records_;

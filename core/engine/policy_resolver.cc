@@ -29,7 +29,7 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
   FactsInput input;
   input.catalogue = &dataset.catalogue();
   input.grouping = &dataset.grouping();
-  input.movability = &dataset.movability();
+  input.substitution_safety = &dataset.substitution_safety();
   input.device = &probe;
   input.config = &config;
   input.policies = parts.policies.table;

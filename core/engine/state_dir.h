@@ -71,7 +71,7 @@ class StateDir {
   bool passed_through() const;
   // Sets this. Logs a line if it cannot be saved.
   void SetPassedThrough(bool passed) const;
-  // Repeating factors; see learnt_factors.h.
+  // Repeating factors; see saved_factors.h.
   FilePlace learnt() const { return FilePlace(dir_, kLearntFile); }
 
  private:

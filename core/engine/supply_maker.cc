@@ -15,7 +15,7 @@
 #include "core/pool/chunk_map.h"
 #include "core/pool/file_source.h"
 #include "core/pool/memory/arena.h"
-#include "core/sampler/foresight.h"
+#include "core/sampler/sampler_prefetcher.h"
 #include "core/scan/scan.h"
 #include "core/source/device_probe.h"
 #include "core/staging/pack/pack_chunks.h"
@@ -143,10 +143,10 @@ ReadAheadMaker SupplyFactory::ahead_maker() {
   };
 }
 
-ForesightMaker SupplyFactory::foresight_maker() {
-  return [this](const PrefetchFacet& wishes,
+SamplerPrefetcherMaker SupplyFactory::prefetcher_maker() {
+  return [this](const PrefetchFacet& requests,
                 std::shared_ptr<const Dataset> dataset) {
-    return MakeForesight(wishes, std::move(dataset));
+    return MakeSamplerPrefetcher(requests, std::move(dataset));
   };
 }
 
@@ -171,28 +171,29 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
   return slow;
 }
 
-absl::StatusOr<std::shared_ptr<Foresight>> SupplyFactory::MakeForesight(
-    const PrefetchFacet& wishes, std::shared_ptr<const Dataset> dataset) {
+absl::StatusOr<std::shared_ptr<SamplerPrefetcher>>
+SupplyFactory::MakeSamplerPrefetcher(const PrefetchFacet& requests,
+                                     std::shared_ptr<const Dataset> dataset) {
   ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
                    SlowSourceOf(dataset, /*in_batches=*/false));
   if (!slow) return nullptr;
-  Foresight::Parts parts;
+  SamplerPrefetcher::Parts parts;
   parts.memory = std::move(slow->memory);
   parts.addresses = std::move(slow->addresses);
   parts.how = absl::StrCat(
       "what readers are going to open is read ahead, because ", slow->line);
   parts.source = std::move(slow->source);
   parts.dataset = std::move(dataset);
-  parts.seeds = wishes.seeds;
-  parts.search_cores = wishes.search_cores;
-  parts.families = parts_.families;
+  parts.seeds = requests.seeds;
+  parts.search_cores = requests.search_cores;
+  parts.job_tracker = parts_.job_tracker;
   parts.stall = parts_.stall;
-  ASSIGN_OR_RETURN(std::shared_ptr<Foresight> foresight,
-                   Foresight::Make(std::move(parts)));
+  ASSIGN_OR_RETURN(std::shared_ptr<SamplerPrefetcher> prefetcher,
+                   SamplerPrefetcher::Make(std::move(parts)));
   MutexLock lock(mu_);
-  std::erase_if(foresights_, [](const auto& made) { return made.expired(); });
-  foresights_.push_back(foresight);
-  return foresight;
+  std::erase_if(prefetchers_, [](const auto& made) { return made.expired(); });
+  prefetchers_.push_back(prefetcher);
+  return prefetcher;
 }
 
 absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
@@ -218,15 +219,15 @@ absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
 void SupplyFactory::Stop() {
   std::array<std::unique_ptr<FileReader>, 2> readers;
   std::vector<std::unique_ptr<Pack>> packs;
-  std::vector<std::weak_ptr<Foresight>> foresights;
+  std::vector<std::weak_ptr<SamplerPrefetcher>> prefetchers;
   {
     MutexLock lock(mu_);
-    foresights.swap(foresights_);
+    prefetchers.swap(prefetchers_);
   }
-  // Each foresight requests reads on a thread of its own.
-  for (const std::weak_ptr<Foresight>& made : foresights) {
-    if (const std::shared_ptr<Foresight> foresight = made.lock()) {
-      foresight->Stop();
+  // Each prefetcher requests reads on a thread of its own.
+  for (const std::weak_ptr<SamplerPrefetcher>& made : prefetchers) {
+    if (const std::shared_ptr<SamplerPrefetcher> prefetcher = made.lock()) {
+      prefetcher->Stop();
     }
   }
   {

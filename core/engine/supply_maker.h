@@ -19,7 +19,7 @@
 #include "core/engine/tier_maker.h"
 #include "core/io/file_reader.h"
 #include "core/pool/pool_memory.h"
-#include "core/readers/reader_family.h"
+#include "core/readers/job_tracker.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
 
@@ -50,7 +50,7 @@ class SupplyFactory {
     PoolMemory memory;  // per view; without a name
     StallClock* stall = nullptr;
     TierMaker* tiers = nullptr;
-    ReaderFamilies* families = nullptr;
+    JobTracker* job_tracker = nullptr;
   };
   explicit SupplyFactory(const Parts& parts);
   ~SupplyFactory();
@@ -58,7 +58,7 @@ class SupplyFactory {
   // The factory outlives the results.
   SupplyMaker maker();
   ReadAheadMaker ahead_maker();
-  ForesightMaker foresight_maker();
+  SamplerPrefetcherMaker prefetcher_maker();
   // Returns the reader of the source that suits its device. The factory owns
   // it.
   FileReader* SourceReader(const DeviceProbe& probe);
@@ -94,8 +94,8 @@ class SupplyFactory {
   absl::StatusOr<std::shared_ptr<ReadAhead>> MakeAhead(
       std::shared_ptr<const Dataset> dataset);
   // Returns null as above.
-  absl::StatusOr<std::shared_ptr<Foresight>> MakeForesight(
-      const PrefetchFacet& wishes, std::shared_ptr<const Dataset> dataset);
+  absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> MakeSamplerPrefetcher(
+      const PrefetchFacet& requests, std::shared_ptr<const Dataset> dataset);
   // Returns a reader of the source. `in_batches` is
   // FileReaderOptions::batch_by_batch.
   FileReader* Reader(bool in_batches);
@@ -109,7 +109,8 @@ class SupplyFactory {
   struct Pack;
   std::vector<std::unique_ptr<Pack>> packs_ ABSL_GUARDED_BY(mu_);
   // All that were made. Some may be gone.
-  std::vector<std::weak_ptr<Foresight>> foresights_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::weak_ptr<SamplerPrefetcher>> prefetchers_
+      ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

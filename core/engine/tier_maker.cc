@@ -181,7 +181,7 @@ absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
   if (parts_.learnt != nullptr) input.learnt = parts_.learnt->Load(key);
   parts.source = tier->Source();
   parts.tier = [tier] { return tier->status(); };
-  parts.wishes_changed = [tier] { tier->Changed(); };
+  parts.requests_changed = [tier] { tier->Changed(); };
   parts.how = absl::StrCat("mini-epochs in ", parts_.config->tier_path, ", ",
                            count, " a pass");
   MutexLock lock(mu_);

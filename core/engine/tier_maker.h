@@ -17,7 +17,7 @@
 #include "core/base/mutex.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
-#include "core/engine/learnt_factors.h"
+#include "core/engine/saved_factors.h"
 #include "core/io/file_reader.h"
 #include "core/policy/policy_entry.h"
 #include "core/pool/memory/buffer_pool.h"

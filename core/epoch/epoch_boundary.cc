@@ -10,7 +10,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kMaxGuests = 64;
+constexpr uint64_t kMaxForeignJobs = 64;
 
 }  // namespace
 
@@ -31,10 +31,10 @@ EpochOutcome EpochDetector::OnSignal() {
 
 // All processes of the owner are gone: nobody continues its pass.
 EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
-  const bool hidden = owner_ == kHiddenFamily;
-  const bool was_guest = guests_.erase(open.family) != 0;
+  const bool hidden = owner_ == kHiddenJob;
+  const bool was_foreign = foreign_jobs_.erase(open.job) != 0;
   const bool small = owner_opens_ < small_takeover_;
-  owner_ = open.family;
+  owner_ = open.job;
   owner_opens_ = 0;
   owner_passed_ = false;
   // A shell loop that starts a process per file would otherwise end the epoch
@@ -45,11 +45,11 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   outcome.rule = 't';
   outcome.open = OpenClass::kFresh;
   outcome.ended_seen = opened_count();
-  // A hidden reader that fell silent may come back. A guest that became the
-  // owner is in the middle of its own pass.
-  const bool hold = hidden || was_guest || GuestAlive(alive);
+  // A hidden reader that fell silent may come back. A foreign job that became
+  // the owner is in the middle of its own pass.
+  const bool hold = hidden || was_foreign || ForeignJobAlive(alive);
   outcome.verdict = hold ? Verdict::kHold : Verdict::kRebind;
-  if (hold) outcome.reason = HoldReason::kGuest;
+  if (hold) outcome.reason = HoldReason::kForeignJob;
   if (!hold) outcome.carried.push_back(open.name);
   outcome.begins_pass = !hold;
   lengths_.Forget();
@@ -62,19 +62,19 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   return outcome;
 }
 
-void EpochDetector::NoteGuest(FamilyId family) {
-  if (guests_.contains(family)) return;
-  if (guests_.size() < kMaxGuests) {
-    guests_.insert(family);
+void EpochDetector::NoteForeignJob(JobId job) {
+  if (foreign_jobs_.contains(job)) return;
+  if (foreign_jobs_.size() < kMaxForeignJobs) {
+    foreign_jobs_.insert(job);
   } else {
-    more_guests_ = true;  // taken for alive: it can no longer be asked
+    more_foreign_jobs_ = true;  // taken for alive: it can no longer be asked
   }
 }
 
-bool EpochDetector::GuestAlive(Alive alive) const {
-  return more_guests_ ||
-         std::any_of(guests_.begin(), guests_.end(),
-                     [&](FamilyId guest) { return alive(guest); });
+bool EpochDetector::ForeignJobAlive(Alive alive) const {
+  return more_foreign_jobs_ ||
+         std::any_of(foreign_jobs_.begin(), foreign_jobs_.end(),
+                     [&](JobId foreign_job) { return alive(foreign_job); });
 }
 
 EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
@@ -132,7 +132,7 @@ HoldReason EpochDetector::WhyHold(char rule, const Boundary& boundary,
   if (began_unexplained_ && (rule == 'a' || options_.epoch_length > 0)) {
     return HoldReason::kUntrusted;
   }
-  return GuestAlive(alive) ? HoldReason::kGuest : HoldReason::kNone;
+  return ForeignJobAlive(alive) ? HoldReason::kForeignJob : HoldReason::kNone;
 }
 
 std::vector<uint64_t> EpochDetector::NamesFrom(uint64_t position) const {
@@ -171,8 +171,8 @@ void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
   now_ = Counters();
   now_.fresh_end = log_.next();
   windows_.Clear();
-  guests_.clear();
-  more_guests_ = false;
+  foreign_jobs_.clear();
+  more_foreign_jobs_ = false;
   rival_names_.clear();  // they were opened in the epoch that ended
   epoch_from_ = pass_from;
   began_unexplained_ = rule == 'c';

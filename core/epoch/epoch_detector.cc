@@ -33,7 +33,7 @@ absl::string_view HoldReasonName(HoldReason reason) {
       return "stray";
     case HoldReason::kUntrusted:
       return "untrusted";
-    case HoldReason::kGuest:
+    case HoldReason::kForeignJob:
       return "guest";
     case HoldReason::kPartial:
       return "partial";
@@ -78,7 +78,8 @@ void EpochDetector::Restore(const Past& past) {
 void EpochDetector::Replay(uint64_t name, OpenClass open_class) {
   const uint64_t position = log_.Push(name, /*repeat=*/false);
   ring_.Push(name, kNobody, kJustNow);
-  if (open_class == OpenClass::kDouble || open_class == OpenClass::kGuest) {
+  if (open_class == OpenClass::kDouble ||
+      open_class == OpenClass::kForeignJob) {
     return;
   }
   if (!seen_.Get(name)) return CountFresh(name, position);
@@ -109,10 +110,10 @@ void EpochDetector::EndResumed() {
 EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
   if (!owned_) {
     owned_ = true;
-    owner_ = open.family;
+    owner_ = open.job;
     owner_opens_ = 0;
   }
-  if (open.family == owner_) return OnOwnerOpen(open, alive);
+  if (open.job == owner_) return OnOwnerOpen(open, alive);
   if (!alive(owner_)) return TakeOver(open, alive);
   if (OutreadsOwner(open)) {
     std::vector<uint64_t> counted = TakeOwnership(open);
@@ -120,24 +121,24 @@ EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
     outcome.counted = std::move(counted);
     return outcome;
   }
-  NoteGuest(open.family);
+  NoteForeignJob(open.job);
   EpochOutcome outcome;
-  outcome.open = OpenClass::kGuest;
+  outcome.open = OpenClass::kForeignJob;
   return outcome;
 }
 
 bool EpochDetector::OutreadsOwner(const Open& open) {
   if (owner_passed_ || seen_count_ >= small_takeover_) return false;
-  if (rival_ != open.family) rival_names_.clear();
-  rival_ = open.family;
+  if (candidate_ != open.job) rival_names_.clear();
+  candidate_ = open.job;
   rival_names_.push_back(open.name);
   return rival_names_.size() >= 2 * small_takeover_;
 }
 
 std::vector<uint64_t> EpochDetector::TakeOwnership(const Open& open) {
-  NoteGuest(owner_);
-  guests_.erase(open.family);
-  owner_ = open.family;
+  NoteForeignJob(owner_);
+  foreign_jobs_.erase(open.job);
+  owner_ = open.job;
   owner_opens_ = rival_names_.size() - 1;
   rival_names_.pop_back();  // this open is counted later
   std::vector<uint64_t> counted;
@@ -162,7 +163,7 @@ EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {
   ring_.Push(open.name, open.reader, open.time);
   switch (outcome.open) {
     case OpenClass::kDouble:
-    case OpenClass::kGuest:
+    case OpenClass::kForeignJob:
       return outcome;
     case OpenClass::kFresh:
     case OpenClass::kBefore:

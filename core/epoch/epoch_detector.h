@@ -6,9 +6,8 @@
 // detector may wait, may carry too many names over and may refuse to rebind. It
 // never rebinds in the middle of a pass that it can see.
 //
-// The first family of processes that opens a name owns the epochs. Other
-// families are guests: their opens move nothing. An open of the owner is one of
-// these:
+// The first job that opens a name owns the epochs. Other jobs are foreign:
+// their opens move nothing. An open of the owner is one of these:
 // * fresh: the first of the name in this epoch;
 // * a re-open;
 // * a stray re-open: the name's second since the supposed start of a new pass;
@@ -19,11 +18,11 @@
 //   a  every name was opened, and then enough re-opens came;
 //   b  nearly as many names as expected were opened, then fresh opens ceased;
 //   c  fresh opens ceased earlier than that: something ended, unexplained;
-//   t  the owner's processes are all gone and another family opens.
+//   t  the owner's processes are all gone and another job opens.
 // The verdict is to rebind or to hold. To hold is to count the epoch and keep
 // the bijection. Below 64 names only rules a and t apply.
 //
-// A pure state machine: time, families and their liveness are inputs. Not
+// A pure state machine: time, jobs and their liveness are inputs. Not
 // thread-safe; the view's lock guards it. Memory: 2 bits per name and about 300
 // KiB. Time: O(1) per open. A boundary clears names/8 bytes and walks once over
 // at most 8192 logged opens.
@@ -37,14 +36,14 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "core/base/name_bits.h"
+#include "core/base/bitmap.h"
 #include "core/binding/resumed_names.h"
 #include "core/epoch/detector_windows.h"
 #include "core/epoch/epoch_outcome.h"
 #include "core/epoch/open_log.h"
 #include "core/epoch/pass_lengths.h"
 #include "core/epoch/recency_ring.h"
-#include "core/readers/family_id.h"
+#include "core/readers/job_id.h"
 
 namespace shufflefs {
 
@@ -59,14 +58,15 @@ class EpochDetector {
 
   struct Open {
     uint64_t name = 0;  // < Options::names
-    FamilyId family = kHiddenFamily;
+    JobId job = kHiddenJob;
     uint32_t reader = 0;  // process or thread id, 0 = hidden
     std::chrono::milliseconds time{0};
   };
 
   // Returns whether a process of `family` still exists. The detector asks only
-  // when a family that is not the owner opens, and about guests at a boundary.
-  using Alive = absl::FunctionRef<bool(FamilyId)>;
+  // when a job that is not the owner opens, and about foreign jobs at a
+  // boundary.
+  using Alive = absl::FunctionRef<bool(JobId)>;
 
   explicit EpochDetector(const Options& options);
 
@@ -107,7 +107,7 @@ class EpochDetector {
   // names of a pass of the expected length are opened. At that time nothing of
   // the next pass has begun.
   bool MayEndSoon() const;
-  // Returns whether the next open of another family would take over the epochs.
+  // Returns whether the next open of another job would take over the epochs.
   bool IsLeft(Alive alive) const;
   // Number of names that a pass is expected to open: configured, learnt, or
   // all.
@@ -150,12 +150,12 @@ class EpochDetector {
 
   EpochOutcome OnOwnerOpen(const Open& open, Alive alive);
   EpochOutcome TakeOver(const Open& open, Alive alive);
-  // Returns whether a guest takes over the epochs because it opened far more
-  // than the owner. This needs an owner that hardly opened anything, such as a
-  // preview or a benchmark of one file.
+  // Returns whether a foreign job takes over the epochs because it opened far
+  // more than the owner. This needs an owner that hardly opened anything, such
+  // as a preview or a benchmark of one file.
   bool OutreadsOwner(const Open& open);
-  // Makes that guest the owner: its opens so far count. Returns the names that
-  // this opens in the epoch.
+  // Makes that foreign job the owner: its opens so far count. Returns the names
+  // that this opens in the epoch.
   std::vector<uint64_t> TakeOwnership(const Open& open);
   OpenClass Classify(const Open& open) const;
   // Counts the first open of a name in this epoch, or since it was resumed.
@@ -166,8 +166,8 @@ class EpochDetector {
   void DismissCandidate();
   bool Complete();
   char TestWindows() const;  // returns 'b', 'c' or 0
-  void NoteGuest(FamilyId family);
-  bool GuestAlive(Alive alive) const;
+  void NoteForeignJob(JobId job);
+  bool ForeignJobAlive(Alive alive) const;
 
   EpochOutcome Declare(char rule, OpenClass open_class, uint64_t name,
                        Alive alive);
@@ -189,10 +189,10 @@ class EpochDetector {
   const uint64_t soon_;            // length of the end of a pass, in names
 
   PassLengths lengths_;
-  NameBits seen_;
+  Bitmap seen_;
   ResumedNames resumed_;
   bool is_resumed_ = false;  // in this epoch
-  NameBits pending_;
+  Bitmap pending_;
   // An eighth of a pass. If it were longer, the first re-opens of the next pass
   // would be taken for double opens.
   RecencyRing ring_;
@@ -204,14 +204,14 @@ class EpochDetector {
   bool began_unexplained_ = false;  // the epoch began with rule c
 
   bool owned_ = false;
-  FamilyId owner_;
+  JobId owner_;
   uint64_t owner_opens_ = 0;
   bool owner_passed_ = false;  // it ended an epoch by a pass of its own
-  absl::flat_hash_set<FamilyId> guests_;  // at most 64
-  bool more_guests_ = false;
-  // The last guest while the owner has hardly opened anything, and the names
-  // that this guest opened: at most 2 * small_takeover_.
-  FamilyId rival_;
+  absl::flat_hash_set<JobId> foreign_jobs_;  // at most 64
+  bool more_foreign_jobs_ = false;
+  // The last foreign job while the owner has hardly opened anything, and the
+  // names that this foreign job opened: at most 2 * small_takeover_.
+  JobId candidate_;
   std::vector<uint64_t> rival_names_;
 };
 

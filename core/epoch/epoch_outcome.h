@@ -14,11 +14,11 @@ enum class Verdict : uint8_t { kNone, kRebind, kHold };
 
 enum class HoldReason : uint8_t {
   kNone,
-  kOverflow,   // the log does not reach back to the new pass's start
-  kStray,      // re-opens were common in this epoch
-  kUntrusted,  // the epoch began with rule c and ended by rule a
-  kGuest,      // another family read in this epoch and still exists
-  kPartial,    // rule c
+  kOverflow,    // the log does not reach back to the new pass's start
+  kStray,       // re-opens were common in this epoch
+  kUntrusted,   // the epoch began with rule c and ended by rule a
+  kForeignJob,  // another job read in this epoch and still exists
+  kPartial,     // rule c
 };
 // Returns "overflow", "stray", "untrusted", "guest", "partial", or "" for
 // kNone.
@@ -29,7 +29,7 @@ enum class OpenClass : uint8_t {
   kReopen,
   kStray,
   kDouble,
-  kGuest,
+  kForeignJob,
   kBefore,  // the first since a job resumed the epoch, but not ever
 };
 
@@ -49,8 +49,8 @@ struct EpochOutcome {
   // For kRebind: the open that brought the verdict is the first of its name in
   // the pass that begins. So nobody was shown anything of that pass yet.
   bool begins_pass = false;
-  // Names that a guest had opened before this open made it the owner. From now
-  // on each counts as opened in the epoch.
+  // Names that a foreign job had opened before this open made it the owner.
+  // From now on each counts as opened in the epoch.
   std::vector<uint64_t> counted;
   // Number of names that the ended epoch had opened. Set with any verdict.
   uint64_t ended_seen = 0;

@@ -93,9 +93,9 @@ void SplitSuspicion::OnOpen(const Open& open) {
     if (open.fresh && first != it->second) ++reader.mixed;
   }
   if (!open.fresh) return;
-  if (by_guests_ && by_guests_->Get(open.name)) {
-    by_guests_->Clear(open.name);
-    --only_guests_;
+  if (by_foreign_ && by_foreign_->Get(open.name)) {
+    by_foreign_->Clear(open.name);
+    --only_foreign_jobs_;
   }
   const uint64_t rank = fresh_++;
   if (open.name % stride_ != 0) return;
@@ -103,10 +103,10 @@ void SplitSuspicion::OnOpen(const Open& open) {
   if (rank >= options_.names - eighth_) tail_.Add(open.name / stride_);
 }
 
-void SplitSuspicion::OnGuest(uint64_t name, bool seen) {
+void SplitSuspicion::OnForeignJob(uint64_t name, bool seen) {
   if (seen) return;
-  if (!by_guests_) by_guests_.emplace(options_.names);
-  if (by_guests_->Set(name)) ++only_guests_;
+  if (!by_foreign_) by_foreign_.emplace(options_.names);
+  if (by_foreign_->Set(name)) ++only_foreign_jobs_;
 }
 
 Suspicion SplitSuspicion::AtBoundary(char rule, uint64_t seen, uint64_t begun) {
@@ -124,7 +124,7 @@ Suspicion SplitSuspicion::AtBoundary(char rule, uint64_t seen, uint64_t begun) {
   if (rule != 't') {
     if (DisjointReaders()) {
       suspicion = Suspicion::kDisjointReaders;
-    } else if (Unopened(std::min(seen + only_guests_, options_.names)) &&
+    } else if (Unopened(std::min(seen + only_foreign_jobs_, options_.names)) &&
                (rule != 's' || 2 * seen >= options_.names)) {
       suspicion = Suspicion::kUnopened;
     } else if (SameEnd()) {
@@ -135,8 +135,8 @@ Suspicion SplitSuspicion::AtBoundary(char rule, uint64_t seen, uint64_t begun) {
   slot_of_.clear();
   too_many_readers_ = false;
   first_in_group_.assign(first_in_group_.size(), kUntouched);
-  by_guests_.reset();
-  only_guests_ = 0;
+  by_foreign_.reset();
+  only_foreign_jobs_ = 0;
   opens_ = 0;
   fresh_ = begun;
   head_end_ = begun + eighth_;

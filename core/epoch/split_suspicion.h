@@ -4,7 +4,7 @@
 // samples would get into training. So the view stops substituting.
 //
 // It looks for three signs when an epoch ends:
-// * Over 2 % of the names were never opened, not by guests either, and no
+// * Over 2 % of the names were never opened, not by foreign jobs either, and no
 //   epoch.length explains it.
 // * One set of readers opened names, and after its last open another set opened
 //   other names of the same groups, with hardly any name twice: a training
@@ -17,7 +17,7 @@
 //
 // Pure and not thread-safe. Memory: 4 bits per name, at most 512 KiB (above a
 // million names only a sample of them is watched), 2 bytes per group, 256
-// readers. One bit more per name once a guest has opened one.
+// readers. One bit more per name once a foreign job has opened one.
 #ifndef SHUFFLEFS_CORE_EPOCH_SPLIT_SUSPICION_H_
 #define SHUFFLEFS_CORE_EPOCH_SPLIT_SUSPICION_H_
 
@@ -27,7 +27,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/base/name_bits.h"
+#include "core/base/bitmap.h"
 
 namespace shufflefs {
 
@@ -49,7 +49,7 @@ class SplitSuspicion {
   };
 
   // An open that the detector calls fresh, a re-open or stray. Double opens and
-  // guests are no evidence.
+  // foreign jobs are no evidence.
   struct Open {
     uint64_t name = 0;    // < Options::names
     uint32_t group = 0;   // of the name, < Options::groups
@@ -60,8 +60,8 @@ class SplitSuspicion {
   explicit SplitSuspicion(const Options& options);
 
   void OnOpen(const Open& open);
-  // A guest opens `name`. `seen`: the owner opened it in this epoch.
-  void OnGuest(uint64_t name, bool seen);
+  // A foreign job opens `name`. `seen`: the owner opened it in this epoch.
+  void OnForeignJob(uint64_t name, bool seen);
 
   // Another run of the job or of the daemon began the epoch. Readers of the
   // rest are no evidence, however the epoch ends.
@@ -99,8 +99,8 @@ class SplitSuspicion {
     void Roll(bool comparable, uint64_t watched);
     void Forget();
 
-    NameBits names;   // of this epoch
-    NameBits before;  // of the previous epoch
+    Bitmap names;   // of this epoch
+    Bitmap before;  // of the previous epoch
     uint64_t size = 0;
     uint64_t size_before = 0;
     uint64_t common = 0;
@@ -128,9 +128,10 @@ class SplitSuspicion {
 
   Part head_;
   Part tail_;
-  absl::optional<NameBits> by_guests_;  // opened in this epoch by guests only
-  uint64_t only_guests_ = 0;            // number of those names
-  uint64_t fresh_ = 0;                  // names opened in this epoch
+  absl::optional<Bitmap>
+      by_foreign_;                  // opened in this epoch by foreign jobs only
+  uint64_t only_foreign_jobs_ = 0;  // number of those names
+  uint64_t fresh_ = 0;              // names opened in this epoch
   uint64_t head_end_ = 0;      // the epoch's head is the fresh opens below it
   bool before_whole_ = false;  // the epoch before was a whole pass
   bool resumed_ = false;

@@ -48,9 +48,9 @@ class Uring {
   void ArmWake();
   void Wake();  // any thread, also a signal handler
 
-  // Pins `memory`, which outlives the ring. REQUIRES: kWake is not armed (old
-  // kernels wait for everything that is pending). Errors: ENOMEM if the process
-  // may not lock so much memory.
+  // DentryPinner `memory`, which outlives the ring. REQUIRES: kWake is not
+  // armed (old kernels wait for everything that is pending). Errors: ENOMEM if
+  // the process may not lock so much memory.
   absl::Status Register(absl::Span<char> memory);
   // The index of the registered buffer that holds all of the read, or -1.
   int RegisteredIndex(const void* base, uint64_t length) const;

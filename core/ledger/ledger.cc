@@ -32,7 +32,7 @@ absl::StatusOr<bool> AbsentOrEmpty(const FilePlace& place) {
 
 }  // namespace
 
-Ledger::Ledger(FilePlace place, Options options, std::unique_ptr<WordFile> file)
+Ledger::Ledger(FilePlace place, Options options, std::unique_ptr<MmapLog> file)
     : place_(std::move(place)), options_(options), file_(std::move(file)) {}
 
 absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(FilePlace place,
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(FilePlace place,
     }
     if (!cut.ok() && !absl::IsDataLoss(cut)) return cut;
   }
-  ASSIGN_OR_RETURN(auto file, WordFile::Open(place, valid_words));
+  ASSIGN_OR_RETURN(auto file, MmapLog::Open(place, valid_words));
   if (valid_words == 0) {
     RETURN_IF_ERROR(file->Append(ledger_format::Header()));
   }
@@ -257,7 +257,7 @@ absl::Status Ledger::CompactNow() {
   RETURN_IF_ERROR(reader->Run(history, settled));
   const FilePlace beside = place_.With(".new");
   RETURN_IF_ERROR(beside.Remove());  // left by a crash
-  ASSIGN_OR_RETURN(auto fresh, WordFile::Open(beside, 0));
+  ASSIGN_OR_RETURN(auto fresh, MmapLog::Open(beside, 0));
   RETURN_IF_ERROR(fresh->Append(ledger_format::Header()));
   RETURN_IF_ERROR(history.WriteTo(*fresh));
   RETURN_IF_ERROR(fresh->Sync());

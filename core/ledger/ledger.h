@@ -26,8 +26,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/files/mmap_log.h"
 #include "core/base/files/owned_dir.h"
-#include "core/base/files/word_file.h"
 #include "core/base/mutex.h"
 #include "core/ledger/ledger_format.h"
 #include "core/ledger/ledger_history.h"
@@ -110,7 +110,7 @@ class Ledger {
   uint64_t bytes() const;
 
  private:
-  Ledger(FilePlace place, Options options, std::unique_ptr<WordFile> file);
+  Ledger(FilePlace place, Options options, std::unique_ptr<MmapLog> file);
   // Starts a compaction if one is due and none runs.
   void CompactSoon() ABSL_LOCKS_EXCLUDED(mu_, compactor_mu_);
   absl::Status CompactNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
@@ -134,7 +134,7 @@ class Ledger {
   Mutex compact_mu_;
 
   mutable Mutex mu_;
-  std::unique_ptr<WordFile> file_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<MmapLog> file_ ABSL_GUARDED_BY(mu_);
   // Size after the last compaction, or at one that failed.
   uint64_t compacted_words_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_map<std::string, LedgerState> last_ ABSL_GUARDED_BY(mu_);

@@ -127,7 +127,7 @@ absl::flat_hash_map<uint8_t, std::string> LedgerHistory::running() const {
   return running;
 }
 
-absl::Status LedgerHistory::WriteTo(WordFile& file) {
+absl::Status LedgerHistory::WriteTo(MmapLog& file) {
   std::vector<std::string> order;
   order.reserve(views_.size());
   for (const auto& [path, epochs] : views_) order.push_back(path);

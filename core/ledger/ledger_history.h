@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/base/files/word_file.h"
+#include "core/base/files/mmap_log.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/ledger/ledger_reader.h"
 
@@ -23,7 +23,7 @@ namespace shufflefs {
 // Appends each record that it visits to `file`, until one append fails.
 class LedgerCopier : public LedgerVisitor {
  public:
-  explicit LedgerCopier(WordFile& file) : file_(file) {}
+  explicit LedgerCopier(MmapLog& file) : file_(file) {}
 
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
@@ -36,7 +36,7 @@ class LedgerCopier : public LedgerVisitor {
   const absl::Status& status() const { return status_; }
 
  private:
-  WordFile& file_;
+  MmapLog& file_;
   absl::Status status_;
 };
 
@@ -66,7 +66,7 @@ class LedgerHistory : public LedgerVisitor {
   absl::flat_hash_map<uint8_t, std::string> running() const;
   // Appends everything kept to `file`. Records that follow those visited can be
   // appended behind it unchanged, because the views' numbers mean the same.
-  absl::Status WriteTo(WordFile& file);
+  absl::Status WriteTo(MmapLog& file);
 
   // The last epoch of a view for which `fits` is true.
   absl::optional<LedgerState> Find(

@@ -96,7 +96,7 @@ void LedgerPass::Trim() {
   shown.Trim();
 }
 
-absl::Status AppendPairs(WordFile& file, uint8_t view, bool consumed,
+absl::Status AppendPairs(MmapLog& file, uint8_t view, bool consumed,
                          const PackedPairs& pairs) {
   using ledger_format::kMaxSetPairs;
   for (uint64_t first = 0; first < pairs.size(); first += kMaxSetPairs) {
@@ -109,7 +109,7 @@ absl::Status AppendPairs(WordFile& file, uint8_t view, bool consumed,
   return absl::OkStatus();
 }
 
-absl::Status AppendPass(WordFile& file, const LedgerPass& pass) {
+absl::Status AppendPass(MmapLog& file, const LedgerPass& pass) {
   const uint8_t view = pass.begin.view;
   RETURN_IF_ERROR(AppendRecord(file, pass.begin));
   RETURN_IF_ERROR(AppendPairs(file, view, false, pass.held));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/base/files/word_file.h"
+#include "core/base/files/mmap_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_format.h"
 #include "core/ledger/ledger_opens.h"
@@ -58,17 +58,17 @@ inline bool Supersedes(const LedgerEpoch& next, const LedgerEpoch& last) {
 
 // Encodes `record` for the end of `file` and appends it.
 template <typename Record>
-absl::Status AppendRecord(WordFile& file, const Record& record) {
+absl::Status AppendRecord(MmapLog& file, const Record& record) {
   ASSIGN_OR_RETURN(const ledger_format::Words words,
                    ledger_format::Encode(record, file.size()));
   return file.Append(words);
 }
 // The same for pairs that were bound. `consumed`: in this pass.
-absl::Status AppendPairs(WordFile& file, uint8_t view, bool consumed,
+absl::Status AppendPairs(MmapLog& file, uint8_t view, bool consumed,
                          const PackedPairs& pairs);
 // The same for a whole pass, with one bit per sample that was consumed without
 // a name. REQUIRES: Trim() after its last change.
-absl::Status AppendPass(WordFile& file, const LedgerPass& pass);
+absl::Status AppendPass(MmapLog& file, const LedgerPass& pass);
 
 }  // namespace shufflefs
 

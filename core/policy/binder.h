@@ -88,7 +88,7 @@ class Binder {
   // Call it if FetchChunkOf returned nothing: the sample is read alone, and
   // NextFetch no longer returns it. It does not count as in memory: no Arrived
   // or Left follows.
-  virtual void FetchedAlone(SampleId sample) = 0;
+  virtual void Bypassed(SampleId sample) = 0;
   // A sample that was on its way is in memory.
   virtual void Arrived(SampleId sample) = 0;
   // A sample that Arrived or was on its way is no longer in memory. Either it

@@ -37,7 +37,7 @@ class MiniEpochs {
   virtual std::vector<SampleId> SamplesOf(uint64_t set) const = 0;
   virtual void SetReady(uint64_t set) = 0;
   // Changes whenever the result of WantedSets changes.
-  virtual uint64_t wishes() const = 0;
+  virtual uint64_t requests_version() const = 0;
 
   // The ordinal distinguishes names that show one sample: 0 for the name that
   // was bound first in this epoch. REQUIRES: `name` is bound.

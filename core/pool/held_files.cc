@@ -25,7 +25,7 @@ absl::StatusOr<std::shared_ptr<HeldFiles>> HeldFiles::Make(Parts parts) {
         absl::StrCat("memory: ", memory.guarantee, " bytes; at least ",
                      kLeastMemory, " are needed"));
   }
-  RETURN_IF_ERROR(memory.lone->Prepare());
+  RETURN_IF_ERROR(memory.bypass->Prepare());
   ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,
                    memory.pool->Open({.name = memory.name,
                                       .guarantee = memory.guarantee,
@@ -44,7 +44,7 @@ HeldFiles::HeldFiles(Parts parts, std::unique_ptr<PoolShare> pool)
       stall_(parts.stall),
       source_(std::move(parts.source)),
       pool_(std::move(pool)),
-      lone_(std::move(parts.memory.lone)) {}
+      bypass_(std::move(parts.memory.bypass)) {}
 
 bool HeldFiles::MayHold(EntryId file) const {
   const uint64_t bytes = catalogue_->file_size(file);
@@ -73,7 +73,7 @@ bool HeldFiles::Start(EntryId file, Owner owner, Pieces& pieces) {
   return true;
 }
 
-bool HeldFiles::Holds(EntryId file) const {
+bool HeldFiles::IsResident(EntryId file) const {
   MutexLock lock(mu_);
   return held_.contains(file);
 }
@@ -85,9 +85,9 @@ bool HeldFiles::IsHere(EntryId file) const {
 }
 
 void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
-                     SampleMemory::ReadDone done) {
-  ReadWaiter waiter = LoneReads::Clip(catalogue_->file_size(file),
-                                      {offset, length, std::move(done)});
+                     ContentProvider::ReadDone done) {
+  ReadWaiter waiter = BypassReads::Clip(catalogue_->file_size(file),
+                                        {offset, length, std::move(done)});
   if (waiter.length == 0) {
     waiter.done(absl::Span<const iovec>());
     return;
@@ -103,8 +103,8 @@ void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
       return;
     }
   }
-  if (held == nullptr) {  // it left since Holds returned true
-    lone_->Read(source_, file, std::move(waiter));
+  if (held == nullptr) {  // it left since IsResident returned true
+    bypass_->Read(source_, file, std::move(waiter));
     return;
   }
   Deliver(file, held, waiter);

@@ -18,10 +18,10 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
-#include "core/pool/lone_reads.h"
+#include "core/pool/bypass_reads.h"
+#include "core/pool/content_provider.h"
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/pool_memory.h"
-#include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
 
 namespace shufflefs {
@@ -57,12 +57,12 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   // Reads the pieces that Start appended, best in this order.
   void Fetch(Pieces pieces) { source_->Fetch(std::move(pieces)); }
 
-  bool Holds(EntryId file) const;
+  bool IsResident(EntryId file) const;
   // Returns whether the file is in memory already.
   bool IsHere(EntryId file) const;
-  // Works as SampleMemory's. A file that is not held is read alone.
+  // Works as ContentProvider's. A file that is not held is read alone.
   void Read(EntryId file, uint64_t offset, uint64_t length,
-            SampleMemory::ReadDone done);
+            ContentProvider::ReadDone done);
   // Returns true if this freed its memory.
   bool Close(EntryId file);
   // Drops the files that arrived and for which `is_awaited` returns false.
@@ -107,7 +107,7 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
   const std::unique_ptr<PoolShare> pool_;
-  const std::shared_ptr<LoneReads> lone_;
+  const std::shared_ptr<BypassReads> bypass_;
 
   mutable Mutex mu_;
   absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_

@@ -20,8 +20,8 @@ constexpr size_t kThreads = 32;  // if io_uring is refused
 FileReaderOptions ReaderOptions() {
   FileReaderOptions options;
   options.depth = kReads;
-  // LoneReads bounds the bytes.
-  options.max_in_flight_bytes = kReads * LoneReads::kLongestRead;
+  // BypassReads bounds the bytes.
+  options.max_in_flight_bytes = kReads * BypassReads::kLongestRead;
   options.threads = kThreads;
   // The page cache may keep what is read; readers of the source use it.
   options.direct = false;
@@ -40,7 +40,7 @@ absl::StatusOr<std::shared_ptr<SampleSource>> PlainReads::Source() {
   if (source_ != nullptr) return source_;
   std::unique_ptr<FileReader> reader;
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<SampleSource>> {
-    RETURN_IF_ERROR(parts_.lone->Prepare());
+    RETURN_IF_ERROR(parts_.bypass->Prepare());
     reader = MakeFileReader(*parts_.source, ReaderOptions());
     return std::make_shared<FileSource>(parts_.catalogue, reader.get(),
                                         /*many_pieces=*/true);
@@ -65,13 +65,13 @@ absl::optional<size_t> PlainReads::ReadAtOnce(EntryId file, uint64_t offset,
 }
 
 void PlainReads::Read(EntryId file, uint64_t offset, uint64_t length,
-                      SampleMemory::ReadDone done) {
-  ReadWaiter waiter = LoneReads::Clip(parts_.catalogue->file_size(file),
-                                      {offset, length, std::move(done)});
+                      ContentProvider::ReadDone done) {
+  ReadWaiter waiter = BypassReads::Clip(parts_.catalogue->file_size(file),
+                                        {offset, length, std::move(done)});
   if (waiter.length == 0) return waiter.done(absl::Span<const iovec>());
   absl::StatusOr<std::shared_ptr<SampleSource>> source = Source();
   if (!source.ok()) return ReadHere(file, waiter);
-  parts_.lone->Read(*std::move(source), file, std::move(waiter));
+  parts_.bypass->Read(*std::move(source), file, std::move(waiter));
 }
 
 // Reads on the caller's thread: waiting is better than an error.

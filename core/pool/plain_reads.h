@@ -19,8 +19,8 @@
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
-#include "core/pool/lone_reads.h"
-#include "core/pool/sample_memory.h"
+#include "core/pool/bypass_reads.h"
+#include "core/pool/content_provider.h"
 #include "core/pool/sample_source.h"
 #include "core/source/source_dir.h"
 #include "core/source/source_files.h"
@@ -35,7 +35,7 @@ class PlainReads {
     const SourceDir* source = nullptr;  // outlives the object
     std::shared_ptr<const Catalogue> catalogue;
     size_t open_limit = 1;  // descriptors that are kept open
-    std::shared_ptr<LoneReads> lone = nullptr;  // required to read
+    std::shared_ptr<BypassReads> bypass = nullptr;  // required to read
     StallClock* stall = nullptr;  // outlives the object; may be null
   };
   explicit PlainReads(const Parts& parts);
@@ -49,7 +49,7 @@ class PlainReads {
                                     absl::Span<char> out);
   // Errors: as FileRead's. The first call makes the reader, which has threads.
   void Read(EntryId file, uint64_t offset, uint64_t length,
-            SampleMemory::ReadDone done);
+            ContentProvider::ReadDone done);
   // Answers the reads that were not begun with Cancelled and waits for the
   // others. REQUIRES: from now on only reads() and bytes() are called.
   void Stop();

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/pool/lone_reads.h"
+#include "core/pool/bypass_reads.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/memory/buffer_pool.h"
 
@@ -18,9 +18,9 @@ namespace shufflefs {
 
 struct PoolMemory {
   std::shared_ptr<BufferPool> pool;
-  std::shared_ptr<LoneReads> lone;  // reads what finds no room in the pool
-  uint64_t guarantee = 0;           // bytes of the pool
-  std::string name;                 // the view's
+  std::shared_ptr<BypassReads> bypass;  // reads what finds no room in the pool
+  uint64_t guarantee = 0;               // bytes of the pool
+  std::string name;                     // the view's
 
   // Takes `bytes` bytes of the guarantee for memory that is not of the pool, as
   // long as the result lives. Errors: BufferPool::Open's.
@@ -33,7 +33,7 @@ struct PoolMemory {
 
 // The part of the key `memory` that is for the buffer pool, in bytes.
 inline uint64_t PoolBytes(uint64_t memory) {
-  return memory - std::min(memory, LoneReads::BytesOf(memory));
+  return memory - std::min(memory, BypassReads::BytesOf(memory));
 }
 
 // The bytes that the pool guarantees to each of `views` views.
@@ -45,8 +45,8 @@ inline uint64_t GuaranteeOf(uint64_t memory, size_t views) {
 // The least `memory` that guarantees so many bytes to each of `views` views.
 inline uint64_t MemoryFor(uint64_t guarantee, size_t views) {
   const uint64_t pool = guarantee * std::max<size_t>(views, 1);
-  // LoneReads take a sixteenth of it all: a fifteenth of the rest.
-  return pool + LoneReads::BytesOf((pool + 14) / 15 * 16);
+  // BypassReads take a sixteenth of it all: a fifteenth of the rest.
+  return pool + BypassReads::BytesOf((pool + 14) / 15 * 16);
 }
 
 }  // namespace shufflefs

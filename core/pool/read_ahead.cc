@@ -161,7 +161,7 @@ bool ReadAhead::StartSample(const Followed& followed, uint64_t position,
   const HeldFiles::Owner owner{followed.id, position};
   for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
     const EntryId file = grouping.member(sample, c);
-    if (files_->Holds(file) || !files_->MayHold(file)) continue;
+    if (files_->IsResident(file) || !files_->MayHold(file)) continue;
     if (files_->Start(file, owner, pieces)) continue;
     if (noted_ < reclaimed_at_ + kLeastAhead) return false;
     Reclaim();

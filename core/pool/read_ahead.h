@@ -20,16 +20,16 @@
 #include "core/base/types.h"
 #include "core/binding/sequence.h"
 #include "core/dataset/dataset.h"
+#include "core/pool/content_provider.h"
 #include "core/pool/cursors.h"
 #include "core/pool/held_files.h"
-#include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
 
 namespace shufflefs {
 
 // Thread-safe. No call waits for a device. May be destroyed on any thread, also
 // while reads are under way.
-class ReadAhead : public SampleMemory,
+class ReadAhead : public ContentProvider,
                   public std::enable_shared_from_this<ReadAhead> {
  public:
   static constexpr uint64_t kLeastMemory = HeldFiles::kLeastMemory;
@@ -54,9 +54,9 @@ class ReadAhead : public SampleMemory,
   // many, those named last are followed.
   void FollowFixed(const std::shared_ptr<const Binding>& binding, bool ranks);
 
-  bool Answers(EntryId file) override;
-  bool Holds(EntryId file) const override;
-  bool comes_again() const override { return true; }
+  bool CanServe(EntryId file) override;
+  bool IsResident(EntryId file) const override;
+  bool kernel_should_cache() const override { return true; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
   void Close(EntryId file) override;

@@ -6,9 +6,9 @@
 
 namespace shufflefs {
 
-bool ReadAhead::Answers(EntryId file) {
+bool ReadAhead::CanServe(EntryId file) {
   const SampleId sample = dataset_->grouping().sample(file);
-  const bool held = files_->Holds(file);
+  const bool held = files_->IsResident(file);
   {
     MutexLock lock(mu_);
     if (last_noted_ == sample) return held;
@@ -20,7 +20,9 @@ bool ReadAhead::Answers(EntryId file) {
   return held;
 }
 
-bool ReadAhead::Holds(EntryId file) const { return files_->Holds(file); }
+bool ReadAhead::IsResident(EntryId file) const {
+  return files_->IsResident(file);
+}
 
 void ReadAhead::Read(EntryId file, uint64_t offset, uint64_t length,
                      ReadDone done) {

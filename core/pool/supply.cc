@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<Supply>> Supply::Make(Parts parts) {
         absl::StrCat("memory: ", memory.guarantee, " bytes; at least ",
                      kLeastMemory, " are needed"));
   }
-  RETURN_IF_ERROR(memory.lone->Prepare());
+  RETURN_IF_ERROR(memory.bypass->Prepare());
   ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,
                    memory.pool->Open({.name = memory.name,
                                       .guarantee = memory.guarantee,
@@ -53,12 +53,12 @@ Supply::Supply(Parts parts, std::unique_ptr<PoolShare> pool)
       memory_bytes_(parts.memory.guarantee),
       stall_(parts.stall),
       repeats_(parts.binder->mini_epochs() != nullptr),
-      wishes_changed_(std::move(parts.wishes_changed)),
+      requests_changed_(std::move(parts.requests_changed)),
       addresses_(std::move(parts.addresses)),
       tier_(std::move(parts.tier)),
       source_(std::move(parts.source)),
       pool_(std::move(pool)),
-      lone_(std::move(parts.memory.lone)),
+      bypass_(std::move(parts.memory.bypass)),
       binder_(std::move(parts.binder)),
       served_(dataset_->grouping().sample_count()) {}
 
@@ -74,7 +74,7 @@ void Supply::BeginEpoch(Seed seed, Epoch epoch,
     ++epochs_;
   }
   Refill();
-  TellWishes();
+  TellRequests();
 }
 
 SampleId Supply::Bind(SampleId name) {
@@ -83,7 +83,7 @@ SampleId Supply::Bind(SampleId name) {
     MutexLock lock(mu_);
     sample = binder_->Bind(name);
   }
-  TellWishes();
+  TellRequests();
   return sample;
 }
 

@@ -24,18 +24,18 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/bitmap.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
-#include "core/base/name_bits.h"
 #include "core/base/types.h"
 #include "core/binding/bound_names.h"
 #include "core/dataset/dataset.h"
 #include "core/policy/binder.h"
 #include "core/policy/carried.h"
-#include "core/pool/lone_reads.h"
+#include "core/pool/bypass_reads.h"
+#include "core/pool/content_provider.h"
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/pool_memory.h"
-#include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
 #include "core/staging/staging_plan.h"
 #include "core/staging/tier_status.h"
@@ -44,7 +44,7 @@ namespace shufflefs {
 
 // Thread-safe. No call waits for a device. May be destroyed on any thread, also
 // while reads are under way.
-class Supply : public SampleMemory,
+class Supply : public ContentProvider,
                public BoundNames,
                public StagingPlan,
                public std::enable_shared_from_this<Supply> {
@@ -60,11 +60,11 @@ class Supply : public SampleMemory,
     PoolMemory memory;            // guarantees at least kLeastMemory
     std::string how;              // describes the chunks, for `status`
     StallClock* stall = nullptr;  // outlives the supply; may be null
-    // `wishes_changed` is called with no lock held, after a binder with
+    // `requests_changed` is called with no lock held, after a binder with
     // mini-epochs began to want other sets. `addresses` has, by SampleId, the
     // places of the samples on a device that seeks; otherwise it is empty.
     // `tier` returns what the tier does, for `status`; it may be empty.
-    std::function<void()> wishes_changed;
+    std::function<void()> requests_changed;
     std::vector<uint64_t> addresses;
     std::function<TierStatus()> tier;
   };
@@ -96,9 +96,9 @@ class Supply : public SampleMemory,
   std::vector<StagedRange> RangesOf(uint64_t set) const override;
   void SetReady(uint64_t set) override;
 
-  bool Answers(EntryId) override { return true; }
-  bool Holds(EntryId) const override { return true; }
-  bool comes_again() const override { return false; }
+  bool CanServe(EntryId) override { return true; }
+  bool IsResident(EntryId) const override { return true; }
+  bool kernel_should_cache() const override { return false; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
   // Drops the file, whether it was read or not. A reader that reads on through
@@ -153,9 +153,9 @@ class Supply : public SampleMemory,
   uint32_t Columns(SampleId sample) const;
   EntryId Member(SampleId sample, uint32_t column) const;
 
-  // Calls wishes_changed_ if the wishes differ from those told last. Holds no
-  // lock.
-  void TellWishes() ABSL_LOCKS_EXCLUDED(mu_);
+  // Calls requests_changed_ if the requests differ from those told last. Holds
+  // no lock.
+  void TellRequests() ABSL_LOCKS_EXCLUDED(mu_);
   void Refill();
   void Send(Pieces pieces, EntryId wanted);
   void Arrived(EntryId file, const std::shared_ptr<Held>& held,
@@ -172,13 +172,13 @@ class Supply : public SampleMemory,
   const uint64_t memory_bytes_;
   StallClock* const stall_;
   const bool repeats_;
-  const std::function<void()> wishes_changed_;
+  const std::function<void()> requests_changed_;
   const std::vector<uint64_t> addresses_;
   const std::function<TierStatus()> tier_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
   const std::unique_ptr<PoolShare> pool_;
-  const std::shared_ptr<LoneReads> lone_;
+  const std::shared_ptr<BypassReads> bypass_;
 
   mutable Mutex mu_;
   const std::unique_ptr<Binder> binder_ ABSL_PT_GUARDED_BY(mu_);
@@ -190,9 +190,9 @@ class Supply : public SampleMemory,
   bool wanted_ ABSL_GUARDED_BY(mu_) = false;   // a reader has read
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // the source reads nothing more
   // Samples of which something was read, or was to be read, in this epoch.
-  NameBits served_ ABSL_GUARDED_BY(mu_);
+  Bitmap served_ ABSL_GUARDED_BY(mu_);
   uint64_t bypassed_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t told_wishes_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t told_requests_ ABSL_GUARDED_BY(mu_) = 0;
   // If one file of a sample was read, its other files are here, oldest first.
   // They may never be asked for, so they leave when memory is needed.
   std::deque<EntryId> lingering_ ABSL_GUARDED_BY(mu_);

@@ -17,8 +17,8 @@ void Supply::Waited() const {
 
 void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
                   ReadDone done) {
-  ReadWaiter waiter = LoneReads::Clip(dataset_->catalogue().file_size(file),
-                                      {offset, length, std::move(done)});
+  ReadWaiter waiter = BypassReads::Clip(dataset_->catalogue().file_size(file),
+                                        {offset, length, std::move(done)});
   if (waiter.length == 0) {
     waiter.done(absl::Span<const iovec>());
     return;
@@ -44,14 +44,14 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
     }
   }
   if (held == nullptr) {
-    lone_->Read(source_, file, std::move(waiter));
+    bypass_->Read(source_, file, std::move(waiter));
   } else if (!waits) {
     Deliver(file, held, waiter);
     if (stall_ != nullptr) stall_->Served();
   }
   Send(std::move(pieces), file);
   Refill();
-  TellWishes();  // what is read may show what comes next
+  TellRequests();  // what is read may show what comes next
 }
 
 void Supply::Send(Pieces pieces, EntryId wanted) {
@@ -77,7 +77,7 @@ void Supply::Want(EntryId file, Pieces& pieces) {
     Start(samples, pieces);
     return;
   }
-  binder_->FetchedAlone(sample);
+  binder_->Bypassed(sample);
   ++bypassed_;
   for (uint32_t c = 0; c < Columns(sample); ++c) {
     if (!StartFile(Member(sample, c), /*counted=*/false, pieces)) return;

@@ -43,7 +43,7 @@ void Supply::Feedback(double loss) {
     MutexLock lock(mu_);
     binder_->mini_epochs()->Feedback(loss);
   }
-  TellWishes();
+  TellRequests();
 }
 
 std::vector<uint32_t> Supply::learnt() const {
@@ -93,14 +93,14 @@ void Supply::SetReady(uint64_t set) {
   if (repeats_) binder_->mini_epochs()->SetReady(set);
 }
 
-void Supply::TellWishes() {
-  if (!repeats_ || !wishes_changed_) return;
+void Supply::TellRequests() {
+  if (!repeats_ || !requests_changed_) return;
   {
     MutexLock lock(mu_);
-    const uint64_t wishes = binder_->mini_epochs()->wishes();
-    if (std::exchange(told_wishes_, wishes) == wishes) return;
+    const uint64_t requests = binder_->mini_epochs()->requests_version();
+    if (std::exchange(told_requests_, requests) == requests) return;
   }
-  wishes_changed_();
+  requests_changed_();
 }
 
 }  // namespace shufflefs

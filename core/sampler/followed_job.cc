@@ -42,7 +42,7 @@ std::vector<CandidateOrder> OrdersOf(const std::vector<uint32_t>& seeds) {
   return orders;
 }
 
-std::string RanksOf(const Lanes& lanes) {
+std::string RanksOf(const WorkerInterleave& lanes) {
   if (lanes.stride() <= 1) return "";
   return absl::StrCat(", ", lanes.residues().size() == 1 ? "rank " : "ranks ",
                       absl::StrJoin(lanes.residues(), ", "), " of ",

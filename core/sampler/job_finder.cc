@@ -14,9 +14,9 @@ uint64_t BytesOf(const JobFinder::Found& found) {
 }  // namespace
 
 JobFinder::JobFinder(std::shared_ptr<const Dataset> dataset,
-                     ReaderFamilies& families, const Options& options)
+                     JobTracker& job_tracker, const Options& options)
     : dataset_(std::move(dataset)),
-      families_(families),
+      job_tracker_(job_tracker),
       memory_bytes_(options.memory_bytes),
       candidates_(std::make_shared<const std::vector<CandidateOrder>>(
           UsualCandidates({.seeds = options.seeds}))) {}
@@ -34,8 +34,8 @@ JobFinder::Found* JobFinder::Find(uint64_t id) {
 
 JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
                                     std::chrono::milliseconds now) {
-  Readers readers = {families_.Resolve(reader, now),
-                     families_.LoaderOf(reader, now)};
+  Readers readers = {job_tracker_.Resolve(reader, now),
+                     job_tracker_.LoaderOf(reader, now)};
   for (auto it = jobs_.begin(); it != jobs_.end(); ++it) {
     if (!IsOf(it->readers, readers)) continue;
     const std::optional<uint32_t> index = it->job.index().IndexOf(file);
@@ -52,25 +52,26 @@ JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
   return Stray(readers, open);
 }
 
-std::vector<LoaderWatch::Loader> JobFinder::Tell(Found& job, uint32_t index,
-                                                 uint32_t reader,
-                                                 uint32_t loader) {
+std::vector<LoaderTracker::Loader> JobFinder::Tell(Found& job, uint32_t index,
+                                                   uint32_t reader,
+                                                   uint32_t loader) {
   const OpenStep step = job.job.Opened(index, reader);
   if (job.readers.loader != 0) return {};
-  const auto apart = job.watch.Note(loader, {index, reader}, step,
-                                    {job.job.begun_epochs(), job.job.claims()});
+  const auto apart =
+      job.tracker.Note(loader, {index, reader}, step,
+                       {job.job.begun_epochs(), job.job.claims()});
   if (!apart.empty() || job.job.is_foreseen()) return apart;
-  const auto doubtful = job.watch.Doubtful();
+  const auto doubtful = job.tracker.Doubtful();
   return IsOneKnown(job.job.index(), doubtful)
              ? doubtful
-             : std::vector<LoaderWatch::Loader>();
+             : std::vector<LoaderTracker::Loader>();
 }
 
 bool JobFinder::IsOneKnown(
     const FileIndex& index,
-    const std::vector<LoaderWatch::Loader>& loaders) const {
+    const std::vector<LoaderTracker::Loader>& loaders) const {
   return std::any_of(loaders.begin(), loaders.end(),
-                     [&](const LoaderWatch::Loader& loader) {
+                     [&](const LoaderTracker::Loader& loader) {
                        FollowedJob alone = Following(index);
                        for (const EpochOpens::Open& open : loader.opens) {
                          alone.Opened(open.index, open.thread);
@@ -83,7 +84,7 @@ bool JobFinder::IsOneKnown(
 
 FollowedJob JobFinder::Following(FileIndex index) const {
   return FollowedJob(std::move(index), candidates_, [this](uint64_t thread) {
-    return families_.IsGone(static_cast<uint32_t>(thread));
+    return job_tracker_.IsGone(static_cast<uint32_t>(thread));
   });
 }
 
@@ -138,25 +139,25 @@ JobFinder::Found* JobFinder::Add(const Readers& readers, FileIndex index) {
   MakeRoom(index.size() * FollowedJob::kBytesPerFile);
   const uint32_t files = index.size();
   jobs_.push_front(Found{++last_id_, readers, Following(std::move(index)),
-                         LoaderWatch(files)});
+                         LoaderTracker(files)});
   return &jobs_.front();
 }
 
 void JobFinder::Split(std::list<Found>::iterator job,
-                      const std::vector<LoaderWatch::Loader>& loaders) {
-  const FamilyId family = job->readers.family;
+                      const std::vector<LoaderTracker::Loader>& loaders) {
+  const JobId family = job->readers.family;
   if (split_.size() == kMostSplit) split_.clear();
   split_.insert(family);
   const FileIndex index = job->job.index();
   const auto followed = std::find_if(
       loaders.begin(), loaders.end(),
-      [](const LoaderWatch::Loader& loader) { return loader.is_followed(); });
+      [](const LoaderTracker::Loader& loader) { return loader.is_followed(); });
   if (followed == loaders.end()) {
     jobs_.erase(job);
   } else {
     job->readers.loader = followed->process;
   }
-  for (const LoaderWatch::Loader& loader : loaders) {
+  for (const LoaderTracker::Loader& loader : loaders) {
     if (followed != loaders.end() && &loader == &*followed) continue;
     FollowedJob& added = Add({family, loader.process}, index)->job;
     for (const EpochOpens::Open& open : loader.opens) {

@@ -3,10 +3,10 @@
 // processes that opens files of one kind below one directory. So a job that
 // validates between its epochs counts as two, and two jobs over one directory
 // count as two. If several loaders of one family turn out to read in different
-// orders (loader_watch.h), each becomes a job of its own.
+// orders (loader_tracker.h), each becomes a job of its own.
 //
 // Use it from one thread, or under a lock of its owner. It reads /proc, as
-// ReaderFamilies does.
+// JobTracker does.
 #ifndef SHUFFLEFS_CORE_SAMPLER_JOB_FINDER_H_
 #define SHUFFLEFS_CORE_SAMPLER_JOB_FINDER_H_
 
@@ -21,9 +21,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/dataset/dataset.h"
-#include "core/readers/reader_family.h"
+#include "core/readers/job_tracker.h"
 #include "core/sampler/followed_job.h"
-#include "core/sampler/loader_watch.h"
+#include "core/sampler/loader_tracker.h"
 
 namespace shufflefs {
 
@@ -36,14 +36,14 @@ class JobFinder {
     std::vector<uint64_t> seeds;  // given by the user
     uint64_t memory_bytes = 0;    // bound on the memory of all jobs
   };
-  // `families` outlives this.
-  JobFinder(std::shared_ptr<const Dataset> dataset, ReaderFamilies& families,
+  // `job_tracker` outlives this.
+  JobFinder(std::shared_ptr<const Dataset> dataset, JobTracker& job_tracker,
             const Options& options);
 
   // A process that reads with its workers. loader = 0 means all loaders of the
   // family.
   struct Readers {
-    FamilyId family;
+    JobId family;
     uint32_t loader = 0;
     friend bool operator==(const Readers&, const Readers&) = default;
     template <typename H>
@@ -55,7 +55,7 @@ class JobFinder {
     uint64_t id = 0;  // counts from 1; never reused
     Readers readers;
     FollowedJob job;
-    LoaderWatch watch;
+    LoaderTracker tracker;
     // For the owner: the number of files it prefetches, and the duration of its
     // search.
     uint64_t window = 0;
@@ -98,21 +98,21 @@ class JobFinder {
   Found* Add(const Readers& readers, FileIndex index);
   // Tells the job of an open. Returns the loaders if the job turns out to
   // consist of several.
-  std::vector<LoaderWatch::Loader> Tell(Found& job, uint32_t index,
-                                        uint32_t reader, uint32_t loader);
+  std::vector<LoaderTracker::Loader> Tell(Found& job, uint32_t index,
+                                          uint32_t reader, uint32_t loader);
   FollowedJob Following(FileIndex index) const;
   // Returns whether the opens of one of them are enough to recognise an order.
   // Takes some tens of ms.
   bool IsOneKnown(const FileIndex& index,
-                  const std::vector<LoaderWatch::Loader>& loaders) const;
+                  const std::vector<LoaderTracker::Loader>& loaders) const;
   // Gives each of the loaders a job of its own.
   void Split(std::list<Found>::iterator job,
-             const std::vector<LoaderWatch::Loader>& loaders);
+             const std::vector<LoaderTracker::Loader>& loaders);
   void MakeRoom(uint64_t bytes);
 
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
-  ReaderFamilies& families_;
+  JobTracker& job_tracker_;
   const uint64_t memory_bytes_;
   const FollowedJob::Candidates candidates_;  // all jobs share them
 
@@ -120,7 +120,7 @@ class JobFinder {
   uint64_t last_id_ = 0;
   absl::flat_hash_map<std::pair<Readers, std::string>, Strays> strays_;
   // Families whose loaders are separate jobs.
-  absl::flat_hash_set<FamilyId> split_;
+  absl::flat_hash_set<JobId> split_;
 };
 
 }  // namespace shufflefs

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "core/base/files/atomic_file.h"
 #include "core/base/files/checked_file.h"
-#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 
 namespace shufflefs {

@@ -30,8 +30,8 @@ inline constexpr size_t kPlacesChecksumAt = 16;
 // values.
 uint64_t PlacesIdentity(const Catalogue& catalogue);
 
-// Errors: as for ReplaceFile, core/base/files/whole_file.h. REQUIRES: one place
-// per entry.
+// Errors: as for ReplaceFile, core/base/files/atomic_file.h. REQUIRES: one
+// place per entry.
 absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
                         const FilePlace& place);
 

@@ -39,7 +39,7 @@ class StagingPlan {
   virtual size_t ReadNow() const { return 1; }
   // Returns whether sets that are no longer wanted may soon be read again. If
   // so, they stay while there is plenty of room.
-  virtual bool comes_again() const { return false; }
+  virtual bool sets_return() const { return false; }
   // The ranges of a set, in the best order to read them from the source. Empty
   // if the set is no longer wanted. Linear in the dataset. Two ranges of one
   // file, in this set or in others, are either the same or share at most one

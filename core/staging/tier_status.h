@@ -19,7 +19,7 @@ struct TierStatus {
   // Recent speed of copying, and of reading from the tier. 0: unknown.
   double copy_bytes_per_second = 0;
   double read_bytes_per_second = 0;
-  std::string trouble;  // one line: what fails now; "" if nothing does
+  std::string health;  // one line: what fails now; "" if nothing does
 };
 
 }  // namespace shufflefs

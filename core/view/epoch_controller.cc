@@ -40,10 +40,10 @@ CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats) {
   return CarriedNames();
 }
 
-// The options of the watch for a view that runs `setup`.
-EpochWatch::Options WatchOptions(const ViewSetup& setup) {
+// The options of the tracker for a view that runs `setup`.
+OpenTracker::Options WatchOptions(const ViewSetup& setup) {
   const ViewConfig& config = setup.config;
-  EpochWatch::Options options;
+  OpenTracker::Options options;
   options.samples = setup.dataset->grouping().sample_count();
   options.groups = setup.dataset->grouping().group_count();
   options.finds_epochs = config.epoch_advance == Advance::kAuto;
@@ -55,7 +55,7 @@ EpochWatch::Options WatchOptions(const ViewSetup& setup) {
         (options.samples + config.nodes->count - 1) / config.nodes->count;
   }
   // If samples repeat anyhow, a sample that is read to pad a pass does no harm.
-  // The value must not depend on the present binding, because the watch would
+  // The value must not depend on the present binding, because the tracker would
   // be made anew with it.
   options.epoch_pad = setup.repeats() ? 1 : config.epoch_pad;
   options.double_open = config.epoch_double_open;
@@ -68,7 +68,7 @@ bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
 
 EpochController::EpochController(Parts parts, EpochJournal journal,
                                  SubstitutionGuard guard)
-    : families_(parts.families),
+    : job_tracker_(parts.job_tracker),
       live_(parts.live),
       notifier_(parts.notifier),
       sees_opens_(parts.sees_opens),
@@ -88,7 +88,7 @@ EpochController::EpochController(Parts parts, EpochJournal journal,
 
 EpochController::Effects EpochController::Open(const FileOpen& open) {
   live_->NoteOpen();
-  if (watch_ == nullptr) return {};
+  if (tracker_ == nullptr) return {};
   const Grouping& grouping = setup_->dataset->grouping();
   if (!grouping.place(open.file)) return {};
   const SampleId sample = grouping.sample(open.file);
@@ -96,27 +96,27 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
   // again, once. A reader that has no name to look up is served at the second
   // try.
   const absl::optional<SampleId> name = binding_->NameAt(sample, open.ordinal);
-  EpochWatch::Walk walk{sample, open.reader, open.now, notifier_->told_all()};
+  OpenTracker::Walk walk{sample, open.reader, open.now, notifier_->told_all()};
   if (binding_->repeats()) {
     walk.is_shown = name.has_value();
     walk.sample = name.value_or(sample);
   }
-  if (!watch_->TakeLookup(walk)) return {.stale = true};
+  if (!tracker_->TakeLookup(walk)) return {.stale = true};
   // The sample is of an earlier epoch and has no name in this one yet.
   if (!name) return {};
   const bool stopped =
       guard_.LearnNodes(*setup_, open.reader, open.now) && StopBinding();
   Effects effects = Count(*name, open.reader, open.now);
   if (stopped) effects.begun = notifier_->begun();
-  effects.doubted = watch_ != nullptr && watch_->WalksAreDue();
-  if (effects.doubted) watch_->ShowWalks();
+  effects.doubted = tracker_ != nullptr && tracker_->WalksAreDue();
+  if (effects.doubted) tracker_->ShowWalks();
   return effects;
 }
 
 EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
                                                 std::chrono::milliseconds now) {
   const GroupId group = setup_->dataset->grouping().group_of(name);
-  const EpochWatch::Seen seen = watch_->NoteOpen({name, group, reader, now});
+  const OpenTracker::Seen seen = tracker_->NoteOpen({name, group, reader, now});
   const EpochOutcome& outcome = seen.outcome;
   for (const uint64_t counted : outcome.counted) {
     journal_.Consumed(*binding_, SampleId(counted));
@@ -131,21 +131,21 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   // A reader with a fixed order opens the same name first in every epoch. If
   // that name were carried, its sample would come in every epoch, more often
   // than its share.
-  const bool again =
-      binding_->repeats() && outcome.begins_pass && watch_->MaySendBack(reader);
+  const bool again = binding_->repeats() && outcome.begins_pass &&
+                     tracker_->MaySendBack(reader);
   if (again) std::erase(keep, name.value());
   if (outcome.verdict == Verdict::kHold) {
     // The pass did end, but another family still reads. That is a reason not to
     // rebind unasked, but a switch was asked for. A binding that repeats must
     // not hold either: it would show the same part of the samples for ever.
-    if ((pending_ == nullptr || outcome.reason != HoldReason::kGuest) &&
+    if ((pending_ == nullptr || outcome.reason != HoldReason::kForeignJob) &&
         !binding_->repeats()) {
       Hold(outcome);
-      return {.settled = watch_->HideWalks()};
+      return {.settled = tracker_->HideWalks()};
     }
-    keep = watch_->OpenedBefore();
+    keep = tracker_->OpenedBefore();
   }
-  for (const SampleId walked_to : watch_->TakeUnderWay()) {
+  for (const SampleId walked_to : tracker_->TakeUnderWay()) {
     // With mini-epochs these are names already.
     keep.push_back(binding_->repeats()
                        ? walked_to.value()
@@ -154,7 +154,7 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
                  VerdictName(outcome.rule)});
   live_->NoteOpen();  // the verdict's open belongs to the new epoch
-  if (again && watch_ != nullptr) watch_->SendBack(name, reader);
+  if (again && tracker_ != nullptr) tracker_->SendBack(name, reader);
   return {.begun = notifier_->begun(), .stale = again};
 }
 
@@ -183,7 +183,7 @@ void EpochController::Hold(const EpochOutcome& outcome) {
                      "keep their samples; write epoch = \"next\" or set "
                      "epoch.length"));
   }
-  journal_.Held(epoch_, outcome, *binding_, watch_.get());
+  journal_.Held(epoch_, outcome, *binding_, tracker_.get());
 }
 
 void EpochController::Begin(Boundary boundary) {
@@ -211,14 +211,14 @@ void EpochController::Begin(Boundary boundary) {
   notifier_->Begin();
   if (first) notifier_->SkipTelling();  // no name was shown yet
   live_->Forget();
-  if (watch_ != nullptr && !first) watch_->BeginEpoch();
-  if (!counts_opens() || watch_ == nullptr ||
-      watch_->options() != WatchOptions(*setup_)) {
+  if (tracker_ != nullptr && !first) tracker_->BeginEpoch();
+  if (!counts_opens() || tracker_ == nullptr ||
+      tracker_->options() != WatchOptions(*setup_)) {
     MakeWatch();
     // Earlier lookups led to other samples.
-    if (watch_ != nullptr && !first) watch_->ForgetLookups();
+    if (tracker_ != nullptr && !first) tracker_->ForgetLookups();
   }
-  journal_.Begun(Record(), *binding_, watch_.get());
+  journal_.Begun(Record(), *binding_, tracker_.get());
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
 }
@@ -233,17 +233,18 @@ void EpochController::Bind(EpochBinding how) {
 
 void EpochController::Publish() {
   live_->Publish({setup_, binding_, records_,
-                  watch_ != nullptr ? watch_->lookups()
-                                    : std::make_shared<EpochLookups>(0)});
+                  tracker_ != nullptr ? tracker_->lookups()
+                                      : std::make_shared<EpochLookups>(0)});
 }
 
 void EpochController::MakeWatch() {
-  const std::unique_ptr<EpochWatch> before = std::move(watch_);
+  const std::unique_ptr<OpenTracker> before = std::move(tracker_);
   if (!counts_opens()) return;
-  watch_ = std::make_unique<EpochWatch>(WatchOptions(*setup_), *families_);
+  tracker_ =
+      std::make_unique<OpenTracker>(WatchOptions(*setup_), *job_tracker_);
   if (before == nullptr) return;
-  watch_->TakeSentBack(*before);
-  watch_->Restore({.opened = before->OpenedBefore()});
+  tracker_->TakeSentBack(*before);
+  tracker_->Restore({.opened = before->OpenedBefore()});
 }
 
 LedgerEpoch EpochController::Record() const {
@@ -271,9 +272,9 @@ bool EpochController::StopBinding() {
         /*identity=*/true,
         {}});
   notifier_->Begin();
-  watch_->ForgetLookups();
+  tracker_->ForgetLookups();
   // The epoch continues: consumed samples stay consumed.
-  journal_.Begun(Record(), *binding_, watch_.get());
+  journal_.Begun(Record(), *binding_, tracker_.get());
   Publish();
   return true;
 }
@@ -294,10 +295,10 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
                                                         uint32_t reader) {
   live_->NoteOpen();
   const bool second_try = sent_back_.Take(reader);
-  const PassWatch::OpenIs is = PassOf(file, shown, reader);
-  if (is == PassWatch::OpenIs::kOfThisPass) return {};
+  const PassTracker::OpenIs is = PassOf(file, shown, reader);
+  if (is == PassTracker::OpenIs::kOfThisPass) return {};
   Effects effects;
-  if (is == PassWatch::OpenIs::kTheNextPass) {
+  if (is == PassTracker::OpenIs::kTheNextPass) {
     effects.begun = BeginPass();
     live_->NoteOpen();  // the verdict's open belongs to the new pass
   }
@@ -309,34 +310,34 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
   return effects;
 }
 
-PassWatch::OpenIs EpochController::PassOf(EntryId file, RecordEpoch& shown,
-                                          uint32_t reader) {
+PassTracker::OpenIs EpochController::PassOf(EntryId file, RecordEpoch& shown,
+                                            uint32_t reader) {
   if (&shown != records_.get()) {
-    return shown.live() ? PassWatch::OpenIs::kUnclear
-                        : PassWatch::OpenIs::kOfThisPass;
+    return shown.live() ? PassTracker::OpenIs::kUnclear
+                        : PassTracker::OpenIs::kOfThisPass;
   }
   // If names move, no pass over containers may rebind them before each sample
   // was shown: containers follow the epoch of the samples.
   if (setup_->config.epoch_advance != Advance::kAuto || setup_->rebinds()) {
-    return PassWatch::OpenIs::kOfThisPass;
+    return PassTracker::OpenIs::kOfThisPass;
   }
   return shown.Open(file, reader);
 }
 
 EpochController::Effects EpochController::NoteListing(
     std::chrono::milliseconds now) {
-  if (watch_ == nullptr || !watch_->WalksAreDueTo(now)) return {};
-  watch_->ShowWalks();
+  if (tracker_ == nullptr || !tracker_->WalksAreDueTo(now)) return {};
+  tracker_->ShowWalks();
   return {.doubted = true};
 }
 
 bool EpochController::BindByListing() {
   if (!notifier_->told_all() || binding_->bound_names() != nullptr ||
-      (watch_ != nullptr && !watch_->may_list())) {
+      (tracker_ != nullptr && !tracker_->may_list())) {
     return false;
   }
   live_->NoteLookup();
-  if (watch_ != nullptr) watch_->NoteListed();
+  if (tracker_ != nullptr) tracker_->NoteListed();
   return true;
 }
 
@@ -353,7 +354,7 @@ EpochController::Effects EpochController::Install(
   }
   Boundary boundary{epoch_, {}, verdict_};
   if (moved) {
-    if (watch_ != nullptr) watch_->Signal();
+    if (tracker_ != nullptr) tracker_->Signal();
     boundary.verdict = "signal";
     boundary.epoch = request.set_epoch.value_or(Epoch(epoch_.value() + 1));
   }
@@ -371,9 +372,9 @@ ViewEpochStatus EpochController::Status() const {
   status.hold_reason = hold_reason_;
   status.carried = binding_->carried().size();
   status.samples = setup_->dataset->grouping().sample_count();
-  if (watch_ != nullptr) {
-    status.consumed = watch_->consumed();
-    status.rereads = watch_->rereads();
+  if (tracker_ != nullptr) {
+    status.consumed = tracker_->consumed();
+    status.rereads = tracker_->rereads();
   }
   status.suspended = guard_.Stops(*setup_);
   status.shows_own = status.suspended && binding_->identity() &&

@@ -15,9 +15,9 @@
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/config/config.h"
-#include "core/epoch/epoch_watch.h"
+#include "core/epoch/open_tracker.h"
 #include "core/epoch/sent_back.h"
-#include "core/readers/reader_family.h"
+#include "core/readers/job_tracker.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/epoch_journal.h"
 #include "core/view/epoch_token.h"
@@ -56,7 +56,7 @@ class EpochController {
     // The setup that the ledger's epoch ran, if `setup` waits for the boundary.
     // Else null.
     std::shared_ptr<const ViewSetup> running;
-    ReaderFamilies* families = nullptr;
+    JobTracker* job_tracker = nullptr;
     LiveEpochs* live = nullptr;  // epochs are published here
     // Counts bindings and says whether the kernel was told of the last.
     KernelNotifier* notifier = nullptr;
@@ -134,7 +134,7 @@ class EpochController {
   void Bind(EpochBinding how);
   void Publish();
   uint64_t BeginPass();
-  PassWatch::OpenIs PassOf(EntryId file, RecordEpoch& shown, uint32_t reader);
+  PassTracker::OpenIs PassOf(EntryId file, RecordEpoch& shown, uint32_t reader);
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
   void Hold(const EpochOutcome& outcome);
   // The sample that each of these names shows. Each name occurs once in the
@@ -155,7 +155,7 @@ class EpochController {
   bool ShowsPairs(const EpochToken& token) const;
 
   // Constant after construction.
-  ReaderFamilies* const families_;
+  JobTracker* const job_tracker_;
   LiveEpochs* const live_;
   KernelNotifier* const notifier_;
   const bool sees_opens_;
@@ -169,7 +169,7 @@ class EpochController {
   SentBack sent_back_;  // of containers
   // Null if opens are not seen, or if what a name shows does not depend on the
   // epoch.
-  std::unique_ptr<EpochWatch> watch_;
+  std::unique_ptr<OpenTracker> tracker_;
   Epoch epoch_{0};  // includes held boundaries
   std::string verdict_;
   std::string hold_reason_;

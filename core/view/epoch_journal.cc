@@ -77,9 +77,9 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
 }
 
 void EpochJournal::Begun(const LedgerEpoch& record, const Binding& binding,
-                         const EpochWatch* watch) {
+                         const OpenTracker* tracker) {
   noted_again_ = 0;
-  const std::vector<CarriedPair> seen = Seen(binding, watch);
+  const std::vector<CarriedPair> seen = Seen(binding, tracker);
   if (ledger_ != nullptr) Note(ledger_->BeginEpoch(record, seen));
 }
 
@@ -91,9 +91,9 @@ void EpochJournal::Switched(Epoch epoch, const ViewSetup& from,
 }
 
 void EpochJournal::Held(Epoch epoch, const EpochOutcome& outcome,
-                        const Binding& binding, const EpochWatch* watch) {
+                        const Binding& binding, const OpenTracker* tracker) {
   noted_again_ = 0;
-  const std::vector<CarriedPair> seen = Seen(binding, watch);
+  const std::vector<CarriedPair> seen = Seen(binding, tracker);
   if (ledger_ == nullptr) return;
   const absl::string_view reason = HoldReasonName(outcome.reason);
   Note(ledger_->Hold(LedgerHold{static_cast<uint8_t>(id_), epoch, outcome.rule,
@@ -127,11 +127,11 @@ void EpochJournal::Note(const absl::Status& done) {
 
 // The opens that showed that the new epoch had begun belong to it.
 std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,
-                                            const EpochWatch* watch) {
+                                            const OpenTracker* tracker) {
   shown_ = {};
   std::vector<CarriedPair> seen;
-  if (watch == nullptr) return seen;
-  for (const uint64_t name : watch->OpenedBefore()) {
+  if (tracker == nullptr) return seen;
+  for (const uint64_t name : tracker->OpenedBefore()) {
     if (binding.repeats()) {
       // A name that was sent back shows what it is bound to now.
       binding.bound_names()->Bind(SampleId(name));
@@ -181,13 +181,13 @@ void EpochJournal::Adopt(LedgerState& state, const Binding& binding) {
   if (ledger_ != nullptr) Note(ledger_->Adopt(state));
 }
 
-EpochWatch::Past EpochJournal::PastOf(const LedgerState& state,
-                                      const Binding& binding) {
+OpenTracker::Past EpochJournal::PastOf(const LedgerState& state,
+                                       const Binding& binding) {
   const LedgerEpoch& then = state.begin;
   const auto name_of = [&](uint64_t sample) {
     return binding.NameOfSample(SampleId(sample)).value();
   };
-  EpochWatch::Past past;
+  OpenTracker::Past past;
   past.began_unexplained = then.unexplained;
   past.stray = state.recent.untold;
   absl::flat_hash_set<uint64_t> replayed;

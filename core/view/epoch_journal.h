@@ -13,7 +13,7 @@
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/epoch/epoch_outcome.h"
-#include "core/epoch/epoch_watch.h"
+#include "core/epoch/open_tracker.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_history.h"
 #include "core/view/epoch_token.h"
@@ -39,14 +39,14 @@ class EpochJournal {
                      Epoch epoch, bool moves) const;
 
   // An epoch begins, or continues under another binding. Names that were opened
-  // according to `watch` (may be null) count as shown. `record` was made before
-  // the call.
+  // according to `tracker` (may be null) count as shown. `record` was made
+  // before the call.
   void Begun(const LedgerEpoch& record, const Binding& binding,
-             const EpochWatch* watch);
+             const OpenTracker* tracker);
   void Switched(Epoch epoch, const ViewSetup& from, const ViewSetup& to);
   // A pass ended, but names keep what they show.
   void Held(Epoch epoch, const EpochOutcome& outcome, const Binding& binding,
-            const EpochWatch* watch);
+            const OpenTracker* tracker);
   // The first open of the name in the epoch. Records the sample that the name
   // shows.
   void Consumed(const Binding& binding, SampleId name);
@@ -58,7 +58,7 @@ class EpochJournal {
   void Continue(LedgerState& state, const Binding& binding);
   void Adopt(LedgerState& state, const Binding& binding);
   // The opens that `state` records.
-  EpochWatch::Past PastOf(const LedgerState& state, const Binding& binding);
+  OpenTracker::Past PastOf(const LedgerState& state, const Binding& binding);
 
   // The pairs that a reactive epoch showed since it began or was held.
   const ShownPairs& shown() const { return shown_; }
@@ -76,7 +76,7 @@ class EpochJournal {
   void NoteShown(const Binding& binding, const CarriedPair& pair);
   void ShowAgain(const LedgerState& state, const Binding& binding);
   std::vector<CarriedPair> Seen(const Binding& binding,
-                                const EpochWatch* watch);
+                                const OpenTracker* tracker);
 
   const uint32_t id_;
   Ledger* const ledger_;

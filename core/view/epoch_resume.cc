@@ -63,9 +63,9 @@ bool EpochController::GoOn(LedgerState& last) {
   // was, and a switch waits for the boundary.
   live_->Resume(!counts_opens() || last.consumed.size() > 0);
   MakeWatch();
-  if (watch_ != nullptr) {
-    watch_->Restore(journal_.PastOf(last, *binding_));
-    watch_->ContinueOther();
+  if (tracker_ != nullptr) {
+    tracker_->Restore(journal_.PastOf(last, *binding_));
+    tracker_->ContinueOther();
   }
   journal_.Continue(last, *binding_);
   Publish();
@@ -86,11 +86,11 @@ EpochController::Saved EpochController::Save() const {
   if (reactive) {
     token.position = journal_.shown().count;
     *token.digest += journal_.shown().sum;
-  } else if (watch_ != nullptr) {
-    token.position = watch_->consumed();
+  } else if (tracker_ != nullptr) {
+    token.position = tracker_->consumed();
   }
   const bool brief = saved.begin.names > (reactive ? kMostBound : kMostRead);
-  if (watch_ != nullptr && !brief) saved.opened = watch_->OpenedEver();
+  if (tracker_ != nullptr && !brief) saved.opened = tracker_->OpenedEver();
   return saved;
 }
 
@@ -118,13 +118,13 @@ bool EpochController::IsLive(const EpochToken& token) const {
   if (token.reactive()) {
     return position <= journal_.shown().count && ShowsPairs(token);
   }
-  if (watch_ != nullptr && position > watch_->consumed()) return false;
+  if (tracker_ != nullptr && position > tracker_->consumed()) return false;
   return SortedPairs(token.kept) == SortedPairs(binding_->carried().pairs());
 }
 
 bool EpochController::GoesOnWith(const EpochToken& token) {
   if (!IsLive(token)) return false;
-  if (watch_ != nullptr) watch_->ResumeHere();
+  if (tracker_ != nullptr) tracker_->ResumeHere();
   return true;
 }
 
@@ -160,13 +160,13 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
       names.push_back(binding.NameOfSample(SampleId(sample)).value());
     });
   }
-  const std::unique_ptr<EpochWatch> before = std::move(watch_);
+  const std::unique_ptr<OpenTracker> before = std::move(tracker_);
   MakeWatch();
-  if (watch_ != nullptr) {
-    if (before != nullptr) watch_->TakeSentBack(*before);
-    watch_->Resume(names,
-                   position - std::min<uint64_t>(position, names.size()));
-    watch_->ForgetLookups();
+  if (tracker_ != nullptr) {
+    if (before != nullptr) tracker_->TakeSentBack(*before);
+    tracker_->Resume(names,
+                     position - std::min<uint64_t>(position, names.size()));
+    tracker_->ForgetLookups();
   }
   journal_.Adopt(state, *binding_);
   Publish();

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/pool/read_ahead.h"
-#include "core/sampler/foresight.h"
+#include "core/sampler/sampler_prefetcher.h"
 #include "core/view/fixed_epochs.h"
 
 namespace shufflefs {
@@ -48,12 +48,12 @@ LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
   return live;
 }
 
-SampleMemory* LiveEpoch::ProviderOf(EntryId file, bool live) const {
-  if (live && setup->foresight != nullptr) return setup->foresight.get();
+ContentProvider* LiveEpoch::ProviderOf(EntryId file, bool live) const {
+  if (live && setup->prefetcher != nullptr) return setup->prefetcher.get();
   const bool supplied = (live && binding->bound_names() != nullptr) ||
                         (live && setup->policy->keeps_first()) ||
                         setup->stages_ranks();
-  SampleMemory* provider = setup->ahead.get();
+  ContentProvider* provider = setup->ahead.get();
   if (supplied) provider = setup->supply.get();
   if (provider == nullptr || !setup->dataset->grouping().place(file)) {
     return nullptr;

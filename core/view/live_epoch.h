@@ -14,7 +14,7 @@
 #include "core/binding/binding.h"
 #include "core/epoch/epoch_lookups.h"
 #include "core/policy/carried.h"
-#include "core/pool/sample_memory.h"
+#include "core/pool/content_provider.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/view_setup.h"
 
@@ -31,7 +31,7 @@ struct LiveEpoch {
 
   // The memory that answers reads of `file`. Null: the source answers. `live`:
   // the file was found by a name of the live epoch, not of a fixed epoch.
-  SampleMemory* ProviderOf(EntryId file, bool live) const;
+  ContentProvider* ProviderOf(EntryId file, bool live) const;
   // Returns whether an open of `file` says something about the epoch.
   bool WatchesOpensOf(EntryId file) const;
 };

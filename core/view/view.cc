@@ -27,7 +27,7 @@ View::View(Parts parts)
       notifier_({std::move(parts.rebound), std::move(parts.settled),
                  std::move(parts.doubted)}),
       controller_(
-          {std::move(parts.setup), std::move(parts.running), parts.families,
+          {std::move(parts.setup), std::move(parts.running), parts.job_tracker,
            &live_, &notifier_, parts.sees_opens, parts.wait_for_boundary},
           EpochJournal(parts.id, parts.ledger),
           SubstitutionGuard(name_, parts.nodes)) {}
@@ -104,11 +104,12 @@ View::OpenVerdict View::OpenContainer(EntryId file, RecordEpoch& shown,
   return Tell(effects);
 }
 
-std::shared_ptr<SampleMemory> View::MemoryOf(EntryId file, bool live) const {
+std::shared_ptr<ContentProvider> View::ProviderOf(EntryId file,
+                                                  bool live) const {
   std::shared_ptr<const LiveEpoch> epoch = live_.Get();
-  SampleMemory* const provider = epoch->ProviderOf(file, live);
+  ContentProvider* const provider = epoch->ProviderOf(file, live);
   if (provider == nullptr) return nullptr;
-  return std::shared_ptr<SampleMemory>(std::move(epoch), provider);
+  return std::shared_ptr<ContentProvider>(std::move(epoch), provider);
 }
 
 void View::NoteListing(std::chrono::milliseconds now) {

@@ -21,7 +21,7 @@
 #include "core/ledger/ledger.h"
 #include "core/quality/mixing_line.h"
 #include "core/readers/job_nodes.h"
-#include "core/readers/reader_family.h"
+#include "core/readers/job_tracker.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/epoch_controller.h"
 #include "core/view/epoch_token.h"
@@ -44,10 +44,10 @@ class View {
     // If a daemon ended while `setup` waited for the next boundary: the setup
     // of the ledger's epoch. Else null.
     std::shared_ptr<const ViewSetup> running;
-    SetupTools tools;                    // used by Prepare
-    ReaderFamilies* families = nullptr;  // outlives the view
-    Ledger* ledger = nullptr;            // outlives the view; may be null
-    JobNodes* nodes = nullptr;           // outlives the view; may be null
+    SetupTools tools;                   // used by Prepare
+    JobTracker* job_tracker = nullptr;  // outlives the view
+    Ledger* ledger = nullptr;           // outlives the view; may be null
+    JobNodes* nodes = nullptr;          // outlives the view; may be null
     // See KernelNotifier::Calls. They are called with no lock held, before the
     // call of the view that caused them returns.
     std::function<void(bool were_fixed)> rebound;
@@ -109,7 +109,7 @@ class View {
   // The memory that answers reads of `file`; it may leave single reads to the
   // source. Null: the source answers. `live`: the file was found by a name of
   // the live epoch.
-  std::shared_ptr<SampleMemory> MemoryOf(EntryId file, bool live) const;
+  std::shared_ptr<ContentProvider> ProviderOf(EntryId file, bool live) const;
   // A READ of a file of this view reached the daemon.
   void NoteRead() { live_.NoteRead(); }
   // A process lists a directory at monotonic time `now`. As a rule this is a

@@ -10,10 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/files/unique_fd.h"
-#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
-#include "core/sampler/foresight.h"
+#include "core/sampler/sampler_prefetcher.h"
 #include "xxhash.h"
 
 namespace shufflefs {
@@ -110,17 +110,17 @@ absl::Status MakeReadAhead(const SetupTools& tools, const ViewSetup* reuse,
   return absl::OkStatus();
 }
 
-absl::Status MakeForesight(const SetupTools& tools, const ViewSetup* reuse,
-                           ViewSetup& setup) {
-  const PrefetchFacet* const wishes = setup.policy->prefetch();
-  if (!tools.foresight || wishes == nullptr) return absl::OkStatus();
-  if (reuse != nullptr && reuse->foresight != nullptr &&
-      *reuse->policy->prefetch() == *wishes) {
-    setup.foresight = reuse->foresight;  // of the same dataset
+absl::Status MakeSamplerPrefetcher(const SetupTools& tools,
+                                   const ViewSetup* reuse, ViewSetup& setup) {
+  const PrefetchFacet* const facet = setup.policy->prefetch();
+  if (!tools.prefetcher || facet == nullptr) return absl::OkStatus();
+  if (reuse != nullptr && reuse->prefetcher != nullptr &&
+      *reuse->policy->prefetch() == *facet) {
+    setup.prefetcher = reuse->prefetcher;  // of the same dataset
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(setup.foresight, tools.foresight(*wishes, setup.dataset));
-  if (setup.foresight == nullptr) {
+  ASSIGN_OR_RETURN(setup.prefetcher, tools.prefetcher(*facet, setup.dataset));
+  if (setup.prefetcher == nullptr) {
     absl::StrAppend(&setup.why,
                     "; nothing is read ahead: the source is fast, or `memory` "
                     "too small");
@@ -160,7 +160,7 @@ absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
   RETURN_IF_ERROR(MakeSupply(tools, reuse, setup));
   // The records use the memory of the view.
   if (setup.records.pool != nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(MakeForesight(tools, reuse, setup));
+  RETURN_IF_ERROR(MakeSamplerPrefetcher(tools, reuse, setup));
   return MakeReadAhead(tools, reuse, setup);
 }
 
@@ -185,9 +185,9 @@ bool ShufflesRecords(const Policy& policy, const ViewConfig& config,
          (dataset.moves() && config.layout == Layout::kTree);
 }
 
-std::shared_ptr<SampleMemory> ViewSetup::memory() const {
+std::shared_ptr<ContentProvider> ViewSetup::provider() const {
   if (supply != nullptr) return supply;
-  if (foresight != nullptr) return foresight;
+  if (prefetcher != nullptr) return prefetcher;
   return ahead;
 }
 

@@ -25,7 +25,7 @@
 
 namespace shufflefs {
 
-class Foresight;  // core/sampler/foresight.h
+class SamplerPrefetcher;  // core/sampler/sampler_prefetcher.h
 
 struct ResolvedPolicy {
   std::shared_ptr<const Policy> policy;  // never "auto"
@@ -43,11 +43,12 @@ using PolicyResolver = std::function<absl::StatusOr<ResolvedPolicy>(
 using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
     std::shared_ptr<const Dataset> dataset)>;
 
-// Makes the foresight, which predicts what readers open. Returns null if
+// Makes the prefetcher, which predicts what readers open. Returns null if
 // prefetching would gain nothing. May measure the device and ask where samples
 // are on it.
-using ForesightMaker = std::function<absl::StatusOr<std::shared_ptr<Foresight>>(
-    const PrefetchFacet& wishes, std::shared_ptr<const Dataset> dataset)>;
+using SamplerPrefetcherMaker =
+    std::function<absl::StatusOr<std::shared_ptr<SamplerPrefetcher>>(
+        const PrefetchFacet& facet, std::shared_ptr<const Dataset> dataset)>;
 
 // The containers of a view, and the memory in which their files are made.
 struct ViewRecords {
@@ -96,7 +97,7 @@ struct SetupTools {
   // Empty if nothing is mounted. Then names show what the plan says.
   SupplyMaker supply;
   ReadAheadMaker ahead;
-  ForesightMaker foresight;
+  SamplerPrefetcherMaker prefetcher;
   RecordsMaker records;
 };
 
@@ -114,14 +115,14 @@ struct ViewSetup {
   std::shared_ptr<ReadAhead> ahead;
   // Not null if orders are predicted and read ahead. Then each name shows its
   // own sample.
-  std::shared_ptr<Foresight> foresight;
+  std::shared_ptr<SamplerPrefetcher> prefetcher;
 
   // Not null if records inside containers are shuffled, or if padding between
   // them is hidden.
   ViewRecords records;
 
   // Returns what answers reads of samples. Null: the source does.
-  std::shared_ptr<SampleMemory> memory() const;
+  std::shared_ptr<ContentProvider> provider() const;
   bool binds_on_demand() const { return supply != nullptr && rebinds(); }
   // Returns whether, besides, an epoch may show a sample under several names or
   // none.

@@ -101,8 +101,8 @@ std::string PoolMetrics(const std::vector<View*>& views) {
     if (setup->records.staging != nullptr) {
       tiers.emplace_back(Label(*view), setup->records.tier());
     }
-    if (setup->memory() == nullptr) continue;
-    pools.emplace_back(Label(*view), setup->memory()->status());
+    if (setup->provider() == nullptr) continue;
+    pools.emplace_back(Label(*view), setup->provider()->status());
     if (setup->supply == nullptr || !setup->supply->repeats()) continue;
     tiers.emplace_back(Label(*view), setup->supply->tier());
   }

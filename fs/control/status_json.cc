@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/records/containers/record_mixing.h"
 #include "core/records/epoch/record_epoch.h"
-#include "core/sampler/foresight.h"
+#include "core/sampler/sampler_prefetcher.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {
@@ -192,16 +192,16 @@ void AddMiniEpoch(const absl::optional<MiniEpochStatus>& mini,
                   {"tier_bytes", tier.tier_bytes},
                   {"source_bytes", tier.source_bytes},
                   {"saved_bytes", served > read ? served - read : 0},
-                  {"trouble", Utf8(tier.trouble)}};
+                  {"trouble", Utf8(tier.health)}};
   json["roofline"] = Roofline(*mini, tier, json);
 }
 
 // What was detected about jobs that draw samples in their own order.
-void AddForesight(const ForesightStatus& foresight,
-                  nlohmann::ordered_json& json) {
+void AddClairvoyant(const SamplerPrefetcherStatus& prefetcher,
+                    nlohmann::ordered_json& json) {
   nlohmann::ordered_json& out = json["clairvoyant"];
   out["jobs"] = nlohmann::ordered_json::array();
-  for (const ForesightStatus::Job& each : foresight.jobs) {
+  for (const SamplerPrefetcherStatus::Job& each : prefetcher.jobs) {
     const FollowedJobStatus& job = each.job;
     out["jobs"].push_back({{"path", Utf8(job.path)},
                            {"files", job.files},
@@ -214,15 +214,15 @@ void AddForesight(const ForesightStatus& foresight,
                            {"epochs", job.epochs},
                            {"recognised_epochs", job.recognised_epochs}});
   }
-  out["opens"] = foresight.opens;
-  out["ready"] = foresight.ready;
+  out["opens"] = prefetcher.opens;
+  out["ready"] = prefetcher.ready;
   out["ready_share"] = nullptr;
-  if (foresight.opens > 0) {
-    out["ready_share"] = static_cast<double>(foresight.ready) /
-                         static_cast<double>(foresight.opens);
+  if (prefetcher.opens > 0) {
+    out["ready_share"] = static_cast<double>(prefetcher.ready) /
+                         static_cast<double>(prefetcher.opens);
   }
-  out["prefetched_bytes"] = foresight.prefetched_bytes;
-  out["wasted_bytes"] = foresight.wasted_bytes;
+  out["prefetched_bytes"] = prefetcher.prefetched_bytes;
+  out["wasted_bytes"] = prefetcher.wasted_bytes;
 }
 
 // What names effectively show, in the words of the key.
@@ -263,12 +263,12 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   json["seed"] = setup->config.seed.value();
   AddEpoch(epoch, json);
   AddTraffic(parts, json);
-  const std::shared_ptr<SampleMemory> memory = setup->memory();
+  const std::shared_ptr<ContentProvider> provider = setup->provider();
   const std::shared_ptr<RecordPool>& records = setup->records.pool;
-  if (memory != nullptr && records != nullptr) {
-    AddSupply(Together(memory->status(), records->status()), json);
-  } else if (memory != nullptr) {
-    AddSupply(memory->status(), json);
+  if (provider != nullptr && records != nullptr) {
+    AddSupply(Together(provider->status(), records->status()), json);
+  } else if (provider != nullptr) {
+    AddSupply(provider->status(), json);
   } else if (records != nullptr) {
     AddSupply(records->status(), json);
   }
@@ -280,11 +280,11 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   }
   std::vector<std::string> warnings =
       AddRecords(setup->records, setup->config, json);
-  if (setup->foresight != nullptr) {
-    const ForesightStatus foresight = setup->foresight->foresight();
-    AddForesight(foresight, json);
-    warnings.insert(warnings.end(), foresight.warnings.begin(),
-                    foresight.warnings.end());
+  if (setup->prefetcher != nullptr) {
+    const SamplerPrefetcherStatus prefetcher = setup->prefetcher->prefetcher();
+    AddClairvoyant(prefetcher, json);
+    warnings.insert(warnings.end(), prefetcher.warnings.begin(),
+                    prefetcher.warnings.end());
   }
   json["reproducible"] = !setup->binds_on_demand();
   const std::string mixing = MixingOf(view, *setup);

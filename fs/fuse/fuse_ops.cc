@@ -160,12 +160,12 @@ void ReadNow(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset) {
 
 void Read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
           fuse_file_info*) {
-  const std::shared_ptr<SampleMemory> memory =
-      Fs(req).AnswerOf(ino, offset, fuse_req_ctx(req)->pid);
-  if (memory != nullptr) {
+  const std::shared_ptr<ContentProvider> provider =
+      Fs(req).ServingProvider(ino, offset, fuse_req_ctx(req)->pid);
+  if (provider != nullptr) {
     auto timer = std::make_shared<Timer>(req, Latency::kRead, Counter::kReads);
-    memory->Read(Filesystem::FileOf(ino), offset, size,
-                 ReplyBytesLater(req, std::move(timer)));
+    provider->Read(Filesystem::FileOf(ino), offset, size,
+                   ReplyBytesLater(req, std::move(timer)));
     return;
   }
   AnswerOrAsk(req, Fs(req).AsksSource(ino),

@@ -72,8 +72,8 @@ Timer::~Timer() {
   metrics_.Observe(latency_, std::chrono::steady_clock::now() - start_);
 }
 
-SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req,
-                                       std::shared_ptr<Timer> timer) {
+ContentProvider::ReadDone ReplyBytesLater(fuse_req_t req,
+                                          std::shared_ptr<Timer> timer) {
   return [req, timer = std::move(timer)](
              absl::StatusOr<absl::Span<const iovec>> bytes) {
     if (!bytes.ok()) return ReplyError(req, "read", bytes.status());

@@ -38,8 +38,8 @@ class Timer {
 };
 
 // Answers a READ when its bytes are there, on the thread that brings them.
-SampleMemory::ReadDone ReplyBytesLater(fuse_req_t req,
-                                       std::shared_ptr<Timer> timer);
+ContentProvider::ReadDone ReplyBytesLater(fuse_req_t req,
+                                          std::shared_ptr<Timer> timer);
 
 }  // namespace shufflefs
 

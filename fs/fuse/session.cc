@@ -62,7 +62,7 @@ class FuseSession : public Session {
       });
     };
     context_.let_others_serve = [this] { loop_->LetOthersServe(); };
-    context_.filesystem->pins().SetDue([this] { KeepPagesSoon(); });
+    context_.filesystem->pinner().SetDue([this] { KeepPagesSoon(); });
     context_.filesystem->epoch_slots().SetCrowded(
         [this] { Later([this] { TakeEpochsBack(); }); });
     context_.initialised = [this](uint32_t minor) { Initialised(minor); };
@@ -222,8 +222,8 @@ void FuseSession::NamesDoubted() {
   // its old name is looked up again.
   KeepPages();
   KeepPagesSoon();
-  Primer& primer = context_.filesystem->primer();
-  primer.Switch([this] {
+  DentryWarmer& warmer = context_.filesystem->warmer();
+  warmer.Switch([this] {
     const NotifyHeader header;
     MutexLock lock(device_mu_);
     if (!device_open_) return;
@@ -238,7 +238,7 @@ void FuseSession::NamesSettled() {
   if (!knows_epochs_) return;
   Later([this] {
     context_.metrics->Add(Counter::kPrimedNames,
-                          context_.filesystem->primer().Prime(
+                          context_.filesystem->warmer().Prime(
                               *options_.lister, options_.mountpoint));
   });
 }
@@ -276,8 +276,8 @@ void FuseSession::TakeEpochsBack() {
 
 bool FuseSession::KeepPages() {
   MutexLock one_at_a_time(pin_mu_);
-  Pins& pins = context_.filesystem->pins();
-  const std::string name = pins.BeginPass();
+  DentryPinner& pinner = context_.filesystem->pinner();
+  const std::string name = pinner.BeginPass();
   if (name.empty()) return false;
   context_.metrics->Add(
       Counter::kPinnedFiles,

@@ -22,7 +22,7 @@ Tree::Tree(const Parts& parts)
     : served_(*parts.served),
       rights_(*parts.rights),
       rebind_seconds_(parts.rebind_seconds),
-      primer_(parts.primer),
+      warmer_(parts.warmer),
       epochs_(parts.epochs) {}
 
 absl::StatusOr<NodeReply> Tree::Lookup(Node parent, absl::string_view name,
@@ -59,8 +59,8 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name,
   const View::Found found = view->Lookup(*entry, pid);
   node.id = found.shown.value();
   node.slot = found.ordinal;
-  if (found.rebinds && found.listed && primer_ != nullptr) {
-    primer_->NoteLookup(dir);
+  if (found.rebinds && found.listed && warmer_ != nullptr) {
+    warmer_->NoteLookup(dir);
   }
   if (!found.lasts) return Reply(node, 0);
   return Reply(node, found.rebinds ? rebind_seconds_ : kForLife);

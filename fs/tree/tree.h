@@ -13,7 +13,7 @@
 #include "core/base/types.h"
 #include "core/engine/served_dataset.h"
 #include "core/records/epoch/record_epoch.h"
-#include "fs/kernel_cache/primer.h"
+#include "fs/kernel_cache/dentry_warmer.h"
 #include "fs/model/dir_handle.h"
 #include "fs/model/node_id.h"
 #include "fs/model/reply_types.h"
@@ -25,16 +25,16 @@ namespace shufflefs {
 
 // Thread-safe. `rebind_seconds` is how long the kernel may cache a name that
 // shows another sample in the next epoch: for ever if it knows epochs
-// (FUSE_NOTIFY_INC_EPOCH), else 0. `primer` is told of lookups of such names,
+// (FUSE_NOTIFY_INC_EPOCH), else 0. `warmer` is told of lookups of such names,
 // unless it is null.
 class Tree {
  public:
-  // All outlive the tree. `primer` may be null.
+  // All outlive the tree. `warmer` may be null.
   struct Parts {
     const ServedDataset* served = nullptr;
     ShownRights* rights = nullptr;
     double rebind_seconds = 0;
-    Primer* primer = nullptr;
+    DentryWarmer* warmer = nullptr;
     EpochSlots* epochs = nullptr;
   };
   explicit Tree(const Parts& parts);
@@ -82,7 +82,7 @@ class Tree {
   const ServedDataset& served_;
   ShownRights& rights_;
   const double rebind_seconds_;
-  Primer* const primer_;
+  DentryWarmer* const warmer_;
   EpochSlots* const epochs_;
 
   RecordSlots records_;  // self-synchronised

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
-#include "mount-tools/ctl/check/foresight_text.h"
+#include "mount-tools/ctl/check/clairvoyant_text.h"
 #include "mount-tools/ctl/status_fields.h"
 
 namespace shufflefs {
@@ -177,7 +177,7 @@ std::string ViewText(const Json& view) {
     if (value.empty()) continue;
     absl::StrAppend(&text, "  ", title, ": ", value, "\n");
   }
-  for (const std::string& line : ForesightLines(view)) {
+  for (const std::string& line : ClairvoyantLines(view)) {
     absl::StrAppend(&text, "  reads ahead: ", line, "\n");
   }
   for (const std::string& warning : warnings) {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/config/config.h"
-#include "mount-tools/daemon/assemble.h"
+#include "mount-tools/daemon/daemon.h"
 
 namespace shufflefs {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/base/files/whole_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "mount-tools/config/config_file.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/clock_wait.h"
+#include "core/base/interruptible_sleep.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
 

@@ -97,11 +97,11 @@ absl::optional<GainEstimate> EstimateGain(const DatasetFacts& facts,
   return estimate;
 }
 
-absl::optional<ForesightEstimate> EstimateForesight(const DatasetFacts& facts,
-                                                    int readers) {
+absl::optional<PrefetchEstimate> EstimatePrefetch(const DatasetFacts& facts,
+                                                  int readers) {
   const absl::optional<GainEstimate> plain = EstimateGain(facts, readers);
   if (!plain || facts.device != DeviceKind::kLatencyBound) return absl::nullopt;
-  ForesightEstimate estimate;
+  PrefetchEstimate estimate;
   estimate.raw = plain->raw;
   estimate.ahead = 1 / Model(facts).Ahead();
   return estimate;

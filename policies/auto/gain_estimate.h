@@ -48,7 +48,7 @@ inline constexpr uint64_t kUsualRecord = 131072;  // bytes
 absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
                                                int readers);
 
-struct ForesightEstimate {
+struct PrefetchEstimate {
   double raw = 0;    // files per second of plain readers, at random
   double ahead = 0;  // of the same readers with prefetching
   double gain() const { return ahead / raw; }
@@ -57,8 +57,8 @@ struct ForesightEstimate {
 // For `clairvoyant`, once the readers' order is recognised, as above: round
 // trips overlap. Empty on a device that seeks: the gain of sorting within the
 // look-ahead depends on where the files are.
-absl::optional<ForesightEstimate> EstimateForesight(const DatasetFacts& facts,
-                                                    int readers);
+absl::optional<PrefetchEstimate> EstimatePrefetch(const DatasetFacts& facts,
+                                                  int readers);
 
 // From this gain on, brand or prefetching is worth choosing.
 inline constexpr double kWorthwhileGain = 1.3;

@@ -76,7 +76,7 @@ bool PoolSimulation::Read(SampleId sample, SimulatedEpoch& epoch) {
     Fetch(binder_.FetchChunkOf(sample, Room()));
   }
   if (WhereIs(sample) == Where::kOut) {
-    binder_.FetchedAlone(sample);
+    binder_.Bypassed(sample);
     return true;
   }
   epoch.waited += WaitFor(sample);

@@ -13,7 +13,7 @@ namespace shufflefs {
 namespace {
 
 // With fewer files an order is not recognised soon enough to gain from it.
-constexpr uint64_t kLeastForesight = 1000;
+constexpr uint64_t kLeastPrefetch = 1000;
 
 // "about 3x the files a second of 4 plain readers that draw at random, no more
 // than 16 get", from the gain over the usual number of readers and over many.
@@ -50,32 +50,32 @@ bool IsMostlyContainers(const DatasetFacts& facts) {
 }
 
 // The gain of prefetching. "" if that was not measured.
-std::string ForesightGain(const DatasetFacts& facts) {
-  const auto usual = EstimateForesight(facts, kUsualReaders);
-  const auto many = EstimateForesight(facts, kManyReaders);
+std::string PrefetchGain(const DatasetFacts& facts) {
+  const auto usual = EstimatePrefetch(facts, kUsualReaders);
+  const auto many = EstimatePrefetch(facts, kManyReaders);
   return usual ? TimesClause(usual->gain(), many->gain()) : "";
 }
 
 // Why opens are not predicted, for names that keep their samples on a slow
 // source that, as far as is known, is larger than memory. "" if nothing speaks
 // against it.
-std::string AgainstForesight(const DatasetFacts& facts) {
+std::string AgainstPrefetch(const DatasetFacts& facts) {
   if (!facts.not_foreseen.empty()) {
     return absl::StrCat("not clairvoyant because of ", facts.not_foreseen);
   }
   if (IsMostlyContainers(facts)) return "clairvoyant is for files, not records";
-  if (facts.files < kLeastForesight) {
-    return absl::StrCat("clairvoyant needs at least ", kLeastForesight,
+  if (facts.files < kLeastPrefetch) {
+    return absl::StrCat("clairvoyant needs at least ", kLeastPrefetch,
                         " files");
   }
   if (facts.memory_bytes == 0) {
     return "-o policy=clairvoyant reads ahead of a client that draws names at "
            "random";
   }
-  const auto estimate = EstimateForesight(facts, kUsualReaders);
+  const auto estimate = EstimatePrefetch(facts, kUsualReaders);
   if (estimate && estimate->gain() < kWorthwhileGain) {
     return absl::StrCat("clairvoyant would gain too little: ",
-                        ForesightGain(facts));
+                        PrefetchGain(facts));
   }
   return "";
 }
@@ -118,7 +118,7 @@ std::string Advice(const DatasetFacts& facts) {
       "readers in name order gain by "
       "-o policy=lirs,lirs.unit=page,layout=ranked";
   if (!facts.names_may_move) {
-    return absl::StrCat(ordered, "; ", AgainstForesight(facts));
+    return absl::StrCat(ordered, "; ", AgainstPrefetch(facts));
   }
   return absl::StrCat(AgainstBrand(facts), "; ", ordered);
 }
@@ -140,14 +140,14 @@ std::string NamesClause(const DatasetFacts& facts) {
 
 // Returns whether names keep their samples and a policy may gain by predicting
 // opens.
-bool ForesightPays(const DatasetFacts& facts) {
+bool PrefetchPays(const DatasetFacts& facts) {
   return !(facts.names_may_move && facts.has_validation_split) &&
          facts.memory_bytes > 0 && !FitsInMemory(facts) &&
-         IsSlow(facts.device) && AgainstForesight(facts).empty();
+         IsSlow(facts.device) && AgainstPrefetch(facts).empty();
 }
 
-std::string ForForesight(const DatasetFacts& facts) {
-  const std::string gain = ForesightGain(facts);
+std::string ForPrefetch(const DatasetFacts& facts) {
+  const std::string gain = PrefetchGain(facts);
   std::string clause = absl::StrCat(
       "the order that a stock PyTorch sampler draws is found out from its "
       "first opens and read ahead, ",
@@ -286,9 +286,9 @@ absl::optional<Suitability> SuitsRecords(const DatasetFacts& facts,
 }
 
 absl::optional<Suitability> SuitsReadAhead(const DatasetFacts& facts) {
-  if (!ForesightPays(facts)) return absl::nullopt;
+  if (!PrefetchPays(facts)) return absl::nullopt;
   return Suitability{kReadAhead,
-                     absl::StrCat(ForForesight(facts), "; ", NamesClause(facts),
+                     absl::StrCat(ForPrefetch(facts), "; ", NamesClause(facts),
                                   AgainstRecords(facts))};
 }
 

@@ -219,7 +219,7 @@ std::vector<SampleId> GroupBinder::FetchChunkOf(SampleId sample,
   return samples;
 }
 
-void GroupBinder::FetchedAlone(SampleId sample) {
+void GroupBinder::Bypassed(SampleId sample) {
   table_.SetDone(SampleTable::IdOf(sample));
   line_.Advance();
   Settle();

@@ -56,7 +56,7 @@ class GroupBinder : public Binder {
   absl::optional<SampleId> NameOf(SampleId sample) const override;
   std::vector<SampleId> NextFetch(uint64_t room) override;
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
-  void FetchedAlone(SampleId sample) override;
+  void Bypassed(SampleId sample) override;
   void Arrived(SampleId sample) override;
   void Left(SampleId sample) override;
   bool Keeps(SampleId sample) override;

@@ -26,7 +26,7 @@ class KeepBinder : public Binder {
   // Fetches nothing that no reader asked for.
   std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
-  void FetchedAlone(SampleId) override {}
+  void Bypassed(SampleId) override {}
   void Arrived(SampleId) override {}
   void Left(SampleId) override {}
   bool fetched_all() const override { return true; }

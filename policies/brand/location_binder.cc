@@ -155,7 +155,7 @@ std::vector<SampleId> LocationBinder::FetchChunkOf(SampleId wanted,
   return load;
 }
 
-void LocationBinder::FetchedAlone(SampleId sample) {
+void LocationBinder::Bypassed(SampleId sample) {
   table_.SetDone(SampleTable::IdOf(sample));
 }
 

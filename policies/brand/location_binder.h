@@ -57,7 +57,7 @@ class LocationBinder : public Binder {
   std::vector<SampleId> NextFetch(uint64_t room) override;
   // If `room` is too small for all that the chunk would fill, as much as fits.
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
-  void FetchedAlone(SampleId sample) override;
+  void Bypassed(SampleId sample) override;
   void Arrived(SampleId sample) override;
   void Left(SampleId sample) override;
   bool fetched_all() const override { return true; }

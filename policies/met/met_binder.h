@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/name_bits.h"
+#include "core/base/bitmap.h"
 #include "core/policy/binder.h"
 #include "core/policy/mini_epochs.h"
 #include "policies/met/met_progress.h"
@@ -35,7 +35,7 @@ class MetBinder : public Binder, public MiniEpochs {
   // Fetches nothing ahead into memory, because what comes next is in the tier.
   std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
-  void FetchedAlone(SampleId) override {}
+  void Bypassed(SampleId) override {}
   void Arrived(SampleId) override {}
   void Left(SampleId) override {}
   bool fetched_all() const override { return true; }
@@ -48,7 +48,9 @@ class MetBinder : public Binder, public MiniEpochs {
     return progress_.SamplesOf(set);
   }
   void SetReady(uint64_t set) override { progress_.SetReady(set); }
-  uint64_t wishes() const override { return progress_.wishes() + begun_; }
+  uint64_t requests_version() const override {
+    return progress_.requests_version() + begun_;
+  }
   uint32_t OrdinalOf(SampleId name) const override {
     return ordinal_[IdOf(name)];
   }
@@ -92,7 +94,7 @@ class MetBinder : public Binder, public MiniEpochs {
   // before it, and how many are before it.
   std::vector<uint32_t> before_;
   std::vector<uint32_t> ordinal_;
-  NameBits opened_;
+  Bitmap opened_;
   BinderCounts counts_;
 };
 

@@ -64,7 +64,7 @@ void MetProgress::Restart(Seed seed, Epoch epoch,
   control_.BeginMiniEpoch();
   if (count_ > 1 && IndexOf(current_) + 1 == count_)
     Compose(PassOf(current_) + 1);
-  ++wishes_;
+  ++requests_version_;
 }
 
 absl::Span<uint32_t> MetProgress::ShareOf(uint32_t group) {
@@ -227,7 +227,7 @@ void MetProgress::Leave(uint64_t number, uint64_t share) {
   const bool was_through = Through(mini);
   mini.left += share;
   --mini.inside;
-  if (!was_through && Through(mini)) ++wishes_;
+  if (!was_through && Through(mini)) ++requests_version_;
   if (number == current_ && 2 * mini.left >= mini.size) {
     mini.closed = true;
     MoveOn(number);
@@ -245,7 +245,7 @@ void MetProgress::MoveOn(uint64_t number) {
   control_.BeginMiniEpoch();
   DropStragglers();
   Forget();
-  ++wishes_;
+  ++requests_version_;
 }
 
 void MetProgress::Next(uint32_t group) {

@@ -66,7 +66,7 @@ class MetProgress {
   std::vector<uint64_t> WantedSets() const;
   std::vector<SampleId> SamplesOf(uint64_t set) const;
   void SetReady(uint64_t set);
-  uint64_t wishes() const { return wishes_; }
+  uint64_t requests_version() const { return requests_version_; }
   void Feedback(double loss) { control_.Feedback(loss); }
   const std::vector<uint32_t>& learnt() const { return control_.learnt(); }
   MiniEpochStatus status() const;
@@ -156,7 +156,7 @@ class MetProgress {
   uint64_t current_ = 0;      // the one that most samples' groups are in
   uint64_t furthest_ = 1;     // repetition of current_
   std::set<uint64_t> ready_;  // sets
-  uint64_t wishes_ = 0;
+  uint64_t requests_version_ = 0;
 };
 
 }  // namespace shufflefs

@@ -58,7 +58,7 @@ void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
 void MetRankBinder::MoveTo(uint32_t mini) {
   current_ = mini;
   elsewhere_ = 0;
-  ++wishes_;
+  ++requests_version_;
   if (count_ > 1) {
     ready_.erase(ready_.begin(), ready_.lower_bound(SetOf(epoch_.pass, mini)));
   }

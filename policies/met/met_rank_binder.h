@@ -35,7 +35,7 @@ class MetRankBinder : public Binder, public MiniEpochs {
   }
   std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
-  void FetchedAlone(SampleId sample) override { NoteRead(sample); }
+  void Bypassed(SampleId sample) override { NoteRead(sample); }
   void Arrived(SampleId) override {}
   void Left(SampleId) override {}
   bool fetched_all() const override { return true; }
@@ -46,7 +46,7 @@ class MetRankBinder : public Binder, public MiniEpochs {
   std::vector<uint64_t> WantedSets() const override;
   std::vector<SampleId> SamplesOf(uint64_t set) const override;
   void SetReady(uint64_t set) override { ready_.insert(set); }
-  uint64_t wishes() const override { return wishes_; }
+  uint64_t requests_version() const override { return requests_version_; }
   uint32_t OrdinalOf(SampleId) const override { return 0; }
   absl::optional<SampleId> NameAt(SampleId sample, uint32_t) const override {
     return sample;
@@ -86,7 +86,7 @@ class MetRankBinder : public Binder, public MiniEpochs {
   // the current one.
   uint32_t elsewhere_ = 0;
   std::set<uint64_t> ready_;
-  uint64_t wishes_ = 0;
+  uint64_t requests_version_ = 0;
   BinderCounts counts_;
 };
 

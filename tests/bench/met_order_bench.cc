@@ -84,8 +84,8 @@ class Job {
 
   // What is wanted and ready need not be looked at before others are.
   void Stage() {
-    if (settled_ && wishes_ == binder_.wishes()) return;
-    wishes_ = binder_.wishes();
+    if (settled_ && version_ == binder_.requests_version()) return;
+    version_ = binder_.requests_version();
     settled_ = true;
     for (const uint64_t set : binder_.WantedSets()) {
       const uint64_t since = wanted_.try_emplace(set, drawn_).first->second;
@@ -111,7 +111,7 @@ class Job {
   std::set<uint64_t> ready_;
   uint64_t copied_ = 0;  // samples
   bool settled_ = false;
-  uint64_t wishes_ = 0;
+  uint64_t version_ = 0;
 };
 
 void PrintSamples(Job& job, uint64_t count) {

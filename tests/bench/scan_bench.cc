@@ -29,9 +29,9 @@
 #include "core/catalogue/catalogue.h"
 #include "core/catalogue/catalogue_file.h"
 #include "core/dataset/grouping.h"
-#include "core/dataset/movability.h"
-#include "core/scan/drift.h"
+#include "core/dataset/substitution_safety.h"
 #include "core/scan/scan.h"
+#include "core/scan/staleness_check.h"
 
 namespace shufflefs {
 namespace {
@@ -138,7 +138,7 @@ void OtherSteps(const std::string& root, const std::string& state) {
   std::printf("  %-28s %8.3f s\n", "drift",
               Seconds([&] { FindDrift(source, catalogue, DriftOptions()); }));
   std::printf("  %-28s %8.3f s\n", "verdict", Seconds([&] {
-                Judge(catalogue, DirId(0), MovabilityOptions());
+                Judge(catalogue, DirId(0), SubstitutionSafetyOptions());
               }));
   GroupingOptions options;
   options.substitute = Substitute::kDirectory;

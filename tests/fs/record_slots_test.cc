@@ -92,7 +92,7 @@ class ContainerTreeTest : public ::testing::Test {
     View::Parts parts;
     parts.setup = *MakeViewSetup(config, catalogue, tools, nullptr);
     parts.tools = std::move(tools);
-    parts.families = &families_;
+    parts.job_tracker = &job_tracker_;
     parts.rebound = [](bool) {};
     std::vector<std::unique_ptr<View>> views;
     views.push_back(std::make_unique<View>(std::move(parts)));
@@ -112,7 +112,7 @@ class ContainerTreeTest : public ::testing::Test {
 
   TempTree tree_;
   TestPool test_{64 << 20};
-  ReaderFamilies families_;
+  JobTracker job_tracker_;
   std::unique_ptr<SourceDir> source_;
   std::unique_ptr<ServedDataset> served_;
   std::unique_ptr<ShownRights> rights_;

@@ -12,7 +12,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/catalogue/catalogue_file.h"
 #include "core/dataset/grouping.h"
-#include "core/dataset/movability.h"
+#include "core/dataset/substitution_safety.h"
 
 namespace shufflefs {
 namespace {
@@ -47,7 +47,7 @@ void WalkEverything(const Catalogue& catalogue) {
       Require(catalogue.parent(catalogue.in_source_order(dir, k)) == dir);
     }
   }
-  Judge(catalogue, DirId(0), MovabilityOptions());
+  Judge(catalogue, DirId(0), SubstitutionSafetyOptions());
   GroupingOptions options;
   options.substitute = Substitute::kTree;
   absl::StatusOr<Grouping> grouping = Grouping::Make(catalogue, options);

@@ -69,8 +69,8 @@ void Play(Input input) {
       const uint64_t name = next++ % options.names;
       const uint64_t expected = detector.expected();
       const EpochOutcome outcome = detector.OnOpen(
-          {name, FamilyId(what / 64), uint32_t{what} / 16u, now},
-          [&](FamilyId family) { return (jump >> family.value() & 1) != 0; });
+          {name, JobId(what / 64), uint32_t{what} / 16u, now},
+          [&](JobId family) { return (jump >> family.value() & 1) != 0; });
       Require(detector.seen_count() <= options.names);
       suspicion.OnOpen({name, static_cast<uint32_t>(name % 4),
                         uint32_t{what} / 16u,

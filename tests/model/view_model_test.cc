@@ -149,7 +149,7 @@ class ViewModel {
     parts.id = static_cast<uint32_t>(Draw(3));  // views were added before it
     parts.setup = std::move(setup);
     parts.tools = Tools();
-    parts.families = &families_;
+    parts.job_tracker = &job_tracker_;
     parts.ledger = ledger_.get();
     parts.rebound = [this](bool) {
       ++rebound_;
@@ -426,7 +426,7 @@ class ViewModel {
   std::vector<EntryId> files_;
   ViewConfig config_;
   bool sees_opens_ = true;
-  ReaderFamilies families_{proc_.root()};
+  JobTracker job_tracker_{proc_.root()};
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<View> view_;
   std::unique_ptr<ViewReference> expected_;

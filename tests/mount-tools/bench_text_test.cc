@@ -28,7 +28,7 @@ TEST(PoliciesToTryTest, AreThoseThatSuit) {
   EXPECT_THAT(PoliciesToTry(Report("native"), true),
               ElementsAre("native", "clairvoyant"));
   CheckReport classes = Report("brand");
-  classes.movability.moves = true;
+  classes.substitution_safety.moves = true;
   EXPECT_THAT(PoliciesToTry(classes, true),
               ElementsAre("native", "brand", "lirs"));
   CheckReport containers = Report("reimu");

@@ -71,9 +71,10 @@ TEST_F(CheckTest, ClassFoldersWithSplits) {
   const CheckReport report = Report();
   EXPECT_EQ(report.files, 63u);
   EXPECT_EQ(report.directories, 7u);
-  EXPECT_TRUE(report.movability.moves) << report.movability.reason;
-  EXPECT_EQ(report.movability.classes, 3u);
-  EXPECT_TRUE(report.movability.has_validation_split);
+  EXPECT_TRUE(report.substitution_safety.moves)
+      << report.substitution_safety.reason;
+  EXPECT_EQ(report.substitution_safety.classes, 3u);
+  EXPECT_TRUE(report.substitution_safety.has_validation_split);
   EXPECT_EQ(report.samples, 60u);
   ASSERT_THAT(report.splits, SizeIs(2));
   // Entries come directory by directory.
@@ -98,7 +99,7 @@ TEST_F(CheckTest, AManifestKeepsNames) {
   WriteClasses();
   tree_.Write("train/labels.csv", "a,b\n");
   const CheckReport report = Report();
-  EXPECT_FALSE(report.movability.moves);
+  EXPECT_FALSE(report.substitution_safety.moves);
   EXPECT_THAT(report.manifests, ElementsAre("train/labels.csv"));
   EXPECT_THAT(report.suggestions, SizeIs(2));
   const std::string text = CheckText(report);

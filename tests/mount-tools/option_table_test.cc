@@ -252,7 +252,7 @@ TEST(OptionTable, RefusesValuesOutOfRange) {
   }
 }
 
-PrefetchFacet WishesOf(const PolicyOptions& options) {
+PrefetchFacet RequestsOf(const PolicyOptions& options) {
   return *(*MakePolicy("clairvoyant", options))->prefetch();
 }
 
@@ -262,7 +262,7 @@ TEST(OptionTable, SeedsOfSamplers) {
     return Set("clairvoyant.seeds", text, nullptr, &view);
   };
   EXPECT_EQ(set("7;99"), "ok");
-  EXPECT_THAT(WishesOf(view.policy_options).seeds,
+  EXPECT_THAT(RequestsOf(view.policy_options).seeds,
               ::testing::ElementsAre(7, 99));
   for (const char* wrong :
        {"7;", ";", "7,99", "7; 99", "-1", "a", "0x7", "18446744073709551616"}) {
@@ -274,24 +274,24 @@ TEST(OptionTable, SeedsOfSamplers) {
   std::string many = "0";
   for (int i = 1; i < 64; ++i) absl::StrAppend(&many, ";", i);
   EXPECT_EQ(set(many), "ok");
-  EXPECT_EQ(WishesOf(view.policy_options).seeds.size(), 64u);
+  EXPECT_EQ(RequestsOf(view.policy_options).seeds.size(), 64u);
   EXPECT_THAT(set(many + ";64"), HasSubstr("must be at most 64 whole numbers"));
-  EXPECT_EQ(WishesOf(view.policy_options).seeds.size(), 64u);
+  EXPECT_EQ(RequestsOf(view.policy_options).seeds.size(), 64u);
   EXPECT_EQ(set(""), "ok") << "takes them back while mounted";
-  EXPECT_TRUE(WishesOf(view.policy_options).seeds.empty());
+  EXPECT_TRUE(RequestsOf(view.policy_options).seeds.empty());
 }
 
 TEST(OptionTable, CoresOfTheSearch) {
   MountConfig mount;
-  EXPECT_EQ(WishesOf(mount.policy_options).search_cores, 1u);
+  EXPECT_EQ(RequestsOf(mount.policy_options).search_cores, 1u);
   EXPECT_EQ(Set("clairvoyant.cores", "1024", &mount), "ok");
-  EXPECT_EQ(WishesOf(mount.policy_options).search_cores, 1024u);
+  EXPECT_EQ(RequestsOf(mount.policy_options).search_cores, 1024u);
   for (const char* wrong : {"1025", "-1", "", "all"}) {
     EXPECT_EQ(Set("clairvoyant.cores", wrong, &mount),
               absl::StrCat("clairvoyant.cores = ", wrong,
                            ": must be a whole number from 0 to 1024"));
   }
-  EXPECT_EQ(WishesOf(mount.policy_options).search_cores, 1024u);
+  EXPECT_EQ(RequestsOf(mount.policy_options).search_cores, 1024u);
 }
 
 TEST(OptionTable, AWrongValueChangesNothing) {

@@ -182,7 +182,7 @@ def test_what_is_untouched_and_why(mounts, source):
         "ice/data/x.parquet": "Iceberg table, ice/metadata",
         "dask/x.parquet": "belongs to a table, dask/_metadata",
         "val/x.parquet": "split",
-        "pair/x.parquet": "companion",
+        "pair/x.parquet": "sidecar",
         "locked.parquet": "footer is encrypted",
         "cut.parquet": "does not end as a Parquet file does",
         "short.arrow": "does not end as an Arrow file does",

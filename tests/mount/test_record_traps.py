@@ -69,7 +69,7 @@ def test_rows_of_two_files_that_belong_together(mounts, source, options):
     record_checks.is_the_source(mount)
 
 
-def test_what_was_named_moves_and_its_companion_does_not(mounts, source):
+def test_what_was_named_moves_and_its_sidecar_does_not(mounts, source):
     """A rule is the user's word: nothing else is taken along."""
     for name in ("a.svm", "a.svm.weight", "vocab.txt"):
         containers.write_lines(source / name, containers.lines(300))
@@ -118,7 +118,7 @@ def test_an_index_of_offsets_keeps_its_file(mounts, source, options):
     if "policy" in options:
         why = reasons(mount)
         assert sorted(why) == indexed
-        assert all("it has a companion" in each for each in why.values()), why
+        assert all("it has a sidecar file" in each for each in why.values()), why
 
 
 def test_a_directory_with_an_index_of_its_shards(mounts, source, options):

@@ -182,9 +182,9 @@ def test_tfrecords_are_known_by_themselves(mounts, folder):
     assert "e.tfrecord: shown as it is: " in mount.log()
 
 
-# [S-6.1f] What is not understood, stands in a split or has a companion is
+# [S-6.1f] What is not understood, stands in a split or has a sidecar file is
 # shown as it is.
-def test_what_was_not_named_or_has_a_companion_is_untouched(mounts, source):
+def test_what_was_not_named_or_has_a_sidecar_is_untouched(mounts, source):
     for name in ("train.txt", "train.npy", "train.csv"):
         (source / name).write_bytes((source / "train.svm").read_bytes())
     data = containers.tfrecord([b"one", b"two", b"three", b"four"] * 50)
@@ -199,7 +199,7 @@ def test_what_was_not_named_or_has_a_companion_is_untouched(mounts, source):
     assert records(mount)["containers"] == 0
     assert ([each["path"] for each in records(mount)["untouched"]]
             == ["a.tfrecord", "b.tfrecord"])
-    assert "untouched: 2, the first a.tfrecord: it has a companion" in mount.log()
+    assert "untouched: 2, the first a.tfrecord: it has a sidecar file" in mount.log()
 
 
 def test_policies_of_files_leave_records_alone(mounts, source):

@@ -130,9 +130,9 @@ class CheckedBinder {
     }
     return samples;
   }
-  void FetchedAlone(uint32_t sample) {
+  void Bypassed(uint32_t sample) {
     alone_[sample] = true;
-    binder_->FetchedAlone(SampleId(sample));
+    binder_->Bypassed(SampleId(sample));
   }
   void Arrived(uint32_t sample) {
     ASSERT_EQ(coming_.erase(sample), 1);

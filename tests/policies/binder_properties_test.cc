@@ -120,7 +120,7 @@ class Life {
     }
     const uint64_t room = rng_.Bounded(binder_.room() + 1);
     if (!binder_.alone(sample) && binder_.FetchChunkOf(sample, room).empty()) {
-      binder_.FetchedAlone(sample);
+      binder_.Bypassed(sample);
     }
   }
 

@@ -83,17 +83,17 @@ TEST(GainEstimateTest, OfANetworkItVanishesWithManyReaders) {
 // overlap themselves.
 TEST(GainEstimateTest, OfReadingAheadOnANetwork) {
   const auto gain = [](int readers) {
-    return EstimateForesight(Network(), readers)->gain();
+    return EstimatePrefetch(Network(), readers)->gain();
   };
   EXPECT_THAT(gain(2), AllOf(Ge(5), Le(6.5)));
   EXPECT_THAT(gain(4), AllOf(Ge(2.5), Le(3.5)));
   EXPECT_THAT(gain(16), AllOf(Ge(0.7), Le(1.1)));
-  EXPECT_EQ(EstimateForesight(Network(), 4)->raw,
+  EXPECT_EQ(EstimatePrefetch(Network(), 4)->raw,
             EstimateGain(Network(), 4)->raw);
-  EXPECT_FALSE(EstimateForesight(Disk(), 4));
+  EXPECT_FALSE(EstimatePrefetch(Disk(), 4));
   DatasetFacts unknown = Network();
   unknown.speed.random_us = 0;
-  EXPECT_FALSE(EstimateForesight(unknown, 4));
+  EXPECT_FALSE(EstimatePrefetch(unknown, 4));
 }
 
 TEST(GainEstimateTest, NothingWithoutFiguresOrOnAQuickDevice) {

@@ -53,7 +53,7 @@ bool ReadThrough(CheckedBinder& binder, uint32_t name) {
     binder.Consumed(sample);
     return false;
   }
-  binder.FetchedAlone(sample);
+  binder.Bypassed(sample);
   return true;
 }
 
@@ -127,7 +127,7 @@ TEST(GroupBinder, MissesGetTheEarliestPlannedChunk) {
         EXPECT_GE(place[sample], last[g]) << mixed;
         last[g] = place[sample];
         EXPECT_THAT(binder->FetchChunkOf(sample, 999), IsEmpty());
-        binder->FetchedAlone(sample);
+        binder->Bypassed(sample);
       }
     }
     EXPECT_EQ(binder->binder().counts().misses, 240);
@@ -249,7 +249,7 @@ TEST(GroupBinder, WhatFailsIsNotFetchedAgainAndStillShown) {
   const uint32_t name = binder->name_of(first[4]);
   ASSERT_NE(name, CheckedBinder::kNone);
   EXPECT_THAT(binder->FetchChunkOf(first[4], 100000), IsEmpty());
-  binder->FetchedAlone(first[4]);
+  binder->Bypassed(first[4]);
 }
 
 TEST(GroupBinder, GoesOnWithTheNextEpochAndKeepsIt) {

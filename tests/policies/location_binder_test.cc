@@ -43,7 +43,7 @@ uint64_t ReadEpoch(CheckedBinder& binder, uint32_t samples, uint64_t key) {
     if (binder.held(sample)) {
       binder.Left(sample);
     } else {
-      binder.FetchedAlone(sample);
+      binder.Bypassed(sample);
       ++alone;
     }
   }

@@ -129,14 +129,12 @@ class Player {
       const StreamOpen& open = stream_[at_];
       Show(open);
       const uint64_t expected = detector_.expected();
-      const EpochOutcome outcome =
-          detector_.OnOpen({open.name, FamilyId(open.family), open.reader,
-                            std::chrono::milliseconds(open.time / 1000)},
-                           [this](FamilyId family) {
-                             return last_open_[family.value()] >= at_;
-                           });
+      const EpochOutcome outcome = detector_.OnOpen(
+          {open.name, JobId(open.family), open.reader,
+           std::chrono::milliseconds(open.time / 1000)},
+          [this](JobId family) { return last_open_[family.value()] >= at_; });
       // The log contains only the owner's opens.
-      if (outcome.open != OpenClass::kGuest) Note(open.name);
+      if (outcome.open != OpenClass::kForeignJob) Note(open.name);
       if (late_) {
         late_->insert(open.name);
         if (++waited_ >= options_.delay) Apply();

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/files/read_at.h"
-#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/formats/columnar/arrow_file.h"
 #include "core/formats/columnar/parquet_footer.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/files/whole_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/status.h"
 #include "core/records/aligned/fresh_file.h"
 

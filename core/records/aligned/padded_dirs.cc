@@ -9,9 +9,9 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/files/read_at.h"
 #include "core/base/files/unique_fd.h"
-#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/formats/table/formats.h"
 #include "core/formats/tfrecord/tfrecord_format.h"

@@ -12,8 +12,8 @@
 #include "core/catalogue/catalogue.h"
 #include "core/formats/table/formats.h"
 #include "core/formats/tfrecord/tfrecord_format.h"
-#include "core/records/containers/companions.h"
 #include "core/records/containers/container_families.h"
+#include "core/records/containers/sidecars.h"
 #include "core/records/index/table_files.h"
 
 namespace shufflefs {
@@ -31,7 +31,7 @@ struct Wished {
   std::vector<absl::optional<EntryId>> files;
   std::string why_not;  // "" if they may be, as far as is known yet
 };
-using Wishes = std::map<std::pair<size_t, std::string>, Wished>;
+using Requests = std::map<std::pair<size_t, std::string>, Wished>;
 
 // Files of the source that another view shows, [begin, end).
 using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
@@ -43,7 +43,7 @@ class Finder {
       : dataset_(dataset),
         rules_(rules),
         options_(options),
-        companions_(dataset),
+        sidecars_(dataset),
         tables_(dataset.catalogue()) {}
 
   FoundContainers Run();
@@ -69,9 +69,9 @@ class Finder {
   const Dataset& dataset_;
   const RecordRules& rules_;
   const ContainerSetOptions& options_;
-  const Companions companions_;
+  const Sidecars sidecars_;
   TableFiles tables_;
-  Wishes wishes_;
+  Requests requests_;
   FoundContainers found_;
 };
 
@@ -89,7 +89,7 @@ FoundContainers Finder::Run() {
   if (rules_.options().scope != RecordScope::kFile) {
     MakeFamilies(dataset_.catalogue(), rules_.options().scope, found_);
   }
-  for (const auto& [place, wished] : wishes_) Align(wished);
+  for (const auto& [place, wished] : requests_) Align(wished);
   NoteUnmatched();
   return std::move(found_);
 }
@@ -128,7 +128,7 @@ void Finder::Consider(EntryId file) {
   const std::string path = PathInView(catalogue, dataset_.root(), file);
   if (padded) return AddPadded(file, *padded, path);
   if (absl::optional<AlignRules::Place> place = rules_.align().Match(path)) {
-    Wished& wished = wishes_[{place->rule, place->paths.front()}];
+    Wished& wished = requests_[{place->rule, place->paths.front()}];
     wished.files.resize(place->paths.size());
     wished.files[place->slot] = file;
     wished.paths = std::move(place->paths);
@@ -141,9 +141,9 @@ void Finder::Consider(EntryId file) {
   const absl::optional<EntryId> index = format.has_index_beside() &&
                                                 asked == nullptr &&
                                                 scope == RecordScope::kFile
-                                            ? companions_.IndexOf(file)
+                                            ? sidecars_.IndexOf(file)
                                             : absl::nullopt;
-  std::string objection = companions_.Objection(file, asked != nullptr, index);
+  std::string objection = sidecars_.Objection(file, asked != nullptr, index);
   // Applies also if the user names the file: rows would be mistaken for others.
   if (objection.empty() && format.is_columnar()) {
     objection = tables_.WhyOf(catalogue.parent(file));
@@ -179,7 +179,7 @@ void Finder::AddPadded(EntryId file, const PaddedDirs::Padded& padded,
   container.padded = padded.file;
   const absl::optional<AlignRules::Place> aligned = rules_.align().Match(path);
   std::string objection =
-      companions_.Objection(file, rules_.Asked(path) != nullptr, padded.index);
+      sidecars_.Objection(file, rules_.Asked(path) != nullptr, padded.index);
   container.keeps_order = options_.only_padded ||
                           rules_.options().scope != RecordScope::kFile ||
                           aligned || !objection.empty();
@@ -187,7 +187,7 @@ void Finder::AddPadded(EntryId file, const PaddedDirs::Padded& padded,
     Leave(file, std::move(objection));
   }
   if (!aligned) return;
-  Wished& wished = wishes_[{aligned->rule, aligned->paths.front()}];
+  Wished& wished = requests_[{aligned->rule, aligned->paths.front()}];
   wished.files.resize(aligned->paths.size());
   wished.why_not = absl::StrCat("record.align: ", path,
                                 ": it is padded, and keeps its order");
@@ -209,8 +209,8 @@ std::string Finder::AlignObjection(const Wished& wished) const {
     } else if (AlignedFormat(path) == nullptr) {
       why = "name its format in record.as";
     } else {
-      why = companions_.Objection(*wished.files[slot], /*asked=*/true,
-                                  absl::nullopt);
+      why = sidecars_.Objection(*wished.files[slot], /*asked=*/true,
+                                absl::nullopt);
     }
     if (!why.empty()) return absl::StrCat("record.align: ", path, ": ", why);
   }
@@ -236,7 +236,7 @@ void Finder::Align(const Wished& wished) {
 
 void Finder::NoteUnmatched() {
   std::set<size_t> matched;
-  for (const auto& [place, wished] : wishes_) matched.insert(place.first);
+  for (const auto& [place, wished] : requests_) matched.insert(place.first);
   for (size_t rule = 0; rule < rules_.align().count(); ++rule) {
     if (matched.contains(rule)) continue;
     found_.untouched.push_back(

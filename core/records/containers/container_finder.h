@@ -23,8 +23,8 @@ struct ContainerSetOptions {
   // belong to those views and are ignored here.
   std::vector<std::string> inside;
   // Padded files are containers whose padding is not shown. Null: they are
-  // ordinary files. A padded file that is in a split, or has another companion,
-  // keeps the order of its records.
+  // ordinary files. A padded file that is in a split, or has another sidecar
+  // file, keeps the order of its records.
   std::shared_ptr<const PaddedDirs> padded;
   // Only padded files are containers, and all keep their order.
   bool only_padded = false;
@@ -61,7 +61,7 @@ struct FoundContainers {
 
 // Files in a split, hidden files and files that move between names are no
 // containers. Left untouched are:
-// * files that have a companion or belong to a table;
+// * files that have a sidecar file or belong to a table;
 // * files to be aligned, unless all of them can be;
 // * with record.scope = set: files whose set is incomplete, or that cannot be
 //   mixed with the rest of it, for example because other users may read them.

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/base/clock_wait.h"
 #include "core/base/exhaustion.h"
+#include "core/base/interruptible_sleep.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"
@@ -299,8 +299,8 @@ IndexRequest ContainerSet::RequestFor(size_t place,
   request.padded = container.padded;
   if (container.index) {
     request.index =
-        IndexCompanion{catalogue.path(*container.index),
-                       catalogue.attributes(*container.index), nullptr};
+        SidecarIndex{catalogue.path(*container.index),
+                     catalogue.attributes(*container.index), nullptr};
   }
   request.not_saved = options.not_saved;
   if (options.saved.has_value()) {

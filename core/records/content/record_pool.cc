@@ -8,13 +8,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/pool/lone_reads.h"
+#include "core/pool/bypass_reads.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
-constexpr uint64_t kSpareBytes = 2 * LoneReads::kLongestRead;
+constexpr uint64_t kSpareBytes = 2 * BypassReads::kLongestRead;
 // For plans of parts that are read alone: half a million copies.
 constexpr uint64_t kKeptPlanBytes = uint64_t{16} << 20;
 // Pieces of records between pages of 4 KiB are at most 2 % of a file.
@@ -47,11 +47,11 @@ absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
 // Reads always have their buffers, so parts that wait for these may take all
 // the rest.
 absl::StatusOr<RecordPool::Shares> RecordPool::OpenShares(PoolMemory memory) {
-  const uint64_t seams = memory.guarantee / kSeamsOfMemory;
+  const uint64_t straddling = memory.guarantee / kSeamsOfMemory;
   Shares shares;
   ASSIGN_OR_RETURN(shares.staging, memory.Reserve(kStagingBytes));
   ASSIGN_OR_RETURN(shares.spare, memory.Reserve(kSpareBytes));
-  ASSIGN_OR_RETURN(shares.seams, memory.Reserve(seams));
+  ASSIGN_OR_RETURN(shares.straddling, memory.Reserve(straddling));
   ASSIGN_OR_RETURN(
       shares.pool,
       memory.pool->Open({.name = memory.name, .guarantee = memory.guarantee}));
@@ -68,9 +68,9 @@ RecordPool::RecordPool(Parts parts, Shares shares)
       pool_(std::move(shares.pool)),
       staging_(std::move(shares.staging)),
       spare_(std::move(shares.spare)),
-      reserved_(std::move(shares.seams)),
+      reserved_(std::move(shares.straddling)),
       plans_(kKeptPlanBytes),
-      seams_(memory_bytes_ / kSeamsOfMemory) {}
+      straddling_(memory_bytes_ / kSeamsOfMemory) {}
 
 uint64_t RecordPool::largest_part() const {
   return pool_bytes_ / 16 * kSixteenthsOfMemory;
@@ -90,7 +90,7 @@ SupplyStatus RecordPool::status() const {
   status.memory_limit = pool_->pool_capacity();
   status.memory_guaranteed = memory_bytes_;
   status.pool_bytes =
-      pool_->used() + staging_->used() + spare_->used() + seams_.bytes();
+      pool_->used() + staging_->used() + spare_->used() + straddling_.bytes();
   status.source_bytes = source_->bytes_read();
   status.source_reads = source_->reads();
   status.how = absl::StrCat(how_, "; ", source_->how());
@@ -123,7 +123,7 @@ void RecordPool::Forget(
         ages_, [&ids](const Age& age) { return ids.contains(age.key.first); });
   }
   plans_.Forget(ids);
-  seams_.Forget(ids);  // last, because KeepSeams checks after it keeps one
+  straddling_.Forget(ids);  // last, because KeepSeams checks after it keeps one
 }
 
 RecordPool::Age RecordPool::AgeOf(const Held& held) {
@@ -278,7 +278,7 @@ bool RecordPool::Take(const std::shared_ptr<Request>& request,
 
 void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
                       uint64_t offset, uint64_t length,
-                      SampleMemory::ReadDone done) {
+                      ContentProvider::ReadDone done) {
   const PartedFile& content = *file->content;
   if (offset >= content.bytes() || length == 0) {
     done(absl::Span<const iovec>());
@@ -288,7 +288,7 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
   request->file = file;
   request->offset = offset;
   request->length =
-      std::min({length, content.bytes() - offset, LoneReads::kLongestRead});
+      std::min({length, content.bytes() - offset, BypassReads::kLongestRead});
   request->done = std::move(done);
   const std::vector<Wanted> wanted = PartsOf(*request);
   const ReadSpan span{offset, offset + request->length, wanted.front().begin,

@@ -22,16 +22,16 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/base/worker.h"
+#include "core/pool/content_provider.h"
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/memory/paged_bytes.h"
 #include "core/pool/pool_memory.h"
-#include "core/pool/sample_memory.h"
 #include "core/pool/sample_source.h"
-#include "core/records/content/gathered_part.h"
+#include "core/records/content/gather_list.h"
 #include "core/records/content/kept_plans.h"
 #include "core/records/content/part_reads.h"
 #include "core/records/content/record_readers.h"
-#include "core/records/content/record_seams.h"
+#include "core/records/content/straddling_record_cache.h"
 #include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {
@@ -80,9 +80,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   uint64_t whole_bytes() const;
   // Returns a new RecordFile::id.
   uint64_t NewId();
-  // Works as SampleMemory::Read.
+  // Works as ContentProvider::Read.
   void Read(const std::shared_ptr<const RecordFile>& file, uint64_t offset,
-            uint64_t length, SampleMemory::ReadDone done);
+            uint64_t length, ContentProvider::ReadDone done);
   // Forgets files that, as far as is known, nobody reads any more. If somebody
   // does, only the bytes asked for are read.
   void Forget(absl::Span<const std::shared_ptr<const RecordFile>> files);
@@ -103,7 +103,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     PagedBytes bytes_at;  // of both
     PartPlan plan;        // valid until the last read arrived
     // Null if the bytes of the part are in their order.
-    std::unique_ptr<const GatheredPart> gathered;
+    std::unique_ptr<const GatherList> gathered;
     uint64_t bytes = 0;
     uint64_t reads_left = 0;
     uint64_t delivered = 0;
@@ -122,7 +122,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     std::shared_ptr<const RecordFile> file;
     uint64_t offset = 0;
     uint64_t length = 0;
-    SampleMemory::ReadDone done;
+    ContentProvider::ReadDone done;
     std::vector<Piece> pieces;
     uint64_t missing = 0;
     bool waited = false;
@@ -153,7 +153,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     std::unique_ptr<PoolShare> pool;
     std::unique_ptr<PoolShare> staging;
     std::unique_ptr<PoolShare> spare;
-    std::unique_ptr<PoolShare> seams;
+    std::unique_ptr<PoolShare> straddling;
   };
   static absl::StatusOr<Shares> OpenShares(PoolMemory memory);
   RecordPool(Parts parts, Shares shares);
@@ -231,11 +231,11 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   const std::unique_ptr<PoolShare> pool_;
   const std::unique_ptr<PoolShare> staging_;
   const std::unique_ptr<PoolShare> spare_;  // for ReadAlone
-  // seams_ has its own memory. This share only reserves it; nobody allocates
-  // from it.
+  // straddling_ has its own memory. This share only reserves it; nobody
+  // allocates from it.
   const std::unique_ptr<PoolShare> reserved_;
   KeptPlans plans_;
-  RecordSeams seams_;
+  StraddlingRecordCache straddling_;
 
   mutable Mutex mu_;
   absl::flat_hash_map<PartKey, std::shared_ptr<Held>> held_

@@ -28,7 +28,7 @@ std::vector<PartRead> RecordPool::PlanOne(Held& held) {
   const uint64_t file = held.file->id;
   held.plan = held.file->content->PlanSeams(
       held.part, [this, file](uint64_t from, uint64_t bytes) {
-        return seams_.Take(file, from, bytes);
+        return straddling_.Take(file, from, bytes);
       });
   std::vector<PartRead> reads = PlanPartReads(held.plan, PartReadLimits());
   if (Gathers(held, reads)) return reads;
@@ -39,10 +39,10 @@ std::vector<PartRead> RecordPool::PlanOne(Held& held) {
 }
 
 bool RecordPool::Gathers(Held& held, const std::vector<PartRead>& reads) {
-  const uint64_t needed = GatheredPart::Footprint(held.plan, reads);
+  const uint64_t needed = GatherList::Footprint(held.plan, reads);
   const uint64_t has = Arena::Footprint(held.bytes);
   if (reads.empty() || needed > has + held.bytes / kMostBesides ||
-      needed > GatheredPart::kMostBytes) {
+      needed > GatherList::kMostBytes) {
     return false;
   }
   if (needed > has) {
@@ -50,8 +50,7 @@ bool RecordPool::Gathers(Held& held, const std::vector<PartRead>& reads) {
     if (held.behind == nullptr) return false;
     held.bytes_at.Append(held.behind->pieces());
   }
-  held.gathered =
-      std::make_unique<GatheredPart>(held.plan, reads, held.bytes_at);
+  held.gathered = std::make_unique<GatherList>(held.plan, reads, held.bytes_at);
   return true;
 }
 
@@ -76,12 +75,12 @@ bool RecordPool::AppendKept(Held& held) {
 void RecordPool::KeepSeams(const Held& held, const PartPlan& plan) {
   if (plan.kept.empty()) return;
   for (const PartCopy& piece : plan.kept) {
-    seams_.Keep(held.file->id, piece.from,
-                held.bytes_at.Read(piece.to, piece.bytes));
+    straddling_.Keep(held.file->id, piece.from,
+                     held.bytes_at.Read(piece.to, piece.bytes));
   }
   // The file was forgotten after the part was begun. Nobody asks for these
   // pieces.
-  if (held.file->forgotten) seams_.Forget({held.file->id});
+  if (held.file->forgotten) straddling_.Forget({held.file->id});
 }
 
 void RecordPool::Answer(const std::shared_ptr<Request>& request) {

@@ -130,7 +130,7 @@ void RecordEpoch::WhenSized(EntryId file, SizeDone done) {
       });
 }
 
-bool RecordEpoch::Holds(EntryId file) const {
+bool RecordEpoch::IsResident(EntryId file) const {
   std::shared_ptr<const RecordFile> known;
   {
     MutexLock lock(mu_);
@@ -147,29 +147,29 @@ bool RecordEpoch::CountsAsRead(EntryId file) const {
          containers.IsShuffled(file);
 }
 
-PassWatch::OpenIs RecordEpoch::Open(EntryId file, uint32_t reader) {
-  if (!CountsAsRead(file)) return PassWatch::OpenIs::kOfThisPass;
+PassTracker::OpenIs RecordEpoch::Open(EntryId file, uint32_t reader) {
+  if (!CountsAsRead(file)) return PassTracker::OpenIs::kOfThisPass;
   const uint64_t files = parts_.containers->count();
   MutexLock lock(mu_);
-  return watch_.Open(file, reader, files);
+  return tracker_.Open(file, reader, files);
 }
 
 bool RecordEpoch::BeginsByLookup(EntryId file) {
   if (!CountsAsRead(file)) return false;
   const uint64_t files = parts_.containers->count();
   MutexLock lock(mu_);
-  return watch_.BeginsByLookup(file, files);
+  return tracker_.BeginsByLookup(file, files);
 }
 
 void RecordEpoch::Close(EntryId file) {
   if (parts_.staging != nullptr) parts_.staging->NoteClosed(file);
   MutexLock lock(mu_);
-  watch_.Close(file);
+  tracker_.Close(file);
 }
 
 uint64_t RecordEpoch::complete() const {
   MutexLock lock(mu_);
-  return watch_.complete();
+  return tracker_.complete();
 }
 
 void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
@@ -178,11 +178,11 @@ void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
   if (parts_.containers->Shape(file)->records == nullptr) return;
   const uint64_t size = bytes(file);
   MutexLock lock(mu_);
-  watch_.Delivered(file, begin, end, size);
+  tracker_.Delivered(file, begin, end, size);
 }
 
-SampleMemory::ReadDone RecordEpoch::Noting(EntryId file, uint64_t offset,
-                                           ReadDone done) {
+ContentProvider::ReadDone RecordEpoch::Noting(EntryId file, uint64_t offset,
+                                              ReadDone done) {
   return [self = shared_from_this(), file, offset, done = std::move(done)](
              absl::StatusOr<absl::Span<const iovec>> bytes) {
     if (bytes.ok()) {

@@ -16,9 +16,9 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/policy/policy.h"
-#include "core/pool/sample_memory.h"
+#include "core/pool/content_provider.h"
 #include "core/records/containers/container_set.h"
-#include "core/records/content/pass_watch.h"
+#include "core/records/content/pass_tracker.h"
 #include "core/records/content/record_pool.h"
 #include "core/records/epoch/record_staging.h"
 
@@ -26,7 +26,7 @@ namespace shufflefs {
 
 // Thread-safe. Nothing waits for a device. A read of a file that is not indexed
 // yet is answered once it is.
-class RecordEpoch : public SampleMemory,
+class RecordEpoch : public ContentProvider,
                     public std::enable_shared_from_this<RecordEpoch> {
  public:
   struct Parts {
@@ -54,10 +54,10 @@ class RecordEpoch : public SampleMemory,
   Seed seed() const { return parts_.seed; }
   const Policy& policy() const { return *parts_.policy; }
   bool live() const { return parts_.live; }
-  // As in PassWatch: OPEN of a container by a thread, and LOOKUP of one. After
-  // a reader has read an index, no pass ends, because readers that use
+  // As in PassTracker: OPEN of a container by a thread, and LOOKUP of one.
+  // After a reader has read an index, no pass ends, because readers that use
   // positions open the containers again and again.
-  PassWatch::OpenIs Open(EntryId file, uint32_t reader);
+  PassTracker::OpenIs Open(EntryId file, uint32_t reader);
   bool BeginsByLookup(EntryId file);
   // Bytes of a container, or of its index, as this epoch shows it. For a
   // container of a family, whose shape must be known, sums up its order to
@@ -76,10 +76,10 @@ class RecordEpoch : public SampleMemory,
   // again.
   void Rest();
 
-  bool Answers(EntryId file) override { return Has(file); }
+  bool CanServe(EntryId file) override { return Has(file); }
   // False while a read may take seconds to find its position.
-  bool Holds(EntryId file) const override;
-  bool comes_again() const override { return false; }
+  bool IsResident(EntryId file) const override;
+  bool kernel_should_cache() const override { return false; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
   void Close(EntryId file) override;
@@ -109,7 +109,7 @@ class RecordEpoch : public SampleMemory,
   const bool repeats_;  // the policy shows mini-epochs in this epoch
 
   mutable Mutex mu_;
-  PassWatch watch_ ABSL_GUARDED_BY(mu_);
+  PassTracker tracker_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<EntryId, std::shared_ptr<const RecordFile>> files_
       ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<const ContainerFamily*,

@@ -51,7 +51,7 @@ class RecordStaging : public StagingPlan {
   std::vector<uint64_t> WantedSets() const override;
   size_t ReadNow() const override;
   // An epoch may end in the middle of a mini-epoch, with which the next begins.
-  bool comes_again() const override { return true; }
+  bool sets_return() const override { return true; }
   std::vector<StagedRange> RangesOf(uint64_t set) const override;
   void SetReady(uint64_t set) override;
 

@@ -21,7 +21,7 @@
 #include "core/formats/record_scanner.h"
 #include "core/records/index/index_file.h"
 #include "core/records/index/offset_table_builder.h"
-#include "core/records/index/pass_reader.h"
+#include "core/records/index/sequential_reader.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {
@@ -45,13 +45,13 @@ CandidateFile FileOf(const IndexRequest& request) {
 // Feeds the file to `scanner`.
 absl::Status Scan(int fd, const IndexRequest& request, RecordScanner& scanner,
                   RecordSink& sink) {
-  PassReader reader(fd, request.expected.size);
+  SequentialReader reader(fd, request.expected.size);
   while (reader.at() < request.expected.size) {
     const uint64_t before = reader.at();
     ASSIGN_OR_RETURN(const absl::string_view bytes, reader.Next());
     RETURN_IF_ERROR(scanner.Feed(bytes, sink));
     if (const uint64_t unread = scanner.unread();
-        unread >= PassReader::kWorthSkipping) {
+        unread >= SequentialReader::kWorthSkipping) {
       reader.Skip(unread);
       scanner.Skip(unread);
     }
@@ -203,7 +203,7 @@ absl::Status AddIndex(const SourceDir& source, const IndexRequest& request,
                       ContainerShape& shape) {
   if (!request.index || shape.records->count() == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(shape.index,
-                   CheckIndexCompanion(source, *request.index, *shape.records));
+                   CheckSidecarIndex(source, *request.index, *shape.records));
   return absl::OkStatus();
 }
 

@@ -14,7 +14,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/config/record_options.h"
 #include "core/formats/record_format.h"
-#include "core/records/index/index_companion.h"
+#include "core/records/index/sidecar_index.h"
 #include "core/records/order/shuffled_file.h"
 #include "core/source/source_dir.h"
 
@@ -30,7 +30,7 @@ struct IndexRequest {
   FilePlace saved;
   bool wants_head_hash = false;
   // The index beside the file, which must match its records.
-  absl::optional<IndexCompanion> index;
+  absl::optional<SidecarIndex> index;
   // Not null: a padded file, whose index says where its records are. Outlives
   // the call.
   const AlignedFile* padded = nullptr;

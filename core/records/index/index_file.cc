@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/files/checked_file.h"
-#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 
 namespace shufflefs {

@@ -42,7 +42,7 @@ struct RecordIndex {
   std::shared_ptr<const OffsetTable> table;  // not null
 };
 
-// Errors: as for ReplaceFile, core/base/files/whole_file.h; InvalidArgument if
+// Errors: as for ReplaceFile, core/base/files/atomic_file.h; InvalidArgument if
 // the format's name is too long. REQUIRES: the records are inside the file.
 absl::Status SaveRecordIndex(const FilePlace& place, const RecordIndex& index);
 

@@ -327,7 +327,7 @@ bool Recogniser::TryOrder(const CandidateOrder& order,
   for (auto& stream : streams) {
     for (uint32_t& index : stream) index = places[index];
   }
-  Lanes lanes(streams);
+  WorkerInterleave lanes(streams);
   if (lanes.expected() < StepsToProve(options_.n, candidates) ||
       lanes.unexpected() * 4 > lanes.expected()) {
     return false;
@@ -357,7 +357,7 @@ bool Recogniser::TryRepeated() {
   }
   Claim({{SamplerKind::kRepeated, 0, 0},
          true,
-         Lanes({}),
+         WorkerInterleave({}),
          last_memory_.opened,
          opens_},
         {});

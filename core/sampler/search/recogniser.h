@@ -2,8 +2,8 @@
 // Recogniser finds the order of an epoch from its first opens. It gets each
 // open and its thread. It tests the usual orders and, if its owner searches
 // them, all seeds. If one order explains nearly all steps of all threads
-// (lanes.h), the recogniser claims it. If later opens contradict a claim, it
-// drops the claim and claims nothing more in that epoch.
+// (worker_interleave.h), the recogniser claims it. If later opens contradict a
+// claim, it drops the claim and claims nothing more in that epoch.
 //
 // The order of opens among threads does not matter, and threads need not be
 // known to be workers. A foreign reader prevents a claim only if it opens as
@@ -24,9 +24,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/sampler/search/candidates.h"
-#include "core/sampler/search/lanes.h"
 #include "core/sampler/search/randperm_head.h"
 #include "core/sampler/search/seed_search.h"
+#include "core/sampler/search/worker_interleave.h"
 
 namespace shufflefs {
 
@@ -36,7 +36,7 @@ struct OrderClaim {
   // The order is that of the last epoch. With a shuffling sampler, the job
   // forgot set_epoch.
   bool again = false;
-  Lanes lanes;                        // unused if kRepeated
+  WorkerInterleave lanes;             // unused if kRepeated
   std::vector<uint32_t> permutation;  // place -> index; kRepeated: as opened
   uint64_t opens = 0;                 // opens before the claim
 

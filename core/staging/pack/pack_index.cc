@@ -8,7 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/base/files/whole_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"

@@ -55,7 +55,7 @@ class OpenTier : public Tier {
     status.read_bytes_per_second = reads_->bytes_per_second();
     status.tier_bytes = reads_->tier_bytes();
     status.source_bytes = reads_->source_bytes();
-    status.trouble = reads_->trouble().text();
+    status.health = reads_->health().text();
     return status;
   }
 

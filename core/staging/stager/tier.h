@@ -64,7 +64,7 @@ class Tier {
   // the same catalogue, and removes our other files. `source` reads the
   // catalogue's source and outlives this object. A directory that is missing or
   // cannot be used is no error: the tier tries again later, see
-  // TierStatus::trouble. Errors: FailedPrecondition if another process uses it.
+  // TierStatus::health. Errors: FailedPrecondition if another process uses it.
   static absl::StatusOr<std::unique_ptr<Tier>> Open(
       Options options, std::shared_ptr<const Catalogue> catalogue,
       FileReader* source);

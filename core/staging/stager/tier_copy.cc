@@ -140,10 +140,10 @@ absl::StatusOr<bool> TierCopy::Fits(Run& run, uint64_t bytes) {
 }
 
 absl::Status TierCopy::MakeRoom(Run& run, uint64_t bytes) {
-  while (!doomed_.empty()) {
+  while (!pending_deletes_.empty()) {
     ASSIGN_OR_RETURN(const uint64_t room, Room(run));
     if (room >= bytes) break;
-    RETURN_IF_ERROR(doomed_.RemoveOne(run.dir));
+    RETURN_IF_ERROR(pending_deletes_.RemoveOne(run.dir));
   }
   return absl::OkStatus();
 }
@@ -154,7 +154,7 @@ bool TierCopy::IsLarge(const Run& run) const {
 }
 
 absl::StatusOr<uint64_t> TierCopy::Room(Run& run) const {
-  const uint64_t used = reads_->store().bytes() + doomed_.bytes() +
+  const uint64_t used = reads_->store().bytes() + pending_deletes_.bytes() +
                         (run.pending ? run.pending_bytes : 0);
   const uint64_t room = options_.capacity - std::min(used, options_.capacity);
   ASSIGN_OR_RETURN(uint64_t free, run.dir.FreeBytes());

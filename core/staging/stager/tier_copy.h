@@ -18,8 +18,8 @@
 #include "core/staging/stager/tier_pace.h"
 #include "core/staging/stager/tier_reads.h"
 #include "core/staging/staging_plan.h"
+#include "core/staging/tier/pending_deletes.h"
 #include "core/staging/tier/tier_dir.h"
-#include "core/staging/tier/tier_doomed.h"
 #include "core/staging/tier/tier_ranges.h"
 
 namespace shufflefs {
@@ -56,7 +56,7 @@ class TierCopy {
 
   // Doomed parts count as used until they are removed. Copy removes them when
   // it needs their room.
-  TierDoomed& doomed() { return doomed_; }
+  PendingDeletes& pending_deletes() { return pending_deletes_; }
 
   absl::btree_set<StagedRange>& unreadable() { return unreadable_; }
   bool is_unreadable(const StagedRange& range) const {
@@ -128,7 +128,7 @@ class TierCopy {
   const std::shared_ptr<TierReads> reads_;
   const Options options_;
   TierPace pace_;
-  TierDoomed doomed_;
+  PendingDeletes pending_deletes_;
   absl::btree_set<StagedRange> unreadable_;
   Clock::time_point counted_{};
   std::atomic<uint64_t> copied_{0};

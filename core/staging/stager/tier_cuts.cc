@@ -21,12 +21,12 @@ struct Stretch {
 class Cutter {
  public:
   Cutter(const FilePiece& piece, const TierBatches& batches,
-         const TierStore& store, const TierWishes* wishes)
+         const TierStore& store, const StagingRequests* requests)
       : file_(piece.file),
         end_(piece.offset + piece.length),
         batches_(batches),
         store_(store),
-        wishes_(wishes) {}
+        requests_(requests) {}
 
   Stretch At(uint64_t at) const {
     const TierCover coming = batches_.Around(file_, at);
@@ -50,11 +50,11 @@ class Cutter {
   // The first wanted range that begins in [at, end), ends after it but inside
   // the piece, and is nowhere yet.
   absl::optional<StagedRange> KeptAcross(uint64_t at, uint64_t end) const {
-    if (wishes_ == nullptr) return absl::nullopt;
-    absl::optional<StagedRange> wish = wishes_->Next(file_, at);
-    while (wish && wish->from < end && wish->end() <= end_) {
-      if (wish->end() > end && !IsSomewhere(*wish)) return wish;
-      wish = wishes_->Next(file_, wish->from + kTierPage);
+    if (requests_ == nullptr) return absl::nullopt;
+    absl::optional<StagedRange> request = requests_->Next(file_, at);
+    while (request && request->from < end && request->end() <= end_) {
+      if (request->end() > end && !IsSomewhere(*request)) return request;
+      request = requests_->Next(file_, request->from + kTierPage);
     }
     return absl::nullopt;
   }
@@ -63,7 +63,7 @@ class Cutter {
   const uint64_t end_;
   const TierBatches& batches_;
   const TierStore& store_;
-  const TierWishes* const wishes_;
+  const StagingRequests* const requests_;
 };
 
 // Ends a piece when all its parts have ended.
@@ -111,9 +111,9 @@ std::vector<iovec> TakeRuns(std::vector<iovec>& runs, size_t& at,
 }  // namespace
 
 TierCuts CutsOf(const FilePiece& piece, const TierBatches& batches,
-                const TierStore& store, const TierWishes* wishes) {
+                const TierStore& store, const StagingRequests* requests) {
   TierCuts cuts;
-  const Cutter cutter(piece, batches, store, wishes);
+  const Cutter cutter(piece, batches, store, requests);
   const uint64_t end = piece.offset + piece.length;
   bool source = false;  // the source answers the stretch that ends here
   for (uint64_t at = piece.offset; at < end;) {

@@ -11,8 +11,8 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "core/pool/sample_source.h"
+#include "core/staging/stager/staging_requests.h"
 #include "core/staging/stager/tier_batches.h"
-#include "core/staging/stager/tier_wishes.h"
 #include "core/staging/tier/tier_store.h"
 
 namespace shufflefs {
@@ -24,9 +24,9 @@ using TierCuts = absl::InlinedVector<uint64_t, 6>;
 // begins or ends to answer. The result is a hint: it may be outdated a moment
 // later. A wanted range that is inside the piece and is nowhere yet is not cut,
 // even if others in the tier share pages with it. So it comes from the source
-// as a whole and can be kept. `wishes` may be null.
+// as a whole and can be kept. `requests` may be null.
 TierCuts CutsOf(const FilePiece& piece, const TierBatches& batches,
-                const TierStore& store, const TierWishes* wishes);
+                const TierStore& store, const StagingRequests* requests);
 
 // The parts of the piece between `cuts`. When all of them have ended, its
 // `done` is called with the first error. REQUIRES: cuts are multiples of

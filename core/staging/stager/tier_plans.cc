@@ -26,21 +26,21 @@ std::shared_ptr<StagingPlan> TierPlans::Current(std::vector<uint64_t>& sets) {
 
 TierPlans::Wanted TierPlans::Ask() {
   // Destroyed after the lock is released: it may be the last owner.
-  std::shared_ptr<const TierWishes> before;
+  std::shared_ptr<const StagingRequests> before;
   MutexLock lock(mu_);
   std::vector<uint64_t> sets;
   std::shared_ptr<StagingPlan> plan = Current(sets);
   // Nothing is wanted yet, so nothing is unwanted: what an earlier run left may
   // soon be wanted.
   if (plan == nullptr) return {};
-  const bool same = wishes_ != nullptr && SamePlan(plan_, plan);
-  if (same && wishes_->numbers() == sets) return {std::move(plan), wishes_};
-  before = std::move(wishes_);
-  wishes_ = std::make_shared<const TierWishes>(reads_->catalogue(), *plan, sets,
-                                               same ? before.get() : nullptr);
+  const bool same = requests_ != nullptr && SamePlan(plan_, plan);
+  if (same && requests_->numbers() == sets) return {std::move(plan), requests_};
+  before = std::move(requests_);
+  requests_ = std::make_shared<const StagingRequests>(
+      reads_->catalogue(), *plan, sets, same ? before.get() : nullptr);
   plan_ = plan;
-  reads_->SetWishes(wishes_);
-  return {std::move(plan), wishes_};
+  reads_->SetRequests(requests_);
+  return {std::move(plan), requests_};
 }
 
 }  // namespace shufflefs

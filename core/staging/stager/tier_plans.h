@@ -12,8 +12,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
+#include "core/staging/stager/staging_requests.h"
 #include "core/staging/stager/tier_reads.h"
-#include "core/staging/stager/tier_wishes.h"
 #include "core/staging/staging_plan.h"
 
 namespace shufflefs {
@@ -31,8 +31,9 @@ class TierPlans {
   void Follow(std::weak_ptr<StagingPlan> plan);
 
   struct Wanted {
-    std::shared_ptr<StagingPlan> plan;         // null: nothing is wanted yet
-    std::shared_ptr<const TierWishes> wishes;  // another object if it changed
+    std::shared_ptr<StagingPlan> plan;  // null: nothing is wanted yet
+    std::shared_ptr<const StagingRequests>
+        requests;  // another object if it changed
   };
   // REQUIRES: the caller holds no lock of a plan.
   Wanted Ask();
@@ -45,8 +46,8 @@ class TierPlans {
 
   Mutex mu_;  // taken before the plans' own locks
   std::vector<std::weak_ptr<StagingPlan>> plans_ ABSL_GUARDED_BY(mu_);
-  std::weak_ptr<StagingPlan> plan_ ABSL_GUARDED_BY(mu_);  // it gave wishes_
-  std::shared_ptr<const TierWishes> wishes_ ABSL_GUARDED_BY(mu_);
+  std::weak_ptr<StagingPlan> plan_ ABSL_GUARDED_BY(mu_);  // it gave requests_
+  std::shared_ptr<const StagingRequests> requests_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

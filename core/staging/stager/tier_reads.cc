@@ -90,13 +90,13 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
   Asked asked;
   asked.urgent = urgent;
   std::vector<FilePiece> demanded;
-  std::shared_ptr<const TierWishes> wishes;
+  std::shared_ptr<const StagingRequests> requests;
   for (FilePiece& piece : pieces) {
     if (AskTier(piece, asked)) continue;
-    if (wishes == nullptr) wishes = Wishes();
-    if (wishes != nullptr) Demand(piece, *wishes, demanded);
+    if (requests == nullptr) requests = Requests();
+    if (requests != nullptr) Demand(piece, *requests, demanded);
     if (AskTier(piece, asked)) continue;
-    const TierCuts cuts = CutsOf(piece, *batches_, store_, wishes.get());
+    const TierCuts cuts = CutsOf(piece, *batches_, store_, requests.get());
     if (cuts.empty()) {
       asked.source.push_back(std::move(piece));
       continue;
@@ -116,9 +116,9 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
   if (!asked.source.empty()) ReadSource(std::move(asked.source), urgent);
 }
 
-void TierReads::Demand(const FilePiece& piece, const TierWishes& wishes,
+void TierReads::Demand(const FilePiece& piece, const StagingRequests& requests,
                        std::vector<FilePiece>& reads) {
-  for (const StagedRange& range : wishes.PiecesOver(
+  for (const StagedRange& range : requests.PiecesOver(
            piece.file, piece.offset, piece.offset + piece.length)) {
     if (store_.Has(range)) continue;
     const auto demanded = batches_->Demand(range);
@@ -208,9 +208,9 @@ void TierReads::Detach() {
   while (users_ > 0) idle_.Wait(mu_);
 }
 
-void TierReads::SetWishes(std::shared_ptr<const TierWishes> wishes) {
+void TierReads::SetRequests(std::shared_ptr<const StagingRequests> requests) {
   MutexLock lock(mu_);
-  wishes_.swap(wishes);
+  requests_.swap(requests);
 }
 
 void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
@@ -247,23 +247,23 @@ void TierReads::Failed(const Want& want, const absl::Status& status) {
   const bool news =
       gone ? store_.Remove(part) : store_.Forget(want.place.range, part);
   if (!news) return;
-  trouble_.Begin(gone ? ErrnoStatus(ENOENT, TierPartName(part)) : status,
-                 kReadInstead);
+  health_.Begin(gone ? ErrnoStatus(ENOENT, TierPartName(part)) : status,
+                kReadInstead);
   signal_.Raise();
 }
 
 void TierReads::ReadSource(std::vector<FilePiece> pieces, bool urgent) {
-  const std::shared_ptr<const TierWishes> wishes = Wishes();
-  for (FilePiece& piece : pieces) Follow(piece, wishes.get());
+  const std::shared_ptr<const StagingRequests> requests = Requests();
+  for (FilePiece& piece : pieces) Follow(piece, requests.get());
   Send(std::move(pieces), urgent);
 }
 
-std::shared_ptr<const TierWishes> TierReads::Wishes() {
+std::shared_ptr<const StagingRequests> TierReads::Requests() {
   MutexLock lock(mu_);
-  return wishes_;
+  return requests_;
 }
 
-void TierReads::Follow(FilePiece& piece, const TierWishes* wishes) {
+void TierReads::Follow(FilePiece& piece, const StagingRequests* requests) {
   struct Ending {
     uint64_t from;
     uint64_t length;
@@ -274,13 +274,13 @@ void TierReads::Follow(FilePiece& piece, const TierWishes* wishes) {
   auto ending = std::make_shared<Ending>();
   ending->from = piece.offset;
   ending->length = piece.length;
-  absl::optional<StagedRange> wish;
-  if (wishes != nullptr) wish = wishes->Next(piece.file, piece.offset);
-  while (wish && wish->end() <= piece.offset + piece.length) {
-    if (!store_.Has(*wish) && batches_->BeginCapture(*wish)) {
-      ending->captured.push_back(*wish);
+  absl::optional<StagedRange> request;
+  if (requests != nullptr) request = requests->Next(piece.file, piece.offset);
+  while (request && request->end() <= piece.offset + piece.length) {
+    if (!store_.Has(*request) && batches_->BeginCapture(*request)) {
+      ending->captured.push_back(*request);
     }
-    wish = wishes->Next(piece.file, wish->from + kTierPage);
+    request = requests->Next(piece.file, request->from + kTierPage);
   }
   if (!ending->captured.empty()) ending->into = piece.into;
   ending->done = std::move(piece.done);

@@ -21,11 +21,11 @@
 #include "core/pool/file_source.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
+#include "core/staging/stager/staging_requests.h"
 #include "core/staging/stager/tier_batches.h"
-#include "core/staging/stager/tier_wishes.h"
+#include "core/staging/tier/tier_health.h"
 #include "core/staging/tier/tier_signal.h"
 #include "core/staging/tier/tier_store.h"
-#include "core/staging/tier/tier_trouble.h"
 
 namespace shufflefs {
 
@@ -48,13 +48,13 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   // that the reader already has still use it.
   void Detach();
   // Sets what to keep of what readers bring; null: nothing.
-  void SetWishes(std::shared_ptr<const TierWishes> wishes);
+  void SetRequests(std::shared_ptr<const StagingRequests> requests);
 
   const Catalogue& catalogue() const { return *catalogue_; }
   FileSource& source() { return *source_; }
   TierStore& store() { return store_; }
   TierBatches& batches() { return *batches_; }
-  TierTrouble& trouble() { return trouble_; }
+  TierHealth& health() { return health_; }
   TierSignal& signal() { return signal_; }
   uint64_t tier_bytes() const { return tier_bytes_.load(); }
   uint64_t source_bytes() const { return source_bytes_.load(); }
@@ -77,12 +77,12 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
       : catalogue_(std::move(catalogue)),
         source_(std::move(source)),
         store_(catalogue_),
-        trouble_(path) {}
+        health_(path) {}
 
   // Has the wanted ranges that a piece is part of, and that are nowhere yet,
   // read as a whole. A reader that wants another piece of them waits for the
   // same read. Appends these reads.
-  void Demand(const FilePiece& piece, const TierWishes& wishes,
+  void Demand(const FilePiece& piece, const StagingRequests& requests,
               std::vector<FilePiece>& reads);
   // Sends reads to the source.
   void Send(std::vector<FilePiece> reads, bool urgent);
@@ -95,15 +95,15 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   // A read of the tier failed.
   void Failed(const Want& want, const absl::Status& status);
   void ReadSource(std::vector<FilePiece> pieces, bool urgent);
-  std::shared_ptr<const TierWishes> Wishes();
+  std::shared_ptr<const StagingRequests> Requests();
   // Counts the piece, and keeps the wanted ranges that are inside it.
-  void Follow(FilePiece& piece, const TierWishes* wishes);
+  void Follow(FilePiece& piece, const StagingRequests* requests);
 
   // Constant after construction, or self-synchronised.
   const std::shared_ptr<const Catalogue> catalogue_;
   const std::unique_ptr<FileSource> source_;
   TierStore store_;
-  TierTrouble trouble_;
+  TierHealth health_;
   TierSignal signal_;
   std::unique_ptr<TierBatches> batches_;
   CondVar idle_;
@@ -117,7 +117,7 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   // Threads inside a call of the reader. Not a shared_ptr: the last owner might
   // be one of the reader's own threads, which it would then join.
   int users_ ABSL_GUARDED_BY(mu_) = 0;
-  std::shared_ptr<const TierWishes> wishes_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<const StagingRequests> requests_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

@@ -32,7 +32,7 @@ TierStager::TierStager(Tier::Options options, std::shared_ptr<TierReads> reads)
       plans_(reads_),
       copy_(reads_, {options_.capacity, options_.bandwidth, options_.step_ahead,
                      options_.foreground_reads,
-                     [this] { return WishesChanged(); }, options_.now}) {}
+                     [this] { return RequestsChanged(); }, options_.now}) {}
 
 TierStager::~TierStager() { Stop(); }
 
@@ -41,7 +41,7 @@ absl::Status TierStager::Open() {
   // Another process uses it. An error of the directory itself carries an errno
   // (ENOTDIR).
   if (absl::IsFailedPrecondition(status) && !ErrnoOf(status)) return status;
-  if (!status.ok()) reads_->trouble().Begin(status, kInstead);
+  if (!status.ok()) reads_->health().Begin(status, kInstead);
   return absl::OkStatus();
 }
 
@@ -55,9 +55,10 @@ void TierStager::Stop() {
   if (thread_.joinable()) thread_.join();
   TierBatches& batches = reads_->batches();
   for (int i = 0; i < batches.count(); ++i) batches.Shut(i);
-  reads_->SetWishes(nullptr);
-  TierDoomed& doomed = copy_.doomed();
-  while (!doomed.empty() && doomed.RemoveOne(place_->dir).ok()) {
+  reads_->SetRequests(nullptr);
+  PendingDeletes& pending_deletes = copy_.pending_deletes();
+  while (!pending_deletes.empty() &&
+         pending_deletes.RemoveOne(place_->dir).ok()) {
   }
   LeaveDir();
 }
@@ -70,20 +71,20 @@ void TierStager::Follow(std::weak_ptr<StagingPlan> plan) {
 void TierStager::Run() {
   TierSignal& signal = reads_->signal();
   while (!signal.stopped()) {
-    const bool trouble = reads_->trouble().any();
+    const bool failing = reads_->health().any();
     // Sleeps even if something is raised: a device that fails gets a pause.
-    if (trouble) signal.Sleep(options_.retry);
+    if (failing) signal.Sleep(options_.retry);
     if (signal.stopped()) return;
     (void)signal.Take();  // Step looks at what was raised
     const absl::StatusOr<Next> next = Step();
     if (!next.ok()) {
-      reads_->trouble().Begin(next.status(), kInstead);
+      reads_->health().Begin(next.status(), kInstead);
       continue;
     }
     if (signal.stopped()) return;
-    if (trouble) reads_->trouble().End();
+    if (failing) reads_->health().End();
     // Readers' trouble that began meanwhile is handled after a pause.
-    if (*next == Next::kIdle && !reads_->trouble().any() && RemoveDoomed()) {
+    if (*next == Next::kIdle && !reads_->health().any() && RemovePending()) {
       signal.Wait();
     }
   }
@@ -103,8 +104,8 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
   const std::shared_ptr<StagingPlan> plan = Refresh();
   if (plan == nullptr) return Next::kIdle;
   FreeUnwanted(*plan);
-  for (size_t i = 0; i < wishes_->sets().size(); ++i) {
-    const TierWishes::Set& set = wishes_->sets()[i];
+  for (size_t i = 0; i < requests_->sets().size(); ++i) {
+    const StagingRequests::Set& set = requests_->sets()[i];
     const TierRanges missing = Missing(set);
     if (missing.empty()) {
       if (told_.insert(set.number).second) plan->SetReady(set.number);
@@ -114,7 +115,7 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
     if (Brought(missing)) return Next::kIdle;  // until these have arrived
     ASSIGN_OR_RETURN(
         const TierCopy::Outcome outcome,
-        copy_.Copy(place_->dir, missing, i >= wishes_->read_now()));
+        copy_.Copy(place_->dir, missing, i >= requests_->read_now()));
     // If there is no room, nothing changes by itself.
     return outcome == TierCopy::Outcome::kFull ? Next::kIdle : Next::kAgain;
   }
@@ -140,7 +141,7 @@ void TierStager::LeaveDir() {
   reads_->store().Clear();
   reads_->Detach();
   place_->reader->Cancel();
-  copy_.doomed().Forget();
+  copy_.pending_deletes().Forget();
   place_.reset();
 }
 
@@ -173,25 +174,25 @@ absl::Status TierStager::TakeUp(TierDir& dir) {
 std::shared_ptr<StagingPlan> TierStager::Refresh() {
   TierPlans::Wanted wanted = plans_.Ask();
   if (wanted.plan == nullptr) return nullptr;
-  if (wanted.wishes == wishes_) return std::move(wanted.plan);
+  if (wanted.requests == requests_) return std::move(wanted.plan);
   const bool same = SamePlan(plan_, wanted.plan);
-  wishes_ = std::move(wanted.wishes);
+  requests_ = std::move(wanted.requests);
   plan_ = wanted.plan;
-  const std::vector<uint64_t> sets = wishes_->numbers();
+  const std::vector<uint64_t> sets = requests_->numbers();
   std::erase_if(told_, [&](uint64_t set) {
     return !same || std::find(sets.begin(), sets.end(), set) == sets.end();
   });
   // What could not be read is tried again when it is wanted anew.
   absl::erase_if(copy_.unreadable(), [this](const StagedRange& range) {
-    return !wishes_->wants(range);
+    return !requests_->wants(range);
   });
   return std::move(wanted.plan);
 }
 
-bool TierStager::WishesChanged() {
+bool TierStager::RequestsChanged() {
   TierSignal& signal = reads_->signal();
   if (!signal.Take()) return false;
-  if (plans_.Ask().wishes == wishes_) return false;
+  if (plans_.Ask().requests == requests_) return false;
   signal.Raise();  // for the next check
   return true;
 }
@@ -202,14 +203,14 @@ void TierStager::AskNow() {
 }
 
 // Returns whether all are removed and nothing else is to be done.
-bool TierStager::RemoveDoomed() {
-  TierDoomed& doomed = copy_.doomed();
-  while (!doomed.empty()) {
+bool TierStager::RemovePending() {
+  PendingDeletes& pending_deletes = copy_.pending_deletes();
+  while (!pending_deletes.empty()) {
     if (reads_->signal().raised()) return false;
-    const absl::Status removed = doomed.RemoveOne(place_->dir);
+    const absl::Status removed = pending_deletes.RemoveOne(place_->dir);
     if (!removed.ok()) {
       LeaveDir();  // and counts anew what is there
-      reads_->trouble().Begin(removed, kInstead);
+      reads_->health().Begin(removed, kInstead);
       return false;
     }
   }
@@ -219,26 +220,26 @@ bool TierStager::RemoveDoomed() {
 void TierStager::FreeUnwanted(const StagingPlan& plan) {
   RoomWanted room;
   room.capacity = options_.capacity;
-  room.keep = plan.comes_again();
-  for (size_t i = 0; i < wishes_->sets().size(); ++i) {
-    const TierRanges missing = Missing(wishes_->sets()[i]);
+  room.keep = plan.sets_return();
+  for (size_t i = 0; i < requests_->sets().size(); ++i) {
+    const TierRanges missing = Missing(requests_->sets()[i]);
     for (size_t k = 0; k < missing.size(); ++k) {
       const uint64_t bytes = TierRoundUp(missing[k].length);
       room.missing += bytes;
-      if (i < wishes_->read_now()) room.missing_first += bytes;
+      if (i < requests_->read_now()) room.missing_first += bytes;
     }
   }
   TierStore& store = reads_->store();
   const auto uses = store.Uses(
-      [this](const StagedRange& range) { return wishes_->WantedIn(range); });
+      [this](const StagedRange& range) { return requests_->WantedIn(range); });
   absl::flat_hash_map<uint64_t, uint64_t> bytes;
   for (const PartUse& use : uses) bytes[use.id] = use.bytes;
   for (const uint64_t part : PartsToRemove(uses, room)) {
-    if (store.Remove(part)) copy_.doomed().Add(part, bytes[part]);
+    if (store.Remove(part)) copy_.pending_deletes().Add(part, bytes[part]);
   }
 }
 
-TierRanges TierStager::Missing(const TierWishes::Set& set) const {
+TierRanges TierStager::Missing(const StagingRequests::Set& set) const {
   TierRanges missing(reads_->catalogue());
   for (size_t i = 0; i < set.ranges->size(); ++i) {
     const StagedRange range = (*set.ranges)[i];

@@ -15,11 +15,11 @@
 
 #include "absl/status/status.h"
 #include "core/io/file_reader.h"
+#include "core/staging/stager/staging_requests.h"
 #include "core/staging/stager/tier.h"
 #include "core/staging/stager/tier_copy.h"
 #include "core/staging/stager/tier_plans.h"
 #include "core/staging/stager/tier_reads.h"
-#include "core/staging/stager/tier_wishes.h"
 #include "core/staging/staging_plan.h"
 #include "core/staging/tier/tier_dir.h"
 #include "core/staging/tier/tier_ranges.h"
@@ -56,10 +56,10 @@ class TierStager {
   absl::Status TakeUp(TierDir& dir);
   // Asks what is wanted now. Returns the plan that answered.
   std::shared_ptr<StagingPlan> Refresh();
-  bool WishesChanged();
+  bool RequestsChanged();
   void FreeUnwanted(const StagingPlan& plan);
-  bool RemoveDoomed();
-  TierRanges Missing(const TierWishes::Set& set) const;
+  bool RemovePending();
+  TierRanges Missing(const StagingRequests::Set& set) const;
   // Returns whether readers are bringing all of these now.
   bool Brought(const TierRanges& missing) const;
 
@@ -73,8 +73,8 @@ class TierStager {
   TierCopy copy_;
   std::unique_ptr<Place> place_;  // null while the directory cannot be used
   bool was_mountpoint_ = false;
-  std::weak_ptr<StagingPlan> plan_;  // the plan that gave wishes_
-  std::shared_ptr<const TierWishes> wishes_;
+  std::weak_ptr<StagingPlan> plan_;  // the plan that gave requests_
+  std::shared_ptr<const StagingRequests> requests_;
   std::set<uint64_t> told_;  // sets that were reported ready
 
   std::jthread thread_;  // last: it uses all of the above

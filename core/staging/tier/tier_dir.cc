@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/files/owned_dir.h"
 #include "core/base/files/read_at.h"
-#include "core/base/files/whole_file.h"
 #include "core/base/status.h"
 #include "core/staging/tier/tier_lock.h"
 

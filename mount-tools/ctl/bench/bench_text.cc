@@ -51,7 +51,7 @@ std::vector<std::string> PoliciesToTry(const CheckReport& report,
   if (!report.containers.empty()) {
     add("lirs");
     add("reimu");
-  } else if (report.movability.moves) {
+  } else if (report.substitution_safety.moves) {
     add("lirs");
     add("brand");
   } else if (runs_command) {

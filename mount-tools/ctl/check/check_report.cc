@@ -109,7 +109,7 @@ absl::Status Choose(const CheckInput& input, const Grouping& grouping,
   FactsInput facts_input;
   facts_input.catalogue = input.catalogue;
   facts_input.grouping = &grouping;
-  facts_input.movability = &report.movability;
+  facts_input.substitution_safety = &report.substitution_safety;
   facts_input.device = &report.device;
   facts_input.config = &defaults;
   facts_input.policies = Policies();
@@ -123,8 +123,8 @@ absl::Status Choose(const CheckInput& input, const Grouping& grouping,
     report.many_gain = EstimateGain(facts, kManyReaders);
   }
   if (report.choice.policy == "clairvoyant") {
-    report.usual_ahead = EstimateForesight(facts, kUsualReaders);
-    report.many_ahead = EstimateForesight(facts, kManyReaders);
+    report.usual_ahead = EstimatePrefetch(facts, kUsualReaders);
+    report.many_ahead = EstimatePrefetch(facts, kManyReaders);
   }
   if (facts.record_files > 0) {
     report.record_gain = EstimateRecords(facts, kUsualReaders);
@@ -157,7 +157,7 @@ std::vector<Suggestion> Suggest(const CheckReport& report) {
       !report.fits_in_memory &&
       (device == DeviceKind::kSeekBound || device == DeviceKind::kLatencyBound);
   const std::string lirs = pages ? "policy=lirs,lirs.unit=page" : "policy=lirs";
-  if (report.choice.policy != "brand" && report.movability.moves &&
+  if (report.choice.policy != "brand" && report.substitution_safety.moves &&
       !report.fits_in_memory && report.usual_gain &&
       report.usual_gain->gain() >= kWorthwhileGain) {
     suggestions.push_back(
@@ -168,10 +168,10 @@ std::vector<Suggestion> Suggest(const CheckReport& report) {
   suggestions.push_back(
       {command(absl::StrCat("-o ", lirs, ",layout=ranked")),
        "for readers that take names in sorted order and do not shuffle"});
-  if (report.movability.moves) {
+  if (report.substitution_safety.moves) {
     suggestions.push_back(
         {command(absl::StrCat("-o ", lirs)),
-         report.movability.has_validation_split
+         report.substitution_safety.has_validation_split
              ? "for readers that take the label from the directory"
              : "the same, if the job does not split by name: there is no "
                "validation split beside these classes"});
@@ -190,10 +190,11 @@ absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
   report.bytes = catalogue.total_bytes();
   report.scan_seconds = input.scan_seconds;
   report.unreadable = catalogue.unreadable();
-  report.movability = Judge(catalogue, DirId(0), MovabilityOptions());
+  report.substitution_safety =
+      Judge(catalogue, DirId(0), SubstitutionSafetyOptions());
   Survey(catalogue, report).Run();
   GroupingOptions options;
-  options.proven = report.movability.moves;
+  options.proven = report.substitution_safety.moves;
   ASSIGN_OR_RETURN(const Grouping grouping, Grouping::Make(catalogue, options));
   CountSamples(grouping, report);
   report.memory = input.memory;

@@ -12,8 +12,8 @@
 #include "absl/types/optional.h"
 #include "core/base/machine_memory.h"
 #include "core/catalogue/catalogue.h"
-#include "core/dataset/movability.h"
 #include "core/dataset/splits.h"
+#include "core/dataset/substitution_safety.h"
 #include "core/policy/policy.h"
 #include "core/source/device_probe.h"
 #include "policies/auto/gain_estimate.h"
@@ -49,7 +49,7 @@ struct CheckReport {
   uint64_t links = 0;
   uint64_t bytes = 0;
   double scan_seconds = 0;
-  Movability movability;
+  SubstitutionSafety substitution_safety;
   std::vector<SplitFound> splits;       // without splits inside splits
   std::vector<std::string> manifests;   // outside of splits
   std::vector<std::string> containers;  // outside of splits
@@ -67,8 +67,8 @@ struct CheckReport {
   // The same for reimu, for records of containers.
   absl::optional<RecordEstimate> record_gain;
   // The gain of prefetching over as many readers, if it is chosen.
-  absl::optional<ForesightEstimate> usual_ahead;
-  absl::optional<ForesightEstimate> many_ahead;
+  absl::optional<PrefetchEstimate> usual_ahead;
+  absl::optional<PrefetchEstimate> many_ahead;
   std::vector<Suggestion> suggestions;  // the first is the one to use
 };
 

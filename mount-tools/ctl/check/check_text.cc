@@ -52,15 +52,15 @@ std::string SplitsLine(const CheckReport& report) {
 }
 
 std::string NamesLine(const CheckReport& report) {
-  const Movability& movability = report.movability;
-  if (movability.moves) {
-    return absl::StrCat(Title("names"), "may show other samples inside ",
-                        Counted(movability.classes, "class", "classes"), ": ",
-                        ShownPath(movability.reason), "\n");
+  const SubstitutionSafety& substitution_safety = report.substitution_safety;
+  if (substitution_safety.moves) {
+    return absl::StrCat(
+        Title("names"), "may show other samples inside ",
+        Counted(substitution_safety.classes, "class", "classes"), ": ",
+        ShownPath(substitution_safety.reason), "\n");
   }
-  return absl::StrCat(Title("names"),
-                      "keep their own samples: ", ShownPath(movability.reason),
-                      "\n");
+  return absl::StrCat(Title("names"), "keep their own samples: ",
+                      ShownPath(substitution_safety.reason), "\n");
 }
 
 std::string PairsLine(const CheckReport& report) {
@@ -172,7 +172,7 @@ std::string CheckText(const CheckReport& report) {
       " in ", Counted(report.directories, "directory", "directories"), ", ",
       HumanBytes(report.bytes),
       absl::StrFormat(", scanned in %.2f s\n", report.scan_seconds),
-      Title("layout"), ShownPath(report.movability.layout), "\n",
+      Title("layout"), ShownPath(report.substitution_safety.layout), "\n",
       NamesLine(report), SplitsLine(report),
       ListLine("manifests", report.manifests),
       ListLine("containers", report.containers), PairsLine(report),
@@ -202,11 +202,11 @@ std::string CheckJson(const CheckReport& report) {
       {"bytes", report.bytes},
       {"samples", report.samples},
       {"paired_samples", report.paired_samples},
-      {"layout", report.movability.layout},
-      {"names_may_move", report.movability.moves},
-      {"reason", report.movability.reason},
-      {"classes", report.movability.classes},
-      {"has_validation_split", report.movability.has_validation_split},
+      {"layout", report.substitution_safety.layout},
+      {"names_may_move", report.substitution_safety.moves},
+      {"reason", report.substitution_safety.reason},
+      {"classes", report.substitution_safety.classes},
+      {"has_validation_split", report.substitution_safety.has_validation_split},
       {"splits", splits},
       {"manifests", report.manifests},
       {"containers", report.containers},

@@ -224,9 +224,9 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
     const Request& request, const SimulatedData& data, Epoch epoch,
     uint64_t epochs) const {
   const PolicyOptions& options = request.config.policy_options;
-  PoolWishes wishes;
+  PoolOptions simulated;
   if (!refill_.empty()) {
-    ASSIGN_OR_RETURN(wishes.refill, ParseRefill(refill_));
+    ASSIGN_OR_RETURN(simulated.refill, ParseRefill(refill_));
     if (BrandOptions::Of(options).binding != BrandOptions::Binding::kLocation) {
       return absl::InvalidArgumentError(
           "--refill is for brand.binding=location");
@@ -236,12 +236,13 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
     return std::unique_ptr<const SimulatedPool>();
   }
   ASSIGN_OR_RETURN(PoolData pool, data.DataForPool(in_place_));
-  wishes.memory_bytes = request.memory != 0 ? request.memory : DefaultMemory();
+  simulated.memory_bytes =
+      request.memory != 0 ? request.memory : DefaultMemory();
   const PoolFacet* const chunks = data.policy().pool();
-  wishes.chunk_files = chunks != nullptr ? chunks->chunk_files : 1;
-  wishes.epochs = epochs;
-  wishes.seed = request.config.seed;
-  return SimulatedPool::Make(std::move(pool), wishes, data.policy(), epoch);
+  simulated.chunk_files = chunks != nullptr ? chunks->chunk_files : 1;
+  simulated.epochs = epochs;
+  simulated.seed = request.config.seed;
+  return SimulatedPool::Make(std::move(pool), simulated, data.policy(), epoch);
 }
 
 absl::StatusOr<std::unique_ptr<const SimulatedData>> SimulateCommand::MakeData(

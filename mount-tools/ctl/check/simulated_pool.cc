@@ -34,15 +34,15 @@ double Ratio(uint64_t part, uint64_t whole) {
 
 }  // namespace
 
-SimulatedPool::SimulatedPool(PoolData data, const PoolWishes& wishes)
-    : data_(std::move(data)), wishes_(wishes) {
+SimulatedPool::SimulatedPool(PoolData data, const PoolOptions& simulated)
+    : data_(std::move(data)), simulated_(simulated) {
   input_.grouping = data_.grouping;
   input_.dataset_key = data_.key;
-  input_.memory_bytes = GuaranteeOf(wishes.memory_bytes, 1);
+  input_.memory_bytes = GuaranteeOf(simulated.memory_bytes, 1);
   for (const uint64_t bytes : data_.bytes) {
     input_.bytes.push_back(Arena::Footprint(bytes));
   }
-  const auto files = static_cast<uint32_t>(wishes.chunk_files);
+  const auto files = static_cast<uint32_t>(simulated.chunk_files);
   if (data_.addresses.empty()) {
     input_.chunks = ComposeRandomChunks(*data_.grouping, data_.key, files);
     how_ = absl::StrCat(input_.chunks.size(), " chunks of ", files,
@@ -59,18 +59,18 @@ SimulatedPool::SimulatedPool(PoolData data, const PoolWishes& wishes)
 }
 
 absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulatedPool::Make(
-    PoolData data, const PoolWishes& wishes, const Policy& policy,
+    PoolData data, const PoolOptions& simulated, const Policy& policy,
     Epoch epoch) {
-  if (GuaranteeOf(wishes.memory_bytes, 1) < Supply::kLeastMemory) {
+  if (GuaranteeOf(simulated.memory_bytes, 1) < Supply::kLeastMemory) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory: policy = ", policy.name(), " needs at least ",
                      MemoryFor(Supply::kLeastMemory, 1) >> 20, "MiB"));
   }
   std::unique_ptr<SimulatedPool> pool(
-      new SimulatedPool(std::move(data), wishes));
+      new SimulatedPool(std::move(data), simulated));
   const std::unique_ptr<Binder> binder =
-      wishes.refill
-          ? std::make_unique<LocationBinder>(pool->input_, *wishes.refill)
+      simulated.refill
+          ? std::make_unique<LocationBinder>(pool->input_, *simulated.refill)
           : policy.MakeBinder(pool->input_);
   pool->Run(*binder, epoch);
   return std::unique_ptr<const SimulatedPool>(std::move(pool));
@@ -80,15 +80,16 @@ void SimulatedPool::Run(Binder& binder, Epoch epoch) {
   epoch_ = epoch;
   PoolSimulation simulation(input_, binder);
   if (epoch.value() > 0) {
-    simulation.Run(wishes_.seed, Epoch(epoch.value() - 1));
+    simulation.Run(simulated_.seed, Epoch(epoch.value() - 1));
   }
   const Grouping& grouping = *data_.grouping;
   EpochMemoryMeter meter(grouping.sample_count(), grouping.group_count(),
                          [&grouping](uint64_t sample) {
                            return grouping.group_of(SampleId(sample)).value();
                          });
-  for (uint64_t i = 0; i < wishes_.epochs; ++i) {
-    SimulatedEpoch run = simulation.Run(wishes_.seed, Epoch(epoch.value() + i));
+  for (uint64_t i = 0; i < simulated_.epochs; ++i) {
+    SimulatedEpoch run =
+        simulation.Run(simulated_.seed, Epoch(epoch.value() + i));
     meter.Add(run.samples);
     if (i < 2) (i == 0 ? now_ : next_) = std::move(run);
   }
@@ -104,7 +105,7 @@ std::string SimulatedPool::Text() const {
   const BinderCounts& counts = now_.counts;
   const uint64_t samples = now_.samples.size();
   return absl::StrCat(
-      HumanBytes(wishes_.memory_bytes), " of memory, ", how_, "\n",
+      HumanBytes(simulated_.memory_bytes), " of memory, ", how_, "\n",
       Row("chunk loads", counts.chunk_loads,
           absl::StrFormat("%.2f a chunk",
                           Ratio(counts.chunk_loads, input_.chunks.size()))),
@@ -119,7 +120,7 @@ std::string SimulatedPool::Text() const {
 
 nlohmann::ordered_json SimulatedPool::Json() const {
   const BinderCounts& counts = now_.counts;
-  return {{"memory", wishes_.memory_bytes},
+  return {{"memory", simulated_.memory_bytes},
           {"how", how_},
           {"chunks", input_.chunks.size()},
           {"chunk_loads", counts.chunk_loads},

@@ -30,7 +30,7 @@ struct PoolData {
   std::vector<uint64_t> addresses;
 };
 
-struct PoolWishes {
+struct PoolOptions {
   uint64_t memory_bytes = 0;  // as the key `memory`
   uint64_t chunk_files = 64;
   uint64_t epochs = 2;  // at least
@@ -46,7 +46,7 @@ class SimulatedPool {
   // REQUIRES: policy.consumption() is kReactive. Takes about a microsecond per
   // sample. Errors: InvalidArgument for memory that no mount would accept.
   static absl::StatusOr<std::unique_ptr<const SimulatedPool>> Make(
-      PoolData data, const PoolWishes& wishes, const Policy& policy,
+      PoolData data, const PoolOptions& simulated, const Policy& policy,
       Epoch epoch);
 
   // For the epoch, or the next one.
@@ -60,12 +60,12 @@ class SimulatedPool {
   nlohmann::ordered_json Json() const;
 
  private:
-  SimulatedPool(PoolData data, const PoolWishes& wishes);
+  SimulatedPool(PoolData data, const PoolOptions& simulated);
   void Run(Binder& binder, Epoch epoch);
 
   // Constant after Make.
   const PoolData data_;
-  const PoolWishes wishes_;
+  const PoolOptions simulated_;
   BinderInput input_;
   std::string how_;  // how chunks were composed
   Epoch epoch_;

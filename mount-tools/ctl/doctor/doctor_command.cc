@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/base/files/whole_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/status.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/doctor/doctor_text.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/clock_wait.h"
+#include "core/base/interruptible_sleep.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "mount-tools/ctl/list/mount_facts.h"

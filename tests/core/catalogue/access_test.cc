@@ -15,7 +15,7 @@
 
 #include "core/base/status.h"
 #include "core/dataset/grouping.h"
-#include "core/scan/drift.h"
+#include "core/scan/staleness_check.h"
 #include "core/source/file_check.h"
 #include "core/source/posix_acl.h"
 #include "gmock/gmock.h"

@@ -12,7 +12,7 @@
 
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_check.h"
-#include "core/scan/drift.h"
+#include "core/scan/staleness_check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"

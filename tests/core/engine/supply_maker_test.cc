@@ -61,7 +61,7 @@ class SupplyMakerTest : public ::testing::Test {
     parts.source = source_.get();
     parts.devices = devices_.get();
     parts.places = places_.get();
-    parts.families = &families_;
+    parts.job_tracker = &job_tracker_;
     parts.memory = testing_support::TestMemory(MemoryOfAView(config_));
     factory_ = std::make_unique<SupplyFactory>(parts);
   }
@@ -73,7 +73,7 @@ class SupplyMakerTest : public ::testing::Test {
   std::unique_ptr<PlaceFinder> places_;
   MountConfig config_;
   ViewConfig view_;
-  ReaderFamilies families_;
+  JobTracker job_tracker_;
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<SupplyFactory> factory_;
 };
@@ -88,13 +88,14 @@ TEST_F(SupplyMakerTest, AReaderIsSharedByThoseWhoWantToBeReadAlike) {
 
 // What is read ahead of a job never waits for a batch to end, whoever had the
 // disk read before or has it read later.
-TEST_F(SupplyMakerTest, ForesightHasAReaderOfItsOwnOnADisk) {
+TEST_F(SupplyMakerTest, ThePrefetcherHasAReaderOfItsOwnOnADisk) {
   const int before = ReadersNow();
   FileReader* const disk = factory_->SourceReader(*PretendedDevice("hdd"));
   EXPECT_EQ(Readers(before + 1), before + 1);
-  const auto foresight = factory_->foresight_maker()(PrefetchFacet(), dataset_);
-  ASSERT_TRUE(foresight.ok()) << foresight.status();
-  ASSERT_NE(*foresight, nullptr);
+  const auto prefetcher =
+      factory_->prefetcher_maker()(PrefetchFacet(), dataset_);
+  ASSERT_TRUE(prefetcher.ok()) << prefetcher.status();
+  ASSERT_NE(*prefetcher, nullptr);
   EXPECT_EQ(Readers(before + 2), before + 2);
   EXPECT_EQ(factory_->SourceReader(*PretendedDevice("hdd")), disk);
   EXPECT_EQ(Readers(before + 2), before + 2);

@@ -244,7 +244,7 @@ TEST(HoldReasonsTest, SayWhatWasNotClean) {
   PlayOptions options;
   options.detector.names = 3000;
   EXPECT_THAT(Play(TwoJobs(3000, 1), options).reasons,
-              Contains(Key(HoldReason::kGuest)));
+              Contains(Key(HoldReason::kForeignJob)));
   EXPECT_THAT(Play(WithEvaluation(3000, 1, 300), options).reasons,
               Contains(Key(HoldReason::kStray)));
   EXPECT_THAT(Play(BrokenOff(3000, 1, false), options).reasons,

@@ -12,10 +12,10 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 
-constexpr FamilyId kJob{1};
-constexpr FamilyId kOther{2};
+constexpr JobId kJob{1};
+constexpr JobId kOther{2};
 
-// A detector whose clock runs a second an open, and whose families live until
+// A detector whose clock runs a second an open, and whose jobs live until
 // they are ended.
 class Fixture {
  public:
@@ -23,11 +23,10 @@ class Fixture {
   explicit Fixture(uint64_t names)
       : Fixture(EpochDetector::Options{.names = names}) {}
 
-  EpochOutcome Open(uint64_t name, FamilyId family = kJob,
-                    uint32_t reader = 10) {
+  EpochOutcome Open(uint64_t name, JobId job = kJob, uint32_t reader = 10) {
     now_ += step_;
-    return detector_.OnOpen({name, family, reader, now_},
-                            [this](FamilyId f) { return !gone_.contains(f); });
+    return detector_.OnOpen({name, job, reader, now_},
+                            [this](JobId f) { return !gone_.contains(f); });
   }
   // Opens [begin, end); the verdict of the last.
   EpochOutcome OpenAll(uint64_t begin, uint64_t end) {
@@ -39,7 +38,7 @@ class Fixture {
     }
     return last;
   }
-  void End(FamilyId family) { gone_.insert(family); }
+  void End(JobId job) { gone_.insert(job); }
   void SetStep(std::chrono::milliseconds step) { step_ = step; }
   EpochDetector& operator*() { return detector_; }
   EpochDetector* operator->() { return &detector_; }
@@ -48,7 +47,7 @@ class Fixture {
   EpochDetector detector_;
   std::chrono::milliseconds now_{0};
   std::chrono::milliseconds step_{1000};
-  absl::flat_hash_set<FamilyId> gone_;
+  absl::flat_hash_set<JobId> gone_;
 };
 
 TEST(RuleATest, NeedsEveryNameAndThenMoreReopensThanPadding) {
@@ -220,17 +219,17 @@ TEST(RuleCTest, HoldsAndLearnsAfterThreePasses) {
 }
 
 // [S-3.11d] What a passer-by opens moves nothing.
-TEST(GuestTest, MovesNothingButHoldsWhileItReads) {
+TEST(ForeignJobTest, MovesNothingButHoldsWhileItReads) {
   Fixture f(300);
   f.OpenAll(0, 150);
   for (uint64_t name = 0; name < 300; ++name) {
-    EXPECT_EQ(f.Open(name, kOther).open, OpenClass::kGuest);
+    EXPECT_EQ(f.Open(name, kOther).open, OpenClass::kForeignJob);
   }
   EXPECT_EQ(f->seen_count(), 150);
   f.OpenAll(150, 300);
   const EpochOutcome held = f.OpenAll(0, 8);
   EXPECT_EQ(held.verdict, Verdict::kHold);
-  EXPECT_EQ(held.reason, HoldReason::kGuest);
+  EXPECT_EQ(held.reason, HoldReason::kForeignJob);
 
   f.OpenAll(8, 150);
   f.Open(5, kOther);
@@ -239,28 +238,28 @@ TEST(GuestTest, MovesNothingButHoldsWhileItReads) {
   EXPECT_EQ(f.OpenAll(0, 8).verdict, Verdict::kRebind);
 }
 
-TEST(GuestTest, MoreThanCanBeNamedHold) {
+TEST(ForeignJobTest, MoreThanCanBeNamedHold) {
   Fixture f(300);
   f.Open(0);
-  for (uint64_t guest = 100; guest < 200; ++guest) {
-    f.Open(1, FamilyId(guest));
-    f.End(FamilyId(guest));
+  for (uint64_t foreign_job = 100; foreign_job < 200; ++foreign_job) {
+    f.Open(1, JobId(foreign_job));
+    f.End(JobId(foreign_job));
   }
   f.OpenAll(1, 300);
-  EXPECT_EQ(f.OpenAll(0, 8).reason, HoldReason::kGuest);
+  EXPECT_EQ(f.OpenAll(0, 8).reason, HoldReason::kForeignJob);
 }
 
-TEST(GuestTest, WhoOutreadsTheOwnerIsCountedFromItsFirstOpen) {
+TEST(ForeignJobTest, WhoOutreadsTheOwnerIsCountedFromItsFirstOpen) {
   Fixture f(300);
   f.OpenAll(0, 3);
-  std::vector<uint64_t> guests;
+  std::vector<uint64_t> foreign_jobs;
   for (uint64_t name = 2; name < 33; ++name) {
-    EXPECT_EQ(f.Open(name, kOther).open, OpenClass::kGuest);
-    if (name > 2) guests.push_back(name);  // 2 had been counted
+    EXPECT_EQ(f.Open(name, kOther).open, OpenClass::kForeignJob);
+    if (name > 2) foreign_jobs.push_back(name);  // 2 had been counted
   }
   const EpochOutcome outcome = f.Open(33, kOther);
   EXPECT_EQ(outcome.open, OpenClass::kFresh);
-  EXPECT_EQ(outcome.counted, guests);
+  EXPECT_EQ(outcome.counted, foreign_jobs);
   EXPECT_EQ(f->seen_count(), 34);
 }
 
@@ -285,13 +284,13 @@ TEST(TakeoverTest, HoldsWhenTheNewOwnerHadBeenReading) {
   const EpochOutcome outcome = f.Open(8, kOther);
   EXPECT_EQ(outcome.verdict, Verdict::kHold);
   EXPECT_EQ(outcome.rule, 't');
-  EXPECT_EQ(outcome.reason, HoldReason::kGuest);
+  EXPECT_EQ(outcome.reason, HoldReason::kForeignJob);
 }
 
 TEST(TakeoverTest, HoldsWhenTheOldOwnerWasHidden) {
   Fixture f(300);
-  for (uint64_t name = 0; name < 100; ++name) f.Open(name, kHiddenFamily, 0);
-  f.End(kHiddenFamily);
+  for (uint64_t name = 0; name < 100; ++name) f.Open(name, kHiddenJob, 0);
+  f.End(kHiddenJob);
   EXPECT_EQ(f.Open(8, kOther).verdict, Verdict::kHold);
 }
 
@@ -299,9 +298,9 @@ TEST(TakeoverTest, HoldsWhenTheOldOwnerWasHidden) {
 TEST(TakeoverTest, AProcessAFileIsNoBoundary) {
   Fixture f(300);
   for (uint64_t name = 0; name < 300; ++name) {
-    const FamilyId family(100 + name);
-    ASSERT_EQ(f.Open(name, family).verdict, Verdict::kNone) << name;
-    f.End(family);
+    const JobId job(100 + name);
+    ASSERT_EQ(f.Open(name, job).verdict, Verdict::kNone) << name;
+    f.End(job);
   }
   EXPECT_EQ(f->seen_count(), 300);
 }

@@ -34,15 +34,15 @@ Verdicts Suspect(const Stream& stream, uint64_t names, uint32_t groups = 10,
   EpochDetector detector({.names = names, .epoch_length = epoch_length});
   SplitSuspicion suspicion({names, groups, epoch_length > 0});
   std::vector<size_t> last(256, 0);
-  for (size_t i = 0; i < stream.size(); ++i) last[stream[i].family] = i;
+  for (size_t i = 0; i < stream.size(); ++i) last[stream[i].job] = i;
   Verdicts verdicts;
   for (size_t i = 0; i < stream.size(); ++i) {
     const StreamOpen& open = stream[i];
-    const EpochOutcome outcome = detector.OnOpen(
-        {open.name, FamilyId(open.family), open.reader,
-         std::chrono::milliseconds(open.time / 1000)},
-        [&](FamilyId family) { return last[family.value()] >= i; });
-    if (outcome.open != OpenClass::kGuest &&
+    const EpochOutcome outcome =
+        detector.OnOpen({open.name, JobId(open.job), open.reader,
+                         std::chrono::milliseconds(open.time / 1000)},
+                        [&](JobId job) { return last[job.value()] >= i; });
+    if (outcome.open != OpenClass::kForeignJob &&
         outcome.open != OpenClass::kDouble) {
       suspicion.OnOpen({open.name,
                         static_cast<uint32_t>(open.name * groups / names),
@@ -246,29 +246,30 @@ TEST(SplitSuspicionTest, AKilledJobIsNoEvidence) {
 }
 
 // What another program read is no part that the client keeps to itself.
-TEST(SplitSuspicionTest, WhatGuestsOpenIsOpened) {
-  for (const uint64_t by_guest : {0, 175, 195}) {
+TEST(SplitSuspicionTest, WhatForeignJobsOpenIsOpened) {
+  for (const uint64_t by_foreign : {0, 175, 195}) {
     SplitSuspicion suspicion({1000, 1, false});
-    for (uint64_t name = 0; name < by_guest; ++name) {
-      suspicion.OnGuest(799 + name, name == 0);
-      suspicion.OnGuest(799 + name, name == 0);
+    for (uint64_t name = 0; name < by_foreign; ++name) {
+      suspicion.OnForeignJob(799 + name, name == 0);
+      suspicion.OnForeignJob(799 + name, name == 0);
     }
     for (uint64_t name = 0; name < 810; ++name) {
       suspicion.OnOpen({name, 0, 1, true});
     }
     // 800 to 809 were opened by both.
     EXPECT_EQ(suspicion.AtBoundary('b', 810, 0),
-              by_guest == 195 ? Suspicion::kNone : Suspicion::kUnopened)
-        << by_guest;
+              by_foreign == 195 ? Suspicion::kNone : Suspicion::kUnopened)
+        << by_foreign;
     EXPECT_EQ(suspicion.AtBoundary('b', 810, 0), Suspicion::kUnopened)
         << "of that epoch alone";
   }
 }
 
-// A guest that became the owner: its names count once.
+// A foreign job that became the owner: its names count once.
 TEST(SplitSuspicionTest, NamesThatBothCountAreNoMoreThanThereAre) {
   SplitSuspicion suspicion({1000, 1, false});
-  for (uint64_t name = 0; name < 30; ++name) suspicion.OnGuest(name, false);
+  for (uint64_t name = 0; name < 30; ++name)
+    suspicion.OnForeignJob(name, false);
   EXPECT_EQ(suspicion.AtBoundary('a', 1000, 0), Suspicion::kNone);
 }
 

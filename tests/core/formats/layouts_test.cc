@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/dataset/movability.h"
 #include "core/dataset/splits.h"
+#include "core/dataset/substitution_safety.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
@@ -183,7 +183,7 @@ std::vector<Layout> WithSmallManifests() {
   };
 }
 
-std::vector<Layout> WithCompanions() {
+std::vector<Layout> WithSidecars() {
   return {
       Stays("Yolo",
             {"images/train/000009.jpg", "images/train/000025.jpg",
@@ -224,7 +224,7 @@ std::vector<Layout> WithCompanions() {
   };
 }
 
-std::vector<Layout> WithHiddenCompanions() {
+std::vector<Layout> WithHiddenSidecars() {
   return {
       Stays("PairsByStemAndEnding",
             {"sharp/aachen_07_leftImg.png", "sharp/bochum_31_leftImg.png",
@@ -347,7 +347,7 @@ std::vector<Layout> AllLayouts() {
   std::vector<Layout> all;
   for (auto table :
        {ClassFolders, TextClassFolders, WithManifests, WithSmallManifests,
-        WithCompanions, WithHiddenCompanions, WithoutClasses, Containers}) {
+        WithSidecars, WithHiddenSidecars, WithoutClasses, Containers}) {
     for (Layout& layout : table()) all.push_back(std::move(layout));
   }
   return all;
@@ -365,7 +365,8 @@ TEST_P(LayoutsTest, IsJudged) {
   Catalogue catalogue = tree.Scanned();
   absl::optional<DirId> root = catalogue.FindDir(layout.view);
   ASSERT_TRUE(root.has_value());
-  Movability verdict = Judge(catalogue, *root, MovabilityOptions());
+  SubstitutionSafety verdict =
+      Judge(catalogue, *root, SubstitutionSafetyOptions());
   EXPECT_EQ(verdict.moves, layout.moves) << verdict.reason;
   EXPECT_THAT(verdict.reason, ::testing::HasSubstr(layout.reason));
   EXPECT_EQ(verdict.has_validation_split, layout.validation);

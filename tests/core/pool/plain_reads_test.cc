@@ -35,7 +35,7 @@ class PlainReadsTest : public ::testing::Test {
     file_ = *catalogue_->FindPath("f");
     plain_ = std::make_unique<PlainReads>(
         PlainReads::Parts{source_.get(), catalogue_, /*open_limit=*/4,
-                          testing_support::TestMemory(64 << 20).lone});
+                          testing_support::TestMemory(64 << 20).bypass});
   }
 
   // The time of change is set: two writes within a tick of the kernel's clock

@@ -86,7 +86,7 @@ class ReadAheadTest : public testing::Test {
   Got ReadWhole(EntryId file, const absl::Status& comes = absl::OkStatus()) {
     Got result = Got::kAtOnce;
     for (uint64_t at = 0; at < SizeOf(file); at += 16384) {
-      if (!ahead_->Answers(file)) return Got::kNothing;
+      if (!ahead_->CanServe(file)) return Got::kNothing;
       bool there = false;
       ahead_->Read(file, at, 16384, [&](auto bytes) {
         there = true;
@@ -269,11 +269,11 @@ TEST_F(ReadAheadTest, WhatWasReadInPartGoesWhenItIsClosed) {
   for (uint64_t rank = 0; rank < 8; ++rank) ReadWhole(FileAt(rank));
   source_->ComeAll();
   const EntryId file = FileAt(8);
-  ASSERT_TRUE(ahead_->Answers(file));
+  ASSERT_TRUE(ahead_->CanServe(file));
   ahead_->Read(file, 0, 4096, [](auto bytes) { EXPECT_TRUE(bytes.ok()); });
-  EXPECT_TRUE(ahead_->Holds(file));
+  EXPECT_TRUE(ahead_->IsResident(file));
   ahead_->Close(file);
-  EXPECT_FALSE(ahead_->Holds(file));
+  EXPECT_FALSE(ahead_->IsResident(file));
   // Who was told that it is here, and comes late, gets it all the same.
   bool there = false;
   ahead_->Read(file, 4096, 4096, [&](auto bytes) { there = bytes.ok(); });
@@ -295,7 +295,7 @@ TEST_F(ReadAheadTest, ReadersOfSeveralThreadsGetTheirBytes) {
     readers.emplace_back([&, r] {
       for (uint64_t rank = r; rank < 1200; rank += 4) {
         const EntryId file = FileAt(rank);
-        if (!ahead_->Answers(file)) {  // the source takes its time
+        if (!ahead_->CanServe(file)) {  // the source takes its time
           std::this_thread::sleep_for(std::chrono::microseconds(200));
           continue;
         }

@@ -19,8 +19,8 @@ namespace shufflefs::testing_support {
 
 inline PoolMemory TestMemory(uint64_t bytes, StallClock* stall = nullptr) {
   return {BufferPool::Make({.bytes = bytes}),
-          std::make_shared<LoneReads>(LoneReads::BytesOf(bytes), stall), bytes,
-          "test"};
+          std::make_shared<BypassReads>(BypassReads::BytesOf(bytes), stall),
+          bytes, "test"};
 }
 
 // A pool of which a view is guaranteed half, and a neighbour the other half.

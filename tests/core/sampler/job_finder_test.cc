@@ -28,7 +28,7 @@ using testing_support::TempTree;
 // All readers are hidden: one family.
 class JobFinderTest : public testing::Test {
  protected:
-  JobFinderTest() : families_(proc_.root()) {
+  JobFinderTest() : job_tracker_(proc_.root()) {
     for (int i = 0; i < 300; ++i) {
       tree_.File(absl::StrCat("train/c", i % 3, "/", 1000 + i, ".jpg"));
       tree_.File(absl::StrCat("val/c", i % 3, "/", 1000 + i, ".jpg"));
@@ -39,7 +39,8 @@ class JobFinderTest : public testing::Test {
     dataset_ = *Dataset::Make(catalogue_, ViewConfig(), "");
   }
   void Make(uint64_t memory_bytes) {
-    finder_.emplace(dataset_, families_, JobFinder::Options{{}, memory_bytes});
+    finder_.emplace(dataset_, job_tracker_,
+                    JobFinder::Options{{}, memory_bytes});
   }
   // How many of these opens it took until a job was found; 0: none was.
   uint64_t OpensUntilFound(const std::string& dir, const std::string& kind,
@@ -56,7 +57,7 @@ class JobFinderTest : public testing::Test {
 
   TempTree proc_;
   TempTree tree_;
-  ReaderFamilies families_;
+  JobTracker job_tracker_;
   std::shared_ptr<const Catalogue> catalogue_;
   std::shared_ptr<const Dataset> dataset_;
   std::optional<JobFinder> finder_;

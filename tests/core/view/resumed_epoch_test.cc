@@ -43,8 +43,8 @@ struct ResumedJob {
     for (size_t i = 0; i < names.size(); ++i) {
       now += milliseconds(60'000);
       const EpochOutcome outcome = detector.OnOpen(
-          {.name = names[i], .family = family, .reader = 7, .time = now},
-          [](FamilyId) { return true; });
+          {.name = names[i], .job = job, .reader = 7, .time = now},
+          [](JobId) { return true; });
       if (outcome.verdict == Verdict::kNone) continue;
       EXPECT_EQ(outcome.verdict, wanted) << HoldReasonName(outcome.reason);
       EXPECT_EQ(at, -1) << "a second verdict at " << i;
@@ -55,7 +55,7 @@ struct ResumedJob {
   }
 
   EpochDetector detector;
-  FamilyId family{5};
+  JobId job{5};
   milliseconds now{0};
   OpenedNames carried;
 };

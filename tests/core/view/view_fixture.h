@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/readers/reader_family.h"
+#include "core/readers/job_tracker.h"
 #include "core/view/view.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
@@ -89,7 +89,7 @@ class ViewFixture {
     View::Parts parts;
     parts.setup = Setup(config);
     parts.tools = Tools();
-    parts.families = &families;
+    parts.job_tracker = &job_tracker;
     parts.rebound = [this](bool) { ++rebound; };
     return parts;
   }
@@ -116,7 +116,7 @@ class ViewFixture {
   TempTree tree;
   std::shared_ptr<const Catalogue> catalogue;
   std::unique_ptr<SourceDir> source;
-  ReaderFamilies families;
+  JobTracker job_tracker;
   int rebound = 0;
 };
 

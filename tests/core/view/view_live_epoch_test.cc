@@ -114,7 +114,7 @@ TEST(ViewLiveEpochTest, ALookupAndAReadTakeNoLockOfTheView) {
   std::future<void> others = std::async(std::launch::async, [&] {
     EXPECT_NE(view.Lookup(files[3], 2).shown, files[3]);
     EXPECT_EQ(view.LookupContainer(files[3]), nullptr);
-    EXPECT_EQ(view.MemoryOf(files[3], /*live=*/true), nullptr);
+    EXPECT_EQ(view.ProviderOf(files[3], /*live=*/true), nullptr);
     view.NoteRead();
     EXPECT_EQ(view.binding()->epoch(), Epoch(0));
     EXPECT_EQ(view.setup()->policy->name(), "gated");
@@ -205,11 +205,11 @@ TEST(ViewLiveEpochTest, ThreadsThatSizeAndOpenSeeEachSampleOnceAPass) {
   constexpr size_t kAhead = 6;
   ViewFixture fixture(2, 150);
   testing_support::TempTree proc;
-  ReaderFamilies families(proc.root());
+  JobTracker job_tracker(proc.root());
   ViewConfig config = ViewFixture::Config("lirs");
   config.epoch_double_open = milliseconds(0);
   View::Parts parts = fixture.Parts(config);
-  parts.families = &families;
+  parts.job_tracker = &job_tracker;
   View* the_view = nullptr;
   KernelNames kernel(the_view);
   parts.rebound = [&](bool) { kernel.Invalidate(); };

@@ -39,7 +39,7 @@ class ViewRecordsTest : public ::testing::Test {
     View::Parts parts;
     parts.setup = *std::move(setup);
     parts.tools = std::move(tools);
-    parts.families = &families_;
+    parts.job_tracker = &job_tracker_;
     parts.rebound = [this](bool) { ++rebound_; };
     view_ = std::make_unique<View>(std::move(parts));
     ReadThrough();
@@ -60,7 +60,7 @@ class ViewRecordsTest : public ::testing::Test {
 
   TempTree tree_;
   TestPool test_{64 << 20};
-  ReaderFamilies families_;
+  JobTracker job_tracker_;
   EntryId file_;
   int rebound_ = 0;
   std::unique_ptr<View> view_;

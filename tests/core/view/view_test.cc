@@ -95,8 +95,8 @@ TEST(ViewTest, AnOpenThatTheBoundaryOvertookIsSentBackWhoeverLookedUpSince) {
   EXPECT_EQ(view->EpochStatus().consumed, 100u);
 }
 
-// What was opened of the new epoch before it was known is opened, by the watch
-// that other keys take with it, too.
+// What was opened of the new epoch before it was known is opened, by the
+// tracker that other keys take with it, too.
 TEST(ViewTest, ASwitchAtABoundaryLosesNoOpen) {
   ViewFixture fixture(3, 100);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
@@ -217,7 +217,7 @@ TEST(ViewTest, BindsNothingByListingBeforeTheKernelWasTold) {
   View::Parts parts;
   parts.setup = fixture.Setup(ViewFixture::Config("lirs"));
   parts.tools = fixture.Tools();
-  parts.families = &fixture.families;
+  parts.job_tracker = &fixture.job_tracker;
   View* view = nullptr;
   bool early = true;
   bool settled = false;

@@ -56,9 +56,9 @@ void StartProcess(testing_support::TempTree& proc, int32_t pid, int32_t group) {
 TEST(ViewWalksTest, WhatAThreadHasSizedItOpensOverTheBoundary) {
   ViewFixture fixture(2, 100);
   testing_support::TempTree proc;
-  ReaderFamilies families(proc.root());
+  JobTracker job_tracker(proc.root());
   View::Parts parts = fixture.Parts(ViewFixture::Config("lirs"));
-  parts.families = &families;
+  parts.job_tracker = &job_tracker;
   std::vector<Kernel> threads;
   int doubted = 0;
   parts.rebound = [&](bool) {
@@ -105,9 +105,9 @@ TEST(ViewWalksTest, WhatAThreadHasSizedItOpensOverTheBoundary) {
 TEST(ViewWalksTest, WhatANewJobHasSizedItOpensOverTheBoundaryThatItMakes) {
   ViewFixture fixture(1, 100);
   testing_support::TempTree proc;
-  ReaderFamilies families(proc.root());
+  JobTracker job_tracker(proc.root());
   View::Parts parts = fixture.Parts(ViewFixture::Config("lirs"));
-  parts.families = &families;
+  parts.job_tracker = &job_tracker;
   std::vector<Kernel> threads;
   parts.rebound = [&](bool) {
     for (Kernel& thread : threads) thread.Forget();

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/base/files/whole_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

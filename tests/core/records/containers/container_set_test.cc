@@ -101,7 +101,7 @@ TEST_F(ContainerSetTest, SplitsHiddenEmptyFilesAndLinksAreNone) {
   EXPECT_FALSE(untouched.contains("folder.tar"));
 }
 
-TEST_F(ContainerSetTest, AFileWithACompanionIsUntouched) {
+TEST_F(ContainerSetTest, AFileWithASidecarIsUntouched) {
   tree_.Files({"pair/a.tar", "pair/a.idx", "own/b.tar", "own/b.tar.idx",
                "own/c.tfrecord", "own/c.tfrecord.index", "own/free.tar",
                "mds/d.tar", "mds/index.json"});
@@ -113,12 +113,12 @@ TEST_F(ContainerSetTest, AFileWithACompanionIsUntouched) {
     const auto untouched = Untouched(*set);
     EXPECT_EQ(untouched.size(), 4u);
     for (const auto& [path, why] : untouched) {
-      EXPECT_THAT(why, HasSubstr("companion")) << path;
+      EXPECT_THAT(why, HasSubstr("sidecar")) << path;
     }
   }
 }
 
-TEST_F(ContainerSetTest, WhatTheUserNamesIsOneWhateverItsCompanions) {
+TEST_F(ContainerSetTest, WhatTheUserNamesIsOneWhateverItsSidecars) {
   tree_.Files({"train.svm", "train.json", "deep/more.svm", "val/v.svm", "a.tar",
                "a.tar.idx"});
   const auto set = Make(As("*.svm:lines;a.tar:lines"));

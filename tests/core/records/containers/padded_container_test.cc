@@ -284,7 +284,7 @@ TEST_F(PaddedContainerTest, AnIndexMustBeTheOneOfTheRecords) {
   set->Index(tree_.Source(), {});
   EXPECT_EQ(set->count(), 4u);
   for (const auto& [path, why] : Untouched(*set)) {
-    EXPECT_THAT(why, HasSubstr("it has a companion, ")) << path;
+    EXPECT_THAT(why, HasSubstr("it has a sidecar file, ")) << path;
     EXPECT_THAT(why, HasSubstr("which is no index of its records")) << path;
   }
   for (const std::string path : {"plain.tfrecord", "dali/plain.tfrecord"}) {
@@ -306,7 +306,7 @@ TEST_F(PaddedContainerTest, AnIndexMustBeTheOneOfTheRecords) {
   }
 }
 
-TEST_F(PaddedContainerTest, ASecondCompanionKeepsTheFileAsItIs) {
+TEST_F(PaddedContainerTest, ASecondSidecarKeepsTheFileAsItIs) {
   const std::string data = Tfrecords({"one", "two"});
   tree_.File("a.tfrecord", data);
   tree_.File("a.tfrecord.idx", "0 19\n19 19\n");

@@ -16,7 +16,7 @@
 namespace shufflefs {
 namespace {
 
-using OpenIs = PassWatch::OpenIs;
+using OpenIs = PassTracker::OpenIs;
 constexpr uint32_t kReader = 7;  // a thread
 
 using testing_support::Blocks;
@@ -120,8 +120,8 @@ class RecordEpochTest : public ::testing::Test {
 
 TEST_F(RecordEpochTest, ReadsAreAnsweredWhenTheIndexIsThere) {
   const auto epoch = Make(3);
-  EXPECT_TRUE(epoch->Answers(a_));
-  EXPECT_FALSE(epoch->Holds(a_));
+  EXPECT_TRUE(epoch->CanServe(a_));
+  EXPECT_FALSE(epoch->IsResident(a_));
   const auto one = Ask(*epoch, a_, 5000, 777);
   const auto two = Ask(*epoch, b_, 0, 1000);
   EXPECT_EQ(test_.asked->waiting(), 0u);
@@ -131,7 +131,7 @@ TEST_F(RecordEpochTest, ReadsAreAnsweredWhenTheIndexIsThere) {
   EXPECT_EQ(one->answers, 1);
   EXPECT_EQ(one->bytes, Expected(a_, 3).substr(5000, 777));
   EXPECT_EQ(two->bytes, Expected(b_, 3).substr(0, 1000));
-  EXPECT_TRUE(epoch->Holds(a_));
+  EXPECT_TRUE(epoch->IsResident(a_));
 }
 
 TEST_F(RecordEpochTest, AReaderIsToldThatTheIndexDoesNotCome) {

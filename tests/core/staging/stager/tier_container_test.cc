@@ -202,7 +202,7 @@ TEST_F(TierContainerTest, PartsOfAnotherVersionAreRemoved) {
   Open();
   EXPECT_TRUE(Parts().empty());
   EXPECT_EQ(tier_->status().staged_bytes, 0u);
-  EXPECT_EQ(tier_->status().trouble, "");
+  EXPECT_EQ(tier_->status().health, "");
 }
 
 TEST_F(TierContainerTest, OnlyADamagedRangeIsReadFromTheSource) {
@@ -218,7 +218,7 @@ TEST_F(TierContainerTest, OnlyADamagedRangeIsReadFromTheSource) {
   EXPECT_EQ(reads(), before + 1);
   EXPECT_EQ(tier_->status().source_bytes, 50 * kP);
   plan_->WaitReady(1, 2);
-  Until([&] { return tier_->status().trouble.empty(); });
+  Until([&] { return tier_->status().health.empty(); });
   EXPECT_EQ(Count(testing::internal::GetCapturedStderr(), "warning: "), 1);
   AskPages(0, 80);
   ExpectAllRight();
@@ -250,7 +250,7 @@ TEST_F(TierContainerTest, AnErrorOfTheSourceEndsAPieceOnce) {
   EXPECT_EQ(ErrnoOf(asked.Wait()), ESTALE);
   EXPECT_EQ(asked.calls(), 1);
   asked_.clear();
-  EXPECT_EQ(tier_->status().trouble, "");
+  EXPECT_EQ(tier_->status().health, "");
 }
 
 // Sets of another run, or of another policy, cut the file elsewhere.

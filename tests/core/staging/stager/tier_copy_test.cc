@@ -49,8 +49,8 @@ class TierCopyTest : public TierFixture,
                         catalogue_, *Arena::Make(memory_), place_.root());
     EXPECT_EQ(reads_->batches().count(), GetParam());
     const std::vector<uint64_t> wanted = {1};
-    reads_->SetWishes(std::make_shared<const TierWishes>(*catalogue_, *plan_,
-                                                         wanted, nullptr));
+    reads_->SetRequests(std::make_shared<const StagingRequests>(
+        *catalogue_, *plan_, wanted, nullptr));
     TierRanges ranges(*catalogue_);
     for (const StagedRange& range : ranges_) ranges.Append(range);
     auto dir = TierDir::Open(place_.root(), "train");

@@ -48,8 +48,8 @@ class TierCutsTest : public ::testing::Test {
   void Wanted(const std::vector<StagedRange>& ranges) {
     SetPlan plan;
     plan.Put(1, ranges);
-    wishes_ = std::make_unique<TierWishes>(*packed_->catalogue, plan,
-                                           std::vector<uint64_t>{1}, nullptr);
+    requests_ = std::make_unique<StagingRequests>(
+        *packed_->catalogue, plan, std::vector<uint64_t>{1}, nullptr);
   }
   std::vector<uint64_t> Cuts(uint64_t from, uint64_t to) {
     FilePiece piece;
@@ -57,7 +57,7 @@ class TierCutsTest : public ::testing::Test {
     piece.length = (to - from) * kP;
     std::vector<uint64_t> cuts;
     for (const uint64_t cut :
-         CutsOf(piece, *batches_, *store_, wishes_.get())) {
+         CutsOf(piece, *batches_, *store_, requests_.get())) {
       EXPECT_EQ(cut % kP, 0u);
       cuts.push_back(cut / kP);
     }
@@ -67,7 +67,7 @@ class TierCutsTest : public ::testing::Test {
   std::unique_ptr<testing_support::PackedTree> packed_;
   std::unique_ptr<TierStore> store_;
   std::unique_ptr<TierBatches> batches_;
-  std::unique_ptr<TierWishes> wishes_;
+  std::unique_ptr<StagingRequests> requests_;
   uint64_t parts_ = 0;
 };
 
@@ -87,7 +87,7 @@ TEST_F(TierCutsTest, CutsWhereAnotherHasTheBytes) {
   EXPECT_THAT(Cuts(0, 100), ElementsAre(10, 20, 25, 30, 40));
   EXPECT_THAT(Cuts(12, 18), IsEmpty());
   EXPECT_THAT(Cuts(15, 35), ElementsAre(20, 25, 30));
-  // What the tier has is not cut for a wish.
+  // What the tier has is not cut for a request.
   Wanted({Range(10, 20), Range(12, 14), Range(30, 40), Range(41, 43)});
   EXPECT_THAT(Cuts(0, 100), ElementsAre(10, 20, 25, 30, 40));
 }

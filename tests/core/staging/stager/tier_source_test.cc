@@ -80,7 +80,7 @@ TEST_F(TierSourceTest, DamageIsAnsweredByTheSourceAndMended) {
   testing::internal::CaptureStderr();
   ReadAll(files_);
   plan_->WaitReady(1, 2);
-  Until([&] { return tier_->status().trouble.empty(); });
+  Until([&] { return tier_->status().health.empty(); });
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(Count(log, "warning: tier.path"), 1) << log;
   EXPECT_THAT(log, HasSubstr(place_.root()));
@@ -120,7 +120,7 @@ TEST_F(TierSourceTest, ErrorsOfTheSourceArePassedOn) {
     EXPECT_THAT(std::string(status.message()),
                 StartsWith(catalogue_->path(file)));
   }
-  EXPECT_TRUE(tier_->status().trouble.empty());
+  EXPECT_TRUE(tier_->status().health.empty());
 }
 
 // The copy is of the catalogue's file.

@@ -169,7 +169,7 @@ TEST_F(TierStagerTest, ALargeFileThatCannotBeReadIsLeftOut) {
   Stage(1, files_);
   EXPECT_EQ(tier_->status().copied_bytes, 5u);
   EXPECT_EQ(Parts().size(), 1u);  // nothing is left of the other
-  EXPECT_TRUE(tier_->status().trouble.empty());
+  EXPECT_TRUE(tier_->status().health.empty());
 }
 
 TEST_F(TierStagerTest, ANewRunReadsNothingAgain) {

@@ -84,7 +84,7 @@ TEST_F(TierProcessesTest, AnotherProcessIsRefusedByName) {
   }
   Kill(child);
   Open();
-  EXPECT_TRUE(tier_->status().trouble.empty());
+  EXPECT_TRUE(tier_->status().health.empty());
 }
 
 TEST_F(TierProcessesTest, ViewsOfOneProcessShareTheDirectory) {
@@ -97,7 +97,7 @@ TEST_F(TierProcessesTest, ViewsOfOneProcessShareTheDirectory) {
     options.view = view;
     const auto other = Tier::Open(options, catalogue_, reader_.get());
     ASSERT_TRUE(other.ok()) << other.status();
-    EXPECT_EQ((*other)->status().trouble, "");
+    EXPECT_EQ((*other)->status().health, "");
   }
   options.view = "train";
   EXPECT_EQ(Tier::Open(options, catalogue_, reader_.get()).status().code(),

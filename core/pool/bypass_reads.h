@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// BypassReads reads pieces of files that readers wait for and that no pool
+// holds. It has a small memory of its own, for all views of an engine. If that
+// is used up, the next piece is read as soon as another read has ended.
+#ifndef SHUFFLEFS_CORE_POOL_BYPASS_READS_H_
+#define SHUFFLEFS_CORE_POOL_BYPASS_READS_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
+#include "core/pool/content_provider.h"
+#include "core/pool/memory/arena.h"
+#include "core/pool/sample_source.h"
+
+namespace shufflefs {
+
+// A reader that waits for bytes of a file.
+struct ReadWaiter {
+  uint64_t offset = 0;  // offset + length is within the file
+  uint64_t length = 0;  // > 0
+  ContentProvider::ReadDone done;
+};
+
+// Thread-safe. No call waits for a device. May be destroyed while reads are
+// under way.
+class BypassReads : public std::enable_shared_from_this<BypassReads> {
+ public:
+  // The most that one read reads. The kernel asks for no more.
+  static constexpr uint64_t kLongestRead = 1 << 20;
+
+  // The part of the key `memory` that such reads take, in bytes.
+  static uint64_t BytesOf(uint64_t memory);
+
+  // Allocates nothing yet. `stall` outlives this; may be null. REQUIRES: bytes
+  // >= 2 * kLongestRead.
+  BypassReads(uint64_t bytes, StallClock* stall)
+      : bytes_(bytes), stall_(stall) {}
+
+  // Allocates the memory, the first time. Errors: those of mmap.
+  absl::Status Prepare();
+
+  // Returns the part of a read that is within a file of `size` bytes, at most
+  // kLongestRead bytes. Its length is 0 if no part is.
+  static ReadWaiter Clip(uint64_t size, ReadWaiter read);
+
+  // REQUIRES: Prepare returned OK, and waiter.length <= kLongestRead.
+  void Read(std::shared_ptr<SampleSource> source, EntryId file,
+            ReadWaiter waiter);
+  uint64_t used() const;
+
+ private:
+  struct Wish {
+    std::shared_ptr<SampleSource> source;
+    EntryId file;
+    ReadWaiter waiter;
+  };
+  void Go();
+
+  // Constant after construction.
+  const uint64_t bytes_;
+  StallClock* const stall_;
+
+  mutable Mutex mu_;
+  std::unique_ptr<Arena> memory_ ABSL_GUARDED_BY(mu_);  // null: not prepared
+  std::deque<Wish> waiting_ ABSL_GUARDED_BY(mu_);       // for memory
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_POOL_BYPASS_READS_H_

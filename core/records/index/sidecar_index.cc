@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/records/index/sidecar_index.h"
+
+#include <fcntl.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/files/read_at.h"
+#include "core/base/files/unique_fd.h"
+#include "core/base/status.h"
+#include "core/formats/tfrecord/tfrecord_scanner.h"
+#include "core/records/index/offset_table_builder.h"
+#include "core/source/file_check.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 20;
+// Two numbers of 20 digits, and blanks.
+constexpr size_t kLongestLine = 4096;
+
+uint32_t DigitCount(uint64_t number) {
+  return static_cast<uint32_t>(absl::AlphaNum(number).size());
+}
+
+absl::Status NotItsIndex(const SidecarIndex& sidecar) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("it has a sidecar file, ", sidecar.path,
+                   ", which is no index of its records"));
+}
+
+absl::Status NotWhatWasWritten(const SidecarIndex& sidecar) {
+  return absl::DataLossError(absl::StrCat(
+      sidecar.path, ": is not the index that was written with it"));
+}
+
+using TakeText = std::function<absl::Status(absl::string_view)>;
+
+// Feeds the text of the index to `take`.
+absl::Status ReadSidecar(const SourceDir& source, const SidecarIndex& sidecar,
+                         const TakeText& take) {
+  const absl::StatusOr<UniqueFd> opened = source.Open(sidecar.path, O_RDONLY);
+  if (!opened.ok()) {
+    return OpenFailure(ErrnoOf(opened.status()).value_or(EIO));
+  }
+  const int fd = opened->get();
+  RETURN_IF_ERROR(CheckUnchanged(fd, sidecar.expected));
+  std::vector<char> buffer(
+      std::min<uint64_t>(kReadBytes, sidecar.expected.size));
+  for (uint64_t at = 0; at < sidecar.expected.size;) {
+    const size_t wanted =
+        std::min<uint64_t>(buffer.size(), sidecar.expected.size - at);
+    ASSIGN_OR_RETURN(const size_t got, ReadAt(fd, at, buffer.data(), wanted));
+    if (got < wanted) return EndsEarly(at + got);
+    RETURN_IF_ERROR(take(absl::string_view(buffer.data(), got)));
+    if (sidecar.goes_on && !sidecar.goes_on()) {
+      return absl::CancelledError("indexing was stopped");
+    }
+    at += got;
+  }
+  return CheckUnchanged(fd, sidecar.expected);
+}
+
+// Compares an index with a table, which it reads in large steps.
+class Comparison {
+ public:
+  explicit Comparison(const RecordTable& table) : table_(table) {}
+
+  bool Take(const TfrecordSpan& span) {
+    if (next_ == table_.count()) return false;
+    if (next_ == first_ + held_) Fill();
+    const size_t at = next_++ - first_;
+    lines_.Add(span.bytes);
+    return span.offset == begins_[at] &&
+           span.bytes == begins_[at + 1] - begins_[at];
+  }
+  bool all() const { return next_ == table_.count(); }
+  const IndexLinesOf& lines() const { return lines_; }
+
+ private:
+  void Fill() {
+    first_ = next_;
+    held_ = std::min<uint64_t>(table_.count() - first_, begins_.size() - 1);
+    table_.Begins(first_, absl::MakeSpan(begins_).subspan(0, held_ + 1));
+  }
+
+  const RecordTable& table_;
+  IndexLinesOf lines_;
+  std::array<uint64_t, 1025> begins_ = {};
+  uint64_t next_ = 0;
+  uint64_t first_ = 0;  // of begins_
+  uint64_t held_ = 0;   // records in it
+};
+
+// Makes the tables of a padded file from its index.
+class PaddedBuilder {
+ public:
+  explicit PaddedBuilder(const AlignedFile& file) : file_(file) {
+    shown_.Begin(0);
+    placed_.Begin(0);
+  }
+
+  // Returns false if there can be no such record.
+  bool Take(const TfrecordSpan& span) {
+    const uint64_t end = last_.offset + last_.bytes;
+    if (span.offset < end || span.offset > file_.padded_bytes ||
+        span.bytes < kTfrecordHeadBytes + kTfrecordTailBytes ||
+        span.bytes > file_.padded_bytes - span.offset) {
+      return false;
+    }
+    // Bytes between a record and the next one belong to it.
+    if (shown_.count() > 0) {
+      placed_.Add(span.offset - last_.offset);
+    } else if (span.offset != 0) {
+      return false;
+    }
+    shown_.Add(span.bytes);
+    lines_.Add(span.bytes);
+    last_ = span;
+    return true;
+  }
+
+  // Returns false if the records are not those of the file.
+  bool Finish(uint64_t idx_bytes, ContainerShape* shape) {
+    if (shown_.count() != file_.records || shown_.count() == 0 ||
+        shown_.end() != file_.stripped_bytes ||
+        last_.offset + last_.bytes != file_.padded_bytes) {
+      return false;
+    }
+    placed_.Add(last_.bytes);
+    shape->file_bytes = file_.stripped_bytes;
+    shape->index = lines_.Finish(idx_bytes);
+    shape->records = shown_.Finish();
+    shape->placed = placed_.Finish();
+    shape->order_by = shape->placed;  // pages are those of the file
+    return true;
+  }
+
+ private:
+  const AlignedFile& file_;
+  OffsetTableBuilder shown_;
+  OffsetTableBuilder placed_;
+  IndexLinesOf lines_;
+  TfrecordSpan last_;
+};
+
+struct IndexHashDeleter {
+  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+};
+
+}  // namespace
+
+absl::Status TfrecordIndexLines::Lines(absl::string_view text,
+                                       const Take& take) {
+  TfrecordSpan span;
+  while (!text.empty()) {
+    ++taken_;
+    if (!TakeTfrecordIndexLine(text, &span)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", taken_, " is not an offset and a size"));
+    }
+    RETURN_IF_ERROR(take(span));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TfrecordIndexLines::Feed(absl::string_view text,
+                                      const Take& take) {
+  if (text.empty()) return absl::OkStatus();
+  if (!held_.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    held_.append(text.data(), end);
+    text.remove_prefix(end);
+    if (held_.back() == '\n') {
+      RETURN_IF_ERROR(Lines(held_, take));
+      held_.clear();
+    }
+  }
+  const size_t whole = text.rfind('\n') + 1;  // 0 if there is none
+  RETURN_IF_ERROR(Lines(text.substr(0, whole), take));
+  text.remove_prefix(whole);
+  held_.append(text.data(), text.size());
+  if (held_.size() > kLongestLine) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", taken_ + 1, " is too long"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TfrecordIndexLines::Finish(const Take& take) {
+  return Lines(std::exchange(held_, ""), take);
+}
+
+void IndexLinesOf::Add(uint64_t bytes) {
+  ++count_;
+  all_ += bytes;
+  largest_ = std::max(largest_, bytes);
+  smallest_ = std::min(smallest_, bytes);
+}
+
+IndexLines IndexLinesOf::Finish(uint64_t source_bytes) const {
+  IndexLines lines;
+  // The last record has the largest offset if it is the smallest record.
+  lines.widths = {.offset = DigitCount(all_ - smallest_),
+                  .bytes = DigitCount(largest_)};
+  const uint64_t line = lines.widths.offset + lines.widths.bytes + 2;
+  const uint64_t least = count_ * line;
+  const uint64_t more = std::max(least, source_bytes) - least;
+  lines.widths.offset += static_cast<uint32_t>(more / count_);
+  lines.blanks = more % count_;
+  lines.bytes = least + more;
+  return lines;
+}
+
+absl::StatusOr<IndexLines> CheckSidecarIndex(const SourceDir& source,
+                                             const SidecarIndex& sidecar,
+                                             const RecordTable& records) {
+  Comparison comparison(records);
+  TfrecordIndexLines lines;
+  const TfrecordIndexLines::Take take = [&](const TfrecordSpan& span) {
+    return comparison.Take(span) ? absl::OkStatus() : NotItsIndex(sidecar);
+  };
+  RETURN_IF_ERROR(ReadSidecar(source, sidecar, [&](absl::string_view text) {
+    const absl::Status fed = lines.Feed(text, take);
+    return fed.ok() ? fed : NotItsIndex(sidecar);
+  }));
+  if (!lines.Finish(take).ok() || !comparison.all()) {
+    return NotItsIndex(sidecar);
+  }
+  return comparison.lines().Finish(sidecar.expected.size);
+}
+
+absl::StatusOr<ContainerShape> ReadPaddedRecords(const SourceDir& source,
+                                                 const SidecarIndex& sidecar,
+                                                 const AlignedFile& file) {
+  PaddedBuilder builder(file);
+  TfrecordIndexLines lines;
+  const std::unique_ptr<XXH3_state_t, IndexHashDeleter> hash(
+      XXH3_createState());
+  XXH3_64bits_reset(hash.get());
+  const TfrecordIndexLines::Take take = [&](const TfrecordSpan& span) {
+    return builder.Take(span) ? absl::OkStatus() : NotWhatWasWritten(sidecar);
+  };
+  RETURN_IF_ERROR(ReadSidecar(source, sidecar, [&](absl::string_view text) {
+    XXH3_64bits_update(hash.get(), text.data(), text.size());
+    const absl::Status fed = lines.Feed(text, take);
+    return fed.ok() ? fed : NotWhatWasWritten(sidecar);
+  }));
+  ContainerShape shape;
+  if (!lines.Finish(take).ok() ||
+      XXH3_64bits_digest(hash.get()) != file.idx_checksum ||
+      !builder.Finish(sidecar.expected.size, &shape)) {
+    return NotWhatWasWritten(sidecar);
+  }
+  return shape;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/sampler/sampler_prefetcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/interruptible_sleep.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kMostBegun = 1 << 16;  // that wait in the queue
+// First reads are taken up together. To wake a thread for each would cost more
+// than the read.
+constexpr std::chrono::milliseconds kTogether{4};
+constexpr uint64_t kFirstWindow = 32;  // files
+// This many files ahead keep any device busy whose reads need no order. Little
+// is lost if an epoch stops early.
+constexpr uint64_t kWindow = 256;
+// For a device that seeks: with more files it seeks less. But half of them are
+// lost if an epoch stops early.
+constexpr uint64_t kWindowShare = 4;  // 1 / kWindowShare of all files
+// Reads that such a device gets at a time, of those that wait.
+constexpr uint64_t kQueued = 40;
+constexpr uint64_t kQuiet = 500;         // rounds; then nobody reads
+constexpr uint64_t kLookForMemory = 16;  // rounds
+
+// The memory of jobs, without the held files: enough for two jobs over all
+// files and some smaller ones. At most a quarter of the guarantee.
+uint64_t JobBytes(const SamplerPrefetcher::Parts& parts) {
+  const uint64_t files = parts.dataset->catalogue().file_count();
+  return std::min({parts.memory.guarantee / 4,
+                   parts.memory.guarantee - SamplerPrefetcher::kLeastMemory,
+                   3 * files * FollowedJob::kBytesPerFile});
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> SamplerPrefetcher::Make(
+    Parts parts) {
+  if (parts.memory.guarantee < kLeastMemory) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: ", parts.memory.guarantee, " bytes; at least ",
+                     kLeastMemory, " are needed"));
+  }
+  HeldFiles::Parts files;
+  files.catalogue = parts.dataset->shared_catalogue();
+  files.source = std::move(parts.source);
+  files.memory = parts.memory;
+  files.memory.guarantee -= JobBytes(parts);
+  files.stall = parts.stall;
+  ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
+                   HeldFiles::Make(std::move(files)));
+  return std::shared_ptr<SamplerPrefetcher>(
+      new SamplerPrefetcher(std::move(parts), std::move(held)));
+}
+
+SamplerPrefetcher::SamplerPrefetcher(Parts parts,
+                                     std::shared_ptr<HeldFiles> files)
+    : dataset_(parts.dataset),
+      addresses_(std::move(parts.addresses)),
+      how_(std::move(parts.how)),
+      seeds_(parts.seeds),
+      searches_(parts.search_cores > 0),
+      job_tracker_(*parts.job_tracker),
+      files_(std::move(files)),
+      jobs_(parts.dataset, *parts.job_tracker, {parts.seeds, JobBytes(parts)}),
+      idle_(parts.search_cores),
+      thread_(StartThread("sfs-foresee",
+                          [this](std::stop_token stop) { Run(stop); })) {}
+
+void SamplerPrefetcher::Stop() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  idle_.Stop();
+}
+
+void SamplerPrefetcher::OnFirstRead(EntryId file, uint32_t reader,
+                                    std::chrono::milliseconds now) {
+  const bool ready = files_->IsHere(file);
+  // While the reader waits, /proc shows it; soon it may have ended.
+  job_tracker_.Resolve(reader, now);
+  MutexLock lock(mu_);
+  if (begun_.size() == kMostBegun) return;
+  begun_.push_back({file, reader, now, ready});
+  if (begun_.size() == 1) has_begun_.SignalOne();
+}
+
+bool SamplerPrefetcher::CanServe(EntryId file) {
+  const bool held = files_->IsResident(file);
+  // A file is read by several requests. Usually they follow each other.
+  if (last_asked_.exchange(file.value(), std::memory_order_relaxed) !=
+      file.value()) {
+    (held ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed);
+  }
+  return held;
+}
+
+void SamplerPrefetcher::Run(std::stop_token stop) {
+  bool more = false;
+  bool some_wait = false;
+  uint64_t quiet = 0;  // rounds
+  while (!stop.stop_requested()) {
+    if (!more && !WaitUnlessStopped(stop, kTogether)) return;
+    const std::vector<Beginning> begun =
+        more ? TakeBegun() : WaitForBegun(stop, some_wait && quiet < kQuiet);
+    quiet = begun.empty() ? quiet + 1 : 0;
+    {
+      MutexLock lock(jobs_mu_);
+      for (const Beginning& each : begun) Note(each);
+    }
+    more = Work();
+    some_wait = Fill();
+  }
+}
+
+std::vector<SamplerPrefetcher::Beginning> SamplerPrefetcher::TakeBegun() {
+  MutexLock lock(mu_);
+  return std::exchange(begun_, {});
+}
+
+std::vector<SamplerPrefetcher::Beginning> SamplerPrefetcher::WaitForBegun(
+    std::stop_token stop, bool waits) {
+  std::stop_callback wake(stop, [this] {
+    MutexLock lock(mu_);
+    has_begun_.SignalAll();
+  });
+  MutexLock lock(mu_);
+  while (begun_.empty() && !is_woken_ && !stop.stop_requested()) {
+    if (!waits) {
+      has_begun_.Wait(mu_);
+    } else if (!has_begun_.WaitFor(mu_, kTogether)) {
+      break;
+    }
+  }
+  is_woken_ = false;
+  return std::exchange(begun_, {});
+}
+
+void SamplerPrefetcher::Wake() {
+  MutexLock lock(mu_);
+  is_woken_ = true;
+  has_begun_.SignalOne();
+}
+
+void SamplerPrefetcher::Note(const Beginning& begun) {
+  JobFinder::Found* const found =
+      jobs_.Opened(begun.file, begun.reader, begun.now);
+  if (found == nullptr || !found->job.is_foreseen()) return;
+  ++foreseen_opens_;
+  if (begun.ready) ++ready_opens_;
+}
+
+bool SamplerPrefetcher::Work() {
+  MutexLock lock(jobs_mu_);
+  bool more = false;
+  for (JobFinder::Found& found : jobs_.jobs()) more |= found.job.Work();
+  SearchSeeds();
+  return more;
+}
+
+// Memory holds files that were read and not opened yet. On a disk, as many
+// again wait for the arm.
+uint64_t SamplerPrefetcher::MostAhead(const FollowedJob& job) const {
+  uint64_t jobs = 0;
+  for (const JobFinder::Found& found : jobs_.jobs()) {
+    if (found.job.is_foreseen()) ++jobs;
+  }
+  const FileIndex& index = job.index();
+  const uint64_t mean =
+      Arena::Footprint(std::max<uint64_t>(1, index.bytes() / index.size()));
+  const uint64_t room = files_->capacity() / mean / std::max<uint64_t>(1, jobs);
+  const uint64_t most =
+      addresses_.empty()
+          ? std::min(room / 16 * 15, kWindow)
+          : std::min(room / 4 * 7,
+                     std::max(kWindow, index.size() / kWindowShare));
+  return std::max<uint64_t>(most, 1);
+}
+
+bool SamplerPrefetcher::Fill() {
+  if (files_->stopped()) return false;
+  HeldFiles::Pieces pieces;
+  bool some_wait = false;
+  {
+    MutexLock lock(jobs_mu_);
+    for (JobFinder::Found& found : jobs_.jobs()) Foresee(found);
+    Start(pieces);
+    some_wait = queue_.size() > 0;
+  }
+  if (!pieces.empty()) files_->Fetch(std::move(pieces));
+  return some_wait;
+}
+
+void SamplerPrefetcher::Foresee(JobFinder::Found& found) {
+  ReadPlan* const plan = found.job.plan();
+  if (plan == nullptr) {
+    if (std::exchange(found.window, 0) != 0) Reclaim();
+    return;
+  }
+  const uint64_t most = MostAhead(found.job);
+  const uint64_t ahead = plan->ahead();
+  // The window grows by what was opened. So it doubles each time all of it was
+  // opened.
+  found.window = found.window == 0
+                     ? kFirstWindow
+                     : 2 * found.window - std::min(found.window, ahead);
+  found.window = std::min(found.window, most);
+  const uint64_t until = std::min(found.window, found.job.FilesToCome());
+  if (until <= ahead) return;
+  for (const uint32_t index : plan->Next(until - ahead)) {
+    queue_.Add(AddressOf(found.job.index().file(index)), {found.id, index});
+  }
+}
+
+void SamplerPrefetcher::Start(HeldFiles::Pieces& pieces) {
+  const uint64_t most = addresses_.empty() ? kWindow : kQueued;
+  while (files_->coming() < most) {
+    const std::optional<CScanQueue::Request> request = queue_.Take();
+    if (!request) return;
+    JobFinder::Found* const found = jobs_.Find(request->job);
+    ReadPlan* const plan = found == nullptr ? nullptr : found->job.plan();
+    // Somebody opened it meanwhile, or another order is followed.
+    if (plan == nullptr || !plan->Awaits(request->index)) continue;
+    const EntryId file = found->job.index().file(request->index);
+    if (files_->IsResident(file) || !files_->MayHold(file)) continue;
+    const HeldFiles::Owner owner{request->job, request->index};
+    if (files_->Start(file, owner, pieces)) continue;
+    if (short_of_memory_++ % kLookForMemory == 0) Reclaim();
+    if (files_->Start(file, owner, pieces)) continue;
+    queue_.Add(AddressOf(file), *request);  // later there is memory for it
+    return;
+  }
+}
+
+// A file that is no sample (a split's file) has no known place. Then its place
+// among the names decides.
+uint64_t SamplerPrefetcher::AddressOf(EntryId file) const {
+  if (addresses_.empty()) return 0;
+  const Grouping& grouping = dataset_->grouping();
+  if (!grouping.place(file)) return file.value();
+  return addresses_[grouping.sample(file).value()];
+}
+
+void SamplerPrefetcher::Reclaim() {
+  files_->Reclaim(
+      [this](const HeldFiles::Owner& owner) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        JobFinder::Found* const found = jobs_.Find(owner.id);
+        return found != nullptr && found->job.plan() != nullptr &&
+               found->job.plan()->Awaits(static_cast<uint32_t>(owner.place));
+      });
+}
+
+}  // namespace shufflefs

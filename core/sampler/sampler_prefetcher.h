@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// SamplerPrefetcher prefetches for jobs that read files in an order of their
+// own. It learns the order from the first read of each file (followed_job.h).
+// Names and bytes do not change. A wrong prediction costs a useless read. A
+// file that was not predicted is read from the source as usual.
+//
+// SamplerPrefetcher need not see every open. If the kernel has a file in its
+// own memory, no read reaches the daemon. Then the file need not be prefetched
+// either.
+//
+// First reads go into a queue. A thread of SamplerPrefetcher takes them,
+// recognises the orders and says what to fetch. Long searches run on threads
+// that use only idle processor time.
+#ifndef SHUFFLEFS_CORE_SAMPLER_SAMPLER_PREFETCHER_H_
+#define SHUFFLEFS_CORE_SAMPLER_SAMPLER_PREFETCHER_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "core/base/idle_work.h"
+#include "core/base/metrics.h"
+#include "core/base/mutex.h"
+#include "core/base/types.h"
+#include "core/dataset/dataset.h"
+#include "core/pool/content_provider.h"
+#include "core/pool/held_files.h"
+#include "core/readers/job_tracker.h"
+#include "core/sampler/cscan_queue.h"
+#include "core/sampler/followed_job.h"
+#include "core/sampler/job_finder.h"
+
+namespace shufflefs {
+
+struct SamplerPrefetcherStatus {
+  struct Job {
+    FollowedJobStatus job;            // state may be "searching", too
+    absl::optional<double> searched;  // share of all seeds, during a search
+    double search_seconds = 0;        // of this search, or of the last one
+  };
+  std::vector<Job> jobs;
+  // Files whose first read came in an epoch of known order, and how many of
+  // them were in memory then.
+  uint64_t opens = 0;
+  uint64_t ready = 0;
+  uint64_t prefetched_bytes = 0;
+  uint64_t wasted_bytes = 0;
+  std::vector<std::string> warnings;
+};
+
+// Thread-safe. No call waits for a device.
+class SamplerPrefetcher : public ContentProvider {
+ public:
+  static constexpr uint64_t kLeastMemory = HeldFiles::kLeastMemory;
+
+  struct Parts {
+    std::shared_ptr<const Dataset> dataset;
+    std::unique_ptr<SampleSource> source;
+    PoolMemory memory;  // guarantees at least kLeastMemory
+    // The places of the samples by SampleId, if the device seeks. Then files
+    // are prefetched in this order. Empty if the order of reads does not
+    // matter.
+    std::vector<uint64_t> addresses;
+    std::string how;                    // for `status`
+    std::vector<uint64_t> seeds;        // given by the user
+    uint32_t search_cores = 1;          // 0: no search
+    JobTracker* job_tracker = nullptr;  // outlives this
+    StallClock* stall = nullptr;        // outlives this; may be null
+  };
+  static absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> Make(Parts parts);
+  ~SamplerPrefetcher() override { Stop(); }
+  // Stops prefetching. Call it before you destroy what the source reads with.
+  void Stop();
+
+  void OnFirstRead(EntryId file, uint32_t reader,
+                   std::chrono::milliseconds now) override;
+  bool CanServe(EntryId file) override;
+  bool IsResident(EntryId file) const override {
+    return files_->IsResident(file);
+  }
+  bool kernel_should_cache() const override { return true; }
+  void Read(EntryId file, uint64_t offset, uint64_t length,
+            ReadDone done) override {
+    files_->Read(file, offset, length, std::move(done));
+  }
+  void Close(EntryId file) override { files_->Close(file); }
+  SupplyStatus status() const override;
+
+  SamplerPrefetcherStatus prefetcher() const;
+
+ private:
+  struct Beginning {
+    EntryId file;
+    uint32_t reader = 0;
+    std::chrono::milliseconds now{0};
+    bool ready = false;
+  };
+  // What the idle work searches for.
+  struct IdleFor {
+    uint64_t job = 0;                 // its id; 0: nothing is searched
+    uint64_t epoch = 0;               // the epoch whose seed is searched
+    absl::optional<DrawnSeed> drawn;  // set: searches its generator
+  };
+
+  SamplerPrefetcher(Parts parts, std::shared_ptr<HeldFiles> files);
+  void Run(std::stop_token stop);
+  std::vector<Beginning> TakeBegun();
+  // Blocks until a file is begun, Wake() is called or `stop` is requested.
+  // Blocks for some milliseconds at most if `waits`: requests wait until the
+  // device has read others.
+  std::vector<Beginning> WaitForBegun(std::stop_token stop, bool waits);
+  void Note(const Beginning& begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Recognises orders for a while. Returns whether there is more to do.
+  bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  // Fetches what is due. Returns whether requests wait for their turn.
+  bool Fill() ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  // Adds to the queue what is to be prefetched for a job.
+  void Foresee(JobFinder::Found& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Takes requests from the queue, gets memory for their files, and appends the
+  // pieces to fetch.
+  void Start(HeldFiles::Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  uint64_t MostAhead(const FollowedJob& job) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Makes the thread look for work although no file was begun.
+  void Wake() ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t AddressOf(EntryId file) const;
+  // Begins idle work, one task at a time.
+  void SearchSeeds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  bool IsSearchOfUse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  bool BeginSearch(uint64_t job, FollowedJob::Search search)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // The functions below find which generator drew the known seed of an epoch.
+  std::vector<uint64_t> GeneratorSeeds() const;  // the user's, then common ones
+  void FindEarly(JobFinder::Found& found)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  bool BeginGenerators(uint64_t job, const FollowedJob::GeneratorQuery& query)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  void Found(uint64_t job, const DrawnSeed& drawn,
+             const std::vector<GeneratorPlace>& places)
+      ABSL_LOCKS_EXCLUDED(jobs_mu_);
+
+  // Constant after construction.
+  const std::shared_ptr<const Dataset> dataset_;
+  const std::vector<uint64_t> addresses_;
+  const std::string how_;
+  const std::vector<uint64_t> seeds_;
+  const bool searches_;
+  // Self-synchronised.
+  JobTracker& job_tracker_;
+  const std::shared_ptr<HeldFiles> files_;
+  std::atomic<uint32_t> last_asked_{~uint32_t{0}};  // entry
+  // Counts of files whose reads reached the daemon.
+  std::atomic<uint64_t> hits_{0};
+  std::atomic<uint64_t> misses_{0};
+
+  mutable Mutex mu_;
+  CondVar has_begun_;
+  std::vector<Beginning> begun_ ABSL_GUARDED_BY(mu_);
+  bool is_woken_ ABSL_GUARDED_BY(mu_) = false;
+
+  // Taken before the locks of other classes. Held for some milliseconds at a
+  // time.
+  mutable Mutex jobs_mu_;
+  JobFinder jobs_ ABSL_GUARDED_BY(jobs_mu_);
+  CScanQueue queue_ ABSL_GUARDED_BY(jobs_mu_);
+  uint64_t short_of_memory_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // times
+  uint64_t foreseen_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
+  uint64_t ready_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
+  IdleFor idle_for_ ABSL_GUARDED_BY(jobs_mu_);
+
+  // These are last because they use the other members. The thread ends first,
+  // then the searches.
+  IdleWork idle_;
+  std::jthread thread_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_SAMPLER_SAMPLER_PREFETCHER_H_

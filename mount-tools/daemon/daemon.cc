@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/daemon/daemon.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/exhaustion.h"
+#include "core/base/interruptible_sleep.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/base/thread.h"
+#include "core/engine/engine.h"
+#include "core/engine/state_dir.h"
+#include "core/source/source_dir.h"
+#include "fs/control/control_files.h"
+#include "fs/filesystem.h"
+#include "fs/fuse/mount_point.h"
+#include "fs/fuse/session.h"
+#include "fs/kernel_cache/mount_lister.h"
+#include "mount-tools/config/config_file.h"
+#include "mount-tools/config/control_text.h"
+#include "mount-tools/daemon/control_memory.h"
+#include "mount-tools/daemon/end_in_time.h"
+#include "mount-tools/daemon/mounts_above.h"
+#include "mount-tools/daemon/ready_pipe.h"
+#include "policies/registry.h"
+
+namespace shufflefs {
+namespace {
+
+// Everything in a serving mount, in the order in which it is made. It is
+// destroyed in reverse order.
+class Mount {
+ public:
+  // Errors: those of Engine::Make.
+  static absl::StatusOr<std::unique_ptr<Mount>> Make(
+      std::unique_ptr<MountLister> lister, ControlMemory memory,
+      SourceDir source, StateDir state) {
+    std::unique_ptr<Mount> mount(
+        new Mount(std::move(lister), std::move(memory), std::move(state)));
+    RETURN_IF_ERROR(mount->MakeParts(std::move(source)));
+    return mount;
+  }
+
+  // `end` begins when the mount is gone.
+  absl::Status Start(const RunOptions& options, EndInTime& end);
+  // Serves. Calls `ready` once, when the mount shows the views, or when it
+  // passes through because the catalogue takes longer than `wait`.
+  absl::Status Serve(ReadyPipe& ready);
+
+ private:
+  Mount(std::unique_ptr<MountLister> lister, ControlMemory memory,
+        StateDir state)
+      : lister_(std::move(lister)),
+        memory_(std::move(memory)),
+        state_(std::move(state)) {}
+
+  absl::Status MakeParts(SourceDir source);
+  ControlFiles::Parts ControlParts();
+  std::vector<std::string> WarnOfMountsAbove() const;
+  Filesystem::Parts FilesystemParts();
+  absl::Status Index(std::stop_token stop);
+  void TellUnreadable(const Catalogue& catalogue);
+  void Warn(std::string line);
+
+  const std::unique_ptr<MountLister> lister_;
+  ControlMemory memory_;
+  const StateDir state_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ControlFiles> control_;
+  std::unique_ptr<Filesystem> filesystem_;
+  std::unique_ptr<Session> session_;
+};
+
+absl::Status Mount::MakeParts(SourceDir source) {
+  Engine::Parts parts{.config = memory_.config(),
+                      .source = std::move(source),
+                      .policies = AllPolicies(),
+                      .state = &state_,
+                      .running = memory_.running(),
+                      .hooks = {}};
+  parts.hooks.rebound = [this](bool were_fixed) {
+    session_->NamesChanged(were_fixed);
+  };
+  parts.hooks.settled = [this] { session_->NamesSettled(); };
+  parts.hooks.doubted = [this] { session_->NamesDoubted(); };
+  ASSIGN_OR_RETURN(engine_, Engine::Make(std::move(parts)));
+  control_ = std::make_unique<ControlFiles>(ControlParts());
+  filesystem_ = std::make_unique<Filesystem>(FilesystemParts());
+  return absl::OkStatus();
+}
+
+ControlFiles::Parts Mount::ControlParts() {
+  ControlFiles::Parts parts;
+  parts.config = engine_->config();
+  parts.version = SHUFFLEFS_VERSION;
+  parts.metrics = &engine_->metrics();
+  parts.text.parse = [this](absl::string_view text, const ViewConfig& current) {
+    return ParseControl(text, current, &engine_->config());
+  };
+  parts.text.render = EffectiveToml;
+  parts.written = [this](const std::vector<ViewKeys>& views) {
+    memory_.Keep(views);
+    engine_->KeepLearnt();
+  };
+  parts.warn = [this] { return WarnOfMountsAbove(); };
+  return parts;
+}
+
+// If no epoch ever changes, their caches stay right.
+std::vector<std::string> Mount::WarnOfMountsAbove() const {
+  for (const auto& view : engine_->served()->views()) {
+    const ViewConfig config = view->config();
+    if (view->watches_opens() ||
+        view->EpochStatus().epoch != config.epoch_start) {
+      return shufflefs::WarnOfMountsAbove(engine_->config().mountpoint);
+    }
+  }
+  return {};
+}
+
+Filesystem::Parts Mount::FilesystemParts() {
+  Filesystem::Parts parts;
+  parts.source = &engine_->source();
+  parts.control = control_.get();
+  parts.metrics = &engine_->metrics();
+  const MountConfig& config = engine_->config();
+  parts.owner = ControlDir::Owner{geteuid(), getegid(), config.control_gid};
+  parts.open = config.open;
+  parts.passed_through = [this] { state_.SetPassedThrough(true); };
+  parts.goes_on = engine_->goes_on();
+  parts.serves_others = config.allow_other;
+  return parts;
+}
+
+absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
+  Session::Options session;
+  session.filesystem = filesystem_.get();
+  session.metrics = &engine_->metrics();
+  session.lister = lister_.get();
+  const MountConfig& config = engine_->config();
+  session.source = config.source;
+  session.mountpoint = config.mountpoint;
+  session.allow_other = config.allow_other;
+  session.read_only = config.read_only;
+  session.debug = options.debug;
+  session.ended = [this, &end](bool well) {
+    end.Begin(well ? 0 : 1, [this] { session_->Detach(); });
+  };
+  // Lets you test on a new kernel the behaviour of kernels before 6.16.
+  const char* epochs = std::getenv("SHUFFLEFS_KERNEL_EPOCHS");
+  session.use_epochs = epochs == nullptr || absl::string_view(epochs) != "no";
+  ASSIGN_OR_RETURN(session_, Session::Mount(session));
+  return absl::OkStatus();
+}
+
+void Mount::Warn(std::string line) {
+  Log(LogLevel::kWarning, line);
+  control_->AddWarning(std::move(line));
+}
+
+void Mount::TellUnreadable(const Catalogue& catalogue) {
+  for (const std::string& path : catalogue.unreadable()) {
+    Warn(absl::StrCat(path, ": cannot be read; its files are not in the view"));
+  }
+}
+
+absl::Status Mount::Index(std::stop_token stop) {
+  Engine::LoadOptions options;
+  options.stop = stop;
+  options.progress = [this](uint64_t entries) {
+    control_->SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
+  };
+  options.something_was_read = [this] {
+    return filesystem_->SettleAndAskWhetherRead() || state_.passed_through();
+  };
+  ASSIGN_OR_RETURN(const ServedDataset* const served,
+                   OrExhausted(engine_->config().source,
+                               [&] { return engine_->Load(options); }));
+  TellUnreadable(served->catalogue());
+  filesystem_->Begin(*served, session_->kernel_knows_epochs());
+  session_->NamesChanged(/*were_fixed=*/false);
+  session_->AnswerWaiting();
+  state_.SetPassedThrough(false);  // the ledger has the epoch
+  return absl::OkStatus();
+}
+
+absl::Status Mount::Serve(ReadyPipe& ready) {
+  absl::Status indexed;
+  std::jthread indexer = StartThread("sfs-index", [&](std::stop_token stop) {
+    if (!session_->WaitForKernel()) return;
+    session_->RaiseReadAhead();
+    indexed = Index(stop);
+    if (stop.stop_requested()) {
+      indexed = absl::OkStatus();  // unmounted before it was done
+    } else if (!indexed.ok()) {
+      ready.Fail(indexed.message());
+      Log(LogLevel::kError, indexed.message());
+      session_->Stop();
+    }
+    ready.Succeed();
+    if (!indexed.ok()) return;
+    if (auto changed = engine_->FindChangedRights(stop)) {
+      Warn(*std::move(changed));
+    }
+  });
+  auto patience = TryStartThread(  // without it, waits for the catalogue
+      "sfs-wait", [&](std::stop_token stop) {
+        if (!session_->WaitForKernel()) return;
+        if (WaitUnlessStopped(stop, engine_->config().wait)) ready.Succeed();
+      });
+  const absl::Status served = session_->Run();
+  indexer.request_stop();
+  patience.reset();  // joins
+  indexer.join();
+  if (!served.ok()) {
+    ready.Fail(served.message());
+    Log(LogLevel::kError, served.message());
+  }
+  engine_->KeepLearnt();
+  if (served.ok() && indexed.ok()) {
+    memory_.Forget();
+    state_.SetPassedThrough(false);
+  }
+  // From here on a hanging source may block, until `end` ends the process.
+  engine_->Stop();  // nobody is answered once the session is gone
+  filesystem_->Stop();
+  return served.ok() ? indexed : served;
+}
+
+absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
+  // Before any thread starts and anything is open.
+  ASSIGN_OR_RETURN(std::unique_ptr<MountLister> lister, MountLister::Start());
+  RETURN_IF_ERROR(ClearDeadMount(config.mountpoint,
+                                 [&] { return HolderIsDying(config.state); }));
+  ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(config.source));
+  struct stat st;
+  if (stat(config.mountpoint.c_str(), &st) != 0) {
+    return ErrnoStatus(errno, config.mountpoint);
+  }
+  if (!S_ISDIR(st.st_mode)) return ErrnoStatus(ENOTDIR, config.mountpoint);
+  ASSIGN_OR_RETURN(StateDir state, StateDir::Open(config.state));
+  ControlMemory memory = ControlMemory::Open(state.control_memory(), config);
+  return Mount::Make(std::move(lister), std::move(memory), std::move(source),
+                     std::move(state));
+}
+
+int Complain(const absl::Status& status) {
+  const absl::string_view text = status.message();
+  fprintf(stderr, "shufflefs: %.*s\n", static_cast<int>(text.size()),
+          text.data());
+  return 1;
+}
+
+}  // namespace
+
+int RunMount(const MountConfig& config, const RunOptions& options) {
+  const bool stay = options.foreground || options.debug;
+  InitLog(LogTarget::kStderr,
+          options.debug ? LogLevel::kDebug : LogLevel::kInfo);
+  // Fork before anything is made: the parent must own no part of the mount that
+  // it could undo when it exits.
+  ReadyPipe ready;
+  if (!stay) {
+    absl::StatusOr<ReadyPipe::Side> side = ready.Fork();
+    if (!side.ok()) return Complain(side.status());
+    if (*side == ReadyPipe::Side::kParent) return ready.AwaitChild();
+  }
+  EndInTime end;  // outlives the mount
+  absl::StatusOr<std::unique_ptr<Mount>> mount =
+      OrExhausted(config.source, [&] { return Prepare(config); });
+  absl::Status status = mount.status();
+  if (status.ok()) {
+    status = OrExhausted(config.source,
+                         [&] { return (*mount)->Start(options, end); });
+  }
+  if (!status.ok()) {
+    ready.Fail(status.message());
+    return stay ? Complain(status) : 1;
+  }
+  absl::Status served;  // its message was reported already
+  status = OrExhausted(config.source, [&] {
+    served = (*mount)->Serve(ready);
+    return absl::OkStatus();
+  });
+  if (status.ok()) return served.ok() ? 0 : 1;
+  ready.Fail(status.message());
+  Log(LogLevel::kError, status.message());
+  return 1;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// SamplerPrefetcher prefetches for jobs, from a source that the test drives.
+#include "core/sampler/sampler_prefetcher.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/sampler/search/samplers.h"
+#include "gtest/gtest.h"
+#include "tests/core/pool/held_source.h"
+#include "tests/core/pool/test_memory.h"
+#include "tests/core/view/view_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using std::chrono::milliseconds;
+using testing_support::ByteAt;
+using testing_support::HeldSource;
+using testing_support::TempTree;
+
+constexpr uint32_t kFileCount = 900;
+constexpr uint64_t kBytesAFile = 5000;
+
+class SamplerPrefetcherTest : public testing::Test {
+ protected:
+  SamplerPrefetcherTest() : job_tracker_(proc_.root()) {
+    for (uint32_t i = 0; i < kFileCount; ++i) {
+      tree_.File(absl::StrCat("train/c", i % 3, "/", 100000 + i, ".jpg"),
+                 std::string(kBytesAFile, 'x'));
+    }
+    for (uint32_t i = 0; i < 300; ++i) {
+      tree_.File(absl::StrCat("val/c", i % 3, "/", 100000 + i, ".jpg"),
+                 std::string(kBytesAFile, 'x'));
+    }
+    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+    dataset_ = *Dataset::Make(catalogue_, ViewConfig(), "");
+  }
+  void TearDown() override {
+    for (int i = 0; i < 100000; ++i) {
+      if (!source_->Come(absl::CancelledError("over"))) break;
+    }
+  }
+
+  void Make(std::vector<uint64_t> addresses = {}) {
+    SamplerPrefetcher::Parts parts;
+    parts.dataset = dataset_;
+    parts.memory = testing_support::TestMemory(PoolBytes(16 << 20));
+    parts.addresses = std::move(addresses);
+    auto source = std::make_unique<HeldSource>();
+    source_ = source.get();
+    parts.source = std::move(source);
+    parts.search_cores = 0;
+    parts.job_tracker = &job_tracker_;
+    prefetcher_ = *SamplerPrefetcher::Make(std::move(parts));
+  }
+  std::vector<EntryId> Listed(const std::string& dir) {
+    const DirId root = *catalogue_->FindDir(dir);
+    const std::vector<EntryId> first = {
+        *catalogue_->FindPath(dir + "/c0/100000.jpg")};
+    const FileIndex index = FileIndex::Of(catalogue_, root, first);
+    std::vector<EntryId> files;
+    for (uint32_t i = 0; i < index.size(); ++i) files.push_back(index.file(i));
+    return files;
+  }
+  // Reads it whole, as the filesystem does; whether that was from memory.
+  bool Read(EntryId file, uint32_t reader = 0) {
+    prefetcher_->OnFirstRead(file, reader, milliseconds(1000));
+    if (!prefetcher_->CanServe(file)) return false;
+    bool there = false;
+    prefetcher_->Read(file, 0, kBytesAFile, [&](auto bytes) {
+      there = true;
+      ASSERT_TRUE(bytes.ok()) << bytes.status();
+      uint64_t i = 0;
+      for (const iovec& run : *bytes) {
+        for (size_t k = 0; k < run.iov_len; ++k, ++i) {
+          ASSERT_EQ(static_cast<char*>(run.iov_base)[k], ByteAt(file, i));
+        }
+      }
+      EXPECT_EQ(i, kBytesAFile);
+    });
+    // The thread behind may not have asked the source for it yet.
+    WaitUntil([&] { return there || (source_->Come() && there); });
+    return true;
+  }
+  // Until the thread behind has done what it can.
+  void WaitUntil(const std::function<bool()>& is_so) {
+    while (!is_so()) std::this_thread::sleep_for(milliseconds(1));
+  }
+  // Reads an order from `begin` on until it is known.
+  size_t ReadUntilKnown(const std::vector<EntryId>& order, size_t begin = 0) {
+    for (size_t i = begin; i < order.size(); ++i) {
+      Read(order[i]);
+      std::this_thread::sleep_for(milliseconds(1));
+      if (source_->waiting() > 0) return i + 1;
+    }
+    ADD_FAILURE() << "nothing is read ahead";
+    return order.size();
+  }
+  std::vector<EntryId> Shuffled(uint32_t seed) {
+    const std::vector<EntryId> files = Listed("train");
+    std::vector<EntryId> order;
+    for (const uint32_t index : TorchRandperm(kFileCount, seed)) {
+      order.push_back(files[index]);
+    }
+    return order;
+  }
+
+  TempTree proc_;
+  TempTree tree_;
+  JobTracker job_tracker_;
+  std::shared_ptr<const Catalogue> catalogue_;
+  std::shared_ptr<const Dataset> dataset_;
+  HeldSource* source_ = nullptr;
+  std::shared_ptr<SamplerPrefetcher> prefetcher_;
+};
+
+TEST_F(SamplerPrefetcherTest, AnOrderThatWasRecognisedIsReadFromMemory) {
+  Make();
+  const std::vector<EntryId> order = Shuffled(3);
+  size_t i = ReadUntilKnown(order);
+  EXPECT_LT(i, 200u);
+  uint64_t alone = 0;
+  for (; i < order.size(); ++i) {
+    source_->ComeAll();
+    if (!Read(order[i])) ++alone;
+    // The thread behind is given the time that a loader takes.
+    if (i % 8 == 0) std::this_thread::sleep_for(milliseconds(6));
+  }
+  EXPECT_LT(alone, order.size() / 2);
+  const SamplerPrefetcherStatus status = prefetcher_->prefetcher();
+  ASSERT_EQ(status.jobs.size(), 1u);
+  EXPECT_EQ(status.jobs[0].job.path, "train");
+  EXPECT_EQ(status.jobs[0].job.state, "recognised");
+  EXPECT_GT(status.ready, 0u);
+  EXPECT_GE(status.opens, status.ready);
+  EXPECT_GT(status.prefetched_bytes, 0u);
+  EXPECT_EQ(status.wasted_bytes, 0u);
+}
+
+TEST_F(SamplerPrefetcherTest, FilesOfASplitAreFollowedBesideIt) {
+  Make();
+  ReadUntilKnown(Shuffled(3));
+  source_->ComeAll();
+  // What is read ahead in train goes on meanwhile.
+  SamplerPrefetcherStatus status;
+  for (const EntryId file : Listed("val")) {
+    Read(file);
+    std::this_thread::sleep_for(milliseconds(1));
+    status = prefetcher_->prefetcher();
+    if (status.jobs.size() == 2 && status.jobs[0].job.order != "") break;
+  }
+  ASSERT_EQ(status.jobs.size(), 2u);
+  EXPECT_EQ(status.jobs[0].job.path, "val");
+  EXPECT_EQ(status.jobs[0].job.order, "sorted names");
+  EXPECT_EQ(status.jobs[1].job.path, "train");
+}
+
+TEST_F(SamplerPrefetcherTest, OnADiskABatchComesInItsOrder) {
+  std::vector<uint64_t> addresses(dataset_->grouping().sample_count());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    addresses[i] = (i * 7919) % 10007;
+  }
+  Make(addresses);
+  const std::vector<EntryId> order = Shuffled(3);
+  ReadUntilKnown(order);
+  const std::vector<EntryId> asked = source_->asked();
+  ASSERT_GT(asked.size(), 8u);
+  const Grouping& grouping = dataset_->grouping();
+  uint64_t last = 0;
+  size_t back = 0;  // to the lowest address
+  for (const EntryId file : asked) {
+    const uint64_t address = addresses[grouping.sample(file).value()];
+    if (address < last) ++back;
+    last = address;
+  }
+  EXPECT_LE(back, 1 + asked.size() / 8);
+}
+
+TEST_F(SamplerPrefetcherTest, WhatNobodyComesForIsDroppedAndCounted) {
+  Make();
+  const size_t known = ReadUntilKnown(Shuffled(3));
+  source_->ComeAll();
+  // Another order, of which nothing is known.
+  std::vector<EntryId> other = Shuffled(0x77777777);
+  for (size_t i = 0; i < 300 && prefetcher_->prefetcher().wasted_bytes == 0;
+       ++i) {
+    Read(other[i]);
+    source_->ComeAll();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  WaitUntil([&] { return prefetcher_->prefetcher().wasted_bytes > 0; });
+  EXPECT_LE(prefetcher_->prefetcher().wasted_bytes, 300 * kBytesAFile);
+  EXPECT_LT(known, 200u);
+}
+
+TEST_F(SamplerPrefetcherTest, AReadThatFailedIsTheReadersToHear) {
+  Make();
+  const std::vector<EntryId> order = Shuffled(3);
+  ReadUntilKnown(order);
+  const EntryId file = source_->asked().front();
+  prefetcher_->OnFirstRead(file, 0, milliseconds(1000));
+  ASSERT_TRUE(prefetcher_->CanServe(file));
+  absl::Status got;
+  prefetcher_->Read(file, 0, kBytesAFile,
+                    [&](auto bytes) { got = bytes.status(); });
+  ASSERT_TRUE(source_->Come(absl::NotFoundError("gone")));
+  EXPECT_EQ(got.code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(prefetcher_->CanServe(file)) << "the source is asked again";
+}
+
+TEST_F(SamplerPrefetcherTest, ItGoesWhileReadsAreUnderWay) {
+  Make();
+  ReadUntilKnown(Shuffled(3));
+  EXPECT_GT(source_->waiting(), 0u);
+  std::vector<EntryId> asked = source_->asked();
+  prefetcher_->Read(asked.back(), 0, 1, [](auto) {});
+  TearDown();
+  prefetcher_.reset();
+  source_ = nullptr;
+  Make();
+}
+
+TEST_F(SamplerPrefetcherTest, OnceItIsStoppedItAsksForNothing) {
+  Make();
+  const std::vector<EntryId> order = Shuffled(3);
+  const size_t known = ReadUntilKnown(order);
+  source_->ComeAll();
+  for (size_t i = known; i < known + 100; ++i) {
+    prefetcher_->OnFirstRead(order[i], 0, milliseconds(1000));
+  }
+  prefetcher_->Stop();
+  const size_t asked = source_->asked().size();
+  for (size_t i = known + 100; i < known + 200; ++i) {
+    prefetcher_->OnFirstRead(order[i], 0, milliseconds(1000));
+  }
+  prefetcher_->Stop();
+  EXPECT_EQ(source_->asked().size(), asked);
+}
+
+}  // namespace
+}  // namespace shufflefs
