@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/fluid: its script mounts as the files say, without Fluid."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+import yaml
+
+import harness
+import trees
+
+FLUID = harness.EXAMPLES / "fluid"
+
+
+def documents(name):
+    return list(yaml.safe_load_all((FLUID / name).read_text()))
+
+
+def config(folder, mounts):
+    """Writes what Fluid writes: one line."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(
+        {"mounts": mounts, "targetPath": str(folder / "thin" / "thin-fuse"),
+         "accessModes": ["ReadOnlyMany"]}, separators=(",", ":")))
+    return path
+
+
+def start(path):
+    programs = [os.path.dirname(harness.shufflefs()), "/usr/bin", "/bin"]
+    return subprocess.Popen(
+        [FLUID / "mount.sh"], text=True, stderr=subprocess.PIPE,
+        env={"FLUID_CONFIG": str(path), "PATH": ":".join(programs)})
+
+
+@pytest.mark.parametrize("_", ["root"] if os.geteuid() == 0 else [])
+def test_it_mounts_what_the_dataset_says(folder, _):
+    """The container runs as root."""
+    dataset, runtime = documents("dataset.yaml")
+    profile, = documents("profile.yaml")
+    assert runtime["spec"]["profileName"] == profile["metadata"]["name"]
+    assert runtime["metadata"]["name"] == dataset["metadata"]["name"]
+    source = trees.blobs(folder / "source", classes=3, per_class=10)
+    mounts = dataset["spec"]["mounts"]
+    mounts[0]["mountPoint"] = f"shufflefs://{source}"
+    mounts[0]["options"]["state"] = str(folder / "state")
+    target = folder / "thin" / "thin-fuse"
+    script = start(config(folder, mounts))
+    try:
+        harness.eventually(lambda: (target / ".shufflefs").exists(),
+                           what="the mount")
+        assert harness.mount_types(target) == [
+            profile["spec"]["fileSystemType"]]
+        status = json.loads((target / ".shufflefs" / "status").read_text())
+        assert "lirs" in json.dumps(status)
+        assert sorted(os.listdir(source)) == sorted(
+            set(os.listdir(target)) - {".shufflefs"})
+    finally:
+        script.send_signal(signal.SIGTERM)
+        _, said = script.communicate(timeout=60 * harness.SLOWDOWN)
+    assert script.returncode == 0, said
+    assert harness.mount_types(target) == []
+
+
+@pytest.mark.parametrize("mounts, words", [
+    ([], "not exactly one mountPoint"),
+    ([{"mountPoint": "shufflefs:///a"}] * 2, "not exactly one mountPoint"),
+    ([{"mountPoint": "s3://a"}], "is not shufflefs://"),
+    ([{"mountPoint": "shufflefs://a"}], "is not shufflefs://"),
+    ([{"mountPoint": "shufflefs:///a\"b"}], "has a backslash"),
+])
+def test_what_it_cannot_mount_is_an_error(folder, mounts, words):
+    script = start(config(folder, mounts))
+    _, said = script.communicate(timeout=60)
+    assert script.returncode == 1 and words in said
+
+
+def test_the_image_has_the_script():
+    command, = documents("profile.yaml")[0]["spec"]["fuse"]["command"]
+    final = re.split(r"^FROM ", (harness.EXAMPLES / "container" /
+                                 "Containerfile").read_text(), flags=re.M)[-1]
+    copied = [line.split() for line in final.splitlines()
+              if line.startswith("COPY") and "fluid" in line]
+    assert [words[-2:] for words in copied] == [
+        ["/src/examples/fluid", os.path.dirname(command)]]
