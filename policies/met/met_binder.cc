@@ -19,6 +19,7 @@ MetBinder::MetBinder(const MetOptions& options, const BinderInput& input)
     : input_(input),
       largest_(input.memory_bytes / kLargestOfMemory),
       progress_(options, input),
+      ahead_(input, MetProgress::MiniEpochsFor(options, input), progress_),
       sample_of_(input.grouping->sample_count(), kNone),
       last_name_(sample_of_.size(), kNone),
       before_(sample_of_.size(), kNone),
@@ -39,8 +40,29 @@ void MetBinder::ForEachUnopened(Visit&& visit) const {
   }
 }
 
-std::string MetBinder::ServedNow() const {
+std::vector<uint32_t> MetBinder::Taken() const {
   std::vector<uint32_t> counts = progress_.served();
+  ahead_.Subtract(counts);
+  return counts;
+}
+
+void MetBinder::SetReady(uint64_t set) {
+  progress_.SetReady(set);
+  ahead_.Recheck();
+}
+
+MiniEpochStatus MetBinder::status() const {
+  MiniEpochStatus status = progress_.status();
+  const std::vector<uint32_t> taken = Taken();
+  if (taken.empty()) return status;
+  const auto [least, most] = std::minmax_element(taken.begin(), taken.end());
+  status.fewest = *least;
+  status.most = *most;
+  return status;
+}
+
+std::string MetBinder::ServedNow() const {
+  std::vector<uint32_t> counts = Taken();
   ForEachUnopened(
       [&](uint32_t sample) { counts[sample] -= counts[sample] > 0; });
   return PackCounts(counts);
@@ -55,13 +77,14 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
     progress_.Restart(seed, epoch, std::exchange(resumed_, {}));
     seed_ = seed;
   }
-  served_then_ = PackCounts(progress_.served());
+  served_then_ = PackCounts(Taken());
   std::fill(sample_of_.begin(), sample_of_.end(), kNone);
   std::fill(last_name_.begin(), last_name_.end(), kNone);
   opened_.ClearAll();
   for (const CarriedPair& pair : bound) {
     const auto sample = static_cast<uint32_t>(pair.sample);
     Note(static_cast<uint32_t>(pair.name), sample, /*opened=*/true);
+    ahead_.Forget(sample);
     progress_.Serve(sample);
   }
 }
@@ -87,10 +110,10 @@ SampleId MetBinder::Bind(SampleId name) {
   const uint32_t known = sample_of_[IdOf(name)];
   if (known != kNone) return SampleId(known);
   const uint32_t group = input_.grouping->group_of(name).value();
-  const uint32_t sample = progress_.Draw(group);
-  ++(progress_.DrawsReady(group) ? counts_.hits : counts_.misses);
-  Note(IdOf(name), sample, /*opened=*/false);
-  return SampleId(sample);
+  const MetLookAhead::Drawn drawn = ahead_.Take(group);
+  ++(drawn.ready ? counts_.hits : counts_.misses);
+  Note(IdOf(name), drawn.sample, /*opened=*/false);
+  return SampleId(drawn.sample);
 }
 
 void MetBinder::Note(uint32_t name, uint32_t sample, bool opened) {
@@ -126,6 +149,7 @@ absl::optional<SampleId> MetBinder::NameOf(SampleId sample) const {
 std::vector<SampleId> MetBinder::FetchChunkOf(SampleId sample, uint64_t room) {
   const uint64_t bytes = input_.bytes[IdOf(sample)];
   if (bytes > room || bytes > largest_) return {};
+  ahead_.Fetched(IdOf(sample));
   return {sample};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MetBinder is met under a framework's own sampler. A name shows the next
 // sample of its group (policies/met/met_progress.h). So what readers ask for is
-// in the performance tier, whichever names they draw.
+// in the performance tier, whichever names they draw, and the samples that come
+// next are fetched from there into memory (policies/met/met_look_ahead.h).
 //
 // Within an epoch a name shows one sample; several names, or none, may show a
 // sample. A name that was bound and never opened counts as not shown. Memory:
@@ -17,6 +18,7 @@
 #include "core/base/bitmap.h"
 #include "core/policy/binder.h"
 #include "core/policy/mini_epochs.h"
+#include "policies/met/met_look_ahead.h"
 #include "policies/met/met_progress.h"
 
 namespace shufflefs {
@@ -32,14 +34,19 @@ class MetBinder : public Binder, public MiniEpochs {
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
-  // Fetches nothing ahead into memory, because what comes next is in the tier.
-  std::vector<SampleId> NextFetch(uint64_t) override { return {}; }
+  std::vector<SampleId> NextFetch(uint64_t room) override {
+    return ahead_.NextFetch(room);
+  }
   std::vector<SampleId> FetchChunkOf(SampleId sample, uint64_t room) override;
   void Bypassed(SampleId) override {}
-  void Arrived(SampleId) override {}
-  void Left(SampleId) override {}
-  bool fetched_all() const override { return true; }
-  bool fetched_ahead(SampleId) const override { return false; }
+  void Arrived(SampleId sample) override { ahead_.Arrived(IdOf(sample)); }
+  void Left(SampleId sample) override { ahead_.Left(IdOf(sample)); }
+  // An epoch has no end here: the order goes on over it.
+  bool fetched_all() const override { return false; }
+  // A later name shows it, of this epoch or of the next.
+  bool fetched_ahead(SampleId sample) const override {
+    return ahead_.Awaits(IdOf(sample));
+  }
   BinderCounts counts() const override { return counts_; }
   MiniEpochs* mini_epochs() override { return this; }
 
@@ -47,7 +54,7 @@ class MetBinder : public Binder, public MiniEpochs {
   std::vector<SampleId> SamplesOf(uint64_t set) const override {
     return progress_.SamplesOf(set);
   }
-  void SetReady(uint64_t set) override { progress_.SetReady(set); }
+  void SetReady(uint64_t set) override;
   uint64_t requests_version() const override {
     return progress_.requests_version() + begun_;
   }
@@ -64,7 +71,7 @@ class MetBinder : public Binder, public MiniEpochs {
   std::string Served() const override { return served_then_; }
   std::string ServedNow() const override;
   absl::Status TakeServed(absl::string_view served) override;
-  MiniEpochStatus status() const override { return progress_.status(); }
+  MiniEpochStatus status() const override;
 
  private:
   static constexpr uint32_t kNone = 0xFFFFFFFF;
@@ -78,12 +85,15 @@ class MetBinder : public Binder, public MiniEpochs {
   // not shown.
   template <typename Visit>
   void ForEachUnopened(Visit&& visit) const;
+  // How often each sample was bound, by names of all epochs.
+  std::vector<uint32_t> Taken() const;
 
   // Constant after construction.
   const BinderInput& input_;
   const uint64_t largest_;  // bytes of a sample that is read as a whole
 
   MetProgress progress_;
+  MetLookAhead ahead_;  // of progress_
   Seed seed_{0};
   uint64_t begun_ = 0;               // epochs
   std::vector<uint32_t> resumed_;    // counts of an earlier run, or empty

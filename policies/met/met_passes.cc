@@ -146,12 +146,6 @@ MiniEpochStatus MetProgress::status() const {
   status.factor = found != mini_epochs_.end() ? found->second.allowed : 1;
   status.why = control_.why();
   status.ready = Ready(current_);
-  if (!served_.empty()) {
-    const auto [least, most] =
-        std::minmax_element(served_.begin(), served_.end());
-    status.fewest = *least;
-    status.most = *most;
-  }
   return status;
 }
 

@@ -82,6 +82,22 @@ bool MetProgress::DrawsReady(uint32_t group) const {
   return Ready(places_[group].number);
 }
 
+bool MetProgress::NextIsReady(uint32_t group) const {
+  const Place& place = places_[group];
+  if (!place.begun || !Ready(place.number)) return false;
+  if (Ready(place.number + 1)) return true;
+  if (MustLeave(place)) return false;
+  if (place.repetition < mini_epochs_.at(place.number).allowed) return true;
+  const auto share =
+      passes_.at(PassOf(place.number)).share(group, IndexOf(place.number));
+  return std::any_of(share.begin() + place.at, share.end(),
+                     [&](uint32_t sample) { return Left(group, sample) > 0; });
+}
+
+uint64_t MetProgress::TurnOf(uint32_t group) const {
+  return places_[group].number << 24 | places_[group].repetition;
+}
+
 uint32_t MetProgress::Draw(uint32_t group) {
   for (;;) {
     Place& place = places_[group];

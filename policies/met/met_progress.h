@@ -61,6 +61,11 @@ class MetProgress {
   const std::vector<uint32_t>& served() const { return served_; }
   // Returns whether the group draws from a mini-epoch that is in the tier.
   bool DrawsReady(uint32_t group) const;
+  // Returns whether the next Draw will draw from such a mini-epoch.
+  bool NextIsReady(uint32_t group) const;
+  // A number of the repetition that the group drew from last. No other
+  // repetition has it.
+  uint64_t TurnOf(uint32_t group) const;
 
   // As in MiniEpochs.
   std::vector<uint64_t> WantedSets() const;

@@ -136,6 +136,8 @@ TEST(MetBinderTest, RandomJobs) {
         }
         const SampleId sample = job.binder().Bind(SampleId(name));
         job.binder().Opened(SampleId(name));
+        job.Fetch();
+        job.Leave(sample);
         ASSERT_EQ(
             job.binder().NameAt(sample, job.binder().OrdinalOf(SampleId(name))),
             SampleId(name));
@@ -166,6 +168,8 @@ TEST(MetBinderTest, WhatIsShownOutOfTurnIsMadeUpFor) {
       if (was) continue;
       job.binder().Opened(name);
       ++shown[sample.value()];
+      job.Fetch();
+      job.Leave(sample);
       if (i % 29 == 0) next.push_back({name.value(), sample.value()});
     }
     carried = next;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,8 @@ inline MetOptions Fixed(uint64_t mini_epochs, uint64_t repeat,
 }
 
 // Reads all names of an epoch in a random order. Looks up and opens each of
-// them.
+// them. Between the reads samples are fetched ahead, come and leave at random,
+// as in a pool.
 class Job {
  public:
   Job(const MetOptions& options, const std::vector<uint32_t>& sizes,
@@ -34,6 +36,7 @@ class Job {
       : data_(MakeBinderData(sizes, 1000, 64, true)),
         binder_(options, data_->input),
         rng_(RandomKey(seed)),
+        pool_rng_(RandomKey(~seed)),
         shown_(data_->grouping.sample_count()) {}
 
   MetBinder& binder() { return binder_; }
@@ -70,6 +73,39 @@ class Job {
     binder_.Opened(SampleId(name));
     ++shown_[sample.value()];
     order_.push_back(static_cast<uint32_t>(sample.value()));
+    Fetch();
+    Leave(sample);
+  }
+
+  // What a pool may do meanwhile.
+  void Fetch() {
+    if (pool_rng_.Bounded(3) == 0) return;
+    const uint64_t room =
+        pool_rng_.Bounded(8) == 0 ? 0 : data_->input.memory_bytes;
+    for (const SampleId sample : binder_.NextFetch(room)) {
+      ASSERT_TRUE(binder_.fetched_ahead(sample)) << sample.value();
+      ASSERT_TRUE(held_.insert(sample.value()).second) << "fetched twice";
+      coming_.push_back(sample);
+    }
+    for (uint64_t i = pool_rng_.Bounded(4); i > 0 && !coming_.empty(); --i) {
+      std::swap(coming_[pool_rng_.Bounded(coming_.size())], coming_.back());
+      if (held_.contains(coming_.back().value())) {
+        if (pool_rng_.Bounded(20) == 0) {
+          held_.erase(coming_.back().value());
+          binder_.Left(coming_.back());  // its read failed
+        } else {
+          binder_.Arrived(coming_.back());
+        }
+      }
+      coming_.pop_back();
+    }
+  }
+  // Its reader is done with it.
+  void Leave(SampleId sample) {
+    if (binder_.fetched_ahead(sample) || held_.erase(sample.value()) == 0) {
+      return;
+    }
+    binder_.Left(sample);
   }
 
   uint32_t Least() const {
@@ -83,6 +119,9 @@ class Job {
   std::unique_ptr<BinderData> data_;
   MetBinder binder_;
   Rng rng_;
+  Rng pool_rng_;
+  std::set<uint64_t> held_;  // in memory or on their way
+  std::vector<SampleId> coming_;
   std::vector<uint32_t> shown_;
   std::vector<uint32_t> order_;  // of the epoch
 };

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What met fetches from the tier before readers ask for it.
+#include "policies/met/met_look_ahead.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/ledger/served_counts.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "policies/met/met_binder.h"
+#include "tests/policies/met_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using testing_support::Fixed;
+using testing_support::MakeBinderData;
+
+// One group of 200 samples of 1,000 bytes, memory for all of them.
+class MetLookAheadTest : public testing::Test {
+ protected:
+  void Begin(const MetOptions& options) {
+    binder_.emplace(options, data_->input);
+    binder_->BeginEpoch(Seed(1), Epoch(0), {});
+  }
+  void Stage() {
+    for (const uint64_t set : binder_->WantedSets()) binder_->SetReady(set);
+  }
+  uint64_t Bind(uint64_t name) {
+    const SampleId sample = binder_->Bind(SampleId(name));
+    binder_->Opened(SampleId(name));
+    return sample.value();
+  }
+  std::vector<SampleId> NextFetch() { return binder_->NextFetch(200'000); }
+  std::vector<uint32_t> Counts() const {
+    return *UnpackCounts(binder_->ServedNow(), 200);
+  }
+
+  const std::unique_ptr<testing_support::BinderData> data_ =
+      MakeBinderData({200}, 200, 64, true);
+  std::optional<MetBinder> binder_;
+};
+
+TEST_F(MetLookAheadTest, NothingIsFetchedThatIsNotInTheTier) {
+  Begin(Fixed(4, 2, 4));
+  Bind(0);
+  EXPECT_THAT(NextFetch(), IsEmpty());
+  Stage();
+  const std::vector<SampleId> fetched = NextFetch();
+  EXPECT_FALSE(fetched.empty());
+  EXPECT_LE(fetched.size(), 26u) << "half a mini-epoch";
+  std::set<uint64_t> staged;
+  for (const SampleId each : binder_->SamplesOf(binder_->WantedSets()[0])) {
+    staged.insert(each.value());
+  }
+  for (const SampleId each : fetched) {
+    EXPECT_TRUE(staged.contains(each.value())) << each.value();
+  }
+}
+
+TEST_F(MetLookAheadTest, ItEndsWithTheMiniEpochUntilTheNextIsThere) {
+  Begin(Fixed(4, 1, 4));
+  binder_->SetReady(binder_->WantedSets()[0]);
+  std::set<uint64_t> all;
+  uint64_t name = 0;
+  for (; name < 45; ++name) {
+    all.insert(Bind(name));
+    for (const SampleId each : NextFetch()) binder_->Arrived(each);
+  }
+  const std::vector<uint32_t> counts = Counts();
+  EXPECT_EQ(std::count(counts.begin(), counts.end(), 1u), 45);
+  for (; name < 50; ++name) all.insert(Bind(name));
+  EXPECT_THAT(all, SizeIs(50));
+  EXPECT_THAT(NextFetch(), IsEmpty());
+  Stage();
+  EXPECT_FALSE(NextFetch().empty());
+}
+
+TEST_F(MetLookAheadTest, WhatWasDrawnAndNotTakenWasNotShown) {
+  Begin(Fixed(1, 4, 4));
+  Bind(0);
+  Stage();
+  ASSERT_FALSE(NextFetch().empty());
+  const std::vector<uint32_t> counts = Counts();
+  EXPECT_EQ(std::count(counts.begin(), counts.end(), 0u), 199);
+  EXPECT_EQ(binder_->status().most, 1u);
+  EXPECT_EQ(binder_->status().fewest, 0u);
+}
+
+TEST_F(MetLookAheadTest, WhatIsInMemoryComesFirst) {
+  Begin(Fixed(1, 4, 4));
+  Bind(0);
+  Stage();
+  const std::vector<SampleId> fetched = NextFetch();
+  ASSERT_GT(fetched.size(), 3u);
+  binder_->Arrived(fetched[2]);
+  EXPECT_EQ(Bind(1), fetched[2].value());
+  EXPECT_EQ(Bind(2), fetched[0].value()) << "none is: the first";
+  EXPECT_FALSE(binder_->fetched_ahead(fetched[2]));
+  EXPECT_TRUE(binder_->fetched_ahead(fetched[1]));
+}
+
+// Of the next epoch, too: it was drawn for that, and then came by itself.
+TEST_F(MetLookAheadTest, ASampleThatIsCarriedOverIsNotShownAgain) {
+  Begin(Fixed(1, 1, 0));
+  std::vector<CarriedPair> carried;
+  for (uint64_t epoch = 1; epoch < 6; ++epoch) {
+    Stage();
+    for (uint64_t name = 0; name < 200; ++name) {
+      if (binder_->Bound(SampleId(name))) continue;
+      Bind(name);
+      for (const SampleId each : NextFetch()) binder_->Arrived(each);
+    }
+    const std::vector<uint32_t> counts = Counts();
+    EXPECT_EQ(std::set<uint32_t>(counts.begin(), counts.end()),
+              std::set<uint32_t>{static_cast<uint32_t>(epoch)});
+    carried.clear();
+    for (uint64_t sample = 0; sample < 200 && carried.size() < 5; ++sample) {
+      if (!binder_->fetched_ahead(SampleId(sample))) continue;
+      carried.push_back({binder_->NameOf(SampleId(sample))->value(), sample});
+    }
+    ASSERT_THAT(carried, SizeIs(5)) << "drawn for the next epoch";
+    binder_->BeginEpoch(Seed(1), Epoch(epoch), carried);
+    for (const CarriedPair& pair : carried) {
+      EXPECT_FALSE(binder_->fetched_ahead(SampleId(pair.sample)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
