@@ -19,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/ledger/ledger_fixture.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
@@ -331,10 +332,12 @@ TEST_F(LedgerTest, CanBeReadWhileItIsWritten) {
       for (uint64_t sample = 0; sample < 50; ++sample) {
         ASSERT_TRUE(ledger->Consumed(1, sample).ok());
       }
-      if (ledger->bytes() > 4 << 20) return;
+      if (ledger->bytes() >
+          static_cast<uint64_t>(testing_support::Rounds(4 << 20)))
+        return;
     }
   });
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < testing_support::Rounds(30, 8); ++i) {
     Transcript transcript;
     const absl::Status status = ReplayLedger(path(), transcript);
     EXPECT_TRUE(status.ok()) << status;

@@ -18,6 +18,7 @@
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/pool/held_source.h"
 #include "tests/core/pool/test_memory.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
@@ -270,7 +271,8 @@ TEST_F(SupplyTest, AFullPoolReadsJustTheAbsentee) {
 TEST_F(SupplyTest, WhatWasReadAloneInPartIsNotOnItsWayForEver) {
   Make(1, 80, 90000, 4 << 20);
   uint64_t epoch = 0;
-  for (; epoch < 1000; ++epoch) {
+  for (; epoch < static_cast<uint64_t>(testing_support::Rounds(1000));
+       ++epoch) {
     ReadName(SampleId(0));
     source_->ComeAll();
     for (uint64_t name = 1; name < grouping().sample_count(); ++name) {

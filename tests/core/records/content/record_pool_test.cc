@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/pool/test_memory.h"
 #include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
@@ -108,7 +109,7 @@ void RunModel(const PoolMemory& memory, int failures, Rng& rng) {
   }
   std::vector<UnderWay> all;
   const absl::Status failure = absl::DataLossError("no such sector");
-  for (int step = 0; step < 1500; ++step) {
+  for (int step = 0; step < testing_support::Rounds(1500, 400); ++step) {
     if (rng.Bounded(3) == 0) {
       all.push_back(Ask(test, readers[rng.Bounded(readers.size())], rng));
     } else {
@@ -132,7 +133,7 @@ TEST(RecordPoolTest, AnyReadGivesTheBytesWhateverComesFirst) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < testing_support::Rounds(4, 2); ++round) {
     RunModel(round % 2 == 0
                  ? TestMemory(RecordPool::kLeastMemory << rng.Bounded(3))
                  : SharedMemory(RecordPool::kLeastMemory),
@@ -144,7 +145,7 @@ TEST(RecordPoolTest, ErrorsOfTheSourceNeverGiveWrongBytes) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < testing_support::Rounds(3, 2); ++round) {
     RunModel(round % 2 == 0 ? TestMemory(RecordPool::kLeastMemory)
                             : SharedMemory(RecordPool::kLeastMemory),
              10, rng);

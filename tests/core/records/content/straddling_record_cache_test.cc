@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/records/containers/record_fixture.h"
 #include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
@@ -129,7 +130,7 @@ TEST(StraddlingRecordCacheTest, RecordsLongerThanBlocksComeWhole) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < testing_support::Rounds(20, 4); ++round) {
     std::vector<uint64_t> sizes = testing_support::RandomSizes(600, 9000, rng);
     for (int i = 0; i < 30; ++i) {
       sizes[rng.Bounded(sizes.size())] = 1 + rng.Bounded(300000);
@@ -160,7 +161,8 @@ TEST(StraddlingRecordCacheTest, APoolReadsFewPagesTwice) {
   Rng rng{RandomKey(seed)};
   testing_support::TestPool test(16 << 20);
   testing_support::ShapeOptions shape;
-  shape.sizes = testing_support::RandomSizes(60000, 660, rng);
+  shape.sizes =
+      testing_support::RandomSizes(testing_support::Rounds(60000), 660, rng);
   const testing_support::TestFile file(*test.pool, 1, shape,
                                        *testing_support::Blocks(4096, 1));
   for (uint64_t at = 0; at < file.bytes.size(); at += 1 << 17) {

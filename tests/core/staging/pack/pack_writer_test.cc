@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/staging/pack/pack_fixture.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
@@ -63,9 +64,9 @@ void ExpectPackOf(const PackedTree& packed) {
 }
 
 TEST(PackWriter, RandomTreesArePackedByteForByte) {
-  for (uint64_t seed = 0; seed < 6; ++seed) {
+  for (int seed = 0; seed < testing_support::Rounds(6, 2); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    Rng rng{RandomKey(seed)};
+    Rng rng{RandomKey(static_cast<uint64_t>(seed))};
     PackedTree packed(rng, 1 + static_cast<int>(rng.Bounded(60)),
                       1 + rng.Bounded(20));
     PackOptions options;
