@@ -39,7 +39,7 @@ std::vector<uint32_t> MetProgress::Expected(uint64_t pass) const {
     const Grouping::Group& group = grouping.group(GroupId(g));
     for (uint32_t i = 0; i < group.samples; ++i) {
       const auto sample = static_cast<uint32_t>(group.first_sample + i);
-      left[sample] = static_cast<uint32_t>(Left(g, sample));
+      left[sample] = static_cast<uint32_t>(shares_.Left(g, sample));
     }
     const Place& place = places_[g];
     if (!place.begun || PassOf(place.number) + 1 != pass) continue;
@@ -110,7 +110,7 @@ std::vector<uint64_t> MetProgress::WantedSets() const {
 std::vector<SampleId> MetProgress::SamplesOf(uint64_t set) const {
   std::vector<SampleId> samples;
   if (count_ == 1) {
-    for (uint32_t s = 0; s < served_.size(); ++s) samples.emplace_back(s);
+    for (uint32_t s = 0; s < served().size(); ++s) samples.emplace_back(s);
     return samples;
   }
   const auto pass = passes_.find(PassOf(set));

@@ -30,27 +30,13 @@ MetProgress::MetProgress(const MetOptions& options, const BinderInput& input)
       control_(options, input.learnt),
       fixed_(Fixed(options, control_)),
       staged_(input.staged),
-      served_(input.grouping->sample_count()),
-      gave_way_(served_.size()) {}
+      shares_(*input.grouping, cycle_) {}
 
 void MetProgress::Restart(Seed seed, Epoch epoch,
                           std::vector<uint32_t> served) {
   const Grouping& grouping = *input_.grouping;
   key_ = DeriveKey(seed, epoch, input_.dataset_key, Purpose::kMiniEpoch);
-  served_ = std::move(served);
-  target_.assign(grouping.group_count(), 0);
-  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
-    const Grouping::Group& group = grouping.group(GroupId(g));
-    const auto begin = served_.begin() + static_cast<long>(group.first_sample);
-    const uint32_t least =
-        group.samples == 0 ? 0
-                           : *std::min_element(begin, begin + group.samples);
-    target_[g] = (least / cycle_ + 1) * cycle_;
-  }
-  gave_way_.assign(served_.size(), false);
-  all_gave_.assign(grouping.group_count(), false);
-  giving_ = Rng(SubKey(key_, kGivingWay));
-  for (uint32_t g = 0; g < grouping.group_count(); ++g) GiveWayForServed(g);
+  shares_.Restart(SubKey(key_, kGivingWay), std::move(served));
   // Numbers continue, so that a set that is wanted later never has an old
   // number.
   first_ = current_ = (PassOf(current_) + (passes_.empty() ? 0 : 2)) * count_;
@@ -72,12 +58,6 @@ absl::Span<uint32_t> MetProgress::ShareOf(uint32_t group) {
   return passes_.at(PassOf(place.number)).share(group, IndexOf(place.number));
 }
 
-uint64_t MetProgress::Left(uint32_t group, uint32_t sample) const {
-  const uint64_t target = target_[group];
-  const uint64_t had = uint64_t{served_[sample]} + (gave_way_[sample] ? 1 : 0);
-  return target > had ? target - had : 0;
-}
-
 bool MetProgress::DrawsReady(uint32_t group) const {
   return Ready(places_[group].number);
 }
@@ -90,8 +70,9 @@ bool MetProgress::NextIsReady(uint32_t group) const {
   if (place.repetition < mini_epochs_.at(place.number).allowed) return true;
   const auto share =
       passes_.at(PassOf(place.number)).share(group, IndexOf(place.number));
-  return std::any_of(share.begin() + place.at, share.end(),
-                     [&](uint32_t sample) { return Left(group, sample) > 0; });
+  return std::any_of(
+      share.begin() + place.at, share.end(),
+      [&](uint32_t sample) { return shares_.Left(group, sample) > 0; });
 }
 
 uint64_t MetProgress::TurnOf(uint32_t group) const {
@@ -109,15 +90,15 @@ uint32_t MetProgress::Draw(uint32_t group) {
     if (!owed_[group].empty()) {
       const uint32_t sample = owed_[group].back();
       owed_[group].pop_back();
-      ++served_[sample];
+      shares_.Count(sample);
       return sample;
     }
     const absl::Span<uint32_t> share = ShareOf(group);
     while (place.at < share.size()) {
       const uint32_t sample = share[place.at++];
-      if (Left(group, sample) == 0) continue;
+      if (shares_.Left(group, sample) == 0) continue;
       place.drew = true;
-      ++served_[sample];
+      shares_.Count(sample);
       return sample;
     }
     EndRepetition(group);
@@ -175,14 +156,8 @@ void MetProgress::Enter(uint32_t group, uint64_t number, How how) {
 // Adds the samples that were passed over to owed_. They are few, so a pass for
 // them alone is not worth its copies. Most are in this pass's first mini-epoch.
 void MetProgress::Raise(uint32_t group) {
-  const Grouping::Group& samples = input_.grouping->group(GroupId(group));
-  for (uint32_t i = 0; i < samples.samples; ++i) {
-    const auto sample = static_cast<uint32_t>(samples.first_sample + i);
-    owed_[group].insert(owed_[group].end(), Left(group, sample), sample);
-    gave_way_[sample] = false;
-  }
-  all_gave_[group] = false;
-  target_[group] += cycle_;
+  const std::vector<uint32_t> owed = shares_.Raise(group);
+  owed_[group].insert(owed_[group].end(), owed.begin(), owed.end());
 }
 
 void MetProgress::ShuffleShare(uint32_t group) {

@@ -11,9 +11,7 @@
 // Guarantee: over an average of met.epochs draws per sample, each sample of a
 // group is drawn met.epochs times. This holds whatever the repeating factors
 // were and whatever was shown out of turn: a sample that had its share is
-// skipped. If a sample is shown beyond its share, or if an epoch did not ask
-// for a name, another sample of the group gives way: it comes once less. It is
-// a new one each time; otherwise the last mini-epoch would lack them all.
+// skipped (policies/met/met_shares.h).
 //
 // Memory: 12 bytes per sample, 16 with the next pass, and some 50 per group.
 // Cost of a draw: O(1) on average; of a new pass: some 20 ns per sample.
@@ -30,6 +28,7 @@
 #include "core/policy/policy.h"
 #include "core/random/random.h"
 #include "policies/met/met_pass.h"
+#include "policies/met/met_shares.h"
 #include "policies/met/repeat_control.h"
 
 namespace shufflefs {
@@ -52,13 +51,11 @@ class MetProgress {
   // The sample of `group` that is shown next. Counts it. REQUIRES: the group
   // has samples.
   uint32_t Draw(uint32_t group);
-  // Serve: a sample is shown out of turn. TakeBack: a sample was drawn and then
-  // not shown.
-  void Serve(uint32_t sample);
-  void TakeBack(uint32_t sample);
-  // An epoch did not ask for `names` names of the group.
-  void Skip(uint32_t group, uint64_t names);
-  const std::vector<uint32_t>& served() const { return served_; }
+  // As in MetShares.
+  void Serve(uint32_t sample) { shares_.Serve(sample); }
+  void TakeBack(uint32_t sample) { shares_.TakeBack(sample); }
+  void Skip(uint32_t group, uint64_t names) { shares_.Skip(group, names); }
+  const std::vector<uint32_t>& served() const { return shares_.served(); }
   // Returns whether the group draws from a mini-epoch that is in the tier.
   bool DrawsReady(uint32_t group) const;
   // Returns whether the next Draw will draw from such a mini-epoch.
@@ -104,14 +101,6 @@ class MetProgress {
   uint64_t SetOf(uint64_t number) const { return count_ == 1 ? 0 : number; }
   bool Ready(uint64_t number) const { return ready_.contains(SetOf(number)); }
   absl::Span<uint32_t> ShareOf(uint32_t group);
-  uint64_t Left(uint32_t group, uint32_t sample) const;
-  // Lets a sample of the group give way: it comes once less. It must have
-  // something left, and must not have given way in these met.epochs. Returns
-  // false if there is none.
-  bool GiveWay(uint32_t group);
-  bool MayGiveWay(uint32_t group, uint32_t sample) const;
-  // Gives way for samples that came more often than their share before Restart.
-  void GiveWayForServed(uint32_t group);
 
   // A group that is read for the first time, or for the first time in a long
   // while, begins where most groups are.
@@ -146,13 +135,9 @@ class MetProgress {
   const uint64_t fixed_;  // the factor, or 0 if control_ finds it
 
   RandomKey key_{0};
-  std::vector<bool> staged_;      // used for the first pass only
-  std::vector<uint32_t> served_;  // by sample
-  std::vector<uint64_t> target_;  // by group: each sample must reach this
-  std::vector<bool> gave_way_;    // by sample: comes once less than that
-  std::vector<bool> all_gave_;    // by group: no sample is left that could
-  Rng giving_{RandomKey{0}};      // draws who gives way
-  std::vector<Place> places_;     // by group
+  std::vector<bool> staged_;  // used for the first pass only
+  MetShares shares_;
+  std::vector<Place> places_;  // by group
   // By group: samples that were passed over before. Drawn before all others.
   std::vector<std::vector<uint32_t>> owed_;
   std::map<uint64_t, MetPass> passes_;         // by number

@@ -59,7 +59,7 @@ std::vector<uint32_t> Read(Job& job, uint64_t first, uint64_t epochs,
 // Over random jobs: each sample comes as often as the job has epochs, one more
 // or less, though up to five are shown out of turn, and up to five names left
 // out, an epoch. More than that may leave nobody who could give way.
-TEST(MetGivingTest, EachSampleComesOneMoreOrLess) {
+TEST(MetSharesTest, EachSampleComesOneMoreOrLess) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng{RandomKey(seed)};
@@ -81,7 +81,7 @@ TEST(MetGivingTest, EachSampleComesOneMoreOrLess) {
 }
 
 // Who gave way is told by the counts, where a later run goes on with them.
-TEST(MetGivingTest, ALaterRunLeavesThemAsTheyAre) {
+TEST(MetSharesTest, ALaterRunLeavesThemAsTheyAre) {
   constexpr uint64_t kEpochs = 8;
   Job first(Fixed(6, 8, kEpochs), {300}, 3);
   std::vector<uint32_t> shown = Read(first, 0, 6, {8, 0});
@@ -97,7 +97,7 @@ TEST(MetGivingTest, ALaterRunLeavesThemAsTheyAre) {
 
 // Half of a group read is a node's share or an epoch that was broken off: the
 // others have not had their turn.
-TEST(MetGivingTest, NobodyGivesWayToHalfAnEpoch) {
+TEST(MetSharesTest, NobodyGivesWayToHalfAnEpoch) {
   Job job(Fixed(4, 4, 4), {400}, 5);
   for (uint64_t e = 0; e < 8; ++e) job.Epoch(e, 200);
   EXPECT_EQ(job.Least(), 4u);
@@ -106,7 +106,7 @@ TEST(MetGivingTest, NobodyGivesWayToHalfAnEpoch) {
 
 // Without met.epochs each comes once a pass: nobody gives way to what is shown
 // beyond that, or for names that were not asked for.
-TEST(MetGivingTest, NothingIsLeftOutWhereNothingRepeats) {
+TEST(MetSharesTest, NothingIsLeftOutWhereNothingRepeats) {
   Job job(Fixed(4, 1, 0), {100}, 7);
   job.Epoch(0, 95);
   std::vector<CarriedPair> carried;
