@@ -12,6 +12,7 @@
 #include "mount-tools/config/paths.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/daemon.h"
+#include "mount-tools/daemon/help_text.h"
 
 namespace shufflefs {
 namespace {
@@ -35,8 +36,10 @@ int Main(const std::vector<std::string>& arguments) {
   absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, *cwd);
   if (!line.ok()) return Fail(line.status());
   switch (line->action) {
-    case CommandLine::Action::kHelp:
-      return Print(HelpText());
+    case CommandLine::Action::kHelp: {
+      const absl::StatusOr<std::string> help = HelpText(line->help_topic);
+      return help.ok() ? Print(*help) : Fail(help.status());
+    }
     case CommandLine::Action::kVersion:
       return Print(VersionText());
     case CommandLine::Action::kMount:

@@ -12,15 +12,13 @@ constexpr PolicyOption kClairvoyantKeys[] = {
      .values =
          "at most 64 whole numbers from 0 to 18446744073709551615, separated "
          "by ;",
-     .help =
-         "seeds of the job's samplers, besides those that are commonly used",
+     .help = "seeds of the job's samplers, besides common ones",
      .kind = PolicyOption::Kind::kNumbers,
      .max = 64},
     {.key = "clairvoyant.cores",
      .default_text = "1",
      .values = "a whole number from 0 to 1024",
-     .help = "cores that a search of all seeds takes when they are idle; 0: no "
-             "search",
+     .help = "idle cores that search all seeds; 0: no search",
      .initial = 1,
      .max = 1024,
      .run_time = false,
@@ -31,9 +29,7 @@ constexpr PolicyOption kClairvoyantKeys[] = {
 
 constinit const PolicyEntry kClairvoyantEntry = {
     .name = "clairvoyant",
-    .help =
-        "names and bytes as in the source; the order that a stock PyTorch "
-        "sampler draws is found out from its opens, and read ahead",
+    .help = "your program's order, predicted and read ahead (PyTorch)",
     .keys = kClairvoyantKeys,
     .keys_rank = 1,
     .make = [](const PolicyOptions& options,

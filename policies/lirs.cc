@@ -15,7 +15,7 @@ constexpr PolicyOption kLirsKeys[] = {
     {.key = "lirs.unit",
      .default_text = "instance",
      .values = "instance or page",
-     .help = "what lirs permutes: samples, or pages of the device",
+     .help = "unit that lirs permutes: samples, or pages of the device",
      .kind = PolicyOption::Kind::kWord,
      .words = kLirsUnits,
      .binds = true,
@@ -34,7 +34,7 @@ constexpr PolicyOption kLirsKeys[] = {
     {.key = "lirs.batch",
      .default_text = "0",
      .values = "a whole number of pages from 0 to 1099511627776",
-     .help = "pages whose samples are mixed with each other; 0: one page",
+     .help = "pages whose samples are mixed together; 0: one page",
      .max = uint64_t{1} << 40,
      .binds = true,
      .place = 4},
@@ -53,9 +53,7 @@ PageOrderKeys KeysOf(const Stratum& stratum, Seed seed, Epoch epoch) {
 
 constinit const PolicyEntry kLirsEntry = {
     .name = "lirs",
-    .help =
-        "full random shuffle each epoch: of samples (lirs.unit=instance), or "
-        "of pages of the device (lirs.unit=page)",
+    .help = "full random shuffle of samples, or of pages of the device",
     .keys = kLirsKeys,
     .make = [](const PolicyOptions& options,
                const StagedView*) -> std::unique_ptr<const Policy> {

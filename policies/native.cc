@@ -8,7 +8,7 @@ namespace shufflefs {
 
 constinit const PolicyEntry kNativeEntry = {
     .name = "native",
-    .help = "names, bytes and listing order as in the source",
+    .help = "names, bytes and listing order of the source",
     .make = [](const PolicyOptions&,
                const StagedView*) -> std::unique_ptr<const Policy> {
       return std::make_unique<NativePolicy>();

@@ -22,7 +22,7 @@ constexpr PolicyOption kReimuKeys[] = {
     {.key = "reimu.window",
      .default_text = "64",
      .values = "a number of blocks from 1 to 1048576",
-     .help = "blocks whose records are mixed with each other",
+     .help = "blocks whose records are mixed together",
      .initial = 64,
      .min = 1,
      .max = uint64_t{1} << 20,
@@ -34,9 +34,7 @@ constexpr PolicyOption kReimuKeys[] = {
 
 constinit const PolicyEntry kReimuEntry = {
     .name = "reimu",
-    .help =
-        "records of container files in blocks of reimu.block, mixed within "
-        "reimu.window of them",
+    .help = "blocks of records at random, mixed in memory",
     .keys = kReimuKeys,
     .make = [](const PolicyOptions& options,
                const StagedView*) -> std::unique_ptr<const Policy> {

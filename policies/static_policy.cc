@@ -5,7 +5,7 @@ namespace shufflefs {
 
 constinit const PolicyEntry kStaticEntry = {
     .name = "static",
-    .help = "baseline: names untouched, memory keeps what is read first",
+    .help = "baseline: a cache of what is read first",
     .make = [](const PolicyOptions&,
                const StagedView*) -> std::unique_ptr<const Policy> {
       return std::make_unique<StaticPolicy>();

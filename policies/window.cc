@@ -83,8 +83,7 @@ class QueueOrder : public Order {
 
 constinit const PolicyEntry kWindowEntry = {
     .name = "window",
-    .help =
-        "baseline: a shuffle queue of window.samples over the source's order",
+    .help = "baseline: a shuffle buffer over the order of the source",
     .keys = kWindowKeys,
     .keys_rank = PolicyEntry::kBaselineRank,
     .make = [](const PolicyOptions& options,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fish completion for shufflefs(1). Keys and what they mean come from --help.
+# Fish completion for shufflefs(1). Keys and what they mean come from --help=all.
 
 # The values of a key that has words for values.
 function __shufflefs_values
@@ -35,7 +35,7 @@ end
 
 # Every key, a tab, and its help.
 function __shufflefs_keys
-    shufflefs --help 2>/dev/null | string replace -rf '^  ([a-z_]+(?:\.[a-z_]+)?) +(\S.*)$' '$1=\t$2'
+    shufflefs --help=all 2>/dev/null | string replace -rf '^  ([a-z_]+(?:\.[a-z_]+)?) +(\S.*)$' '$1=\t$2'
 end
 
 # What may follow the last comma of a list of keys. Fish replaces the whole
@@ -49,7 +49,7 @@ function __shufflefs_list
         string replace -r '^' "$before$key=" -- (__shufflefs_values $key)
     else
         string replace -r '^' "$before" -- (__shufflefs_keys)
-        printf '%s\n' $before{ro,rw,allow_other}
+        printf '%s\n' $before{config=,ro,rw,allow_other}
     end
 end
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -17,18 +18,22 @@ namespace {
 // A word much longer than every key is no misspelt key.
 constexpr size_t kMaxTyped = 64;
 
-// The number of letters to insert, delete or change to turn `b` into `a`
-// (Levenshtein).
+// The number of letters to insert, delete, change or swap with the next one to
+// turn `b` into `a` (optimal string alignment).
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
+  std::vector<size_t> above;
+  std::vector<size_t> two_above;
   for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
+    two_above = std::exchange(above, row);
     row[0] = i + 1;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, changed});
+      const size_t changed = above[j] + (a[i] == b[j] ? 0 : 1);
+      row[j + 1] = std::min({above[j + 1] + 1, row[j] + 1, changed});
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) {
+        row[j + 1] = std::min(row[j + 1], two_above[j - 1] + 1);
+      }
     }
   }
   return row[b.size()];

@@ -8,8 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/option_table.h"
@@ -38,9 +37,30 @@ struct RawArguments {
   std::string config;
   bool foreground = false;
   bool debug = false;
-  bool help = false;
+  std::string help;  // "true" for --help alone, as CLI11 has it
   bool version = false;
 };
+
+// `--policy lirs`, `--policy=lirs` or `policy=lirs` is meant as a key: how it
+// is written. "" if no argument is such.
+std::string HintOfKey(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    absl::string_view word = arguments[i];
+    const bool has_dashes = absl::ConsumePrefix(&word, "--");
+    const size_t equals = word.find('=');
+    const absl::string_view key = word.substr(0, equals);
+    if (FindOption(key) == nullptr) continue;
+    if (equals != absl::string_view::npos) {
+      return absl::StrCat("use -o ", word);
+    }
+    if (!has_dashes) continue;
+    const bool has_value =
+        i + 1 < arguments.size() && !absl::StartsWith(arguments[i + 1], "-");
+    return absl::StrCat("use -o ", key, "=",
+                        has_value ? arguments[i + 1] : "VALUE");
+  }
+  return "";
+}
 
 absl::StatusOr<RawArguments> SplitArguments(
     const std::vector<std::string>& arguments) {
@@ -59,8 +79,9 @@ absl::StatusOr<RawArguments> SplitArguments(
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::Error& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(error.what(), "; see shufflefs --help"));
+    const std::string hint = HintOfKey(arguments);
+    return absl::InvalidArgumentError(absl::StrCat(
+        error.what(), "; ", hint.empty() ? "see shufflefs --help" : hint));
   }
   return raw;
 }
@@ -112,14 +133,38 @@ absl::Status ApplyWord(absl::string_view word, absl::string_view cwd,
       absl::StrCat(word, ": needs a value: must be ", option->values));
 }
 
-// The keys of --help, one line each.
-std::string KeysHelp() {
-  std::string text;
-  for (const Option& option : Options()) {
-    absl::StrAppendFormat(&text, "  %-18s%s (default: %s)\n", option.key,
-                          option.help, option.default_text);
+absl::Status CheckPaths(const std::vector<std::string>& paths) {
+  if (paths.size() == 2 && !paths[0].empty() && !paths[1].empty()) {
+    return absl::OkStatus();
   }
-  return text;
+  const std::string hint = HintOfKey(paths);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "SOURCE and MOUNTPOINT are needed, ", paths.size(),
+      paths.size() == 1 ? " path is given; " : " paths are given; ",
+      hint.empty() ? "see shufflefs --help" : hint));
+}
+
+// The configuration file of --config or -o config=; "" if there is none.
+// `words` becomes the other words of -o. fstab has no place for --config.
+absl::StatusOr<std::string> ConfigFileOf(const RawArguments& raw,
+                                         std::vector<std::string>& words) {
+  std::string file = raw.config;
+  for (const std::string& option : raw.options) {
+    for (std::string& word : SplitMountOptions(option)) {
+      absl::string_view path = word;
+      if (!absl::ConsumePrefix(&path, "config=")) {
+        words.push_back(std::move(word));
+        continue;
+      }
+      if (path.empty() || !file.empty()) {
+        return absl::InvalidArgumentError(
+            path.empty() ? "-o: config: needs the path of a file"
+                         : "one configuration file is allowed, two are given");
+      }
+      file = std::string(path);
+    }
+  }
+  return file;
 }
 
 }  // namespace
@@ -145,25 +190,24 @@ absl::StatusOr<CommandLine> ParseCommandLine(
     const std::vector<std::string>& arguments, absl::string_view cwd) {
   ASSIGN_OR_RETURN(RawArguments raw, SplitArguments(arguments));
   CommandLine line;
-  if (raw.help || raw.version) {
-    line.action =
-        raw.help ? CommandLine::Action::kHelp : CommandLine::Action::kVersion;
+  if (!raw.help.empty()) {
+    line.action = CommandLine::Action::kHelp;
+    if (raw.help != "true") line.help_topic = raw.help;
     return line;
   }
-  if (raw.paths.size() != 2 || raw.paths[0].empty() || raw.paths[1].empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "SOURCE and MOUNTPOINT are needed, ", raw.paths.size(),
-        raw.paths.size() == 1 ? " path is given" : " paths are given",
-        "; see shufflefs --help"));
+  if (raw.version) {
+    line.action = CommandLine::Action::kVersion;
+    return line;
   }
+  RETURN_IF_ERROR(CheckPaths(raw.paths));
+  std::vector<std::string> words;
+  ASSIGN_OR_RETURN(const std::string file, ConfigFileOf(raw, words));
   line.config.views.emplace_back();
-  if (!raw.config.empty()) {
-    ASSIGN_OR_RETURN(line.config, LoadConfigFile(raw.config, cwd));
+  if (!file.empty()) {
+    ASSIGN_OR_RETURN(line.config, LoadConfigFile(file, cwd));
   }
-  for (const std::string& option : raw.options) {
-    for (const std::string& word : SplitMountOptions(option)) {
-      RETURN_IF_ERROR(Annotate(ApplyWord(word, cwd, line.config), "-o"));
-    }
+  for (const std::string& word : words) {
+    RETURN_IF_ERROR(Annotate(ApplyWord(word, cwd, line.config), "-o"));
   }
   RETURN_IF_ERROR(ValidateMount(line.config));
   line.config.source = AbsolutePath(raw.paths[0], cwd);
@@ -171,30 +215,6 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   line.run.debug = raw.debug;
   line.run.foreground = raw.foreground || raw.debug;
   return line;
-}
-
-std::string HelpText() {
-  return absl::StrCat(
-      "usage: shufflefs [options] SOURCE MOUNTPOINT\n"
-      "\n"
-      "Shows SOURCE, a training dataset, at MOUNTPOINT in an order that is\n"
-      "decided anew each epoch. SOURCE is never written to.\n"
-      "\n"
-      "options:\n"
-      "  -o KEY=VALUE,...  set keys; may be repeated\n"
-      "  -o ro, -o rw      without or with a writable control file\n"
-      "  -o allow_other    let other users see the mount\n"
-      "  --config FILE     read keys from a TOML file; -o wins over it\n"
-      "  -f, --foreground  stay in the foreground and log to stderr\n"
-      "  -d, --debug       as -f, and log every request\n"
-      "  -h, --help        print this\n"
-      "  -V, --version     print the version\n"
-      "\n"
-      "keys (the same in -o, in the TOML file and in the control file):\n",
-      KeysHelp(),
-      "\n"
-      "See shufflefs(1) and shufflefs.toml(5). What to expect of a dataset,\n"
-      "before mounting it: shufflectl check SOURCE\n");
 }
 
 std::string VersionText() {

@@ -17,6 +17,7 @@ namespace shufflefs {
 struct CommandLine {
   enum class Action { kMount, kHelp, kVersion };
   Action action = Action::kMount;
+  std::string help_topic;  // for kHelp, as HelpText takes it
   // Set for kMount: defaults, then the TOML file, then -o; the last value wins.
   // Source and mount point are made absolute by their names only.
   MountConfig config;
@@ -24,9 +25,9 @@ struct CommandLine {
 };
 
 // `arguments` lacks the program's name. `cwd` is absolute; relative paths are
-// below it. Reads the file that --config names. Errors, one line without
-// "shufflefs: ": InvalidArgument for wrong usage, else the errno of reading the
-// configuration file.
+// below it. Reads the file that --config or -o config= names. Errors, one line
+// without "shufflefs: ": InvalidArgument for wrong usage, else the errno of
+// reading the configuration file.
 absl::StatusOr<CommandLine> ParseCommandLine(
     const std::vector<std::string>& arguments, absl::string_view cwd);
 
@@ -34,8 +35,6 @@ absl::StatusOr<CommandLine> ParseCommandLine(
 // a backslash. Empty words are left out.
 std::vector<std::string> SplitMountOptions(absl::string_view text);
 
-// The text of --help: usage and every key with its default.
-std::string HelpText();
 // The text of --version.
 std::string VersionText();
 

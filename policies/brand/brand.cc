@@ -17,7 +17,7 @@ constexpr PolicyOption kBrandKeys[] = {
     {.key = "brand.chunk",
      .default_text = "64",
      .values = "a number of files from 1 to 65536",
-     .help = "files that brand reads together, at most",
+     .help = "maximum number of files that brand reads together",
      .initial = 64,
      .min = 1,
      .max = 65536,
@@ -26,8 +26,7 @@ constexpr PolicyOption kBrandKeys[] = {
     {.key = "brand.chunks",
      .default_text = "auto",
      .values = "auto, random or physical",
-     .help = "what brand reads together: files drawn at random, or what lies "
-             "together",
+     .help = "files that brand reads together: random, or neighbours",
      .kind = PolicyOption::Kind::kWord,
      .words = kBrandChunks,
      .binds = true,
@@ -35,8 +34,7 @@ constexpr PolicyOption kBrandKeys[] = {
     {.key = "brand.binding",
      .default_text = "group",
      .values = "group or location",
-     .help =
-         "what a name shows: any sample of its group, or the paper's protocol",
+     .help = "samples that a name may show: its group's, or the paper's",
      .kind = PolicyOption::Kind::kWord,
      .words = kBrandBindings,
      .binds = true,
@@ -44,8 +42,7 @@ constexpr PolicyOption kBrandKeys[] = {
     {.key = "brand.packed",
      .default_text = "none",
      .values = "the path of a directory",
-     .help = "chunk files that shufflectl pack wrote, to read instead of the "
-             "source",
+     .help = "directory of chunk files that shufflectl pack wrote",
      .kind = PolicyOption::Kind::kPath,
      .run_time = false,
      .binds = true,
@@ -65,9 +62,7 @@ std::string BrandHeldBack(const PolicyOptions& options, DeviceKind device) {
 
 constinit const PolicyEntry kBrandEntry = {
     .name = "brand",
-    .help =
-        "names show what is in memory of their group, read in chunks of "
-        "brand.chunk files",
+    .help = "your program's order; names show samples that are in memory",
     .keys = kBrandKeys,
     .make = [](const PolicyOptions& options,
                const StagedView*) -> std::unique_ptr<const Policy> {

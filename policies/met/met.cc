@@ -23,8 +23,7 @@ constexpr PolicyOption kMetKeys[] = {
     {.key = "met.mini_epochs",
      .default_text = "what the tier holds",
      .values = "a number of mini-epochs from 1 to 65536",
-     .help = "parts of a pass, one of which is in the tier while the next is "
-             "copied",
+     .help = "parts of a pass; the tier holds one and copies the next",
      .min = 1,
      .max = MetOptions::kMostMiniEpochs,
      .binds = true,
@@ -32,9 +31,7 @@ constexpr PolicyOption kMetKeys[] = {
     {.key = "met.repeat",
      .default_text = "auto",
      .values = "auto or a number from 1 to 1024",
-     .help =
-         "times a mini-epoch is shown; auto: until the next is there, at most "
-         "8",
+     .help = "times each mini-epoch is shown; auto: at most 8",
      .min = 1,
      .max = MetOptions::kMostRepeat,
      .unset = "auto",
@@ -43,8 +40,7 @@ constexpr PolicyOption kMetKeys[] = {
     {.key = "met.epochs",
      .default_text = "not known",
      .values = "a number of epochs from 1 to 60000",
-     .help =
-         "epochs that the job runs: nothing is repeated where it is not known",
+     .help = "epochs that the job runs; without it nothing is repeated",
      .min = 1,
      .max = 60000,
      .binds = true,
@@ -52,7 +48,7 @@ constexpr PolicyOption kMetKeys[] = {
     {.key = "met.adapt",
      .default_text = "off",
      .values = "off, score or bollinger",
-     .help = "which rule ends repeating by the losses that feedback = x tells",
+     .help = "rule that stops repeating, from the losses you report",
      .kind = PolicyOption::Kind::kWord,
      .words = kMetAdaptWords,
      .binds = true,
@@ -60,7 +56,7 @@ constexpr PolicyOption kMetKeys[] = {
     {.key = "met.patience",
      .default_text = "2",
      .values = "a number of repetitions from 1 to 1024",
-     .help = "repetitions without a better loss that met.adapt = score allows",
+     .help = "repetitions without a better loss that score allows",
      .initial = 2,
      .min = 1,
      .max = MetOptions::kMostRepeat,
@@ -69,8 +65,7 @@ constexpr PolicyOption kMetKeys[] = {
     {.key = "met.scores",
      .default_text = "8",
      .values = "a number of losses from 2 to 1024",
-     .help = "losses whose mean and deviation make the band of met.adapt = "
-             "bollinger",
+     .help = "losses that make the band of met.adapt=bollinger",
      .initial = 8,
      .min = 2,
      .max = MetOptions::kMostRepeat,
@@ -82,7 +77,7 @@ constexpr PolicyOption kMetKeys[] = {
     {.key = "met.model",
      .default_text = "none",
      .values = "a name",
-     .help = "of the model, by which learnt factors are kept for its next run",
+     .help = "name of the model; its next run uses the learnt factors",
      .kind = PolicyOption::Kind::kText,
      .run_time = false},
 };
@@ -115,9 +110,7 @@ MetOptions FitTier(MetOptions options, const StagedView& view) {
 
 constinit const PolicyEntry kMetEntry = {
     .name = "met",
-    .help =
-        "parts of the dataset one after the other, from a faster tier, each "
-        "shown met.repeat times while the next is copied",
+    .help = "parts of the dataset, repeated from a faster tier",
     .keys = kMetKeys,
     .keys_rank = 1,
     .shares_tier = true,

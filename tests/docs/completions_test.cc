@@ -108,7 +108,7 @@ TEST(Completions, PoliciesAndSettings) {
 }
 
 TEST(Completions, KeysOfShufflefs) {
-  Words keys = {"ro", "rw", "allow_other"};
+  Words keys = {"config=", "ro", "rw", "allow_other"};
   for (const Option& option : Options()) {
     keys.insert(absl::StrCat(option.key, "="));
   }

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "mount-tools/config/option_table.h"
 #include "mount-tools/ctl/shufflectl_app.h"
-#include "mount-tools/daemon/command_line.h"
+#include "mount-tools/daemon/help_text.h"
 #include "tests/meta/repository.h"
 
 namespace shufflefs {
@@ -142,7 +142,7 @@ TEST(ManPages, MountPageSaysWhatTheTableSays) {
 }
 
 TEST(ManPages, MountPageHasTheFlagsOfHelp) {
-  const std::string help = HelpText();
+  const std::string help = *HelpText("");
   const std::string page =
       absl::StrJoin(Section("shufflefs.1", "DESCRIPTION"), "\n");
   EXPECT_EQ(AllMatches(page, "\\.It.* Fl Fl ([a-z]+)"),
@@ -204,7 +204,8 @@ TEST(ManPages, NoOptionIsMadeUp) {
 TEST(ManPages, DefaultsOfOptionsAreThoseOfHelp) {
   std::string page =
       absl::StrJoin(meta::Lines("mount-tools/man/shufflectl.1"), " ");
-  for (const std::string command : {"simulate", "bench", "pack", "top", "umount"}) {
+  for (const std::string command :
+       {"simulate", "bench", "pack", "top", "umount"}) {
     std::string help = CommandHelp({command, "--help"});
     help = std::regex_replace(help, std::regex("\\s+"), " ");
     const std::regex option(

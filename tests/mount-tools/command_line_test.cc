@@ -202,13 +202,40 @@ TEST(CommandLine, HelpAndVersionNeedNoPaths) {
   EXPECT_THAT(VersionText(), ::testing::MatchesRegex("shufflefs [0-9.]+\n"));
 }
 
-TEST(CommandLine, HelpListsEveryKey) {
-  const std::string help = HelpText();
-  for (const Option& option : Options()) {
-    EXPECT_THAT(help, HasSubstr(absl::StrCat("\n  ", option.key, " ")));
-    EXPECT_THAT(help, HasSubstr(absl::StrCat(
-                          option.help, " (default: ", option.default_text)));
-  }
+TEST(CommandLine, HelpTakesATopic) {
+  EXPECT_EQ(ParsedLine({"--help"}).help_topic, "");
+  EXPECT_EQ(ParsedLine({"--help", "a", "b"}).help_topic, "");
+  EXPECT_EQ(ParsedLine({"--help=met"}).help_topic, "met");
+}
+
+TEST(CommandLine, AKeyInThePlaceOfAnOptionIsExplained) {
+  EXPECT_THAT(LineError({"--policy", "lirs", "a", "b"}),
+              HasSubstr("; use -o policy=lirs"));
+  EXPECT_THAT(LineError({"--policy=lirs", "a", "b"}),
+              HasSubstr("; use -o policy=lirs"));
+  EXPECT_THAT(LineError({"a", "b", "--seed"}),
+              HasSubstr("; use -o seed=VALUE"));
+  EXPECT_EQ(LineError({"policy=lirs", "a", "b"}),
+            "SOURCE and MOUNTPOINT are needed, 3 paths are given; use -o "
+            "policy=lirs");
+}
+
+TEST(CommandLine, AnOptionNamesTheConfigurationFile) {
+  const ConfigDir dir;
+  const std::string file = dir.Write("seed = 1\nepoch.pad = 3\n");
+  const CommandLine line =
+      ParsedLine({"a", "b", "-o", "seed=5,config=" + file + ",ro"});
+  EXPECT_EQ(line.config.views[0].seed, Seed(5)) << "other words win";
+  EXPECT_EQ(line.config.views[0].epoch_pad, 3u);
+  EXPECT_TRUE(line.config.read_only);
+  EXPECT_EQ(LineError({"a", "b", "-o", "config=" + file, "--config", file}),
+            "one configuration file is allowed, two are given");
+  EXPECT_EQ(LineError({"a", "b", "-o", "config="}),
+            "-o: config: needs the path of a file");
+  EXPECT_EQ(ErrnoOf(ParseCommandLine({"a", "b", "-o", "config=c.toml"},
+                                     "/does/not/exist")
+                        .status()),
+            ENOENT);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ import trees
 
 COMPLETIONS = harness.EXAMPLES.parent / "mount-tools" / "completions"
 SHELLS = ("bash", "fish", "zsh")
-SWITCHES = {"ro", "rw", "allow_other"}
+SWITCHES = {"ro", "rw", "allow_other", "config="}
 
 
 def environment(folder):
@@ -83,7 +83,8 @@ def commands():
 
 
 def keys():
-    text = help_of(harness.shufflefs()).split("\nkeys (")[1]
+    text = harness.run([harness.shufflefs(), "--help=all"]).stdout
+    text = text.split("\nkeys (")[1].split("\n\n")[0]
     found = re.findall(r"^  ([a-z_.]+) ", text, re.M)
     assert len(found) > 30
     return found

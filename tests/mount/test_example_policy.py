@@ -40,7 +40,7 @@ def reversed_in_classes(source, skip=0):
 
 def test_help_shows_the_policy_and_its_key(monkeypatch):
     def words():
-        return harness.run([harness.shufflefs(), "--help"]).stdout.split()
+        return harness.run([harness.shufflefs(), "--help=all"]).stdout.split()
 
     assert "reverse" not in words() and "reverse.skip" not in words()
     monkeypatch.setenv("SHUFFLEFS_BIN", os.environ["SHUFFLEFS_EXAMPLE_BIN"])

@@ -21,9 +21,9 @@ def option(mapping=None, **keywords):
 
 
 def known_keys():
-    """Every key that shufflefs --help lists."""
-    text = harness.run([harness.shufflefs(), "--help"]).stdout
-    text = text.split("\nkeys ")[1]
+    """Every key that shufflefs --help=all lists."""
+    text = harness.run([harness.shufflefs(), "--help=all"]).stdout
+    text = text.split("\nkeys ")[1].split("\n\n")[0]
     found = re.findall(r"^  ([a-z][a-z0-9_.]*) ", text, re.MULTILINE)
     assert len(found) > 30 and "epoch.double_open" in found
     return found

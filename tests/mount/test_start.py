@@ -133,9 +133,12 @@ def test_a_config_file_and_options_are_the_same_keys(mounts, source, folder):
     config = folder / "good.toml"
     config.write_text('policy = "lirs"\nseed = 3\n[epoch]\nadvance = "manual"'
                       '\nstart = 2\n')
-    mount = mounts(source, {}, arguments=["--config", config])
-    view = mount.view()
-    assert (view["policy"], view["seed"], view["epoch"]) == ("lirs", 3, 2)
+    for options, arguments in (({}, ["--config", config]),
+                               ({"config": config}, [])):
+        mount = mounts(source, options, arguments=arguments)
+        view = mount.view()
+        assert (view["policy"], view["seed"], view["epoch"]) == ("lirs", 3, 2)
+        mount.unmount()
 
 
 def test_version_and_help_need_no_mount(places):
