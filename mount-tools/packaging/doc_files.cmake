@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cpack runs this over the files that it packs. A .deb gets what Debian expects:
-# a changelog, compressed, and a copyright file.
+# a changelog, compressed, and a copyright file. Packages of static programs
+# get the licences of the libraries inside.
 set(source ${CMAKE_CURRENT_LIST_DIR}/../..)
 set(prefix
     ${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX})
@@ -34,6 +35,31 @@ License: Apache-2.0
 ")
 endfunction()
 
-file(GLOB manuals ${prefix}/share/man/man?/*)
-compress(${manuals})
-debian_files()
+# The build was on Debian, whose packages carry their licences.
+function(licences_of_libraries)
+  file(COPY ${source}/LICENSE DESTINATION ${doc})
+  file(MAKE_DIRECTORY ${doc}/licenses)
+  foreach(library libfuse3-dev libabsl-dev liburing-dev libxxhash-dev
+          libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev
+          nlohmann-json3-dev libc6-dev* libstdc++-*-dev*)
+    file(GLOB texts /usr/share/doc/${library}/copyright)
+    if(NOT texts)
+      message(FATAL_ERROR "no licence of ${library}")
+    endif()
+    list(GET texts 0 text)
+    string(REGEX REPLACE "(-[*])?-dev.*" "" name ${library})
+    file(COPY_FILE ${text} ${doc}/licenses/${name}.txt)
+  endforeach()
+  file(COPY /usr/share/common-licenses/LGPL-2.1 DESTINATION ${doc}/licenses)
+  file(COPY ${CMAKE_CURRENT_LIST_DIR}/LIBRARIES.txt DESTINATION ${doc}/licenses)
+endfunction()
+
+if(NOT CPACK_GENERATOR STREQUAL TGZ)
+  file(GLOB manuals ${prefix}/share/man/man?/*)
+  compress(${manuals})
+endif()
+if(CPACK_GENERATOR STREQUAL DEB)
+  debian_files()
+else()
+  licences_of_libraries()
+endif()

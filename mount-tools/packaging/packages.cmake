@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Settings of cpack. It makes a .deb for the Debian that it runs on, of what
-# `cmake --install` puts below /usr. tests/packaging builds and tries it.
+# Settings of cpack. A usual build makes a .deb for the Debian that it was built
+# on. A build with SHUFFLEFS_STATIC makes a .tar.gz and an .rpm for any Linux.
+# tests/packaging builds and tries them.
 set(SHUFFLEFS_MAINTAINER "The shufflefs authors <authors@shufflefs.invalid>"
     CACHE STRING "name and mail address in packages")
 
@@ -21,6 +22,11 @@ set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB)
+if(SHUFFLEFS_STATIC)
+  set(CPACK_GENERATOR TGZ RPM)
+endif()
+set(CPACK_PACKAGE_FILE_NAME
+    shufflefs-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)
@@ -33,4 +39,15 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Users mount by fusermount3, and fstab by mount.fuse3.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS fuse3)
 
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
+set(CPACK_RPM_PACKAGE_GROUP Applications/System)
+set(CPACK_RPM_PACKAGE_REQUIRES fuse3)
+# Other packages own these folders.
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
+    /usr/lib/systemd /usr/lib/systemd/system /usr/share/man /usr/share/man/man1
+    /usr/share/man/man5 /usr/share/bash-completion
+    /usr/share/bash-completion/completions /usr/share/zsh
+    /usr/share/zsh/site-functions /usr/share/fish
+    /usr/share/fish/vendor_completions.d)
 include(CPack)

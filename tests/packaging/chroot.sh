@@ -74,9 +74,12 @@ root_call() {
 }
 
 # root_copy NAME: the repository, without what git ignores, at /build/shufflefs.
+# Builds there are kept.
 root_copy() {
-  mkdir -p "$roots/$1/build/shufflefs"
+  local copy=$roots/$1/build/shufflefs
+  mkdir -p "$copy"
+  find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
   git -C "$repository" ls-files -z --cached --others --exclude-standard |
     rsync -a --from0 --files-from=- --ignore-missing-args "$repository/" \
-      "$roots/$1/build/shufflefs/"
+      "$copy/"
 }
