@@ -11,7 +11,7 @@ from typing import Optional, Sequence
 from .errors import ShufflefsError
 
 _log = logging.getLogger("shufflefs")
-_OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin")
+OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin")
 
 
 def find_program(name: str) -> Optional[str]:
@@ -23,7 +23,7 @@ def find_program(name: str) -> Optional[str]:
     told = os.environ.get(f"{name.upper()}_BIN")
     if told:
         return told
-    own = os.path.join(_OWN, name)
+    own = os.path.join(OWN, name)
     if os.access(own, os.X_OK):
         return own
     return shutil.which(name)

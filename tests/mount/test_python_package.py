@@ -112,7 +112,7 @@ def test_programs_are_found_where_they_are_said_to_be(folder, monkeypatch):
     assert programs.find_program("shufflefs") == "/told/shufflefs"
     monkeypatch.delenv("SHUFFLEFS_BIN")
     monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.setattr(programs, "_OWN", str(folder / "bin"))
+    monkeypatch.setattr(programs, "OWN", str(folder / "bin"))
     assert programs.find_program("shufflefs") is None
     with pytest.raises(shufflefs.ShufflefsError, match="not in PATH.*EFS_BIN"):
         shufflefs.mount(folder, folder)
