@@ -48,6 +48,7 @@ root_run() {
   unshare --mount --pid --fork --kill-child bash -euc '
     root=$1 source=$2
     shift 2
+    mount --bind "$root" "$root"  # so that / is a mount, as elsewhere
     mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
     mount -t tmpfs shm "$root/dev/shm"
     # As udev makes it: open to every user.
