@@ -105,6 +105,7 @@ main() {
   root_make bookworm-build bookworm
   root_copy bookworm-build
   root_call bookworm-build build x86_64
+  [ -z "$target" ] || cp "$roots"/bookworm-build/packages/* "$target/"
   try_bare bookworm-build
   try_elsewhere bookworm-build
   if [ "$arm64" = yes ]; then
@@ -112,8 +113,8 @@ main() {
     root_copy bookworm-arm64
     root_call bookworm-arm64 build aarch64
     root_call bookworm-arm64 try_emulated
+    [ -z "$target" ] || cp "$roots"/bookworm-arm64/packages/* "$target/"
   fi
-  [ -z "$target" ] || cp "$roots"/bookworm-{build,arm64}/packages/* "$target/"
   echo "static.sh: passed"
 }
 
