@@ -287,7 +287,7 @@ absl::Status SupplyFactory::TakeTier(TierMaker::Wants wants,
   RETURN_IF_ERROR(parts_.tiers->Fill(wants, parts, input));
   if (!Seeks(probe)) return absl::OkStatus();
   ASSIGN_OR_RETURN(DeviceLayout layout, parts_.places->Find(dataset));
-  parts.addresses = std::move(layout.addresses);
+  parts.sets.addresses = std::move(layout.addresses);
   return absl::OkStatus();
 }
 

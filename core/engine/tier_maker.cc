@@ -180,8 +180,8 @@ absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
                          staging.learns_as()};
   if (parts_.learnt != nullptr) input.learnt = parts_.learnt->Load(key);
   parts.source = tier->Source();
-  parts.tier = [tier] { return tier->status(); };
-  parts.requests_changed = [tier] { tier->Changed(); };
+  parts.sets.tier = [tier] { return tier->status(); };
+  parts.sets.requests_changed = [tier] { tier->Changed(); };
   parts.how = absl::StrCat("mini-epochs in ", parts_.config->tier_path, ", ",
                            count, " a pass");
   MutexLock lock(mu_);
@@ -213,7 +213,8 @@ void TierMaker::Follow(const ViewConfig& config,
   MutexLock lock(mu_);
   ViewTier& view = tiers_[config.path];
   view.supply = supply;
-  view.tier->Follow(supply);
+  // It expires with the supply.
+  view.tier->Follow(std::shared_ptr<StagingPlan>(supply, &supply->sets()));
 }
 
 void TierMaker::KeepLearnt() {
@@ -222,7 +223,7 @@ void TierMaker::KeepLearnt() {
   for (const auto& [path, view] : tiers_) {
     const std::shared_ptr<Supply> supply = view.supply.lock();
     if (supply == nullptr) continue;
-    std::vector<uint32_t> learnt = supply->learnt();
+    std::vector<uint32_t> learnt = supply->sets().learnt();
     if (learnt.empty() || learnt == parts_.learnt->Load(view.key)) continue;
     const absl::Status stored =
         parts_.learnt->Store(view.key, std::move(learnt));

@@ -52,15 +52,12 @@ Supply::Supply(Parts parts, std::unique_ptr<PoolShare> pool)
       how_(std::move(parts.how)),
       memory_bytes_(parts.memory.guarantee),
       stall_(parts.stall),
-      repeats_(parts.binder->mini_epochs() != nullptr),
-      requests_changed_(std::move(parts.requests_changed)),
-      addresses_(std::move(parts.addresses)),
-      tier_(std::move(parts.tier)),
       source_(std::move(parts.source)),
       pool_(std::move(pool)),
       bypass_(std::move(parts.memory.bypass)),
       binder_(std::move(parts.binder)),
-      served_(dataset_->grouping().sample_count()) {}
+      served_(dataset_->grouping().sample_count()),
+      sets_(std::move(parts.sets), dataset_, mu_, binder_->mini_epochs()) {}
 
 void Supply::BeginEpoch(Seed seed, Epoch epoch,
                         absl::Span<const CarriedPair> bound) {
@@ -74,7 +71,7 @@ void Supply::BeginEpoch(Seed seed, Epoch epoch,
     ++epochs_;
   }
   Refill();
-  TellRequests();
+  sets_.TellRequests();
 }
 
 SampleId Supply::Bind(SampleId name) {
@@ -83,7 +80,7 @@ SampleId Supply::Bind(SampleId name) {
     MutexLock lock(mu_);
     sample = binder_->Bind(name);
   }
-  TellRequests();
+  sets_.TellRequests();
   return sample;
 }
 

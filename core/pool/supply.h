@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,8 +36,7 @@
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/pool_memory.h"
 #include "core/pool/sample_source.h"
-#include "core/staging/staging_plan.h"
-#include "core/staging/tier_status.h"
+#include "core/pool/staged_sets.h"
 
 namespace shufflefs {
 
@@ -46,7 +44,6 @@ namespace shufflefs {
 // while reads are under way.
 class Supply : public ContentProvider,
                public BoundNames,
-               public StagingPlan,
                public std::enable_shared_from_this<Supply> {
  public:
   // The least memory that a supply needs: room for a few samples.
@@ -60,13 +57,7 @@ class Supply : public ContentProvider,
     PoolMemory memory;            // guarantees at least kLeastMemory
     std::string how;              // describes the chunks, for `status`
     StallClock* stall = nullptr;  // outlives the supply; may be null
-    // `requests_changed` is called with no lock held, after a binder with
-    // mini-epochs began to want other sets. `addresses` has, by SampleId, the
-    // places of the samples on a device that seeks; otherwise it is empty.
-    // `tier` returns what the tier does, for `status`; it may be empty.
-    std::function<void()> requests_changed;
-    std::vector<uint64_t> addresses;
-    std::function<TierStatus()> tier;
+    StagedSets::Parts sets;       // for a binder with mini-epochs
   };
   static absl::StatusOr<std::shared_ptr<Supply>> Make(Parts parts);
 
@@ -76,25 +67,20 @@ class Supply : public ContentProvider,
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
 
-  // Returns whether the binder has mini-epochs. The functions below are for
-  // these.
-  bool repeats() const override { return repeats_; }
-  // These work as MiniEpochs'.
-  uint32_t OrdinalOf(SampleId name) const override;
+  // What the binder says of mini-epochs, if it has some (repeats()). Lives as
+  // long as the supply.
+  StagedSets& sets() { return sets_; }
+  const StagedSets& sets() const { return sets_; }
+  bool repeats() const override { return sets_.exist(); }
+  uint32_t OrdinalOf(SampleId name) const override {
+    return sets_.OrdinalOf(name);
+  }
   absl::optional<SampleId> NameAt(SampleId sample,
-                                  uint32_t ordinal) const override;
-  void Opened(SampleId name) override;
-  std::string Served() const override;
-  std::string ServedNow() const;
-  absl::Status TakeServed(absl::string_view served);
-  void Feedback(double loss);
-  std::vector<uint32_t> learnt() const;
-  absl::optional<MiniEpochStatus> mini_epoch() const;
-  TierStatus tier() const;
-
-  std::vector<uint64_t> WantedSets() const override;
-  std::vector<StagedRange> RangesOf(uint64_t set) const override;
-  void SetReady(uint64_t set) override;
+                                  uint32_t ordinal) const override {
+    return sets_.NameAt(sample, ordinal);
+  }
+  void Opened(SampleId name) override { sets_.Opened(name); }
+  std::string Served() const override { return sets_.Served(); }
 
   bool CanServe(EntryId) override { return true; }
   bool IsResident(EntryId) const override { return true; }
@@ -153,9 +139,6 @@ class Supply : public ContentProvider,
   uint32_t Columns(SampleId sample) const;
   EntryId Member(SampleId sample, uint32_t column) const;
 
-  // Calls requests_changed_ if the requests differ from those told last. Holds
-  // no lock.
-  void TellRequests() ABSL_LOCKS_EXCLUDED(mu_);
   void Refill();
   void Send(Pieces pieces, EntryId wanted);
   void Arrived(EntryId file, const std::shared_ptr<Held>& held,
@@ -171,10 +154,6 @@ class Supply : public ContentProvider,
   const std::string how_;
   const uint64_t memory_bytes_;
   StallClock* const stall_;
-  const bool repeats_;
-  const std::function<void()> requests_changed_;
-  const std::vector<uint64_t> addresses_;
-  const std::function<TierStatus()> tier_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
   const std::unique_ptr<PoolShare> pool_;
@@ -192,10 +171,10 @@ class Supply : public ContentProvider,
   // Samples of which something was read, or was to be read, in this epoch.
   Bitmap served_ ABSL_GUARDED_BY(mu_);
   uint64_t bypassed_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t told_requests_ ABSL_GUARDED_BY(mu_) = 0;
   // If one file of a sample was read, its other files are here, oldest first.
   // They may never be asked for, so they leave when memory is needed.
   std::deque<EntryId> lingering_ ABSL_GUARDED_BY(mu_);
+  StagedSets sets_;  // self-synchronised, by mu_
 };
 
 }  // namespace shufflefs

@@ -51,7 +51,7 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
   }
   Send(std::move(pieces), file);
   Refill();
-  TellRequests();  // what is read may show what comes next
+  sets_.TellRequests();  // what is read may show what comes next
 }
 
 void Supply::Send(Pieces pieces, EntryId wanted) {
@@ -69,7 +69,7 @@ void Supply::Want(EntryId file, Pieces& pieces) {
   // The sample is read again, or through a descriptor of an earlier epoch. That
   // changes nothing for others. (If samples are repeated, it is one more of its
   // names.)
-  if (!repeats_ && served_.Get(sample.value())) return;
+  if (!repeats() && served_.Get(sample.value())) return;
   if (!binder_->NameOf(sample)) return;
   const std::vector<SampleId> samples =
       binder_->FetchChunkOf(sample, pool_->Room());

@@ -345,7 +345,7 @@ EpochController::Effects EpochController::Install(
     std::shared_ptr<const ViewSetup> setup, const ControlRequest& request) {
   const bool were_fixed = !setup_->rebinds();
   if (request.feedback && setup_->repeats()) {
-    setup_->supply->Feedback(*request.feedback);
+    setup_->supply->sets().Feedback(*request.feedback);
   }
   if (setup != nullptr) pending_ = std::move(setup);
   const bool moved = request.next_epoch || request.set_epoch.has_value();

@@ -215,12 +215,12 @@ OpenTracker::Past EpochJournal::PastOf(const LedgerState& state,
 
 void EpochJournal::KeepServed(const ViewSetup& before, const ViewSetup& now) {
   if (before.supply == now.supply || !before.repeats()) return;
-  served_ = before.supply->ServedNow();
+  served_ = before.supply->sets().ServedNow();
 }
 
 void EpochJournal::GiveServed(const ViewSetup& now) {
   if (served_.empty()) return;
-  Note(now.supply->TakeServed(std::exchange(served_, "")));
+  Note(now.supply->sets().TakeServed(std::exchange(served_, "")));
 }
 
 void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
@@ -241,7 +241,7 @@ void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
       ++(*counts)[last.bound[i].sample];
     }
   }
-  Note(now.supply->TakeServed(PackCounts(*counts)));
+  Note(now.supply->sets().TakeServed(PackCounts(*counts)));
 }
 
 }  // namespace shufflefs

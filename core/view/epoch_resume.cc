@@ -133,7 +133,7 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
     uint64_t position) {
   const LedgerEpoch& then = state.begin;
   if (then.repeats && !then.served.empty()) {
-    const absl::Status taken = setup->supply->TakeServed(then.served);
+    const absl::Status taken = setup->supply->sets().TakeServed(then.served);
     if (!taken.ok()) return TokenRefused(taken.message());
   }
   absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);

@@ -104,7 +104,7 @@ std::string PoolMetrics(const std::vector<View*>& views) {
     if (setup->provider() == nullptr) continue;
     pools.emplace_back(Label(*view), setup->provider()->status());
     if (setup->supply == nullptr || !setup->supply->repeats()) continue;
-    tiers.emplace_back(Label(*view), setup->supply->tier());
+    tiers.emplace_back(Label(*view), setup->supply->sets().tier());
   }
   std::string text;
   AppendRows(kRows, pools, text);

@@ -273,7 +273,8 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
     AddSupply(records->status(), json);
   }
   if (setup->supply != nullptr) {
-    AddMiniEpoch(setup->supply->mini_epoch(), setup->supply->tier(), json);
+    AddMiniEpoch(setup->supply->sets().status(), setup->supply->sets().tier(),
+                 json);
   }
   if (setup->records.staging != nullptr) {
     AddMiniEpoch(setup->records.staging->status(), setup->records.tier(), json);

@@ -77,7 +77,7 @@ uint64_t GatherList::Footprint(const PartPlan& plan,
 }
 
 GatherList::GatherList(PartPlan& plan, const std::vector<PartRead>& reads,
-                       PagedBytes memory)
+                       IoBuf memory)
     : memory_(std::move(memory)), count_(PieceCount(plan)) {
   uint64_t end = 0;
   read_begins_.reserve(reads.size());

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/pool/memory/paged_bytes.h"
+#include "core/io/io_buf.h"
 #include "core/records/content/part_reads.h"
 #include "core/records/order/shuffled_file.h"
 
@@ -44,8 +44,7 @@ class GatherList {
   // Writes the literals and the table. Sets `to` of each of `plan.kept` to its
   // future place in the memory. REQUIRES: `memory` has Footprint() bytes, at
   // most kMostBytes.
-  GatherList(PartPlan& plan, const std::vector<PartRead>& reads,
-             PagedBytes memory);
+  GatherList(PartPlan& plan, const std::vector<PartRead>& reads, IoBuf memory);
 
   // Returns the offset in the memory to which read `k` goes.
   uint64_t ReadBegin(size_t k) const { return read_begins_[k]; }
@@ -68,7 +67,7 @@ class GatherList {
   uint64_t PieceAt(uint64_t offset) const;
   void CopyOut(uint64_t from, uint64_t length, char* to) const;
 
-  PagedBytes memory_;
+  IoBuf memory_;
   std::vector<uint64_t> read_begins_;
   uint64_t table_ = 0;  // its offset in the memory
   uint64_t count_ = 0;  // pieces; one more after the last ends the table

@@ -58,8 +58,8 @@ std::vector<PartRead> PlanPartReads(const PartPlan& plan,
   return reads;
 }
 
-void LayOut(const PartPlan& plan, const PartRead& read, const PagedBytes& bytes,
-            const PagedBytes& part) {
+void LayOut(const PartPlan& plan, const PartRead& read, const IoBuf& bytes,
+            const IoBuf& part) {
   const uint64_t end = read.offset + read.length;
   for (uint32_t i = read.first; i < read.last; ++i) {
     if (i + kRecordsAhead < read.last) {
@@ -75,11 +75,11 @@ void LayOut(const PartPlan& plan, const PartRead& read, const PagedBytes& bytes,
   }
 }
 
-void LayOutNewlines(const PartPlan& plan, const PagedBytes& part) {
+void LayOutNewlines(const PartPlan& plan, const IoBuf& part) {
   for (const uint64_t at : plan.newlines) *part.at(at) = '\n';
 }
 
-void LayOutLiterals(const PartPlan& plan, const PagedBytes& part) {
+void LayOutLiterals(const PartPlan& plan, const IoBuf& part) {
   for (const PartLiteral& literal : plan.literals) {
     part.Write(literal.to, literal.bytes.data(), literal.bytes.size());
   }

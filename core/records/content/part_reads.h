@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/pool/memory/paged_bytes.h"
+#include "core/io/io_buf.h"
 #include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {
@@ -34,12 +34,12 @@ std::vector<PartRead> PlanPartReads(const PartPlan& plan,
                                     const PartReadLimits& limits);
 
 // Copies the bytes of a read (`bytes`, from read.offset) into the part.
-void LayOut(const PartPlan& plan, const PartRead& read, const PagedBytes& bytes,
-            const PagedBytes& part);
+void LayOut(const PartPlan& plan, const PartRead& read, const IoBuf& bytes,
+            const IoBuf& part);
 
 // These write what no file contains into the part.
-void LayOutNewlines(const PartPlan& plan, const PagedBytes& part);
-void LayOutLiterals(const PartPlan& plan, const PagedBytes& part);
+void LayOutNewlines(const PartPlan& plan, const IoBuf& part);
+void LayOutLiterals(const PartPlan& plan, const IoBuf& part);
 
 }  // namespace shufflefs
 

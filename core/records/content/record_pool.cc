@@ -187,7 +187,7 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
   held->file = file;
   held->part = wanted.part;
   held->source = file;
-  held->bytes_at = PagedBytes(memory->pieces());
+  held->bytes_at = IoBuf(memory->pieces());
   held->memory = std::move(memory);
   held->bytes = wanted.bytes;
   held->reads_left = 1;  // the planning

@@ -22,9 +22,9 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/base/worker.h"
+#include "core/io/io_buf.h"
 #include "core/pool/content_provider.h"
 #include "core/pool/memory/buffer_pool.h"
-#include "core/pool/memory/paged_bytes.h"
 #include "core/pool/pool_memory.h"
 #include "core/pool/sample_source.h"
 #include "core/records/content/gather_list.h"
@@ -100,8 +100,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     std::shared_ptr<MemoryBlock> memory;
     // After `memory`: plan.kept, or the extra memory of a gathered part.
     std::shared_ptr<MemoryBlock> behind;
-    PagedBytes bytes_at;  // of both
-    PartPlan plan;        // valid until the last read arrived
+    IoBuf bytes_at;  // of both
+    PartPlan plan;   // valid until the last read arrived
     // Null if the bytes of the part are in their order.
     std::unique_ptr<const GatherList> gathered;
     uint64_t bytes = 0;

@@ -69,7 +69,7 @@ void RecordPool::PumpAlone() {
       alone_.pop_front();
       held->source = request->file;
       held->bytes = request->length;
-      held->bytes_at = PagedBytes(held->memory->pieces());
+      held->bytes_at = IoBuf(held->memory->pieces());
       held->reads_left = 1;
       held->waiters.push_back(request);
       request->missing = 1;

@@ -197,7 +197,7 @@ void RecordPool::Arrived(const std::shared_ptr<Held>& held,
     MutexLock lock(mu_);
     gathering_ -= read.length;
   } else if (status.ok()) {
-    LayOut(held->plan, read, PagedBytes(staging->pieces()), held->bytes_at);
+    LayOut(held->plan, read, IoBuf(staging->pieces()), held->bytes_at);
   }
   staging.reset();
   Pump();

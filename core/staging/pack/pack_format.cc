@@ -142,6 +142,26 @@ uint64_t PackCheck(absl::string_view bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+uint64_t PackCheckOf(const IoBuf& bytes, uint64_t offset, uint64_t length) {
+  uint64_t check = 0;
+  XXH3_state_t* state = nullptr;  // only if there are several pieces
+  bytes.ForEach(offset, length, [&](absl::Span<char> piece) {
+    if (piece.size() == length) {
+      check = PackCheck(absl::string_view(piece.data(), length));
+      return;
+    }
+    if (state == nullptr) {
+      state = XXH3_createState();
+      XXH3_64bits_reset(state);
+    }
+    XXH3_64bits_update(state, piece.data(), piece.size());
+  });
+  if (state == nullptr) return check;
+  check = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  return check;
+}
+
 uint64_t PackManifest::bytes() const {
   uint64_t sum = 0;
   for (const Chunk& chunk : chunks) sum += chunk.bytes;

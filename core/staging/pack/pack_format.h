@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/io/io_buf.h"
 
 namespace shufflefs {
 
@@ -37,6 +38,8 @@ inline uint64_t PackChecksOf(uint64_t length) {
 }
 // The checksum of such a piece: its XXH3, 64 bits.
 uint64_t PackCheck(absl::string_view bytes);
+// The PackCheck of a range. REQUIRES: it is within.
+uint64_t PackCheckOf(const IoBuf& bytes, uint64_t offset, uint64_t length);
 
 // Bytes [kPackChecksumAt, +8) of a manifest hold the little-endian checksum of
 // what follows them.

@@ -11,10 +11,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "core/base/mutex.h"
+#include "core/io/io_buf.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
 #include "core/staging/pack/pack_index.h"
-#include "core/staging/pack/scatter.h"
 
 namespace shufflefs {
 
@@ -32,7 +32,7 @@ class PackedWant {
   uint64_t begin() const { return place_.offset + from_; }
   uint64_t end() const { return place_.offset + to_; }
   // The memory of [begin(), end()).
-  const Scatter& memory() const { return memory_; }
+  const IoBuf& memory() const { return memory_; }
 
   // Sets how many reads will each supply a part of it. Call it before any of
   // them begins.
@@ -57,7 +57,7 @@ class PackedWant {
   const uint64_t to_;
   std::unique_ptr<char[]> before_;  // bytes [from_, piece_.offset)
   std::unique_ptr<char[]> behind_;  // bytes after the piece, up to to_
-  Scatter memory_;
+  IoBuf memory_;
 
   Mutex mu_;
   uint64_t parts_ ABSL_GUARDED_BY(mu_) = 0;

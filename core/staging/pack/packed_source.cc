@@ -176,7 +176,7 @@ FileRead PackedSource::Engine::ReadOf(std::shared_ptr<PackedRead> read) {
 void PackedSource::Engine::Arrived(std::shared_ptr<PackedRead> read,
                                    const absl::Status& status) {
   if (status.ok()) {
-    const Scatter staged(read->staging->pieces());
+    const IoBuf staged(read->staging->pieces());
     for (const PackedRead::Part& part : read->parts) {
       Copy(staged, part.begin - read->begin, part.want->memory(),
            part.begin - part.want->begin(), part.end - part.begin);

@@ -11,7 +11,8 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/staging/pack/scatter.h"
+#include "core/io/io_buf.h"
+#include "core/staging/pack/pack_format.h"
 #include "core/staging/stager/tier_cuts.h"
 
 namespace shufflefs {
@@ -49,7 +50,7 @@ struct TierReads::Want {
 
   // The first byte that differs from what was copied. Nothing if none does.
   absl::optional<uint64_t> Damage() const {
-    const Scatter bytes(into);
+    const IoBuf bytes(into);
     for (uint64_t at = from; at < to; at += kTierCheckBytes) {
       const uint64_t length = std::min(kTierCheckBytes, to - at);
       if (PackCheckOf(bytes, at - from, length) !=
@@ -227,8 +228,8 @@ void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
   }
   if (status.ok()) {
     if (want->wider != nullptr) {
-      Copy(Scatter(want->into), want->begin - want->from, Scatter(piece.into),
-           0, piece.length);
+      Copy(IoBuf(want->into), want->begin - want->from, IoBuf(piece.into), 0,
+           piece.length);
     }
     tier_bytes_.fetch_add(piece.length, std::memory_order_relaxed);
     piece.done(absl::OkStatus());

@@ -29,8 +29,7 @@ class Gathered {
            const PartReadLimits& limits) {
     const std::vector<PartRead> reads = PlanPartReads(plan, limits);
     memory_ = WholePages(std::string(GatherList::Footprint(plan, reads), '?'));
-    part_ =
-        std::make_unique<GatherList>(plan, reads, PagedBytes({Piece(memory_)}));
+    part_ = std::make_unique<GatherList>(plan, reads, IoBuf({Piece(memory_)}));
     for (size_t k = 0; k < reads.size(); ++k) {
       // Bytes behind those that were asked for may be overwritten.
       const std::string bytes =

@@ -32,7 +32,7 @@ TEST(PartReadsTest, ReadsBringEveryByteWhateverTheLimits) {
     limits.read_bytes = kReadAlignment * (1 + rng.Bounded(20));
     limits.gap_bytes = rng.Bounded(20000);
     std::string part = WholePages(std::string(plan.bytes, '?'));
-    const PagedBytes to({Piece(part)});
+    const IoBuf to({Piece(part)});
     uint64_t before = 0;
     for (const PartRead& read : PlanPartReads(plan, limits)) {
       EXPECT_EQ(read.offset % kReadAlignment, 0u);
@@ -41,7 +41,7 @@ TEST(PartReadsTest, ReadsBringEveryByteWhateverTheLimits) {
       before = read.offset + read.length;
       ASSERT_LE(before, file.size());
       std::string bytes = WholePages(file.substr(read.offset, read.length));
-      LayOut(plan, read, PagedBytes({Piece(bytes)}), to);
+      LayOut(plan, read, IoBuf({Piece(bytes)}), to);
     }
     part.resize(plan.bytes);
     ASSERT_EQ(part, Apply(plan, file)) << round;
@@ -64,7 +64,7 @@ TEST(PartReadsTest, NewlinesComeFromNowhere) {
   plan.bytes = 5;
   plan.newlines = {0, 4};
   std::string part = WholePages("?????");
-  LayOutNewlines(plan, PagedBytes({Piece(part)}));
+  LayOutNewlines(plan, IoBuf({Piece(part)}));
   EXPECT_EQ(part.substr(0, 5), "\n???\n");
 }
 
