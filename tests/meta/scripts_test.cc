@@ -32,6 +32,12 @@ TEST(ScriptsTest, PythonScriptsParse) {
   }
 }
 
+TEST(ScriptsTest, NoClassIsTooLarge) {
+  const ShellResult result =
+      Shell("/usr/bin/python3 tests/meta/house.py --check");
+  EXPECT_EQ(result.code, 0) << result.output;
+}
+
 TEST(ScriptsTest, HelpNeedsNothing) {
   for (const std::string script : {"tests/run.sh", "examples/quickstart.sh",
                                    "mount-tools/install-deps.sh"}) {

@@ -60,4 +60,43 @@ uint64_t KeptPlans::bytes() const {
   return bytes_;
 }
 
+std::shared_ptr<const PartPlan> KeptPlans::OfPart(uint64_t id,
+                                                  const PartedFile& content,
+                                                  uint64_t part) {
+  const Key key(id, part);
+  if (std::shared_ptr<const PartPlan> kept = Find(key)) return kept;
+  auto plan = std::make_shared<const PartPlan>(content.Plan(part));
+  Keep(key, plan);
+  return plan;
+}
+
+PartPlan KeptPlans::OfRange(uint64_t id, const PartedFile& content,
+                            uint64_t offset, uint64_t length) {
+  PartPlan plan;
+  plan.bytes = length;
+  const uint64_t end = offset + length;
+  uint64_t at = offset;
+  for (uint64_t part = content.PartAt(at); at < end; ++part) {
+    const uint64_t begin = content.part_begin(part);
+    const uint64_t to = std::min(content.part_begin(part + 1), end);
+    if (to <= at) continue;
+    PartPlan piece = Clip(*OfPart(id, content, part), at - begin, to - begin);
+    const uint64_t moved = at - offset;
+    for (PartCopy copy : piece.copies) {
+      copy.to += moved;
+      plan.copies.push_back(copy);
+    }
+    for (const uint64_t newline : piece.newlines) {
+      plan.newlines.push_back(newline + moved);
+    }
+    for (PartLiteral& literal : piece.literals) {
+      literal.to += moved;
+      plan.literals.push_back(std::move(literal));
+    }
+    at = to;
+  }
+  SortCopies(plan.copies);
+  return plan;
+}
+
 }  // namespace shufflefs

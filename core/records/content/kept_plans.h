@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/base/mutex.h"
+#include "core/records/order/parted_file.h"
 #include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {
@@ -24,6 +25,12 @@ class KeptPlans {
   // Holds at most `most` bytes of plans, those that were used last.
   explicit KeptPlans(uint64_t most) : most_(most) {}
 
+  // The plan of a part of a file. Makes and keeps it if it is not kept.
+  std::shared_ptr<const PartPlan> OfPart(uint64_t id, const PartedFile& content,
+                                         uint64_t part);
+  // The plan of any bytes of the file, from the plans of their parts.
+  PartPlan OfRange(uint64_t id, const PartedFile& content, uint64_t offset,
+                   uint64_t length);
   // Returns null if the plan is not kept.
   std::shared_ptr<const PartPlan> Find(Key key);
   // Drops other plans to make room. A plan that is too large by itself is not

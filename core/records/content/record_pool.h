@@ -216,9 +216,6 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   // Reads only the bytes asked for.
   void ReadAlone(const std::shared_ptr<Request>& request);
   void PumpAlone();
-  PartPlan PlanOf(const Request& request);
-  std::shared_ptr<const PartPlan> PlanOfPart(const RecordFile& file,
-                                             uint64_t part);
 
   // Constant after construction.
   const std::string how_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How RecordPool reads parts of shuffled container files from the source and
-// delivers them to readers.
+// delivers them to readers, and how it reads what bypasses the memory of parts.
 #include <algorithm>
 #include <utility>
 
@@ -238,6 +238,43 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
   if (was_alone) {
     held->memory.reset();
     PumpAlone();
+  }
+}
+
+void RecordPool::ReadAlone(const std::shared_ptr<Request>& request) {
+  {
+    MutexLock lock(mu_);
+    alone_.push_back(request);
+  }
+  PumpAlone();
+}
+
+void RecordPool::PumpAlone() {
+  for (;;) {
+    std::shared_ptr<Request> request;
+    auto held = std::make_shared<Held>();
+    {
+      MutexLock lock(mu_);
+      if (alone_.empty()) return;
+      // If there is no memory, the lone read that ends next continues here.
+      held->memory = spare_->Allocate(alone_.front()->length);
+      if (held->memory == nullptr) return;
+      request = std::move(alone_.front());
+      alone_.pop_front();
+      held->source = request->file;
+      held->bytes = request->length;
+      held->bytes_at = IoBuf(held->memory->pieces());
+      held->reads_left = 1;
+      held->waiters.push_back(request);
+      request->missing = 1;
+      request->pieces.push_back({request->offset, held});
+    }
+    held->plan = plans_.OfRange(request->file->id, *request->file->content,
+                                request->offset, request->length);
+    LayOutNewlines(held->plan, held->bytes_at);
+    LayOutLiterals(held->plan, held->bytes_at);
+    Queue(held, PlanPartReads(held->plan, PartReadLimits()), /*urgent=*/true);
+    OneLess(held, absl::OkStatus());
   }
 }
 
