@@ -48,7 +48,7 @@ class Uring {
   void ArmWake();
   void Wake();  // any thread, also a signal handler
 
-  // DentryPinner `memory`, which outlives the ring. REQUIRES: kWake is not
+  // Pins `memory`, which outlives the ring. REQUIRES: kWake is not
   // armed (old kernels wait for everything that is pending). Errors: ENOMEM if
   // the process may not lock so much memory.
   absl::Status Register(absl::Span<char> memory);

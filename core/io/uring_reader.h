@@ -43,7 +43,7 @@ class UringReader : public FileReader {
   FileReaderStats stats() const override;
   std::string how() const override { return "io_uring"; }
 
-  // DentryPinner `memory` as a whole, so that the kernel need not look up the
+  // Pins `memory` as a whole, so that the kernel need not look up the
   // pages of reads into one contiguous run of it. Call it once; `memory`
   // outlives the reader. Waits for reads in flight. Do not call it from a
   // `done`. Errors: ENOMEM if the process may not lock so much memory; the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The id of a job: a training's reading processes with all workers and ranks. JobTracker assigns ids, and the epoch detector compares them.
+// The id of a job: the processes of one training that read, with all workers
+// and ranks. JobTracker assigns ids, and the epoch detector compares them.
 #ifndef SHUFFLEFS_CORE_READERS_JOB_ID_H_
 #define SHUFFLEFS_CORE_READERS_JOB_ID_H_
 

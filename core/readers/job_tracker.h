@@ -66,7 +66,7 @@ class JobTracker {
 
   // The process whose workers read. This is the parent of the reader's process
   // if it runs the same executable, else the reader's own process. 0: hidden. A
-  // job may have several, such as ranks or jobs of one script.
+  // job may have several, such as ranks, or trainings that one script starts.
   uint32_t LoaderOf(uint32_t id, std::chrono::milliseconds now);
 
   // Returns whether that process or thread has ended. False for 0, which is
