@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -57,6 +58,17 @@ std::string Metrics::Prometheus() const {
                     kCounters[i].help, "\n# TYPE ", kCounters[i].name,
                     " counter\n", kCounters[i].name, " ",
                     Get(static_cast<Counter>(i)), "\n");
+  }
+  const StallClock::Times times = stall_.Read();
+  for (const auto& [name, help, seconds] :
+       {std::tuple("shufflefs_stall_seconds_total",
+                   "time in which a reader waited for the source",
+                   times.stalled_seconds),
+        std::tuple("shufflefs_consumer_seconds_total",
+                   "time since the first read in which no reader waited",
+                   times.consumer_seconds)}) {
+    absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name,
+                    " counter\n", name, " ", seconds, "\n");
   }
   for (size_t i = 0; i < std::size(kLatencies); ++i) {
     const Histogram& histogram = histograms_[i];

@@ -191,6 +191,22 @@ def test_order_lists_rank_name_and_sample(mount, source):
         mount.next_epoch()
 
 
+def test_names_of_metrics_follow_prometheus(mount):
+    """A counter ends in _total behind its unit; every series says its unit."""
+    kinds = dict(line.split()[2:] for line in mount.read("metrics").splitlines()
+                 if line.startswith("# TYPE"))
+    assert "shufflefs_stall_seconds_total" in kinds
+    assert "shufflefs_consumer_seconds_total" in kinds
+    for name, kind in kinds.items():
+        if name == "shufflefs_fill_rate":  # an old name, for one release
+            continue
+        assert name.endswith("_total") == (kind == "counter"), name
+        if kind == "histogram":
+            assert name.endswith("_seconds"), name
+        if kind == "gauge":
+            assert name.endswith(("_bytes", "_ratio")), name
+
+
 def test_metrics_are_in_prometheus_text_format(mount):
     trees.contents(mount.path)
     lines = mount.read("metrics").splitlines()
