@@ -199,8 +199,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: engine_read DATASET [POLICY]\n");
     return 2;
   }
-  shufflefs::InitLog(shufflefs::LogTarget::kStderr,
-                     shufflefs::LogLevel::kWarning);
+  shufflefs::InitLog({.level = shufflefs::LogLevel::kWarning});
   char path[PATH_MAX];  // SourceDir needs an absolute one
   const absl::Status status =
       realpath(argv[1], path) == nullptr

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflefs mounts a shuffled view of a dataset directory. See shufflefs(1).
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/machine_memory.h"
 #include "core/engine/state_dir.h"
+#include "mount-tools/config/option_values.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/daemon.h"
 #include "mount-tools/daemon/help_text.h"
+#include "mount-tools/daemon/place_warnings.h"
 
 namespace shufflefs {
 namespace {
 
+using option_values::kMinMemory;
 constexpr int kWrongUsage = 2;
 
 int Fail(const absl::Status& status) {
@@ -28,6 +35,19 @@ int Fail(const absl::Status& status) {
 int Print(const std::string& text) {
   const bool written = std::fputs(text.c_str(), stdout) >= 0;
   return written && std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+// The size that a percentage stands for.
+absl::Status FindMemory(MountConfig& config) {
+  if (config.memory_percent == 0) return absl::OkStatus();
+  const uint64_t spare = MachineMemoryBytes();
+  if (spare == 0) {
+    return absl::InvalidArgumentError(
+        "memory: nothing tells how much memory this machine has; give a size, "
+        "such as 8GiB");
+  }
+  config.memory = std::max(spare / 100 * config.memory_percent, kMinMemory);
+  return absl::OkStatus();
 }
 
 int Main(const std::vector<std::string>& arguments) {
@@ -50,6 +70,14 @@ int Main(const std::vector<std::string>& arguments) {
   absl::StatusOr<std::string> state = StatePath(line->config);
   if (!state.ok()) return Fail(state.status());
   line->config.state = *std::move(state);
+  if (const absl::Status found = FindMemory(line->config); !found.ok()) {
+    return Fail(found);
+  }
+  if (const auto mounts = ReadMountInfo(); mounts.ok()) {
+    for (std::string& warning : PlaceWarnings(line->config, *mounts)) {
+      line->config.notes.push_back(std::move(warning));
+    }
+  }
   return RunMount(line->config, line->run);
 }
 

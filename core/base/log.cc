@@ -3,12 +3,18 @@
 
 #include <syslog.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/base/mutex.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/sinks/syslog_sink.h"
@@ -17,19 +23,106 @@
 namespace shufflefs {
 namespace {
 
-spdlog::level::level_enum SpdLevel(LogLevel level) {
+using Level = spdlog::level::level_enum;
+
+Level SpdLevel(LogLevel level) {
   switch (level) {
     case LogLevel::kDebug:
-      return spdlog::level::debug;
+      return Level::debug;
     case LogLevel::kInfo:
-      return spdlog::level::info;
+      return Level::info;
     case LogLevel::kWarning:
-      return spdlog::level::warn;
+      return Level::warn;
     case LogLevel::kError:
-      return spdlog::level::err;
+      return Level::err;
   }
-  return spdlog::level::err;
+  return Level::err;
 }
+
+const char* NameOf(Level level) {
+  return level == Level::debug  ? "debug"
+         : level == Level::info ? "info"
+         : level == Level::warn ? "warning"
+                                : "error";
+}
+
+int PriorityOf(Level level) {
+  return level == Level::debug  ? LOG_DEBUG
+         : level == Level::info ? LOG_INFO
+         : level == Level::warn ? LOG_WARNING
+                                : LOG_ERR;
+}
+
+// "2026-11-25T17:03:09.123+0100", or with Z for UTC.
+std::string TimeText(spdlog::log_clock::time_point time, bool utc) {
+  const std::time_t seconds = spdlog::log_clock::to_time_t(time);
+  std::tm parts{};
+  if (utc) {
+    gmtime_r(&seconds, &parts);
+  } else {
+    localtime_r(&seconds, &parts);
+  }
+  char date[32];
+  char zone[8];
+  std::strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::strftime(zone, sizeof(zone), "%z", &parts);
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                      time.time_since_epoch())
+                      .count();
+  return absl::StrFormat("%s.%03d%s", date, ms % 1000, utc ? "Z" : zone);
+}
+
+std::string WithoutControls(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+// What a line is, from the text that Log was given.
+class LineFormatter : public spdlog::formatter {
+ public:
+  explicit LineFormatter(LogOptions options) : options_(std::move(options)) {}
+
+  void format(const spdlog::details::log_msg& message,
+              spdlog::memory_buf_t& dest) override {
+    const bool to_stderr = options_.target == LogTarget::kStderr;
+    std::string line;
+    if (to_stderr && options_.priorities) {
+      absl::StrAppend(&line, "<", PriorityOf(message.level), ">");
+    }
+    line += options_.format == LogFormat::kJson ? Json(message) : Text(message);
+    if (to_stderr) line += "\n";
+    dest.append(line.data(), line.data() + line.size());
+  }
+
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<LineFormatter>(options_);
+  }
+
+ private:
+  std::string Json(const spdlog::details::log_msg& message) const {
+    nlohmann::ordered_json json;
+    json["time"] = TimeText(message.time, /*utc=*/true);
+    json["level"] = NameOf(message.level);
+    if (!options_.mountpoint.empty()) json["mountpoint"] = options_.mountpoint;
+    json["message"] =
+        std::string(message.payload.data(), message.payload.size());
+    return json.dump(-1, ' ', false,
+                     nlohmann::ordered_json::error_handler_t::replace);
+  }
+
+  std::string Text(const spdlog::details::log_msg& message) const {
+    const std::string text = WithoutControls(
+        std::string(message.payload.data(), message.payload.size()));
+    if (options_.target == LogTarget::kSyslog) return text;
+    return absl::StrCat(
+        options_.time_stamps ? TimeText(message.time, /*utc=*/false) + " " : "",
+        "shufflefs: ", NameOf(message.level), ": ", text);
+  }
+
+  const LogOptions options_;
+};
 
 // The last logger is in use. Replaced loggers stay, because a thread may still
 // be writing a line to one.
@@ -45,21 +138,22 @@ Loggers& AllLoggers() {
   return *loggers;
 }
 
+spdlog::sink_ptr SinkOf(LogTarget target) {
+  if (target == LogTarget::kStderr) {
+    return std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  }
+  return std::make_shared<spdlog::sinks::syslog_sink_mt>(
+      "shufflefs", LOG_PID, LOG_DAEMON, /*enable_formatting=*/true);
+}
+
 }  // namespace
 
-void InitLog(LogTarget target, LogLevel level) {
-  std::unique_ptr<spdlog::logger> logger;
-  if (target == LogTarget::kSyslog) {
-    logger = std::make_unique<spdlog::logger>(
-        "shufflefs", std::make_shared<spdlog::sinks::syslog_sink_mt>(
-                         "shufflefs", LOG_PID, LOG_DAEMON, false));
-  } else {
-    logger = std::make_unique<spdlog::logger>(
-        "shufflefs", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    logger->set_pattern("shufflefs: %l: %v");
-  }
-  logger->set_level(SpdLevel(level));
-  logger->flush_on(spdlog::level::debug);
+void InitLog(const LogOptions& options) {
+  auto logger =
+      std::make_unique<spdlog::logger>("shufflefs", SinkOf(options.target));
+  logger->set_formatter(std::make_unique<LineFormatter>(options));
+  logger->set_level(SpdLevel(options.level));
+  logger->flush_on(Level::debug);
   Loggers& loggers = AllLoggers();
   MutexLock lock(loggers.mu);
   loggers.current = logger.get();

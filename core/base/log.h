@@ -4,18 +4,38 @@
 #ifndef SHUFFLEFS_CORE_BASE_LOG_H_
 #define SHUFFLEFS_CORE_BASE_LOG_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 
 namespace shufflefs {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogTarget { kStderr, kSyslog };
+enum class LogFormat {
+  kText,
+  kJson,  // an object per line: time, level, mountpoint, message
+};
+
+struct LogOptions {
+  LogTarget target = LogTarget::kStderr;
+  LogLevel level = LogLevel::kInfo;  // lower levels are left out
+  LogFormat format = LogFormat::kText;
+  // For text on stderr. Syslog adds its own.
+  bool time_stamps = false;
+  // Lines on stderr begin with the priority, as in "<4>". The journal of
+  // systemd takes it from there.
+  bool priorities = false;
+  std::string mountpoint;  // for JSON; "": left out
+};
 
 // Before the first call, lines are printed at kInfo. A daemon that leaves its
 // terminal may call it again while threads log. Each line goes to one of the
 // targets.
-void InitLog(LogTarget target, LogLevel level);
+void InitLog(const LogOptions& options);
 
+// Control characters are replaced, so that a file name cannot look like another
+// line.
 void Log(LogLevel level, absl::string_view line);
 
 }  // namespace shufflefs

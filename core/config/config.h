@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/base/log.h"
 #include "core/base/types.h"
 #include "core/config/policy_options.h"
 #include "core/config/record_options.h"
@@ -22,6 +23,8 @@ enum class PairMode { kStem, kOff };
 enum class Layout { kTree, kRanked };
 enum class Advance { kManual, kAuto };
 enum class OpenMode { kAuto, kSeen, kUnseen };
+// kAuto: stderr in the foreground, syslog as a daemon.
+enum class LogTo { kAuto, kStderr, kSyslog };
 
 // This node is the `number`-th of the `count` nodes that serve one job.
 struct NodeShare {
@@ -58,13 +61,21 @@ struct MountConfig {
   OpenMode open = OpenMode::kAuto;
   std::chrono::milliseconds wait{5000};
   absl::optional<uint32_t> control_gid;
-  uint64_t memory = 0;    // bytes for all pools; 0 = chosen at mount
+  uint64_t memory = 0;  // bytes for all pools; 0 = chosen at mount
+  // If not 0, `memory` is this percentage of what the machine has to spare. It
+  // is computed at mount.
+  uint32_t memory_percent = 0;
   std::string tier_path;  // absolute path of the performance tier; "" = none
   // Bytes of the tier to use. 0 = nine tenths of what is free at mount.
   uint64_t tier_capacity = 0;
   // Maximum bytes per second that are copied to the tier. 0 = unlimited.
   uint64_t tier_bandwidth = 0;
-  PolicyOptions policy_options;   // keys that apply to all views
+  LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kText;
+  LogTo log_target = LogTo::kAuto;
+  PolicyOptions policy_options;  // keys that apply to all views
+  // What the user should change in the settings, for the log and status.
+  std::vector<std::string> notes;
   bool read_only = false;         // -o ro
   bool allow_other = false;       // -o allow_other
   std::vector<ViewConfig> views;  // at least one
@@ -78,6 +89,7 @@ struct ControlRequest {
   absl::optional<Epoch> set_epoch;  // epoch = 7
   absl::optional<double> feedback;  // feedback = 0.531
   bool config_changed = false;      // any key except epoch
+  std::vector<std::string> notes;   // as in MountConfig
 };
 
 }  // namespace shufflefs

@@ -26,6 +26,21 @@ struct Unit {
   uint64_t factor;
 };
 
+// Longer suffixes come first.
+constexpr Unit kSizeUnits[] = {{"kib", uint64_t{1} << 10},
+                               {"mib", uint64_t{1} << 20},
+                               {"gib", uint64_t{1} << 30},
+                               {"tib", uint64_t{1} << 40},
+                               {"kb", 1'000},
+                               {"mb", 1'000'000},
+                               {"gb", 1'000'000'000},
+                               {"tb", uint64_t{1'000'000'000'000}},
+                               {"k", uint64_t{1} << 10},
+                               {"m", uint64_t{1} << 20},
+                               {"g", uint64_t{1} << 30},
+                               {"t", uint64_t{1} << 40},
+                               {"b", 1}};
+// For printing.
 constexpr Unit kByteUnits[] = {{"TiB", uint64_t{1} << 40},
                                {"GiB", uint64_t{1} << 30},
                                {"MiB", uint64_t{1} << 20},
@@ -54,6 +69,26 @@ absl::optional<uint64_t> ParseWithUnit(absl::string_view text,
   return *number * factor;
 }
 
+// "0.5gib", "1e6": a decimal number that need not be whole.
+absl::optional<uint64_t> ParseFraction(absl::string_view text) {
+  double factor = 1;
+  for (const Unit& unit : kSizeUnits) {
+    if (absl::ConsumeSuffix(&text, unit.suffix)) {
+      factor = static_cast<double>(unit.factor);
+      text = absl::StripTrailingAsciiWhitespace(text);
+      break;
+    }
+  }
+  const bool decimal =
+      !text.empty() && absl::ascii_isdigit(text.front()) &&
+      text.find_first_not_of("0123456789.e+") == absl::string_view::npos;
+  double number = 0;
+  if (!decimal || !absl::SimpleAtod(text, &number)) return absl::nullopt;
+  const double bytes = number * factor;
+  if (bytes >= 9.2e18) return absl::nullopt;  // also if it is infinite
+  return static_cast<uint64_t>(bytes);
+}
+
 }  // namespace
 
 absl::optional<uint64_t> ParseNumber(absl::string_view text) {
@@ -68,7 +103,9 @@ absl::optional<uint64_t> ParseNumber(absl::string_view text) {
 }
 
 absl::optional<uint64_t> ParseBytes(absl::string_view text) {
-  return ParseWithUnit(text, kByteUnits, 1);
+  const std::string lower = absl::AsciiStrToLower(text);
+  const absl::optional<uint64_t> whole = ParseWithUnit(lower, kSizeUnits, 1);
+  return whole ? whole : ParseFraction(lower);
 }
 
 std::string FormatBytes(uint64_t bytes) {

@@ -21,9 +21,10 @@ namespace shufflefs {
 // text, or if the number does not fit 64 bits.
 absl::optional<uint64_t> ParseNumber(absl::string_view text);
 
-// Bytes: a number, alone or followed by KiB, MiB, GiB or TiB ("4KiB", "4 KiB",
-// "4096"). Empty for other units, because KB is 1000 to some and 1024 to
-// others.
+// Bytes: a number, alone or followed by a unit: "4096", "1e6", "8G", "8GiB",
+// "0.5 GiB", "8GB". As in GNU's tools, K and KiB are 1024 bytes and KB is 1000,
+// and so on for M, G and T. Upper and lower case are the same. A fraction of a
+// byte is left out.
 absl::optional<uint64_t> ParseBytes(absl::string_view text);
 // With the largest unit that divides `bytes`: "4KiB", "5000".
 std::string FormatBytes(uint64_t bytes);

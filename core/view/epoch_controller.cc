@@ -221,6 +221,11 @@ void EpochController::Begin(Boundary boundary) {
   journal_.Begun(Record(), *binding_, tracker_.get());
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
+  if (first) return;
+  const std::string& path = setup_->config.path;
+  Log(LogLevel::kInfo,
+      absl::StrCat(path, path.empty() ? "" : ": ", "epoch ", epoch_.value(),
+                   " begins, policy ", setup_->policy->name()));
 }
 
 void EpochController::Bind(EpochBinding how) {

@@ -52,8 +52,8 @@ function __shufflectl_settings
         return
     end
     printf '%s=\n' policy seed epoch.advance epoch.length epoch.pad \
-        epoch.double_open lirs.unit lirs.page lirs.batch brand.chunk \
-        brand.chunks brand.binding reimu.block reimu.window met.mini_epochs \
+        epoch.double_open lirs.unit lirs.page lirs.batch brand.chunk_files \
+        brand.chunk_layout brand.binding reimu.block reimu.window met.mini_epochs \
         met.repeat met.epochs met.adapt met.patience met.scores clairvoyant.seeds \
         window.samples nodes
 end

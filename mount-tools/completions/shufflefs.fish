@@ -18,9 +18,15 @@ function __shufflefs_values
             printf '%s\n' tree ranked
         case open
             printf '%s\n' auto seen unseen
+        case log.level
+            printf '%s\n' debug info warning error
+        case log.format
+            printf '%s\n' text json
+        case log.target
+            printf '%s\n' auto stderr syslog
         case lirs.unit
             printf '%s\n' instance page
-        case brand.chunks
+        case brand.chunk_layout
             printf '%s\n' auto random physical
         case brand.binding
             printf '%s\n' group location

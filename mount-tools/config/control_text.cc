@@ -58,7 +58,10 @@ absl::Status ApplySetting(const TomlSetting& setting, const MountConfig* mount,
   MountConfig mount_now = mount == nullptr ? MountConfig() : *mount;
   const std::string before = option->Get(mount_now, request.config);
   ViewConfig edited = request.config;
+  mount_now.notes.clear();
   RETURN_IF_ERROR(SetOption(setting.key, setting.value, mount_now, edited));
+  request.notes.insert(request.notes.end(), mount_now.notes.begin(),
+                       mount_now.notes.end());
   const bool known = option->scope == OptionScope::kView || mount != nullptr;
   if (known && option->Get(mount_now, edited) == before) {
     return absl::OkStatus();

@@ -11,6 +11,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "mount-tools/config/nearest_word.h"
@@ -96,11 +98,12 @@ constexpr Option kFirst[] = {
      ValueKind::kWord, false, SetViewWord<kLayoutWords, &V::layout>,
      GetViewWord<kLayoutWords, &V::layout>},
     {"memory", "a quarter of what there is, at most 4GiB",
-     "a size such as 320MiB, from 4MiB to 64TiB",
+     "a size such as 512M or 8GiB, from 4MiB to 64TiB, or 1% to 100%",
      "memory for samples until they are read, of all views", kMount,
      ValueKind::kBytes, false, [](Text t, M& m, V&) { return SetMemory(t, m); },
      [](const M& m, const V&) {
-       return m.memory == 0 ? std::string() : FormatBytes(m.memory);
+       return m.memory_percent != 0 ? absl::StrCat(m.memory_percent, "%")
+                                    : BytesOr("", m.memory);
      }},
     {"nodes", "1/1", "k/n, two whole numbers from 1 to 65536, k at most n",
      "number of this node, and of the nodes that serve the job", kView,
@@ -186,6 +189,20 @@ constexpr Option kLast[] = {
      [](const M& m, const V&) {
        return m.control_gid ? absl::StrCat(*m.control_gid) : std::string();
      }},
+    {"log.level", "info", "debug, info, warning or error",
+     "lowest level of what is logged", kMount, ValueKind::kWord, false,
+     [](Text t, M& m, V&) { return SetWord(kLogLevels, t, m.log_level); },
+     [](const M& m, const V&) { return GetWord(kLogLevels, m.log_level); }},
+    {"log.format", "text", "text or json",
+     "format of the log: lines of text, or an object per line", kMount,
+     ValueKind::kWord, false,
+     [](Text t, M& m, V&) { return SetWord(kLogFormats, t, m.log_format); },
+     [](const M& m, const V&) { return GetWord(kLogFormats, m.log_format); }},
+    {"log.target", "auto", "auto, stderr or syslog",
+     "destination of the log; auto: stderr with -f, else syslog", kMount,
+     ValueKind::kWord, false,
+     [](Text t, M& m, V&) { return SetWord(kLogTargets, t, m.log_target); },
+     [](const M& m, const V&) { return GetWord(kLogTargets, m.log_target); }},
     {"path", "all of the source",
      "a directory below the source, relative to it, without . and ..",
      "directory of the view, below the source", kView, ValueKind::kPath, false,
@@ -254,6 +271,34 @@ const Table* MakeTable() {
   return table;
 }
 
+// Names of keys in earlier versions, which go on working for a release.
+struct Renamed {
+  absl::string_view was;
+  absl::string_view is;
+};
+constexpr Renamed kRenamed[] = {{"brand.chunk", "brand.chunk_files"},
+                                {"brand.chunks", "brand.chunk_layout"}};
+
+void NoteOldName(absl::string_view key, const Option& option,
+                 MountConfig& mount) {
+  if (key == option.key) return;
+  std::string note = absl::StrCat(key, " is now called ", option.key,
+                                  "; the next release takes only that name");
+  if (std::find(mount.notes.begin(), mount.notes.end(), note) ==
+      mount.notes.end()) {
+    mount.notes.push_back(std::move(note));
+  }
+}
+
+// The word among a key's values that is nearest to `value`. "" if none is.
+std::string NearestValue(const Option& option, absl::string_view value) {
+  if (option.kind != ValueKind::kWord) return "";
+  const std::string commas =
+      absl::StrReplaceAll(option.values, {{" or ", ", "}});
+  const std::vector<absl::string_view> words = absl::StrSplit(commas, ", ");
+  return std::string(NearestWord(value, words));
+}
+
 }  // namespace
 
 bool Option::Set(absl::string_view text, MountConfig& mount,
@@ -279,6 +324,9 @@ absl::Span<const Option> Options() {
 }
 
 const Option* FindOption(absl::string_view key) {
+  for (const Renamed& name : kRenamed) {
+    if (name.was == key) key = name.is;
+  }
   for (const Option& option : Options()) {
     if (option.key == key) return &option;
   }
@@ -298,9 +346,18 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
                        MountConfig& mount, ViewConfig& view) {
   const Option* option = FindOption(key);
   if (option == nullptr) return NoSuchKey(key);
-  if (option->Set(value, mount, view)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(key, " = ", value, ": must be ", option->values));
+  if (option->Set(value, mount, view)) {
+    NoteOldName(key, *option, mount);
+    return absl::OkStatus();
+  }
+  const std::string nearest = NearestValue(*option, value);
+  return absl::InvalidArgumentError(absl::StrCat(
+      key, " = ", value, ": ",
+      option->kind == ValueKind::kBytes && !ParseBytes(value)
+          ? "is not a size such as 512M, 8GiB or 1.5GB; "
+          : "",
+      "must be ", option->values,
+      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
 }
 
 absl::Status ValidateView(const ViewConfig& view) {

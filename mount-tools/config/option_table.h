@@ -66,14 +66,16 @@ struct Option {
 // In the order of help and man pages.
 absl::Span<const Option> Options();
 
-// Null if there is no such key.
+// Also by a name that the key had in an earlier version. Null if there is no
+// such key.
 const Option* FindOption(absl::string_view key);
 
 // InvalidArgument: there is no such key, with the nearest one.
 absl::Status NoSuchKey(absl::string_view key);
 
 // Sets `key`. Errors: NoSuchKey's, or InvalidArgument, which names key, value
-// and the allowed values. On an error nothing has changed. Paths, except the
+// and the allowed values. On an error nothing has changed. An old name of
+// a key leaves a line in mount.notes. Paths, except the
 // key `path`, must be absolute already (see AbsolutePath in
 // mount-tools/config/paths.h).
 absl::Status SetOption(absl::string_view key, absl::string_view value,

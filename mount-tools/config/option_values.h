@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/types/optional.h"
 #include "core/config/config.h"
 #include "core/config/value_text.h"
@@ -44,6 +45,15 @@ inline constexpr Word<Layout> kLayoutWords[] = {{"tree", Layout::kTree},
 inline constexpr Word<OpenMode> kOpenWords[] = {{"auto", OpenMode::kAuto},
                                                 {"seen", OpenMode::kSeen},
                                                 {"unseen", OpenMode::kUnseen}};
+inline constexpr Word<LogLevel> kLogLevels[] = {{"debug", LogLevel::kDebug},
+                                                {"info", LogLevel::kInfo},
+                                                {"warning", LogLevel::kWarning},
+                                                {"error", LogLevel::kError}};
+inline constexpr Word<LogFormat> kLogFormats[] = {{"text", LogFormat::kText},
+                                                  {"json", LogFormat::kJson}};
+inline constexpr Word<LogTo> kLogTargets[] = {{"auto", LogTo::kAuto},
+                                              {"stderr", LogTo::kStderr},
+                                              {"syslog", LogTo::kSyslog}};
 inline constexpr Word<RecordOptions::Csv> kCsvWords[] = {
     {"plain", RecordOptions::Csv::kPlain},
     {"quoted", RecordOptions::Csv::kQuoted}};
@@ -134,9 +144,14 @@ inline bool SetRecordAlign(absl::string_view text, ViewConfig& view) {
 }
 
 inline bool SetMemory(absl::string_view text, MountConfig& mount) {
+  absl::string_view number = text;
+  if (absl::ConsumeSuffix(&number, "%")) {
+    return SetNumber(number, 1, 100, mount.memory_percent);
+  }
   const absl::optional<uint64_t> bytes = ParseBytes(text);
   if (!bytes || *bytes < kMinMemory || *bytes > kMaxMemory) return false;
   mount.memory = *bytes;
+  mount.memory_percent = 0;
   return true;
 }
 

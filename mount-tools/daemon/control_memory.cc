@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/files/atomic_file.h"
@@ -24,6 +25,7 @@ std::string HashOf(const MountConfig& mount) {
   std::string text;
   for (const ViewConfig& view : mount.views) {
     for (const Option& option : Options()) {
+      if (absl::StartsWith(option.key, "log.")) continue;  // decides no name
       absl::StrAppend(&text, option.key, absl::string_view("\0", 1),
                       option.Get(mount, view), absl::string_view("\0", 1));
     }

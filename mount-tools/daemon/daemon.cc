@@ -31,6 +31,7 @@
 #include "mount-tools/config/control_text.h"
 #include "mount-tools/daemon/control_memory.h"
 #include "mount-tools/daemon/end_in_time.h"
+#include "mount-tools/daemon/log_setup.h"
 #include "mount-tools/daemon/mounts_above.h"
 #include "mount-tools/daemon/ready_pipe.h"
 #include "policies/registry.h"
@@ -106,7 +107,13 @@ ControlFiles::Parts Mount::ControlParts() {
   parts.version = SHUFFLEFS_VERSION;
   parts.metrics = &engine_->metrics();
   parts.text.parse = [this](absl::string_view text, const ViewConfig& current) {
-    return ParseControl(text, current, &engine_->config());
+    absl::StatusOr<ControlRequest> request =
+        ParseControl(text, current, &engine_->config());
+    if (!request.ok()) return request;
+    for (const std::string& note : request->notes) {
+      Log(LogLevel::kWarning, note);
+    }
+    return request;
   };
   parts.text.render = EffectiveToml;
   parts.written = [this](const std::vector<ViewKeys>& views) {
@@ -187,6 +194,7 @@ absl::Status Mount::Index(std::stop_token stop) {
   ASSIGN_OR_RETURN(const ServedDataset* const served,
                    OrExhausted(engine_->config().source,
                                [&] { return engine_->Load(options); }));
+  for (const std::string& note : engine_->config().notes) Warn(note);
   TellUnreadable(served->catalogue());
   filesystem_->Begin(*served, session_->kernel_knows_epochs());
   session_->NamesChanged(/*were_fixed=*/false);
@@ -266,11 +274,10 @@ int Complain(const absl::Status& status) {
 
 int RunMount(const MountConfig& config, const RunOptions& options) {
   const bool stay = options.foreground || options.debug;
-  InitLog(LogTarget::kStderr,
-          options.debug ? LogLevel::kDebug : LogLevel::kInfo);
+  InitLog(TerminalLog(config, options));
   // Fork before anything is made: the parent must own no part of the mount that
   // it could undo when it exits.
-  ReadyPipe ready;
+  ReadyPipe ready(DaemonLog(config));
   if (!stay) {
     absl::StatusOr<ReadyPipe::Side> side = ready.Fork();
     if (!side.ok()) return Complain(side.status());

@@ -61,10 +61,11 @@ void ReadyPipe::Finish(char code, absl::string_view text) {
   }
   // From here on nobody waits for this process. Releases the terminal and the
   // working directory.
-  InitLog(LogTarget::kSyslog, LogLevel::kInfo);
+  InitLog(log_);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) {
-    for (const int standard : {0, 1, 2}) dup2(null, standard);
+    const int last = log_.target == LogTarget::kStderr ? 1 : 2;
+    for (int standard = 0; standard <= last; ++standard) dup2(null, standard);
     close(null);
   }
   if (chdir("/") != 0) Log(LogLevel::kWarning, "cannot leave the directory");

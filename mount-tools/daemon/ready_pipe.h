@@ -5,18 +5,24 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_
 
+#include <utility>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/files/unique_fd.h"
+#include "core/base/log.h"
 #include "core/base/mutex.h"
 
 namespace shufflefs {
 
 // Without Fork, Succeed and Fail do nothing. They are thread-safe; only the
-// first call counts. After it the child has no terminal: its log goes to
-// syslog.
+// first call counts. After it the child has no terminal: its log goes
+// where it is told to.
 class ReadyPipe {
  public:
+  // `log` is that of the daemon when nobody waits for it any more. If it is
+  // stderr, stderr stays open.
+  explicit ReadyPipe(LogOptions log) : log_(std::move(log)) {}
   enum class Side { kParent, kChild };
   // Call it before any thread starts. The child leads a new session.
   absl::StatusOr<Side> Fork();
@@ -29,6 +35,7 @@ class ReadyPipe {
  private:
   void Finish(char code, absl::string_view text);
 
+  const LogOptions log_;
   Mutex mu_;
   UniqueFd read_ ABSL_GUARDED_BY(mu_);
   UniqueFd write_ ABSL_GUARDED_BY(mu_);

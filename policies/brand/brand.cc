@@ -14,7 +14,7 @@ namespace {
 constexpr absl::string_view kBrandChunks[] = {"auto", "random", "physical"};
 constexpr absl::string_view kBrandBindings[] = {"group", "location"};
 constexpr PolicyOption kBrandKeys[] = {
-    {.key = "brand.chunk",
+    {.key = "brand.chunk_files",
      .default_text = "64",
      .values = "a number of files from 1 to 65536",
      .help = "maximum number of files that brand reads together",
@@ -23,7 +23,7 @@ constexpr PolicyOption kBrandKeys[] = {
      .max = 65536,
      .binds = true,
      .place = 6},
-    {.key = "brand.chunks",
+    {.key = "brand.chunk_layout",
      .default_text = "auto",
      .values = "auto, random or physical",
      .help = "files that brand reads together: random, or neighbours",
@@ -54,7 +54,7 @@ std::string BrandHeldBack(const PolicyOptions& options, DeviceKind device) {
   return device == DeviceKind::kSeekBound &&
                  pool.chunks == PoolFacet::Chunks::kRandom &&
                  pool.packed.empty()
-             ? "brand.chunks = random, which costs a seek a file"
+             ? "brand.chunk_layout = random, which costs a seek a file"
              : "";
 }
 

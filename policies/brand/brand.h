@@ -8,7 +8,8 @@
 //   reader that draws names at random sees an order that is random too.
 //   Which sample a name shows depends on what is in memory when the reader
 //   asks, so an epoch is not reproducible; the ledger is its record.
-// Read pattern: chunks of up to brand.chunk files in random order, each read
+// Read pattern: chunks of up to brand.chunk_files files in random order, each
+// read
 //   once per epoch. If memory cannot hold something of every group, also single
 //   samples.
 // Containers beside the class folders: as under reimu (policies/reimu.h).

@@ -147,7 +147,7 @@ TEST(ControlText, ErrorsNameLineAndKey) {
   EXPECT_EQ(
       ControlError("policy = \"mte\"\n"),
       "line 1: policy = mte: must be auto, native, lirs, brand, met, reimu, "
-      "clairvoyant, window or static");
+      "clairvoyant, window or static; did you mean met?");
   EXPECT_EQ(ControlError("seed = 1\n\nseed = 2\n"),
             "line 3: seed: is given twice");
   EXPECT_EQ(ControlError("epoch = 1\nepoch = \"next\"\n"),

@@ -71,57 +71,62 @@ TEST(OptionTable, DefaultTextIsTheDefault) {
   }
 }
 
+// A value of each key that is not its default.
+constexpr std::pair<const char*, const char*> kSamples[] = {
+    {"policy", "lirs"},
+    {"seed", "18446744073709551615"},
+    {"epoch.start", "41"},
+    {"epoch.advance", "manual"},
+    {"epoch.length", "1281"},
+    {"epoch.pad", "0"},
+    {"substitute", "tree"},
+    {"pair", "off"},
+    {"groups", "/etc/folds"},
+    {"epoch.double_open", "1500ms"},
+    {"layout", "ranked"},
+    {"state", "/var/lib/x"},
+    {"open", "unseen"},
+    {"lirs.unit", "page"},
+    {"lirs.page", "16MiB"},
+    {"lirs.batch", "12"},
+    {"reimu.block", "2MiB"},
+    {"reimu.window", "9"},
+    {"record.as", "*.svm:lines;a/*.bin:fixed"},
+    {"record.bytes", "3073"},
+    {"record.header", "2"},
+    {"record.csv", "quoted"},
+    {"record.scope", "view"},
+    {"record.align", "X.npy:y.npy;a/*-images:b/*-labels"},
+    {"window.samples", "1"},
+    {"log.level", "warning"},
+    {"log.format", "json"},
+    {"log.target", "syslog"},
+    {"wait", "0s"},
+    {"control.gid", "100"},
+    {"path", "train/a"},
+    {"memory", "320MiB"},
+    {"nodes", "3/16"},
+    {"brand.chunk_files", "7"},
+    {"brand.chunk_layout", "physical"},
+    {"brand.binding", "location"},
+    {"brand.packed", "/p"},
+    {"met.mini_epochs", "16"},
+    {"met.repeat", "1024"},
+    {"met.epochs", "90"},
+    {"met.adapt", "bollinger"},
+    {"met.patience", "1"},
+    {"met.scores", "20"},
+    {"met.model", "a b"},
+    {"clairvoyant.seeds", "7;99;18446744073709551615"},
+    {"clairvoyant.cores", "0"},
+    {"tier.path", "/nvme"},
+    {"tier.capacity", "1024TiB"},
+    {"tier.bandwidth", "64KiB"}};
+
 // get prints what set reads, for the default and for another value.
 TEST(OptionTable, ValuesRoundTrip) {
-  const std::pair<const char*, const char*> samples[] = {
-      {"policy", "lirs"},
-      {"seed", "18446744073709551615"},
-      {"epoch.start", "41"},
-      {"epoch.advance", "manual"},
-      {"epoch.length", "1281"},
-      {"epoch.pad", "0"},
-      {"substitute", "tree"},
-      {"pair", "off"},
-      {"groups", "/etc/folds"},
-      {"epoch.double_open", "1500ms"},
-      {"layout", "ranked"},
-      {"state", "/var/lib/x"},
-      {"open", "unseen"},
-      {"lirs.unit", "page"},
-      {"lirs.page", "16MiB"},
-      {"lirs.batch", "12"},
-      {"reimu.block", "2MiB"},
-      {"reimu.window", "9"},
-      {"record.as", "*.svm:lines;a/*.bin:fixed"},
-      {"record.bytes", "3073"},
-      {"record.header", "2"},
-      {"record.csv", "quoted"},
-      {"record.scope", "view"},
-      {"record.align", "X.npy:y.npy;a/*-images:b/*-labels"},
-      {"window.samples", "1"},
-      {"wait", "0s"},
-      {"control.gid", "100"},
-      {"path", "train/a"},
-      {"memory", "320MiB"},
-      {"nodes", "3/16"},
-      {"brand.chunk", "7"},
-      {"brand.chunks", "physical"},
-      {"brand.binding", "location"},
-      {"brand.packed", "/p"},
-      {"met.mini_epochs", "16"},
-      {"met.repeat", "1024"},
-      {"met.epochs", "90"},
-      {"met.adapt", "bollinger"},
-      {"met.patience", "1"},
-      {"met.scores", "20"},
-      {"met.model", "a b"},
-      {"clairvoyant.seeds", "7;99;18446744073709551615"},
-      {"clairvoyant.cores", "0"},
-      {"tier.path", "/nvme"},
-      {"tier.capacity", "1024TiB"},
-      {"tier.bandwidth", "64KiB"}};
-  EXPECT_EQ(std::size(samples), Options().size()) << "a key without a sample";
-  for (const auto& [key, value] : samples) {
+  EXPECT_EQ(std::size(kSamples), Options().size()) << "a key without a sample";
+  for (const auto& [key, value] : kSamples) {
     MountConfig mount;
     ViewConfig view;
     const Option* option = FindOption(key);
@@ -165,14 +170,54 @@ TEST(OptionTable, RangesAreThoseOfThePolicies) {
       EXPECT_EQ(Set("lirs.batch", text) == "ok",
                 policies_take("lirs.batch", value))
           << value;
-      EXPECT_EQ(Set("brand.chunk", text) == "ok",
-                policies_take("brand.chunk", value))
+      EXPECT_EQ(Set("brand.chunk_files", text) == "ok",
+                policies_take("brand.chunk_files", value))
           << value;
       EXPECT_EQ(Set("window.samples", text) == "ok",
                 policies_take("window.samples", value))
           << value;
     }
   }
+}
+
+TEST(OptionTable, MemoryMayBeAShareOfTheMachine) {
+  MountConfig mount;
+  ViewConfig view;
+  const Option* memory = FindOption("memory");
+  EXPECT_EQ(Set("memory", "50%", &mount, &view), "ok");
+  EXPECT_EQ(mount.memory_percent, 50u);
+  EXPECT_EQ(memory->Get(mount, view), "50%");
+  EXPECT_EQ(Set("memory", "1G", &mount, &view), "ok");
+  EXPECT_EQ(memory->Get(mount, view), "1GiB") << "a size replaces it";
+  for (const char* bad : {"0%", "101%", "5.5%", "%"}) {
+    EXPECT_THAT(Set("memory", bad), HasSubstr("must be a size")) << bad;
+  }
+}
+
+TEST(OptionTable, AnErrorSaysWhatIsMeant) {
+  EXPECT_EQ(Set("memory", "lots"),
+            "memory = lots: is not a size such as 512M, 8GiB or 1.5GB; must be "
+            "a size such as 512M or 8GiB, from 4MiB to 64TiB, or 1% to 100%");
+  EXPECT_EQ(Set("substitute", "nevr"),
+            "substitute = nevr: must be auto, never, directory or tree; did "
+            "you mean never?");
+  EXPECT_THAT(Set("policy", "lris"), HasSubstr("did you mean lirs?"));
+  EXPECT_THAT(Set("policy", "quite another"), Not(HasSubstr("did you mean")));
+}
+
+TEST(OptionTable, OldNamesOfKeysWorkAndLeaveANote) {
+  MountConfig mount;
+  ViewConfig view;
+  EXPECT_EQ(FindOption("brand.chunk"), FindOption("brand.chunk_files"));
+  EXPECT_EQ(Set("brand.chunks", "physical", &mount, &view), "ok");
+  EXPECT_EQ(Set("brand.chunks", "physical", &mount, &view), "ok");
+  EXPECT_EQ(FindOption("brand.chunk_layout")->Get(mount, view), "physical");
+  EXPECT_THAT(mount.notes,
+              ::testing::ElementsAre(
+                  "brand.chunks is now called brand.chunk_layout; the next "
+                  "release takes only that name"));
+  EXPECT_EQ(Set("brand.chunk_files", "8", &mount, &view), "ok");
+  EXPECT_EQ(mount.notes.size(), 1u);
 }
 
 TEST(OptionTable, SetsTypedFields) {
@@ -201,19 +246,19 @@ TEST(OptionTable, SetsTypedFields) {
 TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
   EXPECT_EQ(Set("policy", "mte"),
             "policy = mte: must be auto, native, lirs, brand, met, reimu, "
-            "clairvoyant, window or static");
+            "clairvoyant, window or static; did you mean met?");
   EXPECT_EQ(Set("seed", "-1"),
             "seed = -1: must be a whole number from 0 to "
             "18446744073709551615");
   EXPECT_EQ(Set("lirs.page", "3KiB"),
             "lirs.page = 3KiB: must be a power of two from 4KiB to 16MiB");
   EXPECT_EQ(Set("memory", "1MiB"),
-            "memory = 1MiB: must be a size such as 320MiB, from 4MiB to "
-            "64TiB");
-  EXPECT_EQ(Set("brand.chunk", "0"),
-            "brand.chunk = 0: must be a number of files from 1 to 65536");
-  EXPECT_EQ(Set("brand.chunks", "packed"),
-            "brand.chunks = packed: must be auto, random or physical");
+            "memory = 1MiB: must be a size such as 512M or 8GiB, from 4MiB to "
+            "64TiB, or 1% to 100%");
+  EXPECT_EQ(Set("brand.chunk_files", "0"),
+            "brand.chunk_files = 0: must be a number of files from 1 to 65536");
+  EXPECT_EQ(Set("brand.chunk_layout", "packed"),
+            "brand.chunk_layout = packed: must be auto, random or physical");
   EXPECT_EQ(Set("brand.binding", "chunk"),
             "brand.binding = chunk: must be group or location");
   for (const char* nodes : {"", "1", "/", "0/1", "2/1", "1/0", "1/65537",

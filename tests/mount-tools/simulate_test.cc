@@ -105,7 +105,8 @@ TEST(Simulate, BrandReadsEachChunkAboutOnce) {
   EXPECT_EQ(pool["bypass"], 0);
   EXPECT_EQ(pool["memory"], 500 << 20);
   // Smaller chunks are more loads; more classes more misses.
-  EXPECT_GT(FiguresOf(Brand({"brand.chunk=16"}))["pool"]["chunk_loads"], 1200);
+  EXPECT_GT(FiguresOf(Brand({"brand.chunk_files=16"}))["pool"]["chunk_loads"],
+            1200);
   EXPECT_GT(FiguresOf(Brand({"--classes", "5000"}))["pool"]["bypass"], 2000);
 }
 
@@ -241,11 +242,16 @@ TEST(Simulate, WrongUsage) {
        "--refill best: must be none, random or fill-rate"},
       {{"brand", "--refill", "none"}, "--refill is for brand.binding=location"},
       {{"brand", "memory=1MiB"},
-       "memory = 1MiB: must be a size such as 320MiB, from 4MiB to 64TiB"},
+       "memory = 1MiB: must be a size such as 512M or 8GiB, from 4MiB to "
+       "64TiB, or 1% to 100%"},
       {{"mte"},
        "policy = mte: must be auto, native, lirs, brand, met, reimu, "
-       "clairvoyant, window or "
-       "static"},
+       "clairvoyant, window or static; did you mean met?"},
+      {{}, "simulate: name a policy, e.g. shufflectl simulate lirs DATA"},
+      {{"static"},
+       "static: not graded, because your program decides the order"},
+      {{"clairvoyant"},
+       "clairvoyant: not graded, because your program decides the order"},
       {{"auto"},
        "auto chooses by what a source is; name a policy, or a SOURCE"},
       {{"lirs", "lirs.page=3KiB"},
@@ -255,7 +261,7 @@ TEST(Simulate, WrongUsage) {
       {{"lirs", "--samples", "0"}, "--samples: must be from 1 to 4294967295"},
       {{"lirs", "--samples", "5", "--classes", "6"},
        "--classes: must be from 1 to 5"},
-      {{"lirs", "--bytes", "1KB"}, "--bytes: must be from 1 to 1073741824"},
+      {{"lirs", "--bytes", "1XB"}, "--bytes: must be from 1 to 1073741824"},
       {{"lirs", "--batch", "1"}, "--batch: must be from 2 to 1048576"},
       {{"lirs", "--epoch", "-1"},
        "--epoch: must be from 0 to 9223372036854775806"}};

@@ -227,7 +227,7 @@ def test_check_says_the_same_as_the_mount(mounts, source, monkeypatch):
 def test_a_key_overrides_the_choice_of_chunks(mounts, source, monkeypatch,
                                               chunks, device, found):
     monkeypatch.setenv("SHUFFLEFS_DEVICE", device)
-    mount = mounts(source, {"policy": "brand", "brand.chunks": chunks})
+    mount = mounts(source, {"policy": "brand", "brand.chunk_layout": chunks})
     how = mount.view()["supply"]
     assert found in how and device in how
     assert ("because" in how) == (chunks == "auto")

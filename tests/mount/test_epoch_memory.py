@@ -48,7 +48,7 @@ def test_an_epoch_owes_nothing_to_the_one_before(mounts, folder, memory):
         content=lambda rng, _: rng.randbytes(24) + bytes(SIZE - 24))
     names = sorted(path.relative_to(source) for path in source.rglob("*.png"))
     mount = mounts(source, {"policy": "brand", "substitute": "directory",
-                            "memory": f"{memory}MiB", "brand.chunk": 16,
+                            "memory": f"{memory}MiB", "brand.chunk_files": 16,
                             "epoch.advance": "manual"})
     rng = random.Random(5)
     orders = []

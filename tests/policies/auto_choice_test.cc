@@ -25,7 +25,7 @@ DatasetFacts LargeClassFolders() {
   facts.speed = {6300, 1.1, 144e6};
   facts.file_bytes = 110'000;
   facts.pool_bytes = uint64_t{4} << 30;
-  facts.options.Set("brand.chunk", 64);
+  facts.options.Set("brand.chunk_files", 64);
   facts.names_may_move = true;
   facts.has_validation_split = true;
   facts.classes = 1000;

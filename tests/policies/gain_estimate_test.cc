@@ -17,7 +17,7 @@ DatasetFacts Data() {
   facts.file_bytes = 100'900;
   facts.classes = 40;
   facts.pool_bytes = 320 << 20;
-  facts.options.Set("brand.chunk", 64);
+  facts.options.Set("brand.chunk_files", 64);
   return facts;
 }
 
@@ -145,7 +145,7 @@ TEST(GainEstimateTest, TinyMemoryGainsNothing) {
 TEST(GainEstimateTest, TinyFilesAreServedOneByOneToo) {
   DatasetFacts facts = FastDisk();
   facts.file_bytes = 100;
-  facts.options.Set("brand.chunk", 4096);
+  facts.options.Set("brand.chunk_files", 4096);
   EXPECT_LE(EstimateGain(facts, 4)->brand, 14000);
 }
 

@@ -77,13 +77,13 @@ TEST(RegistryTest, AQueueHoldsASample) {
 TEST(RegistryTest, AChunkHoldsAFile) {
   PolicyOptions options;
   for (uint64_t chunk : {uint64_t{0}, uint64_t{65537}, uint64_t{1} << 40}) {
-    options.Set("brand.chunk", chunk);
-    EXPECT_THAT(
-        Refusal("native", options),
-        AllOf(HasSubstr("brand.chunk"), HasSubstr(std::to_string(chunk))));
+    options.Set("brand.chunk_files", chunk);
+    EXPECT_THAT(Refusal("native", options),
+                AllOf(HasSubstr("brand.chunk_files"),
+                      HasSubstr(std::to_string(chunk))));
   }
   for (uint64_t chunk : {1, 64, 65536}) {
-    options.Set("brand.chunk", chunk);
+    options.Set("brand.chunk_files", chunk);
     EXPECT_TRUE(MakePolicy("native", options).ok()) << chunk;
   }
 }

@@ -14,7 +14,7 @@ extern "C" const char* __tsan_default_suppressions() {
 }
 
 int main(int argc, char** argv) {
-  shufflefs::InitLog(shufflefs::LogTarget::kStderr, shufflefs::LogLevel::kInfo);
+  shufflefs::InitLog({});
   ::testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -60,6 +60,10 @@ absl::StatusOr<Request> ParseWords(const std::vector<std::string>& words) {
     }
   }
   RETURN_IF_ERROR(ValidateView(request.config));
+  if (mount.memory_percent != 0) {
+    return absl::InvalidArgumentError(
+        "memory: simulate needs a size, such as 8GiB");
+  }
   request.memory = mount.memory;
   return request;
 }
@@ -99,6 +103,11 @@ EpochMemory MemoryOf(const SimulatedData& data, Epoch first, uint64_t epochs) {
   return meter.Report();
 }
 
+bool OrdersOnlyRecords(const Policy& policy) {
+  return policy.shuffles_records() &&
+         policy.consumption() == Consumption::kSource;
+}
+
 class SimulateCommand : public Command {
  public:
   absl::string_view name() const override { return "simulate"; }
@@ -110,8 +119,7 @@ class SimulateCommand : public Command {
     app.add_option("words", words_,
                    "the policy, keys of it, and the dataset to shuffle "
                    "(default: a made-up one)")
-        ->type_name("POLICY [key=value...] [SOURCE]")
-        ->required();
+        ->type_name("POLICY [key=value...] [SOURCE]");
     app.add_option("--samples", samples_,
                    "of the made-up dataset (default: 100000)")
         ->type_name("N");
@@ -143,6 +151,10 @@ class SimulateCommand : public Command {
   }
 
   absl::Status Run(const CommandContext& context) override {
+    if (words_.empty()) {
+      return absl::InvalidArgumentError(
+          "simulate: name a policy, e.g. shufflectl simulate lirs DATA");
+    }
     if (met_model_.given()) {
       if (words_.front() != "met") {
         return absl::InvalidArgumentError(
@@ -169,6 +181,11 @@ class SimulateCommand : public Command {
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedData> data,
                      MakeData(request, scanned));
+    if (scanned && OrdersOnlyRecords(data->policy())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          words_.front(), " orders records, which are not read here; mount ",
+          scanned->path, " and see `mixing` of shufflectl status"));
+    }
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,
                      MakePool(request, *data, Epoch(epoch), epochs));
     const auto order_of = [&](uint64_t e) {

@@ -226,7 +226,7 @@ absl::Status IndexCommand::IndexAll(const std::vector<ViewContainers>& views,
 absl::Status IndexCommand::Run(const CommandContext& context) {
   const auto begin = Clock::now();
   // The report has what the log would say about files.
-  InitLog(LogTarget::kStderr, LogLevel::kError);
+  InitLog({.level = LogLevel::kError});
   ASSIGN_OR_RETURN(const MountConfig config, Config(context));
   RETURN_IF_ERROR(RefuseMount(config.source));
   ASSIGN_OR_RETURN(const SourceDir source, SourceDir::At(config.source));

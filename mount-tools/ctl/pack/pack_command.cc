@@ -101,6 +101,8 @@ class PackCommand : public Command {
         ->type_name("SIZE");
     app.add_flag("--restart", restart_,
                  "remove the pack that DEST holds, and begin anew");
+    app.add_flag("--force", force_,
+                 "pack even if file names keep their samples");
     app.add_flag("--json", json_, "print JSON");
   }
 
@@ -122,6 +124,7 @@ class PackCommand : public Command {
   std::optional<std::string> fit_;
   std::optional<std::string> page_;
   bool restart_ = false;
+  bool force_ = false;
   bool json_ = false;
 };
 
@@ -143,6 +146,14 @@ absl::StatusOr<PackComposition> PackCommand::Compose(
     return absl::FailedPreconditionError(
         absl::StrCat(scanned.path, ": there are no samples outside of splits"));
   }
+  if (!dataset->moves() && !force_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        scanned.path,
+        ": a mount would not read the pack, because file names "
+        "keep their samples (",
+        dataset->substitute_reason(),
+        "); --force packs for mounts with -o substitute=directory"));
+  }
   // Seed 0 gives the chunks that a view composes for itself.
   const uint64_t key =
       composition.seed == 0
@@ -163,6 +174,7 @@ absl::Status PackCommand::CheckKind() const {
       {"--chunk: not with --align", align_ && chunk_},
       {"--seed: not with --align", align_ && seed_},
       {"--memory: not with --align", align_ && memory_},
+      {"--force: not with --align", align_ && force_},
       {"--fit: only with --align", !align_ && fit_},
       {"--page: only with --align", !align_ && page_}};
   for (const auto& [what, is_so] : wrong) {

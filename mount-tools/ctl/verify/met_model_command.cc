@@ -90,15 +90,9 @@ absl::StatusOr<std::vector<uint64_t>> Trace(const MetOptions& keys,
 }  // namespace
 
 absl::optional<double> ParseRate(absl::string_view text) {
-  const size_t end =
-      std::min(text.find_first_not_of("0123456789."), text.size());
-  const absl::optional<uint64_t> unit =
-      ParseBytes(absl::StrCat("1", text.substr(end)));
-  double number = 0;
-  if (!unit || !absl::SimpleAtod(text.substr(0, end), &number)) {
-    return absl::nullopt;
-  }
-  return number * static_cast<double>(*unit);
+  const absl::optional<uint64_t> bytes = ParseBytes(text);
+  if (!bytes) return absl::nullopt;
+  return static_cast<double>(*bytes);
 }
 
 void MetModelArguments::Declare(CLI::App& app) {

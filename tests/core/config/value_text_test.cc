@@ -28,8 +28,16 @@ TEST(ValueText, Bytes) {
   EXPECT_EQ(ParseBytes("4KiB"), 4096u);
   EXPECT_EQ(ParseBytes("4 MiB"), uint64_t{4} << 20);
   EXPECT_EQ(ParseBytes("16777215TiB"), uint64_t{16777215} << 40);
+  EXPECT_EQ(ParseBytes("8G"), uint64_t{8} << 30);
+  EXPECT_EQ(ParseBytes("8g"), uint64_t{8} << 30);
+  EXPECT_EQ(ParseBytes("8GB"), 8'000'000'000u);
+  EXPECT_EQ(ParseBytes("0.5GiB"), uint64_t{512} << 20);
+  EXPECT_EQ(ParseBytes("1.5 kB"), 1500u);
+  EXPECT_EQ(ParseBytes("1e6"), 1'000'000u);
+  EXPECT_EQ(ParseBytes("12B"), 12u);
   for (const char* text :
-       {"KiB", "4KB", "4K", "4kib", "4KiBKiB", "16777216TiB", "4 KiB "}) {
+       {"KiB", "4KiBKiB", "16777216TiB", "4 KiB ", "-1", "+1", ".5G", "1e40",
+        "inf", "nan", "0x10", "1.2.3", "lots", "", "50%"}) {
     EXPECT_EQ(ParseBytes(text), absl::nullopt) << text;
   }
   EXPECT_EQ(FormatBytes(4096), "4KiB");

@@ -17,9 +17,9 @@ ViewConfig AllKeys() {
   config.groups = "/groups";
   PolicyOptions& options = config.policy_options;
   options.Set("window.samples", 7);
-  options.Set("brand.chunk", 100);
+  options.Set("brand.chunk_files", 100);
   options.Set("brand.binding", "location");
-  options.Set("brand.chunks", "physical");
+  options.Set("brand.chunk_layout", "physical");
   options.Set("brand.packed", "/packed");
   options.Set("reimu.block", 8192);
   options.Set("reimu.window", 3);
@@ -53,7 +53,7 @@ TEST(OptionsHashTest, IsThatOfOldLedgers) {
 TEST(OptionsHashTest, ADefaultThatIsGivenChangesNothing) {
   ViewConfig given;
   given.policy_options.Set("lirs.page", 4096);
-  given.policy_options.Set("brand.chunks", "auto");
+  given.policy_options.Set("brand.chunk_layout", "auto");
   given.policy_options.Set("met.repeat", 0);
   EXPECT_EQ(OptionsHash(given, OwnPolicies()),
             OptionsHash(ViewConfig(), OwnPolicies()));
