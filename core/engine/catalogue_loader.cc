@@ -27,14 +27,15 @@ std::string PathInside(const std::string& source,
 // Errors: NotFound if there is no saved catalogue.
 absl::StatusOr<Catalogue> LoadSaved(const CatalogueRequest& request) {
   if (request.saved.empty()) return absl::NotFoundError("no state");
-  ASSIGN_OR_RETURN(Catalogue saved, LoadCatalogue(request.saved));
+  absl::StatusOr<Catalogue> loaded = LoadCatalogue(request.saved);
+  if (!loaded.ok()) return Annotate(loaded.status(), "saved catalogue");
+  Catalogue saved = *std::move(loaded);
   DriftOptions options;
   options.serves_others = request.config->allow_other;
   const absl::optional<std::string> drift =
       FindDrift(*request.source, saved, options);
   if (drift) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(*drift, ": scanning again"));
+    return absl::FailedPreconditionError(absl::StrCat(*drift, "; rescanning"));
   }
   return saved;
 }
@@ -48,8 +49,7 @@ absl::StatusOr<FoundCatalogue> FindCatalogue(const CatalogueRequest& request) {
                           true};
   }
   if (!absl::IsNotFound(saved.status())) {
-    Log(LogLevel::kInfo,
-        absl::StrCat("saved catalogue: ", saved.status().message()));
+    Log(LogLevel::kInfo, saved.status().message());
   }
   ScanOptions options;
   options.skip_path =

@@ -12,6 +12,7 @@
 #include "core/engine/catalogue_loader.h"
 #include "core/engine/policy_resolver.h"
 #include "core/scan/staleness_check.h"
+#include "core/view/effect.h"
 
 namespace shufflefs {
 namespace {
@@ -147,6 +148,7 @@ absl::StatusOr<Engine::Setups> Engine::MakeSetups(
   for (const ViewConfig& config : parts_.config.views) {
     auto setup = MakeViewSetup(config, catalogue, tools, nullptr);
     if (!setup.ok()) {
+      if (config.path.empty()) return setup.status();
       return Annotate(setup.status(), absl::StrCat("view '", config.path, "'"));
     }
     sees_opens |= WantsOpens(**setup) && parts_.config.open == OpenMode::kAuto;
@@ -156,8 +158,12 @@ absl::StatusOr<Engine::Setups> Engine::MakeSetups(
                        " needs to see opens: leave out -o open=unseen"));
     }
     Log(LogLevel::kInfo,
-        absl::StrCat(config.path.empty() ? "root" : config.path, ": ",
+        absl::StrCat(config.path, config.path.empty() ? "" : ": ", "policy ",
                      (*setup)->policy->name(), ": ", (*setup)->why));
+    if (const std::string warning = EffectWarning(**setup); !warning.empty()) {
+      Log(LogLevel::kWarning,
+          absl::StrCat(config.path, config.path.empty() ? "" : ": ", warning));
+    }
     setups.push_back(*std::move(setup));
   }
   return setups;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
@@ -223,6 +224,8 @@ double Excess(const absl::optional<MixingMeasure>& share) {
   return share->value - share->uniform - kErrorsAllowed * share->error;
 }
 
+constexpr uint64_t kLeastBatches = 4;
+
 char GradeOfQuality(double quality) {
   if (quality >= 0.98) return 'A';
   if (quality >= 0.90) return 'B';
@@ -269,6 +272,20 @@ void SetGrade(MixingReport& report) {
 }
 
 }  // namespace
+
+bool IsGraded(const MixingReport& report) {
+  return report.samples >= kLeastBatches * report.batch;
+}
+
+std::string GradeLine(const MixingReport& report) {
+  if (IsGraded(report)) {
+    return absl::StrCat(absl::string_view(&report.grade, 1), ": ",
+                        report.reason);
+  }
+  return absl::StrCat("not graded: ", report.samples,
+                      " samples are fewer than ", kLeastBatches, " batches of ",
+                      report.batch);
+}
 
 SequenceOrder::SequenceOrder(std::vector<uint64_t> samples,
                              uint64_t source_size)

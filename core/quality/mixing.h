@@ -103,6 +103,12 @@ struct MixingReport {
   std::string reason;
 };
 
+// Returns whether the grade means something. Of a few batches each order mixes
+// well: one batch has all of its samples.
+bool IsGraded(const MixingReport& report);
+// "A: batches are …", or "not graded: …".
+std::string GradeLine(const MixingReport& report);
+
 // REQUIRES: input.order is set.
 MixingReport MeasureMixing(const MixingInput& input);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/quality/mixing_line.h"
 
-#include "absl/strings/str_cat.h"
 #include "core/quality/mixing.h"
 
 namespace shufflefs {
@@ -19,9 +18,7 @@ std::string MixingLine(const Binding& binding) {
     return grouping.group_of(SampleId(sample)).value();
   };
   input.seed = plan.seed();
-  const MixingReport report = MeasureMixing(input);
-  return absl::StrCat(absl::string_view(&report.grade, 1), ": ",
-                      report.reason);
+  return GradeLine(MeasureMixing(input));
 }
 
 std::string MixingCache::Line(const std::shared_ptr<const Binding>& binding) {

@@ -27,7 +27,7 @@ std::string Line(const SourceDir& source, const std::string& path,
                  const std::string& what) {
   return absl::StrCat(source.path(), path.empty() ? "" : "/",
                       absl::Utf8SafeCHexEscape(path),
-                      ": differs from the saved catalogue: ", what);
+                      " changed since the last mount: ", what);
 }
 
 // Comparing this many entries takes no noticeable time on any device.

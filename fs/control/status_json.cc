@@ -10,6 +10,7 @@
 #include "core/records/containers/record_mixing.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/sampler/sampler_prefetcher.h"
+#include "core/view/effect.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {
@@ -234,6 +235,10 @@ std::string Substitution(const ViewSetup& setup, bool shows_own) {
 // Grades the records if these are shuffled, because the order of files then
 // matters less.
 std::string MixingOf(const View& view, const ViewSetup& setup) {
+  if (setup.policy->consumption() != Consumption::kSource &&
+      ProgramOrders(setup)) {
+    return "not graded: your program decides the order";
+  }
   if (setup.records.pool == nullptr ||
       !ShufflesRecords(*setup.policy, setup.config, *setup.dataset)) {
     return view.Mixing();
@@ -293,6 +298,9 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   if (!mixing.empty()) json["mixing"] = Utf8(mixing);
   json["device"] = Utf8(setup->device);
   json["warnings"] = nlohmann::ordered_json::array();
+  if (const std::string warning = EffectWarning(*setup); !warning.empty()) {
+    json["warnings"].push_back(Utf8(warning));
+  }
   for (const std::string& warning : epoch.warnings) {
     json["warnings"].push_back(Utf8(warning));
   }

@@ -171,6 +171,16 @@ absl::Status MountClient::WriteToken(absl::string_view text) const {
   return Write("token", text);
 }
 
+absl::Status MountClient::Refused(int error, const std::string& path) {
+  struct stat st;
+  if (error != EACCES || stat(path.c_str(), &st) != 0) {
+    return ErrnoStatus(error, path);
+  }
+  return Annotate(ErrnoStatus(error, path),
+                  absl::StrCat("only the mount's owner (user ", st.st_uid,
+                               ") or the group of control.gid may change it"));
+}
+
 absl::Status MountClient::Write(absl::string_view file,
                                 absl::string_view text) const {
   const std::string path = PathOf(file);
@@ -179,7 +189,7 @@ absl::Status MountClient::Write(absl::string_view file,
     const int error = errno;
     const absl::Status status = Read("status").status();
     if (error == ENOENT && absl::IsNotFound(status)) return status;
-    return ErrnoStatus(error, path);
+    return Refused(error, path);
   }
   const ssize_t written = write(fd.get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();

@@ -76,6 +76,8 @@ class MountClient {
   absl::Status WriteToken(absl::string_view text) const;
 
  private:
+  // Why `path` cannot be opened for writing.
+  static absl::Status Refused(int error, const std::string& path);
   std::string Root() const;
   absl::Status Write(absl::string_view file, absl::string_view text) const;
 

@@ -118,8 +118,24 @@ std::string Roofline(const Json& view) {
                       ", with what is repeated ", rate("source_repeated"));
 }
 
+// The containers whose records are shuffled. "" if there are none.
+std::string ShuffledRecords(const Json& view) {
+  const auto records = view.find("records");
+  const std::string policy = TextOf(view, "policy");
+  const bool in_order =
+      policy == "native" || policy == "clairvoyant" || policy == "static";
+  if (records == view.end() || !records->is_object() || in_order) return "";
+  const auto containers = Count(*records, "containers");
+  if (!containers || *containers == 0) return "";
+  return absl::StrCat("records of ",
+                      Counted(*containers, "container", "containers"),
+                      " are shuffled");
+}
+
 // What the names of the view show.
 std::string Substitution(const Json& view) {
+  const std::string records = ShuffledRecords(view);
+  if (!records.empty() && TextOf(view, "substitute") == "never") return records;
   const std::string substitute = TextOf(view, "substitute");
   const std::string policy = TextOf(view, "policy");
   if (substitute == "never" || policy == "native" || policy == "clairvoyant") {

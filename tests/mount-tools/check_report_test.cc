@@ -223,6 +223,32 @@ TEST_F(CheckTest, LargeContainersAreShuffledAndTheGainIsEstimated) {
   EXPECT_EQ(report.choice.policy, "native") << report.choice.why;
 }
 
+TEST_F(CheckTest, TheVerdictComesFirst) {
+  WriteClasses();
+  tree_.Write("val/cat/a.jpg", "x");
+  EXPECT_THAT(CheckText(Report(DeviceKind::kSeekBound, kGiB)),
+              ::testing::StartsWith(
+                  "No gain in speed: the dataset fits in memory.\n"
+                  "File names can show other samples of their class.\n"
+                  "Run: shufflefs '/data/it'\\''s here' MOUNTPOINT\n\n"));
+  EXPECT_THAT(CheckText(Report(DeviceKind::kSeekBound, 1000)),
+              ::testing::ContainsRegex(
+                  "^Gain: about [0-9]+x the files per second, by brand.\n"));
+}
+
+TEST_F(CheckTest, RecordsOfContainersThatFitInMemoryCanBeShuffled) {
+  for (int i = 0; i < 4; ++i) {
+    tree_.Write(absl::StrCat("train-", i, ".tar"), std::string(1000, 'x'));
+  }
+  const CheckReport report = Report();
+  EXPECT_TRUE(report.mostly_records);
+  EXPECT_THAT(CheckText(report),
+              HasSubstr("Records inside containers can be shuffled.\n"));
+  ASSERT_THAT(report.suggestions, SizeIs(2));
+  EXPECT_THAT(report.suggestions[1].command, HasSubstr("-o policy=lirs '"));
+  EXPECT_THAT(report.suggestions[1].when, HasSubstr("full shuffle of the rec"));
+}
+
 TEST_F(CheckTest, AnEmptySourceGetsNoAdvice) {
   const CheckReport report = Report();
   EXPECT_EQ(report.files, 0u);
@@ -259,7 +285,7 @@ TEST_F(CheckTest, TheCommandMeasuresThisMachine) {
   CommandContext context{tree_.path(), &out, &err, /*err_terminal=*/true};
   EXPECT_EQ(RunShufflectl({"check", "train"}, context), 0) << err.str();
   EXPECT_THAT(out.str(),
-              ::testing::StartsWith(tree_.path() + "/train: 60 files in 3"));
+              HasSubstr("\n" + tree_.path() + "/train: 60 files in 3"));
   EXPECT_THAT(out.str(), HasSubstr("use:        shufflefs "));
   EXPECT_THAT(err.str(), HasSubstr("scanning: 63 names"));
   EXPECT_EQ(RunShufflectl({"check"}, context), 2);

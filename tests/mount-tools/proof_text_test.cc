@@ -43,7 +43,8 @@ TEST(ProofText, OneLineAnEpochThenTheVerdict) {
             "bijection\n"
             "root  epoch 3, lirs: 5 of 1,000 so far, each once; bijection; "
             "switched: seed 0 to 6; the mount shows it\n"
-            "proven: 2 of 4 epochs, 1 as far as names were opened\n");
+            "proven: 2 of 4 epochs, 1 as far as names were opened, 1 "
+            "skipped: the dataset or settings changed\n");
   const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
   EXPECT_EQ(json["proven"], true);
   EXPECT_EQ(json["opened_in_part"], 1);

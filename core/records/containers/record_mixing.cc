@@ -124,6 +124,7 @@ std::string RecordMixingLine(const Dataset& dataset,
   input.batch = kBatch;
   input.seed = seed;
   const MixingReport report = MeasureMixing(input);
+  if (!IsGraded(report)) return GradeLine(report);
   return absl::StrCat(absl::string_view(&report.grade, 1),
                       ": of the records of ", path, ", ", report.reason);
 }

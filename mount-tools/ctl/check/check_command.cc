@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
 #include "core/engine/device_finder.h"
@@ -29,6 +30,10 @@ class CheckCommand : public Command {
 
   absl::Status Run(const CommandContext& context) override {
     ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
+    if (scanned.catalogue->file_count() == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          scanned.path, ": there are no files; name the dataset's directory"));
+    }
     ASSIGN_OR_RETURN(const CheckReport report, ReportOn(scanned));
     *context.out << (json_ ? CheckJson(report) : CheckText(report));
     return absl::OkStatus();

@@ -126,6 +126,8 @@ absl::Status Choose(const CheckInput& input, const Grouping& grouping,
     report.usual_ahead = EstimatePrefetch(facts, kUsualReaders);
     report.many_ahead = EstimatePrefetch(facts, kManyReaders);
   }
+  report.mostly_records =
+      facts.record_files > 0 && facts.record_bytes > facts.bytes / 2;
   if (facts.record_files > 0) {
     report.record_gain = EstimateRecords(facts, kUsualReaders);
   }
@@ -151,7 +153,7 @@ std::vector<Suggestion> Suggest(const CheckReport& report) {
       {command(""),
        absl::StrCat(FindPolicy(Policies(), report.choice.policy)->use,
                     "; auto is ", report.choice.policy, " here")}};
-  if (report.samples < 2) return suggestions;
+  if (report.samples < 2 && !report.mostly_records) return suggestions;
   const DeviceKind device = report.device.device;
   const bool pages =
       !report.fits_in_memory &&
@@ -164,6 +166,14 @@ std::vector<Suggestion> Suggest(const CheckReport& report) {
         {command("-o policy=brand"),
          "for clients that draw files at random, if the job does not split by "
          "name: there is no validation split beside these classes"});
+  }
+  if (report.mostly_records) {
+    if (report.choice.policy != "lirs") {
+      suggestions.push_back(
+          {command("-o policy=lirs"),
+           "for a full shuffle of the records inside each container"});
+    }
+    return suggestions;
   }
   suggestions.push_back(
       {command(absl::StrCat("-o ", lirs, ",layout=ranked")),

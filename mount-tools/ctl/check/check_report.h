@@ -53,6 +53,8 @@ struct CheckReport {
   std::vector<SplitFound> splits;       // without splits inside splits
   std::vector<std::string> manifests;   // outside of splits
   std::vector<std::string> containers;  // outside of splits
+  // Containers hold most of the bytes, and their records can be shuffled.
+  bool mostly_records = false;
   uint64_t samples = 0;
   uint64_t paired_samples = 0;  // those of several files with a common stem
   std::vector<std::string> unreadable;

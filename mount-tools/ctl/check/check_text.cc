@@ -123,6 +123,42 @@ std::string SuggestionLines(const CheckReport& report) {
   return text;
 }
 
+// What to expect of speed, in one line.
+std::string Expectation(const CheckReport& report) {
+  const std::string& policy = report.choice.policy;
+  if (policy == "brand" && report.usual_gain) {
+    return absl::StrCat("Gain: ", AboutTimes(report.usual_gain->gain()),
+                        " the files per second, by brand.");
+  }
+  if (policy == "clairvoyant" && report.usual_ahead) {
+    return absl::StrCat("Gain: ", AboutTimes(report.usual_ahead->gain()),
+                        " the files per second, by clairvoyant.");
+  }
+  if (policy == "reimu" && report.record_gain) {
+    return absl::StrCat("Gain: ", AboutTimes(report.record_gain->gain()),
+                        " the records per second, by reimu.");
+  }
+  if (policy != "native") return absl::StrCat("Gain: order, by ", policy, ".");
+  if (report.fits_in_memory) {
+    return "No gain in speed: the dataset fits in memory.";
+  }
+  return report.device.device == DeviceKind::kUnknown
+             ? "No gain can be promised: the device could not be measured."
+             : "No gain in speed by default.";
+}
+
+// The answer, before its evidence.
+std::string VerdictLines(const CheckReport& report) {
+  const std::string names =
+      report.mostly_records ? "Records inside containers can be shuffled."
+      : report.substitution_safety.moves
+          ? "File names can show other samples of their class."
+          : "File names keep their samples.";
+  return absl::StrCat(Expectation(report), "\n", names,
+                      "\nRun: ", ShownPath(report.suggestions.front().command),
+                      "\n");
+}
+
 ReportJson GainJson(const CheckReport& report) {
   ReportJson gains = ReportJson::array();
   const auto add = [&](const char* policy, int readers, double raw,
@@ -168,8 +204,9 @@ ReportJson DeviceJson(const DeviceProbe& device) {
 
 std::string CheckText(const CheckReport& report) {
   return absl::StrCat(
-      ShownPath(report.path), ": ", Counted(report.files, "file", "files"),
-      " in ", Counted(report.directories, "directory", "directories"), ", ",
+      VerdictLines(report), "\n", ShownPath(report.path), ": ",
+      Counted(report.files, "file", "files"), " in ",
+      Counted(report.directories, "directory", "directories"), ", ",
       HumanBytes(report.bytes),
       absl::StrFormat(", scanned in %.2f s\n", report.scan_seconds),
       Title("layout"), ShownPath(report.substitution_safety.layout), "\n",

@@ -55,8 +55,8 @@ Json ToJson(const absl::optional<MixingMeasure>& measure) {
 }  // namespace
 
 std::string MixingText(const MixingReport& report, absl::string_view other) {
-  const std::string grade = absl::StrCat("grade ", std::string(1, report.grade),
-                                         ": ", report.reason, "\n");
+  const std::string grade =
+      absl::StrCat(IsGraded(report) ? "grade " : "", GradeLine(report), "\n");
   if (report.batches == 0) return grade;
   return absl::StrCat(
       absl::StrFormat("  %-44s%14s%14s\n",
@@ -119,17 +119,18 @@ Json EpochMemoryArray(const EpochMemory& memory) {
 }
 
 Json MixingObject(const MixingReport& report) {
-  return {{"samples", report.samples},
-          {"batch", report.batch},
-          {"batches", report.batches},
-          {"neighbour_distance", ToJson(report.neighbour_distance)},
-          {"batch_distance", ToJson(report.batch_distance)},
-          {"label_entropy", ToJson(report.label_entropy)},
-          {"together", ToJson(report.together)},
-          {"together_twice", ToJson(report.together_twice)},
-          {"repeated", ToJson(report.repeated)},
-          {"grade", std::string(1, report.grade)},
-          {"reason", report.reason}};
+  return {
+      {"samples", report.samples},
+      {"batch", report.batch},
+      {"batches", report.batches},
+      {"neighbour_distance", ToJson(report.neighbour_distance)},
+      {"batch_distance", ToJson(report.batch_distance)},
+      {"label_entropy", ToJson(report.label_entropy)},
+      {"together", ToJson(report.together)},
+      {"together_twice", ToJson(report.together_twice)},
+      {"repeated", ToJson(report.repeated)},
+      {"grade", IsGraded(report) ? Json(std::string(1, report.grade)) : Json()},
+      {"reason", IsGraded(report) ? report.reason : GradeLine(report)}};
 }
 
 std::string MixingJson(const MixingReport& report) {

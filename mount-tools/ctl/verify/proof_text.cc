@@ -97,7 +97,10 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
                     epoch.times->most, " times in all");
   }
   if (epoch.mixing) {
-    absl::StrAppend(&line, "; mixing ", std::string(1, epoch.mixing->grade));
+    absl::StrAppend(&line, "; mixing ",
+                    IsGraded(*epoch.mixing)
+                        ? std::string(1, epoch.mixing->grade)
+                        : "not graded");
   }
   return line + "\n";
 }
@@ -175,10 +178,11 @@ std::string ProofText(const VerifyResult& result) {
   std::string text;
   uint64_t proven = 0;
   uint64_t in_part = 0;
+  uint64_t skipped = 0;
   for (const EpochProof& epoch : result.proof.epochs) {
     absl::StrAppend(&text, EpochLine(result, epoch));
-    if (epoch.broken() || !epoch.bijection.ok()) continue;
-    ++(epoch.in_part() ? in_part : proven);
+    if (epoch.broken()) continue;
+    ++(!epoch.bijection.ok() ? skipped : epoch.in_part() ? in_part : proven);
   }
   if (!result.proof.ledger.ok()) {
     absl::StrAppend(&text, "BROKEN: ", result.proof.ledger.message(), "\n");
@@ -188,8 +192,12 @@ std::string ProofText(const VerifyResult& result) {
                   result.proof.epochs.size() == 1 ? " epoch" : " epochs",
                   in_part == 0 ? ""
                                : absl::StrCat(", ", in_part,
-                                              " as far as names were opened"),
-                  "\n");
+                                              " as far as names were opened"));
+  if (skipped > 0) {
+    absl::StrAppend(&text, ", ", skipped,
+                    " skipped: the dataset or settings changed");
+  }
+  text += "\n";
   return text + MixingTables(result.proof);
 }
 

@@ -286,7 +286,7 @@ TEST_F(DriftTest, NamesTheDirectoryThatChanged) {
   Catalogue catalogue = tree_.Scanned();
   tree_.File("a/deep/new");
   EXPECT_THAT(Drift(catalogue).value_or(""),
-              HasSubstr("/a/deep: differs from the saved catalogue: it has "
+              HasSubstr("/a/deep changed since the last mount: it has "
                         "changed"));
 }
 
@@ -315,7 +315,7 @@ TEST_F(DriftTest, SeesAFileThatWasRewrittenInPlaceAmongFew) {
   EXPECT_EQ(Drift(catalogue), absl::nullopt);
   std::ofstream(tree_.At("b/rows"), std::ios::app) << "two\n";
   EXPECT_THAT(Drift(catalogue).value_or(""),
-              HasSubstr("/b/rows: differs from the saved catalogue: it has "
+              HasSubstr("/b/rows changed since the last mount: it has "
                         "changed"));
 }
 

@@ -274,5 +274,21 @@ TEST(MixingTest, ARecordedEpochMayLackSamples) {
   EXPECT_EQ(report.grade, 'A') << report.reason;
 }
 
+// [S-3.14d] What is too small to grade, or ordered by your program, is not
+// graded.
+TEST(MixingTest, FewBatchesAreNotGraded) {
+  const CountingShuffle order(240, 1);
+  MixingInput input;
+  input.order = &order;
+  input.source_size = 240;
+  EXPECT_FALSE(IsGraded(MeasureMixing(input))) << "one batch has all of them";
+  EXPECT_EQ(GradeLine(MeasureMixing(input)),
+            "not graded: 240 samples are fewer than 4 batches of 240");
+  input.batch = 60;
+  EXPECT_TRUE(IsGraded(MeasureMixing(input)));
+  EXPECT_EQ(GradeLine(MeasureMixing(input)),
+            "A: batches are as mixed as in a full shuffle");
+}
+
 }  // namespace
 }  // namespace shufflefs

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that have no effect: a policy that was named, over a dataset on
+// which it changes nothing. Without a warning such a mount looks like success.
+#ifndef SHUFFLEFS_CORE_VIEW_EFFECT_H_
+#define SHUFFLEFS_CORE_VIEW_EFFECT_H_
+
+#include <string>
+
+#include "core/view/view_setup.h"
+
+namespace shufflefs {
+
+// A warning: what does not happen, why, and what to use instead. "" if the
+// policy has an effect, or if nobody named one.
+std::string EffectWarning(const ViewSetup& setup);
+
+// Returns whether the program alone decides in which order it gets samples.
+bool ProgramOrders(const ViewSetup& setup);
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_VIEW_EFFECT_H_
