@@ -210,8 +210,8 @@ class Run:
     def row(self) -> None:
         kinds = ", ".join(f"{count} {kind}" for kind, count in
                           sorted(self.source.injected.items()))
-        print(f"{self.policy:7} {self.how:7} {self.faults():7} faults ({kinds})  "
-              f"{self.epochs} epochs  {self.errors} errors seen  "
+        print(f"{self.policy:7} {self.how:7} {self.faults():7} faults "
+              f"({kinds})  {self.epochs} epochs  {self.errors} errors seen  "
               f"{len(self.wrong)} wrong", flush=True)
         for line in self.wrong[:10]:
             print("   ", line, flush=True)
