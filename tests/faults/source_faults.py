@@ -20,7 +20,8 @@ byte for byte. A reader may see an error only of a sample into which a fault
 was injected, and none of `short` and `stopped`. In the end the source is
 sound, and an epoch has to be so too; `shufflectl verify` has to prove all of
 them. Prints a row each, with the seed that repeats it as far as threads can be
-repeated; ends with 1 if one is wrong. Needs root.
+repeated; ends with 1 if one is wrong. Each epoch has a mount of its own, or
+caches would ask the source for nothing. Needs root.
 
 Environment: SHUFFLEFS_BIN and SHUFFLECTL_BIN, as for the mount tests.
 """
@@ -178,22 +179,25 @@ class Run:
     def faults(self) -> int:
         return self.source.injected.total()
 
+    def round(self, kinds: list[str]) -> None:
+        """An epoch of a mount of its own: no cache has read it before."""
+        self.mount.start()
+        self.source.arm(kinds, self.args.chance)
+        self.epoch()
+        self.source.disarm()
+        self.mount.next_epoch()
+
     def go(self) -> None:
+        kinds = [kind for kind in self.args.kinds
+                 if self.how == "direct" or kind != "short"]
         try:
-            self.mount.start()
-            kinds = [kind for kind in self.args.kinds
-                     if self.how == "direct" or kind != "short"]
-            self.source.arm(kinds, self.args.chance)
             while self.faults() < self.args.count and not self.wrong:
-                self.epoch()
-                self.mount.next_epoch()
-            self.source.disarm()
-            self.mount.next_epoch()  # what was read ahead may have failed
+                self.round(kinds)
+                self.mount.unmount()
             seen = self.errors
-            self.epoch()
+            self.round([])
             if self.errors != seen:
                 self.note(f"{self.errors - seen} errors of a sound source")
-            self.mount.next_epoch()
             self.verify()
             self.mount.unmount()
         finally:
