@@ -45,6 +45,7 @@ void MetProgress::Restart(Seed seed, Epoch epoch,
   if (count_ > 1) ready_.clear();  // a single set stays in the tier
   places_.assign(grouping.group_count(), Place());
   owed_.assign(grouping.group_count(), {});
+  raised_in_.assign(grouping.group_count(), absl::nullopt);
   Compose(PassOf(first_));
   furthest_ = 1;
   control_.BeginMiniEpoch();
@@ -76,7 +77,8 @@ bool MetProgress::NextIsReady(uint32_t group) const {
 }
 
 uint64_t MetProgress::TurnOf(uint32_t group) const {
-  return places_[group].number << 24 | places_[group].repetition;
+  const Place& place = places_[group];
+  return (place.number << 24 | place.repetition) << 1 | (place.owed ? 0 : 1);
 }
 
 uint32_t MetProgress::Draw(uint32_t group) {
@@ -90,6 +92,7 @@ uint32_t MetProgress::Draw(uint32_t group) {
     if (!owed_[group].empty()) {
       const uint32_t sample = owed_[group].back();
       owed_[group].pop_back();
+      place.owed = true;
       shares_.Count(sample);
       return sample;
     }
@@ -98,6 +101,7 @@ uint32_t MetProgress::Draw(uint32_t group) {
       const uint32_t sample = share[place.at++];
       if (shares_.Left(group, sample) == 0) continue;
       place.drew = true;
+      place.owed = false;
       shares_.Count(sample);
       return sample;
     }
@@ -140,7 +144,13 @@ void MetProgress::DropStragglers() {
 void MetProgress::Enter(uint32_t group, uint64_t number, How how) {
   const MetPass& pass = passes_.at(PassOf(number));
   const bool begins_pass = IndexOf(number) == 0 || how == How::kJoins;
-  if (begins_pass && pass.raises(group)) Raise(group);
+  // What is owed comes before anything of another met.epochs. A group that
+  // fell behind may join a pass again that it had begun.
+  if (begins_pass && pass.raises(group) && owed_[group].empty() &&
+      raised_in_[group] != PassOf(number)) {
+    raised_in_[group] = PassOf(number);
+    Raise(group);
+  }
   const auto [it, fresh] = mini_epochs_.try_emplace(number);
   MiniEpoch& mini = it->second;
   if (fresh) {
@@ -149,16 +159,13 @@ void MetProgress::Enter(uint32_t group, uint64_t number, How how) {
     mini.allowed = std::max<uint64_t>(fixed_, 1);
   }
   ++mini.inside;
-  places_[group] = Place{number, 1, 0, false, true};
+  places_[group] = Place{.number = number, .begun = true};
   ShuffleShare(group);
 }
 
 // Adds the samples that were passed over to owed_. They are few, so a pass for
 // them alone is not worth its copies. Most are in this pass's first mini-epoch.
-void MetProgress::Raise(uint32_t group) {
-  const std::vector<uint32_t> owed = shares_.Raise(group);
-  owed_[group].insert(owed_[group].end(), owed.begin(), owed.end());
-}
+void MetProgress::Raise(uint32_t group) { owed_[group] = shares_.Raise(group); }
 
 void MetProgress::ShuffleShare(uint32_t group) {
   const Place& place = places_[group];

@@ -23,6 +23,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/policy/binder.h"
 #include "core/policy/policy.h"
@@ -61,7 +62,8 @@ class MetProgress {
   // Returns whether the next Draw will draw from such a mini-epoch.
   bool NextIsReady(uint32_t group) const;
   // A number of the repetition that the group drew from last. No other
-  // repetition has it.
+  // repetition has it, nor what is still owed of an earlier met.epochs, which
+  // comes before.
   uint64_t TurnOf(uint32_t group) const;
 
   // As in MiniEpochs.
@@ -89,6 +91,7 @@ class MetProgress {
     uint64_t repetition = 1;
     uint32_t at = 0;     // in its share, the next to draw
     bool drew = false;   // something, in this repetition
+    bool owed = false;   // the last one drawn is of owed_
     bool begun = false;  // is read: `number` is one of mini_epochs_
   };
 
@@ -140,6 +143,8 @@ class MetProgress {
   std::vector<Place> places_;  // by group
   // By group: samples that were passed over before. Drawn before all others.
   std::vector<std::vector<uint32_t>> owed_;
+  // By group: the last pass that began another met.epochs of it.
+  std::vector<absl::optional<uint64_t>> raised_in_;
   std::map<uint64_t, MetPass> passes_;         // by number
   std::map<uint64_t, MiniEpoch> mini_epochs_;  // by number
   uint64_t first_ = 0;                         // first mini-epoch since Restart
