@@ -127,13 +127,13 @@ void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
            : step == Step::kRead ? Read(job)
                                  : job.LookNow(source_.fd());
   }
-  Leave(job);
   {
     MutexLock lock(mu_);
     queue_.End(job.length(), job.got());
     CallOne();  // the next read may fit now
   }
   job.CallDone();
+  Leave(job);  // last, because a close may wait for a server
 }
 
 }  // namespace shufflefs

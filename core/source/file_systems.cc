@@ -3,7 +3,47 @@
 
 #include <sys/vfs.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
 namespace shufflefs {
+namespace {
+
+constexpr auto kFuse = 0x65735546ull;
+
+// A line of /proc/self/mountinfo: the mount point is its fifth word, escaped as
+// in C. The type follows a dash.
+bool IsFuseBelow(const std::string& line, const std::string& root) {
+  const std::vector<std::string> words = absl::StrSplit(line, ' ');
+  const auto dash = std::find(words.begin(), words.end(), "-");
+  std::string at;
+  return words.end() - dash > 1 && absl::StartsWith(*(dash + 1), "fuse") &&
+         absl::CUnescape(words[4], &at) &&
+         absl::StartsWith(at, absl::StrCat(root, "/"));
+}
+
+}  // namespace
+
+bool HasFuse(const SourceDir& source) {
+  if (source.place().fs_type == kFuse) return true;
+  std::error_code unknown;
+  const std::string root = std::filesystem::read_symlink(
+      absl::StrCat("/proc/self/fd/", source.fd()), unknown);
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    if (IsFuseBelow(line, root)) return true;
+  }
+  return false;
+}
 
 bool IsMemoryFs(uint64_t type) {
   return type == 0x01021994 || type == 0x858458f6;  // tmpfs, ramfs
@@ -12,7 +52,7 @@ bool IsMemoryFs(uint64_t type) {
 bool IsNetworkFs(uint64_t type) {
   for (uint64_t known :
        {0x6969ull, 0xff534d42ull, 0xfe534d42ull, 0x517bull,  // NFS, SMB
-        0x65735546ull, 0x01021997ull,                        // FUSE, 9P
+        kFuse, 0x01021997ull,                                // FUSE, 9P
         0x00c36400ull, 0x0bd00bd0ull,                        // Ceph, Lustre
         0x47504653ull, 0x19830326ull,                        // GPFS, BeeGFS
         0x5346414full, 0x6b414653ull}) {                     // AFS

@@ -9,12 +9,15 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "core/base/mutex.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 
-// Both take the f_type of statfs.
+// These take the f_type of statfs.
 bool IsMemoryFs(uint64_t type);   // tmpfs, ramfs
 bool IsNetworkFs(uint64_t type);  // NFS, SMB, FUSE, …: a stat may take long
+// Returns whether the source, or something mounted below it, is FUSE.
+bool HasFuse(const SourceDir& source);
 // Returns whether opening a file whose name the kernel knows, and reading its
 // cached bytes, waits for no device and no server.
 bool AnswersFromMemory(uint64_t type);

@@ -73,7 +73,8 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
   ForEachUnopened([this](uint32_t sample) { progress_.TakeBack(sample); });
   if (begun_ > 0) SkipUnopened();
   if (begun_++ == 0 || seed != seed_ || !resumed_.empty()) {
-    if (resumed_.empty()) resumed_ = progress_.served();
+    if (resumed_.empty()) resumed_ = Taken();
+    ahead_.Clear();
     progress_.Restart(seed, epoch, std::exchange(resumed_, {}));
     seed_ = seed;
   }

@@ -92,6 +92,12 @@ void MetLookAhead::Unawait(uint32_t sample) {
   if (--found->second == 0) awaited_.erase(found);
 }
 
+void MetLookAhead::Clear() {
+  for (Group& group : groups_) group.ahead.clear();
+  awaited_.clear();
+  bytes_ = 0;
+}
+
 void MetLookAhead::Recheck() {
   for (uint32_t group = 0; group < groups_.size(); ++group) {
     if (groups_[group].taken) MakeDue(group);

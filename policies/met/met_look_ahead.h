@@ -42,6 +42,9 @@ class MetLookAhead {
   Drawn Take(uint32_t group);
   // The sample is shown out of turn. If it was drawn ahead, it is not any more.
   void Forget(uint32_t sample);
+  // The order begins anew: nothing of the old one is ahead. What was fetched
+  // for it stays in memory.
+  void Clear();
   // A set became ready.
   void Recheck();
 

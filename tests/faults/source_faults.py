@@ -5,10 +5,9 @@
   source_faults.py [--count N] [--seed N] [--policy P...] [--how H...]
                    [--kinds K...] [--chance P] [--files N] [--threads N]
 
-The source is faulty_source.py. It is read by io_uring through the page cache
-(--how cached), or by threads and past the cache (--how direct): Linux 6.18
-reads on at a wrong place if io_uring reads a FUSE file past the cache and a
-read is short. For each policy, until --count faults were injected:
+The source is faulty_source.py. It lets the kernel cache what was read (--how
+cached), or not (--how direct). For each policy, until --count faults were
+injected:
   eio       opens and reads end with EIO
   short     reads give less than was asked for, and more when asked again; past
             the cache only: a FUSE server must not do so otherwise
@@ -95,14 +94,6 @@ def read_name(root: pathlib.Path, name: str, step: int) -> Item:
     return Item(name, None, errors)
 
 
-class ThreadMount(harness.Mount):
-    """A mount that reads by threads."""
-
-    def command(self) -> list[str]:
-        return [harness.PYTHON, str(harness.CLIENTS / "without_io_uring.py"),
-                *super().command()]
-
-
 class Run:
     """One policy and one way of reading."""
 
@@ -126,8 +117,8 @@ class Run:
             options["memory"] = "8MiB"
         if policy == "window":
             options["window.samples"] = 64
-        kind = ThreadMount if how == "direct" else harness.Mount
-        self.mount = kind(folder / "source", folder / "mount", options)
+        self.mount = harness.Mount(folder / "source", folder / "mount",
+                                   options)
         self.epochs = self.errors = self.gone = 0
         self.wrong: list[str] = []
 

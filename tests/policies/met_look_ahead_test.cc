@@ -105,6 +105,27 @@ TEST_F(MetLookAheadTest, WhatIsInMemoryComesFirst) {
   EXPECT_TRUE(binder_->fetched_ahead(fetched[1]));
 }
 
+TEST_F(MetLookAheadTest, AnotherRunOrSeedBeginsWithNothingAhead) {
+  Begin(Fixed(1, 1, 0));
+  for (uint64_t epoch = 1; epoch < 4; ++epoch) {
+    Stage();
+    Bind(0);
+    ASSERT_FALSE(NextFetch().empty());
+    // A token in the second round, another seed in all.
+    std::vector<uint32_t> counts(200, 7);
+    if (epoch == 2) {
+      ASSERT_TRUE(binder_->TakeServed(PackCounts(counts)).ok());
+    } else {
+      counts = Counts();
+    }
+    binder_->BeginEpoch(Seed(epoch + 1), Epoch(epoch), {});
+    for (uint64_t name = 0; name < 200; ++name) ++counts[Bind(name)];
+    const auto [least, most] =
+        std::minmax_element(counts.begin(), counts.end());
+    EXPECT_LE(*most - *least, epoch == 2 ? 0u : 1u) << epoch;
+  }
+}
+
 // Of the next epoch, too: it was drawn for that, and then came by itself.
 TEST_F(MetLookAheadTest, ASampleThatIsCarriedOverIsNotShownAgain) {
   Begin(Fixed(1, 1, 0));
