@@ -14,7 +14,7 @@ struct FileReaderOptions {
   size_t depth = 32;  // reads in flight, >= 1; with threads: their number
   // Bytes in flight. A larger single read runs alone.
   uint64_t max_in_flight_bytes = uint64_t{64} << 20;
-  size_t threads = 8;  // used if io_uring is refused, >= 1
+  size_t threads = 8;  // used if io_uring is refused, >= 1; on FUSE, depth
   // Bypass the page cache with O_DIRECT. If false, or if a file system refuses
   // O_DIRECT: read through the page cache and drop what the read brought in.
   bool direct = true;

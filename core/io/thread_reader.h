@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ThreadReader is a FileReader of blocking threads, for systems that refuse
-// io_uring.
+// io_uring and for sources on FUSE.
 #ifndef SHUFFLEFS_CORE_IO_THREAD_READER_H_
 #define SHUFFLEFS_CORE_IO_THREAD_READER_H_
 
