@@ -67,19 +67,6 @@ build() {
     }
 }
 
-# A build that runs beside tests, which wait for about half their time, and
-# gives way to them.
-begin_build() {
-  local preset=$1
-  (
-    renice -n 19 "$BASHPID" >/dev/null
-    build "$preset" "$unity"
-  ) &
-  building=$!
-}
-
-await_build() { wait "$building"; }
-
 # The readers come while the release build compiles.
 fetch_readers() {
   tests/mount/readers.sh build/readers >"$logs/readers" 2>&1 &
@@ -189,14 +176,11 @@ fetch_readers
 stage "build release" build release "$unity"
 built=$?
 stage "readers" readers_are_there
-[ "$all" = no ] || begin_build asan
 [ "$built" != 0 ] || tests release
 if [ "$all" = yes ]; then
-  stage "build asan, what is left" await_build
-  built=$?
-  begin_build tsan
-  [ "$built" != 0 ] || tests asan -L 'unit|model|sanitize'
-  stage "build tsan, what is left" await_build &&
+  stage "build asan" build asan "$unity" &&
+    tests asan -L 'unit|model|sanitize'
+  stage "build tsan" build tsan "$unity" &&
     tests tsan -L 'unit|model|sanitize'
 fi
 finish
