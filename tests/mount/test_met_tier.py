@@ -61,12 +61,21 @@ def test_a_tier_that_may_not_be_written(mounts, source, tier):
     assert mount.log().count("the source is read") == 1
 
 
+def remove(tier):
+    """Removes it, also while the next copies come."""
+    def is_gone():
+        shutil.rmtree(tier, ignore_errors=True)
+        return not tier.exists()
+
+    harness.eventually(is_gone, what="the end of the tier")
+
+
 def test_a_tier_that_vanishes_under_way(mounts, source, tier):
     mount = mounts(source, options(tier, met__epochs=8, met__repeat=4))
     names = names_of(source)
     wait_staged(mount)
     shown = read_all(mount, names)
-    shutil.rmtree(tier)
+    remove(tier)
     mount.next_epoch()
     shown += read_all(mount, names, 1)
     assert set(shown) <= set(whole(source))
