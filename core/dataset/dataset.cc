@@ -27,15 +27,15 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Make(
   ASSIGN_OR_RETURN(Grouping grouping, Grouping::Make(*catalogue, options));
   std::string reason = substitution_safety.reason;
   if (config.substitute != Substitute::kAuto) reason = "substitute was set";
-  return std::unique_ptr<Dataset>(
-      new Dataset(Parts{std::move(catalogue), *root, std::move(substitution_safety),
-                        std::move(grouping), std::move(reason)}));
+  return std::unique_ptr<Dataset>(new Dataset(
+      Parts{std::move(catalogue), *root, std::move(substitution_safety),
+            std::move(grouping), std::move(reason)}));
 }
 
 Dataset::Dataset(Parts parts)
     : catalogue_(std::move(parts.catalogue)),
       root_(parts.root),
-      movability_(std::move(parts.substitution_safety)),
+      substitution_safety_(std::move(parts.substitution_safety)),
       grouping_(std::move(parts.grouping)),
       reason_(std::move(parts.reason)),
       key_([this] {
@@ -58,11 +58,10 @@ const BlockMap& Dataset::Blocks(uint64_t part, uint64_t first, uint64_t count,
   MutexLock lock(mu_);
   std::unique_ptr<const BlockMap>& slot = blocks_[{part, block_bytes}];
   if (slot == nullptr) {
-    absl::StatusOr<BlockMap> blocks =
-        BlockMap::Build(std::vector<uint64_t>(addresses_.begin() + first,
-                                              addresses_.begin() + first +
-                                                  count),
-                        block_bytes);
+    absl::StatusOr<BlockMap> blocks = BlockMap::Build(
+        std::vector<uint64_t>(addresses_.begin() + first,
+                              addresses_.begin() + first + count),
+        block_bytes);
     // Cannot fail: entry ids have 32 bits, and no policy has 0-byte blocks.
     slot = std::make_unique<const BlockMap>(std::move(blocks).value());
   }

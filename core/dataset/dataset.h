@@ -44,7 +44,9 @@ class Dataset {
   // True when the names of a group may show each other's samples.
   bool moves() const { return grouping_.moves(); }
   // The findings and the deciding rule, as `status` shows them.
-  const SubstitutionSafety& substitution_safety() const { return movability_; }
+  const SubstitutionSafety& substitution_safety() const {
+    return substitution_safety_;
+  }
   const std::string& substitute_reason() const { return reason_; }
   // Stable identity of the subtree, the key of view-wide orders.
   uint64_t key() const { return key_; }
@@ -73,7 +75,7 @@ class Dataset {
   // Constant after construction.
   const std::shared_ptr<const Catalogue> catalogue_;
   const DirId root_;
-  const SubstitutionSafety movability_;
+  const SubstitutionSafety substitution_safety_;
   const Grouping grouping_;
   const std::string reason_;
   const uint64_t key_;

@@ -173,7 +173,7 @@ void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
   windows_.Clear();
   foreign_jobs_.clear();
   more_foreign_jobs_ = false;
-  rival_names_.clear();  // they were opened in the epoch that ended
+  candidate_names_.clear();  // they were opened in the epoch that ended
   epoch_from_ = pass_from;
   began_unexplained_ = rule == 'c';
   owner_passed_ = owner_passed_ || (rule != 't' && rule != 's');

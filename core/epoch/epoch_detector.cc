@@ -129,27 +129,27 @@ EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
 
 bool EpochDetector::OutreadsOwner(const Open& open) {
   if (owner_passed_ || seen_count_ >= small_takeover_) return false;
-  if (candidate_ != open.job) rival_names_.clear();
+  if (candidate_ != open.job) candidate_names_.clear();
   candidate_ = open.job;
-  rival_names_.push_back(open.name);
-  return rival_names_.size() >= 2 * small_takeover_;
+  candidate_names_.push_back(open.name);
+  return candidate_names_.size() >= 2 * small_takeover_;
 }
 
 std::vector<uint64_t> EpochDetector::TakeOwnership(const Open& open) {
   NoteForeignJob(owner_);
   foreign_jobs_.erase(open.job);
   owner_ = open.job;
-  owner_opens_ = rival_names_.size() - 1;
-  rival_names_.pop_back();  // this open is counted later
+  owner_opens_ = candidate_names_.size() - 1;
+  candidate_names_.pop_back();  // this open is counted later
   std::vector<uint64_t> counted;
-  for (const uint64_t name : rival_names_) {
+  for (const uint64_t name : candidate_names_) {
     const uint64_t position = log_.Push(name, /*repeat=*/false);
     ring_.Push(name, open.reader, open.time);
     if (seen_.Get(name)) continue;
     if (!resumed_.Knows(name)) counted.push_back(name);
     CountFirst(name, position);
   }
-  rival_names_.clear();
+  candidate_names_.clear();
   return counted;
 }
 

@@ -212,7 +212,7 @@ class EpochDetector {
   // The last foreign job while the owner has hardly opened anything, and the
   // names that this foreign job opened: at most 2 * small_takeover_.
   JobId candidate_;
-  std::vector<uint64_t> rival_names_;
+  std::vector<uint64_t> candidate_names_;
 };
 
 }  // namespace shufflefs

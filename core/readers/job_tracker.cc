@@ -166,7 +166,7 @@ JobId JobTracker::Join(const Root& root, const std::string& executable) {
     }
   }
   if (jobs_.size() >= limits_.jobs) DropDeadJobs();
-  const JobId fresh{next_family_++};
+  const JobId fresh{next_job_++};
   jobs_[fresh.value()] = {key, root.anchors};
   by_key_[key] = fresh;
   return fresh;

@@ -127,7 +127,7 @@ class JobTracker {
   Mutex slow_mu_;
   absl::flat_hash_map<uint64_t, Job> jobs_ ABSL_GUARDED_BY(slow_mu_);
   absl::flat_hash_map<Key, JobId> by_key_ ABSL_GUARDED_BY(slow_mu_);
-  uint64_t next_family_ ABSL_GUARDED_BY(slow_mu_) = 1;
+  uint64_t next_job_ ABSL_GUARDED_BY(slow_mu_) = 1;
 
   Mutex cache_mu_;
   absl::flat_hash_map<uint32_t, Reader> readers_ ABSL_GUARDED_BY(cache_mu_);

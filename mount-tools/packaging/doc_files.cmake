@@ -24,8 +24,7 @@ function(debian_files)
 ")
   compress(${doc}/changelog ${doc}/changelog.Debian)
   file(WRITE ${doc}/copyright
-"Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
-Upstream-Name: shufflefs
+"Upstream-Name: shufflefs
 
 Files: *
 Copyright: 2026 The shufflefs authors

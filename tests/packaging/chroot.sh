@@ -20,7 +20,7 @@ roots_begin() {
     roots=$(realpath -m "$ROOTS")
     mkdir -p "$roots"
   else
-    roots=$(mktemp -d /var/tmp/shufflefs-roots.XXXXXX)
+    roots=$(TMPDIR=${TMPDIR:-/var/tmp} mktemp -d)
     trap 'rm -rf --one-file-system "$roots"' EXIT
   fi
 }

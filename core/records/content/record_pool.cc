@@ -18,7 +18,7 @@ constexpr uint64_t kSpareBytes = 2 * BypassReads::kLongestRead;
 // For plans of parts that are read alone: half a million copies.
 constexpr uint64_t kKeptPlanBytes = uint64_t{16} << 20;
 // Pieces of records between pages of 4 KiB are at most 2 % of a file.
-constexpr uint64_t kSeamsOfMemory = 16;
+constexpr uint64_t kStraddlingOfMemory = 16;
 // The largest part. The part of a reader, the part fetched ahead of it and some
 // small ones must fit.
 constexpr uint64_t kSixteenthsOfMemory = 7;
@@ -47,7 +47,7 @@ absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
 // Reads always have their buffers, so parts that wait for these may take all
 // the rest.
 absl::StatusOr<RecordPool::Shares> RecordPool::OpenShares(PoolMemory memory) {
-  const uint64_t straddling = memory.guarantee / kSeamsOfMemory;
+  const uint64_t straddling = memory.guarantee / kStraddlingOfMemory;
   Shares shares;
   ASSIGN_OR_RETURN(shares.staging, memory.Reserve(kStagingBytes));
   ASSIGN_OR_RETURN(shares.spare, memory.Reserve(kSpareBytes));
@@ -70,7 +70,7 @@ RecordPool::RecordPool(Parts parts, Shares shares)
       spare_(std::move(shares.spare)),
       reserved_(std::move(shares.straddling)),
       plans_(kKeptPlanBytes),
-      straddling_(memory_bytes_ / kSeamsOfMemory) {}
+      straddling_(memory_bytes_ / kStraddlingOfMemory) {}
 
 uint64_t RecordPool::largest_part() const {
   return pool_bytes_ / 16 * kSixteenthsOfMemory;
@@ -123,7 +123,8 @@ void RecordPool::Forget(
         ages_, [&ids](const Age& age) { return ids.contains(age.key.first); });
   }
   plans_.Forget(ids);
-  straddling_.Forget(ids);  // last, because KeepSeams checks after it keeps one
+  straddling_.Forget(
+      ids);  // last, because KeepStraddling checks after it keeps one
 }
 
 RecordPool::Age RecordPool::AgeOf(const Held& held) {

@@ -197,7 +197,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   bool Gathers(Held& held, const std::vector<PartRead>& reads);
   // Gets room for plan.kept of a part. Returns false if there is none.
   bool AppendKept(Held& held);
-  void KeepSeams(const Held& held, const PartPlan& plan);
+  void KeepStraddling(const Held& held, const PartPlan& plan);
   // Queues the reads of a planned part.
   void Queue(const std::shared_ptr<Held>& held,
              const std::vector<PartRead>& reads, bool urgent);

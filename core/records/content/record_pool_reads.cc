@@ -72,7 +72,7 @@ bool RecordPool::AppendKept(Held& held) {
   return false;
 }
 
-void RecordPool::KeepSeams(const Held& held, const PartPlan& plan) {
+void RecordPool::KeepStraddling(const Held& held, const PartPlan& plan) {
   if (plan.kept.empty()) return;
   for (const PartCopy& piece : plan.kept) {
     straddling_.Keep(held.file->id, piece.from,
@@ -228,7 +228,7 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
     }
     held->waiters.clear();
   }
-  if (held->status.ok()) KeepSeams(*held, planned);
+  if (held->status.ok()) KeepStraddling(*held, planned);
   kept.reset();
   for (const std::shared_ptr<Request>& request : answered) {
     Answer(request);
