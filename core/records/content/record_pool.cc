@@ -123,8 +123,8 @@ void RecordPool::Forget(
         ages_, [&ids](const Age& age) { return ids.contains(age.key.first); });
   }
   plans_.Forget(ids);
-  straddling_.Forget(
-      ids);  // last, because KeepStraddling checks after it keeps one
+  // Last, because KeepStraddling checks after it keeps one.
+  straddling_.Forget(ids);
 }
 
 RecordPool::Age RecordPool::AgeOf(const Held& held) {
