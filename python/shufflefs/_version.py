@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 """The version, which is that of the programs."""
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -7,7 +7,8 @@
 README.md has at most 180 lines, and its best figures are in docs/benchmarks.md.
 Every relative link, and every anchor in it, leads somewhere. docs/README.md
 lists every page of docs. docs/troubleshooting.md quotes messages that exist.
-The diagram is what its script makes.
+The diagram is what its script makes. Whatever names the version names that of
+CMakeLists.txt.
 """
 import os
 import pathlib
@@ -94,6 +95,27 @@ def unknown_messages():
                     yield f"{page.relative_to(ROOT)}: {message} is no message"
 
 
+# Where the version is written, but for CMakeLists.txt.
+VERSIONS = (
+    ("CHANGELOG.md", r"^## \[([^]]+)\]"),  # its newest
+    ("CITATION.cff", r'^version: "([^"]+)"$'),
+    ("python/shufflefs/_version.py", r'^__version__ = "([^"]+)"$'),
+    ("mount-tools/man/shufflefs.1", r"^\.Os shufflefs (\S+)$"),
+    ("mount-tools/man/shufflectl.1", r"^\.Os shufflefs (\S+)$"),
+    ("mount-tools/man/shufflefs.toml.5", r"^\.Os shufflefs (\S+)$"))
+
+
+def version_faults():
+    def named(path, pattern):
+        found = re.search(pattern, (ROOT / path).read_text(), re.MULTILINE)
+        return found[1] if found else "none"
+    project = named("CMakeLists.txt", r"^project\(shufflefs VERSION (\S+) ")
+    for path, pattern in VERSIONS:
+        if named(path, pattern) != project:
+            yield (f"{path}: version {named(path, pattern)}, but CMakeLists.txt "
+                   f"has {project}")
+
+
 def diagram_faults():
     made = subprocess.run(
         [sys.executable, "-B", ROOT / "docs/how_it_works.py", "--check"],
@@ -106,7 +128,7 @@ def main():
     if len(sys.argv) > 1:
         sys.exit(__doc__)
     checks = (broken_links, unlisted_pages, readme_faults, unknown_messages,
-              diagram_faults)
+              version_faults, diagram_faults)
     faults = [fault for check in checks for fault in check()]
     print("\n".join(faults) or f"{len(pages())} pages, nothing wrong")
     sys.exit(1 if faults else 0)
