@@ -9,7 +9,7 @@ import namespace  # found by source_faults
 
 namespace.enter()
 
-POLICIES = ["lirs", "brand"]
+POLICIES = ["lirs", "brand", "met", "records"]
 
 
 # [S-3.15a] Of a changed file only its reader is told, by an errno and one line

@@ -34,14 +34,18 @@ def tfrecord(records):
     return b"".join(frames)
 
 
+def tfrecords_of(file):
+    """What a reader with checksums gets from an open file, record by record."""
+    while head := file.read(12):
+        assert struct.unpack("<I", head[8:])[0] == masked(head[:8])
+        data = file.read(struct.unpack("<Q", head[:8])[0])
+        assert struct.unpack("<I", file.read(4))[0] == masked(data)
+        yield data
+
+
 def tfrecords(path):
-    """What a reader with checksums gets: record by record."""
     with open(path, "rb") as file:
-        while head := file.read(12):
-            assert struct.unpack("<I", head[8:])[0] == masked(head[:8])
-            data = file.read(struct.unpack("<Q", head[:8])[0])
-            assert struct.unpack("<I", file.read(4))[0] == masked(data)
-            yield data
+        yield from tfrecords_of(file)
 
 
 def read_tfrecord(path):
