@@ -16,6 +16,7 @@ from fault_run import Run
 
 EPOCHS = 4  # met.epochs
 PAUSE = 0.02  # seconds between two faults of the tier, on average
+FULL = 0.1  # of them: each stops the copying for longer
 
 
 class FaultyTier:
@@ -44,8 +45,10 @@ class FaultyTier:
 
     def _fail(self, end: threading.Event) -> None:
         while not end.wait(self.rng.expovariate(1 / PAUSE)):
-            kind = self.rng.choice((self._full, self._torn, self._gone))
-            kind(end)
+            if self.rng.random() < FULL:
+                self._full(end)
+            else:
+                self.rng.choice((self._torn, self._gone))()
 
     def _full(self, end: threading.Event) -> None:
         """No room until the copying has had time to meet it."""
@@ -65,7 +68,7 @@ class FaultyTier:
         copies = sorted(self.path.rglob("*.tier"))
         return self.rng.choice(copies) if copies else None
 
-    def _torn(self, _: threading.Event) -> None:
+    def _torn(self) -> None:
         copy = self._copy()
         with contextlib.suppress(FileNotFoundError):
             if copy is None or not (size := copy.stat().st_size):
@@ -75,7 +78,7 @@ class FaultyTier:
                 file.write(self.rng.randbytes(1000))
             self.injected["tier torn"] += 1
 
-    def _gone(self, _: threading.Event) -> None:
+    def _gone(self) -> None:
         copy = self._copy()
         with contextlib.suppress(FileNotFoundError):
             if copy is not None:
@@ -88,11 +91,11 @@ class MetRun(Run):
 
     def options(self, folder: pathlib.Path) -> dict[str, object]:
         held = sum(len(data) for data in self.samples)
-        self.tier = FaultyTier(folder / "tier", held // 2, self.args.seed)
+        self.tier = FaultyTier(folder / "tier", held * 3 // 4, self.args.seed)
         self.shown: collections.Counter[bytes] = collections.Counter()
         return {"policy": "met", "substitute": "directory", "memory": "8MiB",
                 "tier.path": self.tier.path,
-                "tier.capacity": max(4 << 20, held * 3 // 4),
+                "tier.capacity": max(4 << 20, held),
                 "met.epochs": EPOCHS, "met.repeat": 2}
 
     def injected(self) -> collections.Counter[str]:
