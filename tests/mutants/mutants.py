@@ -18,11 +18,14 @@ The tables are the .toml files beside this program, one an area. A mutant is
   why = "what would go wrong for a user"
   equivalent = "why no test can tell it"   # only if that is so
 
-Each is applied by itself to a copy of the tree, and its tests are built and
-run: those it names, then those that any mutant of its table names, and with
---all every unit test. One that fails, or does not end, kills the mutant. In the
-copy each source of tests is a program of its own, so that little is linked.
-Mount tests run with --mount only: they need the daemon to be linked.
+Each is applied by itself to a copy of the tree. Its tests are built and run one
+by one: those it names, then those that any mutant of its table names, and with
+--all every unit test. The first that fails, or does not end, kills the mutant,
+and no other is built. In the copy each source of tests is a program of its own,
+so that little is linked. Code is compiled for a short build, not for speed.
+Behind a mutant the object that was compiled without it is put back. Mount tests
+run with --mount only: they need the daemon to be linked. With
+--mount=living they run only for mutants that no unit test kills.
 
 Prints a line a mutant and a summary. The status is 0 if none lives that is not
 argued to be equivalent, 1 if one does, 2 on wrong usage or if a test fails
@@ -30,6 +33,7 @@ without any mutant.
 """
 import argparse
 import collections
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -45,7 +49,8 @@ import tomllib
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KEYS = {"name", "file", "old", "new", "tests", "why"}
-TIME_OUT = 300  # seconds, of one run of tests
+TIME_OUT = 300  # seconds, of one run of mount tests, or without a mutant
+MORE_TIME = (30, 10)  # seconds, and a factor of what it took without a mutant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,23 +126,38 @@ def check(mutants):
     return faults
 
 
-PROGRAMS = """
-# A program for each of these sources alone.
-foreach(source {sources})
-  string(REGEX REPLACE "[/.]" "_" target only_${{source}})
-  add_executable(${{target}} ${{source}})
-  if(source STREQUAL policies/contract_test.cc)
-    target_sources(${{target}} PRIVATE examples/reverse_policy.cc)
-  endif()
-  target_include_directories(${{target}} PRIVATE ${{CMAKE_SOURCE_DIR}})
-  target_compile_options(${{target}} PRIVATE ${{test_options}})
-  target_link_libraries(${{target}} PRIVATE test_main)
-endforeach()
+# A program of one source of tests, with no more libraries than it includes.
+PROGRAM = """
+add_executable({program} {sources} $<TARGET_OBJECTS:test_main>)
+target_include_directories({program} PRIVATE ${{CMAKE_SOURCE_DIR}})
+target_compile_options({program} PRIVATE ${{test_options}})
+target_link_libraries({program} PRIVATE shufflefs_flags {libraries}
+                      GTest::gmock)
+target_precompile_headers({program} REUSE_FROM test_main)
 """
+
+# To compile and link once more is what a mutant costs. ccache stores nothing
+# that is compiled with precompiled headers, which save more than it.
+SETTINGS = ["-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DCCACHE_PROGRAM=OFF"]
+if shutil.which("ld.lld"):
+    SETTINGS.append("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld")
 
 
 def program_of(source):
     return "only_" + re.sub("[/.]", "_", source)
+
+
+def cmake_of(source):
+    """What a CMakeLists.txt says of the program of a source of tests."""
+    text = (ROOT / "tests" / source).read_text()
+    libraries = "shufflefs_policies shufflefs_fs"
+    if '"mount-tools/' in text:
+        libraries = "shufflefs_mount_tools"
+    sources = source
+    if source == "policies/contract_test.cc":
+        sources += " examples/reverse_policy.cc"
+    return PROGRAM.format(program=program_of(source), sources=sources,
+                          libraries=libraries)
 
 
 class Tree:
@@ -157,15 +177,35 @@ class Tree:
         for name in names:
             data = (ROOT / name).read_bytes()
             if name == "tests/CMakeLists.txt":
-                data += PROGRAMS.format(sources=" ".join(sources)).encode()
+                data += "".join(map(cmake_of, sources)).encode()
             copy = self.folder / name
             if copy.is_file() and copy.read_bytes() == data:
                 continue
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(data)
             shutil.copymode(ROOT / name, copy)
-        self._run(["cmake", "--preset", "release",
-                   "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"])
+        self._run(["cmake", "--preset", "release", *SETTINGS])
+
+    @contextlib.contextmanager
+    def changed(self, mutant):
+        """The tree with a mutant. Behind it the source's object is put back,
+        so that it is not compiled again."""
+        path = self.folder / mutant.file
+        original, times = path.read_text(), path.stat()
+        objects = [found for found in self.build.rglob(f"{path.name}.o")
+                   if found.as_posix().endswith(f"/{mutant.file}.o")]
+        for built in objects:
+            built.rename(built.with_suffix(".kept"))
+        path.write_text(original.replace(mutant.old, mutant.new))
+        try:
+            yield
+        finally:
+            path.write_text(original)
+            for built in objects:
+                built.with_suffix(".kept").rename(built)
+                os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            for library in self.build.glob("libshufflefs_*.a"):
+                library.unlink()  # older than the object: made anew
 
     def _run(self, command):
         done = subprocess.run(command, cwd=self.folder, text=True,
@@ -190,14 +230,14 @@ class Tree:
             stderr=subprocess.DEVNULL).returncode == 0
 
 
-def run(command, folder, environment=None):
+def run(command, folder, environment=None, limit=TIME_OUT):
     """The output of a program that failed; "" if it did not. One that does not
     end has failed."""
     process = subprocess.Popen(command, cwd=folder, text=True, env=environment,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True)
     try:
-        output, _ = process.communicate(timeout=TIME_OUT)
+        output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -208,8 +248,8 @@ def run(command, folder, environment=None):
 
 
 def first_failure(output):
-    for pattern in (r"^\[  FAILED  \] (\S.*?) \(\d+ ms\)", r"^FAILED (\S+)",
-                    r"^\[ RUN      \] (\S+)$"):
+    for pattern in (r"^\[  FAILED  \] (\S.*?)(?:, where .*)? \(\d+ ms\)",
+                    r"^FAILED (\S+)", r"^\[ RUN      \] (\S+)$"):
         found = re.findall(pattern, output, re.MULTILINE)
         if found:
             # What crashed is the last that was begun.
@@ -220,20 +260,19 @@ def first_failure(output):
 class Tests:
     def __init__(self, tree, options, mutants):
         self.tree, self.options = tree, options
+        self.limits = {}
         self.of_area = collections.defaultdict(list)
         for mutant in mutants:
             for source in mutant.unit_tests():
                 if source not in self.of_area[mutant.area]:
                     self.of_area[mutant.area].append(source)
 
-    def units(self, programs):
-        """What fails of the programs; "" if nothing does."""
-        for program in programs:
-            output = run([self.tree.build / "tests" / program],
-                         self.tree.folder)
-            if output:
-                return first_failure(output)
-        return ""
+    def unit(self, program):
+        """What fails of a program; "" if nothing does."""
+        output = run([self.tree.build / "tests" / program,
+                      "--gtest_fail_fast"], self.tree.folder,
+                     limit=self.limits.get(program, TIME_OUT))
+        return first_failure(output) if output else ""
 
     def mounted(self, mutant):
         environment = {
@@ -250,22 +289,28 @@ class Tests:
 
     def stages(self, mutant):
         """What to build and what to run then, the likely killers first."""
+        def stage(program):
+            return [program], lambda: self.unit(program)
+
+        def mount():
+            if mutant.mount_tests():
+                yield (["shufflefs", "shufflectl"],
+                       lambda: self.mounted(mutant))
+
         named = [program_of(source) for source in mutant.unit_tests()]
-        yield named, lambda: self.units(named)
-        if self.options.mount and mutant.mount_tests():
-            yield ["shufflefs", "shufflectl"], lambda: self.mounted(mutant)
-        others = [program_of(source) for source in self.of_area[mutant.area]
-                  if program_of(source) not in named]
-        yield others, lambda: self.units(others)
+        others = [program_of(source) for source in self.of_area[mutant.area]]
+        yield from map(stage, named)
+        if self.options.mount == "all":
+            yield from mount()
+        yield from (stage(other) for other in others if other not in named)
         if self.options.all:
-            programs = self.tree.all_programs()
-            yield programs, lambda: self.units(programs)
+            yield from map(stage, self.tree.all_programs())
+        if self.options.mount == "living":
+            yield from mount()
 
     def verdict(self, mutant):
         """(killed, lived or does not build; by what)."""
         for targets, test in self.stages(mutant):
-            if not targets:
-                continue
             if not self.tree.make(targets):
                 return "does not build", ""
             by = test()
@@ -273,42 +318,40 @@ class Tests:
                 return "killed", by
         return "lived", ""
 
-    def baseline(self):
-        """Without a mutant all tests have to pass."""
-        programs = sorted({program_of(source)
-                           for sources in self.of_area.values()
-                           for source in sources})
-        if self.options.mount:
-            programs += ["shufflefs", "shufflectl"]
-        for number, program in enumerate(programs, 1):
-            say(f"building {program}, {number} of {len(programs)}")
-            if not self.tree.make([program]):
-                raise Failure(f"{program} does not build as it is")
+    def baseline(self, area):
+        """Without a mutant all tests have to pass. How long each takes says
+        when one with a mutant does not end."""
+        programs = [program_of(source) for source in self.of_area[area]]
+        programs = [program for program in programs
+                    if program not in self.limits]
+        targets = programs + (["shufflefs", "shufflectl"]
+                              if self.options.mount else [])
+        say(f"{area}: building {len(targets)} programs")
+        if not self.tree.make(targets):
+            raise Failure("the tests do not build as they are: ninja -C "
+                          f"{self.tree.build} {' '.join(targets)}")
         say("testing without any mutant")
-        by = self.units(program for program in programs
-                        if program.startswith("only_"))
-        if by:
-            raise Failure(f"fails without any mutant: {by}")
-
-
-def apply(tree, mutant, tests):
-    path = tree.folder / mutant.file
-    original = path.read_text()
-    path.write_text(original.replace(mutant.old, mutant.new))
-    try:
-        return tests.verdict(mutant)
-    finally:
-        path.write_text(original)
+        for program in programs:
+            begun = time.monotonic()
+            by = self.unit(program)
+            if by:
+                raise Failure(f"fails without any mutant: {by}")
+            least, factor = MORE_TIME
+            self.limits[program] = least + factor * (time.monotonic() - begun)
 
 
 def test(tree, mutants, options):
     tests = Tests(tree, options, mutants)
-    tests.baseline()
+    area = ""
     results = collections.Counter()
     living = []
     for number, mutant in enumerate(mutants, 1):
+        if mutant.area != area:
+            area = mutant.area
+            tests.baseline(area)
         begun = time.monotonic()
-        verdict, by = apply(tree, mutant, tests)
+        with tree.changed(mutant):
+            verdict, by = tests.verdict(mutant)
         results[verdict] += 1
         print(f"{verdict:14} {mutant.area}: {mutant.name}"
               f"{f' ({by})' if by else ''}", flush=True)
@@ -338,7 +381,8 @@ def main():
                         help="print the mutants, and end")
     parser.add_argument("--all", action="store_true",
                         help="what lives has to pass every unit test")
-    parser.add_argument("--mount", action="store_true",
+    parser.add_argument("--mount", nargs="?", const="all",
+                        choices=["all", "living"],
                         help="the mount tests that are named, too (as root)")
     parser.add_argument("--folder", type=pathlib.Path, metavar="DIR",
                         help="keep the copy of the tree and its build here, "
