@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/tree/shown_rights.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "fs/model/reply_types.h"
+#include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
+
+namespace shufflefs {
+namespace {
+
+class SearchableTest : public ::testing::Test {
+ protected:
+  SearchableTest() : source_(tree_.Source()) {
+    tree_.File("a/b/1");
+    Mode("a/b/1", 0644);
+    Mode("a/b", 0755);
+  }
+  void Mode(const char* path, mode_t mode) {
+    ASSERT_EQ(chmod(tree_.At(path).c_str(), mode), 0);
+  }
+
+  // With which bits the file a/b/1, of mode 0644 and owner `uid`, is shown
+  // outside its directories, if `a` has `mode`.
+  mode_t Shown(mode_t mode, uid_t uid = geteuid()) {
+    Mode("a", mode);
+    ScanOptions scan;
+    scan.serves_others = true;
+    const auto catalogue =
+        std::make_shared<const Catalogue>(tree_.Scanned(scan));
+    const ServedDataset served(catalogue, nullptr, {}, true);
+    ShownRights rights(source_, served);
+    const EntryId file = *catalogue->FindPath("a/b/1");
+    struct stat st = StatOf(catalogue->attributes(file));
+    st.st_uid = uid;
+    return rights.Searchable(st, catalogue->parent(file), DirId(0)) & 0777;
+  }
+
+  testing_support::TempTree tree_;
+  SourceDir source_;
+};
+
+TEST_F(SearchableTest, EachClassLosesWhatADirectoryAboveDeniesIt) {
+  EXPECT_EQ(Shown(0755), 0444u);
+  EXPECT_EQ(Shown(0754), 0440u);
+  EXPECT_EQ(Shown(0745), 0404u);
+  EXPECT_EQ(Shown(0711), 0444u) << "it is searched, not listed";
+  // Without it not even the scan reads below, unless it is root's.
+  if (geteuid() == 0) EXPECT_EQ(Shown(0655), 0044u);
+}
+
+TEST_F(SearchableTest, ClassesOfAnotherOwnerAreNotTheSame) {
+  EXPECT_EQ(Shown(0755, geteuid() + 1), 0444u);
+  EXPECT_EQ(Shown(0754, geteuid() + 1), 0u);
+}
+
+}  // namespace
+}  // namespace shufflefs
