@@ -47,7 +47,10 @@ data=$work/$data
 mnt=$work/mnt
 mkdir -p "$mnt"
 
-say() { printf '\n== %s\n' "$*"; }
+# Each step with the time since the start.
+say() {
+  printf '\n== %s [%d:%02d]\n' "$*" $((SECONDS / 60)) $((SECONDS % 60))
+}
 
 mounted() { grep -qF " $mnt fuse.shufflefs" /proc/mounts; }
 
@@ -83,6 +86,7 @@ if [ -z "$bin" ]; then
   fi
   say "Build: 2 to 4 minutes the first time"
   build
+  say "Built"
 fi
 
 # The accuracies of a log of sorted_records.py, in columns.
@@ -136,6 +140,7 @@ $bin/shufflefs DATA MNT           mounts; point your program to MNT
 $bin/shufflectl status MNT        policy, epoch, waiting, warnings
 $bin/shufflectl umount MNT
 END
+  say "Done"
   exit 0
 fi
 
