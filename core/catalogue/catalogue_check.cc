@@ -41,7 +41,7 @@ absl::Status CheckClasses(const Tables& t) {
       return Wrong("class", c, "its mode is not that of the source");
     }
     if (t.classes[c].readable > 1) {
-      return Wrong("class", c, "who may read it makes no sense");
+      return Wrong("class", c, "its access rights are invalid");
     }
   }
   if (t.root.attr_class >= t.classes.size() ||

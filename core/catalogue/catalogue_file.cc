@@ -107,7 +107,7 @@ void ForEachColumn(Tables& t, PackedT& packed, Header& h, Column&& column) {
 // Checks what the lengths of columns and the checksum do not cover.
 absl::Status CheckHeader(const CatalogueHeader& header) {
   if (header.serves_others > 1) {
-    return absl::DataLossError("whom it serves makes no sense");
+    return absl::DataLossError("the users it serves are invalid");
   }
   if (header.entries > UINT32_MAX) {
     return absl::DataLossError("has more entries than a catalogue may have");

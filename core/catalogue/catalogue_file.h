@@ -28,7 +28,7 @@ absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place);
 
 // Errors, each naming the path: the errno of open and read (ENOENT if none was
 // saved); InvalidArgument if it is no catalogue or has another version;
-// DataLoss if it is cut off, damaged or makes no sense.
+// DataLoss if it is cut off, damaged or invalid.
 absl::StatusOr<Catalogue> LoadCatalogue(const FilePlace& place);
 
 // The same for bytes in memory.

@@ -24,7 +24,7 @@ FileKind KindOfFile(absl::string_view name);
 // Recognises directories that are one data set on disk (x.zarr) or hidden.
 FileKind KindOfDirectoryName(absl::string_view name);
 
-// The part behind the last dot. Empty if nothing there looks like an extension:
+// The part after the last dot. Empty if nothing there looks like an extension:
 // no dot, nothing before it, more than ten bytes, no letter (1.5, frame.0001),
 // or a hash (00001.7c53336b37003a9286aba55d2945844c).
 absl::string_view ExtensionOf(absl::string_view name);

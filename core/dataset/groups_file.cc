@@ -22,7 +22,7 @@ class Parser {
   absl::Status AddLine(absl::string_view line, uint32_t number) {
     size_t tab = line.rfind('\t');
     if (tab == absl::string_view::npos) {
-      return Refuse(number, "no tab between path and group");
+      return Refuse(number, "no tab between the path and the group");
     }
     absl::string_view path = line.substr(0, tab);
     absl::string_view label = line.substr(tab + 1);

@@ -203,7 +203,7 @@ Reason Judgement::RefuseAnnotation() const {
 Reason Judgement::RefuseMedia() const {
   if (survey_.Total(FileKind::kUnknown) > 0) {
     return absl::StrCat(Path(survey_.ExampleOf(FileKind::kUnknown)),
-                        " is of no known kind of media");
+                        " is not a known media type");
   }
   absl::optional<FileKind> found;
   for (size_t k = 0; k < TreeSurvey::kKinds; ++k) {

@@ -21,7 +21,7 @@ KnownPlaces PlaceFinder::Saved(const Catalogue& catalogue) const {
     if (!absl::IsNotFound(saved.status())) {
       Log(LogLevel::kInfo,
           absl::StrCat("saved places: ", saved.status().message(),
-                       ": asking again where files lie"));
+                       ": searching again for the places of files"));
     }
   }
   KnownPlaces nothing;

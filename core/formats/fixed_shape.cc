@@ -29,7 +29,7 @@ absl::StatusOr<FixedShape> PlainShape(uint64_t file_bytes, uint64_t head_bytes,
                    BodyBytes(file_bytes, head_bytes, record_bytes));
   if (const uint64_t rest = body % record_bytes; rest != 0) {
     return absl::FailedPreconditionError(absl::StrCat(
-        rest, " bytes are left over behind the last record of ", record_bytes));
+        rest, " bytes are left over after the last record of ", record_bytes));
   }
   return FixedShape{head_bytes, record_bytes, body / record_bytes};
 }

@@ -63,7 +63,7 @@ absl::StatusOr<FixedShape> ParseIdxHeader(absl::string_view head,
     if (__builtin_mul_overflow(shape.record_bytes, Dimension(head, i),
                                &shape.record_bytes)) {
       return absl::FailedPreconditionError(
-          "its idx header says records of more than 2^64 bytes");
+          "by its idx header, records have more than 2^64 bytes");
     }
   }
   return DeclaredShape(file_bytes, shape);

@@ -24,14 +24,14 @@ absl::Status RefusedNpy(absl::string_view why) {
 }
 
 absl::Status TooLarge() {
-  return RefusedNpy("its npy header says rows of more than 2^64 bytes");
+  return RefusedNpy("by its npy header, rows have more than 2^64 bytes");
 }
 
 // Bytes per element of a plain type as numpy writes it, "<f4".
 absl::StatusOr<uint64_t> PlainBytes(absl::string_view type) {
   const auto unknown = [type] {
     return RefusedNpy(
-        absl::StrCat("its npy header names an element type that is not known, ",
+        absl::StrCat("its npy header names an unknown element type, ",
                      absl::CHexEscape(type)));
   };
   if (type.size() < 2 || !absl::StrContains("<>|=", type[0])) return unknown();
@@ -160,7 +160,8 @@ class Dictionary {
     if (!Take('[')) {
       SkipSpace();
       if (absl::StartsWith(rest_, "(")) {
-        return RefusedNpy("its npy header names an element type of a shape");
+        return RefusedNpy(
+            "its npy header names an element type that has a shape");
       }
       ASSIGN_OR_RETURN(const absl::string_view type, ParseString());
       return PlainBytes(type);

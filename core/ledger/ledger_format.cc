@@ -181,7 +181,7 @@ absl::Status CheckRecord(absl::Span<const uint64_t> record, uint64_t at) {
     return absl::DataLossError("a record is damaged");
   }
   if (ViewOf(record[0]) >= kMaxLedgerViews) {
-    return absl::DataLossError("a record is of an impossible view");
+    return absl::DataLossError("a record names an impossible view");
   }
   return absl::OkStatus();
 }

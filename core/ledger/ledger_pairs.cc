@@ -26,7 +26,8 @@ std::array<uint64_t, 3> ShownRecord(uint8_t view, const CarriedPair& pair,
 
 absl::StatusOr<CarriedPair> DecodeShown(absl::Span<const uint64_t> record) {
   if (record.size() != kShownWords) {
-    return absl::DataLossError("a shown record has fields that do not fit");
+    return absl::DataLossError(
+        "a shown record has fields that contradict each other");
   }
   return CarriedPair{record[1] >> 40 << 16 | (record[0] & 0xffff),
                      record[1] & (kMaxLedgerNames - 1)};

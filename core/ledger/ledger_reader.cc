@@ -109,8 +109,8 @@ class LedgerReader::Impl {
           // The daemon may be writing just here.
           if (++tries > kTries) {
             return absl::DataLossError(
-                "nothing was written here, but behind it: a record was lost "
-                "or not finished");
+                "nothing was written here, but something follows: a record was "
+                "lost or not finished");
           }
           ::sched_yield();
           source_.Refresh();
@@ -194,7 +194,7 @@ class LedgerReader::Impl {
         return absl::OkStatus();
       }
     }
-    return absl::DataLossError("a record is of an unknown type");
+    return absl::DataLossError("a record has an unknown type");
   }
 
   absl::Status VisitSet(absl::Span<const uint64_t> record,

@@ -38,7 +38,7 @@ absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
 // Errors, each naming the path: those of ReadWholeFile (ENOENT if none was
 // saved); InvalidArgument if it holds no places or has another version;
 // FailedPrecondition if it belongs to another catalogue; DataLoss if it is cut
-// off, damaged or makes no sense.
+// off, damaged or invalid.
 absl::StatusOr<KnownPlaces> LoadPlaces(const Catalogue& catalogue,
                                        const FilePlace& place);
 

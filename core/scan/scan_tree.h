@@ -63,7 +63,7 @@ struct ScannedDir {
 
 // Fills `sorted`. If readdir returned a name twice (the directory was being
 // changed), the first one stays. Fast even for a million names: it compares the
-// eight bytes behind the common beginning of all names, and whole names only if
+// eight bytes after the common beginning of all names, and whole names only if
 // these are equal.
 void SortByName(ScannedDir& dir);
 

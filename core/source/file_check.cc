@@ -45,7 +45,7 @@ absl::Status CheckUnchanged(int fd, const struct statx& now,
   }
   if (Nanoseconds(now.stx_ctime) != known.ctime_ns &&
       now.stx_mode == known.source_mode && now.stx_nlink == known.nlink) {
-    return Stale("something wrote to it, or to its metadata");
+    return Stale("its contents or its metadata changed");
   }
   return absl::OkStatus();
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kUnknown = KnownPlaces::kNoAddress;
 constexpr uint64_t kBlock = 4096;
-// Files without an address begin at a multiple of this behind the others, so
+// Files without an address begin at a multiple of this after the others, so
 // that no block of any policy holds both kinds.
 constexpr uint64_t kGap = uint64_t{1} << 30;
 constexpr int kDeviceShift = 56;
@@ -175,13 +175,13 @@ absl::StatusOr<DeviceLayout> Mapper::Run() {
   refusals_ = std::vector<std::atomic<uint32_t>>(devices_);
   layout_.addresses.assign(entries_.size(), kUnknown);
   if (!options_.inode_order && !MapAll()) {
-    return absl::CancelledError("mapping the files was stopped");
+    return absl::CancelledError("the search for the files' places was stopped");
   }
   layout_.asked = asked_;
   PlaceRest();
   layout_.how =
       layout_.mapped == 0
-          ? std::string("by inode order: the file system tells no addresses")
+          ? std::string("by inode order: the file system gives no addresses")
           : absl::StrCat("by device address: ", layout_.mapped, " of ",
                          entries_.size(), " files, the others by inode order");
   return std::move(layout_);

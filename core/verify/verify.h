@@ -90,7 +90,7 @@ using BindingMaker =
 
 struct LedgerProof {
   std::vector<EpochProof> epochs;  // in the order in which they began
-  // DataLoss if the ledger is damaged: nothing behind the damage is proven.
+  // DataLoss if the ledger is damaged: nothing after the damage is proven.
   absl::Status ledger;
   // By view path: how much the orders of consecutive epochs, as
   // EpochProof::mixing measures them, have in common. Covers the epochs since

@@ -388,8 +388,8 @@ ViewEpochStatus EpochController::Status() const {
   if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&
       setup_->config.epoch_advance == Advance::kAuto) {
     status.warnings.push_back(
-        "this mount does not see opens, so the epoch advances by the control "
-        "file only; mount with -o open=seen for epoch.advance = auto");
+        "this mount does not see opens, so only the control file advances the "
+        "epoch; for epoch.advance = auto, mount with -o open=seen");
   }
   return status;
 }

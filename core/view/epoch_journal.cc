@@ -122,7 +122,7 @@ void EpochJournal::Note(const absl::Status& done) {
   if (done.ok() || failed_) return;
   failed_ = true;  // log once, not at every open
   Log(LogLevel::kError, absl::StrCat("ledger: ", done.message(),
-                                     "; what was consumed is not recorded"));
+                                     "; what was read is not recorded"));
 }
 
 // The opens that showed that the new epoch had begun belong to it.

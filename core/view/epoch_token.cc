@@ -193,8 +193,8 @@ absl::StatusOr<EpochToken> ParseToken(absl::string_view text) {
   EpochToken token;
   if (fields.size() == 5) {
     return TokenRefused(
-        "it is of a version that did not note all that is needed; write epoch "
-        "= N to control to begin an epoch anew");
+        "it is from a version that did not save all that is needed; write "
+        "epoch = N to control to begin an epoch anew");
   }
   if (fields.size() < kUnnamedFields + 1 || !TakeHead(fields, token)) {
     return TokenRefused(
@@ -289,7 +289,7 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
   begin.repeats = begin.reactive && setup.repeats();
   begin.carried = token.kept;
   const absl::Status wrong =
-      TokenRefused("it tells of names that this view does not have");
+      TokenRefused("it has names that this view does not have");
   const Grouping& grouping = setup.dataset->grouping();
   if (!AllFit(token.kept, grouping) ||
       token.position.value_or(0) > begin.names ||

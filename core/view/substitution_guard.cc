@@ -13,7 +13,7 @@ std::string SeveralNodesWarning(const Policy& policy,
   return absl::StrCat(
       "the job spans several nodes (", shown_by,
       "), and policy = ", policy.name(),
-      " binds names by what is in the memory of one: names keep their own "
+      " binds names by what is in one node's memory, so names keep their own "
       "samples; set ",
       instead.empty() ? "" : "policy = ", instead,
       instead.empty() ? "" : ", which binds alike on every node, or ",

@@ -75,13 +75,13 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
   const absl::optional<NodeShare>& nodes = setup.config.nodes;
   if (IsReactive(setup) && nodes && nodes->count > 1) {
     const absl::string_view instead = setup.policy->instead_on_nodes();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "nodes = ", nodes->number, "/", nodes->count,
-        ": policy = ", setup.policy->name(),
-        " binds names by what is in the memory of one node, so samples would "
-        "come on several nodes or on none",
-        instead.empty() ? "" : "; policy = ", instead,
-        instead.empty() ? "" : " binds alike on all"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("nodes = ", nodes->number, "/", nodes->count,
+                     ": policy = ", setup.policy->name(),
+                     " binds names by what is in one node's memory, so a "
+                     "sample might come on several nodes or on none",
+                     instead.empty() ? "" : "; policy = ", instead,
+                     instead.empty() ? "" : " binds alike on all"));
   }
   if (reuse != nullptr && reuse->supply != nullptr &&
       reuse->policy->name() == setup.policy->name() &&
@@ -122,8 +122,8 @@ absl::Status MakeSamplerPrefetcher(const SetupTools& tools,
   ASSIGN_OR_RETURN(setup.prefetcher, tools.prefetcher(*facet, setup.dataset));
   if (setup.prefetcher == nullptr) {
     absl::StrAppend(&setup.why,
-                    "; nothing is read ahead: the source is fast, or `memory` "
-                    "too small");
+                    "; nothing is read ahead, because the source is fast or "
+                    "`memory` is too small");
   }
   return absl::OkStatus();
 }

@@ -95,7 +95,7 @@ EpochToken View::Token() const {
 absl::StatusOr<bool> View::GoesOnWith(EpochToken& token) {
   const std::shared_ptr<const ViewSetup> now = setup();
   if (token.fingerprint != now->dataset->catalogue().samples_fingerprint()) {
-    return TokenRefused("it was saved with another state of the dataset");
+    return TokenRefused("the dataset has changed since it was saved");
   }
   RETURN_IF_ERROR(FindPairs(ledger_, now->config.path, token));
   MutexLock lock(mu_);
@@ -111,7 +111,8 @@ absl::Status View::Restore(Prepared prepared, const EpochToken& token) {
   }
   const bool reactive = wanted.binds_on_demand() && !token.identity;
   if (token.reactive() != reactive) {
-    return TokenRefused("names were bound in another way when it was saved");
+    return TokenRefused(
+        "names were bound in a different way when it was saved");
   }
   ASSIGN_OR_RETURN(LedgerState state, StateOf(token, wanted));
   const absl::Status bound =

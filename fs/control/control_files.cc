@@ -232,7 +232,7 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
         return view->takes_feedback();
       })) {
     return absl::InvalidArgumentError(
-        "feedback: no policy that runs here uses it; policy = \"met\" does");
+        "feedback: no policy that runs here uses it; policy = \"met\" would");
   }
   // Prepares all before it installs any: all or nothing, also over the views.
   std::vector<View::Prepared> prepared;

@@ -21,7 +21,7 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"shufflefs_pool_hits_total", "counter",
-     "names bound to a sample in memory or on its way",
+     "names bound to a sample that was in memory or on its way",
      [](const SupplyStatus& s) { return static_cast<double>(s.hits); }},
     {"shufflefs_pool_misses_total", "counter",
      "names bound to a sample that was not",
@@ -31,7 +31,7 @@ constexpr Row kRows[] = {
     {"shufflefs_chunk_loads_total", "counter", "chunks that were loaded",
      [](const SupplyStatus& s) { return static_cast<double>(s.chunk_loads); }},
     {"shufflefs_chunk_fill_ratio", "gauge",
-     "share of the loaded chunks' samples that was wanted and fitted",
+     "share of the loaded chunks' samples that were wanted and fitted",
      [](const SupplyStatus& s) { return s.fill_rate.value_or(0); }},
     {"shufflefs_fill_rate", "gauge",
      "old name of shufflefs_chunk_fill_ratio, for one release",

@@ -36,7 +36,7 @@ absl::StatusOr<absl::optional<std::string>> TokenParts::Take(
     text_ = std::string();
     next_ = 1;
     return absl::InvalidArgumentError(
-        "token: its parts do not follow each other; write it anew");
+        "token: its parts are out of order; write it again");
   }
   ++next_;
   text.remove_prefix(line + 1);

@@ -29,9 +29,9 @@ std::string DeviceClause(DeviceKind device) {
     case DeviceKind::kMemory:
       return "source is in memory";
     case DeviceKind::kFlash:
-      return "source is on flash, where random reads are cheap";
+      return "source is on flash, where random reads are fast";
     case DeviceKind::kSeekBound:
-      return "source seeks for each random read";
+      return "source seeks at each random read";
     case DeviceKind::kLatencyBound:
       return "source has a high latency for each read";
     case DeviceKind::kUnknown:

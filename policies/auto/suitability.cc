@@ -63,7 +63,8 @@ std::string AgainstPrefetch(const DatasetFacts& facts) {
   if (!facts.not_foreseen.empty()) {
     return absl::StrCat("not clairvoyant because of ", facts.not_foreseen);
   }
-  if (IsMostlyContainers(facts)) return "clairvoyant is for files, not records";
+  if (IsMostlyContainers(facts))
+    return "clairvoyant is for files, not for records";
   if (facts.files < kLeastPrefetch) {
     return absl::StrCat("clairvoyant needs at least ", kLeastPrefetch,
                         " files");
@@ -102,7 +103,7 @@ std::string AgainstBrand(const DatasetFacts& facts) {
 // The expected gain, and what the user could ask for.
 std::string Advice(const DatasetFacts& facts) {
   if (facts.device == DeviceKind::kMemory) {
-    return "no gain in speed to expect from any policy";
+    return "no policy is expected to be faster";
   }
   if (FitsInMemory(facts))
     return "no gain in speed to expect after the first epoch";
@@ -149,8 +150,8 @@ bool PrefetchPays(const DatasetFacts& facts) {
 std::string ForPrefetch(const DatasetFacts& facts) {
   const std::string gain = PrefetchGain(facts);
   std::string clause = absl::StrCat(
-      "the order that a stock PyTorch sampler draws is found out from its "
-      "first opens and read ahead, ",
+      "the order of a stock PyTorch sampler is recognised from its first opens "
+      "and read ahead, ",
       gain.empty() ? "no gain in speed can be promised"
                    : absl::StrCat("expect ", gain));
   if (facts.names_may_move) {

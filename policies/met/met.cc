@@ -121,8 +121,8 @@ constinit const PolicyEntry kMetEntry = {
       return std::make_unique<MetPolicy>(std::move(met));
     },
     .not_simulated =
-        "what it shows depends on the tiers: give --capacity-tier, --consume "
-        "or --repeats for its model",
+        "what it shows depends on the tiers; for its model, give "
+        "--capacity-tier, --consume or --repeats",
 };
 
 MetOptions MetOptions::Of(const PolicyOptions& options) {

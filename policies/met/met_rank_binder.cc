@@ -122,9 +122,9 @@ MiniEpochStatus MetRankBinder::status() const {
   status.mini_epoch = current_;
   status.mini_epochs = count_;
   status.factor = epoch_.factor;
-  status.why = options_.epochs == 0 ? "1, because met.epochs is not known"
+  status.why = options_.epochs == 0 ? "1, because met.epochs is not set"
                : options_.repeat == 0
-                   ? "1: an order that is known beforehand has no auto"
+                   ? "1: auto needs an order that is not known beforehand"
                    : absl::StrCat(epoch_.factor, ", as met.repeat says");
   status.ready = ready_.contains(SetOf(epoch_.pass, current_));
   return status;

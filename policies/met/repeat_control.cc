@@ -23,7 +23,7 @@ uint64_t Most(const MetOptions& options) {
 
 // The reason why the answer is most() and no more.
 std::string WhyMost(const MetOptions& options) {
-  if (options.epochs == 0) return "1, because met.epochs is not known";
+  if (options.epochs == 0) return "1, because met.epochs is not set";
   if (options.epochs < Cap(options)) {
     return absl::StrCat(options.epochs, ", as met.epochs allows");
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any line as a token that a job writes back: a clear refusal, or a token that
 // reads the same again. Each input is tried as it is, and with the right hash
-// at its end, so that the fields behind the hash are reached.
+// at its end, so that the fields after the hash are reached.
 #include <xxhash.h>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a ledger: a clear error or a valid prefix, never a crash, and
 // what is kept reads the same again. Half of the inputs get right checksums,
-// so that the fields behind them are reached.
+// so that the fields after them are reached.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

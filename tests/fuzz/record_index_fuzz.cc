@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An index of records with any bytes at all: it is refused, or it is one:
-// records of at least a byte, one behind the other inside the file, which both
+// records of at least a byte, one after the other inside the file, which both
 // searches find. Every input gets a checksum that fits, as an attacker would
 // give it one; the rest of its header says of which file it is, so it is taken
 // for that one.

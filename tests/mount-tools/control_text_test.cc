@@ -56,8 +56,8 @@ TEST(ControlText, TakesALoss) {
   EXPECT_EQ(MetOptions::Of(both.config.policy_options).patience, 3u);
 }
 
-// [S-7.1c] A loss is told by feedback = x in the control file, and what is no
-// finite number is refused.
+// [S-7.1c] A loss is told by feedback = x in the control file, and everything
+// but a finite number is refused.
 TEST(ControlText, ALossIsAFiniteNumber) {
   for (const std::string value : {"nan", "-nan", "inf", "+inf", "-inf", "true",
                                   "\"0.5\"", "\"low\"", "\"\""}) {

@@ -38,7 +38,7 @@ def test_every_sample_comes_as_often_as_the_job_has_epochs(
     assert view["reproducible"] is False
 
 
-# [S-7.1a] Nothing is repeated where met.epochs is not known, or is one.
+# [S-7.1a] Nothing is repeated where met.epochs is not set, or is one.
 def test_nothing_is_repeated_unless_the_epochs_are_known(mounts, source, tier):
     mount = mounts(source, options(tier, met__repeat=4))
     names = names_of(source)
@@ -47,7 +47,7 @@ def test_nothing_is_repeated_unless_the_epochs_are_known(mounts, source, tier):
             mount.next_epoch()
         assert read_all(mount, names, epoch) == whole(source)
     assert "because met.epochs" in mount.log()
-    assert "met.epochs is not known" in mount.view()["mini_epoch"]["why"]
+    assert "met.epochs is not set" in mount.view()["mini_epoch"]["why"]
 
 
 # [S-7.1f] A name keeps its sample for the epoch, in its own group, and outside

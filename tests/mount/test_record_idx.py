@@ -99,8 +99,8 @@ def test_another_index_is_no_index(mounts, source):
         mounts(source, {**record_checks.MANUAL, "policy": "lirs"}))
     record_checks.is_the_source(mount, ["a.tfrecord", "a.idx"])
     assert record_checks.untouched(mount) == {
-        "a.tfrecord": "it has a sidecar file, a.idx, which is no index of its "
-                      "records"}
+        "a.tfrecord": "it has a sidecar file, a.idx, which is not an index of "
+                      "its records"}
     assert ((mount.path / "b.tfrecord").read_bytes()
             != (source / "b.tfrecord").read_bytes())
 

@@ -340,7 +340,7 @@ def test_the_mixing_of_records_is_graded(mounts, source, window, grade):
     else:
         assert "blocks of 16384 bytes of train.svm" in line
     assert line.startswith(grade + ": ")
-    assert ("more blocks a window" in line) == (grade == "F")
+    assert ("more blocks per window" in line) == (grade == "F")
 
 
 def test_a_window_that_does_not_fit_is_said_and_still_right(mounts, source):

@@ -295,7 +295,7 @@ def test_a_token_in_parts(mounts, source, folder):
     half = len(token) // 2
     parts = [f"part 1 of 2\n{token[:half]}", f"part 2 of 2\n{token[half:]}"]
     assert other.write_control(parts[1], "token") == errno.EINVAL
-    assert "do not follow each other" in other.read("error")
+    assert "out of order" in other.read("error")
     assert other.write_control(parts[0], "token") is None
     assert other.view()["epoch"] == 0
     assert other.write_control(parts[1], "token") is None

@@ -52,7 +52,7 @@ TEST(AutoChoiceTest, BrandForLargeClassFoldersOnASeekingSource) {
   EXPECT_EQ(choice.policy, "brand");
   EXPECT_EQ(choice.why,
             "class folders below train; 1281167 files, 140.0 GiB, larger than "
-            "memory (14.0 GiB); source seeks for each random read: brand, "
+            "memory (14.0 GiB); source seeks at each random read: brand, "
             "expect about 5x the files a second of 4 plain readers that draw "
             "at random; names show samples of their class, of 1000, with a "
             "validation split of its own beside them");
@@ -102,8 +102,8 @@ TEST(AutoChoiceTest, ClairvoyantWhereNamesKeepTheirSamples) {
   EXPECT_EQ(choice.why,
             "train/labels.csv lists the files; 1281167 files, 140.0 GiB, "
             "larger than memory (14.0 GiB); source has a high latency for each "
-            "read: clairvoyant, the order that a stock PyTorch sampler draws "
-            "is found out from its first opens and read ahead, expect about "
+            "read: clairvoyant, the order of a stock PyTorch sampler is "
+            "recognised from its first opens and read ahead, expect about "
             "2.5x the files a second of 4 plain readers that draw at random, "
             "no more than 16 get; names keep their own samples");
   // What a disk gains by sorting depends on where files lie.
@@ -165,7 +165,7 @@ TEST(AutoChoiceTest, NativeUnlessAllSpeaksForClairvoyant) {
   facts.record_files = 2000;
   facts.record_bytes = facts.bytes / 2 + 1;
   facts.passes_are_seen = false;
-  ExpectNative(facts, "clairvoyant is for files, not records");
+  ExpectNative(facts, "clairvoyant is for files, not for records");
   facts.record_bytes = facts.bytes / 2;
   EXPECT_EQ(ChooseAuto(facts).policy, "clairvoyant");
   // Files so large that plain readers get all that the device gives.
@@ -183,7 +183,7 @@ TEST(AutoChoiceTest, FinishesAnEpochOfBrand) {
   facts.device = DeviceKind::kFlash;
   EXPECT_EQ(ChooseAuto(facts).policy, "brand");
   EXPECT_THAT(ChooseAuto(facts).why,
-              HasSubstr("cheap: brand, for its epoch is not finished"));
+              HasSubstr("fast: brand, for its epoch is not finished"));
   facts.bytes = facts.memory_bytes;
   EXPECT_EQ(ChooseAuto(facts).policy, "brand");
   DatasetFacts unsafe = facts;
@@ -222,7 +222,7 @@ TEST(AutoChoiceTest, ReimuForLargeContainersOnASlowSource) {
   EXPECT_EQ(choice.policy, "reimu");
   EXPECT_EQ(choice.why,
             "files in one directory; 144 files, 144.0 GiB, larger than memory "
-            "(14.0 GiB); source seeks for each random read: reimu, records "
+            "(14.0 GiB); source seeks at each random read: reimu, records "
             "come shuffled in blocks of 1.0 MiB that are read whole, expect "
             "about 3x what 4 plain readers get that draw records of 128.0 KiB "
             "at random; 140 containers, whose records carry their labels");
@@ -297,7 +297,7 @@ TEST(AutoChoiceTest, NothingToExpectOfWhatFitsInMemory) {
   DatasetFacts facts = LargeClassFolders();
   facts.bytes = facts.memory_bytes;
   EXPECT_THAT(ChooseAuto(facts).why,
-              HasSubstr("fits in memory (14.0 GiB); source seeks for each "
+              HasSubstr("fits in memory (14.0 GiB); source seeks at each "
                         "random read: native, no gain in speed to expect "
                         "after the first epoch"));
   ++facts.bytes;
@@ -307,9 +307,10 @@ TEST(AutoChoiceTest, NothingToExpectOfWhatFitsInMemory) {
 TEST(AutoChoiceTest, NothingToExpectOfASourceInMemory) {
   DatasetFacts facts = LargeClassFolders();
   facts.device = DeviceKind::kMemory;
-  EXPECT_THAT(ChooseAuto(facts).why,
-              HasSubstr("source is in memory: native, no gain in speed to "
-                        "expect from any policy"));
+  EXPECT_THAT(
+      ChooseAuto(facts).why,
+      HasSubstr(
+          "source is in memory: native, no policy is expected to be faster"));
 }
 
 TEST(AutoChoiceTest, NamesEachDevice) {

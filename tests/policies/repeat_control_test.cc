@@ -44,9 +44,9 @@ TEST(RepeatControl, NothingRepeatsWhereEpochsAreNotKnown) {
   for (Adapt adapt : {Adapt::kOff, Adapt::kScore, Adapt::kBollinger}) {
     RepeatControl control(Options(adapt, 4, 0), {});
     EXPECT_EQ(control.most(), 1u);
-    EXPECT_EQ(control.why(), "1, because met.epochs is not known");
+    EXPECT_EQ(control.why(), "1, because met.epochs is not set");
     EXPECT_EQ(Show(control, {3, 2, 1}, /*ready_after=*/5), 1u);
-    EXPECT_EQ(control.why(), "1, because met.epochs is not known");
+    EXPECT_EQ(control.why(), "1, because met.epochs is not set");
     RepeatControl once(Options(adapt, 4, 1), {});
     EXPECT_EQ(once.most(), 1u);
     EXPECT_EQ(Show(once, {3, 2, 1}, /*ready_after=*/5), 1u);

@@ -136,8 +136,8 @@ absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseArrowFooter(
   const size_t list_bytes = list.count * sizeof(Block);
   // The list must not contain anything that says where the list is.
   if (footer.Overlaps(list.begin, list.begin + list_bytes)) {
-    return absl::DataLossError(absl::StrCat(
-        "its metadata makes no sense at byte ", begin + list.begin));
+    return absl::DataLossError(
+        absl::StrCat("its metadata is invalid at byte ", begin + list.begin));
   }
   auto parsed = std::make_unique<ArrowFooter>(
       std::string(buffer.substr(list.begin, list_bytes)), begin + list.begin);

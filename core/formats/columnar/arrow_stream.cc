@@ -103,9 +103,8 @@ class ArrowStreamScanner : public RecordScanner {
       return absl::DataLossError("it has no schema");
     }
     if (bytes > file_bytes_ - at_) {
-      return Damaged(absl::StrCat(bytes,
-                                  " bytes of metadata, which run over "
-                                  "the end of the file"));
+      return Damaged(absl::StrCat(
+          bytes, " bytes of metadata, which go past the end of the file"));
     }
     if (bytes > kMaxMetadataBytes) {
       return Refused(absl::StrCat(bytes, " bytes of metadata"));
@@ -123,15 +122,14 @@ class ArrowStreamScanner : public RecordScanner {
     ASSIGN_OR_RETURN(const auto body, message.Number<int64_t>(kBodyLength, 0));
     if (body < 0 || static_cast<uint64_t>(body) > file_bytes_ - at_) {
       return Damaged(absl::StrCat("a body of ", body,
-                                  " bytes, which run over "
-                                  "the end of the file"));
+                                  " bytes, which go past the end of the file"));
     }
     RETURN_IF_ERROR(CheckOrder(type));
     const uint64_t bytes = held_.size() + static_cast<uint64_t>(body);
     if (type == kRecordBatch) {
       if (bytes % kAlignment != 0) {
         return Refused(
-            absl::StrCat(bytes, " bytes, which are no multiple of 8"));
+            absl::StrCat(bytes, " bytes, which is not a multiple of 8"));
       }
       if (!begun_) sink.Begin(message_);
       begun_ = true;
@@ -154,7 +152,7 @@ class ArrowStreamScanner : public RecordScanner {
       case kSchema:
         return Refused("a second schema");
       case kDictionary:
-        if (begun_) return Refused("a dictionary behind a record batch");
+        if (begun_) return Refused("a dictionary after a record batch");
         return absl::OkStatus();
       case kRecordBatch:
         return absl::OkStatus();

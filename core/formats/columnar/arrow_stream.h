@@ -9,8 +9,9 @@
 // * dictionaries between the batches, because a batch is read with those before
 //   it;
 // * streams of Arrow before 0.15, which have no ones;
-// * messages whose size is no multiple of 8, as the format requires. They would
-//   move others off their alignment, and readers that map the file rely on it.
+// * messages whose size is not a multiple of 8, as the format requires. They
+//   would move others off their alignment, and readers that map the file rely
+//   on it.
 #ifndef SHUFFLEFS_CORE_FORMATS_COLUMNAR_ARROW_STREAM_H_
 #define SHUFFLEFS_CORE_FORMATS_COLUMNAR_ARROW_STREAM_H_
 

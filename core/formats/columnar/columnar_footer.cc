@@ -19,7 +19,7 @@ absl::Status CheckFooterLength(uint64_t bytes) {
 absl::Status CheckFooterSizes(const FooterSizes& sizes) {
   if (sizes.wanted > sizes.file || sizes.head > sizes.file - sizes.wanted) {
     return absl::DataLossError(
-        absl::StrCat("its last bytes say that its footer has ", sizes.wanted,
+        absl::StrCat("by its last bytes, its footer has ", sizes.wanted,
                      " bytes, but it ends at byte ", sizes.file));
   }
   if (sizes.wanted != sizes.read) {

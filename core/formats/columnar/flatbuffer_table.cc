@@ -13,7 +13,7 @@ constexpr size_t kVtableHeadBytes = 4;  // its size, and that of the table
 
 absl::Status FlatbufferTable::Damaged(size_t at) const {
   return absl::DataLossError(
-      absl::StrCat("its metadata makes no sense at byte ", file_offset_ + at));
+      absl::StrCat("its metadata is invalid at byte ", file_offset_ + at));
 }
 
 absl::StatusOr<FlatbufferTable> FlatbufferTable::Root(absl::string_view buffer,

@@ -97,7 +97,7 @@ absl::Status CheckOrdinals(const std::vector<ParquetRowGroup>& entries) {
     // Otherwise the rewritten list would be shorter.
     if (ThriftIntegerBytes(entry.ordinal) !=
         entry.ordinal_end - entry.ordinal_begin) {
-      return Refused("it has numbers that are longer than they need be");
+      return Refused("its numbers are encoded in more bytes than needed");
     }
   }
   return absl::OkStatus();

@@ -29,7 +29,7 @@ int64_t UnZigZag(uint64_t number) {
 
 absl::Status ThriftCompact::Damaged(size_t at) const {
   return absl::DataLossError(
-      absl::StrCat("its metadata makes no sense at byte ", file_offset_ + at));
+      absl::StrCat("its metadata is invalid at byte ", file_offset_ + at));
 }
 
 absl::StatusOr<uint8_t> ThriftCompact::Byte(size_t& at) const {

@@ -73,7 +73,7 @@ class ThriftCompact {
   // The bytes in `value`, whose type must be kBinary.
   absl::StatusOr<absl::string_view> Binary(const ThriftValue& value) const;
 
-  // The error that the byte at `at` makes no sense.
+  // The error that the byte at `at` is invalid.
   absl::Status Damaged(size_t at) const;
 
  private:

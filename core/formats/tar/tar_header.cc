@@ -77,7 +77,7 @@ absl::Status RefusedTar(absl::string_view why) {
 }
 
 absl::Status Disputed() {
-  return RefusedTar("a header that readers take differently");
+  return RefusedTar("a header that programs read in different ways");
 }
 
 absl::StatusOr<TarHeader::Kind> KindOf(char type) {
@@ -146,7 +146,7 @@ absl::StatusOr<TarHeader> ParseTarHeader(absl::string_view block) {
   TarHeader header;
   ASSIGN_OR_RETURN(header.kind, KindOf(block[kType]));
   const absl::optional<uint64_t> size = Number(Get(block, kSize));
-  if (!size) return absl::DataLossError("its size makes no sense");
+  if (!size) return absl::DataLossError("its size is invalid");
   header.size = *size;
   if (header.kind != TarHeader::Kind::kFile &&
       header.kind != TarHeader::Kind::kDirectory) {
@@ -162,7 +162,7 @@ absl::StatusOr<TarHeader> ParseTarHeader(absl::string_view block) {
 
 absl::StatusOr<PaxFields> ParsePaxRecords(absl::string_view records) {
   const absl::Status broken =
-      absl::DataLossError("its pax records make no sense");
+      absl::DataLossError("its pax records are invalid");
   PaxFields fields;
   while (!records.empty()) {  // "21 path=some/where.x\n"
     const size_t space = records.find(' ');

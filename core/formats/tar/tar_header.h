@@ -38,7 +38,7 @@ bool IsZeroTarBlock(absl::string_view block);
 // does.
 bool HasTarChecksum(absl::string_view block);
 
-// Errors: DataLoss if the checksum is wrong or the size makes no sense.
+// Errors: DataLoss if the checksum is wrong or the size is invalid.
 // FailedPrecondition, with the reason, for members that are not moved (links,
 // devices, sparse ones, …) and those on which readers disagree.
 absl::StatusOr<TarHeader> ParseTarHeader(absl::string_view block);

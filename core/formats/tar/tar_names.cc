@@ -41,7 +41,7 @@ absl::Status TarNames::Check(const TarHeader& member) {
   if (member.kind == TarHeader::Kind::kDirectory ? member.size > 0
                                                  : member.name.back() == '/') {
     return absl::FailedPreconditionError(
-        "a header that readers take differently");
+        "a header that programs read in different ways");
   }
   return absl::OkStatus();
 }

@@ -133,7 +133,7 @@ absl::Status ShardMachine::TakeHeader(absl::string_view block,
                                       RecordSink& sink) {
   if (IsZeroTarBlock(block)) return TakeZeroBlock(sink);
   if (!extension_.any()) member_begin_ = at_ - kTarBlockBytes;
-  if (end_ == End::kOneBlock) return Refused("a member behind a zero block");
+  if (end_ == End::kOneBlock) return Refused("a member after a zero block");
   absl::StatusOr<TarHeader> header = ParseTarHeader(block);
   if (!header.ok()) return Located(header.status());
   if (header->kind != Kind::kFile && header->kind != Kind::kDirectory) {
@@ -198,7 +198,8 @@ absl::Status ShardMachine::TakeExtension(absl::string_view data) {
   }
   if (!name) return absl::OkStatus();
   if (extension_.name) {
-    return absl::FailedPreconditionError("two headers that name one member");
+    return absl::FailedPreconditionError(
+        "two headers that name the same member");
   }
   extension_.name = std::move(name);
   return absl::OkStatus();
@@ -232,7 +233,7 @@ absl::StatusOr<uint64_t> ShardMachine::DataEnd(uint64_t size) const {
       (kTarBlockBytes - size % kTarBlockBytes) % kTarBlockBytes;
   if (size > left || padding > left - size) {
     return absl::DataLossError(absl::StrCat(
-        size, " bytes of data, which run over the end of the file"));
+        size, " bytes of data, which go past the end of the file"));
   }
   return at_ + size + padding;
 }

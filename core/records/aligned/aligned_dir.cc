@@ -68,10 +68,9 @@ absl::Status AlignedDir::RefuseForeign(
   ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.Names());
   for (const std::string& name : names) {
     if (ours.contains(name)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(path(), ": holds ", name,
-                     ", which is no part of a page-aligned pack; give an "
-                     "empty directory"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        path(), ": holds ", name,
+        ", which is not part of a page-aligned pack; give an empty directory"));
   }
   return absl::OkStatus();
 }

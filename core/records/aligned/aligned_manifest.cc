@@ -56,7 +56,7 @@ struct AlignedRow {
 static_assert(sizeof(AlignedRow) == 72);
 
 absl::Status MakesNoSense(absl::string_view what) {
-  return absl::DataLossError(absl::StrCat("makes no sense: ", what));
+  return absl::DataLossError(absl::StrCat("is invalid: ", what));
 }
 
 absl::Status CheckRow(const AlignedRow& row, absl::string_view name) {

@@ -89,7 +89,7 @@ class AlignedManifest {
   // for Parse; DataLoss if a file has the wrong size.
   static absl::StatusOr<AlignedManifest> Open(const std::string& directory);
   // InvalidArgument if it is no manifest or has another version; DataLoss if it
-  // is cut off, damaged or makes no sense.
+  // is cut off, damaged or invalid.
   static absl::StatusOr<AlignedManifest> Parse(absl::string_view bytes);
   std::string Serialize() const;
 

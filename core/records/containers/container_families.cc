@@ -47,7 +47,7 @@ absl::optional<Shard> ShardOf(absl::string_view name) {
   return shard;
 }
 
-// The part behind the last dot of a name: "csv" for "a-0-of-2.csv" and
+// The part after the last dot of a name: "csv" for "a-0-of-2.csv" and
 // "a.csv-0-of-2".
 std::string ExtensionOf(absl::string_view name) {
   const absl::optional<Shard> shard = ShardOf(name);
@@ -127,8 +127,8 @@ void MakeFamilies(const Catalogue& catalogue, RecordScope scope,
   }
   if (!sets && SomeDifferInReadersOnly(families)) {
     found.parted =
-        "record.scope: records of files that not the same users may read are "
-        "not mixed with each other";
+        "record.scope: records of files are not mixed if different users may "
+        "read them";
   }
   for (const auto& [key, shared] : families) {
     ContainerGroup family;

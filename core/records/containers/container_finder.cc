@@ -171,7 +171,7 @@ void Finder::AddPadded(EntryId file, const PaddedDirs::Padded& padded,
   const absl::optional<Grouping::Place> place = dataset_.grouping().place(file);
   if (dataset_.grouping().moves() &&
       !(place && dataset_.grouping().group(place->group).samples == 1)) {
-    return Leave(file, "names move, and it with them");
+    return Leave(file, "names show other files, and it moves with them");
   }
   Add(file, TfrecordFormat(), path);
   FoundContainer& container = found_.containers.back();

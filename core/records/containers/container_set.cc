@@ -271,7 +271,7 @@ bool ContainerSet::TriesAgain(size_t place, const absl::Status& error) {
   again_.push_back(place);
   Log(LogLevel::kWarning,
       absl::StrCat(dataset_->catalogue().path(At(place).file), ": ",
-                   error.message(), "; its records are looked for again"));
+                   error.message(), "; its records are searched for again"));
   return true;
 }
 

@@ -76,7 +76,8 @@ std::string BlocksLine(const RecordBlocks& blocks, const Indexed& worst,
       absl::string_view(&grade, 1), ": a batch takes its records from ",
       BlocksOfABatch(blocks, worst.records, worst.bytes, kBatch), " of ", all,
       " blocks of ", blocks.bytes, " bytes of ", path,
-      grade == 'D' || grade == 'F' ? "; more blocks a window mix better" : "");
+      grade == 'D' || grade == 'F' ? "; more blocks per window mix better"
+                                   : "");
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ std::string Sidecars::Objection(EntryId file, bool asked,
   if (!place) return "it is in a split, hidden, empty, or cannot be read";
   const Grouping::Group& group = grouping.group(place->group);
   if (grouping.moves() && group.samples > 1) {
-    return "names move, and it with them";
+    return "names show other files, and it moves with them";
   }
   if (asked) return "";
   // The index may be the one file of the same stem.
@@ -80,7 +80,7 @@ std::string Sidecars::Objection(EntryId file, bool asked,
                        beside->group == place->group &&
                        beside->index == place->index;
   if (group.columns > 1 && !is_pair) {
-    return "it has a sidecar file, a file of the same stem";
+    return "it has a sidecar file, which has the same stem";
   }
   return SidecarOf(file, index);
 }

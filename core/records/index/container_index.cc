@@ -95,7 +95,7 @@ absl::Status CloseLastLine(int fd, ContainerShape& shape) {
     if (got < sizeof end) return EndsEarly(last - 2 + got);
     if (end[0] == '\r') {
       return absl::FailedPreconditionError(
-          "its lines end in CR LF, but for the last, which has no end");
+          "its lines end in CR LF, but the last line does not end");
     }
   }
   shape.lacks_newline = true;

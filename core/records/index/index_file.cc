@@ -43,7 +43,7 @@ absl::Status Fits(const IndexedFile& found, const IndexedFile& expected) {
   }
   if (found.identity != expected.identity) {
     return absl::FailedPreconditionError(
-        "an index of a file that was written or replaced since");
+        "its file was written or replaced since");
   }
   return absl::OkStatus();
 }
@@ -76,7 +76,7 @@ absl::StatusOr<RecordIndex> ParseRecordIndex(absl::string_view bytes,
   reader.Take(reader.bytes_left() / sizeof(uint64_t), words);
   RETURN_IF_ERROR(reader.Finish());
   if (header.format[kMostFormatBytes] != '\0') {
-    return absl::DataLossError("the name of its format has no end");
+    return absl::DataLossError("the name of its format does not end");
   }
   RecordIndex index;
   index.file = {.format = header.format, .identity = header.identity};

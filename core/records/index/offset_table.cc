@@ -105,7 +105,7 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> OffsetTable::FromWords(
 
 absl::Status OffsetTable::Check() const {
   const absl::Status wrong =
-      absl::DataLossError("the records do not lie one behind the other");
+      absl::DataLossError("the records are not consecutive");
   const uint64_t bytes = BytesOf(extent_);
   const uint64_t low_bits = extent_.count * shape_.low_width;
   if (low_bits % 64 != 0 && words_[low_bits / 64] >> low_bits % 64 != 0) {

@@ -33,7 +33,7 @@ uint32_t DigitCount(uint64_t number) {
 absl::Status NotItsIndex(const SidecarIndex& sidecar) {
   return absl::FailedPreconditionError(
       absl::StrCat("it has a sidecar file, ", sidecar.path,
-                   ", which is no index of its records"));
+                   ", which is not an index of its records"));
 }
 
 absl::Status NotWhatWasWritten(const SidecarIndex& sidecar) {

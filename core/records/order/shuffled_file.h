@@ -52,7 +52,7 @@ struct PartPlan {
   std::vector<uint64_t> newlines;  // positions in the part with an added '\n'
   std::vector<PartLiteral> literals;
   // Pieces of other parts' records that come with the reads of this one and
-  // must be kept. They are among the copies. They are laid out behind the part,
+  // must be kept. They are among the copies. They are laid out after the part,
   // from the next page on.
   std::vector<PartCopy> kept;
   uint64_t kept_end = 0;  // where the last one ends; 0 if there are none

@@ -67,7 +67,7 @@ absl::StatusOr<PackDir::Contents> PackDir::List() const {
     } else {
       return absl::FailedPreconditionError(absl::StrCat(
           path(), ": holds ", name,
-          ", which is no part of a pack; give an empty directory"));
+          ", which is not part of a pack; give an empty directory"));
     }
   }
   return contents;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PackDir is the directory that a pack is written to. A file gets its name only
 // when it is complete and on the device. Until then its name ends in `.tmp`.
-// PackDir never touches a file that is no part of a pack.
+// PackDir never touches a file that is not part of a pack.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_DIR_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_DIR_H_
 
@@ -54,7 +54,7 @@ class PackDir {
   }
 
   // What the directory contains now. Errors: FailedPrecondition naming a file
-  // that is no part of a pack.
+  // that is not part of a pack.
   absl::StatusOr<Contents> List() const;
   // Removes what List returned. The manifest goes first and the journal last.
   // So, if this is interrupted, the rest is not a finished pack.

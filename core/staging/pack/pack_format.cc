@@ -74,7 +74,7 @@ absl::Status FillChunks(const std::vector<FiledChunk>& filed,
   for (const FiledChunk& chunk : filed) {
     if (chunk.files == 0 || chunk.files > manifest.files.size() - next) {
       return Senseless("chunk", manifest.chunks.size(),
-                       "its number of files makes no sense");
+                       "its number of files is invalid");
     }
     manifest.chunks.push_back({chunk.bytes, static_cast<uint32_t>(next),
                                static_cast<uint32_t>(chunk.files)});
@@ -131,7 +131,8 @@ absl::Status FillChecksAndPaths(PackManifest& manifest) {
   }
   if (next_check != manifest.checks.size() ||
       next_path != manifest.paths.size()) {
-    return absl::DataLossError("there are checksums or paths of no file");
+    return absl::DataLossError(
+        "there are checksums or paths that belong to no file");
   }
   return absl::OkStatus();
 }

@@ -124,9 +124,9 @@ absl::StatusOr<PackState> TakeUpUnfinished(const PackDir& dir,
   std::vector<bool> done(layout.manifest.chunks.size());
   for (const PackJournal::Finished& finished : journal->finished) {
     if (!PutChecks(finished, layout.manifest)) {
-      return Damaged(dir, absl::DataLossError(
-                              absl::StrCat(kPackJournal, ": chunk ",
-                                           finished.chunk, " makes no sense")));
+      return Damaged(
+          dir, absl::DataLossError(absl::StrCat(
+                   kPackJournal, ": chunk ", finished.chunk, " is invalid")));
     }
     // A chunk that is missing now is written again.
     done[finished.chunk] = CheckChunk(dir, layout, finished.chunk).ok();

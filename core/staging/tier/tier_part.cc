@@ -101,7 +101,7 @@ absl::Status CheckPlaces(const TierTable& table, uint64_t data_bytes) {
     beginnings.emplace_back(range.file, range.from);
   }
   if (checks != table.checks.size()) {
-    return absl::DataLossError("there are checksums too many, or too few");
+    return absl::DataLossError("the number of checksums is wrong");
   }
   std::sort(beginnings.begin(), beginnings.end());
   if (std::adjacent_find(beginnings.begin(), beginnings.end()) !=

@@ -74,7 +74,7 @@ MountEvidence FindEvidence(const MountEntry& mount,
       RunApart([&] { return ReadControls(evidence.facts); }, kPatience);
   if (!controls) return evidence;
   evidence.controls = absl::StrSplit(*controls, '\0');
-  evidence.controls.pop_back();  // behind the last zero byte
+  evidence.controls.pop_back();  // after the last zero byte
   evidence.error = evidence.controls.front();
   evidence.controls.erase(evidence.controls.begin());
   return evidence;

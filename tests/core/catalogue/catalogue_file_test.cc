@@ -260,7 +260,7 @@ TEST_F(CatalogueCheckTest, Rights) {
          [](CatalogueTables& t) { t.classes[0].source_mode &= ~0400u; });
   Expect("its mode is not that of the source",
          [](CatalogueTables& t) { t.classes[0].source_mode ^= S_IFMT; });
-  Expect("who may read it makes no sense",
+  Expect("its access rights are invalid",
          [](CatalogueTables& t) { t.classes[0].readable = 2; });
 }
 

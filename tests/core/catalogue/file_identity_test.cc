@@ -70,7 +70,7 @@ TEST_F(FileIdentityTest, AFileThatWasWrittenAndSetBackIsAnother) {
   ASSERT_EQ(Known().mtime_ns, known.mtime_ns);
   const absl::Status status = Check(known);
   EXPECT_EQ(ErrorOf(status), ESTALE);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("wrote to it"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("its metadata changed"));
 }
 
 TEST_F(FileIdentityTest, AnotherDeviceIsAnotherFile) {

@@ -25,9 +25,9 @@ TEST(PlainShape, CountsWholeRecords) {
 
 TEST(PlainShape, NamesTheBytesLeftOver) {
   EXPECT_EQ(PlainShape(109, 7, 10).status(),
-            Refused("2 bytes are left over behind the last record of 10"));
+            Refused("2 bytes are left over after the last record of 10"));
   EXPECT_EQ(PlainShape(9, 0, 10).status(),
-            Refused("9 bytes are left over behind the last record of 10"));
+            Refused("9 bytes are left over after the last record of 10"));
   EXPECT_EQ(PlainShape(6, 7, 10).status(),
             Refused("it has 6 bytes, fewer than its header of 7"));
   EXPECT_EQ(PlainShape(10, 0, 0).status(),
@@ -113,10 +113,10 @@ TEST(IdxHeader, HostileOnes) {
             Refused("it ends inside its idx header"));
   const uint32_t most = ~uint32_t{0};
   EXPECT_EQ(ParseIdxHeader(Idx(14, {most, most, most}), 16).status(),
-            Refused("its idx header says records of more than 2^64 bytes"));
+            Refused("by its idx header, records have more than 2^64 bytes"));
   // Dimensions whose product is 0 in 64 bits.
   EXPECT_EQ(ParseIdxHeader(Idx(8, {1, 1u << 31, 1u << 31, 4}), 20).status(),
-            Refused("its idx header says records of more than 2^64 bytes"));
+            Refused("by its idx header, records have more than 2^64 bytes"));
   EXPECT_EQ(
       ParseIdxHeader(Idx(8, std::vector<uint32_t>(255, 1)), 1025).value().count,
       1u);

@@ -289,7 +289,7 @@ std::vector<Layout> WithoutClasses() {
             {"a/q.jpg", "a/z.jpg", "b/u.jpg", "b/k.jpg", "extra.jpg"},
             "extra.jpg lies beside directories"),
       Stays("UnknownKind", {"a/q.xyz", "a/z.xyz", "b/u.xyz"},
-            "a/q.xyz is of no known kind"),
+            "a/q.xyz is not a known media type"),
       Stays("NothingToExchange", {"a/q.jpg", "b/u.jpg"},
             "no directory holds two samples"),
       Stays("Empty", {}, "nothing outside splits"),

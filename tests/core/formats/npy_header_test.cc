@@ -108,7 +108,7 @@ TEST(NpyHeader, ElementTypes) {
        {"''", "'<'", "'<f'", "'f4'", "'<x4'", "'<f-4'", "'<f+4'", "'<f 4'",
         "'<f4x'", "'<f4[ns]'", "'<f4294967296'", "'<M8[ns'", "'float64'"}) {
     EXPECT_THAT(ParseType(type, 4).status().message(),
-                HasSubstr("an element type that is not known"))
+                HasSubstr("an unknown element type"))
         << type;
   }
   EXPECT_EQ(ParseType("'|O'", 8).status(),
@@ -138,9 +138,9 @@ TEST(NpyHeader, Structures) {
             Refused("its rows hold Python objects"));
   EXPECT_EQ(ParseType("[]", 0).status(), Refused("its records have no bytes"));
   EXPECT_EQ(ParseType("('<f4', (3,))", 12).status(),
-            Refused("its npy header names an element type of a shape"));
+            Refused("its npy header names an element type that has a shape"));
   EXPECT_EQ(ParseType("[('x', '|V4', (4294967296, 4294967296))]", 0).status(),
-            Refused("its npy header says rows of more than 2^64 bytes"));
+            Refused("by its npy header, rows have more than 2^64 bytes"));
   const std::string deep = std::string(2000, '[') + "'<f4'";
   EXPECT_FALSE(ParseType(deep, 4).ok());
   std::string nested = "'<f4'";
@@ -175,7 +175,7 @@ TEST(NpyHeader, SizesMustAgree) {
               28, 3000000000);
   EXPECT_EQ(
       Parse(Dictionary("'<f4'", "(1, 4294967296, 4294967296)"), 0).status(),
-      Refused("its npy header says rows of more than 2^64 bytes"));
+      Refused("by its npy header, rows have more than 2^64 bytes"));
   EXPECT_EQ(
       Parse(Dictionary("'<f4'", "(4611686018427387904,)"), 0).status().code(),
       absl::StatusCode::kFailedPrecondition);

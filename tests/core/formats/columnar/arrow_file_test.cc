@@ -37,7 +37,7 @@ Parsed Parse(const std::string& footer) {
 
 absl::Status Damaged(uint64_t at) {
   return absl::DataLossError(
-      absl::StrCat("its metadata makes no sense at byte ", kDataEnd + at));
+      absl::StrCat("its metadata is invalid at byte ", kDataEnd + at));
 }
 
 std::string Replaced(std::string footer, const ColumnarFooter& parsed,
@@ -154,7 +154,7 @@ TEST(ArrowFileTest, FilesThatAreNoneOrCutOff) {
   const std::string footer = ArrowFooterOf(Blocks(2), {});
   EXPECT_EQ(ParseArrowFooter(footer, footer.size() + 7).status(),
             absl::DataLossError(absl::StrCat(
-                "its last bytes say that its footer has ", footer.size(),
+                "by its last bytes, its footer has ", footer.size(),
                 " bytes, but it ends at byte ", footer.size() + 7)));
   EXPECT_EQ(Parse(footer.substr(1)).status(),
             absl::DataLossError(absl::StrCat("its footer has ", footer.size(),
@@ -192,7 +192,7 @@ TEST(ArrowFileTest, AListInItsOwnTable) {
   PutNumber<uint32_t>(footer, 32, 16 - 32);
   const Parsed behind = Parse(footer);
   EXPECT_EQ(behind.status(), Damaged(footer.size() - 10));  // no way back
-  // The root is behind the list, but the list is over its vtable.
+  // The root is after the list, but the list is over its vtable.
   std::string moved(200, '\0');
   PutNumber<uint32_t>(moved, 0, 40);
   PutNumber<int32_t>(moved, 40, -40);  // the vtable is at 80

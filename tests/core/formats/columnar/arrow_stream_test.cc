@@ -113,15 +113,15 @@ TEST(ArrowStreamTest, MessagesThatMayNotBeThere) {
     return Scan(Schema() + Batch(8) + message + Batch(8) + ArrowEnd()).status;
   };
   EXPECT_EQ(after(Dictionary()),
-            Refused(at, "a dictionary behind a record batch"));
+            Refused(at, "a dictionary after a record batch"));
   EXPECT_EQ(after(Schema()), Refused(at, "a second schema"));
   EXPECT_EQ(after(ArrowMessage(kArrowTensor)),
             Refused(at, "a message of type 4"));
   EXPECT_EQ(after(ArrowMessage(0)), Refused(at, "a message of type 0"));
   EXPECT_EQ(after(Batch(12)),
-            Refused(at, "68 bytes, which are no multiple of 8"));
+            Refused(at, "68 bytes, which is not a multiple of 8"));
   EXPECT_EQ(after(ArrowFramed(ArrowMetadata(kArrowBatch, 0) + "four")),
-            Refused(at, "60 bytes, which are no multiple of 8"));
+            Refused(at, "60 bytes, which is not a multiple of 8"));
   EXPECT_EQ(Scan(Batch(8) + ArrowEnd()).status,
             Refused(0, "no schema comes before it"));
 }
@@ -142,18 +142,20 @@ TEST(ArrowStreamTest, SizesThatRunOverTheEnd) {
   for (const int64_t body : {int64_t{9}, int64_t{-8}, INT64_MAX, INT64_MIN}) {
     std::string batch = Batch(8);
     PutNumber<int64_t>(batch, 8 + kMessageBodyAt, body);
-    EXPECT_EQ(Scan(Schema() + batch).status,
-              Damaged(at, absl::StrCat("a body of ", body,
-                                       " bytes, which run over the end of "
-                                       "the file")));
+    EXPECT_EQ(
+        Scan(Schema() + batch).status,
+        Damaged(at, absl::StrCat("a body of ", body,
+                                 " bytes, which go past the end of the file")));
   }
   for (const uint32_t bytes : {57U, 0x7FFFFFFFU, ~0U}) {
     std::string batch = Batch(8);
     PutNumber<uint32_t>(batch, 4, bytes);
-    EXPECT_EQ(Scan(Schema() + batch).status,
-              Damaged(at, absl::StrCat(bytes,
-                                       " bytes of metadata, which run over "
-                                       "the end of the file")));
+    EXPECT_EQ(
+        Scan(Schema() + batch).status,
+        Damaged(at,
+                absl::StrCat(
+                    bytes,
+                    " bytes of metadata, which go past the end of the file")));
   }
 }
 

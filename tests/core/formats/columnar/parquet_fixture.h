@@ -77,7 +77,7 @@ inline std::string ParquetRowGroupBytes(const ParquetGroup& group) {
 // What FileMetaData has besides.
 struct ParquetExtras {
   std::vector<std::string> keys = {"ARROW:schema", "pandas"};
-  absl::optional<int> more;  // the id of a field behind the known ones
+  absl::optional<int> more;  // the id of a field after the known ones
 };
 
 inline std::string ParquetMetadata(const std::vector<std::string>& row_groups,

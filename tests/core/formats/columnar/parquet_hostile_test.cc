@@ -34,7 +34,7 @@ TEST(ParquetHostileTest, OrdinalsThatCannotBeRewritten) {
   ThriftStruct padded;
   padded.List(1, kWireStruct, {}).Field(7, kWireI16, std::string("\x80\0", 2));
   ExpectRefused(ParseMetadata(ParquetMetadata({padded.Bytes()})),
-                "it has numbers that are longer than they need be");
+                "its numbers are encoded in more bytes than needed");
 }
 
 // An entry of one byte would be a row group of 56 bytes of memory.
@@ -115,7 +115,7 @@ TEST(ParquetHostileTest, FilesThatAreNoneOrCutOff) {
   const std::string footer = ParquetFooterOf(Groups(2, true));
   EXPECT_EQ(ParseParquetFooter(footer, footer.size() + 3).status(),
             absl::DataLossError(absl::StrCat(
-                "its last bytes say that its footer has ", footer.size(),
+                "by its last bytes, its footer has ", footer.size(),
                 " bytes, but it ends at byte ", footer.size() + 3)));
   EXPECT_EQ(ParseFooter(footer.substr(1)).status(),
             absl::DataLossError(absl::StrCat("its footer has ", footer.size(),
@@ -166,7 +166,7 @@ TEST(ParquetHostileTest, EveryTruncationIsDamage) {
         ParseMetadata(metadata.substr(0, size)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << size;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("its metadata makes no sense at byte "));
+                HasSubstr("its metadata is invalid at byte "));
   }
 }
 

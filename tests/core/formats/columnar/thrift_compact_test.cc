@@ -18,7 +18,7 @@ using namespace testing_support;  // NOLINT: the numbers of the types
 
 absl::Status Damaged(uint64_t at) {
   return absl::DataLossError(
-      absl::StrCat("its metadata makes no sense at byte ", at));
+      absl::StrCat("its metadata is invalid at byte ", at));
 }
 
 struct Walked {

@@ -111,7 +111,7 @@ TEST(TarHostile, NamesThatReadersTakeDifferently) {
 }
 
 TEST(TarHostile, HeadersThatReadersTakeDifferently) {
-  const char kWhy[] = "a header that readers take differently";
+  const char kWhy[] = "a header that programs read in different ways";
   // A directory by its name, a directory with data, a prefix that is none.
   EXPECT_EQ(After(TarMember("dir/", "")), Refused(1024, kWhy));
   EXPECT_EQ(After(TarMember("dir/", "x", TarFormat::kUstar, '5')),
@@ -134,9 +134,9 @@ TEST(TarHostile, ExtensionsOfOneMemberThatDisagree) {
   EXPECT_EQ(After(time + time + block),
             Refused(1024, "two headers for one member"));
   EXPECT_EQ(After(name + path + block),
-            Refused(1024, "two headers that name one member"));
+            Refused(1024, "two headers that name the same member"));
   EXPECT_EQ(After(path + name + block),
-            Refused(1024, "two headers that name one member"));
+            Refused(1024, "two headers that name the same member"));
   EXPECT_EQ(After(name + time + block), absl::OkStatus());
   // What they say holds for one member only.
   EXPECT_EQ(After(name + block + block), absl::OkStatus());
@@ -153,7 +153,7 @@ TEST(TarHostile, ExtensionsThatMakeNoSense) {
         PaxRecord("size", "18446744073709551616"),
         PaxRecord("mtime", "1") + std::string(7, '\0')}) {
     EXPECT_EQ(After(TarExtension('x', records) + Good()),
-              Damaged(1024, "its pax records make no sense"))
+              Damaged(1024, "its pax records are invalid"))
         << records;
   }
   EXPECT_EQ(After(TarExtension('L', "") + Good()),
@@ -187,15 +187,15 @@ TEST(TarHostile, SizesThatMakeNoSense) {
     SetField(block, 124, std::string(12, '\0'));
     SetField(block, 124, field);
     SealTar(block);
-    EXPECT_EQ(After(block), Damaged(1024, "its size makes no sense"));
+    EXPECT_EQ(After(block), Damaged(1024, "its size is invalid"));
   }
 }
 
 TEST(TarHostile, SizesThatRunOverTheEnd) {
   const auto over = [](uint64_t size) {
-    return Damaged(1024, absl::StrCat(size,
-                                      " bytes of data, which run over "
-                                      "the end of the file"));
+    return Damaged(
+        1024, absl::StrCat(
+                  size, " bytes of data, which go past the end of the file"));
   };
   EXPECT_EQ(After(TarHeaderBlock("1.jpg", 1025, '0')), over(1025));
   EXPECT_EQ(After(TarHeaderBlock("1.jpg", 077777777777, '0')),
@@ -247,7 +247,7 @@ TEST(TarHostile, FilesThatChangeWhileTheyAreRead) {
 
 TEST(TarHostile, AMemberBehindALoneZeroBlock) {
   EXPECT_EQ(ScanOf(Good() + std::string(512, '\0') + TarMember("1.jpg", "x")),
-            Refused(1536, "a member behind a zero block"));
+            Refused(1536, "a member after a zero block"));
 }
 
 }  // namespace

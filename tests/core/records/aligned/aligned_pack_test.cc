@@ -240,7 +240,7 @@ TEST_F(AlignedPackTest, ForeignFilesAreNotTouched) {
     for (const auto& status : {Pack().status(), Pack(options).status()}) {
       EXPECT_EQ(status, absl::FailedPreconditionError(absl::StrCat(
                             out(), ": holds ", name,
-                            ", which is no part of a page-aligned pack; give "
+                            ", which is not part of a page-aligned pack; give "
                             "an empty directory")));
     }
     EXPECT_EQ(Read(name), "mine");

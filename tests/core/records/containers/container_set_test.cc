@@ -136,7 +136,7 @@ TEST_F(ContainerSetTest, NothingIsAContainerWhereNamesMove) {
   EXPECT_EQ(set->count(), 0u);
   EXPECT_EQ(set->Report().containers, 0u);
   EXPECT_EQ(Untouched(*set).size(), 4u);
-  EXPECT_THAT(Untouched(*set)["cats/a.tar"], HasSubstr("names move"));
+  EXPECT_THAT(Untouched(*set)["cats/a.tar"], HasSubstr("names show other files"));
 }
 
 TEST_F(ContainerSetTest, AViewSeesItsSubtreeAndNamesItFromThere) {

@@ -285,7 +285,7 @@ TEST_F(PaddedContainerTest, AnIndexMustBeTheOneOfTheRecords) {
   EXPECT_EQ(set->count(), 4u);
   for (const auto& [path, why] : Untouched(*set)) {
     EXPECT_THAT(why, HasSubstr("it has a sidecar file, ")) << path;
-    EXPECT_THAT(why, HasSubstr("which is no index of its records")) << path;
+    EXPECT_THAT(why, HasSubstr("which is not an index of its records")) << path;
   }
   for (const std::string path : {"plain.tfrecord", "dali/plain.tfrecord"}) {
     const ContainerShape shape = *set->Shape(Entry(path));

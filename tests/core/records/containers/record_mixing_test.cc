@@ -91,7 +91,7 @@ TEST(RecordMixingTest, TheLineIsOfTheWorstContainer) {
             "large.svm");
   EXPECT_EQ(line(*Reimu(4096, 1)),
             "F: a batch takes its records from 1 of 44 blocks of 4096 bytes of "
-            "large.svm; more blocks a window mix better");
+            "large.svm; more blocks per window mix better");
   EXPECT_EQ(line(*Reimu(1 << 20, 64)),
             "A: all records of a file are in one window");
   PolicyOptions options;

@@ -165,9 +165,9 @@ TEST_F(IndexFileTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(damage(Forged(bytes, kEnd, index.file.identity.size + 1)),
               HasSubstr("beyond the end of the file"));
   EXPECT_THAT(damage(Forged(bytes, kWords, ~uint64_t{0})),
-              HasSubstr("do not lie one behind the other"));
+              HasSubstr("are not consecutive"));
   EXPECT_THAT(damage(Forged(bytes, 144, 0x0101010101010101)),
-              HasSubstr("no end"));
+              HasSubstr("does not end"));
   EXPECT_THAT(damage(Forged(bytes + "x", kCount, extent.count)),
               HasSubstr("not as long"));
 }

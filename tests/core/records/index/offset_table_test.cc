@@ -269,7 +269,7 @@ TEST(OffsetTableTest, RefusesWordsThatAreNoTable) {
   std::mt19937_64 rng(11);
   auto sizes = Drawn(Spreads(100)[1].second, 300, rng);
   // The last record begins so late that most changes of its low part put it
-  // behind the end.
+  // past the end.
   sizes.push_back(1);
   const auto table = TableOf(sizes, 3);
   const std::vector<uint64_t> good(table->words().begin(),
@@ -281,7 +281,7 @@ TEST(OffsetTableTest, RefusesWordsThatAreNoTable) {
     const auto loaded = OffsetTable::FromWords(table->extent(), words);
     if (!loaded.ok()) {
       EXPECT_THAT(std::string(loaded.status().message()),
-                  HasSubstr("do not lie one behind the other"));
+                  HasSubstr("are not consecutive"));
       ++refused;
       continue;
     }

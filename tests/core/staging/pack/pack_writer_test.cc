@@ -245,8 +245,8 @@ TEST(PackWriter, NothingThatIsNoPackIsTouched) {
     const char* message;
   };
   const Case cases[] = {
-      {"notes.txt", "holds notes.txt, which is no part of a pack"},
-      {"chunk-7.pack", "holds chunk-7.pack, which is no part of a pack"},
+      {"notes.txt", "holds notes.txt, which is not part of a pack"},
+      {"chunk-7.pack", "holds chunk-7.pack, which is not part of a pack"},
       {"chunk-000007.pack", "holds chunk-000007.pack but no manifest"},
       {"manifest", "manifest: not the manifest of a pack"},
       {"manifest.part", "manifest.part: not the record of a pack"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes behind the ranges of a part: what is written comes back, and what
+// The bytes after the ranges of a part: what is written comes back, and what
 // was damaged, cut off or made up is refused.
 #include "core/staging/tier/tier_part.h"
 
