@@ -148,7 +148,7 @@ say "Write Fashion-MNIST as class folders: $data"
 /usr/bin/python3 examples/make_tree.py "$data" ${limit[@]+"${limit[@]}"}
 
 say "shufflectl check: may names move here, and what is there to gain?"
-$bin/shufflectl check "$data"
+"$bin/shufflectl" check "$data"
 
 say "Train on the raw directory, stock ImageFolder and DataLoader"
 /usr/bin/python3 examples/train_imagefolder.py "$data" --epochs "$epochs" |
@@ -156,7 +156,7 @@ say "Train on the raw directory, stock ImageFolder and DataLoader"
 
 say "Mount it with the policy lirs"
 clean_up
-mount=($bin/shufflefs -o "policy=lirs,substitute=auto,state=$work/state"
+mount=("$bin/shufflefs" -o "policy=lirs,substitute=auto,state=$work/state"
        "$data" "$mnt")
 echo "${mount[*]}"
 "${mount[@]}"
@@ -166,14 +166,14 @@ say "Train through the mount: the same program, another path"
   tee "$work/mount.log"
 
 say "shufflectl status"
-$bin/shufflectl status "$mnt"
+"$bin/shufflectl" status "$mnt"
 
 say "Switch the policy, and go to the next epoch, by one write"
 printf 'policy = "window"\nepoch = "next"\n' >"$mnt/.shufflefs/control"
-$bin/shufflectl status "$mnt"
+"$bin/shufflectl" status "$mnt"
 
 say "Unmount"
-$bin/shufflectl umount "$mnt"
+"$bin/shufflectl" umount "$mnt"
 
 say "Result"
 printf 'raw directory:     %s\n' "$(tail -n 1 "$work/raw.log")"

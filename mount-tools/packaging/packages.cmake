@@ -43,6 +43,10 @@ set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
 set(CPACK_RPM_PACKAGE_GROUP Applications/System)
 set(CPACK_RPM_PACKAGE_REQUIRES fuse3)
+set(CPACK_RPM_PACKAGE_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
+# Who publishes the package need not name the machine that built it.
+set(CPACK_RPM_SPEC_MORE_DEFINE
+    "%define _buildhost localhost\n%define packager ${SHUFFLEFS_MAINTAINER}")
 # Other packages own these folders.
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
     /usr/lib/systemd /usr/lib/systemd/system /usr/share/man /usr/share/man/man1

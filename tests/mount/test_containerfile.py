@@ -2,6 +2,7 @@
 """examples/container/Containerfile, as far as no container is needed: what it
 copies is enough to configure, and what it installs is what the programs load."""
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -36,13 +37,21 @@ def packages(program):
     return found
 
 
+def comparable(names):
+    """Elsewhere than on the image's Debian, libraries have other versions."""
+    if platform.freedesktop_os_release().get("VERSION_CODENAME") == "bookworm":
+        return names
+    return {re.sub(r"[0-9][0-9.t-]*$", "", name) for name in names}
+
+
 def test_the_image_has_what_the_programs_load():
     _, final = stages()
     install, = (words for words in lines(final, "RUN") if "apt-get" in words)
     named = {word for word in install if word.startswith("lib")}
     loaded = packages(harness.shufflefs()) | packages(harness.shufflectl())
-    assert "libfuse3-3" in loaded and IMAGE_HAS <= loaded
-    assert named == loaded - IMAGE_HAS
+    assert IMAGE_HAS <= loaded
+    assert any(name.startswith("libfuse3-") for name in loaded)
+    assert comparable(named) == comparable(loaded - IMAGE_HAS)
 
 
 def test_what_is_copied_is_enough_to_configure(folder):

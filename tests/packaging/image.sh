@@ -3,14 +3,16 @@
 #
 # image.sh
 #
-# Builds the image of examples/container/Containerfile with buildah, prints its
-# size, and mounts with it. No registry is needed: the image debian:12-slim is
-# made by mmdebstrap, as far as packages and left out files go. chroot.sh names
-# the variables that choose the mirror and keep the images.
+# Builds the image of examples/container/Containerfile with buildah, and mounts
+# with it. It must have less than 100 MiB. No registry is needed: mmdebstrap
+# makes the image debian:12-slim, as far as packages and left out files go.
+# chroot.sh names the variables that choose the mirror and keep the images.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 # shellcheck source=tests/packaging/chroot.sh
 . "$here/chroot.sh"
+
+most=100  # MiB that the image may have
 
 images() {
   local command=$1
@@ -19,7 +21,8 @@ images() {
     --storage-driver vfs "$command" "$@"
 }
 
-# What the image of that name leaves out.
+# As that image: without manuals and translations, and without Perl, which
+# merging /usr by a package needs.
 make_base() {
   local omit container
   local options=()
@@ -28,6 +31,7 @@ make_base() {
   done
   # shellcheck disable=SC2016  # mmdebstrap expands it
   mmdebstrap --variant=minbase --quiet "${options[@]}" \
+    --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include=usr-is-merged \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*' \
     bookworm "$roots/base.tar" ${MIRROR:+"$MIRROR"}
   container=$(images from scratch)
@@ -38,14 +42,16 @@ make_base() {
 
 # The files of the image, as a chroot, without the entry point.
 mount_in_image() {
-  local container place
+  local container place size
   container=$(images from --pull-never shufflefs)
   place=$(images mount "$container")
   rm -rf --one-file-system "$roots/image"
   cp -a "$place" "$roots/image"
   images rm "$container"
-  du -sm "$roots/image"
-  mknod -m 666 "$roots/image/dev/null" c 1 3 || true
+  size=$(du -sm "$roots/image" | cut -f 1)
+  echo "image.sh: $size MiB"
+  [ "$size" -lt "$most" ]
+  [ -c "$roots/image/dev/null" ] || mknod -m 666 "$roots/image/dev/null" c 1 3
   mkdir -p "$roots/image"/dev/{pts,shm}
   root_run image sh /src/tests/packaging/try.sh
 }
