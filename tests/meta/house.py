@@ -11,7 +11,6 @@ import argparse
 import collections
 import pathlib
 import re
-import subprocess
 import sys
 from collections.abc import Iterable
 
@@ -25,10 +24,10 @@ MEMBER = re.compile(r"^(?:[\w:<>,*&~\[\]() ]+[ *&])?([A-Z]\w*)::~?[\w=<>!]+\(")
 
 
 def sources(*folders: str) -> list[pathlib.Path]:
-    """The tracked C++ files below folders of the project."""
-    names = subprocess.check_output(["git", "ls-files", *folders], cwd=ROOT,
-                                    text=True).split()
-    return [ROOT / name for name in names if name.endswith((".h", ".cc"))]
+    """The C++ files below folders of the project."""
+    return sorted(file for folder in folders
+                  for file in (ROOT / folder).rglob("*")
+                  if file.suffix in (".h", ".cc"))
 
 
 def lines_of(file: pathlib.Path) -> list[str]:

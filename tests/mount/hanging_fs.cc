@@ -108,6 +108,8 @@ void* Init(fuse_conn_info* connection, fuse_config* config) {
   // What hangs is not to use up what the kernel has for all reads.
   connection->max_background = 4096;
   config->use_ino = 1;
+  // Without this libfuse 3.17 takes no interrupts, and who is killed waits on.
+  config->intr = 1;
   config->entry_timeout = 0;
   config->attr_timeout = 0;
   return fuse_get_context()->private_data;
