@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflefs mounts a shuffled view of a dataset directory. See shufflefs(1).
+#include <sys/statvfs.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -12,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/machine_memory.h"
+#include "core/base/status.h"
 #include "core/engine/state_dir.h"
 #include "mount-tools/config/option_values.h"
 #include "mount-tools/config/paths.h"
@@ -50,6 +54,25 @@ absl::Status FindMemory(MountConfig& config) {
   return absl::OkStatus();
 }
 
+// The size that a percentage of the tier's device stands for. All of it counts,
+// not what is free, so that the next mount finds the same size.
+absl::Status FindTierCapacity(MountConfig& config) {
+  if (config.tier_percent == 0) return absl::OkStatus();
+  if (config.tier_path.empty()) {
+    return absl::InvalidArgumentError(
+        "tier.capacity: a percentage needs tier.path, the tier's directory");
+  }
+  struct statvfs st;
+  if (statvfs(config.tier_path.c_str(), &st) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tier.capacity: ", ErrnoStatus(errno, config.tier_path).message(),
+        "; make the directory, or give a size, such as 100GiB"));
+  }
+  const uint64_t all = uint64_t{st.f_blocks} * st.f_frsize;
+  config.tier_capacity = std::max(all / 100 * config.tier_percent, kMinMemory);
+  return absl::OkStatus();
+}
+
 int Main(const std::vector<std::string>& arguments) {
   const absl::StatusOr<std::string> cwd = WorkingDirectory();
   if (!cwd.ok()) return Fail(cwd.status());
@@ -71,6 +94,9 @@ int Main(const std::vector<std::string>& arguments) {
   if (!state.ok()) return Fail(state.status());
   line->config.state = *std::move(state);
   if (const absl::Status found = FindMemory(line->config); !found.ok()) {
+    return Fail(found);
+  }
+  if (const absl::Status found = FindTierCapacity(line->config); !found.ok()) {
     return Fail(found);
   }
   if (const auto mounts = ReadMountInfo(); mounts.ok()) {

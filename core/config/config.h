@@ -68,6 +68,9 @@ struct MountConfig {
   std::string tier_path;  // absolute path of the performance tier; "" = none
   // Bytes of the tier to use. 0 = nine tenths of what is free at mount.
   uint64_t tier_capacity = 0;
+  // If not 0, `tier_capacity` is this percentage of the file system that
+  // tier_path is on. It is computed at mount.
+  uint32_t tier_percent = 0;
   // Maximum bytes per second that are copied to the tier. 0 = unlimited.
   uint64_t tier_bandwidth = 0;
   LogLevel log_level = LogLevel::kInfo;

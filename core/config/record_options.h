@@ -17,9 +17,13 @@ enum class RecordScope {
 
 // The keys record.*.
 struct RecordOptions {
+  static constexpr uint64_t kMost = uint64_t{1} << 40;  // bytes, or lines
+
   // record.as: `pattern:format` rules, separated by `;`. A pattern is matched
   // as in a shell: against the path in the view if it has a slash, else against
-  // the name. The first matching rule decides. "" = none.
+  // the name. The first matching rule decides. A format may have options of its
+  // own behind it, as in `*.bin:fixed,bytes=785,header=16`; what it leaves open
+  // has the values below. "" = none.
   std::string as;
   uint64_t bytes = 0;   // record.bytes: record size of `fixed`
   uint64_t header = 0;  // record.header: bytes for `fixed`, lines for `lines`

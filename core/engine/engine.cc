@@ -157,9 +157,11 @@ absl::StatusOr<Engine::Setups> Engine::MakeSetups(
           absl::StrCat("policy = ", (*setup)->policy->name(),
                        " needs to see opens: leave out -o open=unseen"));
     }
-    Log(LogLevel::kInfo,
-        absl::StrCat(config.path, config.path.empty() ? "" : ": ", "policy ",
-                     (*setup)->policy->name(), ": ", (*setup)->why));
+    if (config.policy == "auto") {
+      Log(LogLevel::kInfo,
+          absl::StrCat(config.path, config.path.empty() ? "" : ": ",
+                       "auto: ", (*setup)->why));
+    }
     if (const std::string warning = EffectWarning(**setup); !warning.empty()) {
       Log(LogLevel::kWarning,
           absl::StrCat(config.path, config.path.empty() ? "" : ": ", warning));

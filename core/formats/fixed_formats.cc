@@ -16,10 +16,14 @@ class Fixed : public RecordFormat {
     static constexpr absl::string_view kSuffixes[] = {".bin"};
     return kSuffixes;
   }
+  absl::Span<const absl::string_view> options() const override {
+    static constexpr absl::string_view kOptions[] = {"bytes", "header"};
+    return kOptions;
+  }
   absl::Status CheckOptions(const RecordOptions& options) const override {
     if (options.bytes > 0) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "needs record.bytes, the size of a record");
+        "needs the size of a record: append ,bytes=SIZE, or set record.bytes");
   }
   absl::StatusOr<absl::optional<FixedShape>> ReadHead(
       const CandidateFile& file, absl::string_view) const override {

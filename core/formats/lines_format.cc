@@ -30,6 +30,10 @@ class Lines : public RecordFormat {
         ".jsonl", ".ndjson", ".txt", ".labels"};
     return kSuffixes;
   }
+  absl::Span<const absl::string_view> options() const override {
+    static constexpr absl::string_view kOptions[] = {"header", "csv"};
+    return kOptions;
+  }
   bool differs_by_extension() const override { return true; }
   bool ends_lines() const override { return true; }
   // Accepts any bytes; the scanner refuses what is no text.

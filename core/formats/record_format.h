@@ -66,6 +66,8 @@ class RecordFormat {
   virtual bool differs_by_extension() const { return false; }
   // Returns whether a file beside it may hold an index of its records.
   virtual bool has_index_beside() const { return false; }
+  // The options that a rule for this format may have: of bytes, header, csv.
+  virtual absl::Span<const absl::string_view> options() const { return {}; }
   // InvalidArgument if a rule for this format needs an option that is not set,
   // in a few words that follow the rule.
   virtual absl::Status CheckOptions(const RecordOptions&) const {
@@ -78,7 +80,8 @@ class RecordFormat {
   // file's last tail_bytes(), or all of it. Null: there is no footer, and the
   // other ways are tried. May read more of the file, and blocks for that.
   virtual absl::StatusOr<std::shared_ptr<const ColumnarGroups>> ReadFooter(
-      int /*fd*/, const CandidateFile& /*file*/, absl::string_view /*tail*/) const;
+      int /*fd*/, const CandidateFile& /*file*/,
+      absl::string_view /*tail*/) const;
   // The shape of a file whose records have one size, else nothing. `head` is
   // the first 16 KiB, or all of a smaller file.
   virtual absl::StatusOr<absl::optional<FixedShape>> ReadHead(

@@ -2,6 +2,7 @@
 #include "core/view/effect.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/config/value_text.h"
 
 namespace shufflefs {
 namespace {
@@ -12,7 +13,37 @@ bool WantsFiles(const Policy& policy) {
   return policy.consumption() != Consumption::kSource;
 }
 
+// What the names of files show.
+std::string NamesLine(const ViewSetup& setup) {
+  const Dataset& dataset = *setup.dataset;
+  if (setup.config.layout == Layout::kRanked) {
+    return setup.policy->consumption() == Consumption::kSource
+               ? "file names are sorted as in the source"
+               : "file names are sorted by their rank in the epoch";
+  }
+  if (!setup.rebinds()) return "file names keep their samples";
+  const bool in_tree = setup.config.substitute == Substitute::kTree;
+  return absl::StrCat("file names may show other samples of ",
+                      in_tree                        ? "the whole view"
+                      : !setup.config.groups.empty() ? "their group"
+                      : dataset.grouping().group_count() == 1
+                          ? "their directory"
+                          : "their class");
+}
+
 }  // namespace
+
+std::string ShownLine(const ViewSetup& setup) {
+  const std::string start = absl::StrCat("policy ", setup.policy->name(), "; ");
+  const ContainerSet* const containers = setup.records.containers.get();
+  if (setup.records.pool == nullptr || containers == nullptr ||
+      !ShufflesRecords(*setup.policy, setup.config, *setup.dataset)) {
+    return start + NamesLine(setup);
+  }
+  return absl::StrCat(start, "records of ",
+                      Counted(containers->count(), "container", "containers"),
+                      " are shuffled; ", NamesLine(setup));
+}
 
 bool ProgramOrders(const ViewSetup& setup) {
   return setup.config.layout == Layout::kTree && !setup.rebinds() &&

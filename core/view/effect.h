@@ -14,6 +14,10 @@ namespace shufflefs {
 // policy has an effect, or if nobody named one.
 std::string EffectWarning(const ViewSetup& setup);
 
+// What a view shows, for the line at mount: "policy lirs; file names may show
+// other samples of their class".
+std::string ShownLine(const ViewSetup& setup);
+
 // Returns whether the program alone decides in which order it gets samples.
 bool ProgramOrders(const ViewSetup& setup);
 

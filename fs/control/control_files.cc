@@ -243,6 +243,7 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
   for (size_t i = 0; i < views.size(); ++i) {
     views[i]->Install(std::move(prepared[i]));
   }
+  if (parts_.text.installed) parts_.text.installed();
   return absl::OkStatus();
 }
 

@@ -40,6 +40,9 @@ struct ControlText {
                                                const ViewConfig& current)>
       parse;
   std::function<std::string(const MountConfig&, const ViewConfig&)> render;
+  // What the last text that was parsed asked of the mount takes effect: each
+  // view has installed its own. One call at a time. May be empty.
+  std::function<void()> installed;
 };
 
 // The configuration that a view runs, and the one that it is to run from the

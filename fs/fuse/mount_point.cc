@@ -101,9 +101,9 @@ absl::Status AbortMount(const std::string& mountpoint) {
       absl::StrCat("/sys/fs/fuse/connections/", device.back(), "/abort");
   const UniqueFd abort(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (abort.valid() && write(abort.get(), "1", 1) == 1) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
-      mountpoint, ": its daemon does not answer, and ", path, ": ",
-      ErrnoStatus(errno, "cannot be written").message()));
+  return absl::PermissionDeniedError(
+      absl::StrCat(mountpoint, ": its daemon does not answer, and ", path, ": ",
+                   ErrnoStatus(errno, "cannot be written").message()));
 }
 
 absl::Status DetachMount(const std::string& mountpoint) {
@@ -113,13 +113,13 @@ absl::Status DetachMount(const std::string& mountpoint) {
                         nullptr};
   pid_t child = 0;
   int state = 0;
-  if (posix_spawnp(&child, argv[0], nullptr, nullptr,
-                   const_cast<char**>(argv), environ) == 0 &&
+  if (posix_spawnp(&child, argv[0], nullptr, nullptr, const_cast<char**>(argv),
+                   environ) == 0 &&
       waitpid(child, &state, 0) == child && state == 0) {
     return absl::OkStatus();
   }
-  return ErrnoStatus(error, absl::StrCat("cannot detach the mount at ",
-                                         mountpoint));
+  return ErrnoStatus(error,
+                     absl::StrCat("cannot detach the mount at ", mountpoint));
 }
 
 absl::Status ClearDeadMount(const std::string& mountpoint,
@@ -129,28 +129,38 @@ absl::Status ClearDeadMount(const std::string& mountpoint,
     switch (AskMount(mountpoint, kPatience)) {
       case MountState::kAnswers:
         return absl::FailedPreconditionError(absl::StrCat(
-            mountpoint, ": a shufflefs is mounted there already"));
+            mountpoint,
+            ": a shufflefs is mounted there already; use it, or end "
+            "it with: shufflectl umount ",
+            mountpoint));
       case MountState::kRefuses:
-        return absl::FailedPreconditionError(absl::StrCat(
-            mountpoint, ": another user's shufflefs is mounted there"));
+        return absl::FailedPreconditionError(
+            absl::StrCat(mountpoint,
+                         ": another user's shufflefs is mounted there; choose "
+                         "another mount point"));
       case MountState::kSilent:
         if (!daemon_is_dying()) {
-          return absl::FailedPreconditionError(absl::StrCat(
-              mountpoint, ": a shufflefs is mounted there already, and does "
-                          "not answer; end it with: shufflectl umount -l ",
-              mountpoint));
+          return absl::FailedPreconditionError(
+              absl::StrCat(mountpoint,
+                           ": a shufflefs is mounted there already, and does "
+                           "not answer; end it with: shufflectl umount -l ",
+                           mountpoint));
         }
         RETURN_IF_ERROR(AbortMount(mountpoint));
         break;
       case MountState::kDead:
-        Log(LogLevel::kInfo, absl::StrCat(mountpoint, ": detaching the mount "
+        Log(LogLevel::kInfo, absl::StrCat(mountpoint,
+                                          ": detaching the mount "
                                           "that a dead daemon left"));
         RETURN_IF_ERROR(DetachMount(mountpoint));
         break;
     }
   }
   return absl::FailedPreconditionError(
-      absl::StrCat(mountpoint, ": too many dead mounts"));
+      absl::StrCat(mountpoint,
+                   ": too many dead mounts; end them with: "
+                   "shufflectl umount -l ",
+                   mountpoint));
 }
 
 }  // namespace shufflefs

@@ -55,7 +55,7 @@ function __shufflectl_settings
         epoch.double_open lirs.unit lirs.page lirs.batch brand.chunk_files \
         brand.chunk_layout brand.binding reimu.block reimu.window met.mini_epochs \
         met.repeat met.epochs met.adapt met.patience met.scores clairvoyant.seeds \
-        window.samples nodes
+        window.samples nodes log.level
 end
 
 # The values of the option before. Fails if it takes none.
@@ -85,7 +85,7 @@ function __shufflectl_value
             end
         case --view --wait --samples --classes --bytes --batch --epoch --epochs \
             --chunk --seed --memory --page --capacity-tier --tier --consume --peak \
-            --dataset --repeats -I --replace --interval --count --time --readers
+            --dataset --repeats -I --replace --interval --count --time --readers --limit
             return 0
         case '*'
             return 1
@@ -97,7 +97,7 @@ end
 function __shufflectl_arguments
     set -l count (count (commandline -opc))
     switch (__shufflectl_command)
-        case check bench run index pack
+        case check warmup bench run index pack
             __fish_complete_directories
         case order status top token verify umount
             __shufflectl_mounts

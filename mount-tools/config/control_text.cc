@@ -49,7 +49,8 @@ absl::Status SetFeedback(const TomlSetting& setting, ControlRequest& request) {
 
 // Applies one line to `request`. `mount` has the mount's keys.
 absl::Status ApplySetting(const TomlSetting& setting, const MountConfig* mount,
-                          ControlRequest& request) {
+                          ControlRequest& request,
+                          ControlledMount& controlled) {
   if (setting.key == "epoch") return SetEpoch(setting, request);
   if (setting.key == "feedback") return SetFeedback(setting, request);
   const Option* option = FindOption(setting.key);
@@ -62,6 +63,10 @@ absl::Status ApplySetting(const TomlSetting& setting, const MountConfig* mount,
   RETURN_IF_ERROR(SetOption(setting.key, setting.value, mount_now, edited));
   request.notes.insert(request.notes.end(), mount_now.notes.begin(),
                        mount_now.notes.end());
+  if (option->scope == OptionScope::kMount && option->run_time) {
+    controlled.log_level = mount_now.log_level;  // the only such key
+    return absl::OkStatus();
+  }
   const bool known = option->scope == OptionScope::kView || mount != nullptr;
   if (known && option->Get(mount_now, edited) == before) {
     return absl::OkStatus();
@@ -98,8 +103,10 @@ absl::StatusOr<TomlSetting> ParseLine(absl::string_view line) {
 
 absl::StatusOr<ControlRequest> ParseControl(absl::string_view text,
                                             const ViewConfig& current,
-                                            const MountConfig* mount) {
+                                            const MountConfig* mount,
+                                            ControlledMount* controlled) {
   ControlRequest request;
+  ControlledMount of_mount;
   request.config = current;
   absl::flat_hash_set<std::string> seen;
   int number = 0;
@@ -114,13 +121,15 @@ absl::StatusOr<ControlRequest> ParseControl(absl::string_view text,
       return absl::InvalidArgumentError(
           absl::StrCat(where, ": ", setting->key, ": is given twice"));
     }
-    RETURN_IF_ERROR(Annotate(ApplySetting(*setting, mount, request), where));
+    RETURN_IF_ERROR(
+        Annotate(ApplySetting(*setting, mount, request, of_mount), where));
   }
   if (seen.empty()) {
     return absl::InvalidArgumentError(
         "nothing to do: write key = value, such as epoch = \"next\"");
   }
   RETURN_IF_ERROR(ValidateView(request.config));
+  if (controlled != nullptr) *controlled = of_mount;
   return request;
 }
 

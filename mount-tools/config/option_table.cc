@@ -127,13 +127,14 @@ constexpr Option kBehindPolicies[] = {
      [](Text t, M& m, V&) { return SetAbsolutePath(t, m.tier_path); },
      [](const M& m, const V&) { return m.tier_path; }},
     {"tier.capacity", "nine tenths of what is free",
-     "a size such as 100GiB, from 4MiB to 1024TiB",
+     "a size such as 100GiB, from 4MiB to 1024TiB, or 1% to 100% of its device",
      "bytes of the tier's device that copies may take", kMount,
      ValueKind::kBytes, false,
-     [](Text t, M& m, V&) {
-       return SetBytes(t, kMinMemory, kMaxTier, m.tier_capacity);
-     },
-     [](const M& m, const V&) { return BytesOr("", m.tier_capacity); }},
+     [](Text t, M& m, V&) { return SetTierCapacity(t, m); },
+     [](const M& m, const V&) {
+       return m.tier_percent != 0 ? absl::StrCat(m.tier_percent, "%")
+                                  : BytesOr("", m.tier_capacity);
+     }},
     {"tier.bandwidth", "as fast as it goes",
      "a size such as 200MiB, from 64KiB to 1TiB",
      "maximum bytes per second that are copied to the tier", kMount,
@@ -142,7 +143,8 @@ constexpr Option kBehindPolicies[] = {
        return SetBytes(t, kMinBandwidth, kMaxRecord, m.tier_bandwidth);
      },
      [](const M& m, const V&) { return BytesOr("", m.tier_bandwidth); }},
-    {"record.as", "none", "PATTERN:FORMAT rules, separated by ;",
+    {"record.as", "none",
+     "PATTERN:FORMAT[,bytes=SIZE,header=N,csv=quoted] rules, separated by ;",
      "files of records and formats: lines, npy, idx or fixed", kView,
      ValueKind::kText, false,
      [](Text t, M&, V& v) { return SetRecordRules(t, v); },
@@ -182,7 +184,8 @@ constexpr Option kLast[] = {
      ValueKind::kDuration, false,
      [](Text t, M& m, V&) { return SetTime(t, m.wait); },
      [](const M& m, const V&) { return FormatDuration(m.wait); }},
-    {"control.gid", "none", "a group id from 0 to 4294967294",
+    {"control.gid", "none",
+     "the name of a group, or its id from 0 to 4294967294",
      "group that may read and write the control files", kMount,
      ValueKind::kNumber, false,
      [](Text t, M& m, V&) { return SetControlGid(t, m); },
@@ -190,7 +193,7 @@ constexpr Option kLast[] = {
        return m.control_gid ? absl::StrCat(*m.control_gid) : std::string();
      }},
     {"log.level", "info", "debug, info, warning or error",
-     "lowest level of what is logged", kMount, ValueKind::kWord, false,
+     "lowest level of what is logged", kMount, ValueKind::kWord, true,
      [](Text t, M& m, V&) { return SetWord(kLogLevels, t, m.log_level); },
      [](const M& m, const V&) { return GetWord(kLogLevels, m.log_level); }},
     {"log.format", "text", "text or json",
@@ -290,6 +293,22 @@ void NoteOldName(absl::string_view key, const Option& option,
   }
 }
 
+// Switches that are written as in other programs: a key that may be `off` also
+// takes `no` and `false`. If it has one other value, that is `on`.
+absl::string_view WithoutSynonyms(const Option& option,
+                                  absl::string_view value) {
+  if (option.kind != ValueKind::kWord) return value;
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(option.values, " or ");
+  const bool may_be_off =
+      words.back() == "off" || absl::StartsWith(option.values, "off, ");
+  if (!may_be_off) return value;
+  if (value == "no" || value == "false") return "off";
+  const bool is_on = value == "on" || value == "yes" || value == "true";
+  return is_on && words.back() == "off" && words.size() == 2 ? words.front()
+                                                             : value;
+}
+
 // The word among a key's values that is nearest to `value`. "" if none is.
 std::string NearestValue(const Option& option, absl::string_view value) {
   if (option.kind != ValueKind::kWord) return "";
@@ -346,24 +365,25 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
                        MountConfig& mount, ViewConfig& view) {
   const Option* option = FindOption(key);
   if (option == nullptr) return NoSuchKey(key);
-  if (option->Set(value, mount, view)) {
+  if (option->Set(WithoutSynonyms(*option, value), mount, view)) {
     NoteOldName(key, *option, mount);
     return absl::OkStatus();
   }
+  if (option->kind == ValueKind::kBytes && !ParseBytes(value) &&
+      !absl::EndsWith(value, "%")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        key, ": \"", value, "\" is not a size (examples: 512M, 8GiB)"));
+  }
   const std::string nearest = NearestValue(*option, value);
   return absl::InvalidArgumentError(absl::StrCat(
-      key, " = ", value, ": ",
-      option->kind == ValueKind::kBytes && !ParseBytes(value)
-          ? "is not a size such as 512M, 8GiB or 1.5GB; "
-          : "",
-      "must be ", option->values,
+      key, " = ", value, ": must be ", option->values,
       nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
 }
 
 absl::Status ValidateView(const ViewConfig& view) {
   if (!view.groups.empty() && view.substitute == Substitute::kNever) {
     return absl::InvalidArgumentError(
-        "groups has no meaning with substitute = never");
+        "groups has no meaning with substitute = never; remove one of them");
   }
   RETURN_IF_ERROR(RecordRules::Parse(view.record).status());
   return CheckPolicyOptions(view.policy_options);
@@ -374,7 +394,8 @@ absl::Status ValidateMount(const MountConfig& mount) {
   for (const ViewConfig& view : mount.views) {
     if (!paths.insert(view.path).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("two views have the path \"", view.path, "\""));
+          absl::StrCat("two views have the path \"", view.path,
+                       "\"; give each a directory of its own"));
     }
     RETURN_IF_ERROR(ValidateView(view));
   }

@@ -5,7 +5,10 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_OPTION_VALUES_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CONFIG_OPTION_VALUES_H_
 
+#include <grp.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -65,6 +68,7 @@ inline constexpr uint64_t kMaxEpoch = std::numeric_limits<int64_t>::max();
 inline constexpr uint64_t kMaxSamples = uint64_t{1} << 40;
 inline constexpr std::chrono::milliseconds kHour{3'600'000};
 inline constexpr uint64_t kMaxRecord = uint64_t{1} << 40;
+inline constexpr size_t kMostGroupBytes = size_t{1} << 24;
 inline constexpr uint64_t kMaxTier = uint64_t{1024} << 40;
 inline constexpr uint64_t kMinBandwidth = uint64_t{64} << 10;
 inline constexpr uint64_t kMinMemory = uint64_t{4} << 20;
@@ -155,6 +159,16 @@ inline bool SetMemory(absl::string_view text, MountConfig& mount) {
   return true;
 }
 
+inline bool SetTierCapacity(absl::string_view text, MountConfig& mount) {
+  absl::string_view number = text;
+  if (absl::ConsumeSuffix(&number, "%")) {
+    return SetNumber(number, 1, 100, mount.tier_percent);
+  }
+  if (!SetBytes(text, kMinMemory, kMaxTier, mount.tier_capacity)) return false;
+  mount.tier_percent = 0;
+  return true;
+}
+
 // Accepts an absolute path without NUL.
 inline bool SetAbsolutePath(absl::string_view text, std::string& field) {
   if (!absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
@@ -230,14 +244,33 @@ inline bool SetEpochStart(absl::string_view text, ViewConfig& view) {
   return true;
 }
 
+// The id of a group by its name, also of a group that a directory service
+// knows.
+inline absl::optional<uint32_t> GroupNamed(absl::string_view name) {
+  if (name.empty() || absl::StrContains(name, '\0')) return absl::nullopt;
+  std::vector<char> buffer(size_t{1} << 10);
+  group found;
+  group* result = nullptr;
+  int error = ERANGE;
+  while (error == ERANGE && buffer.size() < kMostGroupBytes) {
+    buffer.resize(2 * buffer.size());
+    error = getgrnam_r(std::string(name).c_str(), &found, buffer.data(),
+                       buffer.size(), &result);
+  }
+  if (result == nullptr) return absl::nullopt;
+  return result->gr_gid;
+}
+
 inline bool SetControlGid(absl::string_view text, MountConfig& mount) {
   uint32_t gid = 0;
   // The largest value means "leave unchanged" to chown.
-  if (!SetNumber(text, 0, std::numeric_limits<uint32_t>::max() - 1, gid)) {
-    return false;
+  if (SetNumber(text, 0, std::numeric_limits<uint32_t>::max() - 1, gid)) {
+    mount.control_gid = gid;
+    return true;
   }
-  mount.control_gid = gid;
-  return true;
+  const absl::optional<uint32_t> named = GroupNamed(text);
+  if (named) mount.control_gid = named;
+  return named.has_value();
 }
 
 }  // namespace shufflefs::option_values

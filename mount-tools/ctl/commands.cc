@@ -15,6 +15,7 @@
 #include "mount-tools/ctl/token_command.h"
 #include "mount-tools/ctl/umount_command.h"
 #include "mount-tools/ctl/verify/verify_command.h"
+#include "mount-tools/ctl/warmup/warmup_command.h"
 #include "mount-tools/ctl/watch/watch_command.h"
 
 namespace shufflefs {
@@ -23,6 +24,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(MakeCheckCommand());
   commands.push_back(MakeBenchCommand());
+  commands.push_back(MakeWarmupCommand());
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeListCommand());
   commands.push_back(MakeStatusCommand());

@@ -46,7 +46,8 @@ bool IsMountpoint(const std::string& path) {
 absl::Status RefuseSettings(const ControlWords& words) {
   if (words.settings.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(words.settings.front(), ": belongs to policy"));
+      absl::StrCat(words.settings.front(), ": is a key; use shufflectl policy ",
+                   words.settings.front()));
 }
 
 // Writes what its words request, if anything, and prints the resulting state of

@@ -33,7 +33,9 @@ absl::Status EndMount(const std::string& mountpoint,
     return absl::OkStatus();
   }
   return absl::DeadlineExceededError(absl::StrCat(
-      mountpoint, ": unmounted, but its daemon has not ended yet"));
+      mountpoint,
+      ": unmounted, but its daemon has not ended yet; wait before you mount "
+      "again"));
 }
 
 }  // namespace shufflefs

@@ -32,7 +32,8 @@ std::vector<std::string> Mountpoints(const std::vector<MountEntry>& mounts) {
 
 std::string ListOf(const std::vector<std::string>& mountpoints) {
   return mountpoints.empty()
-             ? "nothing is mounted by shufflefs"
+             ? "nothing is mounted by shufflefs; mount with: shufflefs DATA "
+               "MOUNTPOINT"
              : absl::StrCat("mounted: ", absl::StrJoin(mountpoints, ", "));
 }
 
@@ -149,7 +150,7 @@ absl::Status MountClient::Copy(absl::string_view file,
       return absl::NotFoundError(absl::StrCat(
           mountpoint_, ": has several views; choose one with --view"));
     }
-    return ErrnoStatus(error, path);
+    return Refused(error, path);
   }
   std::vector<char> buffer(size_t{1} << 18);
   while (true) {
@@ -171,14 +172,19 @@ absl::Status MountClient::WriteToken(absl::string_view text) const {
   return Write("token", text);
 }
 
-absl::Status MountClient::Refused(int error, const std::string& path) {
+absl::Status MountClient::Refused(int error, const std::string& path) const {
+  const absl::Status refused = ErrnoStatus(error, path);
+  if (error != EACCES) return refused;
   struct stat st;
-  if (error != EACCES || stat(path.c_str(), &st) != 0) {
-    return ErrnoStatus(error, path);
+  if (stat(path.c_str(), &st) == 0) {
+    return Annotate(refused,
+                    absl::StrCat("only the mount's owner (user ", st.st_uid,
+                                 ") or the group of control.gid may do this"));
   }
-  return Annotate(ErrnoStatus(error, path),
-                  absl::StrCat("only the mount's owner (user ", st.st_uid,
-                               ") or the group of control.gid may change it"));
+  if (errno != EACCES) return refused;
+  return Annotate(refused,
+                  "only the user who mounted it may enter; for others, mount "
+                  "with -o allow_other");
 }
 
 absl::Status MountClient::Write(absl::string_view file,

@@ -76,8 +76,8 @@ class MountClient {
   absl::Status WriteToken(absl::string_view text) const;
 
  private:
-  // Why `path` cannot be opened for writing.
-  static absl::Status Refused(int error, const std::string& path);
+  // Why a control file cannot be opened.
+  absl::Status Refused(int error, const std::string& path) const;
   std::string Root() const;
   absl::Status Write(absl::string_view file, absl::string_view text) const;
 

@@ -144,13 +144,33 @@ absl::Status CheckPaths(const std::vector<std::string>& paths) {
       hint.empty() ? "see shufflefs --help" : hint));
 }
 
+// An option of a rule: `-o record.as=*.bin:fixed,bytes=785` splits it off.
+bool BelongsToRule(absl::string_view word) {
+  return absl::StartsWith(word, "bytes=") ||
+         absl::StartsWith(word, "header=") || absl::StartsWith(word, "csv=");
+}
+
+// The words of one -o. What a rule of record.as is followed by stays with it.
+std::vector<std::string> WordsOf(absl::string_view option) {
+  std::vector<std::string> words;
+  for (std::string& word : SplitMountOptions(option)) {
+    if (!words.empty() && absl::StartsWith(words.back(), "record.as=") &&
+        BelongsToRule(word)) {
+      absl::StrAppend(&words.back(), ",", word);
+    } else {
+      words.push_back(std::move(word));
+    }
+  }
+  return words;
+}
+
 // The configuration file of --config or -o config=; "" if there is none.
 // `words` becomes the other words of -o. fstab has no place for --config.
 absl::StatusOr<std::string> ConfigFileOf(const RawArguments& raw,
                                          std::vector<std::string>& words) {
   std::string file = raw.config;
   for (const std::string& option : raw.options) {
-    for (std::string& word : SplitMountOptions(option)) {
+    for (std::string& word : WordsOf(option)) {
       absl::string_view path = word;
       if (!absl::ConsumePrefix(&path, "config=")) {
         words.push_back(std::move(word));

@@ -34,13 +34,18 @@ std::string HashOf(const MountConfig& mount) {
       absl::Hex(XXH3_64bits(text.data(), text.size()), absl::kZeroPad16));
 }
 
+// Of the mount's keys none is kept: they decide no name.
+bool IsKept(const Option& option) {
+  return option.run_time && option.scope == OptionScope::kView;
+}
+
 // The keys that the control file may change. A key that is not given has an
 // empty value, so it was not given on the same command line either.
 std::string RunTimeKeys(const ViewConfig& view) {
   const MountConfig none;
   std::string text = "[[view]]\n";
   for (const Option& option : Options()) {
-    if (!option.run_time) continue;
+    if (!IsKept(option)) continue;
     absl::StrAppend(&text, option.key, " = ",
                     TomlString(option.Get(none, view)), "\n");
   }
@@ -62,14 +67,14 @@ std::string Render(const MountConfig& command_line,
 absl::Status Apply(const std::vector<TomlSetting>& settings, ViewConfig& view) {
   MountConfig none;
   size_t keys = 0;
-  for (const Option& option : Options()) keys += option.run_time ? 1 : 0;
+  for (const Option& option : Options()) keys += IsKept(option) ? 1 : 0;
   if (settings.size() != keys) {  // cut off at the end of a line
     return absl::InvalidArgumentError(
         absl::StrCat("a view has ", settings.size(), " keys"));
   }
   for (const TomlSetting& setting : settings) {
     const Option* option = FindOption(setting.key);
-    if (option == nullptr || !option->run_time) {
+    if (option == nullptr || !IsKept(*option)) {
       return absl::InvalidArgumentError(
           absl::StrCat(setting.key, ": cannot be set while mounted"));
     }

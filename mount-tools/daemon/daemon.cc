@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/state_dir.h"
 #include "core/source/source_dir.h"
+#include "core/view/effect.h"
 #include "fs/control/control_files.h"
 #include "fs/filesystem.h"
 #include "fs/fuse/mount_point.h"
@@ -72,6 +74,8 @@ class Mount {
   Filesystem::Parts FilesystemParts();
   absl::Status Index(std::stop_token stop);
   void TellUnreadable(const Catalogue& catalogue);
+  void TakeLogLevel();
+  void TellMounted(const ServedDataset& served);
   void Warn(std::string line);
 
   const std::unique_ptr<MountLister> lister_;
@@ -81,6 +85,11 @@ class Mount {
   std::unique_ptr<ControlFiles> control_;
   std::unique_ptr<Filesystem> filesystem_;
   std::unique_ptr<Session> session_;
+  // Of the last text that was parsed. One write to `control` at a time.
+  ControlledMount controlled_;
+  std::atomic<LogLevel> log_level_{LogLevel::kInfo};
+  bool stays_ = false;             // in the foreground; constant after Start
+  std::atomic<bool> told_{false};  // what is mounted, or why nothing is
 };
 
 absl::Status Mount::MakeParts(SourceDir source) {
@@ -95,6 +104,7 @@ absl::Status Mount::MakeParts(SourceDir source) {
   };
   parts.hooks.settled = [this] { session_->NamesSettled(); };
   parts.hooks.doubted = [this] { session_->NamesDoubted(); };
+  log_level_ = parts.config.log_level;
   ASSIGN_OR_RETURN(engine_, Engine::Make(std::move(parts)));
   control_ = std::make_unique<ControlFiles>(ControlParts());
   filesystem_ = std::make_unique<Filesystem>(FilesystemParts());
@@ -108,20 +118,35 @@ ControlFiles::Parts Mount::ControlParts() {
   parts.metrics = &engine_->metrics();
   parts.text.parse = [this](absl::string_view text, const ViewConfig& current) {
     absl::StatusOr<ControlRequest> request =
-        ParseControl(text, current, &engine_->config());
+        ParseControl(text, current, &engine_->config(), &controlled_);
     if (!request.ok()) return request;
     for (const std::string& note : request->notes) {
       Log(LogLevel::kWarning, note);
     }
     return request;
   };
-  parts.text.render = EffectiveToml;
+  parts.text.installed = [this] { TakeLogLevel(); };
+  parts.text.render = [this](const MountConfig& mount, const ViewConfig& view) {
+    MountConfig now = mount;
+    now.log_level = log_level_;
+    return EffectiveToml(now, view);
+  };
   parts.written = [this](const std::vector<ViewKeys>& views) {
     memory_.Keep(views);
     engine_->KeepLearnt();
   };
   parts.warn = [this] { return WarnOfMountsAbove(); };
   return parts;
+}
+
+// As long as the mount lives. The next one has that of its command line.
+void Mount::TakeLogLevel() {
+  if (!controlled_.log_level || *controlled_.log_level == log_level_) return;
+  log_level_ = *controlled_.log_level;
+  MountConfig config = engine_->config();
+  config.log_level = log_level_;
+  InitLog(stays_ ? TerminalLog(config, RunOptions{true, false})
+                 : DaemonLog(config));
 }
 
 // If no epoch ever changes, their caches stay right.
@@ -151,6 +176,7 @@ Filesystem::Parts Mount::FilesystemParts() {
 }
 
 absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
+  stays_ = options.foreground || options.debug;
   Session::Options session;
   session.filesystem = filesystem_.get();
   session.metrics = &engine_->metrics();
@@ -176,6 +202,19 @@ void Mount::Warn(std::string line) {
   control_->AddWarning(std::move(line));
 }
 
+// One line for each view.
+void Mount::TellMounted(const ServedDataset& served) {
+  const MountConfig& config = engine_->config();
+  for (const auto& view : served.views()) {
+    const std::shared_ptr<const ViewSetup> setup = view->setup();
+    const std::string& path = setup->config.path;
+    const std::string below = path.empty() ? "" : absl::StrCat("/", path);
+    Log(LogLevel::kInfo,
+        absl::StrCat("mounted ", config.source, below, " on ",
+                     config.mountpoint, below, ": ", ShownLine(*setup)));
+  }
+}
+
 void Mount::TellUnreadable(const Catalogue& catalogue) {
   for (const std::string& path : catalogue.unreadable()) {
     Warn(absl::StrCat(path, ": cannot be read; its files are not in the view"));
@@ -196,6 +235,9 @@ absl::Status Mount::Index(std::stop_token stop) {
                                [&] { return engine_->Load(options); }));
   for (const std::string& note : engine_->config().notes) Warn(note);
   TellUnreadable(served->catalogue());
+  // Before anybody can end its first epoch, which is logged, too.
+  told_ = true;
+  TellMounted(*served);
   filesystem_->Begin(*served, session_->kernel_knows_epochs());
   session_->NamesChanged(/*were_fixed=*/false);
   session_->AnswerWaiting();
@@ -209,6 +251,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     if (!session_->WaitForKernel()) return;
     session_->RaiseReadAhead();
     indexed = Index(stop);
+    told_ = true;
     if (stop.stop_requested()) {
       indexed = absl::OkStatus();  // unmounted before it was done
     } else if (!indexed.ok()) {
@@ -225,7 +268,15 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   auto patience = TryStartThread(  // without it, waits for the catalogue
       "sfs-wait", [&](std::stop_token stop) {
         if (!session_->WaitForKernel()) return;
-        if (WaitUnlessStopped(stop, engine_->config().wait)) ready.Succeed();
+        const MountConfig& config = engine_->config();
+        if (!WaitUnlessStopped(stop, config.wait) || told_.exchange(true)) {
+          return;
+        }
+        Log(LogLevel::kInfo,
+            absl::StrCat("mounted ", config.source, " on ", config.mountpoint,
+                         ": still scanning, so names keep their samples; "
+                         "shufflectl status shows the progress"));
+        ready.Succeed();
       });
   const absl::Status served = session_->Run();
   indexer.request_stop();
@@ -246,20 +297,39 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   return served.ok() ? indexed : served;
 }
 
+// The same error, and what to do.
+absl::Status WithNext(const absl::Status& status, absl::string_view next) {
+  return {status.code(), absl::StrCat(status.message(), "; ", next)};
+}
+
+// Errors say what to do.
+absl::Status CheckMountpoint(const std::string& mountpoint) {
+  struct stat st;
+  if (stat(mountpoint.c_str(), &st) != 0) {
+    const int error = errno;
+    const absl::Status status = ErrnoStatus(error, mountpoint);
+    if (error != ENOENT) return status;
+    return WithNext(
+        status, absl::StrCat("make the mount point: mkdir -p ", mountpoint));
+  }
+  if (S_ISDIR(st.st_mode)) return absl::OkStatus();
+  return WithNext(ErrnoStatus(ENOTDIR, mountpoint),
+                  "name a directory to mount on");
+}
+
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
   // Before any thread starts and anything is open.
   ASSIGN_OR_RETURN(std::unique_ptr<MountLister> lister, MountLister::Start());
   RETURN_IF_ERROR(ClearDeadMount(config.mountpoint,
                                  [&] { return HolderIsDying(config.state); }));
-  ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(config.source));
-  struct stat st;
-  if (stat(config.mountpoint.c_str(), &st) != 0) {
-    return ErrnoStatus(errno, config.mountpoint);
+  absl::StatusOr<SourceDir> source = SourceDir::At(config.source);
+  if (!source.ok()) {
+    return WithNext(source.status(), "name the directory of the dataset");
   }
-  if (!S_ISDIR(st.st_mode)) return ErrnoStatus(ENOTDIR, config.mountpoint);
+  RETURN_IF_ERROR(CheckMountpoint(config.mountpoint));
   ASSIGN_OR_RETURN(StateDir state, StateDir::Open(config.state));
   ControlMemory memory = ControlMemory::Open(state.control_memory(), config);
-  return Mount::Make(std::move(lister), std::move(memory), std::move(source),
+  return Mount::Make(std::move(lister), std::move(memory), *std::move(source),
                      std::move(state));
 }
 

@@ -86,11 +86,13 @@ TEST(Pages, KeysThatAreSetExist) {
     seen.merge(Matches(text, "`([a-z_.]+) ?= ?[^`]*`"));
   }
   EXPECT_GT(seen.size(), 5u);
-  // Two that only a control write has, arguments of other programs, a word that
-  // only -o takes, and the word that pages put in the place of any key.
+  // Two that only a control write has, options of a rule of record.as,
+  // arguments of other programs, a word that only -o takes, and the word that
+  // pages put in the place of any key.
   const std::set<std::string> others = {
-      "epoch",   "feedback",     "shuffle", "dont_use_mmap",
-      "opendir", "attr_timeout", "key",     "config"};
+      "bytes",        "header",  "csv",           "epoch",
+      "feedback",     "shuffle", "dont_use_mmap", "opendir",
+      "attr_timeout", "key",     "config"};
   for (const std::string& key : seen) {
     EXPECT_TRUE(others.count(key) > 0 || FindOption(key) != nullptr) << key;
   }

@@ -266,6 +266,63 @@ TEST_F(CheckTest, NamesCannotCommandATerminal) {
   EXPECT_EQ(json["manifests"][0], "a\x1b[31m/labels.csv");
 }
 
+TEST_F(CheckTest, LayoutsThatHaveANameAreNamed) {
+  tree_.Write("train/images/1.jpg", "x");
+  tree_.Write("train/labels/1.txt", "0 0.5 0.5 0.1 0.1\n");
+  const CheckReport yolo = Report();
+  EXPECT_EQ(nlohmann::json::parse(CheckJson(yolo))["known_layout"], "YOLO");
+  EXPECT_THAT(CheckSummary(yolo),
+              ::testing::StartsWith(
+                  "YOLO: the boxes of train/images are in train/labels.\n"));
+  EXPECT_FALSE(yolo.substitution_safety.moves);
+}
+
+TEST_F(CheckTest, CocoIsNamedByItsAnnotations) {
+  tree_.Write("train2017/1.jpg", "x");
+  tree_.Write("annotations/instances_train2017.json", "{}");
+  EXPECT_THAT(CheckText(Report()),
+              ::testing::StartsWith("COCO: the annotations are in "
+                                    "annotations/instances_train2017.json.\n"));
+}
+
+TEST_F(CheckTest, WebDatasetIsNamedByItsShards) {
+  tree_.Write("train-000000.tar", "x");
+  tree_.Write("train-000001.tar", "x");
+  const std::string summary = CheckSummary(Report());
+  EXPECT_THAT(summary,
+              ::testing::StartsWith("WebDataset: its records are in 2 shards, "
+                                    "such as train-000000.tar.\n"));
+  EXPECT_THAT(summary,
+              HasSubstr("For a full shuffle: shufflefs -o policy=lirs "));
+}
+
+TEST_F(CheckTest, WhatOnlyLooksLikeSuchALayoutHasNoName) {
+  tree_.Write("labels/1.txt", "x");    // no images beside it
+  tree_.Write("a/labels/1.xml", "x");  // no text
+  tree_.Write("a/images/1.jpg", "x");
+  tree_.Write("notes_instances.json", "{}");
+  tree_.Write("sources.tar", "x");
+  const CheckReport report = Report();
+  EXPECT_FALSE(report.known_layout);
+  EXPECT_TRUE(
+      nlohmann::json::parse(CheckJson(report))["known_layout"].is_null());
+}
+
+TEST_F(CheckTest, TheSummaryIsTheVerdict) {
+  WriteClasses();
+  const CheckReport report = Report();
+  EXPECT_EQ(CheckSummary(report),
+            "No gain in speed: the dataset fits in memory.\n"
+            "File names can show other samples of their class.\n"
+            "Run: shufflefs '/data/it'\\''s here' MOUNTPOINT\n\n"
+            "  names:      may show other samples inside 3 classes: " +
+                report.substitution_safety.reason +
+                "\n  memory:     the dataset fits: 1.00 GiB (/proc/meminfo)\n"
+                "  device:     as the test says\n\n"
+                "The evidence, and other commands: shufflectl check -v "
+                "'/data/it'\\''s here'\n");
+}
+
 TEST_F(CheckTest, JsonSaysTheSame) {
   WriteClasses();
   tree_.Write("val/cat/a.jpg", "x");
@@ -284,6 +341,9 @@ TEST_F(CheckTest, TheCommandMeasuresThisMachine) {
   std::ostringstream err;
   CommandContext context{tree_.path(), &out, &err, /*err_terminal=*/true};
   EXPECT_EQ(RunShufflectl({"check", "train"}, context), 0) << err.str();
+  EXPECT_THAT(out.str(), HasSubstr("Run: shufflefs "));
+  EXPECT_THAT(out.str(), Not(HasSubstr("60 files in 3")));
+  EXPECT_EQ(RunShufflectl({"check", "-v", "train"}, context), 0) << err.str();
   EXPECT_THAT(out.str(),
               HasSubstr("\n" + tree_.path() + "/train: 60 files in 3"));
   EXPECT_THAT(out.str(), HasSubstr("use:        shufflefs "));

@@ -125,6 +125,28 @@ TEST(CommandLine, CommasInValuesAreEscaped) {
       "/home/u/f,1");
 }
 
+// A comma is between the options of a rule, too.
+TEST(CommandLine, RulesOfRecordsKeepTheirOptions) {
+  const auto rules = [](const std::string& option) {
+    return ParsedLine({"-o", option, "/data", "/mnt"})
+        .config.views[0]
+        .record.as;
+  };
+  EXPECT_EQ(rules("record.as=*.bin:fixed,bytes=785,header=16,seed=7"),
+            "*.bin:fixed,bytes=785,header=16");
+  EXPECT_EQ(rules("record.as=*.bin:fixed,bytes=785;*.csv:lines,header=1"),
+            "*.bin:fixed,bytes=785;*.csv:lines,header=1");
+  EXPECT_EQ(rules(R"(record.as=*.bin:fixed\,bytes=1K)"),
+            "*.bin:fixed,bytes=1K");
+  EXPECT_EQ(
+      ParsedLine({"-o", "record.as=a:fixed,bytes=5,seed=7", "/data", "/mnt"})
+          .config.views[0]
+          .seed,
+      Seed(7));
+  EXPECT_EQ(LineError({"-o", "policy=lirs,bytes=785", "/data", "/mnt"}),
+            "-o: no such key: bytes; did you mean record.bytes?");
+}
+
 TEST(CommandLine, RelativePathsInOptionsAreBelowTheWorkingDirectory) {
   const CommandLine line = ParsedLine({"a", "b", "-o", "state=st,groups=../g"});
   EXPECT_EQ(line.config.state, "/home/u/st");
@@ -191,8 +213,9 @@ TEST(CommandLine, WrongUsageSaysWhat) {
   EXPECT_EQ(LineError({"a", "b", "-o", "seed=1=2"}),
             "-o: seed = 1=2: must be a whole number from 0 to "
             "18446744073709551615");
-  EXPECT_EQ(LineError({"a", "b", "-o", "groups=/g,substitute=never"}),
-            "groups has no meaning with substitute = never");
+  EXPECT_EQ(
+      LineError({"a", "b", "-o", "groups=/g,substitute=never"}),
+      "groups has no meaning with substitute = never; remove one of them");
 }
 
 TEST(CommandLine, HelpAndVersionNeedNoPaths) {

@@ -153,8 +153,10 @@ TEST(ConfigFile, ErrorsSayWhere) {
   EXPECT_EQ(ConfigError("[[view]]\npath = \"b\"\nwait = \"1s\"\n"),
             "x.toml:3:8: wait: is of the whole mount; write it above the "
             "first [[view]]");
-  EXPECT_EQ(ConfigError("[[view]]\npath = \"b\"\n[[view]]\npath = \"b/\"\n"),
-            "x.toml: two views have the path \"b\"");
+  EXPECT_EQ(
+      ConfigError("[[view]]\npath = \"b\"\n[[view]]\npath = \"b/\"\n"),
+      "x.toml: two views have the path \"b\"; give each a directory of its "
+      "own");
   EXPECT_EQ(ConfigError("seed = 1.5\n"),
             "x.toml:1:8: seed = 1.5: must be a whole number from 0 to "
             "18446744073709551615");

@@ -123,6 +123,24 @@ TEST(ControlText, TakesWhatTheControlFileShows) {
   EXPECT_EQ(same->config.epoch_start, Epoch(4));
 }
 
+TEST(ControlText, TheLogLevelIsOneOfTheMount) {
+  const MountConfig mount;
+  ControlledMount controlled;
+  const auto request = ParseControl("log.level = \"debug\"\nseed = 3\n",
+                                    ViewConfig(), &mount, &controlled);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(controlled.log_level, LogLevel::kDebug);
+  EXPECT_EQ(request->config.seed, Seed(3));
+  // Also if it is that of the command line: another one may be in use.
+  ASSERT_TRUE(
+      ParseControl("log.level = \"info\"", ViewConfig(), &mount, &controlled)
+          .ok());
+  EXPECT_EQ(controlled.log_level, LogLevel::kInfo);
+  ASSERT_TRUE(ParseControl("seed = 3", ViewConfig(), &mount, &controlled).ok());
+  EXPECT_FALSE(controlled.log_level);
+  EXPECT_FALSE(ParseControl("log.level = \"loud\"", ViewConfig(), &mount).ok());
+}
+
 TEST(ControlText, RefusesWhatCannotChange) {
   EXPECT_EQ(ControlError("layout = \"ranked\""),
             "line 1: layout: cannot change while mounted; unmount, then mount "

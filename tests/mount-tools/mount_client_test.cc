@@ -43,7 +43,8 @@ TEST(ChooseMount, SaysWhatThereIs) {
             "INVALID_ARGUMENT: several mounts; choose one with -m; mounted: "
             "/no/a, /no/b");
   EXPECT_EQ(Chosen({}, "/no/home", ""),
-            "NOT_FOUND: nothing is mounted by shufflefs");
+            "NOT_FOUND: nothing is mounted by shufflefs; mount with: shufflefs "
+            "DATA MOUNTPOINT");
   EXPECT_EQ(Chosen({"/no/c", ""}, "/no/home", kFirst),
             "NOT_FOUND: /no/c: is in no shufflefs mount; mounted: /no/a");
 }
@@ -63,7 +64,9 @@ TEST(ChooseMounts, AreAllIfNoneIsChosen) {
   EXPECT_THAT(AllChosen({"/no/b", ""}, both), ::testing::ElementsAre("/no/b"));
   EXPECT_THAT(
       AllChosen({}, ""),
-      ::testing::ElementsAre("NOT_FOUND: nothing is mounted by shufflefs"));
+      ::testing::ElementsAre(
+          "NOT_FOUND: nothing is mounted by shufflefs; mount with: shufflefs "
+          "DATA MOUNTPOINT"));
 }
 
 TEST(ShufflefsMountsTest, AreThoseThatAreVisible) {

@@ -194,10 +194,60 @@ TEST(OptionTable, MemoryMayBeAShareOfTheMachine) {
   }
 }
 
+TEST(OptionTable, TheTierMayTakeAShareOfItsDevice) {
+  MountConfig mount;
+  ViewConfig view;
+  const Option* capacity = FindOption("tier.capacity");
+  EXPECT_EQ(Set("tier.capacity", "80%", &mount, &view), "ok");
+  EXPECT_EQ(mount.tier_percent, 80u);
+  EXPECT_EQ(capacity->Get(mount, view), "80%");
+  EXPECT_EQ(Set("tier.capacity", "1T", &mount, &view), "ok");
+  EXPECT_EQ(capacity->Get(mount, view), "1TiB") << "a size replaces it";
+  EXPECT_EQ(mount.tier_percent, 0u);
+  for (const char* bad : {"0%", "101%", "5.5%", "%"}) {
+    EXPECT_THAT(Set("tier.capacity", bad), HasSubstr("must be a size")) << bad;
+  }
+}
+
+TEST(OptionTable, SwitchesAreWrittenAsInOtherPrograms) {
+  const Option* pair = FindOption("pair");
+  for (const char* on : {"stem", "on", "yes", "true"}) {
+    MountConfig mount;
+    ViewConfig view;
+    view.pair = PairMode::kOff;
+    EXPECT_EQ(Set("pair", on, &mount, &view), "ok") << on;
+    EXPECT_EQ(pair->Get(mount, view), "stem") << on;
+  }
+  for (const char* off : {"off", "no", "false"}) {
+    MountConfig mount;
+    ViewConfig view;
+    EXPECT_EQ(Set("pair", off, &mount, &view), "ok") << off;
+    EXPECT_EQ(pair->Get(mount, view), "off") << off;
+    EXPECT_EQ(Set("met.adapt", off, &mount, &view), "ok") << off;
+    EXPECT_EQ(FindOption("met.adapt")->Get(mount, view), "off") << off;
+  }
+  EXPECT_THAT(Set("met.adapt", "on"), HasSubstr("must be off, score"))
+      << "which";
+  EXPECT_THAT(Set("layout", "on"), HasSubstr("must be tree or ranked"));
+}
+
+TEST(OptionTable, AGroupHasANameOrANumber) {
+  MountConfig mount;
+  ViewConfig view;
+  EXPECT_EQ(Set("control.gid", "root", &mount, &view), "ok");
+  EXPECT_EQ(mount.control_gid, 0u);
+  EXPECT_EQ(FindOption("control.gid")->Get(mount, view), "0");
+  EXPECT_EQ(Set("control.gid", "1234567", &mount, &view), "ok");
+  EXPECT_EQ(mount.control_gid, 1234567u) << "it need not exist";
+  EXPECT_EQ(Set("control.gid", "no such group", &mount, &view),
+            "control.gid = no such group: must be the name of a group, or its "
+            "id from 0 to 4294967294");
+  EXPECT_EQ(mount.control_gid, 1234567u);
+}
+
 TEST(OptionTable, AnErrorSaysWhatIsMeant) {
   EXPECT_EQ(Set("memory", "lots"),
-            "memory = lots: is not a size such as 512M, 8GiB or 1.5GB; must be "
-            "a size such as 512M or 8GiB, from 4MiB to 64TiB, or 1% to 100%");
+            "memory: \"lots\" is not a size (examples: 512M, 8GiB)");
   EXPECT_EQ(Set("substitute", "nevr"),
             "substitute = nevr: must be auto, never, directory or tree; did "
             "you mean never?");
@@ -274,8 +324,8 @@ TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
   EXPECT_EQ(Set("wait", "2h"),
             "wait = 2h: must be a time such as 500ms or 10s, at most 1h");
   EXPECT_EQ(Set("control.gid", "4294967295"),
-            "control.gid = 4294967295: must be a group id from 0 to "
-            "4294967294");
+            "control.gid = 4294967295: must be the name of a group, or its id "
+            "from 0 to 4294967294");
 }
 
 TEST(OptionTable, RefusesValuesOutOfRange) {
@@ -366,13 +416,15 @@ TEST(OptionTable, RulesAcrossKeys) {
   mount.views[1].path = "extra";
   EXPECT_TRUE(ValidateMount(mount).ok());
   mount.views[1].path = "train";
-  EXPECT_EQ(ValidateMount(mount).message(),
-            "two views have the path \"train\"");
+  EXPECT_EQ(
+      ValidateMount(mount).message(),
+      "two views have the path \"train\"; give each a directory of its own");
   mount.views[1].path = "extra";
   mount.views[1].groups = "/folds";
   mount.views[1].substitute = Substitute::kNever;
-  EXPECT_EQ(ValidateMount(mount).message(),
-            "groups has no meaning with substitute = never");
+  EXPECT_EQ(
+      ValidateMount(mount).message(),
+      "groups has no meaning with substitute = never; remove one of them");
 }
 
 }  // namespace

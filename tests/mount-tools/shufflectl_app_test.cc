@@ -70,7 +70,8 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
        "shufflectl: epoch last: must be next or the number of an epoch\n"},
       {{"policy", "/mnt", "-m", "/mnt"},
        "shufflectl: /mnt: the mount is given twice, also with -m\n"},
-      {{"epoch", "3", "seed=3"}, "shufflectl: seed=3: belongs to policy\n"},
+      {{"epoch", "3", "seed=3"},
+       "shufflectl: seed=3: is a key; use shufflectl policy seed=3\n"},
       {{"feedback"},
        "shufflectl: feedback LOSS: the loss must be a finite number, such as "
        "0.531\n"},
@@ -78,7 +79,7 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
        "shufflectl: feedback nan: the loss must be a finite number, such as "
        "0.531\n"},
       {{"feedback", "0.5", "seed=3"},
-       "shufflectl: seed=3: belongs to policy\n"},
+       "shufflectl: seed=3: is a key; use shufflectl policy seed=3\n"},
       {{"policy", "lirs", "sead=3"},
        "shufflectl: no such key: sead; did you mean seed?\n"},
       {{"umount", "--wait", "soon"},

@@ -47,6 +47,40 @@ TEST(Simulate, AFullShuffleIsAnAAndTheSourceIsAnF) {
   EXPECT_EQ(native["repeated"]["value"], 1.0);
 }
 
+// Of containers, records are mixed, not files.
+TEST(Simulate, RecordsOfContainersAreRead) {
+  const TempDir dir;
+  for (int file = 0; file < 2; ++file) {
+    std::string rows;
+    for (int i = 0; i < 5000; ++i) absl::StrAppend(&rows, i, " 1:0.5\n");
+    dir.Write(absl::StrCat("rows-", file, ".svm"), rows);
+  }
+  const std::vector<std::string> lirs = {"lirs", "record.as=*.svm:lines",
+                                         dir.path()};
+  const nlohmann::json figures = FiguresOf(lirs);
+  EXPECT_EQ(figures["containers"], 2);
+  EXPECT_EQ(figures["records"], 10000);
+  const std::string mixing = figures["mixing"];
+  EXPECT_THAT(mixing, HasSubstr("A: of the records of rows-"));
+  const SimulateResult text = SimulateNow(lirs);
+  EXPECT_EQ(text.out, "lirs over " + dir.path() +
+                          ": 10,000 records in 2 containers\ngrade " + mixing +
+                          "\n");
+  const nlohmann::json blocks =
+      FiguresOf({"reimu", "reimu.block=4KiB", "reimu.window=1",
+                 "record.as=*.svm:lines", dir.path()});
+  EXPECT_THAT(std::string(blocks["mixing"]), HasSubstr("blocks of 4096 bytes"));
+}
+
+TEST(Simulate, APolicyOfRecordsNeedsContainers) {
+  const TempDir dir;
+  dir.Write("a.jpg", "x");
+  const SimulateResult result = SimulateNow({"reimu", dir.path()});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("reimu shuffles records, and no file of " +
+                                    dir.path() + " is a container"));
+}
+
 TEST(Simulate, AWindowMixesAsMuchAsItHolds) {
   const auto distance = [](const std::string& samples) {
     return FiguresOf({"window", "window.samples=" + samples, "--samples",

@@ -125,6 +125,32 @@ TEST(StatusText, SaysWhatNamesShow) {
               ::testing::HasSubstr("every name shows its own file"));
 }
 
+// The records of containers are shuffled although each name shows its own file.
+TEST(StatusText, SaysThatRecordsAreShuffled) {
+  const auto line = [](const std::string& view) {
+    return *StatusText("{\"views\": [{\"name\": \"root\", " + view + "}]}");
+  };
+  EXPECT_EQ(line(R"("policy": "reimu", "substitute": "never",
+                    "records": {"containers": 4})"),
+            "root  reimu  records of 4 containers are shuffled | 0 warnings\n");
+  EXPECT_EQ(line(R"("policy": "lirs", "substitute": "never",
+                    "records": {"containers": 1})"),
+            "root  lirs  records of 1 container are shuffled | 0 warnings\n");
+  for (
+      const char* none :
+      {R"("policy": "lirs", "substitute": "never", "records": null)",
+       R"("policy": "lirs", "substitute": "never", "records": {"containers": 0})",
+       R"("policy": "native", "substitute": "never",
+           "records": {"containers": 4})"}) {
+    EXPECT_THAT(line(none),
+                ::testing::HasSubstr("every name shows its own file"))
+        << none;
+  }
+  EXPECT_THAT(line(R"("policy": "lirs", "substitute": "directory", "groups": 2,
+                      "records": {"containers": 4})"),
+              ::testing::HasSubstr("labels by directory (2 classes)"));
+}
+
 TEST(StatusText, WhatIsNoStatusIsRefused) {
   for (const char* text : {"", "[]", "{", "{\"views\": 3}", "\xff", "null"}) {
     EXPECT_TRUE(absl::IsDataLoss(StatusText(text).status())) << text;

@@ -119,7 +119,7 @@ def test_names_that_stay_are_read_ahead_of(mounts, table, monkeypatch, device,
     found = json.loads(harness.run([harness.shufflectl(), "check", "--json",
                                     table]).stdout)
     assert found["policy"] == policy
-    text = harness.run([harness.shufflectl(), "check", table]).stdout
+    text = harness.run([harness.shufflectl(), "check", "-v", table]).stdout
     assert f"auto is {policy} here" in text
 
 
@@ -215,7 +215,7 @@ def test_check_says_the_same_as_the_mount(mounts, source, monkeypatch):
     assert free.sub("", found["why"]) == free.sub("", view["why"])
     assert found["policy"] == "brand"
     assert found["gain"][0]["gain"] > 1.3
-    text = harness.run([harness.shufflectl(), "check", source]).stdout
+    text = harness.run([harness.shufflectl(), "check", "-v", source]).stdout
     assert "gain:       brand about " in text
     assert "auto is brand here" in text
 

@@ -51,6 +51,9 @@ def test_names_show_their_own_content_until_the_catalogue_is_ready(mounts,
     source, resume = stuck
     mount = start(mounts, source)
     assert state(mount) == "indexing"
+    harness.eventually(
+        lambda: "still scanning, so names keep their samples" in mount.log(),
+        what="log")
     for label in ("c0", "c1"):
         assert (trees.contents(mount.path / label)
                 == trees.contents(source / label))

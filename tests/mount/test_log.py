@@ -39,6 +39,23 @@ def test_a_level_leaves_out_what_is_below(mounts, source):
     assert mount.log() == ""
 
 
+def test_the_level_changes_while_mounted(mounts, source):
+    mount = mounts(source, {**LIRS, "log.level": "error"})
+    next_epoch(mount)
+    assert mount.log() == ""
+    harness.run([harness.shufflectl(), "policy", mount.path, "log.level=info"])
+    assert 'log.level = "info"' in mount.read("control")
+    next_epoch(mount)
+    assert mount.log().endswith("info: epoch 2 begins, policy lirs\n")
+    before = mount.log()
+    # All or nothing, with the other lines.
+    assert mount.write_control('log.level = "error"\nlayout = "ranked"\n')
+    assert 'log.level = "info"' in mount.read("control")
+    assert mount.write_control('log.level = "error"\n') is None
+    next_epoch(mount)
+    assert mount.log() == before
+
+
 def test_json_is_an_object_a_line(mounts, source):
     mount = mounts(source, {**LIRS, "log.format": "json"})
     next_epoch(mount)

@@ -352,3 +352,28 @@ def test_a_window_that_does_not_fit_is_said_and_still_right(mounts, source):
     shown = (mount.path / "train.svm").read_text()
     raw = (source / "train.svm").read_text()
     assert shown != raw and sorted(shown) == sorted(raw)
+
+
+def test_a_rule_has_its_own_sizes(mounts, folder):
+    source = folder / "source"
+    source.mkdir()
+    rng = random.Random(5)
+    shapes = {"a.bin": (100, 16), "b.bin": (64, 0)}
+    for name, (size, header) in shapes.items():
+        (source / name).write_bytes(rng.randbytes(header + 300 * size))
+    mount = indexed(mounts(source, {
+        "policy": "lirs", "epoch.advance": "manual",
+        "record.as": "a.bin:fixed,bytes=100,header=16;b.bin:fixed",
+        "record.bytes": 64}))
+
+    def cut(path):
+        size, header = shapes[path.name]
+        data = path.read_bytes()
+        return data[:header], [data[at:at + size] for at in
+                               range(header, len(data), size)]
+
+    for name in shapes:
+        header, shown = cut(mount.path / name)
+        own_header, own = cut(source / name)
+        assert header == own_header
+        assert shown != own and sorted(shown) == sorted(own)

@@ -85,7 +85,9 @@ def test_the_mount_of_another_user(mounts, source):
 def test_list_says_that_there_is_nothing(user):
     done = ctl("list", user=user)
     if done.stdout == "":  # an ordinary user's machine may have others
-        assert done.stderr == "shufflectl: nothing is mounted by shufflefs\n"
+        assert done.stderr == (
+            "shufflectl: nothing is mounted by shufflefs; mount with: "
+            "shufflefs DATA MOUNTPOINT\n")
     else:
         assert done.stdout.startswith("MOUNT") and done.stderr == ""
 

@@ -2,6 +2,7 @@
 """How the daemon starts, says no, and is mounted by other means."""
 import ctypes
 import os
+import re
 import signal
 
 import pytest
@@ -115,6 +116,10 @@ def test_what_cannot_be_mounted_is_exit_1_and_one_line(source, places,
         assert done.stderr.startswith("shufflefs: ")
         assert done.stderr.count("\n") == 1, done.stderr
         assert "absent" in done.stderr or "file" in done.stderr
+        # What to do comes last.
+        assert re.search("; (name the directory of the dataset|name a directory"
+                         " to mount on|make the mount point: mkdir -p .*)\n$",
+                         done.stderr)
     done = run_daemon("--config", folder / "absent.toml", source, mountpoint)
     assert done.returncode == 1 and "absent.toml" in done.stderr
     assert harness.mount_types(mountpoint) == []

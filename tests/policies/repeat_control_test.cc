@@ -39,7 +39,7 @@ uint64_t Show(RepeatControl& control, const std::vector<double>& losses,
   }
 }
 
-// [S-7.1a] Nothing is repeated where met.epochs is not known, or is one.
+// [S-7.1a] Nothing is repeated where met.epochs is not set, or is one.
 TEST(RepeatControl, NothingRepeatsWhereEpochsAreNotKnown) {
   for (Adapt adapt : {Adapt::kOff, Adapt::kScore, Adapt::kBollinger}) {
     RepeatControl control(Options(adapt, 4, 0), {});

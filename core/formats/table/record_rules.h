@@ -27,12 +27,21 @@ class RecordRules {
   // The format that the user's rules give a file. `path` is relative to the
   // view. Null: no rule matches.
   const RecordFormat* Asked(absl::string_view path) const;
+  // The options of a file: those of the rule that matches it, and for what the
+  // rule leaves open, the keys record.*. Lives as long as the rules.
+  const RecordOptions& OptionsOf(absl::string_view path) const;
 
  private:
   struct Rule {
     std::string pattern;
     const RecordFormat* format;
+    RecordOptions options;
   };
+  static absl::StatusOr<Rule> ParseRule(absl::string_view text,
+                                        const RecordOptions& defaults);
+  // The first rule that matches. Null: none does.
+  const Rule* Matching(absl::string_view path) const;
+
   RecordOptions options_;
   std::vector<Rule> rules_;
   AlignRules align_;

@@ -17,13 +17,13 @@
 #include "core/records/index/table_files.h"
 
 namespace shufflefs {
-namespace {
-
 std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file) {
   const std::string path = catalogue.path(file);
   const std::string above = catalogue.path(root);
   return above.empty() ? path : path.substr(above.size() + 1);
 }
+
+namespace {
 
 // Files to be aligned, by rule and path of the first.
 struct Wished {

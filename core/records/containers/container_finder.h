@@ -59,6 +59,9 @@ struct FoundContainers {
   std::string parted;
 };
 
+// A file's path relative to the view, for the rules.
+std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file);
+
 // Files in a split, hidden files and files that move between names are no
 // containers. Left untouched are:
 // * files that have a sidecar file or belong to a table;

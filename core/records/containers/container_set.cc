@@ -294,7 +294,8 @@ IndexRequest ContainerSet::RequestFor(size_t place,
   request.path = catalogue.path(container.file);
   request.expected = catalogue.attributes(container.file);
   request.format = container.format;
-  request.options = &rules_.options();
+  request.options = &rules_.OptionsOf(
+      PathInView(catalogue, dataset_->root(), container.file));
   request.wants_head_hash = container.group != FoundContainer::kAlone;
   request.padded = container.padded;
   if (container.index) {

@@ -25,6 +25,8 @@ class CheckCommand : public Command {
     app.add_option("source", source_, "the directory of the dataset")
         ->type_name("SOURCE")
         ->required();
+    app.add_flag("-v,--verbose", verbose_,
+                 "print the evidence, and other commands");
     app.add_flag("--json", json_, "print JSON");
   }
 
@@ -35,12 +37,15 @@ class CheckCommand : public Command {
           scanned.path, ": there are no files; name the dataset's directory"));
     }
     ASSIGN_OR_RETURN(const CheckReport report, ReportOn(scanned));
-    *context.out << (json_ ? CheckJson(report) : CheckText(report));
+    *context.out << (json_      ? CheckJson(report)
+                     : verbose_ ? CheckText(report)
+                                : CheckSummary(report));
     return absl::OkStatus();
   }
 
  private:
   std::string source_;
+  bool verbose_ = false;
   bool json_ = false;
 };
 

@@ -134,20 +134,10 @@ absl::Status Choose(const CheckInput& input, const Grouping& grouping,
   return absl::OkStatus();
 }
 
-// For a shell: in single quotes if there are any other than plain bytes.
-std::string Quoted(const std::string& path) {
-  const bool plain =
-      path.find_first_not_of(
-          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-          "/._-+,:@%") == std::string::npos;
-  if (plain) return path;
-  return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
-}
-
 std::vector<Suggestion> Suggest(const CheckReport& report) {
   const auto command = [&](absl::string_view options) {
     return absl::StrCat("shufflefs ", options, options.empty() ? "" : " ",
-                        Quoted(report.path), " MOUNTPOINT");
+                        ShellWord(report.path), " MOUNTPOINT");
   };
   std::vector<Suggestion> suggestions = {
       {command(""),
@@ -191,6 +181,15 @@ std::vector<Suggestion> Suggest(const CheckReport& report) {
 
 }  // namespace
 
+std::string ShellWord(const std::string& path) {
+  const bool plain =
+      path.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+          "/._-+,:@%") == std::string::npos;
+  if (plain) return path;
+  return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
+}
+
 absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
   const Catalogue& catalogue = *input.catalogue;
   CheckReport report;
@@ -202,6 +201,7 @@ absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
   report.unreadable = catalogue.unreadable();
   report.substitution_safety =
       Judge(catalogue, DirId(0), SubstitutionSafetyOptions());
+  report.known_layout = FindKnownLayout(catalogue);
   Survey(catalogue, report).Run();
   GroupingOptions options;
   options.proven = report.substitution_safety.moves;

@@ -16,6 +16,7 @@
 #include "core/dataset/substitution_safety.h"
 #include "core/policy/policy.h"
 #include "core/source/device_probe.h"
+#include "mount-tools/ctl/check/known_layout.h"
 #include "policies/auto/gain_estimate.h"
 
 namespace shufflefs {
@@ -50,6 +51,7 @@ struct CheckReport {
   uint64_t bytes = 0;
   double scan_seconds = 0;
   SubstitutionSafety substitution_safety;
+  absl::optional<KnownLayout> known_layout;
   std::vector<SplitFound> splits;       // without splits inside splits
   std::vector<std::string> manifests;   // outside of splits
   std::vector<std::string> containers;  // outside of splits
@@ -74,10 +76,15 @@ struct CheckReport {
   std::vector<Suggestion> suggestions;  // the first is the one to use
 };
 
+// A path for a shell: in single quotes if it has other bytes than plain ones.
+std::string ShellWord(const std::string& path);
+
 // Pure. Errors: those of grouping the files.
 absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input);
 
-// As text for people, and as one JSON object.
+// As text for people, and as one JSON object. The summary is the verdict
+// without its evidence.
+std::string CheckSummary(const CheckReport& report);
 std::string CheckText(const CheckReport& report);
 std::string CheckJson(const CheckReport& report);
 

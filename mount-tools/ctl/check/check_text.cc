@@ -134,6 +134,9 @@ std::string Expectation(const CheckReport& report) {
     return absl::StrCat("Gain: ", AboutTimes(report.usual_ahead->gain()),
                         " the files per second, by clairvoyant.");
   }
+  if (policy == "clairvoyant") {
+    return "No gain in speed can be promised; clairvoyant reads ahead.";
+  }
   if (policy == "reimu" && report.record_gain) {
     return absl::StrCat("Gain: ", AboutTimes(report.record_gain->gain()),
                         " the records per second, by reimu.");
@@ -147,6 +150,13 @@ std::string Expectation(const CheckReport& report) {
              : "No gain in speed by default.";
 }
 
+// "" if the layout has no name.
+std::string KnownLayoutLine(const CheckReport& report) {
+  if (!report.known_layout) return "";
+  return absl::StrCat(report.known_layout->name, ": ",
+                      ShownPath(report.known_layout->what), ".\n");
+}
+
 // The answer, before its evidence.
 std::string VerdictLines(const CheckReport& report) {
   const std::string names =
@@ -154,9 +164,14 @@ std::string VerdictLines(const CheckReport& report) {
       : report.substitution_safety.moves
           ? "File names can show other samples of their class."
           : "File names keep their samples.";
-  return absl::StrCat(Expectation(report), "\n", names,
-                      "\nRun: ", ShownPath(report.suggestions.front().command),
-                      "\n");
+  std::string text = absl::StrCat(
+      KnownLayoutLine(report), Expectation(report), "\n", names,
+      "\nRun: ", ShownPath(report.suggestions.front().command), "\n");
+  if (report.mostly_records && report.suggestions.size() > 1) {
+    absl::StrAppend(&text, "For a full shuffle: ",
+                    ShownPath(report.suggestions[1].command), "\n");
+  }
+  return text;
 }
 
 ReportJson GainJson(const CheckReport& report) {
@@ -202,6 +217,15 @@ ReportJson DeviceJson(const DeviceProbe& device) {
 
 }  // namespace
 
+std::string CheckSummary(const CheckReport& report) {
+  return absl::StrCat(
+      VerdictLines(report), "\n", NamesLine(report), MemoryLine(report),
+      Title("device"), report.device.line, "\n",
+      ListLine("unreadable", report.unreadable),
+      "\nThe evidence, and other commands: shufflectl check -v ",
+      ShownPath(ShellWord(report.path)), "\n");
+}
+
 std::string CheckText(const CheckReport& report) {
   return absl::StrCat(
       VerdictLines(report), "\n", ShownPath(report.path), ": ",
@@ -240,6 +264,9 @@ std::string CheckJson(const CheckReport& report) {
       {"samples", report.samples},
       {"paired_samples", report.paired_samples},
       {"layout", report.substitution_safety.layout},
+      {"known_layout", report.known_layout
+                           ? ReportJson(report.known_layout->name)
+                           : ReportJson()},
       {"names_may_move", report.substitution_safety.moves},
       {"reason", report.substitution_safety.reason},
       {"classes", report.substitution_safety.classes},

@@ -21,6 +21,7 @@
 #include "mount-tools/ctl/check/mixing_text.h"
 #include "mount-tools/ctl/check/simulated_data.h"
 #include "mount-tools/ctl/check/simulated_pool.h"
+#include "mount-tools/ctl/check/simulated_records.h"
 #include "mount-tools/ctl/verify/met_model_command.h"
 #include "policies/brand/brand.h"
 #include "policies/registry.h"
@@ -178,13 +179,22 @@ class SimulateCommand : public Command {
     absl::optional<ScannedSource> scanned;
     if (!request.source.empty()) {
       ASSIGN_OR_RETURN(scanned, ScanSource(request.source, context));
+      ASSIGN_OR_RETURN(
+          const absl::optional<SimulatedRecords> records,
+          SimulateRecords(request.config, *scanned, Epoch(epoch), context));
+      if (records) {
+        *context.out << (json_ ? SimulatedRecordsJson(*records)
+                               : SimulatedRecordsText(*records));
+        return absl::OkStatus();
+      }
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedData> data,
                      MakeData(request, scanned));
     if (scanned && OrdersOnlyRecords(data->policy())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          words_.front(), " orders records, which are not read here; mount ",
-          scanned->path, " and see `mixing` of shufflectl status"));
+          words_.front(), " shuffles records, and no file of ", scanned->path,
+          " is a container; name the format, such as record.as=*.csv:lines, "
+          "or another policy"));
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,
                      MakePool(request, *data, Epoch(epoch), epochs));

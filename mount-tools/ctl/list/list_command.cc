@@ -33,7 +33,8 @@ class ListCommand : public Command {
       FindDaemon(facts.back());
     }
     if (facts.empty()) {
-      *context.err << "shufflectl: nothing is mounted by shufflefs\n";
+      *context.err << "shufflectl: nothing is mounted by shufflefs; mount "
+                      "with: shufflefs DATA MOUNTPOINT\n";
     }
     *context.out << (json_ ? ListJson(facts) : ListText(facts));
     return absl::OkStatus();

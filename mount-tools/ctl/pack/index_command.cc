@@ -23,6 +23,7 @@
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/check/scan_source.h"
 #include "mount-tools/ctl/pack/index_text.h"
+#include "mount-tools/ctl/progress_line.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/interrupt.h"
 #include "policies/registry.h"
@@ -35,32 +36,6 @@ using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
-
-// Shows the line of progress, at most ten times per second. Thread-safe.
-class ProgressLine {
- public:
-  explicit ProgressLine(const CommandContext& context) : context_(context) {}
-  ~ProgressLine() {
-    if (context_.err_terminal) *context_.err << kClearLine << std::flush;
-  }
-
-  void Show(uint64_t bytes, uint64_t total) {
-    if (!context_.err_terminal) return;
-    MutexLock lock(mu_);
-    const Clock::time_point now = Clock::now();
-    if (now < next_ && bytes < total) return;
-    next_ = now + std::chrono::milliseconds(100);
-    *context_.err << kClearLine
-                  << IndexProgressText({bytes, total, SecondsSince(begin_)})
-                  << std::flush;
-  }
-
- private:
-  const CommandContext& context_;
-  const Clock::time_point begin_ = Clock::now();
-  Mutex mu_;
-  Clock::time_point next_ ABSL_GUARDED_BY(mu_) = begin_;
-};
 
 // Receives indexes that could not be saved; keeps the first. Thread-safe.
 class NotSaved {
@@ -178,6 +153,7 @@ absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
     absl::StatusOr<std::shared_ptr<const ViewSetup>> setup =
         MakeViewSetup(view, catalogue, tools, nullptr);
     if (!setup.ok()) {
+      if (view.path.empty()) return setup.status();
       return Annotate(setup.status(), absl::StrCat("view '", view.path, "'"));
     }
     made.setup = *std::move(setup);
@@ -203,7 +179,7 @@ absl::Status IndexCommand::IndexAll(const std::vector<ViewContainers>& views,
   uint64_t before = 0;  // bytes of the views that are done
   {
     const Interrupt interrupt;
-    ProgressLine line(context);
+    ProgressLine line(context, "indexing");
     for (const ViewContainers& view : views) {
       if (view.containers == nullptr || interrupt.asked()) continue;
       ContainerSet::IndexOptions options;

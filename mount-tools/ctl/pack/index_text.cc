@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "core/config/value_text.h"
+#include "mount-tools/ctl/progress_line.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {
@@ -44,25 +45,8 @@ ContainerReport IndexReport::Sum() const {
 }
 
 std::string IndexProgressText(const IndexProgress& progress) {
-  constexpr int kBar = 24;
-  const auto total = static_cast<double>(progress.total_bytes);
-  const auto bytes = static_cast<double>(progress.bytes);
-  const double done = total > 0 ? std::min(bytes / total, 1.0) : 1;
-  const int filled = static_cast<int>(done * kBar);
-  std::string text = absl::StrFormat(
-      "indexing: [%s%s] %3.0f %%, %s of %s", std::string(filled, '#'),
-      std::string(kBar - filled, ' '), done * 100, HumanBytes(progress.bytes),
-      HumanBytes(progress.total_bytes));
-  if (progress.bytes == 0 || progress.seconds <= 0) return text;
-  const double rate = bytes / progress.seconds;
-  const double left = std::max(0.0, (total - bytes) / rate);
-  absl::StrAppend(&text, ", ", HumanBytes(static_cast<uint64_t>(rate)), "/s");
-  if (left >= 60) {
-    absl::StrAppendFormat(&text, ", %.0f min left", left / 60);
-  } else {
-    absl::StrAppendFormat(&text, ", %.0f s left", left);
-  }
-  return text;
+  return ProgressText("indexing",
+                      {progress.bytes, progress.total_bytes, progress.seconds});
 }
 
 std::string IndexText(const IndexReport& report) {

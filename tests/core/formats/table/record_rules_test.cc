@@ -56,6 +56,37 @@ TEST(RecordRulesTest, APatternWithASlashIsOfThePathAsAShellDoes) {
   EXPECT_EQ(rules.Asked("c/z"), nullptr);
 }
 
+TEST(RecordRulesTest, ARuleMayHaveItsOwnOptions) {
+  RecordOptions options;
+  options.as =
+      "a.bin:fixed,bytes=785,header=16;*.bin:fixed;"
+      "*.csv:lines,header=1,csv=quoted;*.txt : lines , header = 2";
+  options.bytes = 100;
+  options.header = 3;
+  const absl::StatusOr<RecordRules> rules = RecordRules::Parse(options);
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  EXPECT_EQ(rules->OptionsOf("deep/a.bin").bytes, 785u);
+  EXPECT_EQ(rules->OptionsOf("deep/a.bin").header, 16u);
+  EXPECT_EQ(rules->OptionsOf("b.bin").bytes, 100u) << "that of the key";
+  EXPECT_EQ(rules->OptionsOf("b.bin").header, 3u);
+  EXPECT_EQ(rules->OptionsOf("x.csv").header, 1u);
+  EXPECT_EQ(rules->OptionsOf("x.csv").csv, RecordOptions::Csv::kQuoted);
+  EXPECT_EQ(rules->OptionsOf("x.txt").header, 2u);
+  EXPECT_EQ(rules->OptionsOf("of no rule").bytes, 100u);
+  EXPECT_EQ(rules->Asked("a.bin"), &FixedFormat());
+}
+
+TEST(RecordRulesTest, AnOptionThatARuleCannotHaveIsRefused) {
+  ExpectRefused("*.npy:npy,bytes=5",
+                "has the option \"bytes\"; npy takes none");
+  ExpectRefused("*.bin:fixed,size=5",
+                "has the option \"size\"; fixed takes bytes and header");
+  ExpectRefused("*.bin:fixed,bytes=", "has no number after bytes=");
+  ExpectRefused("*.bin:fixed,bytes=0", "needs the size of a record");
+  ExpectRefused("*.csv:lines,header=1.5", "has no number after header=");
+  ExpectRefused("*.csv:lines,csv=maybe", "plain or quoted");
+}
+
 TEST(RecordRulesTest, BlanksAroundARuleDoNotCount) {
   const RecordRules rules = Rules(" *.svm : lines ; ; x:y:tar;");
   EXPECT_EQ(rules.Asked("a.svm"), &LinesFormat());
