@@ -17,6 +17,7 @@
 #   training *      accuracies through brand against full shuffling
 #   records *       shuffled records of a container against the file itself
 #   mixed_view *    folders and containers in one view, against a view of each
+#   two_builds *    cold epochs and containers, two builds beside each other
 #   record_scale *  index, memory and epoch switch of files of very many records
 #   mixing          how far from uniform brand mixes
 #   epoch_memory    what brand's consecutive epochs have in common
@@ -41,10 +42,10 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,35s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,36s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | warm_threads | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
-    records | mixed_view | record_scale | convergence) names+=("$1") ;;
+    records | mixed_view | two_builds | record_scale | convergence) names+=("$1") ;;
     met | met_records | met_training | clairvoyant) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
@@ -55,7 +56,7 @@ done
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
     brand | read_ahead | first_sample | dataloader | training | records | \
-      mixed_view | record_scale | met | met_records | clairvoyant)
+      mixed_view | two_builds | record_scale | met | met_records | clairvoyant)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -94,7 +95,7 @@ header=no
 for name in "${names[@]}"; do
   case $name in
     warm_threads | brand | first_sample | dataloader | training | mixing | \
-      epoch_memory | mixed_view | record_scale | convergence | met | met_records | met_training | clairvoyant)
+      epoch_memory | mixed_view | two_builds | record_scale | convergence | met | met_records | met_training | clairvoyant)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
