@@ -68,6 +68,14 @@ TEST(LedgerFormatTest, AConsumptionIsOfItsPlace) {
   EXPECT_FALSE(ledger_format::ParseConsumed(word, 1000 + 512).ok());
 }
 
+TEST(LedgerFormatTest, ARecordIsOfItsPlace) {
+  const auto record = ledger_format::EncodeConsumedSet(1, {{{0, 1}}}, 100);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_TRUE(ledger_format::CheckRecord(*record, 100).ok());
+  EXPECT_FALSE(ledger_format::CheckRecord(*record, 99).ok());
+  EXPECT_FALSE(ledger_format::CheckRecord(*record, 101).ok());
+}
+
 TEST(LedgerFormatTest, ARecordIsOfAViewThatCanBe) {
   for (const int view : {0, kMaxLedgerViews - 1, int{kMaxLedgerViews}}) {
     const auto record = ledger_format::EncodeConsumedSet(

@@ -3,6 +3,9 @@
 // its mapping moves.
 #include "core/base/files/mmap_log.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstring>
 #include <fstream>
@@ -61,6 +64,23 @@ TEST_F(MmapLogTest, WhatWasAppendedStaysWhileItGrows) {
   EXPECT_EQ(Words("words"), more);
   EXPECT_EQ(Open("words", 2)->size(), 2);
   EXPECT_EQ(Words("words"), (std::vector<uint64_t>{0, 1}));
+}
+
+// The child is killed by the second word, which it may not read. If the first
+// one stood in the file by then, half a record would.
+TEST_F(MmapLogTest, AKillInTheMiddleOfARecordLeavesNone) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const pages = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  char* const closed = static_cast<char*>(pages) + page;
+  uint64_t* const record = reinterpret_cast<uint64_t*>(closed) - 1;
+  *record = 7;
+  ASSERT_EQ(mprotect(closed, page, PROT_NONE), 0);
+  const std::unique_ptr<MmapLog> log = Open("words");
+  EXPECT_DEATH(log->Append({record, kRecord}).IgnoreError(), "");
+  EXPECT_EQ(Words("words").at(0), 0u);
+  EXPECT_EQ(munmap(pages, 2 * page), 0);
 }
 
 // A mapping that grows leaves addresses behind, which another file's mapping
