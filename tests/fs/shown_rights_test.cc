@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "fs/model/reply_types.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {
@@ -57,6 +59,45 @@ TEST_F(SearchableTest, EachClassLosesWhatADirectoryAboveDeniesIt) {
 TEST_F(SearchableTest, ClassesOfAnotherOwnerAreNotTheSame) {
   EXPECT_EQ(Shown(0755, geteuid() + 1), 0444u);
   EXPECT_EQ(Shown(0754, geteuid() + 1), 0u);
+}
+
+// Who may learn the names of the view of c0, in which the samples are.
+class ListingTest : public ::testing::Test {
+ protected:
+  mode_t Bits(mode_t mode_of_source, mode_t mode_of_view) {
+    testing_support::ViewFixture fixture(2, 3);
+    const auto set_mode = [&](const char* path, mode_t mode) {
+      ASSERT_EQ(chmod(fixture.tree.At(path).c_str(), mode), 0);
+    };
+    set_mode("", mode_of_source);
+    set_mode("c0", mode_of_view);
+    ScanOptions scan;
+    scan.serves_others = true;
+    fixture.catalogue =
+        std::make_shared<const Catalogue>(fixture.tree.Scanned(scan));
+    fixture.source = std::make_unique<SourceDir>(fixture.tree.Source());
+    ViewConfig config = fixture.Config("lirs");
+    config.path = "c0";
+    std::vector<std::unique_ptr<View>> views;
+    views.push_back(fixture.MakeView(config));
+    const View& view = *views.front();
+    const ServedDataset served(fixture.catalogue, nullptr, std::move(views),
+                               true);
+    ShownRights rights(*fixture.source, served);
+    return rights.ListingOf(view).bits;
+  }
+};
+
+TEST_F(ListingTest, WhoMayNotListADirectoryOfSamplesLearnsNoNames) {
+  EXPECT_EQ(Bits(0755, 0755), 0111u);
+  EXPECT_EQ(Bits(0755, 0754), 0110u);
+  EXPECT_EQ(Bits(0755, 0751), 0110u);
+  EXPECT_EQ(Bits(0755, 0711), 0100u);
+}
+
+TEST_F(ListingTest, DirectoriesAboveTheViewAreSearchedAlone) {
+  EXPECT_EQ(Bits(0711, 0755), 0111u);
+  EXPECT_EQ(Bits(0710, 0755), 0110u);
 }
 
 }  // namespace

@@ -73,8 +73,13 @@ TEST_F(DirRightsTest, WhatIsGoneOrAnothersIsClosed) {
   tree_.Dir("a/b");
   EXPECT_EQ(ModeOf("a/b"), 0u);  // another one
   if (geteuid() != 0) return;
-  ASSERT_EQ(chown(tree_.At("c").c_str(), 12345, 0), 0);
+  const gid_t group = catalogue_->dir_attributes(DirId(0)).gid;
+  ASSERT_EQ(chown(tree_.At("c").c_str(), 12345, group), 0);
   EXPECT_EQ(ModeOf("c"), 0u);
+  ASSERT_EQ(chown(tree_.At("c").c_str(), 0, group + 1), 0);
+  EXPECT_EQ(ModeOf("c"), 0u);
+  ASSERT_EQ(chown(tree_.At("c").c_str(), 0, group), 0);
+  EXPECT_NE(ModeOf("c"), 0u);
 }
 
 TEST_F(DirRightsTest, AListThatClosesIsSeen) {
