@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // met, where epochs end by themselves or leave names out: what comes beyond its
 // share, and what does not come at all, is spread over the samples.
+#include "policies/met/met_shares.h"
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -15,6 +17,7 @@ namespace {
 
 using testing_support::Fixed;
 using testing_support::Job;
+using testing_support::MakeBinderData;
 
 struct Disturbance {
   uint64_t carried = 0;   // names over each boundary, at most
@@ -124,6 +127,46 @@ TEST(MetSharesTest, NothingIsLeftOutWhereNothingRepeats) {
     first.insert(job.binder().Bind(SampleId(name)).value());
   }
   EXPECT_EQ(first, unshown);
+}
+
+uint64_t LeftOf(const MetShares& shares, const Grouping& grouping) {
+  uint64_t left = 0;
+  for (uint32_t s = 0; s < grouping.sample_count(); ++s) {
+    left += shares.Left(0, s);
+  }
+  return left;
+}
+
+TEST(MetSharesTest, InTheNextEpochsWhoGaveWayIsAsTheOthers) {
+  const auto data = MakeBinderData({16}, 1000, 64, true);
+  MetShares shares(data->grouping, 4);
+  shares.Restart(RandomKey(1), std::vector<uint32_t>(16));
+  shares.Skip(0, 2);
+  EXPECT_EQ(LeftOf(shares, data->grouping), 62u);
+  EXPECT_EQ(shares.Raise(0).size(), 62u);
+  EXPECT_EQ(LeftOf(shares, data->grouping), 128u);
+}
+
+TEST(MetSharesTest, ALaterRunGoesOnWithWhatTheLeastShownHaveLeft) {
+  const auto data = MakeBinderData({16}, 1000, 64, true);
+  MetShares shares(data->grouping, 4);
+  std::vector<uint32_t> served(16, 3);
+  served[9] = 5;
+  shares.Restart(RandomKey(1), served);
+  // Fifteen come once more, and one gives way to the one that came too often.
+  EXPECT_EQ(LeftOf(shares, data->grouping), 14u);
+}
+
+TEST(MetSharesTest, ALaterRunTakesThoseWithLeastLeftForWhoGaveWay) {
+  const auto data = MakeBinderData({16}, 1000, 64, true);
+  MetShares shares(data->grouping, 4);
+  std::vector<uint32_t> served(16, 1);
+  served[9] = 6;
+  served[3] = served[7] = 3;
+  shares.Restart(RandomKey(1), served);
+  for (uint32_t s = 0; s < 16; ++s) {
+    EXPECT_EQ(shares.Left(0, s), s == 9 || s == 3 || s == 7 ? 0u : 3u) << s;
+  }
 }
 
 }  // namespace
