@@ -144,6 +144,15 @@ TEST(ShuffledFileTest, AnyRangeIsThatOfTheWholeWhateverWasAskedBefore) {
     const auto policy = PolicyOf(name, options);
     const std::string all = Whole(Shuffle(container, *policy, 3, 3), container);
     const ShuffledFile file = Shuffle(container, *policy, 3, 3);
+    // What is in front of the records and behind them is of several parts.
+    const RecordTable& table = *container.shape.records;
+    const uint64_t tail = table.begin(table.count());
+    ASSERT_EQ(
+        all.compare(0, table.begin(0), container.content, 0, table.begin(0)),
+        0);
+    ASSERT_EQ(all.compare(tail, all.size(), container.content, tail,
+                          container.content.size()),
+              0);
     for (int i = 0; i < 50; ++i) {
       const uint64_t offset = rng.Bounded(all.size());
       const uint64_t part = file.PartAt(offset);
@@ -158,6 +167,13 @@ TEST(ShuffledFileTest, AnyRangeIsThatOfTheWholeWhateverWasAskedBefore) {
           << name;
     }
   }
+}
+
+TEST(ShuffledFileTest, ACutHasNoLineEndsButItsOwn) {
+  PartPlan plan;
+  plan.bytes = 10;
+  plan.newlines = {1, 2, 6, 7};
+  EXPECT_THAT(Clip(plan, 2, 7).newlines, testing::ElementsAre(0, 4));
 }
 
 TEST(ShuffledFileTest, TheLineWithoutAnEndGetsTheOneOfWhoeverComesLast) {
