@@ -29,12 +29,14 @@ class ViewRecordsTest : public ::testing::Test {
   static constexpr int32_t kReader = 7;
   static constexpr int32_t kOther = 8;
 
+  virtual ViewConfig Config() { return ContainerConfig(); }
+
   void SetUp() override {
     tree_.File("a.bin", std::string(kBytes, 'x'));
     auto catalogue = std::make_shared<const Catalogue>(tree_.Scanned());
     file_ = *catalogue->FindPath("a.bin");
     SetupTools tools = ContainerTools(tree_, test_.pool);
-    auto setup = MakeViewSetup(ContainerConfig(), catalogue, tools, nullptr);
+    auto setup = MakeViewSetup(Config(), catalogue, tools, nullptr);
     ASSERT_TRUE(setup.ok()) << setup.status();
     View::Parts parts;
     parts.setup = *std::move(setup);
@@ -103,6 +105,30 @@ TEST_F(ViewRecordsTest, ASecondOpenMayItselfBeginThePass) {
   EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kServe);
   EXPECT_EQ(rebound_, 1);
   EXPECT_NE(view_->LookupContainer(file_), first);
+}
+
+// Images beside the container, whose names move.
+class MixedViewTest : public ViewRecordsTest {
+ protected:
+  ViewConfig Config() override {
+    ViewConfig config = ContainerConfig();
+    config.policy = "lirs";
+    config.substitute = Substitute::kDirectory;
+    return config;
+  }
+  void SetUp() override {
+    tree_.Files({"c/1.jpg", "c/2.jpg", "c/3.jpg", "c/4.jpg"});
+    ViewRecordsTest::SetUp();
+  }
+};
+
+TEST_F(MixedViewTest, APassOverContainersEndsNoEpochOfSamples) {
+  ASSERT_TRUE(view_->setup()->rebinds());
+  const std::shared_ptr<RecordEpoch> epoch = view_->records();
+  epoch->Close(file_);
+  EXPECT_EQ(view_->OpenContainer(file_, *epoch, kReader), Verdict::kServe);
+  EXPECT_EQ(view_->records(), epoch);
+  EXPECT_EQ(rebound_, 0);
 }
 
 }  // namespace

@@ -95,6 +95,40 @@ TEST(ViewTest, AnOpenThatTheBoundaryOvertookIsSentBackWhoeverLookedUpSince) {
   EXPECT_EQ(view->EpochStatus().consumed, 100u);
 }
 
+TEST(ViewTest, AnOpenThatAnOptionOvertookIsSentBackWhoeverLookedUpSince) {
+  ViewFixture fixture(1, 100);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  const EntryId walked_to = view->Lookup(fixture.Files()[0]).shown;
+  ControlRequest request;
+  request.config = view->config();
+  request.config.epoch_pad = 1;  // another tracker
+  request.config_changed = request.next_epoch = true;
+  view->Install(*view->Prepare(request));
+  for (const EntryId name : fixture.Files()) view->Lookup(name);
+  EXPECT_EQ(view->Open(walked_to, getpid(), milliseconds(1)),
+            View::OpenVerdict::kStale);
+}
+
+TEST(ViewTest, AnEpochThatIsAskedForIsTheOneThatBegins) {
+  ViewFixture fixture(2, 50);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  const auto shown_in = [&](uint64_t epoch) {
+    ControlRequest request;
+    request.config = view->config();
+    request.set_epoch = Epoch(epoch);
+    view->Install(*view->Prepare(request));
+    EXPECT_EQ(view->EpochStatus().epoch, Epoch(epoch));
+    std::vector<EntryId> shown;
+    for (const EntryId name : fixture.Files()) {
+      shown.push_back(view->Lookup(name).shown);
+    }
+    return shown;
+  };
+  const std::vector<EntryId> third = shown_in(3);
+  EXPECT_NE(shown_in(7), third);
+  EXPECT_EQ(shown_in(3), third);
+}
+
 // What was opened of the new epoch before it was known is opened, by the
 // tracker that other keys take with it, too.
 TEST(ViewTest, ASwitchAtABoundaryLosesNoOpen) {
@@ -257,6 +291,48 @@ TEST(ViewTest, APolicySwitchWaitsForTheBoundaryOnceSomethingWasRead) {
   view->Install(*view->Prepare(next));
   EXPECT_EQ(view->setup()->policy->name(), "lirs");
   EXPECT_EQ(view->EpochStatus().state, "running");
+}
+
+ControlRequest SwitchTo(const char* policy) {
+  ControlRequest request;
+  request.config = ViewFixture::Config(policy);
+  request.config_changed = true;
+  return request;
+}
+
+// Another job is a reason not to re-bind unasked, but a switch was asked for.
+TEST(ViewTest, AForeignJobHoldsNamesButNoSwitch) {
+  for (const bool switches : {false, true}) {
+    std::mt19937 random(5);
+    ViewFixture fixture(2, 50);
+    const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+    milliseconds now{0};
+    Pass(*view, fixture.Files(), now, random);
+    const int32_t hidden = 0;
+    view->Open(view->Lookup(fixture.Files()[0]).shown, hidden, now);
+    if (switches) view->Install(*view->Prepare(SwitchTo("window")));
+    Pass(*view, fixture.Files(), now, random);
+    EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
+    EXPECT_EQ(view->EpochStatus().held, switches ? 0u : 1u);
+    EXPECT_EQ(view->setup()->policy->name(), switches ? "window" : "lirs");
+  }
+}
+
+// Of a part of the names it is not known whether that was the whole pass.
+TEST(ViewTest, ASwitchWaitsWhereTheEndOfAPassIsDoubted) {
+  std::mt19937 random(6);
+  ViewFixture fixture(2, 300);
+  const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
+  std::vector<EntryId> half = fixture.Files();
+  testing_support::Shuffle(half, random);
+  half.resize(300);
+  milliseconds now{0};
+  Pass(*view, half, now, random);
+  view->Install(*view->Prepare(SwitchTo("window")));
+  Pass(*view, half, now, random);
+  EXPECT_EQ(view->EpochStatus().held, 1u);
+  EXPECT_EQ(view->EpochStatus().state, "waiting");
+  EXPECT_EQ(view->setup()->policy->name(), "lirs");
 }
 
 TEST(ViewTest, ALengthThatIsGivenWhileMountedIsHeeded) {
