@@ -2,10 +2,15 @@
 // The line of a token, there and back, and what is no such line.
 #include "core/view/epoch_token.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
+#include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
 namespace {
@@ -102,6 +107,15 @@ TEST(EpochTokenTest, ALineOfTheFormerVersionIsNamedSo) {
   EXPECT_THAT(std::string(token.status().message()), HasSubstr("version"));
 }
 
+// Its check is right: it stands in the place of the policy's name.
+TEST(EpochTokenTest, AFieldOfALaterVersionIsNamed) {
+  EpochToken token = PlannedToken();
+  token.policy = "lirs 0000000000000001 5 4 3 later=1";
+  const auto parsed = ParseToken(TokenText(token));
+  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("later"));
+}
+
 LedgerState StateWithPairs() {
   LedgerState state;
   state.begin.policy = "brand";
@@ -126,6 +140,74 @@ TEST(EpochTokenTest, OfALedgerItTellsTheFirstPairsAsRead) {
   for (const CarriedPair& pair : two.pairs->shown) shown.Add(pair);
   EXPECT_EQ(two.digest, shown.sum);
   EXPECT_NE(two.digest, all.digest);
+}
+
+// A token of another dataset, or a forged one with the right check.
+class TokenStateTest : public ::testing::Test {
+ protected:
+  TokenStateTest()
+      : fixture_(2, 4), setup_(fixture_.Setup(fixture_.Config("lirs"))) {}
+
+  bool Fits(const EpochToken& token) const {
+    return StateOf(token, *setup_).ok();
+  }
+  // The names of a view of two classes of four files.
+  uint64_t Name(uint32_t group, uint64_t n) const {
+    const Grouping& grouping = setup_->dataset->grouping();
+    uint64_t name = 0;
+    for (;; ++name) {
+      if (grouping.group_of(SampleId(name)) != GroupId(group)) continue;
+      if (n-- == 0) return name;
+    }
+  }
+
+  testing_support::ViewFixture fixture_;
+  std::shared_ptr<const ViewSetup> setup_;
+};
+
+TEST_F(TokenStateTest, SamplesAndPositionsBeyondTheViewAreRefused) {
+  EpochToken token;
+  token.read = {0, 7};
+  token.position = 8;
+  EXPECT_TRUE(Fits(token));
+  token.position = 9;
+  EXPECT_FALSE(Fits(token));
+  token.position = 8;
+  token.read = {0, 8};
+  EXPECT_FALSE(Fits(token));
+}
+
+TEST_F(TokenStateTest, PairsOfNoViewOrOfTwoClassesAreRefused) {
+  const auto fits = [&](const CarriedPair& pair) {
+    EpochToken kept, bound, shown;
+    kept.kept = {pair};
+    bound.pairs.emplace().bound = {pair};
+    shown.pairs.emplace().shown = {pair};
+    bound.position = 0;
+    shown.position = 1;
+    EXPECT_EQ(Fits(kept), Fits(bound));
+    EXPECT_EQ(Fits(kept), Fits(shown));
+    return Fits(kept);
+  };
+  EXPECT_TRUE(fits({Name(0, 0), Name(0, 3)}));
+  EXPECT_TRUE(fits({Name(1, 3), Name(1, 0)}));
+  EXPECT_FALSE(fits({Name(0, 0), Name(1, 0)}));
+  EXPECT_FALSE(fits({Name(1, 0), Name(0, 0)}));
+  EXPECT_FALSE(fits({Name(1, 0), 8}));
+  EXPECT_FALSE(fits({8, Name(1, 0)}));
+}
+
+TEST_F(TokenStateTest, WhatWasReadIsNotReadAgain) {
+  EpochToken token;
+  token.pairs.emplace().bound = {{2, 2}};
+  token.pairs->shown = {{1, 1}, {0, 0}};
+  token.position = 2;
+  const absl::StatusOr<LedgerState> state = StateOf(token, *setup_);
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->bound, (std::vector<CarriedPair>{{2, 2}, {1, 1}, {0, 0}}));
+  EXPECT_EQ(state->bound_consumed, 2u);
+  EXPECT_TRUE(state->consumed.Contains(1));
+  EXPECT_FALSE(state->consumed.Contains(2));
 }
 
 }  // namespace
