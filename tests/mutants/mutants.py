@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small wrong changes of the program, and whether the tests notice them.
 
-  mutants.py                       # all of them; takes hours
+  mutants.py                       # all of them; an hour on two busy cores
   mutants.py --area ledger tar     # of these tables
   mutants.py --only 'carried|crc'  # whose names match
   mutants.py --check               # builds nothing: do the tables still fit?
