@@ -5,7 +5,7 @@
 #
 # Installs what is missing, builds, and runs the tests:
 #   release         every tier: unit, model, meta, docs and real mounts
-# and with --all, as .ci/run calls it:
+# and with --all, as .ci/run calls it, those labelled slow and
 #   asan (+ubsan)   unit, model and the mount tests that its list names; built
 #                   by clang, which proves the annotations of locks, too
 #   tsan            the same under ThreadSanitizer, with a list of its own and
@@ -29,8 +29,8 @@ case "${1:-}" in
 esac
 
 jobs=${JOBS:-$(nproc)}
-# Mount tests wait for nearly half their time, so three run on two processors.
-slots=$((jobs + jobs / 2))
+# Mount tests wait for more than half their time.
+slots=$((jobs * 2))
 unity=-DCMAKE_UNITY_BUILD=ON  # several sources a compiler run
 logs=build/logs
 mkdir -p "$logs"
@@ -189,7 +189,9 @@ fetch_readers
 stage "build release" build release "$unity"
 built=$?
 stage "readers" readers_are_there
-[ "$built" != 0 ] || tests release
+slow=(-LE slow)
+[ "$all" = no ] || slow=()
+[ "$built" != 0 ] || tests release "${slow[@]}"
 if [ "$all" = yes ]; then
   stage "build asan" build asan "$unity" &&
     tests asan -L 'unit|model|sanitize'
