@@ -280,7 +280,7 @@ class Tests:
             "SHUFFLEFS_BIN": str(self.tree.build / "mount-tools/shufflefs"),
             "SHUFFLECTL_BIN": str(self.tree.build / "mount-tools/shufflectl")}
         for test in mutant.mount_tests():
-            output = run(["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p",
+            output = run(["/usr/bin/python3", "-B", "-m", "pytest", "-qx", "-p",
                           "no:cacheprovider", test.removeprefix("mount/")],
                          self.tree.folder / "tests" / "mount", environment)
             if output:
