@@ -249,7 +249,7 @@ def test_where_files_lie_is_asked_once(mounts, source, monkeypatch):
     mount.unmount()
     places.write_bytes(saved[:-1] + bytes([saved[-1] ^ 1]))
     mount.start()
-    assert "places: the checksum differs: asking again" in (
+    assert "places: the checksum differs: searching again" in (
         mount.log_path.read_text())
     assert mount.view()["supply"] == how
     assert places.read_bytes() == saved
