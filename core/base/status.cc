@@ -21,6 +21,15 @@ std::string Describe(int error) {
   return known != nullptr ? known : absl::StrCat("Unknown error ", error);
 }
 
+// The same error with another message. Keeps the errno.
+absl::Status Reworded(const absl::Status& status, absl::string_view message) {
+  absl::Status result(status.code(), message);
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    result.SetPayload(url, payload);
+  });
+  return result;
+}
+
 }  // namespace
 
 absl::Status ErrnoStatus(int error, absl::string_view what) {
@@ -41,13 +50,12 @@ absl::optional<int> ErrnoOf(const absl::Status& status) {
 
 absl::Status Annotate(const absl::Status& status, absl::string_view where) {
   if (status.ok()) return status;
-  absl::Status result(status.code(),
-                      absl::StrCat(where, ": ", status.message()));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) {
-        result.SetPayload(url, payload);
-      });
-  return result;
+  return Reworded(status, absl::StrCat(where, ": ", status.message()));
+}
+
+absl::Status WithNext(const absl::Status& status, absl::string_view next) {
+  if (status.ok()) return status;
+  return Reworded(status, absl::StrCat(status.message(), "; ", next));
 }
 
 }  // namespace shufflefs

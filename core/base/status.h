@@ -21,6 +21,10 @@ absl::optional<int> ErrnoOf(const absl::Status& status);
 // The same status with "`where`: " before its message. Keeps the errno.
 absl::Status Annotate(const absl::Status& status, absl::string_view where);
 
+// The same error with "; `next`" after its message: what a user can do. Keeps
+// the errno.
+absl::Status WithNext(const absl::Status& status, absl::string_view next);
+
 }  // namespace shufflefs
 
 #define RETURN_IF_ERROR(expr)                                   \

@@ -17,6 +17,8 @@ namespace {
 
 // A word much longer than every key is no misspelt key.
 constexpr size_t kMaxTyped = 64;
+// Fewer letters are the beginning of too many words.
+constexpr size_t kLeastBeginning = 3;
 
 // The number of letters to insert, delete, change or swap with the next one to
 // turn `b` into `a` (optimal string alignment).
@@ -58,6 +60,9 @@ absl::string_view NearestWord(absl::string_view typed,
   if (!best.empty()) return best;
   for (absl::string_view word : known) {
     if (absl::EndsWith(word, absl::StrCat(".", lower))) return word;
+    if (lower.size() >= kLeastBeginning && absl::StartsWith(word, lower)) {
+      return word;
+    }
   }
   return "";
 }

@@ -10,8 +10,8 @@ namespace shufflefs {
 
 // The word of `known` that `typed` most likely means: up to a third of its
 // letters changed or swapped, or the last part of a dotted key (`page` for
-// lirs.page). "" if none is near. Of equally near words, the first.
-// O(typed * words).
+// lirs.page), or its beginning (`stat` for status). "" if none is near. Of
+// equally near words, the first. O(typed * words).
 absl::string_view NearestWord(absl::string_view typed,
                               absl::Span<const absl::string_view> known);
 

@@ -297,11 +297,6 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   return served.ok() ? indexed : served;
 }
 
-// The same error, and what to do.
-absl::Status WithNext(const absl::Status& status, absl::string_view next) {
-  return {status.code(), absl::StrCat(status.message(), "; ", next)};
-}
-
 // Errors say what to do.
 absl::Status CheckMountpoint(const std::string& mountpoint) {
   struct stat st;

@@ -351,7 +351,8 @@ TEST_F(CheckTest, TheCommandMeasuresThisMachine) {
   EXPECT_EQ(RunShufflectl({"check"}, context), 2);
   EXPECT_EQ(RunShufflectl({"check", "gone"}, context), 1);
   EXPECT_THAT(err.str(), HasSubstr("shufflectl: " + tree_.path() +
-                                   "/gone: No such file or directory\n"));
+                                   "/gone: No such file or directory; name the "
+                                   "directory of the dataset\n"));
 }
 
 }  // namespace

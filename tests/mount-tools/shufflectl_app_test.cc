@@ -61,6 +61,7 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{}, "shufflectl: no command; see shufflectl --help\n"},
       {{"stats"}, "shufflectl: no such command: stats; did you mean status?\n"},
+      {{"stat"}, "shufflectl: no such command: stat; did you mean status?\n"},
       {{"frobnicate"},
        "shufflectl: no such command: frobnicate; see shufflectl --help\n"},
       {{"status", "--frob"},

@@ -261,7 +261,8 @@ TEST_F(TreeTest, ErrorsOfATree) {
   const SimulateResult gone = SimulateNow({"lirs", tree_.path() + "/gone"});
   EXPECT_EQ(gone.code, 1);
   EXPECT_EQ(gone.err, absl::StrCat("shufflectl: ", tree_.path(),
-                                   "/gone: No such file or directory\n"));
+                                   "/gone: No such file or directory; name the "
+                                   "directory of the dataset\n"));
   const SimulateResult empty = SimulateNow({"lirs", tree_.path() + "/val"});
   EXPECT_EQ(empty.code, 0) << "a source's own name makes no split";
   const SimulateResult split = SimulateNow({"lirs", "path=val", tree_.path()});

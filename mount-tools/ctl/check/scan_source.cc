@@ -28,7 +28,10 @@ absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
                                          const CommandContext& context) {
   const std::string absolute = AbsolutePath(path, context.cwd);
   RETURN_IF_ERROR(RefuseMount(absolute));
-  ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(absolute));
+  absl::StatusOr<SourceDir> source = SourceDir::At(absolute);
+  if (!source.ok()) {
+    return WithNext(source.status(), "name the directory of the dataset");
+  }
   ScanOptions options;
   if (context.err_terminal) {
     options.progress = [&context](uint64_t entries) {
@@ -37,12 +40,12 @@ absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
     };
   }
   const auto begin = std::chrono::steady_clock::now();
-  absl::StatusOr<Catalogue> catalogue = Scan(source, options);
+  absl::StatusOr<Catalogue> catalogue = Scan(*source, options);
   if (context.err_terminal) *context.err << kClearLine << std::flush;
   if (!catalogue.ok()) return std::move(catalogue).status();
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
-  return ScannedSource{absolute, std::move(source),
+  return ScannedSource{absolute, *std::move(source),
                        std::make_shared<const Catalogue>(*std::move(catalogue)),
                        took.count()};
 }

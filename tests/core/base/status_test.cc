@@ -27,6 +27,10 @@ TEST(StatusTest, AnAnnotatedStatusKeepsItsErrno) {
   EXPECT_EQ(status.message(), "a: statx: Input/output error");
   EXPECT_EQ(ErrnoOf(status), EIO);
   EXPECT_TRUE(Annotate(absl::OkStatus(), "a").ok());
+  const absl::Status told = WithNext(status, "try again");
+  EXPECT_EQ(told.message(), "a: statx: Input/output error; try again");
+  EXPECT_EQ(ErrnoOf(told), EIO);
+  EXPECT_TRUE(WithNext(absl::OkStatus(), "try again").ok());
   EXPECT_FALSE(ErrnoOf(absl::InternalError("no errno")).has_value());
 }
 
