@@ -33,7 +33,8 @@ SHARDS = 4
 CLASSES = 40
 BLOCKS = {"reimu.block": "2MiB", "reimu.window": "16",
           "record.as": "*.svm:lines"}
-BRAND = {"policy": "brand", **BLOCKS}
+# Lines beside the folders might list their labels, so by default nothing moves.
+BRAND = {"policy": "brand", "substitute": "directory", **BLOCKS}
 REIMU = {"policy": "reimu", **BLOCKS}
 PHOTOS, LINES = "photos", "lines"
 COLUMNS = ("device", "what", "alone", "in the mixed view", "speed",
