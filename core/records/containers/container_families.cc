@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -58,7 +59,7 @@ std::string ExtensionOf(absl::string_view name) {
 }
 
 // Format, name, and the number of the directory or of the users who may read.
-using FamilyKey = std::tuple<absl::string_view, std::string, uint32_t>;
+using FamilyKey = std::tuple<std::string, std::string, uint32_t>;
 struct FoundFamily {
   std::map<uint64_t, size_t> members;  // container indices by shard number
   uint64_t wanted = 0;
@@ -89,6 +90,27 @@ std::string WhyNotShared(const Catalogue& catalogue,
   return "";
 }
 
+// Rules give files options of their own. Records that are cut by other options
+// would tear those of the file that shows them.
+std::string FormatKey(const RecordFormat& format,
+                      const RecordOptions& options) {
+  return absl::StrCat(format.name(), " ", options.bytes, " ", options.header,
+                      " ", static_cast<int>(options.csv));
+}
+
+std::string WhyNotAlike(
+    const std::vector<FoundContainer>& containers,
+    const std::map<uint64_t, size_t>& members,
+    absl::FunctionRef<const RecordOptions&(EntryId)> options_of) {
+  const RecordOptions& first =
+      options_of(containers[members.begin()->second].file);
+  for (const auto& [number, c] : members) {
+    if (options_of(containers[c].file) == first) continue;
+    return "record.as: the files of its set have different options";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string ScopeObjection(absl::string_view name, const RecordFormat& format,
@@ -101,9 +123,13 @@ std::string ScopeObjection(absl::string_view name, const RecordFormat& format,
                       " are not mixed with those of other files");
 }
 
-void MakeFamilies(const Catalogue& catalogue, RecordScope scope,
+void MakeFamilies(const Dataset& dataset, const RecordRules& rules,
                   FoundContainers& found) {
-  const bool sets = scope == RecordScope::kSet;
+  const Catalogue& catalogue = dataset.catalogue();
+  const bool sets = rules.options().scope == RecordScope::kSet;
+  const auto options_of = [&](EntryId file) -> const RecordOptions& {
+    return rules.OptionsOf(PathInView(catalogue, dataset.root(), file));
+  };
   std::vector<FoundContainer>& containers = found.containers;
   std::map<FamilyKey, FoundFamily> families;
   for (size_t c = 0; c < containers.size(); ++c) {
@@ -112,7 +138,8 @@ void MakeFamilies(const Catalogue& catalogue, RecordScope scope,
     const absl::string_view name = catalogue.name(container.file);
     if (!sets) {
       const bool differs = container.format->differs_by_extension();
-      families[{container.format->name(), differs ? ExtensionOf(name) : "",
+      families[{FormatKey(*container.format, options_of(container.file)),
+                differs ? ExtensionOf(name) : "",
                 catalogue.access(container.file).value()}]
           .members[c] = c;
       continue;
@@ -121,7 +148,7 @@ void MakeFamilies(const Catalogue& catalogue, RecordScope scope,
     if (!shard) continue;  // it shows its own records
     const uint32_t dir = catalogue.parent(container.file).value();
     FoundFamily& shared =
-        families[{container.format->name(), shard->name, dir}];
+        families[{std::string(container.format->name()), shard->name, dir}];
     shared.members.try_emplace(shard->number, c);
     shared.wanted = shard->of;
   }
@@ -142,6 +169,9 @@ void MakeFamilies(const Catalogue& catalogue, RecordScope scope,
       continue;  // all its records are its own
     } else if (sets) {
       family.why_not = WhyNotShared(catalogue, containers, shared.members);
+      if (family.why_not.empty()) {
+        family.why_not = WhyNotAlike(containers, shared.members, options_of);
+      }
     }
     for (const auto& [number, c] : shared.members) {
       containers[c].group = found.groups.size();

@@ -7,9 +7,10 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "core/catalogue/catalogue.h"
 #include "core/config/record_options.h"
+#include "core/dataset/dataset.h"
 #include "core/formats/record_format.h"
+#include "core/formats/table/record_rules.h"
 #include "core/records/containers/container_finder.h"
 
 namespace shufflefs {
@@ -20,9 +21,10 @@ std::string ScopeObjection(absl::string_view name, const RecordFormat& format,
                            RecordScope scope);
 
 // Makes families of the containers that were found: sets of shards, or all
-// containers of a view that have one format. No record is shown as part of a
-// file that more users may read than its own. REQUIRES: `scope` is not kFile.
-void MakeFamilies(const Catalogue& catalogue, RecordScope scope,
+// containers of a view that have one format and one set of options. No record
+// is shown as part of a file that more users may read than its own. REQUIRES:
+// record.scope is not kFile.
+void MakeFamilies(const Dataset& dataset, const RecordRules& rules,
                   FoundContainers& found);
 
 }  // namespace shufflefs

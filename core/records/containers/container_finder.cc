@@ -87,7 +87,7 @@ FoundContainers Finder::Run() {
     Consider(EntryId(next));
   }
   if (rules_.options().scope != RecordScope::kFile) {
-    MakeFamilies(dataset_.catalogue(), rules_.options().scope, found_);
+    MakeFamilies(dataset_, rules_, found_);
   }
   for (const auto& [place, wished] : requests_) Align(wished);
   NoteUnmatched();

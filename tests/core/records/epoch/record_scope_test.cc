@@ -377,5 +377,32 @@ TEST_F(RecordScopeTest, WhoWaitsForASizeIsToldThatIndexingStopped) {
   EXPECT_TRUE(absl::IsCancelled(told)) << told;
 }
 
+// A reader of fixed records would get pieces of others.
+TEST_F(RecordScopeTest, FilesWhoseRulesDifferAreNotMixed) {
+  const std::string of_ten(600, 'a');
+  const std::string of_four(400, 'b');
+  RecordOptions record;
+  record.as = "a*:fixed,bytes=10;b*:fixed,bytes=4";
+  Make({{"a0", of_ten}, {"a1", of_ten}, {"b0", of_four}, {"b1", of_four}},
+       RecordScope::kView, record);
+  Index();
+  const auto epoch = EpochOf(0, "lirs");
+  for (const char* path : {"a0", "a1"}) EXPECT_EQ(Whole(*epoch, path), of_ten);
+  for (const char* path : {"b0", "b1"}) EXPECT_EQ(Whole(*epoch, path), of_four);
+}
+
+TEST_F(RecordScopeTest, ASetWhoseRulesDifferIsLeftAsItIs) {
+  RecordOptions record;
+  record.as = "x-00000*:fixed,bytes=10;x-*:fixed,bytes=4";
+  Make({{"x-00000-of-00002", std::string(600, 'a')},
+        {"x-00001-of-00002", std::string(400, 'b')}},
+       RecordScope::kSet, record);
+  Index();
+  for (const auto& [path, why] : Untouched()) {
+    EXPECT_EQ(why, "record.as: the files of its set have different options");
+  }
+  EXPECT_EQ(Untouched().size(), 2u);
+}
+
 }  // namespace
 }  // namespace shufflefs
