@@ -67,7 +67,8 @@ trap 'exit 143' TERM
 # Ninja shows its progress in one line of a terminal.
 build() {
   local targets=(shufflefs shufflectl slowdev)
-  cmake --preset release -DCMAKE_UNITY_BUILD=ON >"$work/build.log"
+  cmake --preset release -DCMAKE_UNITY_BUILD=ON -DSHUFFLEFS_TESTS=OFF \
+    -DSHUFFLEFS_TESTBED=ON >"$work/build.log"
   if [ -t 1 ]; then
     cmake --build --preset release -j "$(nproc)" --target "${targets[@]}"
   else

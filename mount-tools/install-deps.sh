@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# install-deps.sh [--build] [--test] [--examples] [--quickstart]
+# install-deps.sh [--build] [--package] [--test] [--examples] [--quickstart]
 #
-# Installs the Debian packages (12 or 13) that building (the default), testing
-# and the examples need; with --quickstart those of examples/quickstart.sh only.
+# Installs the Debian packages (12 or 13) that building (the default), making
+# packages, testing and the examples need; with --quickstart what
+# examples/quickstart.sh needs besides --build.
 # Looks first, and when nothing is missing does nothing, needs no network and no
 # privilege. Otherwise runs apt-get as root, or through sudo.
 set -euo pipefail
@@ -13,9 +14,13 @@ build_packages=(
   cmake ninja-build g++ pkg-config ccache
   libfuse3-dev fuse3 liburing-dev
   libabsl-dev libcli11-dev libspdlog-dev libtomlplusplus-dev libxxhash-dev
-  nlohmann-json3-dev libgtest-dev libgmock-dev
+  nlohmann-json3-dev
+)
+package_packages=(
+  dpkg-dev file rpm python3-pip python3-setuptools python3-wheel
 )
 test_packages=(
+  libgtest-dev libgmock-dev
   clang libclang-rt-dev lld mandoc groff-base git attr fio rsync strace gdb
   python3 python3-pytest python3-pil python3-torch python3-torchvision
   python3-venv python3-numpy python3-yaml python3-h5py python3-mypy
@@ -31,7 +36,7 @@ quickstart_packages=(
 )
 
 usage() {
-  sed -n '4,9s/^# \{0,1\}//p' "$0"
+  sed -n '4,10s/^# \{0,1\}//p' "$0"
 }
 
 installed() {
@@ -55,6 +60,7 @@ wanted=()
 for argument in "$@"; do
   case "$argument" in
     --build) wanted+=("${build_packages[@]}") ;;
+    --package) wanted+=("${package_packages[@]}") ;;
     --test) wanted+=("${test_packages[@]}") ;;
     --examples) wanted+=("${example_packages[@]}") ;;
     --quickstart) wanted+=("${quickstart_packages[@]}") ;;

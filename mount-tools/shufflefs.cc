@@ -31,7 +31,8 @@ using option_values::kMinMemory;
 constexpr int kWrongUsage = 2;
 
 int Fail(const absl::Status& status) {
-  const std::string line = absl::StrCat("shufflefs: ", status.message(), "\n");
+  const std::string line =
+      absl::StrCat("shufflefs: ", WithNextOfErrno(status).message(), "\n");
   std::fputs(line.c_str(), stderr);
   return absl::IsInvalidArgument(status) ? kWrongUsage : 1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/status.h"
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@ namespace shufflefs {
 namespace {
 
 constexpr char kErrnoPayload[] = "shufflefs/errno";
+constexpr char kNextPayload[] = "shufflefs/next";
 
 // absl::ErrnoToStatus is not used. It keeps a table in a library that
 // ThreadSanitizer cannot see into, so it reports a race.
@@ -28,6 +30,39 @@ absl::Status Reworded(const absl::Status& status, absl::string_view message) {
     result.SetPayload(url, payload);
   });
   return result;
+}
+
+// What a user can do about an errno. The message before it names the file.
+absl::string_view NextOf(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ELOOP:
+      return "check the path";
+    case EACCES:
+    case EPERM:
+      return "run as its owner, or change its permissions";
+    case ENOSPC:
+    case EDQUOT:
+      return "free space there, then run the same command again";
+    case EROFS:
+      return "choose a place that can be written";
+    case EIO:
+      return "the device may be damaged: see dmesg";
+    case EMFILE:
+    case ENFILE:
+      return "raise the limit of open files (ulimit -n)";
+    case ENOMEM:
+      return "free memory, then run the same command again";
+    case EAGAIN:
+      return "wait, then run the same command again";
+    case ENOTCONN:
+      return "its daemon is gone: mount again with the same command";
+    default:
+      return "shufflectl doctor says what is wrong here";
+  }
 }
 
 }  // namespace
@@ -55,7 +90,16 @@ absl::Status Annotate(const absl::Status& status, absl::string_view where) {
 
 absl::Status WithNext(const absl::Status& status, absl::string_view next) {
   if (status.ok()) return status;
-  return Reworded(status, absl::StrCat(status.message(), "; ", next));
+  absl::Status result =
+      Reworded(status, absl::StrCat(status.message(), "; ", next));
+  result.SetPayload(kNextPayload, absl::Cord());
+  return result;
+}
+
+absl::Status WithNextOfErrno(const absl::Status& status) {
+  const absl::optional<int> error = ErrnoOf(status);
+  if (!error || status.GetPayload(kNextPayload)) return status;
+  return WithNext(status, NextOf(*error));
 }
 
 }  // namespace shufflefs

@@ -25,17 +25,21 @@ absl::Status Annotate(const absl::Status& status, absl::string_view where);
 // the errno.
 absl::Status WithNext(const absl::Status& status, absl::string_view next);
 
+// The same error with a next step for its errno, such as "free space" for
+// ENOSPC. Unchanged if it carries no errno, or a step of WithNext already.
+absl::Status WithNextOfErrno(const absl::Status& status);
+
 }  // namespace shufflefs
 
-#define RETURN_IF_ERROR(expr)                                   \
-  do {                                                          \
+#define RETURN_IF_ERROR(expr)                                         \
+  do {                                                                \
     if (absl::Status status_ = (expr); !status_.ok()) return status_; \
   } while (false)
 
 #define SHUFFLEFS_CONCAT_(a, b) a##b
 #define SHUFFLEFS_CONCAT(a, b) SHUFFLEFS_CONCAT_(a, b)
-#define SHUFFLEFS_ASSIGN_(tmp, lhs, expr)      \
-  auto tmp = (expr);                           \
+#define SHUFFLEFS_ASSIGN_(tmp, lhs, expr)        \
+  auto tmp = (expr);                             \
   if (!tmp.ok()) return std::move(tmp).status(); \
   lhs = *std::move(tmp)
 #define ASSIGN_OR_RETURN(lhs, expr) \

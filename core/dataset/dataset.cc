@@ -14,7 +14,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Make(
   const absl::optional<DirId> root = catalogue->FindDir(config.path);
   if (!root) {
     return absl::NotFoundError(
-        absl::StrCat("view path '", config.path, "': no such directory"));
+        absl::StrCat("view path '", config.path,
+                     "': no such directory; give one below the source"));
   }
   SubstitutionSafety substitution_safety = Judge(*catalogue, *root, {});
   GroupingOptions options;

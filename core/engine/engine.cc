@@ -55,7 +55,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(Parts parts) {
 Engine::Engine(Parts parts, std::unique_ptr<Ledger> ledger)
     : parts_(std::move(parts)),
       ledger_(std::move(ledger)),
-      devices_(std::make_shared<DeviceFinder>(parts_.source)),
+      devices_(std::make_shared<DeviceFinder>(
+          parts_.source,
+          parts_.state != nullptr ? parts_.state->devices() : FilePlace())),
       places_(parts_.source,
               parts_.state != nullptr ? parts_.state->places() : FilePlace()),
       learnt_(parts_.state != nullptr

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // StateDir is the state directory of a mount. It has the catalogue, the places
-// of its files, the ledger, what was set through the control file, what met has
-// learnt, and a lock. One daemon holds the lock while it lives. Nobody else can
-// have put anything into the directory (core/base/files/owned_dir.h).
+// of its files, the figures of slow devices, the ledger, what was set through
+// the control file, what met has learnt, and a lock. One daemon holds the lock
+// while it lives. Nobody else can have put anything into the directory
+// (core/base/files/owned_dir.h).
 #ifndef SHUFFLEFS_CORE_ENGINE_STATE_DIR_H_
 #define SHUFFLEFS_CORE_ENGINE_STATE_DIR_H_
 
@@ -28,6 +29,7 @@ absl::StatusOr<std::string> StatePath(const MountConfig& config);
 // Names in the state directory.
 inline constexpr char kCatalogueFile[] = "catalogue";
 inline constexpr char kPlacesFile[] = "places";
+inline constexpr char kDevicesFile[] = "devices";
 inline constexpr char kRecordIndexes[] = "records";  // a directory
 inline constexpr char kLedgerFile[] = "ledger";
 inline constexpr char kControlFile[] = "control.toml";
@@ -64,6 +66,7 @@ class StateDir {
   const std::string& path() const { return dir_.path(); }
   FilePlace catalogue() const { return FilePlace(dir_, kCatalogueFile); }
   FilePlace places() const { return FilePlace(dir_, kPlacesFile); }
+  FilePlace devices() const { return FilePlace(dir_, kDevicesFile); }
   FilePlace ledger() const { return FilePlace(dir_, kLedgerFile); }
   FilePlace control_memory() const { return FilePlace(dir_, kControlFile); }
   // Returns whether a mount that ended passed files through and had not shown a

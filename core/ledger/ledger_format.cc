@@ -70,14 +70,16 @@ absl::Status CheckHeader(absl::Span<const uint64_t> header) {
     return absl::DataLossError("the header was never written");
   }
   if (header.empty() || header[0] != kMagic) {
-    return absl::FailedPreconditionError("not a ledger");
+    return absl::FailedPreconditionError(
+        "not a ledger; name another state with -o state=DIR");
   }
   if (header.size() < kHeaderWords) {
     return absl::DataLossError("the header is cut off");
   }
   if (header[1] == 0 || header[1] > kVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "ledger version ", header[1], ", this program reads up to ", kVersion));
+        "ledger version ", header[1], ", this program reads up to ", kVersion,
+        "; use the newer shufflefs, or another state with -o state=DIR"));
   }
   if (XXH3_64bits(header.data(), (kHeaderWords - 1) * 8) !=
       header[kHeaderWords - 1]) {

@@ -166,8 +166,8 @@ void Scanner::Stat(OpenDir& open, ScannedBatch& batch) {
   }
   uint64_t added = batch.entries.size();
   if (entries_.fetch_add(added) + added > kMaxEntries) {
-    Fail(absl::ResourceExhaustedError(
-        absl::StrCat(source_.path(), ": more than 2^32 - 2 entries")));
+    Fail(absl::ResourceExhaustedError(absl::StrCat(
+        source_.path(), ": more than 2^32 - 2 entries; mount a part of it")));
   }
 }
 
@@ -182,8 +182,10 @@ void Scanner::Release(OpenDir& open) {
     name_bytes += batch->names.size();
   }
   if (name_bytes > 0xFFFFFFFF) {
-    Fail(absl::ResourceExhaustedError(absl::StrCat(
-        open.dir->path(), ": more than 4 GiB of names in one directory")));
+    Fail(absl::ResourceExhaustedError(
+        absl::StrCat(open.dir->path(),
+                     ": more than 4 GiB of names in one directory; mount a "
+                     "directory below it")));
   } else if (!Stopping()) {
     SortByName(*open.dir);
   }
@@ -261,10 +263,9 @@ absl::StatusOr<ScannedTree> Scanner::MakeRoot() {
   tree.root->size = static_cast<uint64_t>(st.st_size);
   tree.root->ino = st.st_ino;
   tree.root->device = st.st_dev;
-  const mode_t mode =
-      options_.serves_others
-          ? ModeWithinAclOf(source_.fd(), st.st_mode, st.st_uid)
-          : st.st_mode;
+  const mode_t mode = options_.serves_others
+                          ? ModeWithinAclOf(source_.fd(), st.st_mode, st.st_uid)
+                          : st.st_mode;
   tree.root_attributes = {st.st_ino, static_cast<uint64_t>(st.st_blocks),
                           Nanoseconds(st.st_mtim), Nanoseconds(st.st_ctim),
                           classes_.Intern(st, mode, source_.fd(), "")};

@@ -29,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kPiece = 4096;
 constexpr size_t kFiles = 64;       // candidates, spread over the tree
 constexpr uint32_t kSerial = 32;    // single reads
+constexpr uint32_t kGlance = 8;     // files and reads of a glance
 constexpr uint64_t kParallel = 64;  // reads, eight at a time
 constexpr int kThreads = 8;
 // Throughput is measured on the bytes that follow a piece in its file, up to so
@@ -143,10 +144,11 @@ void Prober::PickFiles(uint64_t least_bytes) {
   uint64_t end = catalogue_.entries_end(options_.root).value();
   uint64_t next = first;
   // Opening a file may cost a seek. One file is enough to continue with.
+  const uint64_t files = options_.glance ? kGlance : kFiles;
   for (uint64_t i = 0;
-       i < kFiles && Clock::now() < (files_.empty() ? deadline_ : Until(33));
+       i < files && Clock::now() < (files_.empty() ? deadline_ : Until(33));
        ++i) {
-    next = std::max(next, first + (end - first) * i / kFiles);
+    next = std::max(next, first + (end - first) * i / files);
     uint64_t limit = std::min(end, next + kFarthest);
     for (; next < limit; ++next) {
       EntryId entry(static_cast<uint32_t>(next));
@@ -176,7 +178,8 @@ void Prober::MeasureSerial() {
   const Clock::time_point until = Until(60);
   Buffer buffer = MakeBuffer();
   std::vector<double> took;
-  for (uint32_t i = 0; i < kSerial && (i == 0 || Clock::now() < until); ++i) {
+  const uint32_t reads = options_.glance ? kGlance : kSerial;
+  for (uint32_t i = 0; i < reads && (i == 0 || Clock::now() < until); ++i) {
     const File& file = files_[i * 29 % files_.size()];
     double us = ReadPiece(file, PieceOf(file, i), buffer.get());
     if (us >= 0) took.push_back(us);
@@ -257,17 +260,15 @@ void Prober::MeasureManyStreams() {
   figures_.bytes_per_second = static_cast<double>(bytes) * 1e6 / took.count();
 }
 
-std::string Describe(const DeviceProbe& probe, size_t files) {
-  const DeviceFigures& f = probe.figures;
+}  // namespace
+
+std::string DeviceLine(const DeviceFigures& f) {
   if (f.memory_fs) return "memory: the source is a file system in memory";
-  if (f.reads == 0) {
-    return files == 0 ? "unknown device: no file to measure it with"
-                      : "unknown device: no file could be read";
-  }
+  if (f.reads == 0) return "unknown device: no file could be read";
   std::string line =
       absl::StrFormat("%s: %.2f ms a random 4 KiB read (median of %d%s)",
-                      NameOfDevice(probe.device), f.median_us / 1000, f.reads,
-                      f.past_cache ? "" : ", without O_DIRECT");
+                      NameOfDevice(ClassifyDevice(f)), f.median_us / 1000,
+                      f.reads, f.past_cache ? "" : ", without O_DIRECT");
   if (f.parallel_gain > 0) {
     absl::StrAppendFormat(&line, ", %.1fx as fast eight at a time",
                           f.parallel_gain);
@@ -284,6 +285,8 @@ std::string Describe(const DeviceProbe& probe, size_t files) {
   return line;
 }
 
+namespace {
+
 DeviceProbe Prober::Run() {
   struct statfs fs;
   struct stat st;
@@ -297,7 +300,7 @@ DeviceProbe Prober::Run() {
     PickFiles(kPiece);
     if (files_.empty()) PickFiles(1);
     if (!files_.empty()) MeasureSerial();
-    if (figures_.median_us >= kSlowUs) {
+    if (figures_.median_us >= kSlowUs && !options_.glance) {
       MeasureParallel();
       ClassifyDevice(figures_) == DeviceKind::kSeekBound ? MeasureStreams()
                                                          : MeasureManyStreams();
@@ -306,7 +309,9 @@ DeviceProbe Prober::Run() {
   DeviceProbe probe;
   probe.figures = figures_;
   probe.device = ClassifyDevice(figures_);
-  probe.line = Describe(probe, files_.size());
+  probe.line = files_.empty() && !figures_.memory_fs
+                   ? "unknown device: no file to measure it with"
+                   : DeviceLine(figures_);
   return probe;
 }
 

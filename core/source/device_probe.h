@@ -48,12 +48,17 @@ struct ProbeOptions {
   DirId root{0};  // files at or below it are read
   // No read begins after this time. A read that hangs is waited for.
   std::chrono::milliseconds budget{300};
+  // A few single reads only, to compare with figures that are known.
+  bool glance = false;
 };
 
 // Reads 4 KiB pieces of files that are spread over the tree. Never fails: a
 // device that cannot be measured is kUnknown, and the line says why.
 DeviceProbe ProbeDevice(const SourceDir& source, const Catalogue& catalogue,
                         const ProbeOptions& options);
+
+// One clause with the figures of a device that was measured.
+std::string DeviceLine(const DeviceFigures& figures);
 
 // The kind of device that the figures indicate. A millisecond per read is slow.
 // A slow device that gains much from parallel reads waits for round trips, not

@@ -141,7 +141,8 @@ absl::Status FuseSession::Start() {
   }
   if (fuse_session_mount(session_, options_.mountpoint.c_str()) != 0) {
     return absl::UnavailableError(
-        absl::StrCat("cannot mount at ", options_.mountpoint));
+        absl::StrCat("cannot mount at ", options_.mountpoint,
+                     "; shufflectl doctor says what is missing"));
   }
   RequestLoop::Options loop;
   loop.session = session_;

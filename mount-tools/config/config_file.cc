@@ -278,8 +278,8 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
   if (file.bad()) return ErrnoStatus(errno != 0 ? errno : EIO, path);
   text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > kMaxFileBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is no configuration: larger than 1 MiB"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is no configuration: larger than 1 MiB; name a TOML file"));
   }
   return ParseConfig(text, path, DirName(absolute));
 }

@@ -358,7 +358,8 @@ absl::Status NoSuchKey(absl::string_view key) {
   const absl::string_view nearest = NearestWord(key, keys);
   return absl::InvalidArgumentError(absl::StrCat(
       "no such key: ", key,
-      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+      nearest.empty() ? "; see shufflefs --help=all"
+                      : absl::StrCat("; did you mean ", nearest, "?")));
 }
 
 absl::Status SetOption(absl::string_view key, absl::string_view value,

@@ -213,8 +213,8 @@ absl::StatusOr<ControlWords> SplitControlWords(
     }
   }
   if (plain.size() > 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(plain[2], ": was not expected"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        plain[2], ": was not expected; see shufflectl policy --help"));
   }
   const bool path_first =
       plain.size() == 2 ||

@@ -159,7 +159,8 @@ absl::Status MountClient::Copy(absl::string_view file,
     if (got < 0) return ErrnoStatus(errno, path);
     if (got == 0) return absl::OkStatus();
     if (!out.write(buffer.data(), got)) {
-      return ErrnoStatus(EIO, "cannot write the output");
+      return WithNext(ErrnoStatus(EIO, "cannot write the output"),
+                      "free space there");
     }
   }
 }
@@ -177,12 +178,12 @@ absl::Status MountClient::Refused(int error, const std::string& path) const {
   if (error != EACCES) return refused;
   struct stat st;
   if (stat(path.c_str(), &st) == 0) {
-    return Annotate(refused,
+    return WithNext(refused,
                     absl::StrCat("only the mount's owner (user ", st.st_uid,
                                  ") or the group of control.gid may do this"));
   }
   if (errno != EACCES) return refused;
-  return Annotate(refused,
+  return WithNext(refused,
                   "only the user who mounted it may enter; for others, mount "
                   "with -o allow_other");
 }

@@ -11,7 +11,7 @@
 namespace shufflefs {
 
 std::string ProgressText(absl::string_view what, const ByteProgress& progress) {
-  constexpr int kBar = 24;
+  constexpr int kBar = 12;  // so that a line has at most 80 columns
   const auto total = static_cast<double>(progress.total);
   const auto bytes = static_cast<double>(progress.bytes);
   const double done = total > 0 ? std::min(bytes / total, 1.0) : 1;

@@ -20,7 +20,7 @@ constexpr int kWrongUsage = 2;
 // `command` is null if none was recognised.
 int Fail(const absl::Status& status, const Command* command,
          const CommandContext& context) {
-  *context.err << "shufflectl: " << status.message() << "\n";
+  *context.err << "shufflectl: " << WithNextOfErrno(status).message() << "\n";
   if (command != nullptr) return command->ExitStatus(status);
   return absl::IsInvalidArgument(status) ? kWrongUsage : 1;
 }
@@ -162,8 +162,9 @@ int RunShufflectl(const std::vector<std::string>& arguments,
     if (!status.ok()) return Fail(status, command, context);
   }
   if (!context.out->flush()) {
-    return Fail(absl::DataLossError("cannot write the output"), command,
-                context);
+    return Fail(
+        absl::DataLossError("cannot write the output; free space there"),
+        command, context);
   }
   return command == nullptr ? 0 : command->ExitStatus(absl::OkStatus());
 }

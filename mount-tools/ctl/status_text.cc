@@ -215,7 +215,8 @@ absl::StatusOr<std::string> LineEach(absl::string_view text,
   }
   if (!lines.empty()) return lines;
   return absl::NotFoundError(
-      absl::StrCat("the status names no view \"", name, "\""));
+      absl::StrCat("the status names no view \"", name,
+                   "\"; shufflectl status lists the views"));
 }
 
 }  // namespace

@@ -255,6 +255,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     if (stop.stop_requested()) {
       indexed = absl::OkStatus();  // unmounted before it was done
     } else if (!indexed.ok()) {
+      indexed = WithNextOfErrno(indexed);
       ready.Fail(indexed.message());
       Log(LogLevel::kError, indexed.message());
       session_->Stop();
@@ -278,7 +279,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
                          "shufflectl status shows the progress"));
         ready.Succeed();
       });
-  const absl::Status served = session_->Run();
+  const absl::Status served = WithNextOfErrno(session_->Run());
   indexer.request_stop();
   patience.reset();  // joins
   indexer.join();
@@ -303,6 +304,9 @@ absl::Status CheckMountpoint(const std::string& mountpoint) {
   if (stat(mountpoint.c_str(), &st) != 0) {
     const int error = errno;
     const absl::Status status = ErrnoStatus(error, mountpoint);
+    if (error == EACCES) {
+      return WithNext(status, "choose a mount point that you may enter");
+    }
     if (error != ENOENT) return status;
     return WithNext(
         status, absl::StrCat("make the mount point: mkdir -p ", mountpoint));
@@ -329,7 +333,8 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
 }
 
 int Complain(const absl::Status& status) {
-  const absl::string_view text = status.message();
+  const absl::Status complete = WithNextOfErrno(status);
+  const absl::string_view text = complete.message();
   fprintf(stderr, "shufflefs: %.*s\n", static_cast<int>(text.size()),
           text.data());
   return 1;
@@ -357,6 +362,7 @@ int RunMount(const MountConfig& config, const RunOptions& options) {
                          [&] { return (*mount)->Start(options, end); });
   }
   if (!status.ok()) {
+    status = WithNextOfErrno(status);
     ready.Fail(status.message());
     return stay ? Complain(status) : 1;
   }

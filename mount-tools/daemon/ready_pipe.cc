@@ -43,7 +43,8 @@ int ReadyPipe::AwaitChild() {
   }
   if (word == "+") return 0;
   fprintf(stderr, "shufflefs: %s\n",
-          word.empty() ? "the daemon died before it could mount"
+          word.empty() ? "the daemon died before it could mount; run it with "
+                         "-f to see why"
                        : word.c_str() + 1);
   return 1;
 }

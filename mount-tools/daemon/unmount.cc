@@ -75,7 +75,7 @@ absl::Status UnmountAsUser(const std::string& mountpoint, bool lazy) {
     status = RunProgram({program, lazy ? "-uz" : "-u", "--", mountpoint});
     if (ErrnoOf(status) != ENOENT) return status;
   }
-  return status;
+  return WithNext(status, "install the package fuse3");
 }
 
 absl::Status UnmountOnce(const std::string& mountpoint, bool lazy) {

@@ -192,7 +192,9 @@ TEST(ConfigFile, FilesAreReadAndRefused) {
   EXPECT_EQ(ErrnoOf(folder), EISDIR) << folder;
   std::ofstream(path) << std::string((1 << 20) + 1, '#');
   EXPECT_EQ(LoadConfigFile(path, "/").status().message(),
-            path + ": is no configuration: larger than 1 MiB");
+            path +
+                ": is no configuration: larger than 1 MiB; name a TOML "
+                "file");
   std::filesystem::remove_all(dir);
 }
 

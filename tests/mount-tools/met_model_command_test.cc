@@ -109,7 +109,8 @@ TEST(MetModelCommand, RepeatsAreThoseOfTheKeys) {
 
 TEST(MetModelCommand, WrongUsage) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
-      {{"lirs", "--peak", "3"}, "lirs: the model is that of met"},
+      {{"lirs", "--peak", "3"},
+       "lirs: the model is that of met; use shufflectl simulate met"},
       {{"met", "--peak", "0"}, "--peak 0: must be from 1 to 1099511627776"},
       {{"met", "--tier", "fast"},
        "--tier fast: must be bytes, such as 400GiB or 3.8TiB"},

@@ -201,7 +201,8 @@ TEST_F(PackCommandTest, Refusals) {
   splits.Write("test/c0/x.jpg", "x");
   EXPECT_EQ(refusal({splits.path(), "p"}, 1),
             absl::StrCat("shufflectl: ", splits.path(),
-                         ": there are no samples outside of splits\n"));
+                         ": there are no samples outside of splits; name "
+                         "the directory of the training data\n"));
   EXPECT_FALSE(std::filesystem::exists(place_.path() + "/p"));
 }
 

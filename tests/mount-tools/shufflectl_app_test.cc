@@ -110,7 +110,8 @@ TEST(ShufflectlApp, AnOutputThatFailsIsAnError) {
   context.out = &out;
   context.err = &err;
   EXPECT_EQ(RunShufflectl({"--help"}, context), 1);
-  EXPECT_EQ(err.str(), "shufflectl: cannot write the output\n");
+  EXPECT_EQ(err.str(),
+            "shufflectl: cannot write the output; free space there\n");
 }
 
 // What the commands write is what the daemon reads.
@@ -168,7 +169,8 @@ TEST(ControlCommands, TheMountMayComeFirst) {
   EXPECT_EQ(Split({"3", "mount"}), "3|mount|");
   EXPECT_EQ(Split({"/mnt/a=b", "lirs", "seed=3", "lirs.unit=page"}),
             "/mnt/a=b|lirs|seed=3,lirs.unit=page");
-  EXPECT_EQ(Split({"a", "b", "c"}), "c: was not expected");
+  EXPECT_EQ(Split({"a", "b", "c"}),
+            "c: was not expected; see shufflectl policy --help");
 }
 
 TEST(ControlCommands, KeysAloneKeepThePolicy) {
@@ -202,9 +204,11 @@ TEST(OrderCommand, JsonIsOneObjectALine) {
   EXPECT_TRUE(PrintOrderJson("", out).ok());
   EXPECT_EQ(out.str(), "");
   EXPECT_EQ(PrintOrderJson("0\ta\tb\n1\ta\n", out).message(),
-            "order, line 2: is not rank TAB name TAB sample");
+            "order, line 2: is not rank TAB name TAB sample; is the mount of "
+            "another version? see shufflectl doctor");
   EXPECT_EQ(PrintOrderJson("x\ta\tb\n", out).message(),
-            "order, line 1: is not rank TAB name TAB sample");
+            "order, line 1: is not rank TAB name TAB sample; is the mount of "
+            "another version? see shufflectl doctor");
 }
 
 }  // namespace

@@ -268,7 +268,8 @@ TEST_F(TreeTest, ErrorsOfATree) {
   const SimulateResult split = SimulateNow({"lirs", "path=val", tree_.path()});
   EXPECT_EQ(split.err,
             absl::StrCat("shufflectl: ", tree_.path(),
-                         ": there are no samples outside of splits\n"));
+                         ": there are no samples outside of splits; name "
+                         "the directory of the training data\n"));
 }
 
 TEST(Simulate, WrongUsage) {
@@ -292,7 +293,9 @@ TEST(Simulate, WrongUsage) {
       {{"lirs", "lirs.page=3KiB"},
        "lirs.page = 3KiB: must be a power of two from 4KiB to 16MiB"},
       {{"lirs", "sed=3"}, "no such key: sed; did you mean seed?"},
-      {{"lirs", "a", "b"}, "b: is neither key=value nor the only SOURCE"},
+      {{"lirs", "a", "b"},
+       "b: is neither key=value nor the only SOURCE; see shufflectl "
+       "simulate --help"},
       {{"lirs", "--samples", "0"}, "--samples: must be from 1 to 4294967295"},
       {{"lirs", "--samples", "5", "--classes", "6"},
        "--classes: must be from 1 to 5"},

@@ -108,8 +108,9 @@ TEST(StatusText, EpochOfAViewOrOfAll) {
             "{\"view\":\"extra\",\"policy\":\"native\","
             "\"next_policy\":\"window\",\"seed\":0,\"epoch\":0,"
             "\"epoch_state\":\"held\"}\n");
-  EXPECT_EQ(EpochText(kStatus, "val").status().message(),
-            "the status names no view \"val\"");
+  EXPECT_EQ(
+      EpochText(kStatus, "val").status().message(),
+      "the status names no view \"val\"; shufflectl status lists the views");
 }
 
 TEST(StatusText, SaysWhatNamesShow) {

@@ -50,8 +50,8 @@ def test_a_source_file_that_claims_64_gib(mounts, source, name):
     assert resident(mount) < 500 << 20
 
 
-@pytest.mark.parametrize("name", ["catalogue", "places", "control.toml",
-                                  "learnt"])
+@pytest.mark.parametrize("name", ["catalogue", "places", "devices",
+                                  "control.toml", "learnt"])
 def test_a_state_file_that_claims_64_gib(mounts, source, folder, name):
     state = folder / "state"
     state.mkdir(mode=0o700)

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 
+import pytest
+
 import harness
 import trees
 from met import (names_of, options, read_all, refusal, source, staged, tier,
@@ -27,6 +29,35 @@ def test_the_tier_is_needed(mounts, source):
 def test_a_mini_epoch_that_does_not_fit_is_refused(mounts, source, tier):
     keys = options(tier, met__mini_epochs=2)
     assert "half of tier.capacity" in refusal(mounts, source, keys)
+
+
+@pytest.fixture
+def small_tier(tier):
+    """A device of its own, if root may mount one in the test's namespace."""
+    if os.geteuid() != 0:
+        yield tier
+        return
+    harness.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", tier])
+    yield tier
+    harness.run(["umount", tier])
+
+
+def test_a_capacity_that_is_a_percentage(small_tier, mounts, source):
+    """It is of the tier's whole device, whatever is in use of it."""
+    device = os.statvfs(small_tier)
+    half = device.f_blocks * device.f_frsize // 100 * 50
+    mount = mounts(source, options(small_tier, tier__capacity="50%",
+                                   met__epochs=4, met__repeat=2))
+    assert mount.view()["tier"]["capacity"] == half
+    assert 'tier.capacity = "50%"' in mount.read("control")
+    for epoch in range(4):
+        wait_staged(mount)
+        read_all(mount, names_of(source), epoch)
+        copies = sum(path.stat().st_blocks * 512
+                     for path in small_tier.rglob("*") if path.is_file())
+        assert 0 < copies <= half
+        mount.next_epoch()
+    assert mount.view()["tier"]["tier_bytes"] > 0
 
 
 # [S-7.1h] Where the tier is missing, full or fails, the source is read, one

@@ -97,13 +97,14 @@ def test_whoever_may_not_is_told_who_may(mounts, source):
 
     shared = mounts(source, {**MANUAL, "allow_other": None})
     assert refused(shared, "epoch", shared.path, "next") == (
-        f"shufflectl: only the mount's owner (user {harness.SELF.uid}) or the "
-        f"group of control.gid may do this: {shared.control_dir}/control: "
-        "Permission denied\n")
+        f"shufflectl: {shared.control_dir}/control: Permission denied; only "
+        f"the mount's owner (user {harness.SELF.uid}) or the group of "
+        "control.gid may do this\n")
     own = mounts(source, MANUAL)
     assert refused(own, "status", own.path) == (
-        "shufflectl: only the user who mounted it may enter; for others, mount "
-        f"with -o allow_other: {own.control_dir}/status: Permission denied\n")
+        f"shufflectl: {own.control_dir}/status: Permission denied; only the "
+        "user who mounted it may enter; for others, mount with -o "
+        "allow_other\n")
 
 
 def test_a_group_has_a_name(mounts, source):

@@ -2,6 +2,9 @@
 """shufflectl warmup: what is in memory afterwards, and what it could not do."""
 import json
 import os
+import pty
+import re
+import subprocess
 
 import pytest
 
@@ -96,3 +99,46 @@ def test_a_mount_is_warmed_by_its_source(mounts, source, user):
     done = warmup(user, mount.path, check=False)
     assert done.returncode == 1
     assert f"give its source, {source}" in done.stderr
+
+
+def on_a_terminal(words):
+    """What the command writes to a terminal, and to a pipe for its output."""
+    ours, its = pty.openpty()
+    running = subprocess.Popen(words, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=its)
+    os.close(its)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 1 << 16)
+        except OSError:  # the command has ended
+            break
+    os.close(ours)
+    out = running.communicate(timeout=60 * harness.SLOWDOWN)[0]
+    assert running.returncode == 0, shown
+    return shown.decode(), out.decode()
+
+
+def test_a_terminal_shows_a_progress_bar(source):
+    words = [harness.shufflectl(), "warmup", source]
+    shown, out = on_a_terminal(words)
+    lines = shown.split("\r\x1b[K")
+    assert lines[-1] == "" and "\n" not in shown  # nothing of it is left
+    bars = [line for line in lines if line.startswith("reading: ")]
+    for bar in bars:
+        match = re.fullmatch(
+            r"reading: \[(#*)( *)\] +(\d+) %, \S+ \S+ of \S+ \S+"
+            r"(, \S+ \S+/s, \d+ (s|min) left)?", bar)
+        assert match, bar
+        assert len(match[1]) + len(match[2]) == 12
+        assert len(bar) <= 80
+    assert bars[-1].startswith("reading: [############] 100 %")
+    assert "120 of 120 files are in memory now" in out and "[#" not in out
+
+
+def test_a_pipe_shows_none(source):
+    done = harness.run([harness.shufflectl(), "warmup", source])
+    assert done.stderr == "" and "\r" not in done.stdout
+    both = harness.run(["sh", "-c", '"$0" warmup "$1" 2>&1',
+                        harness.shufflectl(), source])
+    assert len(both.stdout.splitlines()) == 2 and "%" not in both.stdout

@@ -9,8 +9,8 @@ import trees
 
 POLICY = "policy=lirs,substitute=directory,epoch.advance=manual"
 FILES = ["ledger", "ledger.new", "lock", "catalogue", "catalogue.new",
-         "places", "places.new", "control.toml", "control.toml.new", "learnt",
-         "learnt.new"]
+         "places", "places.new", "devices", "devices.new", "control.toml",
+         "control.toml.new", "learnt", "learnt.new"]
 
 
 @pytest.fixture

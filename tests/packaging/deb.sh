@@ -16,8 +16,8 @@ here=$(dirname "$(realpath "$0")")
 build() {
   cd /build/shufflefs
   apt-get update -qq
-  mount-tools/install-deps.sh --build
-  apt-get install -qq -y --no-install-recommends dpkg-dev lintian file
+  mount-tools/install-deps.sh --build --package
+  apt-get install -qq -y --no-install-recommends lintian
   export DEB_BUILD_MAINT_OPTIONS=hardening=+all
   export DEB_CXXFLAGS_MAINT_STRIP=-g
   CXXFLAGS="$(dpkg-buildflags --get CPPFLAGS) $(dpkg-buildflags --get CXXFLAGS)"

@@ -17,8 +17,7 @@ here=$(dirname "$(realpath "$0")")
 build() {
   cd /build/shufflefs
   apt-get update -qq
-  mount-tools/install-deps.sh --build
-  apt-get install -qq -y --no-install-recommends rpm file
+  mount-tools/install-deps.sh --build --package
   if [ "$1" != "$(uname -m)" ]; then
     dpkg --add-architecture arm64
     apt-get update -qq

@@ -39,7 +39,9 @@ absl::Status CheckOutside(int fd, int top, const std::string& path) {
     walked = std::move(up);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": lies in the source, which is never written to"));
+      absl::StrCat(path,
+                   ": lies in the source, which is never written to; give a "
+                   "directory outside"));
 }
 
 // The directory that holds `path`.

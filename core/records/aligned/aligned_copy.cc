@@ -102,7 +102,7 @@ class AlignedCopier {
       if (got == 0) break;
       const auto count = static_cast<size_t>(got);
       const absl::Status fed = scanner_->Feed({buffer.data(), count}, found_);
-      if (!fed.ok()) return Annotate(fed, options_.source);
+      if (!fed.ok()) return Damaged(fed);
       held_.append(buffer.data(), count);
       RETURN_IF_ERROR(PackFound());
       if (options_.progress && !options_.progress(count)) {
@@ -110,12 +110,17 @@ class AlignedCopier {
       }
     }
     const absl::Status finished = scanner_->Finish(found_);
-    if (!finished.ok()) return Annotate(finished, options_.source);
+    if (!finished.ok()) return Damaged(finished);
     *pages = pages_;
     return packer_.Finish();
   }
 
  private:
+  absl::Status Damaged(const absl::Status& status) const {
+    return WithNext(Annotate(status, options_.source),
+                    "get a whole copy of this TFRecord file");
+  }
+
   // Packs the records whose bytes are all held.
   absl::Status PackFound() {
     absl::string_view rest = held_;
@@ -150,7 +155,7 @@ absl::StatusOr<AlignedFile> CopyAligned(const AlignedCopyOptions& options) {
   }
   if (!S_ISREG(before.st_mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(options.source, ": not a file"));
+        absl::StrCat(options.source, ": not a file; name a TFRecord file"));
   }
   posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   const mode_t mode = (before.st_mode & 0666) | 0600;
@@ -168,7 +173,9 @@ absl::StatusOr<AlignedFile> CopyAligned(const AlignedCopyOptions& options) {
   if (fstat(fd.get(), &after) != 0) return ErrnoStatus(errno, options.source);
   if (IdentityOf(after) != IdentityOf(before)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(options.source, ": was changed while it was read"));
+        absl::StrCat(options.source,
+                     ": was changed while it was read; run the same "
+                     "command again"));
   }
   result.source_identity = HashOf(LastingIdentityOf(fd.get(), before));
   result.source_pages = pages;

@@ -29,7 +29,9 @@ absl::StatusOr<AlignedDir> AlignedDir::Open(const std::string& path,
   }
   ASSIGN_OR_RETURN(DirFiles files,
                    DirFiles::Open(path, outside.valid() ? outside.get() : -1));
-  RETURN_IF_ERROR(files.Lock("another process packs there"));
+  RETURN_IF_ERROR(
+      files.Lock("another process packs there; wait for it, or "
+                 "give another DEST"));
   return AlignedDir(std::move(files));
 }
 
@@ -41,7 +43,10 @@ absl::StatusOr<absl::optional<AlignedManifest>> AlignedDir::Load() {
     ASSIGN_OR_RETURN(const std::string bytes,
                      ReadWhole(fd->get(), PathOf(name), kMostAlignedManifest));
     absl::StatusOr<AlignedManifest> manifest = AlignedManifest::Parse(bytes);
-    if (!manifest.ok()) return Annotate(manifest.status(), PathOf(name));
+    if (!manifest.ok()) {
+      return WithNext(Annotate(manifest.status(), PathOf(name)),
+                      "give an empty directory");
+    }
     finished_ = name == absl::string_view(kAlignedManifest);
     return absl::optional<AlignedManifest>(*std::move(manifest));
   }
@@ -104,7 +109,9 @@ absl::Status AlignedDir::PublishOne(absl::string_view name) {
   ASSIGN_OR_RETURN(const auto there, files_.Stat(name));
   if (there) {
     return absl::FailedPreconditionError(
-        absl::StrCat(PathOf(name), ": was written by something else"));
+        absl::StrCat(PathOf(name),
+                     ": was written by something else; give an empty "
+                     "directory"));
   }
   return files_.Rename(Fresh(name), name);
 }

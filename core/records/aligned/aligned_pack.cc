@@ -62,7 +62,7 @@ absl::StatusOr<Sources> FindSources(const std::string& source) {
     sources.files.push_back(MakeSource(source, top));
     if (IsAlignedName(sources.files[0].name)) return sources;
     return absl::InvalidArgumentError(
-        absl::StrCat(source, ": its name is too long"));
+        absl::StrCat(source, ": its name is too long; rename the file"));
   }
   sources.directory = source;
   std::error_code error;
@@ -77,7 +77,9 @@ absl::StatusOr<Sources> FindSources(const std::string& source) {
   if (error) return ErrnoStatus(error.value(), source);
   if (sources.files.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(source, ": there is no file named *.tfrecord* in it"));
+        absl::StrCat(source,
+                     ": there is no file named *.tfrecord* in it; name "
+                     "the directory of the TFRecord files, or one file"));
   }
   std::sort(
       sources.files.begin(), sources.files.end(),

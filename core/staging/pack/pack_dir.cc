@@ -47,7 +47,9 @@ absl::Status WriteAt(int fd, absl::Span<const char> bytes, uint64_t offset,
 absl::StatusOr<PackDir> PackDir::Open(const std::string& path,
                                       const SourceDir& source) {
   ASSIGN_OR_RETURN(DirFiles files, DirFiles::Open(path, source.fd()));
-  RETURN_IF_ERROR(files.Lock("another process packs there"));
+  RETURN_IF_ERROR(
+      files.Lock("another process packs there; wait for it, or "
+                 "give another DEST"));
   return PackDir(std::move(files));
 }
 

@@ -73,6 +73,13 @@ absl::Status Damaged(const PackDir& dir, const absl::Status& status) {
                    "); give --restart to make it anew"));
 }
 
+// A file that has the name of a pack's part, but is none.
+absl::Status ForeignPart(const PackDir& dir, absl::string_view name,
+                         const absl::Status& status) {
+  return WithNext(Annotate(status, dir.PathOf(name)),
+                  "give an empty directory");
+}
+
 absl::StatusOr<PackState> TakeUpFinished(const PackDir& dir,
                                          PackLayout& layout) {
   ASSIGN_OR_RETURN(const std::string bytes, dir.Read(kPackManifest));
@@ -80,7 +87,7 @@ absl::StatusOr<PackState> TakeUpFinished(const PackDir& dir,
   if (absl::IsDataLoss(there.status())) {
     return Damaged(dir, Annotate(there.status(), kPackManifest));
   }
-  if (!there.ok()) return Annotate(there.status(), dir.PathOf(kPackManifest));
+  if (!there.ok()) return ForeignPart(dir, kPackManifest, there.status());
   if (!SameFiles(*there, layout.manifest)) {
     return Differs(
         dir,
@@ -115,9 +122,7 @@ absl::StatusOr<PackState> TakeUpUnfinished(const PackDir& dir,
                                            PackLayout& layout) {
   ASSIGN_OR_RETURN(const std::string bytes, dir.Read(kPackJournal));
   absl::StatusOr<PackJournal> journal = ParseJournal(bytes);
-  if (!journal.ok()) {
-    return Annotate(journal.status(), dir.PathOf(kPackJournal));
-  }
+  if (!journal.ok()) return ForeignPart(dir, kPackJournal, journal.status());
   if (journal->identity != IdentityOf(layout)) {
     return Differs(dir, journal->identity, IdentityOf(layout));
   }
@@ -146,13 +151,13 @@ absl::Status CheckThatItIsOne(const PackDir& dir,
     ASSIGN_OR_RETURN(const std::string bytes, dir.Read(kPackManifest));
     const absl::Status status = ParseManifest(bytes).status();
     if (absl::IsInvalidArgument(status)) {
-      return Annotate(status, dir.PathOf(kPackManifest));
+      return ForeignPart(dir, kPackManifest, status);
     }
   }
   if (contents.journal) {
     ASSIGN_OR_RETURN(const std::string bytes, dir.Read(kPackJournal));
     const absl::Status status = ParseJournal(bytes).status();
-    if (!status.ok()) return Annotate(status, dir.PathOf(kPackJournal));
+    if (!status.ok()) return ForeignPart(dir, kPackJournal, status);
   }
   return absl::OkStatus();
 }

@@ -135,9 +135,10 @@ absl::Status PackRun::CheckSpace() const {
   }
   ASSIGN_OR_RETURN(const uint64_t free, dir_->FreeBytes());
   if (wanted <= free) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrFormat("%s: %d MiB are needed and %d MiB are free", dir_->path(),
-                      (wanted >> 20) + 1, free >> 20));
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s: %d MiB are needed and %d MiB are free; free space there, or "
+      "give another DEST",
+      dir_->path(), (wanted >> 20) + 1, free >> 20));
 }
 
 absl::Status PackRun::WriteMissing() {

@@ -101,8 +101,8 @@ absl::StatusOr<UniqueFd> LockForProcess(int dir, const std::string& name,
     if (outcome == Outcome::kHeld) return fd;
     if (outcome == Outcome::kFailed) return ErrnoStatus(errno, path);
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(path, ": another mount uses it"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": another mount uses it; give each mount a tier.path of its own"));
 }
 
 }  // namespace shufflefs

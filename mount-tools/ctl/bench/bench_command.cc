@@ -232,7 +232,9 @@ absl::Status BenchCommand::Run(const CommandContext& context) {
   ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
   if (scanned.catalogue->file_count() == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat(scanned.path, ": holds no files that could be read"));
+        absl::StrCat(scanned.path,
+                     ": holds no files that could be read; name the dataset's "
+                     "directory"));
   }
   std::vector<std::string> policies = policies_;
   if (policies.empty()) {

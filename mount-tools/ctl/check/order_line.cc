@@ -41,8 +41,10 @@ absl::Status ForEachOrderLine(
     const std::vector<absl::string_view> fields = absl::StrSplit(text, '\t');
     const absl::optional<uint64_t> rank = ParseNumber(fields[0]);
     if (fields.size() != 3 || !rank) {
-      return absl::DataLossError(absl::StrCat(
-          "order, line ", number, ": is not rank TAB name TAB sample"));
+      return absl::DataLossError(
+          absl::StrCat("order, line ", number,
+                       ": is not rank TAB name TAB sample; is the mount of "
+                       "another version? see shufflectl doctor"));
     }
     RETURN_IF_ERROR(
         visit(OrderLine{*rank, Unescape(fields[1]), Unescape(fields[2])}));

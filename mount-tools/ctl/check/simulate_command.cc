@@ -57,7 +57,9 @@ absl::StatusOr<Request> ParseWords(const std::vector<std::string>& words) {
       request.source = word;
     } else {
       return absl::InvalidArgumentError(
-          absl::StrCat(word, ": is neither key=value nor the only SOURCE"));
+          absl::StrCat(word,
+                       ": is neither key=value nor the only SOURCE; see "
+                       "shufflectl simulate --help"));
     }
   }
   RETURN_IF_ERROR(ValidateView(request.config));
@@ -158,8 +160,9 @@ class SimulateCommand : public Command {
     }
     if (met_model_.given()) {
       if (words_.front() != "met") {
-        return absl::InvalidArgumentError(
-            absl::StrCat(words_.front(), ": the model is that of met"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            words_.front(),
+            ": the model is that of met; use shufflectl simulate met"));
       }
       return met_model_.Run({words_.begin() + 1, words_.end()}, json_, context);
     }

@@ -123,7 +123,9 @@ absl::StatusOr<PoolData> ScannedData::DataForPool(bool in_place) const {
   if (!dataset.moves()) {
     return absl::FailedPreconditionError(
         absl::StrCat(path_, ": names would always show their own samples: ",
-                     dataset.substitute_reason()));
+                     dataset.substitute_reason(),
+                     "; if labels do not go by name, add "
+                     "substitute=directory"));
   }
   PoolData data;
   data.grouping = &grouping();
@@ -179,12 +181,15 @@ absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeSyntheticData(
 
 absl::StatusOr<std::unique_ptr<const SimulatedData>> MakeScannedData(
     const ViewConfig& config, const ScannedSource& scanned) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const ViewSetup> setup,
-                   MakeViewSetup(config, scanned.catalogue,
-                                 ToolsWithoutMount(scanned.source, AllPolicies()), nullptr));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<const ViewSetup> setup,
+      MakeViewSetup(config, scanned.catalogue,
+                    ToolsWithoutMount(scanned.source, AllPolicies()), nullptr));
   if (setup->dataset->grouping().sample_count() == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(scanned.path, ": there are no samples outside of splits"));
+        absl::StrCat(scanned.path,
+                     ": there are no samples outside of splits; name the "
+                     "directory of the training data"));
   }
   return std::make_unique<const ScannedData>(scanned, std::move(setup));
 }

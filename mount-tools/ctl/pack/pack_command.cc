@@ -144,7 +144,9 @@ absl::StatusOr<PackComposition> PackCommand::Compose(
   const Grouping& grouping = dataset->grouping();
   if (grouping.sample_count() == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat(scanned.path, ": there are no samples outside of splits"));
+        absl::StrCat(scanned.path,
+                     ": there are no samples outside of splits; name the "
+                     "directory of the training data"));
   }
   if (!dataset->moves() && !force_) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -171,12 +173,12 @@ absl::Status PackCommand::CheckKind() const {
     return absl::InvalidArgumentError("--align: must be page");
   }
   const std::pair<const char*, bool> wrong[] = {
-      {"--chunk: not with --align", align_ && chunk_},
-      {"--seed: not with --align", align_ && seed_},
-      {"--memory: not with --align", align_ && memory_},
-      {"--force: not with --align", align_ && force_},
-      {"--fit: only with --align", !align_ && fit_},
-      {"--page: only with --align", !align_ && page_}};
+      {"--chunk: not with --align; leave one out", align_ && chunk_},
+      {"--seed: not with --align; leave one out", align_ && seed_},
+      {"--memory: not with --align; leave one out", align_ && memory_},
+      {"--force: not with --align; leave one out", align_ && force_},
+      {"--fit: only with --align; add --align page", !align_ && fit_},
+      {"--page: only with --align; add --align page", !align_ && page_}};
   for (const auto& [what, is_so] : wrong) {
     if (is_so) return absl::InvalidArgumentError(what);
   }

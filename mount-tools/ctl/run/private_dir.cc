@@ -39,7 +39,7 @@ std::vector<std::string> PrivatePlaces() {
 
 absl::StatusOr<PrivateDir> PrivateDir::Make(
     const std::vector<std::string>& places) {
-  absl::Status why = absl::NotFoundError("no place for a mount");
+  absl::Status why = absl::NotFoundError("no place for a mount; set TMPDIR");
   for (const std::string& place : places) {
     absl::StatusOr<std::string> path = MakeIn(place);
     if (!path.ok()) {

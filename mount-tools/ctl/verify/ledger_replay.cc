@@ -2,6 +2,7 @@
 #include "mount-tools/ctl/verify/ledger_replay.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -56,14 +57,24 @@ absl::optional<uint64_t> RankOf(EntryId file,
       grouping.sample(file).value());
 }
 
+absl::Status UnreadCatalogue(const absl::Status& status) {
+  const absl::optional<int> error = ErrnoOf(status);
+  if (error == ENOENT) {
+    return WithNext(status, "wait until shufflectl status shows an epoch");
+  }
+  if (error) return status;  // its errno says what to do
+  return WithNext(status, "unmount, and mount again with the same command");
+}
+
 }  // namespace
 
 absl::StatusOr<LedgerReplay> LedgerReplay::Make(const MountConfig& mount) {
   ASSIGN_OR_RETURN(SourceDir source, SourceDir::At(mount.source));
   ASSIGN_OR_RETURN(std::string state, StatePath(mount));
-  ASSIGN_OR_RETURN(Catalogue catalogue, LoadCatalogue(CataloguePath(state)));
+  absl::StatusOr<Catalogue> catalogue = LoadCatalogue(CataloguePath(state));
+  if (!catalogue.ok()) return UnreadCatalogue(catalogue.status());
   return LedgerReplay(mount, std::move(source), std::move(state),
-                      std::make_shared<const Catalogue>(std::move(catalogue)));
+                      std::make_shared<const Catalogue>(*std::move(catalogue)));
 }
 
 absl::StatusOr<LedgerProof> LedgerReplay::Verify() {

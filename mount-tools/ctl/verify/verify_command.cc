@@ -51,7 +51,9 @@ class VerifyCommand : public Command {
     }
     *context.out << (json_ ? ProofJson(result) : ProofText(result));
     if (!result.broken()) return absl::OkStatus();
-    return absl::DataLossError("the ledger contradicts what was promised");
+    return absl::DataLossError(
+        "the ledger contradicts what was promised; report it with the output "
+        "of: shufflectl doctor");
   }
 
  private:

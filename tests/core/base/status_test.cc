@@ -34,5 +34,28 @@ TEST(StatusTest, AnAnnotatedStatusKeepsItsErrno) {
   EXPECT_FALSE(ErrnoOf(absl::InternalError("no errno")).has_value());
 }
 
+TEST(StatusTest, AnErrnoSaysWhatToDoUnlessTheErrorDoes) {
+  const absl::Status full = ErrnoStatus(ENOSPC, "pack/chunk");
+  const absl::Status told = WithNextOfErrno(full);
+  EXPECT_EQ(told.message(),
+            "pack/chunk: No space left on device; free space there, then run "
+            "the same command again");
+  EXPECT_EQ(ErrnoOf(told), ENOSPC);
+  EXPECT_EQ(WithNextOfErrno(told), told);  // once
+  const absl::Status own = WithNext(full, "give another DEST");
+  EXPECT_EQ(WithNextOfErrno(Annotate(own, "pack")).message(),
+            "pack: pack/chunk: No space left on device; give another DEST");
+  const absl::Status other = absl::InvalidArgumentError("--seed: no number");
+  EXPECT_EQ(WithNextOfErrno(other), other);
+  EXPECT_TRUE(WithNextOfErrno(absl::OkStatus()).ok());
+}
+
+TEST(StatusTest, EveryErrnoHasANextStep) {
+  for (int error = 1; error < 200; ++error) {
+    EXPECT_NE(WithNextOfErrno(ErrnoStatus(error, "x")).message(),
+              ErrnoStatus(error, "x").message());
+  }
+}
+
 }  // namespace
 }  // namespace shufflefs

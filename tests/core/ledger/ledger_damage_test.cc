@@ -195,7 +195,10 @@ TEST_F(LedgerDamageTest, AnotherFileIsLeftAlone) {
   WriteBytes("precious data of somebody else, not a ledger at all");
   const auto ledger = Ledger::Open(path(), {});
   EXPECT_EQ(ledger.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(ledger.status().message(), absl::StrCat(path(), ": not a ledger"));
+  EXPECT_EQ(ledger.status().message(),
+            absl::StrCat(path(),
+                         ": not a ledger; name another state with "
+                         "-o state=DIR"));
   EXPECT_THAT(Bytes(), HasSubstr("precious"));
 }
 

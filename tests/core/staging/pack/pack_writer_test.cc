@@ -358,8 +358,10 @@ TEST(PackWriter, OnlyOneProcessPacksToAPlace) {
     second = packed.Pack().status();
   };
   ASSERT_TRUE(packed.Pack(options).ok());
-  EXPECT_EQ(second, absl::FailedPreconditionError(
-                        packed.dest() + ": another process packs there"));
+  EXPECT_EQ(second,
+            absl::FailedPreconditionError(
+                packed.dest() + ": another process packs there; wait for "
+                                "it, or give another DEST"));
 }
 
 TEST(PackWriter, WhoMayNotReadAFileMayNotReadThePack) {
