@@ -146,7 +146,7 @@ TEST_F(AlignedPackCommandTest, Refusals) {
   EXPECT_EQ(refusal(Pack({source, source + "/p"}), 2),
             absl::StrCat("shufflectl: ", source,
                          "/p: lies in the source, which is never written "
-                         "to\n"));
+                         "to; give a directory outside\n"));
   EXPECT_EQ(refusal(Pack({source, "p", "--fit", "first"}), 2),
             "shufflectl: --fit: must be next or best\n");
   for (const std::string page : {"256", "1000", "32MiB", "x"}) {
@@ -155,19 +155,22 @@ TEST_F(AlignedPackCommandTest, Refusals) {
   }
   for (const std::string option : {"--chunk", "--seed", "--memory"}) {
     EXPECT_EQ(refusal(Pack({source, "p", option, "1"}), 2),
-              absl::StrCat("shufflectl: ", option, ": not with --align\n"));
+              absl::StrCat("shufflectl: ", option,
+                           ": not with --align; leave one out\n"));
   }
   for (const std::string option : {"--fit", "--page"}) {
     EXPECT_EQ(refusal(Run({"pack", source, "p", option, "next"}), 2),
-              absl::StrCat("shufflectl: ", option, ": only with --align\n"));
+              absl::StrCat("shufflectl: ", option,
+                           ": only with --align; add --align page\n"));
   }
   EXPECT_EQ(refusal(Run({"pack", "--align", "word", source, "p"}), 2),
             "shufflectl: --align: must be page\n");
   EXPECT_THAT(refusal(Pack({source + "/gone", "p"}), 1), HasSubstr("/gone: "));
   EXPECT_EQ(refusal(Pack({source + "/labels.txt", "p"}), 1),
-            absl::StrCat("shufflectl: ", source,
-                         "/labels.txt: the file ends at byte 8, inside the "
-                         "record at byte 0\n"));
+            absl::StrCat(
+                "shufflectl: ", source,
+                "/labels.txt: the file ends at byte 8, inside the "
+                "record at byte 0; get a whole copy of this TFRecord file\n"));
 }
 
 TEST(AlignedPackText, SaysWhatAnEarlierRunHadDone) {

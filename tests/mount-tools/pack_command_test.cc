@@ -188,7 +188,7 @@ TEST_F(PackCommandTest, Refusals) {
   EXPECT_EQ(refusal({source, source + "/p"}, 2),
             absl::StrCat("shufflectl: ", source,
                          "/p: lies in the source, which is never written "
-                         "to\n"));
+                         "to; give a directory outside\n"));
   EXPECT_EQ(refusal({source, "p", "--chunk", "0"}, 2),
             "shufflectl: --chunk: must be at least 1\n");
   EXPECT_EQ(refusal({source, "p", "--seed", "x"}, 2),

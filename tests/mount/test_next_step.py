@@ -19,7 +19,7 @@ def _place(folder):
     (folder / "val/val/a/x.jpg").write_bytes(b"1")
     (folder / "foreign/thesis.tex").write_bytes(b"1")
     (folder / "manifest/manifest").write_bytes(b"of something else")
-    (folder / "journal/journal").write_bytes(b"of something else")
+    (folder / "journal/manifest.part").write_bytes(b"of something else")
     (folder / "records/a.tfrecord").write_bytes(b"cut off")
     (folder / "large.toml").write_bytes(b"#" * (2 << 20))
     (folder / "file").write_bytes(b"1")

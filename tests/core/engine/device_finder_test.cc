@@ -25,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing_support::TempTree;
 
 constexpr int64_t kNow = 1'800'000'000;  // 2027-01-15 08:00 UTC
 

@@ -311,7 +311,7 @@ TEST(PackWriter, TheSourceIsNeverWrittenTo) {
             .status();
     EXPECT_EQ(status, absl::InvalidArgumentError(
                           dest + ": lies in the source, which is never "
-                                 "written to"));
+                                 "written to; give a directory outside"));
   }
   EXPECT_FALSE(fs::exists(packed.tree.At("new")));
 }
