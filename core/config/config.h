@@ -54,6 +54,18 @@ struct ViewConfig {
   absl::optional<NodeShare> nodes;  // empty: one node, as far as is known
 };
 
+// The other daemons of the job. See core/peers.
+struct PeersConfig {
+  // Who they are: host:port;…, slurm, dns:NAME:PORT or etcd:HOST:PORT;…/NAME.
+  // "" = this daemon works alone.
+  std::string members;
+  // host:port to listen on. "" = the first private address, port 7373.
+  std::string listen;
+  std::string tls;     // directory of ca.pem, cert.pem, key.pem; "" = none
+  std::string secret;  // file of a shared secret; "" = none
+  bool insecure = false;  // neither, and others may connect
+};
+
 struct MountConfig {
   std::string source;      // absolute
   std::string mountpoint;  // absolute
@@ -73,6 +85,7 @@ struct MountConfig {
   uint32_t tier_percent = 0;
   // Maximum bytes per second that are copied to the tier. 0 = unlimited.
   uint64_t tier_bandwidth = 0;
+  PeersConfig peers;
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
   LogTo log_target = LogTo::kAuto;

@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/engine/catalogue_loader.h"
 #include "core/engine/policy_resolver.h"
+#include "core/io/make_reader.h"
 #include "core/scan/staleness_check.h"
 #include "core/view/effect.h"
 
@@ -35,6 +36,43 @@ bool WantsOpens(const ViewSetup& setup) {
   const bool changes = setup.rebinds() || setup.records.pool != nullptr;
   return (changes && setup.config.epoch_advance == Advance::kAuto) ||
          setup.binds_on_demand();
+}
+
+const char* Name(Substitute substitute) {
+  switch (substitute) {
+    case Substitute::kAuto:
+      return "auto";
+    case Substitute::kNever:
+      return "never";
+    case Substitute::kDirectory:
+      return "directory";
+    case Substitute::kTree:
+      return "tree";
+  }
+  return "";
+}
+
+// What members must agree on.
+PeerIdentity PeerIdentityOf(const MountConfig& config, PolicyTable policies,
+                            const Catalogue& catalogue,
+                            const std::string& version) {
+  PeerIdentity identity;
+  identity.version = version;
+  identity.dataset = catalogue.fingerprint();
+  identity.files = catalogue.file_count();
+  for (const ViewConfig& view : config.views) {
+    const std::string of =
+        view.path.empty() ? "" : absl::StrCat("view ", view.path, ": ");
+    const auto add = [&](const char* key, std::string value) {
+      identity.keys.emplace_back(absl::StrCat(of, key), std::move(value));
+    };
+    add("policy", view.policy);
+    add("seed", absl::StrCat(view.seed.value()));
+    add("substitute", Name(view.substitute));
+    add("the hash of other keys",
+        absl::StrCat(absl::Hex(OptionsHash(view, policies))));
+  }
+  return identity;
 }
 
 }  // namespace
@@ -93,6 +131,9 @@ SupplyFactory::Parts Engine::SupplyParts() {
   SupplyFactory::Parts parts;
   parts.config = &parts_.config;
   parts.source = &parts_.source;
+  parts.make_reader = [this](const FileReaderOptions& options) {
+    return MakeReader(options);
+  };
   parts.devices = devices_.get();
   parts.places = &places_;
   parts.stall = &metrics_.stall();
@@ -200,12 +241,15 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     view.wait_for_boundary = something_was_read;
     views.push_back(std::make_unique<View>(std::move(view)));
   }
-  auto plain = std::make_unique<PlainReads>(
-      PlainReads::Parts{.source = &parts_.source,
-                        .catalogue = catalogue,
-                        .open_limit = OpenLimit(),
-                        .bypass = bypass_,
-                        .stall = &metrics_.stall()});
+  auto plain = std::make_unique<PlainReads>(PlainReads::Parts{
+      .source = &parts_.source,
+      .catalogue = catalogue,
+      .open_limit = OpenLimit(),
+      .bypass = bypass_,
+      .stall = &metrics_.stall(),
+      .make_reader = [this](const FileReaderOptions& options) {
+        return MakeReader(options);
+      }});
   return std::make_unique<const ServedDataset>(
       std::move(catalogue), std::move(plain), std::move(views), sees_opens);
 }
@@ -221,12 +265,40 @@ absl::StatusOr<const ServedDataset*> Engine::Load(const LoadOptions& options) {
   if (found.was_saved && found.catalogue->serves_others()) {
     unchecked_ = found.catalogue;
   }
+  RETURN_IF_ERROR(JoinPeers(found.catalogue));
   const bool was_read =
       options.something_was_read && options.something_was_read();
   ASSIGN_OR_RETURN(served_owner_,
                    MakeServed(std::move(found.catalogue), was_read));
   served_.store(served_owner_.get(), std::memory_order_release);
   return served_owner_.get();
+}
+
+absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
+  if (parts_.config.peers.members.empty()) return absl::OkStatus();
+  if (parts_.make_transport == nullptr) {
+    return absl::FailedPreconditionError("peers: this program has none");
+  }
+  const uint64_t bytes = PeersBytes(parts_.config, pool_->capacity());
+  Peers::Parts parts;
+  parts.config = parts_.config.peers;
+  parts.identity = PeerIdentityOf(parts_.config, parts_.policies.table,
+                                  *catalogue, parts_.version);
+  parts.make_transport = parts_.make_transport;
+  parts.source = &parts_.source;
+  parts.catalogue = std::move(catalogue);
+  ASSIGN_OR_RETURN(parts.share,
+                   pool_->Open({.name = "peers", .guarantee = bytes}));
+  ASSIGN_OR_RETURN(peers_owner_, Peers::Start(std::move(parts)));
+  peers_.store(peers_owner_.get(), std::memory_order_release);
+  return absl::OkStatus();
+}
+
+std::unique_ptr<FileReader> Engine::MakeReader(
+    const FileReaderOptions& options) {
+  std::unique_ptr<FileReader> reader = MakeFileReader(parts_.source, options);
+  if (peers_owner_ == nullptr) return reader;
+  return peers_owner_->Over(std::move(reader));
 }
 
 absl::optional<std::string> Engine::FindChangedRights(std::stop_token stop) {
@@ -243,6 +315,7 @@ absl::optional<std::string> Engine::FindChangedRights(std::stop_token stop) {
 
 void Engine::Stop() {
   pool_->Stop();
+  if (peers_owner_ != nullptr) peers_owner_->Stop();
   tiers_.Stop();  // before its readers of the source are destroyed
   records_.Stop();
   supplies_.Stop();

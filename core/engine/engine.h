@@ -34,6 +34,8 @@
 #include "core/engine/supply_maker.h"
 #include "core/engine/tier_maker.h"
 #include "core/ledger/ledger.h"
+#include "core/peers/peer_transport.h"
+#include "core/peers/peers.h"
 #include "core/pool/bypass_reads.h"
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/pool_memory.h"
@@ -59,6 +61,9 @@ class Engine {
     MountConfig config;  // at least one view
     SourceDir source;    // of config.source
     PolicySet policies;
+    std::string version;  // of the program; peers must have the same
+    // Carries bytes between peers. Needed if config.peers is set.
+    PeerTransportMaker make_transport;
     // Keeps catalogue, ledger, indexes and the like; outlives the engine. Null:
     // nothing is kept, and no epoch is resumed.
     const StateDir* state = nullptr;
@@ -108,6 +113,10 @@ class Engine {
 
   const MountConfig& config() const { return parts_.config; }
   const SourceDir& source() const { return parts_.source; }
+  // Null without `peers`, and before Load.
+  const Peers* peers() const {
+    return peers_.load(std::memory_order_acquire);
+  }
   Metrics& metrics() { return metrics_; }
 
   // Stops copying, indexing, prefetching and reading, each before what it uses.
@@ -120,6 +129,8 @@ class Engine {
   Engine(Parts parts, std::unique_ptr<Ledger> ledger);
 
   PoolMemory ViewMemory() const;  // per view
+  absl::Status JoinPeers(std::shared_ptr<const Catalogue> catalogue);
+  std::unique_ptr<FileReader> MakeReader(const FileReaderOptions& options);
   TierMaker::Parts TierParts();
   SupplyFactory::Parts SupplyParts();
   RecordsFactory::Parts RecordParts();
@@ -145,6 +156,8 @@ class Engine {
   const std::unique_ptr<LearntFactors> learnt_;  // null without state
   const std::shared_ptr<BufferPool> pool_;
   const std::shared_ptr<BypassReads> bypass_;
+  std::unique_ptr<Peers> peers_owner_;  // set by Load, before any reader
+  std::atomic<const Peers*> peers_{nullptr};
   TierMaker tiers_;
   SupplyFactory supplies_;
   RecordsFactory records_;

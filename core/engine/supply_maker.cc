@@ -11,7 +11,6 @@
 #include "absl/types/span.h"
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
-#include "core/io/make_reader.h"
 #include "core/pool/chunk_map.h"
 #include "core/pool/file_source.h"
 #include "core/pool/memory/arena.h"
@@ -27,6 +26,8 @@ namespace {
 
 // Reads of packs go through this part of the view's memory.
 constexpr uint64_t kStagingPart = 8;
+// Of the pool, with peers.
+constexpr uint64_t kLeastOfAView = uint64_t{8} << 20;
 constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
 
 // Returns the memory that each sample's files take in the pool.
@@ -119,8 +120,20 @@ uint64_t Memory(const MountConfig& config) {
   return config.memory != 0 ? config.memory : DefaultMemory();
 }
 
+// Views need memory only for what is on its way to their readers. The rest is
+// for the dataset, which is spread over all members.
+uint64_t PeersBytes(const MountConfig& config, uint64_t pool_bytes) {
+  if (config.peers.members.empty()) return 0;
+  const uint64_t least =
+      std::min(pool_bytes / 2, kLeastOfAView * config.views.size());
+  const uint64_t for_views = std::max(pool_bytes / 16, least);
+  return (pool_bytes - for_views) / Arena::kPage * Arena::kPage;
+}
+
 uint64_t MemoryOfAView(const MountConfig& config) {
-  return GuaranteeOf(Memory(config), config.views.size());
+  const uint64_t memory = Memory(config);
+  return GuaranteeOf(memory - PeersBytes(config, PoolBytes(memory)),
+                     config.views.size());
 }
 
 PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools) {
@@ -248,7 +261,9 @@ FileReader* SupplyFactory::Reader(bool in_batches) {
   options.batch_by_batch = in_batches;
   MutexLock lock(mu_);
   std::unique_ptr<FileReader>& reader = readers_[in_batches ? 1 : 0];
-  if (reader == nullptr) reader = MakeFileReader(*parts_.source, options);
+  if (reader == nullptr) {
+    reader = MakeFileReaderBy(parts_.make_reader, *parts_.source, options);
+  }
   return reader.get();
 }
 

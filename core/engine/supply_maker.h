@@ -18,6 +18,7 @@
 #include "core/engine/place_finder.h"
 #include "core/engine/tier_maker.h"
 #include "core/io/file_reader.h"
+#include "core/io/make_reader.h"
 #include "core/pool/pool_memory.h"
 #include "core/readers/job_tracker.h"
 #include "core/source/source_dir.h"
@@ -30,6 +31,10 @@ namespace shufflefs {
 uint64_t DefaultMemory();
 // Returns the key `memory`, or its default.
 uint64_t Memory(const MountConfig& config);
+// Returns the bytes of a pool of `pool_bytes` that are guaranteed to parts of
+// files that this daemon keeps for all members. 0 without `peers`. Views have
+// the rest.
+uint64_t PeersBytes(const MountConfig& config, uint64_t pool_bytes);
 // Returns the bytes of `memory` that each view is guaranteed.
 uint64_t MemoryOfAView(const MountConfig& config);
 // Returns `memory` as one of `pools` pools of the view gets it.
@@ -45,6 +50,7 @@ class SupplyFactory {
   struct Parts {
     const MountConfig* config = nullptr;  // these outlive the factory
     const SourceDir* source = nullptr;
+    ReaderMaker make_reader;  // of the source; empty: MakeFileReader
     DeviceFinder* devices = nullptr;
     PlaceFinder* places = nullptr;
     PoolMemory memory;  // per view; without a name

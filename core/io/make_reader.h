@@ -3,6 +3,7 @@
 #ifndef SHUFFLEFS_CORE_IO_MAKE_READER_H_
 #define SHUFFLEFS_CORE_IO_MAKE_READER_H_
 
+#include <functional>
 #include <memory>
 
 #include "core/io/file_reader.h"
@@ -17,6 +18,17 @@ namespace shufflefs {
 // process became a daemon.
 std::unique_ptr<FileReader> MakeFileReader(const SourceDir& source,
                                            const FileReaderOptions& options);
+
+// Makes a reader of one known directory. Thread-safe.
+using ReaderMaker =
+    std::function<std::unique_ptr<FileReader>(const FileReaderOptions&)>;
+
+// As `maker` makes it. Without one: MakeFileReader.
+inline std::unique_ptr<FileReader> MakeFileReaderBy(
+    const ReaderMaker& maker, const SourceDir& source,
+    const FileReaderOptions& options) {
+  return maker ? maker(options) : MakeFileReader(source, options);
+}
 
 }  // namespace shufflefs
 

@@ -7,7 +7,6 @@
 
 #include "core/base/exhaustion.h"
 #include "core/base/status.h"
-#include "core/io/make_reader.h"
 #include "core/pool/file_source.h"
 
 namespace shufflefs {
@@ -41,7 +40,8 @@ absl::StatusOr<std::shared_ptr<SampleSource>> PlainReads::Source() {
   std::unique_ptr<FileReader> reader;
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<SampleSource>> {
     RETURN_IF_ERROR(parts_.bypass->Prepare());
-    reader = MakeFileReader(*parts_.source, ReaderOptions());
+    reader =
+        MakeFileReaderBy(parts_.make_reader, *parts_.source, ReaderOptions());
     return std::make_shared<FileSource>(parts_.catalogue, reader.get(),
                                         /*many_pieces=*/true);
   };

@@ -19,6 +19,7 @@
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
+#include "core/io/make_reader.h"
 #include "core/pool/bypass_reads.h"
 #include "core/pool/content_provider.h"
 #include "core/pool/sample_source.h"
@@ -37,6 +38,7 @@ class PlainReads {
     size_t open_limit = 1;  // descriptors that are kept open
     std::shared_ptr<BypassReads> bypass = nullptr;  // required to read
     StallClock* stall = nullptr;  // outlives the object; may be null
+    ReaderMaker make_reader = nullptr;  // null: MakeFileReader
   };
   explicit PlainReads(const Parts& parts);
   // Waits for the reads under way.

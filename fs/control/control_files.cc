@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/view/epoch_token.h"
 #include "fs/control/order_text.h"
+#include "fs/control/peers_text.h"
 #include "fs/control/pool_metrics.h"
 #include "fs/control/status_json.h"
 
@@ -93,7 +94,7 @@ absl::StatusOr<std::string> ControlFiles::Render(ControlFile file,
     case ControlFile::kStatus:
       return RenderStatus(view);
     case ControlFile::kMetrics:
-      return absl::StrCat(parts_.metrics->Prometheus(), PoolMetrics(views));
+      return RenderMetrics(views);
     case ControlFile::kControl:
       return RenderControl(view);
     case ControlFile::kError: {
@@ -161,6 +162,18 @@ std::string ControlFiles::RenderToken(const View& view) const {
   return TokenText(view.Token());
 }
 
+std::string ControlFiles::RenderMetrics(const std::vector<View*>& views) const {
+  std::string text =
+      absl::StrCat(parts_.metrics->Prometheus(), PoolMetrics(views));
+  const absl::optional<PeersStatus> peers = PeersNow();
+  if (peers) absl::StrAppend(&text, PeersMetrics(*peers));
+  return text;
+}
+
+absl::optional<PeersStatus> ControlFiles::PeersNow() const {
+  return parts_.peers ? parts_.peers() : absl::nullopt;
+}
+
 std::string ControlFiles::RenderStatus(int view) const {
   StatusParts status;
   status.version = parts_.version;
@@ -178,6 +191,7 @@ std::string ControlFiles::RenderStatus(int view) const {
       status.warnings.push_back(std::move(warning));
     }
   }
+  status.peers = PeersNow();
   return StatusJson(status, view);
 }
 

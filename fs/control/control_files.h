@@ -18,6 +18,7 @@
 #include "core/base/mutex.h"
 #include "core/config/config.h"
 #include "core/engine/served_dataset.h"
+#include "core/peers/peers.h"
 #include "fs/control/token_parts.h"
 
 namespace shufflefs {
@@ -67,6 +68,8 @@ class ControlFiles {
     // Warnings that are determined when `status` is read, once there is a
     // catalogue. May be empty.
     std::function<std::vector<std::string>()> warn;
+    // What the peers do now. May be empty, and return nothing.
+    std::function<absl::optional<PeersStatus>()> peers;
   };
   explicit ControlFiles(Parts parts);
 
@@ -98,6 +101,8 @@ class ControlFiles {
       ABSL_LOCKS_EXCLUDED(order_mu_);
   std::string RenderToken(const View& view) const;
   std::string RenderStatus(int view) const;
+  std::string RenderMetrics(const std::vector<View*>& views) const;
+  absl::optional<PeersStatus> PeersNow() const;
 
   // Constant after construction.
   const Parts parts_;

@@ -11,6 +11,7 @@
 #include "core/records/epoch/record_epoch.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "core/view/effect.h"
+#include "fs/control/peers_text.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {
@@ -320,6 +321,7 @@ std::string StatusJson(const StatusParts& parts, int view) {
   for (const std::string& warning : parts.warnings) {
     json["warnings"].push_back(Utf8(warning));
   }
+  if (parts.peers) json["peers"] = PeersJson(*parts.peers);
   json["views"] = nlohmann::ordered_json::array();
   if (parts.served == nullptr) {
     for (const ViewConfig& config : parts.config->views) {

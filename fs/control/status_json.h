@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "core/base/metrics.h"
 #include "core/config/config.h"
 #include "core/engine/served_dataset.h"
+#include "core/peers/peers.h"
 
 namespace shufflefs {
 
@@ -21,6 +23,7 @@ struct StatusParts {
   const ServedDataset* served = nullptr;
   std::string indexing;  // its progress or failure, one clause
   std::vector<std::string> warnings;
+  absl::optional<PeersStatus> peers;  // empty without the key `peers`
 };
 
 // All views, or the one with id `view` if that is >= 0. A figure that cannot be

@@ -99,7 +99,7 @@ function __shufflectl_arguments
     switch (__shufflectl_command)
         case check warmup bench run index pack
             __fish_complete_directories
-        case order status top token verify umount
+        case order peers status top token verify umount
             __shufflectl_mounts
         case epoch
             echo next

@@ -30,6 +30,8 @@ function __shufflefs_values
             printf '%s\n' auto random physical
         case brand.binding
             printf '%s\n' group location
+        case peers.insecure
+            printf '%s\n' yes off
         case record.csv
             printf '%s\n' plain quoted
         case record.scope

@@ -228,6 +228,14 @@ std::string TomlValue(const Option& option, const std::string& value) {
   return bare ? value : TomlString(value);
 }
 
+// `peers` is a key and begins other keys, which TOML forbids without quotes.
+std::string TomlKey(absl::string_view key) {
+  const size_t dot = key.find('.');
+  const bool needs_quotes = dot != absl::string_view::npos &&
+                            FindOption(key.substr(0, dot)) != nullptr;
+  return needs_quotes ? TomlString(key) : std::string(key);
+}
+
 }  // namespace
 
 absl::StatusOr<TomlDocument> ParseToml(absl::string_view text) {
@@ -293,7 +301,7 @@ std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view) {
       absl::StrAppend(&text, "# ", option.key, ": a path that is not UTF-8\n");
       continue;
     }
-    absl::StrAppend(&text, option.key, " = ", TomlValue(option, value), "\n");
+    absl::StrAppend(&text, TomlKey(option.key), " = ", TomlValue(option, value), "\n");
   }
   return text;
 }

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
@@ -52,6 +54,7 @@ inline constexpr Word<LogLevel> kLogLevels[] = {{"debug", LogLevel::kDebug},
                                                 {"info", LogLevel::kInfo},
                                                 {"warning", LogLevel::kWarning},
                                                 {"error", LogLevel::kError}};
+inline constexpr Word<bool> kYesOff[] = {{"yes", true}, {"off", false}};
 inline constexpr Word<LogFormat> kLogFormats[] = {{"text", LogFormat::kText},
                                                   {"json", LogFormat::kJson}};
 inline constexpr Word<LogTo> kLogTargets[] = {{"auto", LogTo::kAuto},
@@ -170,6 +173,39 @@ inline bool SetTierCapacity(absl::string_view text, MountConfig& mount) {
 }
 
 // Accepts an absolute path without NUL.
+// HOST:PORT. A host in brackets may have colons.
+inline bool SetHostAndPort(absl::string_view text, std::string& field) {
+  const size_t colon = text.rfind(':');
+  uint32_t port = 0;
+  if (colon == 0 || colon == absl::string_view::npos ||
+      text.find_first_of("/; ") != absl::string_view::npos ||
+      !absl::SimpleAtoi(text.substr(colon + 1), &port) || port == 0 ||
+      port > 65535) {
+    return false;
+  }
+  field = std::string(text);
+  return true;
+}
+
+inline bool SetPeers(absl::string_view text, std::string& field) {
+  absl::string_view hosts = text;
+  if (absl::ConsumePrefix(&hosts, "etcd:")) {
+    const size_t slash = hosts.find('/');
+    if (slash == absl::string_view::npos || slash + 1 == hosts.size()) {
+      return false;
+    }
+    hosts = hosts.substr(0, slash);
+  } else {
+    absl::ConsumePrefix(&hosts, "dns:");
+  }
+  std::string host;
+  for (const absl::string_view each : absl::StrSplit(hosts, ';')) {
+    if (text != "slurm" && !SetHostAndPort(each, host)) return false;
+  }
+  field = std::string(text);
+  return true;
+}
+
 inline bool SetAbsolutePath(absl::string_view text, std::string& field) {
   if (!absl::StartsWith(text, "/") || absl::StrContains(text, '\0')) {
     return false;

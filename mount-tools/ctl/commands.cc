@@ -10,6 +10,7 @@
 #include "mount-tools/ctl/order_command.h"
 #include "mount-tools/ctl/pack/index_command.h"
 #include "mount-tools/ctl/pack/pack_command.h"
+#include "mount-tools/ctl/peers/peers_command.h"
 #include "mount-tools/ctl/run/run_command.h"
 #include "mount-tools/ctl/status_command.h"
 #include "mount-tools/ctl/token_command.h"
@@ -29,6 +30,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeListCommand());
   commands.push_back(MakeStatusCommand());
   commands.push_back(MakeTopCommand());
+  commands.push_back(MakePeersCommand());
   commands.push_back(MakeEpochCommand());
   commands.push_back(MakePolicyCommand());
   commands.push_back(MakeFeedbackCommand());

@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "mount-tools/ctl/check/clairvoyant_text.h"
+#include "mount-tools/ctl/peers/peers_text.h"
 #include "mount-tools/ctl/status_fields.h"
 
 namespace shufflefs {
@@ -227,6 +228,7 @@ absl::StatusOr<std::string> StatusText(absl::string_view json) {
   for (const Json& view : status["views"]) {
     if (view.is_object()) absl::StrAppend(&text, ViewText(view));
   }
+  absl::StrAppend(&text, PeersLine(status));
   for (const std::string& warning : Texts(status, "warnings")) {
     absl::StrAppend(&text, "warning: ", warning, "\n");
   }

@@ -21,6 +21,7 @@
 #include "core/base/status.h"
 #include "core/base/thread.h"
 #include "core/engine/engine.h"
+#include "core/peers/peer_module.h"
 #include "core/engine/state_dir.h"
 #include "core/source/source_dir.h"
 #include "core/view/effect.h"
@@ -96,6 +97,7 @@ absl::Status Mount::MakeParts(SourceDir source) {
   Engine::Parts parts{.config = memory_.config(),
                       .source = std::move(source),
                       .policies = AllPolicies(),
+                      .version = SHUFFLEFS_VERSION,
                       .state = &state_,
                       .running = memory_.running(),
                       .hooks = {}};
@@ -105,6 +107,9 @@ absl::Status Mount::MakeParts(SourceDir source) {
   parts.hooks.settled = [this] { session_->NamesSettled(); };
   parts.hooks.doubted = [this] { session_->NamesDoubted(); };
   log_level_ = parts.config.log_level;
+  if (!parts.config.peers.members.empty()) {
+    ASSIGN_OR_RETURN(parts.make_transport, LoadPeerTransport());
+  }
   ASSIGN_OR_RETURN(engine_, Engine::Make(std::move(parts)));
   control_ = std::make_unique<ControlFiles>(ControlParts());
   filesystem_ = std::make_unique<Filesystem>(FilesystemParts());
@@ -136,6 +141,11 @@ ControlFiles::Parts Mount::ControlParts() {
     engine_->KeepLearnt();
   };
   parts.warn = [this] { return WarnOfMountsAbove(); };
+  parts.peers = [this]() -> absl::optional<PeersStatus> {
+    const Peers* const peers = engine_->peers();
+    if (peers == nullptr) return absl::nullopt;
+    return peers->status();
+  };
   return parts;
 }
 

@@ -217,6 +217,9 @@ TEST(EffectiveToml, ReadsBackAsTheSameConfiguration) {
         {"lirs.page", word({"4096", "1MiB"})},
         {"epoch.double_open", absl::StrCat(random.Next() % 100000, "ms")},
         {"state", word({"/a \"quoted\\\" \x01\x7f\n\xc3\xa9", "/b"})},
+        {"peers", word({"slurm", "a:1;b:2", "etcd:a:1;b:2/job"})},
+        {"peers.listen", word({"a:1", "[::1]:7373"})},
+        {"peers.insecure", word({"yes", "off"})},
         {"path", word({"", "train", "a b/\xe2\x82\xac"})}};
     for (const auto& [key, value] : values) {
       ASSERT_TRUE(SetOption(key, value, mount, view).ok()) << key << value;

@@ -60,7 +60,9 @@ TEST(OptionTable, DefaultTextIsTheDefault) {
                                        "record.align",    "clairvoyant.seeds",
                                        "met.mini_epochs", "met.epochs",
                                        "met.model",       "tier.path",
-                                       "tier.capacity",   "tier.bandwidth"};
+                                       "tier.capacity",   "tier.bandwidth",
+                                       "peers",           "peers.listen",
+                                       "peers.tls",       "peers.secret"};
   for (const Option& option : Options()) {
     const std::string value = option.Get(mount, view);
     if (unset.count(std::string(option.key)) != 0) {
@@ -121,7 +123,12 @@ constexpr std::pair<const char*, const char*> kSamples[] = {
     {"clairvoyant.cores", "0"},
     {"tier.path", "/nvme"},
     {"tier.capacity", "1024TiB"},
-    {"tier.bandwidth", "64KiB"}};
+    {"tier.bandwidth", "64KiB"},
+    {"peers", "dns:job:7373"},
+    {"peers.listen", "10.0.0.1:7373"},
+    {"peers.tls", "/etc/tls"},
+    {"peers.secret", "/etc/secret"},
+    {"peers.insecure", "yes"}};
 
 // get prints what set reads, for the default and for another value.
 TEST(OptionTable, ValuesRoundTrip) {

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/peers/peer_reader.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/source/file_check.h"
+
+namespace shufflefs {
+namespace {
+
+// Requests to peers that are under way. Their owners read in parallel, and a
+// network needs some in flight.
+constexpr size_t kMostAsked = 64;
+constexpr uint64_t kMostAskedBytes = uint64_t{32} << 20;
+// A peer that reads a busy source takes a while. One that is gone is noticed by
+// the transport, sooner.
+constexpr std::chrono::milliseconds kWithin{10000};
+
+constexpr uint64_t RoundUp(uint64_t bytes) {
+  return (bytes + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
+}
+
+// Ends a read when all of its pieces ended. The first error counts.
+class Joint {
+ public:
+  Joint(size_t pieces, std::function<void(absl::Status)> done)
+      : left_(pieces), done_(std::move(done)) {}
+
+  void Ended(const absl::Status& status) {
+    absl::Status result;
+    {
+      MutexLock lock(mu_);
+      if (status_.ok()) status_ = status;
+      if (--left_ > 0) return;
+      result = status_;
+    }
+    done_(result);
+  }
+
+ private:
+  Mutex mu_;
+  size_t left_ ABSL_GUARDED_BY(mu_);
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+  const std::function<void(absl::Status)> done_;
+};
+
+// The bytes [begin, end) of what `read` wants, as a read of its own.
+FileRead PieceOf(const FileRead& read, uint64_t begin, uint64_t end,
+                 std::function<void(absl::Status)> done) {
+  FileRead piece;
+  piece.path = read.path;
+  piece.expected = read.expected;
+  piece.one_of_many = true;
+  piece.offset = begin;
+  piece.length = end - begin;
+  piece.into =
+      SlicePieces(read.into, begin - read.offset, RoundUp(piece.length));
+  piece.done = std::move(done);
+  return piece;
+}
+
+}  // namespace
+
+PeerReader::PeerReader(Parts parts)
+    : parts_(std::move(parts)), remote_(kMostAsked, kMostAskedBytes) {}
+
+PeerReader::~PeerReader() {
+  Cancel();
+  MutexLock lock(mu_);
+  while (busy_ > 0) idle_.Wait(mu_);
+}
+
+std::string PeerReader::how() const {
+  return absl::StrCat(parts_.local->how(), " and peers");
+}
+
+void PeerReader::Begin() {
+  MutexLock lock(mu_);
+  ++busy_;
+}
+
+void PeerReader::End() {
+  MutexLock lock(mu_);
+  if (--busy_ == 0) idle_.SignalAll();
+}
+
+void PeerReader::Submit(std::vector<FileRead> reads) {
+  const std::shared_ptr<const Owners> owners = parts_.owners();
+  Routed routed;
+  for (FileRead& read : reads) Route(std::move(read), *owners, routed);
+  Send(std::move(routed));
+}
+
+void PeerReader::SubmitUrgent(FileRead read) {
+  const std::shared_ptr<const Owners> owners = parts_.owners();
+  Routed routed;
+  routed.urgent = true;
+  Route(std::move(read), *owners, routed);
+  Send(std::move(routed));
+}
+
+void PeerReader::Cancel() {
+  parts_.local->Cancel();
+  {
+    MutexLock lock(mu_);
+    remote_.Cancel();
+  }
+  AskMore();
+}
+
+void PeerReader::Send(Routed routed) {
+  if (!routed.local.empty() && !routed.urgent) {
+    parts_.local->Submit(std::move(routed.local));
+  } else {
+    for (FileRead& read : routed.local) {
+      parts_.local->SubmitUrgent(std::move(read));
+    }
+  }
+  if (routed.remote.empty()) return;
+  {
+    MutexLock lock(mu_);
+    if (routed.urgent) {
+      for (FileRead& read : routed.remote) remote_.PushUrgent(std::move(read));
+    } else {
+      remote_.Push(std::move(routed.remote));
+    }
+  }
+  AskMore();
+}
+
+void PeerReader::Route(FileRead read, const Owners& owners, Routed& routed) {
+  absl::optional<EntryId> file;
+  if (owners.has_others() && read.expected && read.length > 0) {
+    file = parts_.catalogue->FindPath(read.path);
+  }
+  const bool known =
+      file && parts_.catalogue->kind(*file) == EntryKind::kFile &&
+      read.expected->size == parts_.catalogue->file_size(*file) &&
+      read.offset % kReadAlignment == 0 && read.offset < read.expected->size &&
+      read.length <= read.expected->size - read.offset;
+  if (!known) {
+    routed.local.push_back(std::move(read));
+  } else {
+    RouteParts(std::move(read), *file, owners, routed);
+  }
+}
+
+void PeerReader::RouteParts(FileRead read, EntryId file, const Owners& owners,
+                            Routed& routed) {
+  const uint64_t end = read.offset + read.length;
+  const auto first = static_cast<uint32_t>(read.offset / ExtentId::kBytes);
+  const auto last = static_cast<uint32_t>((end - 1) / ExtentId::kBytes);
+  if (first == last) {
+    return RoutePart(std::move(read), {file, first}, owners, routed);
+  }
+  auto joint = std::make_shared<Joint>(last - first + 1, std::move(read.done));
+  for (uint32_t part = first; part <= last; ++part) {
+    const uint64_t begin = part * ExtentId::kBytes;
+    FileRead piece =
+        PieceOf(read, std::max(begin, read.offset),
+                std::min(begin + ExtentId::kBytes, end),
+                [joint](absl::Status status) { joint->Ended(status); });
+    RoutePart(std::move(piece), {file, part}, owners, routed);
+  }
+}
+
+void PeerReader::RoutePart(FileRead piece, ExtentId id, const Owners& owners,
+                           Routed& routed) {
+  const PeerGroup::Member& owner = owners.group()->members[owners.Of(id)];
+  if (owner.self) return RouteOwn(std::move(piece), id, routed);
+  if (owner.joined) return routed.remote.push_back(std::move(piece));
+  ++parts_.counts->reads_from_source;
+  routed.local.push_back(std::move(piece));
+}
+
+void PeerReader::RouteOwn(FileRead piece, ExtentId id, Routed& routed) {
+  using What = KeptExtents::Claim::What;
+  Begin();
+  auto read = std::make_shared<const FileRead>(std::move(piece));
+  KeptExtents::Claim claim =
+      parts_.kept->Take(id, [this, read](absl::StatusOr<PeerBytes> bytes) {
+        // The reader of somebody else may have failed, or was cancelled.
+        if (bytes.ok()) {
+          Give(*read, *bytes);
+        } else {
+          ReadHere(*read);
+        }
+        End();
+      });
+  PeerCounts& counts = *parts_.counts;
+  ++(claim.what == What::kKept || claim.what == What::kComing
+         ? counts.reads_from_memory
+         : counts.reads_from_source);
+  if (claim.what == What::kRead) {
+    routed.local.push_back(std::move(claim.read));
+  } else if (claim.what == What::kFull) {
+    routed.local.push_back(*read);
+    End();
+  } else if (claim.what == What::kKept) {
+    counts.bytes_from_memory += read->length;
+    parts_.worker->Post(
+        [this, read, bytes = std::move(claim.bytes)](const absl::Status& turn) {
+          if (turn.ok() && Look(*read).ok()) {
+            Give(*read, bytes);
+          } else {
+            ReadHere(*read);  // it says what is wrong
+          }
+          End();
+        },
+        routed.urgent);
+  }
+}
+
+void PeerReader::Give(const FileRead& piece, const PeerBytes& bytes) {
+  CopyPieces(bytes.pieces, piece.offset % ExtentId::kBytes, piece.length,
+             piece.into);
+  piece.done(absl::OkStatus());
+}
+
+void PeerReader::ReadHere(const FileRead& piece) {
+  ++parts_.counts->reads_from_source;
+  parts_.local->SubmitUrgent(piece);
+}
+
+absl::Status PeerReader::Look(const FileRead& read) const {
+  absl::StatusOr<UniqueFd> fd = parts_.source->Open(read.path, O_RDONLY);
+  RETURN_IF_ERROR(fd.status());
+  return CheckUnchanged(fd->get(), *read.expected);
+}
+
+ExtentId PeerReader::ExtentOf(const FileRead& piece) const {
+  return {*parts_.catalogue->FindPath(piece.path),
+          static_cast<uint32_t>(piece.offset / ExtentId::kBytes)};
+}
+
+void PeerReader::AskMore() {
+  for (;;) {
+    absl::optional<ReadQueue::Next> next;
+    {
+      MutexLock lock(mu_);
+      next = remote_.Take();
+      if (!next) return;
+      ++busy_;
+    }
+    auto piece = std::make_shared<const FileRead>(std::move(next->read));
+    if (next->cancelled) {
+      CountAnswer(*piece, false);
+      ReadHere(*piece);  // says that it was cancelled
+      End();
+      continue;
+    }
+    parts_.worker->Post(
+        [this, piece](const absl::Status& turn) {
+          if (turn.ok() && Look(*piece).ok()) {
+            Ask(piece);
+          } else {
+            Answered(piece, false);
+          }
+        },
+        next->urgent);
+  }
+}
+
+void PeerReader::Ask(std::shared_ptr<const FileRead> piece) {
+  const std::shared_ptr<const Owners> owners = parts_.owners();
+  const size_t index = owners->Of(ExtentOf(*piece));
+  const PeerGroup::Member& owner = owners->group()->members[index];
+  if (owner.self || !owner.joined) return Answered(piece, false);
+  PeerExtent extent;
+  extent.path = piece->path;
+  extent.size = piece->expected->size;
+  extent.mtime_ns = piece->expected->mtime_ns;
+  extent.offset = piece->offset;
+  extent.length = piece->length;
+  parts_.transport->ReadExtent(
+      owners->group(), index, extent, kWithin, piece->into,
+      [this, piece](absl::Status status) { Answered(piece, status.ok()); });
+}
+
+void PeerReader::CountAnswer(const FileRead& piece, bool came) {
+  MutexLock lock(mu_);
+  remote_.End(piece.length, came ? piece.length : 0);
+}
+
+void PeerReader::Answered(const std::shared_ptr<const FileRead>& piece,
+                          bool came) {
+  CountAnswer(*piece, came);
+  if (came) {
+    ++parts_.counts->reads_from_peers;
+    parts_.counts->bytes_from_peers += piece->length;
+    piece->done(absl::OkStatus());
+  } else {
+    ReadHere(*piece);
+  }
+  AskMore();
+  End();
+}
+
+}  // namespace shufflefs

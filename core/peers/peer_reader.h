@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// PeerReader reads files of the source through the memory of all members. Each
+// part of a file has an owner (Owners). Parts that this daemon owns are kept
+// (KeptExtents). Those of others are requested from them. What no peer answers
+// is read from the source: slower, never wrong.
+#ifndef SHUFFLEFS_CORE_PEERS_PEER_READER_H_
+#define SHUFFLEFS_CORE_PEERS_PEER_READER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
+#include "core/base/worker.h"
+#include "core/catalogue/catalogue.h"
+#include "core/io/file_reader.h"
+#include "core/io/read_queue.h"
+#include "core/peers/kept_extents.h"
+#include "core/peers/owners.h"
+#include "core/peers/peer_transport.h"
+#include "core/source/source_dir.h"
+
+namespace shufflefs {
+
+// What came to this daemon's readers without a read of the source for them.
+struct PeerCounts {
+  std::atomic<uint64_t> reads_from_peers{0};
+  std::atomic<uint64_t> bytes_from_peers{0};
+  std::atomic<uint64_t> reads_from_memory{0};  // kept here
+  std::atomic<uint64_t> bytes_from_memory{0};
+  std::atomic<uint64_t> reads_from_source{0};
+};
+
+// Thread-safe. Its own calls never wait for a device or a peer. `done` is
+// called by a thread of the local reader, of the transport or of the worker.
+//
+// What comes from memory, here or at a peer, is given to a reader only after
+// the file was looked at here: it must be the one that the catalogue knows, and
+// must not have lost a read permission.
+class PeerReader : public FileReader {
+ public:
+  struct Parts {
+    std::unique_ptr<FileReader> local;  // reads the source
+    // All of these outlive the reader, but for shared ones.
+    const SourceDir* source = nullptr;
+    std::shared_ptr<const Catalogue> catalogue;
+    std::shared_ptr<KeptExtents> kept;
+    PeerTransport* transport = nullptr;
+    PeerCounts* counts = nullptr;
+    Worker* worker = nullptr;  // looks at files, which may wait
+    // The owners as of now. Never blocks, never null.
+    std::function<std::shared_ptr<const Owners>()> owners;
+  };
+  explicit PeerReader(Parts parts);
+  ~PeerReader() override;
+
+  void Submit(std::vector<FileRead> reads) override;
+  void SubmitUrgent(FileRead read) override;
+  void Cancel() override;
+  // Of the source: what peers answered does not count.
+  FileReaderStats stats() const override { return parts_.local->stats(); }
+  std::string how() const override;
+
+ private:
+  // Where the pieces of some reads go. A piece lies within one extent.
+  struct Routed {
+    std::vector<FileRead> local;
+    std::vector<FileRead> remote;
+    bool urgent = false;
+  };
+  void Route(FileRead read, const Owners& owners, Routed& routed);
+  void RouteParts(FileRead read, EntryId file, const Owners& owners,
+                  Routed& routed);
+  void RoutePart(FileRead piece, ExtentId id, const Owners& owners,
+                 Routed& routed);
+  void RouteOwn(FileRead piece, ExtentId id, Routed& routed);
+  void Send(Routed routed);
+  // Answers the reader from memory. Look first, unless it was just read.
+  void Give(const FileRead& piece, const PeerBytes& bytes);
+
+  // Asks peers as long as the bounds allow.
+  void AskMore() ABSL_LOCKS_EXCLUDED(mu_);
+  void Ask(std::shared_ptr<const FileRead> piece);
+  void CountAnswer(const FileRead& piece, bool came) ABSL_LOCKS_EXCLUDED(mu_);
+  void Answered(const std::shared_ptr<const FileRead>& piece, bool came);
+  // Ends the piece by a read of the source.
+  void ReadHere(const FileRead& piece);
+
+  // May block. Errors: those of opening the file, and of CheckUnchanged.
+  absl::Status Look(const FileRead& read) const;
+  ExtentId ExtentOf(const FileRead& piece) const;
+  void Begin() ABSL_LOCKS_EXCLUDED(mu_);
+  void End() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Constant after construction.
+  const Parts parts_;
+
+  Mutex mu_;
+  CondVar idle_;
+  ReadQueue remote_ ABSL_GUARDED_BY(mu_);
+  size_t busy_ ABSL_GUARDED_BY(mu_) = 0;  // pieces that are not ended here
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_PEERS_PEER_READER_H_

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peers joins this daemon to the others of its job, so that each byte of the
+// dataset leaves the source once. It answers the requests of the others, and
+// makes the readers through which this daemon reads.
+#ifndef SHUFFLEFS_CORE_PEERS_PEERS_H_
+#define SHUFFLEFS_CORE_PEERS_PEERS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "core/base/mutex.h"
+#include "core/base/worker.h"
+#include "core/catalogue/catalogue.h"
+#include "core/config/config.h"
+#include "core/io/file_reader.h"
+#include "core/io/reader_options.h"
+#include "core/peers/kept_extents.h"
+#include "core/peers/owners.h"
+#include "core/peers/peer_reader.h"
+#include "core/peers/peer_transport.h"
+#include "core/pool/memory/buffer_pool.h"
+#include "core/source/source_dir.h"
+
+namespace shufflefs {
+
+// For status and metrics.
+struct PeersStatus {
+  std::shared_ptr<const PeerGroup> group;
+  std::vector<std::pair<std::string, PeerTransport::Traffic>> traffic;
+  uint64_t kept_bytes = 0;  // of memory, for all members
+  // Read from the source to answer others.
+  uint64_t source_bytes = 0;
+  // As PeerCounts.
+  uint64_t reads_from_peers = 0;
+  uint64_t bytes_from_peers = 0;
+  uint64_t reads_from_memory = 0;
+  uint64_t bytes_from_memory = 0;
+  uint64_t reads_from_source = 0;
+};
+
+// Thread-safe. Outlives the readers that it makes.
+class Peers : private PeerService {
+ public:
+  struct Parts {
+    PeersConfig config;
+    PeerIdentity identity;
+    PeerTransportMaker make_transport;
+    const SourceDir* source = nullptr;  // outlives the object
+    std::shared_ptr<const Catalogue> catalogue;
+    std::shared_ptr<PoolShare> share;  // memory for what others may ask
+  };
+  // Begins to listen and to look for the others. Waits for none. Errors: those
+  // of the transport's maker.
+  static absl::StatusOr<std::unique_ptr<Peers>> Start(Parts parts);
+  ~Peers() override;
+
+  // Returns a reader that asks the owners. It reads the source by `local`.
+  std::unique_ptr<FileReader> Over(std::unique_ptr<FileReader> local);
+
+  PeersStatus status() const;
+
+  // Leaves the group. Nobody is asked or answered any more. Readers that live
+  // on read the source.
+  void Stop();
+
+ private:
+  explicit Peers(Parts parts);
+
+  absl::Status Welcome(const PeerIdentity& theirs) override;
+  void ReadExtent(const PeerExtent& extent, Extent done) override;
+
+  std::shared_ptr<const Owners> owners() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Constant after Start.
+  const Parts parts_;
+  std::unique_ptr<PeerTransport> transport_;
+
+  // Self-synchronised.
+  const std::shared_ptr<KeptExtents> kept_;
+  PeerCounts counts_;
+  std::unique_ptr<FileReader> reader_;  // for requests of others
+  Worker worker_;
+  std::atomic<bool> stopped_{false};
+
+  mutable Mutex mu_;
+  // Of the newest group that was seen.
+  mutable std::shared_ptr<const Owners> owners_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_PEERS_PEERS_H_

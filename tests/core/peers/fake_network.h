@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peers of one process, joined by calls instead of a network.
+#ifndef SHUFFLEFS_TESTS_CORE_PEERS_FAKE_NETWORK_H_
+#define SHUFFLEFS_TESTS_CORE_PEERS_FAKE_NETWORK_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/mutex.h"
+#include "core/base/worker.h"
+#include "core/peers/kept_extents.h"
+#include "core/peers/peer_transport.h"
+#include "core/random/random.h"
+
+namespace shufflefs::testing_support {
+
+// Thread-safe. Outlives its transports.
+class FakeNetwork {
+ public:
+  explicit FakeNetwork(size_t members, uint64_t seed = 1)
+      : members_(members), rng_(RandomKey(seed)), worker_("network", 4) {}
+
+  // Of each 256 requests so many fail, half of them after they were answered.
+  void FailSome(uint64_t of_256) {
+    MutexLock lock(mu_);
+    failing_ = of_256;
+  }
+  // Whether others find the member.
+  void SetJoined(size_t member, bool joined) {
+    MutexLock lock(mu_);
+    members_[member].joined = joined;
+    for (Member& each : members_) each.group = nullptr;
+  }
+  uint64_t requests() const {
+    MutexLock lock(mu_);
+    return requests_;
+  }
+
+  PeerTransportMaker Maker(size_t member) {
+    return [this, member](PeerTransportParts parts)
+               -> absl::StatusOr<std::unique_ptr<PeerTransport>> {
+      MutexLock lock(mu_);
+      members_[member].service = parts.service;
+      return std::make_unique<Transport>(this, member);
+    };
+  }
+
+ private:
+  struct Member {
+    PeerService* service = nullptr;
+    bool joined = true;
+    std::shared_ptr<const PeerGroup> group;  // as it sees it
+  };
+
+  class Transport : public PeerTransport {
+   public:
+    Transport(FakeNetwork* network, size_t self)
+        : network_(*network), self_(self) {}
+    ~Transport() override { Stop(); }
+
+    std::shared_ptr<const PeerGroup> group() const override {
+      return network_.GroupOf(self_);
+    }
+    void ReadExtent(const std::shared_ptr<const PeerGroup>&, size_t index,
+                    const PeerExtent& extent, std::chrono::milliseconds,
+                    std::vector<iovec> into, Done done) override {
+      network_.Ask(index, extent, std::move(into), std::move(done));
+    }
+    std::vector<std::pair<std::string, Traffic>> traffic() const override {
+      return {};
+    }
+    void Stop() override { network_.Leave(self_); }
+
+   private:
+    FakeNetwork& network_;
+    const size_t self_;
+  };
+
+  std::shared_ptr<const PeerGroup> GroupOf(size_t self) {
+    MutexLock lock(mu_);
+    Member& seen_by = members_[self];
+    if (seen_by.group == nullptr) {
+      auto group = std::make_shared<PeerGroup>();
+      group->revision = ++revision_;
+      for (size_t i = 0; i < members_.size(); ++i) {
+        group->members.push_back({.name = absl::StrCat("node", i, ":7373"),
+                                  .self = i == self,
+                                  .joined = i == self || members_[i].joined,
+                                  .why = ""});
+      }
+      seen_by.group = std::move(group);
+    }
+    return seen_by.group;
+  }
+
+  void Ask(size_t index, const PeerExtent& extent, std::vector<iovec> into,
+           PeerTransport::Done done) {
+    bool before = false;
+    bool after = false;
+    {
+      MutexLock lock(mu_);
+      ++requests_;
+      const bool fails = rng_.Bounded(256) < failing_;
+      before = fails && rng_.Bounded(2) == 0;
+      after = fails && !before;
+    }
+    const absl::Status gone = absl::UnavailableError("gone");
+    worker_.Post(
+        [this, before, after, gone, index, extent, into = std::move(into),
+         done = std::move(done)](const absl::Status& turn) {
+          PeerService* const service = turn.ok() ? ServiceOf(index) : nullptr;
+          if (before || service == nullptr) return done(gone);
+          service->ReadExtent(extent, [=](absl::StatusOr<PeerBytes> bytes) {
+            if (!bytes.ok()) return done(bytes.status());
+            CopyPieces(bytes->pieces, 0, extent.length, into);
+            done(after ? gone : absl::OkStatus());
+          });
+        },
+        false);
+  }
+
+  PeerService* ServiceOf(size_t index) const {
+    MutexLock lock(mu_);
+    return members_[index].service;
+  }
+  // REQUIRES: nobody asks the member any more, or it is joined to no reader.
+  void Leave(size_t self) {
+    MutexLock lock(mu_);
+    members_[self].service = nullptr;
+  }
+
+  mutable Mutex mu_;
+  std::vector<Member> members_ ABSL_GUARDED_BY(mu_);
+  Rng rng_ ABSL_GUARDED_BY(mu_);
+  uint64_t failing_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t requests_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t revision_ ABSL_GUARDED_BY(mu_) = 0;
+  Worker worker_;
+};
+
+}  // namespace shufflefs::testing_support
+
+#endif  // SHUFFLEFS_TESTS_CORE_PEERS_FAKE_NETWORK_H_
