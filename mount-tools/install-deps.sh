@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# install-deps.sh [--build] [--package] [--test] [--examples] [--quickstart]
-#
-# Installs the Debian packages (12 or 13) that building (the default), making
-# packages, testing and the examples need; with --quickstart what
-# examples/quickstart.sh needs besides --build.
+# install-deps.sh [--build] [--peers] [--package] [--test] [--examples]
+#                 [--quickstart]
+# Installs the Debian packages (12 or 13) that building (the default), the module
+# for several nodes, making packages, testing and the examples need; with
+# --quickstart what examples/quickstart.sh needs besides --build.
 # Looks first, and when nothing is missing does nothing, needs no network and no
-# privilege. Otherwise runs apt-get as root, or through sudo.
+# privilege. Otherwise runs apt-get as root, or through sudo. The tests start
+# etcd by themselves: its service is kept from starting and is disabled.
 set -euo pipefail
 
 build_packages=(
@@ -15,6 +16,10 @@ build_packages=(
   libfuse3-dev fuse3 liburing-dev
   libabsl-dev libcli11-dev libspdlog-dev libtomlplusplus-dev libxxhash-dev
   nlohmann-json3-dev
+)
+# For peers/, the module that joins several nodes.
+peers_packages=(
+  libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc libssl-dev
 )
 package_packages=(
   dpkg-dev file rpm python3-pip python3-setuptools python3-wheel
@@ -25,7 +30,7 @@ test_packages=(
   python3 python3-pytest python3-pil python3-torch python3-torchvision
   python3-venv python3-numpy python3-yaml python3-h5py python3-mypy
   liblinear-tools zsh fish systemd python3-seccomp
-  dataset-fashion-mnist
+  dataset-fashion-mnist etcd-server openssl
 )
 example_packages=(
   python3 python3-numpy python3-pil python3-torch python3-torchvision
@@ -61,7 +66,8 @@ for argument in "$@"; do
   case "$argument" in
     --build) wanted+=("${build_packages[@]}") ;;
     --package) wanted+=("${package_packages[@]}") ;;
-    --test) wanted+=("${test_packages[@]}") ;;
+    --peers) wanted+=("${peers_packages[@]}") ;;
+    --test) wanted+=("${test_packages[@]}" "${peers_packages[@]}") ;;
     --examples) wanted+=("${example_packages[@]}") ;;
     --quickstart) wanted+=("${quickstart_packages[@]}") ;;
     -h | --help) usage; exit 0 ;;
@@ -101,9 +107,19 @@ for package in "${missing[@]}"; do
     break
   fi
 done
+# The package of etcd enables and starts a service.
+etcd=no
+if [[ " ${missing[*]} " == *" etcd-server "* && -d /run/systemd/system ]]; then
+  etcd=yes
+  as_root systemctl mask --runtime --quiet etcd.service
+fi
 install=(apt-get install -q -y --no-install-recommends "${missing[@]}")
 # Lists that are present may be too old to fetch from.
 as_root "${install[@]}" </dev/null || {
   as_root apt-get update -q
   as_root "${install[@]}" </dev/null
 }
+if [ "$etcd" = yes ]; then
+  as_root systemctl unmask --runtime --quiet etcd.service
+  as_root systemctl disable --quiet etcd.service
+fi

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peers/transport/peer_link.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <algorithm>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "peers/proto/peers.pb.h"
+#include "peers/transport/wire.h"
+
+namespace shufflefs::peers {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr char kGreetMethod[] = "/shufflefs.peers.v1.Peers/Greet";
+constexpr char kJoinMethod[] = "/shufflefs.peers.v1.Peers/Join";
+// One stream of TCP does not fill a fast network.
+constexpr int kConnections = 2;
+
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& name, int number,
+                                         const Security& security) {
+  grpc::ChannelArguments arguments;
+  // Each channel has a connection of its own.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt("shufflefs.connection", number);
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(kMostAnswer));
+  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(kMostMetadata));
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
+  // The link tries again by itself, and knows the address.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  if (security.tls) arguments.SetSslTargetNameOverride(kCertificateName);
+  return grpc::CreateCustomChannel("dns:///" + name, security.channel,
+                                   arguments);
+}
+
+bool IsSilence(const grpc::Status& status) {
+  const grpc::StatusCode code = status.error_code();
+  return code == grpc::StatusCode::DEADLINE_EXCEEDED ||
+         code == grpc::StatusCode::UNAVAILABLE ||
+         code == grpc::StatusCode::CANCELLED;
+}
+
+std::string Describe(const grpc::Status& status) {
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return "no answer in time";
+  }
+  return absl::StrCat("no answer: ", Shown(status.error_message()));
+}
+
+}  // namespace
+
+// Constant once started, but for what gRPC writes until the call has ended.
+struct PeerLink::Call {
+  explicit Call(milliseconds within) {
+    context.set_deadline(std::chrono::system_clock::now() + within);
+  }
+  grpc::ClientContext context;
+  grpc::ByteBuffer request;
+  grpc::ByteBuffer answer;
+};
+
+struct PeerLink::ReadCall : Call {
+  explicit ReadCall(Request read)
+      : Call(read.within),
+        read(std::move(read)),
+        starter(std::this_thread::get_id()) {}
+  Request read;
+  // Until the call has started, gRPC may end it on the thread that starts it.
+  std::atomic<std::thread::id> starter;
+};
+
+struct PeerLink::ControlCall : Call {
+  ControlCall(std::string method, std::string body, milliseconds within)
+      : Call(within), method(std::move(method)), body(std::move(body)) {
+    request = ToBuffer(this->body);
+  }
+  const std::string method;
+  const std::string body;
+  std::string challenge;  // of a Join
+  std::string nonce;
+  grpc::Status status;
+  std::string text;  // of the answer
+};
+
+PeerLink::PeerLink(std::shared_ptr<const LinkContext> context, std::string name,
+                   bool self)
+    : context_(std::move(context)),
+      name_(std::move(name)),
+      state_(self ? State::kSelf : State::kAway) {}
+
+PeerLink::~PeerLink() { Stop(); }
+
+void PeerLink::Tick(Clock::time_point now) {
+  bool ping = false;
+  {
+    MutexLock lock(mu_);
+    if (busy_ || now < due_ || state_ == State::kSelf ||
+        state_ == State::kStopped) {
+      return;
+    }
+    busy_ = true;
+    ping = state_ != State::kAway;
+  }
+  if (ping) {
+    Ping();
+  } else {
+    Greet();
+  }
+}
+
+PeerLink::Look PeerLink::look() const {
+  MutexLock lock(mu_);
+  Look look;
+  look.self = state_ == State::kSelf;
+  look.instance = instance_;
+  look.joined = look.self || state_ == State::kJoined;
+  if (look.self) look.instance = context_->instance;
+  if (!look.joined) look.why = why_;
+  return look;
+}
+
+bool PeerLink::Read(Request& request) {
+  auto call = std::make_shared<ReadCall>(std::move(request));
+  v1::ExtentRequest message;
+  message.set_dataset(context_->identity.dataset);
+  message.set_group(call->read.group);
+  ToMessage(call->read.extent, message);
+  const std::string body = message.SerializeAsString();
+  call->request = ToBuffer(body);
+  std::shared_ptr<grpc::GenericStub> stub;
+  {
+    MutexLock lock(mu_);
+    if (state_ != State::kJoined) {
+      request = std::move(call->read);
+      return false;
+    }
+    call->context.AddMetadata(kSessionKey, session_);
+    if (!key_.none()) {
+      call->context.AddMetadata(kMacKey, key_.Mac(kExtentMethod, {body}));
+    }
+    stub = stubs_[++turn_ % stubs_.size()];
+    calls_.insert(call);
+  }
+  requests_.fetch_add(1);
+  stub->UnaryCall(
+      &call->context, kExtentMethod, grpc::StubOptions(), &call->request,
+      &call->answer,
+      [link = shared_from_this(), call](const grpc::Status& status) {
+        if (call->starter.load() != std::this_thread::get_id()) {
+          link->EndRead(call, status);
+          return;
+        }
+        link->context_->post(
+            [link, call, status] { link->EndRead(call, status); });
+      });
+  call->starter.store(std::thread::id());
+  return true;
+}
+
+void PeerLink::EndRead(const std::shared_ptr<ReadCall>& call,
+                       const grpc::Status& status) {
+  const absl::Status result = ReadResult(*call, status);
+  PeerTransport::Done done = std::move(call->read.done);
+  done(result);
+  done = nullptr;
+  Remove(call);
+}
+
+absl::Status PeerLink::ReadResult(ReadCall& call, const grpc::Status& status) {
+  if (status.ok()) {
+    const uint64_t length = call.read.extent.length;
+    const absl::Status copied = FromAnswer(call.answer, length, call.read.into);
+    if (!copied.ok()) failed_.fetch_add(1);
+    if (copied.ok()) received_.fetch_add(length);
+    return copied;
+  }
+  if (call.context.GetServerTrailingMetadata().count(kServiceKey) != 0) {
+    return FromGrpc(status);
+  }
+  failed_.fetch_add(1);
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+    Rejoin();
+  } else if (IsSilence(status)) {
+    Doubt();
+  } else if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION) {
+    return FromGrpc(status);
+  }
+  return absl::UnavailableError(absl::StrCat(name_, ": ", Describe(status)));
+}
+
+PeerTransport::Traffic PeerLink::traffic() const {
+  return {.received = received_.load(),
+          .requests = requests_.load(),
+          .failed = failed_.load()};
+}
+
+void PeerLink::Stop() {
+  std::vector<std::shared_ptr<Call>> calls;
+  {
+    MutexLock lock(mu_);
+    state_ = State::kStopped;
+    why_ = "this daemon stops";
+    calls.assign(calls_.begin(), calls_.end());
+  }
+  for (const std::shared_ptr<Call>& call : calls) call->context.TryCancel();
+  calls.clear();
+  MutexLock lock(mu_);
+  while (!calls_.empty()) ended_.Wait(mu_);
+  stubs_.clear();
+}
+
+void PeerLink::Greet() {
+  {
+    MutexLock lock(mu_);
+    Connect();
+  }
+  StartControl(std::make_shared<ControlCall>(
+                   kGreetMethod, v1::GreetRequest().SerializeAsString(),
+                   context_->times.answer),
+               &PeerLink::EndGreet);
+}
+
+void PeerLink::EndGreet(const ControlCall& call) {
+  v1::GreetAnswer answer;
+  if (!call.status.ok()) {
+    Lost(Describe(call.status));
+  } else if (!answer.ParseFromString(call.text) ||
+             answer.instance().size() != kIdBytes) {
+    Refused("refused: it is no shufflefs of this version");
+  } else if (answer.instance() == context_->instance) {
+    {
+      MutexLock lock(mu_);
+      if (state_ == State::kStopped) return;
+      state_ = State::kSelf;
+      busy_ = false;
+      stubs_.clear();
+    }
+    context_->changed();
+  } else {
+    {
+      MutexLock lock(mu_);
+      instance_ = answer.instance();
+    }
+    Join(answer.challenge());
+  }
+}
+
+void PeerLink::Join(const std::string& challenge) {
+  v1::JoinRequest request;
+  request.set_challenge(challenge);
+  request.set_nonce(RandomBytes(kIdBytes));
+  request.set_instance(context_->instance);
+  request.set_name(context_->name);
+  *request.mutable_identity() = ToMessage(context_->identity);
+  const std::string body = request.SerializeAsString();
+  auto call =
+      std::make_shared<ControlCall>(kJoinMethod, body, context_->times.answer);
+  call->challenge = challenge;
+  call->nonce = request.nonce();
+  const Secret& secret = context_->security.secret;
+  if (!secret.none()) {
+    call->context.AddMetadata(kMacKey, secret.Mac("join", {body}));
+  }
+  StartControl(std::move(call), &PeerLink::EndJoin);
+}
+
+void PeerLink::EndJoin(const ControlCall& call) {
+  std::string session;
+  if (IsSilence(call.status)) {
+    Lost(Describe(call.status));
+  } else if (!call.status.ok()) {
+    Refused(absl::StrCat("refused: ", Shown(call.status.error_message())));
+  } else if (const absl::Status checked = CheckJoin(call, session);
+             !checked.ok()) {
+    Refused(absl::StrCat("refused: ", Shown(std::string(checked.message()))));
+  } else {
+    Joined(call, session);
+  }
+}
+
+absl::Status PeerLink::CheckJoin(const ControlCall& call,
+                                 std::string& session) const {
+  v1::JoinAnswer answer;
+  v1::Identity theirs;
+  if (!answer.ParseFromString(call.text) ||
+      answer.session().size() != kIdBytes ||
+      !theirs.ParseFromString(answer.identity())) {
+    return absl::InvalidArgumentError("it is no shufflefs of this version");
+  }
+  const std::string proof = context_->security.secret.Mac(
+      "welcome",
+      {call.nonce, call.challenge, answer.session(), answer.identity()});
+  if (!SameBytes(proof, answer.proof())) {
+    return absl::UnauthenticatedError(
+        "peers.secret is not the same on both nodes");
+  }
+  ASSIGN_OR_RETURN(const PeerIdentity identity, FromMessage(theirs));
+  session = answer.session();
+  return context_->service->Welcome(identity);
+}
+
+void PeerLink::Ping() {
+  auto call = std::make_shared<ControlCall>(
+      kPingMethod, v1::PingRequest().SerializeAsString(),
+      context_->times.answer);
+  {
+    MutexLock lock(mu_);
+    call->context.AddMetadata(kSessionKey, session_);
+    if (!key_.none()) {
+      call->context.AddMetadata(kMacKey, key_.Mac(kPingMethod, {call->body}));
+    }
+  }
+  StartControl(std::move(call), &PeerLink::EndPing);
+}
+
+void PeerLink::EndPing(const ControlCall& call) {
+  if (!call.status.ok()) {
+    if (call.status.error_code() != grpc::StatusCode::UNAUTHENTICATED) {
+      Lost(Describe(call.status));
+      return;
+    }
+    {
+      MutexLock lock(mu_);
+      busy_ = false;
+    }
+    Rejoin();
+    return;
+  }
+  {
+    MutexLock lock(mu_);
+    busy_ = false;
+    if (state_ != State::kJoined && state_ != State::kDoubted) return;
+    due_ = Clock::now() + context_->times.ping;
+    if (state_ == State::kJoined) return;
+    state_ = State::kJoined;
+  }
+  context_->changed();
+}
+
+void PeerLink::StartControl(std::shared_ptr<ControlCall> call, Ended ended) {
+  if (!Add(call)) return;
+  std::shared_ptr<grpc::GenericStub> stub;
+  {
+    MutexLock lock(mu_);
+    stub = stubs_.front();
+  }
+  stub->UnaryCall(
+      &call->context, call->method, grpc::StubOptions(), &call->request,
+      &call->answer,
+      [link = shared_from_this(), call, ended](grpc::Status status) {
+        if (status.ok()) {
+          absl::StatusOr<std::string> text = FromBuffer(call->answer);
+          if (text.ok()) call->text = *std::move(text);
+        }
+        call->status = std::move(status);
+        (*link.*ended)(*call);
+        link->Remove(call);
+      });
+}
+
+bool PeerLink::Add(const std::shared_ptr<Call>& call) {
+  MutexLock lock(mu_);
+  if (state_ == State::kStopped) return false;
+  calls_.insert(call);
+  return true;
+}
+
+void PeerLink::Remove(const std::shared_ptr<Call>& call) {
+  MutexLock lock(mu_);
+  calls_.erase(call);
+  if (calls_.empty()) ended_.SignalAll();
+}
+
+void PeerLink::Connect() {
+  if (!stubs_.empty() || state_ == State::kStopped) return;
+  for (int i = 0; i < kConnections; ++i) {
+    stubs_.push_back(std::make_shared<grpc::GenericStub>(
+        ChannelTo(name_, i, context_->security)));
+  }
+}
+
+PeerLink::Calls PeerLink::Leave(const std::string& why, milliseconds wait) {
+  Calls calls;
+  if (state_ == State::kStopped) return calls;
+  calls.assign(calls_.begin(), calls_.end());
+  state_ = State::kAway;
+  busy_ = false;
+  why_ = why;
+  due_ = Clock::now() + wait;
+  stubs_.clear();
+  session_.clear();
+  return calls;
+}
+
+void PeerLink::Lost(const std::string& why) {
+  bool was_joined = false;
+  Calls calls;
+  {
+    MutexLock lock(mu_);
+    was_joined = state_ == State::kJoined || state_ == State::kDoubted;
+    milliseconds wait = context_->times.first_retry * (1 << failures_);
+    wait = std::min(wait, context_->times.most_retry);
+    failures_ = std::min(failures_ + 1, 10u);
+    refused_ = false;
+    calls = Leave(why, wait);
+  }
+  for (const std::shared_ptr<Call>& call : calls) call->context.TryCancel();
+  context_->log(was_joined ? LogLevel::kWarning : LogLevel::kDebug,
+                absl::StrCat("peers: ", name_, ": ", why));
+  context_->changed();
+}
+
+void PeerLink::Refused(const std::string& why) {
+  bool said = false;
+  Calls calls;
+  {
+    MutexLock lock(mu_);
+    said = refused_ && why_ == why;
+    refused_ = true;
+    calls = Leave(why, context_->times.refused);
+  }
+  for (const std::shared_ptr<Call>& call : calls) call->context.TryCancel();
+  if (!said) {
+    context_->log(LogLevel::kWarning,
+                  absl::StrCat("peers: ", name_, " is not used; ", why));
+  }
+  context_->changed();
+}
+
+void PeerLink::Joined(const ControlCall& call, const std::string& session) {
+  {
+    MutexLock lock(mu_);
+    if (state_ == State::kStopped) return;
+    state_ = State::kJoined;
+    busy_ = false;
+    refused_ = false;
+    failures_ = 0;
+    why_.clear();
+    session_ = session;
+    key_ = context_->security.secret.Derive("session",
+                                            {call.nonce, call.challenge});
+    due_ = Clock::now() + context_->times.ping;
+  }
+  context_->log(LogLevel::kInfo, absl::StrCat("peers: joined ", name_));
+  context_->changed();
+}
+
+void PeerLink::Doubt() {
+  {
+    MutexLock lock(mu_);
+    if (state_ != State::kJoined) return;
+    state_ = State::kDoubted;
+    why_ = "no answer in time";
+    due_ = Clock::now();
+  }
+  context_->changed();
+}
+
+// The member has been restarted: it does not know the session.
+void PeerLink::Rejoin() {
+  {
+    MutexLock lock(mu_);
+    if (state_ != State::kJoined && state_ != State::kDoubted) return;
+    state_ = State::kAway;
+    why_ = "it was restarted";
+    due_ = Clock::now();
+  }
+  context_->changed();
+}
+
+void KeepCallbackThreads() {
+  // Never destroyed, as the module is never unloaded.
+  static grpc::GenericStub* const kept = [] {
+    Security security;
+    security.channel = grpc::InsecureChannelCredentials();
+    auto* const stub =
+        new grpc::GenericStub(ChannelTo("127.0.0.1:1", 0, security));
+    // The first call with a callback makes the threads.
+    grpc::ClientContext context;
+    context.TryCancel();
+    const grpc::ByteBuffer request = ToBuffer("");
+    grpc::ByteBuffer answer;
+    std::promise<void> ended;
+    stub->UnaryCall(&context, kGreetMethod, grpc::StubOptions(), &request,
+                    &answer, [&](const grpc::Status&) { ended.set_value(); });
+    ended.get_future().wait();
+    return stub;
+  }();
+  static_cast<void>(kept);
+}
+
+}  // namespace shufflefs::peers

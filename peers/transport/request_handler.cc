@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peers/transport/request_handler.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "peers/transport/security.h"
+#include "peers/transport/wire.h"
+
+namespace shufflefs::peers {
+namespace {
+
+constexpr size_t kMostName = 300;      // bytes
+constexpr size_t kMostRefusals = 256;  // that are remembered
+constexpr size_t kTimeBytes = 8;       // of a challenge
+constexpr std::chrono::seconds kChallengeLife{30};
+
+int64_t SecondsNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string Metadata(const grpc::CallbackServerContext& context,
+                     const char* key) {
+  const auto& all = context.client_metadata();
+  const auto found = all.find(key);
+  if (found == all.end()) return "";
+  return std::string(found->second.data(), found->second.size());
+}
+
+// Of "ipv4:10.0.0.1:4711": without the port, which differs each time.
+std::string HostOf(const grpc::CallbackServerContext& context) {
+  const std::string peer = context.peer();
+  return Shown(peer.substr(0, peer.rfind(':')));
+}
+
+grpc::ServerUnaryReactor* Finished(grpc::CallbackServerContext* context,
+                                   const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
+}  // namespace
+
+RequestHandler::RequestHandler(RequestHandlerOptions options)
+    : options_(std::move(options)),
+      identity_(ToMessage(options_.identity).SerializeAsString()),
+      challenge_key_(RandomBytes(32)) {}
+
+grpc::ServerUnaryReactor* RequestHandler::Greet(Context* context,
+                                                const Buffer* /*request*/,
+                                                Buffer* response) {
+  v1::GreetAnswer answer;
+  answer.set_instance(options_.instance);
+  answer.set_challenge(NewChallenge());
+  *response = ToBuffer(answer.SerializeAsString());
+  return Finished(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* RequestHandler::Join(Context* context,
+                                               const Buffer* request,
+                                               Buffer* response) {
+  const absl::StatusOr<std::string> bytes = FromBuffer(*request);
+  if (!bytes.ok()) return Finished(context, bytes.status());
+  const absl::StatusOr<std::string> answer = AnswerJoin(*context, *bytes);
+  if (answer.ok()) *response = ToBuffer(*answer);
+  return Finished(context, answer.status());
+}
+
+absl::StatusOr<std::string> RequestHandler::AnswerJoin(
+    Context& context, const std::string& request) {
+  v1::JoinRequest join;
+  if (!join.ParseFromString(request) || join.nonce().size() != kIdBytes ||
+      join.instance().size() != kIdBytes || join.name().size() > kMostName) {
+    return absl::InvalidArgumentError("not a request to join");
+  }
+  const std::string who =
+      absl::StrCat(Shown(join.name()), " (", HostOf(context), ")");
+  absl::Status refused;
+  if (options_.tls && !HasCertificateName(*context.auth_context())) {
+    refused = absl::UnauthenticatedError(absl::StrCat(
+        "the certificate is not for the DNS name ", kCertificateName));
+  } else if (!IsChallenge(join.challenge())) {
+    refused = absl::UnauthenticatedError("the challenge is too old");
+  } else if (!SameBytes(Metadata(context, kMacKey),
+                        options_.secret.Mac("join", {request}))) {
+    refused = absl::UnauthenticatedError(
+        "peers.secret is not the same on both nodes");
+  } else if (absl::StatusOr<PeerIdentity> identity =
+                 FromMessage(join.identity());
+             !identity.ok()) {
+    refused = identity.status();
+  } else {
+    refused = options_.service->Welcome(*identity);
+  }
+  if (!refused.ok()) {
+    LogRefusal(absl::StrCat("peers: refused ", who, ": ",
+                            Shown(std::string(refused.message()))));
+    return refused;
+  }
+  v1::JoinAnswer answer;
+  answer.set_session(sessions_.Add(
+      join.instance(),
+      options_.secret.Derive("session", {join.nonce(), join.challenge()})));
+  answer.set_identity(identity_);
+  answer.set_proof(options_.secret.Mac(
+      "welcome",
+      {join.nonce(), join.challenge(), answer.session(), answer.identity()}));
+  return answer.SerializeAsString();
+}
+
+grpc::ServerUnaryReactor* RequestHandler::Ping(Context* context,
+                                               const Buffer* request,
+                                               Buffer* response) {
+  absl::StatusOr<std::string> bytes = FromBuffer(*request);
+  absl::Status status = bytes.status();
+  if (status.ok()) status = SessionOf(*context, kPingMethod, *bytes).status();
+  *response = ToBuffer("");
+  return Finished(context, status);
+}
+
+grpc::ServerUnaryReactor* RequestHandler::ReadExtent(Context* context,
+                                                     const Buffer* request,
+                                                     Buffer* response) {
+  const absl::StatusOr<std::string> bytes = FromBuffer(*request);
+  if (!bytes.ok()) return Finished(context, bytes.status());
+  const absl::StatusOr<Session> session =
+      SessionOf(*context, kExtentMethod, *bytes);
+  if (!session.ok()) return Finished(context, session.status());
+  v1::ExtentRequest message;
+  if (!message.ParseFromString(*bytes)) {
+    return Finished(context, absl::InvalidArgumentError("not a request"));
+  }
+  if (message.dataset() != options_.identity.dataset) {
+    return Finished(context, absl::FailedPreconditionError("another dataset"));
+  }
+  options_.seen_group(message.group());
+  const absl::StatusOr<PeerExtent> extent = FromMessage(message);
+  if (!extent.ok()) return Finished(context, extent.status());
+  const std::shared_ptr<ExtentAnswer> answer =
+      answers_.Begin({.context = context,
+                      .response = response,
+                      .length = extent->length,
+                      .sent = (*session)->sent});
+  if (answer == nullptr) {
+    return Finished(context, absl::UnavailableError("the daemon stops"));
+  }
+  options_.service->ReadExtent(*extent,
+                               [answer](const absl::StatusOr<PeerBytes>& read) {
+                                 answer->Complete(read);
+                               });
+  return answer.get();
+}
+
+absl::StatusOr<RequestHandler::Session> RequestHandler::SessionOf(
+    const Context& context, absl::string_view method,
+    const std::string& request) const {
+  Session session = sessions_.Find(Metadata(context, kSessionKey));
+  if (session == nullptr) {
+    return absl::UnauthenticatedError("not joined");
+  }
+  if (!SameBytes(Metadata(context, kMacKey),
+                 session->key.Mac(method, {request}))) {
+    return absl::UnauthenticatedError("wrong proof of the secret");
+  }
+  return session;
+}
+
+// The time, random bytes, and a proof that this object made them. So nothing
+// has to be remembered for callers who never join.
+std::string RequestHandler::NewChallenge() const {
+  std::string text;
+  const auto now = static_cast<uint64_t>(SecondsNow());
+  for (size_t i = 0; i < kTimeBytes; ++i) {
+    text.push_back(static_cast<char>(now >> (8 * i)));
+  }
+  text += RandomBytes(kIdBytes);
+  return text + challenge_key_.Mac("challenge", {text});
+}
+
+bool RequestHandler::IsChallenge(absl::string_view challenge) const {
+  constexpr size_t kText = kTimeBytes + kIdBytes;
+  if (challenge.size() < kText) return false;
+  const absl::string_view text = challenge.substr(0, kText);
+  if (!SameBytes(challenge.substr(kText),
+                 challenge_key_.Mac("challenge", {text}))) {
+    return false;
+  }
+  uint64_t made = 0;
+  for (size_t i = kTimeBytes; i-- > 0;) {
+    made = made << 8 | static_cast<unsigned char>(text[i]);
+  }
+  return SecondsNow() - static_cast<int64_t>(made) <= kChallengeLife.count();
+}
+
+void RequestHandler::LogRefusal(const std::string& line) {
+  {
+    MutexLock lock(mu_);
+    if (refusals_.size() >= kMostRefusals) refusals_.clear();
+    if (!refusals_.insert(line).second) return;
+  }
+  options_.log(LogLevel::kWarning, line);
+}
+
+}  // namespace shufflefs::peers

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peers/transport/wire.h"
+
+#include <grpcpp/support/slice.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace shufflefs::peers {
+namespace {
+
+constexpr size_t kMostPath = 4096;
+constexpr size_t kMostText = 4096;  // bytes of a key, a value or a version
+constexpr int kMostKeys = 256;
+constexpr size_t kMostShown = 500;
+constexpr unsigned char kDataTag = 1 << 3 | 2;  // field 1, with a length
+
+absl::Status Wrong(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("peer: wrong ", what));
+}
+
+// What stands before the data in an ExtentAnswer: tag, and length as a varint.
+std::string AnswerHead(uint64_t length) {
+  std::string head(1, static_cast<char>(kDataTag));
+  for (; length >= 0x80; length >>= 7) {
+    head.push_back(static_cast<char>(length | 0x80));
+  }
+  head.push_back(static_cast<char>(length));
+  return head;
+}
+
+// Hands out the bytes of slices, in order.
+class SliceReader {
+ public:
+  explicit SliceReader(const std::vector<grpc::Slice>& slices)
+      : slices_(slices) {}
+
+  // Returns false if there are not that many.
+  bool Copy(char* to, size_t size) {
+    while (size > 0) {
+      if (at_ == slices_.size()) return false;
+      const grpc::Slice& slice = slices_[at_];
+      const size_t part = std::min(size, slice.size() - used_);
+      if (part > 0) std::memcpy(to, slice.begin() + used_, part);
+      to += part;
+      size -= part;
+      used_ += part;
+      if (used_ == slice.size()) {
+        ++at_;
+        used_ = 0;
+      }
+    }
+    return true;
+  }
+
+ private:
+  const std::vector<grpc::Slice>& slices_;
+  size_t at_ = 0;
+  size_t used_ = 0;  // bytes of that slice
+};
+
+}  // namespace
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      std::string(status.message().substr(0, 2048)));
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      Shown(status.error_message()));
+}
+
+v1::Identity ToMessage(const PeerIdentity& identity) {
+  v1::Identity message;
+  message.set_version(identity.version);
+  message.set_dataset(identity.dataset);
+  message.set_files(identity.files);
+  for (const auto& [name, value] : identity.keys) {
+    v1::Identity::Key* key = message.add_keys();
+    key->set_name(name);
+    key->set_value(value);
+  }
+  return message;
+}
+
+absl::StatusOr<PeerIdentity> FromMessage(const v1::Identity& message) {
+  if (message.version().size() > kMostText || message.keys_size() > kMostKeys) {
+    return Wrong("identity");
+  }
+  PeerIdentity identity{.version = message.version(),
+                        .dataset = message.dataset(),
+                        .files = message.files(),
+                        .keys = {}};
+  for (const v1::Identity::Key& key : message.keys()) {
+    if (key.name().size() > kMostText || key.value().size() > kMostText) {
+      return Wrong("identity");
+    }
+    identity.keys.emplace_back(key.name(), key.value());
+  }
+  return identity;
+}
+
+void ToMessage(const PeerExtent& extent, v1::ExtentRequest& message) {
+  message.set_path(extent.path);
+  message.set_size(extent.size);
+  message.set_mtime_ns(extent.mtime_ns);
+  message.set_offset(extent.offset);
+  message.set_length(extent.length);
+}
+
+absl::Status CheckExtent(const PeerExtent& extent) {
+  if (extent.path.size() > kMostPath ||
+      extent.path.find('\0') != std::string::npos) {
+    return Wrong("path");
+  }
+  for (absl::string_view part : absl::StrSplit(extent.path, '/')) {
+    if (part.empty() || part == "." || part == "..") return Wrong("path");
+  }
+  if (extent.length == 0 || extent.length > kMostPeerExtent ||
+      extent.length > extent.size ||
+      extent.offset > extent.size - extent.length) {
+    return Wrong("extent");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PeerExtent> FromMessage(const v1::ExtentRequest& message) {
+  PeerExtent extent{.path = message.path(),
+                    .size = message.size(),
+                    .mtime_ns = message.mtime_ns(),
+                    .offset = message.offset(),
+                    .length = message.length()};
+  if (absl::Status checked = CheckExtent(extent); !checked.ok()) return checked;
+  return extent;
+}
+
+grpc::ByteBuffer ToBuffer(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+absl::StatusOr<std::string> FromBuffer(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  if (buffer.Length() > kMostRequest || !buffer.Dump(&slices).ok()) {
+    return Wrong("message");
+  }
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+absl::StatusOr<grpc::ByteBuffer> ToAnswer(const PeerBytes& bytes,
+                                          uint64_t length) {
+  std::vector<grpc::Slice> slices = {grpc::Slice(AnswerHead(length))};
+  uint64_t sum = 0;
+  for (const iovec& piece : bytes.pieces) {
+    if (piece.iov_len == 0) continue;
+    sum += piece.iov_len;
+    // Each slice has a share in the memory.
+    auto* owner = new std::shared_ptr<const void>(bytes.owner);
+    slices.emplace_back(
+        piece.iov_base, piece.iov_len,
+        [](void* share) {
+          delete static_cast<std::shared_ptr<const void>*>(share);
+        },
+        owner);
+  }
+  if (sum != length) {
+    return absl::InternalError(absl::StrCat("an extent of ", length,
+                                            " bytes was answered with ", sum));
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+absl::Status FromAnswer(const grpc::ByteBuffer& buffer, uint64_t length,
+                        const std::vector<iovec>& into) {
+  const std::string expected = AnswerHead(length);
+  std::vector<grpc::Slice> slices;
+  if (!buffer.Valid() || buffer.Length() != expected.size() + length ||
+      !buffer.Dump(&slices).ok()) {
+    return absl::DataLossError("peer: an answer of another length");
+  }
+  SliceReader reader(slices);
+  std::string head(expected.size(), '\0');
+  if (!reader.Copy(head.data(), head.size()) || head != expected) {
+    return absl::DataLossError("peer: an answer that is none");
+  }
+  for (const iovec& piece : into) {
+    const size_t part = std::min<uint64_t>(piece.iov_len, length);
+    if (!reader.Copy(static_cast<char*>(piece.iov_base), part)) {
+      return absl::DataLossError("peer: an answer that is too short");
+    }
+    length -= part;
+  }
+  if (length == 0) return absl::OkStatus();
+  return absl::InternalError("peer: not enough memory for an extent");
+}
+
+uint64_t HashOf(const PeerGroup& group) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto add = [&hash](unsigned char byte) {
+    hash = (hash ^ byte) * 0x100000001b3;
+  };
+  for (const PeerGroup::Member& member : group.members) {
+    for (char c : member.name) add(static_cast<unsigned char>(c));
+    add(0);
+  }
+  return hash;
+}
+
+std::string Shown(absl::string_view text) {
+  std::string shown(text.substr(0, kMostShown));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+  }
+  return shown;
+}
+
+}  // namespace shufflefs::peers

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a daemon of a test answers to its peers: made-up files.
+#ifndef SHUFFLEFS_TESTS_PEERS_FAKE_SERVICE_H_
+#define SHUFFLEFS_TESTS_PEERS_FAKE_SERVICE_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/base/mutex.h"
+#include "core/peers/peer_transport.h"
+
+namespace shufflefs::peers {
+
+// The bytes of a made-up file.
+inline std::string ContentOf(const PeerExtent& extent) {
+  std::string bytes(extent.length, '\0');
+  for (uint64_t i = 0; i < extent.length; ++i) {
+    const uint64_t at = extent.offset + i;
+    bytes[i] = static_cast<char>(at * 2654435761u >> 13 ^ at ^ extent.path[0]);
+  }
+  return bytes;
+}
+
+inline PeerExtent WholeFile(const std::string& path, uint64_t size) {
+  return {.path = path, .size = size, .mtime_ns = 7, .length = size};
+}
+
+// Has each file, but those whose path begins with "absent". Of those that begin
+// with "hang" it owes the answer until Release. Of those that begin with "same"
+// all bytes are zero, which takes no time to make; they have at most 1 MiB.
+class FakeService : public PeerService {
+ public:
+  PeerIdentity identity{.version = "1", .dataset = 42, .files = 3, .keys = {}};
+
+  absl::Status Welcome(const PeerIdentity& theirs) override {
+    if (theirs.dataset != identity.dataset) {
+      return absl::FailedPreconditionError("the dataset differs");
+    }
+    if (theirs.keys != identity.keys) {
+      return absl::FailedPreconditionError("seed differs");
+    }
+    return absl::OkStatus();
+  }
+
+  void ReadExtent(const PeerExtent& extent, Extent done) override {
+    asked.fetch_add(1);
+    if (extent.path.rfind("absent", 0) == 0) {
+      done(absl::NotFoundError("not kept: absent"));
+    } else if (extent.path.rfind("hang", 0) == 0) {
+      MutexLock lock(mu_);
+      owed_.push_back(std::move(done));
+    } else if (extent.path.rfind("same", 0) == 0) {
+      done(PeerBytes{.pieces = {{same_->data(), extent.length}},
+                     .owner = same_});
+    } else {
+      done(Answer(extent));
+    }
+  }
+
+  // In pieces, the last of which may be empty.
+  static PeerBytes Answer(const PeerExtent& extent) {
+    auto bytes = std::make_shared<std::string>(ContentOf(extent));
+    PeerBytes answer;
+    const size_t piece = bytes->size() / 3 + 1;
+    for (size_t at = 0; at <= bytes->size(); at += piece) {
+      answer.pieces.push_back({.iov_base = bytes->data() + at,
+                               .iov_len = std::min(piece, bytes->size() - at)});
+    }
+    answer.owner = std::move(bytes);
+    return answer;
+  }
+
+  void Release() {
+    std::vector<Extent> owed;
+    {
+      MutexLock lock(mu_);
+      owed.swap(owed_);
+    }
+    for (const Extent& done : owed) done(absl::AbortedError("late"));
+  }
+
+  std::atomic<int> asked{0};
+
+ private:
+  const std::shared_ptr<std::string> same_ =
+      std::make_shared<std::string>(size_t{1} << 20, '\0');
+  Mutex mu_;
+  std::vector<Extent> owed_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace shufflefs::peers
+
+#endif  // SHUFFLEFS_TESTS_PEERS_FAKE_SERVICE_H_

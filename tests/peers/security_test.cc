@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may join: by a shared secret, by certificates, and not at all.
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <random>
+
+#include "peers/proto/peers.pb.h"
+#include "peers/transport/wire.h"
+#include "tests/peers/peer_fixture.h"
+
+namespace shufflefs::peers {
+namespace {
+
+using testing::HasSubstr;
+
+class SecurityTest : public TwoNodes {
+ protected:
+  void Start(const PeersConfig& a, const PeersConfig& b) {
+    a_ = std::make_unique<Node>(a);
+    b_ = std::make_unique<Node>(b);
+    ASSERT_EQ(a_->Start(), absl::OkStatus());
+    ASSERT_EQ(b_->Start(), absl::OkStatus());
+  }
+  PeersConfig WithSecret(const std::string& own, const std::string& secret) {
+    PeersConfig config = Config(own);
+    if (!secret.empty()) {
+      config.secret = folder_.File("secret" + secret + own, secret);
+    }
+    return config;
+  }
+  PeersConfig WithTls(const std::string& own, const std::string& tls) {
+    PeersConfig config = Config(own);
+    config.tls = tls;
+    return config;
+  }
+  bool BothJoin() {
+    return Eventually(
+        [&] { return a_->HasJoined(b_name_) && b_->HasJoined(a_name_); });
+  }
+  // Waits until both say why not.
+  std::string WhyNot() {
+    EXPECT_TRUE(Eventually([&] {
+      return a_->Member(b_name_).why != "no answer yet" &&
+             b_->Member(a_name_).why.rfind("no answer: ", 0) != 0;
+    }));
+    EXPECT_FALSE(a_->HasJoined(b_name_));
+    return a_->Member(b_name_).why;
+  }
+  void Openssl(const std::string& arguments) {
+    const std::string command = "cd '" + folder_.At("") + "' && openssl " +
+                                arguments + " >/dev/null 2>&1 </dev/null";
+    ASSERT_EQ(system(command.c_str()), 0) << command;
+  }
+  // A folder of a CA and a certificate by it for the DNS name.
+  std::string Certificate(const std::string& folder, const std::string& ca,
+                          const std::string& name) {
+    std::filesystem::create_directory(folder_.At(folder));
+    if (!std::filesystem::exists(folder_.At(ca + ".pem"))) {
+      Openssl(
+          "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
+          "-days 2 -subj /CN=" +
+          ca + " -keyout " + ca + ".key -out " + ca + ".pem");
+    }
+    folder_.File(folder + "/ext", "subjectAltName=DNS:" + name + "\n");
+    Openssl(
+        "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "
+        "/CN=any -keyout " +
+        folder + "/key.pem -out " + folder + "/csr");
+    Openssl("x509 -req -days 2 -in " + folder + "/csr -CA " + ca +
+            ".pem -CAkey " + ca + ".key -CAcreateserial -extfile " + folder +
+            "/ext -out " + folder + "/cert.pem");
+    std::filesystem::copy_file(folder_.At(ca + ".pem"),
+                               folder_.At(folder + "/ca.pem"));
+    for (const std::string file : {"/key.pem", "/cert.pem", "/ca.pem"}) {
+      std::filesystem::permissions(folder_.At(folder + file),
+                                   static_cast<std::filesystem::perms>(0600));
+    }
+    return folder_.At(folder);
+  }
+
+  const TempFolder folder_;
+};
+
+TEST_F(SecurityTest, ASharedSecretJoins) {
+  const std::string secret = "the same secret on both";
+  Start(WithSecret(a_name_, secret), WithSecret(b_name_, secret));
+  ASSERT_TRUE(BothJoin()) << a_->Member(b_name_).why;
+  const PeerExtent extent = WholeFile("f", 50000);
+  const Node::Result result = a_->Read(b_name_, extent);
+  EXPECT_EQ(result.status, absl::OkStatus());
+  EXPECT_TRUE(result.bytes == ContentOf(extent));
+  // Pings carry a proof, too.
+  std::this_thread::sleep_for(milliseconds(600));
+  EXPECT_TRUE(a_->HasJoined(b_name_));
+  EXPECT_EQ(a_->lines().size(), 1u);
+}
+
+TEST_F(SecurityTest, AnotherSecretIsRefusedOnBothSides) {
+  Start(WithSecret(a_name_, "one secret of the job"),
+        WithSecret(b_name_, "another secret of it"));
+  EXPECT_EQ(WhyNot(), "refused: peers.secret is not the same on both nodes");
+  EXPECT_TRUE(Eventually([&] {
+    return b_->Logged("peers: refused " + a_name_) &&
+           a_->Logged(" is not used");
+  }));
+}
+
+TEST_F(SecurityTest, ASecretOnOneSideIsRefused) {
+  Start(WithSecret(a_name_, "one secret of the job"), Config(b_name_));
+  EXPECT_EQ(WhyNot(), "refused: peers.secret is not the same on both nodes");
+}
+
+TEST_F(SecurityTest, CertificatesJoin) {
+  Start(WithTls(a_name_, Certificate("a", "ca", kCertificateName)),
+        WithTls(b_name_, Certificate("b", "ca", kCertificateName)));
+  ASSERT_TRUE(BothJoin()) << a_->Member(b_name_).why;
+  const PeerExtent extent = WholeFile("f", 2000000);
+  const Node::Result result = a_->Read(b_name_, extent);
+  EXPECT_EQ(result.status, absl::OkStatus());
+  EXPECT_TRUE(result.bytes == ContentOf(extent));
+}
+
+TEST_F(SecurityTest, ACertificateOfAnotherAuthorityIsRefused) {
+  Start(WithTls(a_name_, Certificate("a", "ca", kCertificateName)),
+        WithTls(b_name_, Certificate("b", "ca2", kCertificateName)));
+  EXPECT_THAT(a_->Member(b_name_).why, HasSubstr("no answer"));
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_FALSE(a_->HasJoined(b_name_));
+  EXPECT_FALSE(b_->HasJoined(a_name_));
+}
+
+TEST_F(SecurityTest, ACertificateForAnotherNameIsRefused) {
+  Start(WithTls(a_name_, Certificate("a", "ca", kCertificateName)),
+        WithTls(b_name_, Certificate("b", "ca", "web.example")));
+  EXPECT_TRUE(Eventually([&] {
+    return b_->Member(a_name_).why ==
+           "refused: the certificate is not for the DNS name shufflefs-peers";
+  })) << b_->Member(a_name_).why;
+  EXPECT_FALSE(a_->HasJoined(b_name_));
+}
+
+TEST_F(SecurityTest, PlainAndTlsDoNotMix) {
+  Start(WithTls(a_name_, Certificate("a", "ca", kCertificateName)),
+        Config(b_name_));
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_FALSE(a_->HasJoined(b_name_));
+  EXPECT_FALSE(b_->HasJoined(a_name_));
+}
+
+TEST_F(SecurityTest, FilesThatAreNoCertificatesAreNamed) {
+  const std::string tls = Certificate("a", "ca", kCertificateName);
+  folder_.File("a/cert.pem", "hello");
+  const absl::Status status = Node(WithTls(a_name_, tls)).Start();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("peers.tls: " + tls + "/cert.pem: no CERTIFICATE"));
+}
+
+// Calls of one who did not join, and calls of nonsense.
+class StrangerTest : public SecurityTest {
+ protected:
+  StrangerTest() {
+    channel_ = grpc::CreateChannel(b_name_, grpc::InsecureChannelCredentials());
+  }
+
+  grpc::Status Call(const std::string& method, const std::string& body,
+                    const std::string& session = "", std::string mac = "") {
+    grpc::GenericStub stub(channel_);
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::seconds(20));
+    if (!session.empty()) context.AddMetadata(kSessionKey, session);
+    if (!mac.empty()) context.AddMetadata(kMacKey, mac);
+    const grpc::ByteBuffer request = ToBuffer(body);
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(&context, "/shufflefs.peers.v1.Peers/" + method,
+                   grpc::StubOptions(), &request, &answer_,
+                   [&](grpc::Status status) { ended.set_value(status); });
+    return ended.get_future().get();
+  }
+  std::string Request() {
+    v1::ExtentRequest request;
+    request.set_dataset(42);
+    ToMessage(WholeFile("f", 10), request);
+    return request.SerializeAsString();
+  }
+  grpc::ByteBuffer answer_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+TEST_F(StrangerTest, GetsNothing) {
+  Start(Config(a_name_), WithSecret(b_name_, "a secret of this job"));
+  for (const std::string& session : {std::string(), std::string(16, 's')}) {
+    EXPECT_EQ(Call("ReadExtent", Request(), session).error_code(),
+              grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(Call("Ping", "", session).error_code(),
+              grpc::StatusCode::UNAUTHENTICATED);
+  }
+  EXPECT_EQ(b_->service.asked.load(), 0);
+}
+
+// One who joined an open daemon asks wrongly.
+TEST_F(StrangerTest, WrongRequestsOfAMemberAreRefused) {
+  Start(Config(a_name_), Config(b_name_));
+  ASSERT_TRUE(Call("Greet", "").ok());
+  v1::GreetAnswer greeting;
+  ASSERT_TRUE(greeting.ParseFromString(*FromBuffer(answer_)));
+  v1::JoinRequest join;
+  join.set_challenge(greeting.challenge());
+  join.set_nonce(std::string(16, 'n'));
+  join.set_instance(std::string(16, 'i'));
+  *join.mutable_identity() = ToMessage(b_->service.identity);
+  ASSERT_TRUE(Call("Join", join.SerializeAsString()).ok());
+  v1::JoinAnswer joined;
+  ASSERT_TRUE(joined.ParseFromString(*FromBuffer(answer_)));
+  EXPECT_TRUE(Call("ReadExtent", Request(), joined.session()).ok());
+  v1::ExtentRequest other;
+  other.ParseFromString(Request());
+  other.set_dataset(43);
+  EXPECT_EQ(Call("ReadExtent", other.SerializeAsString(), joined.session())
+                .error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+  other.set_dataset(42);
+  other.set_length(uint64_t{1} << 62);
+  EXPECT_EQ(Call("ReadExtent", other.SerializeAsString(), joined.session())
+                .error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(b_->service.asked.load(), 1);
+  join.mutable_challenge()->back() ^= 1;
+  EXPECT_EQ(Call("Join", join.SerializeAsString()).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Call("ReadExtent", std::string(kMostRequest + 1, 'x')).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(StrangerTest, GarbageIsSurvived) {
+  Start(Config(a_name_), WithSecret(b_name_, "a secret of this job"));
+  std::mt19937 random(11);
+  const std::vector<std::string> methods = {"Greet", "Join", "Ping",
+                                            "ReadExtent"};
+  for (int round = 0; round < 300; ++round) {
+    std::string body(random() % 300, '\0');
+    for (char& c : body) c = static_cast<char>(random());
+    std::string word(random() % 40, '\0');
+    for (char& c : word) c = static_cast<char>(random());
+    Call(methods[random() % methods.size()], body, word, word);
+  }
+  // Bytes that are not HTTP/2 at all.
+  for (int round = 0; round < 20; ++round) {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in at = {};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.sin_port = htons(std::stoi(b_name_.substr(b_name_.find(':') + 1)));
+    ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    std::string text = round % 2 == 0 ? "" : "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    for (int i = 0; i < 5000; ++i) text.push_back(static_cast<char>(random()));
+    send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+    close(fd);
+  }
+  EXPECT_EQ(b_->service.asked.load(), 0);
+  EXPECT_TRUE(Call("Greet", "").ok());
+}
+
+}  // namespace
+}  // namespace shufflefs::peers

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What arrives is checked: sizes, paths, and answers of every shape.
+#include "peers/transport/wire.h"
+
+#include <grpcpp/support/slice.h>
+
+#include <random>
+
+#include "tests/peers/peer_fixture.h"
+
+namespace shufflefs::peers {
+namespace {
+
+std::vector<iovec> Into(std::string& bytes, size_t piece) {
+  std::vector<iovec> into;
+  for (size_t at = 0; at < bytes.size(); at += piece) {
+    into.push_back({bytes.data() + at, std::min(piece, bytes.size() - at)});
+  }
+  return into;
+}
+
+grpc::ByteBuffer Sliced(const std::string& bytes, size_t piece) {
+  std::vector<grpc::Slice> slices;
+  for (size_t at = 0; at < bytes.size(); at += piece) {
+    slices.emplace_back(bytes.substr(at, piece));
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+TEST(WireTest, AnswersArriveInAnyPieces) {
+  for (const uint64_t length : {1, 2, 127, 128, 129, 16383, 16384, 100000}) {
+    const PeerExtent extent = WholeFile("f", length);
+    auto answer = ToAnswer(FakeService::Answer(extent), length);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    for (const size_t piece : {size_t{7}, size_t{4096}, size_t{1} << 20}) {
+      std::string bytes(length, '\0');
+      EXPECT_EQ(FromAnswer(*answer, length, Into(bytes, piece)),
+                absl::OkStatus());
+      EXPECT_EQ(bytes, ContentOf(extent));
+    }
+  }
+}
+
+// Both ways by hand must be what protobuf writes and reads.
+TEST(WireTest, AnswersAreTheMessageOfTheProtocol) {
+  const PeerExtent extent = WholeFile("f", 300);
+  v1::ExtentAnswer message;
+  message.set_data(ContentOf(extent));
+  std::string bytes(300, '\0');
+  EXPECT_EQ(
+      FromAnswer(Sliced(message.SerializeAsString(), 1), 300, Into(bytes, 300)),
+      absl::OkStatus());
+  EXPECT_EQ(bytes, message.data());
+  EXPECT_EQ(*FromBuffer(*ToAnswer(FakeService::Answer(extent), 300)),
+            message.SerializeAsString());
+}
+
+TEST(WireTest, TheMemoryOfAnAnswerLivesAsLongAsIt) {
+  auto owner = std::make_shared<std::string>("0123456789");
+  const std::weak_ptr<std::string> alive = owner;
+  PeerBytes bytes{.pieces = {{owner->data(), 4}, {owner->data() + 4, 6}},
+                  .owner = owner};
+  owner.reset();
+  auto answer = ToAnswer(bytes, 10);
+  bytes = {};
+  EXPECT_FALSE(alive.expired());
+  answer->Clear();
+  EXPECT_TRUE(alive.expired());
+}
+
+TEST(WireTest, AnAnswerOfAnotherLengthIsNone) {
+  const PeerExtent extent = WholeFile("f", 100);
+  EXPECT_TRUE(
+      absl::IsInternal(ToAnswer(FakeService::Answer(extent), 101).status()));
+  v1::ExtentAnswer message;
+  message.set_data(ContentOf(extent));
+  const std::string good = message.SerializeAsString();
+  std::string bytes(100, 'u');
+  for (const std::string& bad :
+       {std::string(), good.substr(1), good + "x", good.substr(0, 101),
+        std::string(102, '\0'), "\x12" + good.substr(1),
+        std::string("\x0a\x63") + good.substr(2)}) {
+    const absl::Status status =
+        FromAnswer(Sliced(bad, 5), 100, Into(bytes, 100));
+    EXPECT_TRUE(absl::IsDataLoss(status)) << bad.size() << ": " << status;
+  }
+  EXPECT_EQ(bytes, std::string(100, 'u'));
+  EXPECT_TRUE(
+      absl::IsDataLoss(FromAnswer(grpc::ByteBuffer(), 100, Into(bytes, 9))));
+}
+
+TEST(WireTest, OnlyPartsOfFilesBelowTheSourceAreAskedFor) {
+  const PeerExtent good = WholeFile("a/b.c", 1000);
+  EXPECT_EQ(CheckExtent(good), absl::OkStatus());
+  for (const std::string& path :
+       {std::string(), std::string("/a"), std::string("a/"),
+        std::string("a//b"), std::string("../a"), std::string("a/../b"),
+        std::string("a/."), std::string("a\0b", 3), std::string(5000, 'a')}) {
+    PeerExtent bad = good;
+    bad.path = path;
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckExtent(bad))) << path;
+  }
+  const uint64_t most = ~uint64_t{0};
+  const std::vector<std::vector<uint64_t>> parts = {
+      {1000, 0, 0},        {1000, 0, 1001},
+      {1000, 1, 1000},     {1000, most, 2},
+      {most, most - 1, 2}, {most, 0, most},
+      {0, 0, 1},           {most, 0, kMostPeerExtent + 1}};
+  for (const std::vector<uint64_t>& part : parts) {
+    PeerExtent bad = good;
+    bad.size = part[0];
+    bad.offset = part[1];
+    bad.length = part[2];
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckExtent(bad)))
+        << part[0] << " " << part[1] << " " << part[2];
+  }
+}
+
+TEST(WireTest, IdentitiesSurviveTheWay) {
+  const PeerIdentity identity{.version = "0.2",
+                              .dataset = 1,
+                              .files = 2,
+                              .keys = {{"policy", "lirs"}, {"x", "\xff"}}};
+  const auto back = FromMessage(ToMessage(identity));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->version, "0.2");
+  EXPECT_EQ(back->dataset, 1u);
+  EXPECT_EQ(back->files, 2u);
+  EXPECT_EQ(back->keys, identity.keys);
+  PeerIdentity many;
+  many.keys.resize(257);
+  EXPECT_FALSE(FromMessage(ToMessage(many)).ok());
+  many.keys.clear();
+  EXPECT_TRUE(FromMessage(ToMessage(many)).ok());
+  many.version = std::string(5000, 'v');
+  EXPECT_FALSE(FromMessage(ToMessage(many)).ok());
+}
+
+TEST(WireTest, RandomBytesAreNoMessage) {
+  std::mt19937 random(7);
+  std::string bytes(64, '\0');
+  for (int round = 0; round < 20000; ++round) {
+    std::string text(random() % 80, '\0');
+    for (char& c : text) c = static_cast<char>(random());
+    v1::ExtentRequest request;
+    if (request.ParseFromString(text))
+      FromMessage(request).status().IgnoreError();
+    v1::Identity identity;
+    if (identity.ParseFromString(text))
+      FromMessage(identity).status().IgnoreError();
+    FromAnswer(Sliced(text, 1 + random() % 9), 64, Into(bytes, 10))
+        .IgnoreError();
+  }
+}
+
+TEST(WireTest, WhatPeersSayIsShownHarmlessly) {
+  EXPECT_EQ(Shown("a\nb\x7f"), "a?b?");
+  EXPECT_EQ(Shown(std::string(9999, 'x')).size(), 500u);
+}
+
+}  // namespace
+}  // namespace shufflefs::peers
