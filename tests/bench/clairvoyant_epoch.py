@@ -12,6 +12,7 @@ pass, as JSON, and answered by a line of JSON:
   stop     the share of the batches after which the loop ends early"""
 import itertools
 import json
+import os
 import random
 import sys
 import time
@@ -72,7 +73,9 @@ def weighted(data):
 
 
 def distributed(data):
-    return Resumed(data, num_replicas=1, rank=0, shuffle=True, seed=0)
+    # As torchrun says it. Alone: all of the data.
+    return Resumed(data, num_replicas=int(os.environ.get("WORLD_SIZE", 1)),
+                   rank=int(os.environ.get("RANK", 0)), shuffle=True, seed=0)
 
 
 SAMPLERS = {"distributed": distributed, "random": RandomSampler,

@@ -10,6 +10,7 @@
 #
 # By name only, each with tables of its own; those marked * need root:
 #   warm_threads    1 and 8 readers of small files, two builds beside each other
+#   warm_builds     warm files, one large file, pictures, two builds beside each other
 #   brand *         epochs over emulated devices, hours for all cases
 #   read_ahead *    readers in name order over emulated devices
 #   first_sample *  time to the first sample, memory, what packing costs
@@ -25,6 +26,7 @@
 #   met *           a job over a slow device and a tier: speed, bytes, waiting
 #   met_records *   the same over the records of containers
 #   met_training    accuracy against met's mini-epochs and repeats
+#   cluster *       four nodes of one job, alone and as peers
 #   clairvoyant *   a stock DataLoader whose order is found out, and the harm
 # tests/bench/run.sh NAME -- --help has their options.
 #
@@ -42,11 +44,11 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,36s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
-    warm_files | warm_threads | no_harm | large_file | million) names+=("$1") ;;
+    -h | --help) sed -n '4,38s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    warm_files | warm_threads | warm_builds | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
     records | mixed_view | two_builds | record_scale | convergence) names+=("$1") ;;
-    met | met_records | met_training | clairvoyant) names+=("$1") ;;
+    met | met_records | met_training | clairvoyant | cluster) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -56,7 +58,7 @@ done
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
     brand | read_ahead | first_sample | dataloader | training | records | \
-      mixed_view | two_builds | record_scale | met | met_records | clairvoyant)
+      mixed_view | two_builds | record_scale | met | met_records | clairvoyant | cluster)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -94,8 +96,8 @@ measure 'print(measure.machine()); print()'
 header=no
 for name in "${names[@]}"; do
   case $name in
-    warm_threads | brand | first_sample | dataloader | training | mixing | \
-      epoch_memory | mixed_view | two_builds | record_scale | convergence | met | met_records | met_training | clairvoyant)
+    warm_threads | warm_builds | brand | first_sample | dataloader | training | mixing | \
+      epoch_memory | mixed_view | two_builds | record_scale | convergence | met | met_records | met_training | clairvoyant | cluster)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;

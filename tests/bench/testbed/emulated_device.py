@@ -37,6 +37,9 @@ PROFILES = {
                "--seek-max-us=900", "--rotation-us=1800"],
     "nas": ["--model=network", "--mb-per-second=380", "--latency-us=3000",
             "--jitter-us=1000", "--parallel=64"],
+    # One server of several nodes.
+    "nas40": ["--model=network", "--mb-per-second=40", "--latency-us=3000",
+              "--jitter-us=1000", "--parallel=64"],
     "fast": [],
 }
 
@@ -218,7 +221,7 @@ class Device:
         killed. What is written is on the image then."""
         state = self.state()
         if mounted(self.path):
-            self._unmount()
+            self.unmount()
         if self._loop() is not None:
             run("losetup", "--detach", self._loop())
             until(lambda: self._loop() is None, f"{self.name}: detaching")
@@ -228,7 +231,7 @@ class Device:
             until(lambda: not alive(state["slowdev"]), "slowdev ends")
         self._save()
 
-    def _unmount(self):
+    def unmount(self):
         """For a moment after its last user has ended it may be busy still."""
         end = time.monotonic() + 10
         while True:
@@ -247,7 +250,7 @@ class Device:
         if loop is None:
             raise DeviceError(f"{self.name}: not attached")
         if mounted(self.path):
-            self._unmount()
+            self.unmount()
         run("mount", "-o", "noatime", loop, self.path)
 
     def counters(self):

@@ -18,7 +18,7 @@
   ungroup NAME                 remove it
   help                         print this
 
-PROFILE: hdd, hdd600, nas, fast. BENCH_DIR is the folder for everything
+PROFILE: hdd, hdd600, nas, nas40, fast. BENCH_DIR is the folder for everything
 (default /var/tmp/shufflefs-bench, below it testbed/)."""
 import os
 import pathlib
