@@ -26,8 +26,8 @@ namespace {
 
 // Reads of packs go through this part of the view's memory.
 constexpr uint64_t kStagingPart = 8;
-// Of the pool, with peers.
-constexpr uint64_t kLeastOfAView = uint64_t{8} << 20;
+// Of the pool, with peers: enough to shuffle records.
+constexpr uint64_t kLeastOfAView = uint64_t{16} << 20;
 constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
 
 // Returns the memory that each sample's files take in the pool.
@@ -132,8 +132,13 @@ uint64_t PeersBytes(const MountConfig& config, uint64_t pool_bytes) {
 
 uint64_t MemoryOfAView(const MountConfig& config) {
   const uint64_t memory = Memory(config);
-  return GuaranteeOf(memory - PeersBytes(config, PoolBytes(memory)),
-                     config.views.size());
+  if (config.peers.members.empty()) {
+    return GuaranteeOf(memory, config.views.size());
+  }
+  const uint64_t pool = PoolBytes(memory);
+  const uint64_t views = std::max<size_t>(config.views.size(), 1);
+  return (pool - PeersBytes(config, pool)) / views / Arena::kPage *
+         Arena::kPage;
 }
 
 PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools) {

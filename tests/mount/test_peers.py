@@ -118,6 +118,25 @@ def test_each_byte_leaves_the_source_once(mounts, source):
         assert f'shufflefs_peer_received_bytes_total{{peer="{name}"}}' in metrics
 
 
+def test_records_of_containers_come_from_peers(mounts, folder):
+    source = folder / "records"
+    source.mkdir()
+    lines = [f"{i},{'x' * (i % 90)}\n" for i in range(60_000)]
+    (source / "data.csv").write_text("".join(lines))
+    cluster = Cluster(mounts, source, **{"record.as": "*.csv:lines",
+                                         "substitute": "never"})
+    cluster.wait_until_joined()
+    for _ in range(2):
+        forget(source)
+        shown = [(mount.path / "data.csv").read_text().splitlines(True)
+                 for mount in cluster.mounts]
+        assert shown[0] != lines and sorted(shown[0]) == sorted(lines)
+        assert shown[1] == shown[0] and shown[2] == shown[0]
+        for mount in cluster.mounts:
+            mount.next_epoch()
+    assert cluster.sum("reads_from_peers") > 0
+
+
 def read_for_a_while(mount, expected, until, errors):
     """Whole epochs, one after the other, each file checked."""
     while not until.is_set():

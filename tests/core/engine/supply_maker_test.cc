@@ -78,6 +78,22 @@ class SupplyMakerTest : public ::testing::Test {
   std::unique_ptr<SupplyFactory> factory_;
 };
 
+TEST(MemoryWithPeers, IsForAllButForWhatViewsNeed) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  MountConfig config;
+  config.views.resize(2);
+  EXPECT_EQ(PeersBytes(config, 960 * kMiB), 0u);
+  config.peers.members = "a:1;b:1";
+  EXPECT_EQ(PeersBytes(config, 960 * kMiB), 900 * kMiB);
+  EXPECT_EQ(PeersBytes(config, 100 * kMiB), 68 * kMiB);
+  EXPECT_EQ(PeersBytes(config, 30 * kMiB), 15 * kMiB);
+  for (const uint64_t memory : {16, 64, 100, 1024}) {
+    config.memory = memory * kMiB;
+    const uint64_t pool = PoolBytes(config.memory);
+    EXPECT_LE(PeersBytes(config, pool) + 2 * MemoryOfAView(config), pool);
+  }
+}
+
 TEST_F(SupplyMakerTest, AReaderIsSharedByThoseWhoWantToBeReadAlike) {
   FileReader* const disk = factory_->SourceReader(*PretendedDevice("hdd"));
   FileReader* const nas = factory_->SourceReader(*PretendedDevice("nas"));
