@@ -246,7 +246,9 @@ TEST_F(PeersTest, AFileThatChangedIsNotGivenFromMemory) {
   WriteFiles(7);
   Start(64 * kMiB);
   for (const auto& node : nodes_) {
-    for (const auto& [name, content] : content_) ReadWhole(*node, name);
+    for (const auto& [name, content] : content_) {
+      ReadWhole(*node, name).IgnoreError();
+    }
   }
   for (const auto& [name, content] : content_) {
     const auto time = std::filesystem::last_write_time(tree_.At(name));
@@ -264,7 +266,9 @@ TEST_F(PeersTest, AFileThatLostAPermissionIsNotGivenFromMemory) {
   WriteFiles(7);
   Start(64 * kMiB);
   for (const auto& node : nodes_) {
-    for (const auto& [name, content] : content_) ReadWhole(*node, name);
+    for (const auto& [name, content] : content_) {
+      ReadWhole(*node, name).IgnoreError();
+    }
   }
   for (const auto& [name, content] : content_) {
     chmod(tree_.At(name).c_str(), 0400);
@@ -279,7 +283,9 @@ TEST_F(PeersTest, AFileThatLostAPermissionIsNotGivenFromMemory) {
 TEST_F(PeersTest, AFileThatIsGoneIsSaidSo) {
   WriteFiles(7);
   Start(64 * kMiB);
-  for (const auto& [name, content] : content_) ReadWhole(*nodes_[0], name);
+  for (const auto& [name, content] : content_) {
+    ReadWhole(*nodes_[0], name).IgnoreError();
+  }
   const std::string name = content_.begin()->first;
   std::filesystem::remove(tree_.At(name));
   for (const auto& node : nodes_) {
@@ -295,7 +301,9 @@ TEST_F(PeersTest, MemoryIsGivenBackToViews) {
   // A view that is guaranteed half of it, and wants it.
   auto view = *nodes_[0]->pool->Open(
       {.name = "view", .guarantee = 8 * kMiB, .most = 8 * kMiB});
-  for (const auto& [name, content] : content_) ReadWhole(*nodes_[0], name);
+  for (const auto& [name, content] : content_) {
+    ReadWhole(*nodes_[0], name).IgnoreError();
+  }
   std::vector<std::unique_ptr<MemoryBlock>> blocks;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (view->used() < 4 * kMiB && std::chrono::steady_clock::now() < end) {
