@@ -170,9 +170,7 @@ bool PeerLink::Read(Request& request) {
 void PeerLink::EndRead(const std::shared_ptr<ReadCall>& call,
                        const grpc::Status& status) {
   const absl::Status result = ReadResult(*call, status);
-  PeerTransport::Done done = std::move(call->read.done);
-  done(result);
-  done = nullptr;
+  std::exchange(call->read.done, nullptr)(result);
   Remove(call);
 }
 

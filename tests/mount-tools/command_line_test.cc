@@ -209,7 +209,7 @@ TEST(CommandLine, WrongUsageSaysWhat) {
   EXPECT_EQ(LineError({"a", "b", "-o", "seeds=1"}),
             "-o: no such key: seeds; did you mean seed?");
   EXPECT_EQ(LineError({"a", "b", "-o", "allow_othr"}),
-            "-o: no such key: allow_othr");
+            "-o: no such key: allow_othr; see shufflefs --help=all");
   EXPECT_EQ(LineError({"a", "b", "-o", "seed=1=2"}),
             "-o: seed = 1=2: must be a whole number from 0 to "
             "18446744073709551615");

@@ -412,8 +412,9 @@ TEST(OptionTable, AnUnknownKeySuggestsTheNearest) {
   EXPECT_EQ(Set("epoch_start", "1"),
             "no such key: epoch_start; did you mean epoch.start?");
   EXPECT_EQ(Set("Seed", "1"), "no such key: Seed; did you mean seed?");
-  EXPECT_EQ(Set("prefetch.distance", "64"), "no such key: prefetch.distance");
-  EXPECT_EQ(Set("", "1"), "no such key: ");
+  EXPECT_EQ(Set("prefetch.distance", "64"),
+            "no such key: prefetch.distance; see shufflefs --help=all");
+  EXPECT_EQ(Set("", "1"), "no such key: ; see shufflefs --help=all");
 }
 
 TEST(OptionTable, RulesAcrossKeys) {
