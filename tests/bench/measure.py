@@ -77,6 +77,12 @@ class Mount(harness.Mount):
         return {kind: int(re.search(rf"^shufflefs_{kind}_total (\d+)", text,
                                     re.M).group(1)) for kind in REQUESTS}
 
+    def await_reports(self):
+        """Returns when the kernel reports opens."""
+        harness.eventually(
+            lambda: self.status()["opens"]["seen_by"] == "reports",
+            what="reports of opens")
+
     def switch_seconds(self):
         """Wall time of the write that begins the next epoch."""
         fd = os.open(self.control_dir / "control", os.O_WRONLY)
