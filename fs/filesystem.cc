@@ -4,12 +4,12 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/readers/job_tracker.h"
+#include "fs/model/monotonic_now.h"
 
 namespace shufflefs {
 namespace {
@@ -28,11 +28,6 @@ absl::StatusOr<struct statvfs> RoomOf(const SourceDir& source) {
   if (fstatvfs(source.fd(), &st) != 0) return ErrnoStatus(errno, source.path());
   st.f_namemax = 255;
   return st;
-}
-
-std::chrono::milliseconds Now() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::steady_clock::now().time_since_epoch());
 }
 
 }  // namespace
@@ -203,7 +198,7 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
     View* view = node.kind == NodeKind::kLiveDir && !primes
                      ? served()->view_of(DirId(node.id))
                      : nullptr;
-    if (view != nullptr) view->NoteListing(Now());
+    if (view != nullptr) view->NoteListing(MonotonicNow());
     return tree->OpenDir(node, primes);
   }
   return pass_.List(node.kind == NodeKind::kPassThrough ? node.id : 0);
@@ -211,9 +206,9 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
 
 bool Filesystem::OpensAreUnseen() const {
   if (parts_.open == OpenMode::kSeen) return false;
-  if (parts_.open == OpenMode::kUnseen) return true;
-  const ServedDataset* known = served();
-  return known != nullptr && !known->sees_opens();  // else not known yet
+  if (parts_.open == OpenMode::kUnseen || reported_) return true;
+  const ServedDataset* known = served();  // null: not known yet
+  return known != nullptr && known->opens().by == OpensSeen::By::kNothing;
 }
 
 absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
@@ -236,8 +231,8 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
   if (node.kind == NodeKind::kLiveFile && known != nullptr) {
     const EntryId file(node.id);
     View* view = known->view_of(known->catalogue().parent(file));
-    if (view != nullptr &&
-        view->Open(file, pid, Now(), node.slot) == View::OpenVerdict::kStale) {
+    if (view != nullptr && view->Open(file, pid, MonotonicNow(), node.slot) ==
+                               View::OpenVerdict::kStale) {
       parts_.metrics->Add(Counter::kStaleOpens);
       return OpenReply{.stale = true};
     }
@@ -321,7 +316,7 @@ std::shared_ptr<ContentProvider> Filesystem::ServingProvider(uint64_t nodeid,
   const EntryId file(node.id);
   std::shared_ptr<ContentProvider> provider = ProviderOf(node);
   if (provider == nullptr) return nullptr;
-  if (offset == 0) provider->OnFirstRead(file, ReaderOf(pid), Now());
+  if (offset == 0) provider->OnFirstRead(file, ReaderOf(pid), MonotonicNow());
   if (!provider->CanServe(file)) return nullptr;
   if (provider->kernel_should_cache()) NoteRead(node);
   if (node.kind == NodeKind::kContainer) {

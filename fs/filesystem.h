@@ -66,6 +66,9 @@ class Filesystem {
   // Otherwise it must not cache a name that may rebind. `served` outlives the
   // filesystem.
   void Begin(const ServedDataset& served, bool kernel_knows_epochs);
+  // The kernel reports opens from now on. So it is told, at the next OPEN, to
+  // open files by itself. This holds for as long as the mount lives.
+  void ExpectReports() { reported_ = true; }
   // Null before Begin.
   const ServedDataset* served() const {
     return served_.load(std::memory_order_acquire);
@@ -143,6 +146,7 @@ class Filesystem {
   // Self-synchronised.
   std::once_flag passed_;
   std::atomic<bool> settling_{false};
+  std::atomic<bool> reported_{false};
   PassThrough pass_;
   LastAnswer<struct stat> root_;
   LastAnswer<struct statvfs> room_;  // free space of the source's file system

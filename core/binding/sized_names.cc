@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/binding/sized_names.h"
 
+#include <algorithm>
+
 namespace shufflefs {
 
 void SizedNames::NoteLookup(SampleId sample, uint32_t reader) {
@@ -22,14 +24,24 @@ void SizedNames::NoteLookup(SampleId sample, uint32_t reader) {
   told_.push_back(Told{sample, reader});
 }
 
+std::vector<SizedNames::Told>::iterator SizedNames::Find(SampleId sample,
+                                                         uint32_t reader) {
+  return std::find_if(told_.begin(), told_.end(), [&](const Told& told) {
+    return told.reader == reader && told.sample == sample;
+  });
+}
+
 uint32_t SizedNames::TakeOpen(SampleId sample, uint32_t reader) {
-  for (auto it = told_.begin(); it != told_.end(); ++it) {
-    if (it->reader != reader || it->sample != sample) continue;
-    const uint32_t times = it->times;
-    told_.erase(it);
-    return times;
-  }
-  return 0;
+  const auto found = Find(sample, reader);
+  if (found == told_.end()) return 0;
+  const uint32_t times = found->times;
+  told_.erase(found);
+  return times;
+}
+
+void SizedNames::TakeOne(SampleId sample, uint32_t reader) {
+  const auto found = Find(sample, reader);
+  if (found != told_.end() && --found->times == 0) told_.erase(found);
 }
 
 void SizedNames::AppendTo(std::vector<SampleId>& samples) const {

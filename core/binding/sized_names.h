@@ -26,6 +26,9 @@ class SizedNames {
   // The thread opens the sample. Returns how often it looked up the sample
   // since its last open; the walk to the file itself counts as one.
   uint32_t TakeOpen(SampleId sample, uint32_t reader);
+  // The same for an open that is known late: lookups of the sample except one
+  // may have followed it.
+  void TakeOne(SampleId sample, uint32_t reader);
   void AppendTo(std::vector<SampleId>& samples) const;
   void Clear() { told_.clear(); }
 
@@ -35,6 +38,8 @@ class SizedNames {
     uint32_t reader = 0;
     uint32_t times = 1;
   };
+  std::vector<Told>::iterator Find(SampleId sample, uint32_t reader);
+
   // Oldest first. Short: mostly one entry per thread that is about to open a
   // file.
   std::vector<Told> told_;

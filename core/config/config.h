@@ -22,7 +22,8 @@ enum class Substitute { kAuto, kNever, kDirectory, kTree };
 enum class PairMode { kStem, kOff };
 enum class Layout { kTree, kRanked };
 enum class Advance { kManual, kAuto };
-enum class OpenMode { kAuto, kSeen, kUnseen };
+// kObserved: the kernel opens files by itself and reports it.
+enum class OpenMode { kAuto, kSeen, kObserved, kUnseen };
 // kAuto: stderr in the foreground, syslog as a daemon.
 enum class LogTo { kAuto, kStderr, kSyslog };
 

@@ -31,13 +31,6 @@ size_t OpenLimit() {
   return std::min<size_t>(limit.rlim_cur / 2, kMostOpenFiles);
 }
 
-// Returns whether the opens of readers end its epochs or bind its names.
-bool WantsOpens(const ViewSetup& setup) {
-  const bool changes = setup.rebinds() || setup.records.pool != nullptr;
-  return (changes && setup.config.epoch_advance == Advance::kAuto) ||
-         setup.binds_on_demand();
-}
-
 const char* Name(Substitute substitute) {
   switch (substitute) {
     case Substitute::kAuto:
@@ -184,18 +177,16 @@ bool Engine::goes_on() const {
 }
 
 absl::StatusOr<Engine::Setups> Engine::MakeSetups(
-    std::shared_ptr<const Catalogue> catalogue, const SetupTools& tools,
-    bool& sees_opens) {
+    std::shared_ptr<const Catalogue> catalogue, const SetupTools& tools) {
   Setups setups;
-  sees_opens = parts_.config.open == OpenMode::kSeen;
   for (const ViewConfig& config : parts_.config.views) {
     auto setup = MakeViewSetup(config, catalogue, tools, nullptr);
     if (!setup.ok()) {
       if (config.path.empty()) return setup.status();
       return Annotate(setup.status(), absl::StrCat("view '", config.path, "'"));
     }
-    sees_opens |= WantsOpens(**setup) && parts_.config.open == OpenMode::kAuto;
-    if ((*setup)->binds_on_demand() && !sees_opens) {
+    if ((*setup)->binds_on_demand() &&
+        parts_.config.open == OpenMode::kUnseen) {
       return absl::InvalidArgumentError(
           absl::StrCat("policy = ", (*setup)->policy->name(),
                        " needs to see opens: leave out -o open=unseen"));
@@ -215,11 +206,13 @@ absl::StatusOr<Engine::Setups> Engine::MakeSetups(
 }
 
 absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
-    std::shared_ptr<const Catalogue> catalogue, bool something_was_read) {
+    std::shared_ptr<const Catalogue> catalogue, const LoadOptions& options) {
   const SetupTools tools = Tools();
-  bool sees_opens = false;
-  ASSIGN_OR_RETURN(const Setups setups,
-                   MakeSetups(catalogue, tools, sees_opens));
+  const bool something_was_read =
+      options.something_was_read && options.something_was_read();
+  ASSIGN_OR_RETURN(const Setups setups, MakeSetups(catalogue, tools));
+  OpensSeen opens =
+      HowOpensAreSeen(parts_.config.open, setups, options.no_reports);
   std::vector<std::unique_ptr<View>> views;
   for (const std::shared_ptr<const ViewSetup>& setup : setups) {
     View::Parts view;
@@ -237,7 +230,8 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     view.rebound = parts_.hooks.rebound;
     view.settled = parts_.hooks.settled;
     view.doubted = parts_.hooks.doubted;
-    view.sees_opens = sees_opens;
+    view.sees_opens = opens.by != OpensSeen::By::kNothing;
+    view.reports = options.reports;
     view.wait_for_boundary = something_was_read;
     views.push_back(std::make_unique<View>(std::move(view)));
   }
@@ -251,7 +245,8 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
         return MakeReader(options);
       }});
   return std::make_unique<const ServedDataset>(
-      std::move(catalogue), std::move(plain), std::move(views), sees_opens);
+      std::move(catalogue), std::move(plain), std::move(views),
+      std::move(opens));
 }
 
 absl::StatusOr<const ServedDataset*> Engine::Load(const LoadOptions& options) {
@@ -266,10 +261,8 @@ absl::StatusOr<const ServedDataset*> Engine::Load(const LoadOptions& options) {
     unchecked_ = found.catalogue;
   }
   RETURN_IF_ERROR(JoinPeers(found.catalogue));
-  const bool was_read =
-      options.something_was_read && options.something_was_read();
   ASSIGN_OR_RETURN(served_owner_,
-                   MakeServed(std::move(found.catalogue), was_read));
+                   MakeServed(std::move(found.catalogue), options));
   served_.store(served_owner_.get(), std::memory_order_release);
   return served_owner_.get();
 }

@@ -46,6 +46,8 @@
 
 namespace shufflefs {
 
+class OpenReports;  // core/epoch/open_reports.h
+
 // Thread-safe, except for Load and FindChangedRights, which one thread calls,
 // and Stop, which comes after them.
 class Engine {
@@ -87,6 +89,10 @@ class Engine {
     // move wait for the next boundary. Called once, when the catalogue is
     // there. Empty: they had none.
     std::function<bool()> something_was_read;
+    // Reports opens to the views, from View::ExpectReports on. Outlives the
+    // engine. Null: `no_reports` says why, in one clause.
+    OpenReports* reports = nullptr;
+    std::string no_reports = "nothing reports opens";
   };
   // Makes the views over the saved catalogue if it still fits the source,
   // otherwise over a new scan. Call once. Blocks for the scan, and while
@@ -114,9 +120,7 @@ class Engine {
   const MountConfig& config() const { return parts_.config; }
   const SourceDir& source() const { return parts_.source; }
   // Null without `peers`, and before Load.
-  const Peers* peers() const {
-    return peers_.load(std::memory_order_acquire);
-  }
+  const Peers* peers() const { return peers_.load(std::memory_order_acquire); }
   Metrics& metrics() { return metrics_; }
 
   // Stops copying, indexing, prefetching and reading, each before what it uses.
@@ -137,9 +141,9 @@ class Engine {
   SetupTools Tools();
   using Setups = std::vector<std::shared_ptr<const ViewSetup>>;
   absl::StatusOr<Setups> MakeSetups(std::shared_ptr<const Catalogue> catalogue,
-                                    const SetupTools& tools, bool& sees_opens);
+                                    const SetupTools& tools);
   absl::StatusOr<std::unique_ptr<const ServedDataset>> MakeServed(
-      std::shared_ptr<const Catalogue> catalogue, bool something_was_read);
+      std::shared_ptr<const Catalogue> catalogue, const LoadOptions& options);
 
   // Members are in the order of construction, and destroyed in reverse.
 

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
 #include "core/pool/plain_reads.h"
+#include "core/view/opens_seen.h"
 #include "core/view/view.h"
 
 namespace shufflefs {
@@ -20,14 +21,14 @@ class ServedDataset {
  public:
   ServedDataset(std::shared_ptr<const Catalogue> catalogue,
                 std::unique_ptr<PlainReads> plain,
-                std::vector<std::unique_ptr<View>> views, bool sees_opens);
+                std::vector<std::unique_ptr<View>> views, OpensSeen opens);
 
   const Catalogue& catalogue() const { return *catalogue_; }
   const std::shared_ptr<const Catalogue>& shared_catalogue() const {
     return catalogue_;
   }
-  // Returns whether this mount answers, and so sees, OPEN requests.
-  bool sees_opens() const { return sees_opens_; }
+  // How this mount is to learn of opens.
+  const OpensSeen& opens() const { return opens_; }
   PlainReads& plain() const { return *plain_; }
   const std::vector<std::unique_ptr<View>>& views() const { return views_; }
 
@@ -43,7 +44,7 @@ class ServedDataset {
   const std::shared_ptr<const Catalogue> catalogue_;
   const std::unique_ptr<PlainReads> plain_;
   const std::vector<std::unique_ptr<View>> views_;
-  const bool sees_opens_;
+  const OpensSeen opens_;
   std::vector<uint8_t> view_of_dir_;  // by DirId: index + 1, 0 = none
 };
 

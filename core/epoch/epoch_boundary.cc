@@ -57,6 +57,7 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   pending_.ClearAll();
   ++owner_opens_;
   const uint64_t position = log_.Push(open.name, /*repeat=*/false);
+  outcome.carried_from = position;
   ring_.Push(open.name, open.reader, open.time);
   BeginEpoch('t', position);
   return outcome;
@@ -84,6 +85,7 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
   outcome.open = open_class;
   outcome.rule = rule;
   outcome.ended_seen = opened_count();
+  outcome.carried_from = boundary.carry_from;
   outcome.reason = WhyHold(rule, boundary, alive);
   std::vector<uint64_t> carried = NamesFrom(boundary.carry_from);
   Learn(rule, boundary, outcome.reason, carried.size());

@@ -37,6 +37,10 @@ absl::string_view HoldReasonName(HoldReason reason) {
       return "guest";
     case HoldReason::kPartial:
       return "partial";
+    case HoldReason::kLost:
+      return "lost";
+    case HoldReason::kLate:
+      return "late";
   }
   return "";
 }
@@ -57,8 +61,25 @@ EpochDetector::EpochDetector(const Options& options)
       windows_(std::clamp<uint64_t>(options.names / 32, 16, 256)) {}
 
 bool EpochDetector::MayEndSoon() const {
-  if (opened_count() + soon_ >= lengths_.expected()) return true;
+  // In the first pass the kernel caches no name yet, so that it is early costs
+  // nothing.
+  const bool is_first = epoch_from_ == 0 && expects_late_opens_;
+  const uint64_t soon = is_first ? std::max(soon_, options_.names / 4) : soon_;
+  if (opened_count() + soon >= lengths_.expected()) return true;
   return now_.candidate > 0 && 10 * now_.covered >= 9 * lengths_.expected();
+}
+
+void EpochDetector::ExpectLateOpens() {
+  const uint64_t names = options_.names;
+  expects_late_opens_ = true;
+  soon_ = std::max({soon_, std::min<uint64_t>(names / 2, 64),
+                    std::min<uint64_t>(names / 16, 1024)});
+}
+
+void EpochDetector::LookFurtherAhead() {
+  const uint64_t most =
+      std::max(options_.names / 4, std::min<uint64_t>(options_.names, 512));
+  soon_ = std::max(soon_, std::min(2 * soon_, most));
 }
 
 bool EpochDetector::IsLeft(Alive alive) const {

@@ -107,6 +107,12 @@ class EpochDetector {
   // names of a pass of the expected length are opened. At that time nothing of
   // the next pass has begun.
   bool MayEndSoon() const;
+  // Opens are reported late, so MayEndSoon becomes true earlier.
+  void ExpectLateOpens();
+  // That was not early enough.
+  void LookFurtherAhead();
+  // Number of opens by owners of the epochs so far.
+  uint64_t position() const { return log_.next(); }
   // Returns whether the next open of another job would take over the epochs.
   bool IsLeft(Alive alive) const;
   // Number of names that a pass is expected to open: configured, learnt, or
@@ -186,8 +192,9 @@ class EpochDetector {
   const uint64_t padding_;         // m_A
   const uint64_t candidate_life_;  // S of a new candidate
   const uint64_t small_takeover_;  // an owner with fewer opens left no pass
-  const uint64_t soon_;            // length of the end of a pass, in names
 
+  uint64_t soon_;  // length of the end of a pass, in names
+  bool expects_late_opens_ = false;
   PassLengths lengths_;
   Bitmap seen_;
   ResumedNames resumed_;

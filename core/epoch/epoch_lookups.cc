@@ -42,6 +42,11 @@ bool EpochLookups::WaitIfClosed() {
 
 bool EpochLookups::TakeLookup(SampleId sample) { return !Set(sample); }
 
+bool EpochLookups::WasLookedUp(SampleId sample) const {
+  const uint64_t bit = uint64_t{1} << (sample.value() & 63);
+  return (looked_up_[sample.value() >> 6] & bit) != 0;
+}
+
 void EpochLookups::SendBack(uint32_t reader) {
   MutexLock lock(mu_);
   sent_back_.Add(reader);
@@ -60,6 +65,12 @@ uint32_t EpochLookups::TakeWalks(SampleId sample, uint32_t reader) {
   if (!shows_walks_) return 0;
   MutexLock lock(mu_);
   return sized_.TakeOpen(sample, reader);
+}
+
+void EpochLookups::TakeWalk(SampleId sample, uint32_t reader) {
+  if (!shows_walks_) return;
+  MutexLock lock(mu_);
+  sized_.TakeOne(sample, reader);
 }
 
 bool EpochLookups::ShowWalks(bool shown) {

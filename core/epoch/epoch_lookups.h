@@ -49,6 +49,7 @@ class EpochLookups {
   // Opens and boundaries, which are serialised, call the rest. TakeLookup
   // returns whether the sample was looked up or opened, and notes it as opened.
   bool TakeLookup(SampleId sample);
+  bool WasLookedUp(SampleId sample) const;
   // The open of `reader` was answered with ESTALE.
   void SendBack(uint32_t reader);
   // Returns whether the reader's open is its second try.
@@ -56,6 +57,9 @@ class EpochLookups {
   // How often the reader was told of `sample` since its last open. 0 if walks
   // are not shown.
   uint32_t TakeWalks(SampleId sample, uint32_t reader);
+  // For an open that is reported late: takes one walk of the reader, because it
+  // may have walked there again since.
+  void TakeWalk(SampleId sample, uint32_t reader);
   // Decides whether every walk to a name must be a lookup from now on. Returns
   // the previous value.
   bool ShowWalks(bool shown);

@@ -19,9 +19,11 @@ enum class HoldReason : uint8_t {
   kUntrusted,   // the epoch began with rule c and ended by rule a
   kForeignJob,  // another job read in this epoch and still exists
   kPartial,     // rule c
+  kLost,        // opens were not reported, or a crash lost their reports
+  kLate,        // the pass had begun before its walks could be seen
 };
-// Returns "overflow", "stray", "untrusted", "guest", "partial", or "" for
-// kNone.
+// Returns "overflow", "stray", "untrusted", "guest", "partial", "lost", "late",
+// or "" for kNone.
 absl::string_view HoldReasonName(HoldReason reason);
 
 enum class OpenClass : uint8_t {
@@ -46,6 +48,9 @@ struct EpochOutcome {
   // looked up before. At most a third of all names or 16, whichever is more,
   // and never more than 8192. Empty after a signal.
   std::vector<uint64_t> carried;
+  // With any verdict: the position (EpochDetector::position) of the first open
+  // whose name is carried, or would be.
+  uint64_t carried_from = 0;
   // For kRebind: the open that brought the verdict is the first of its name in
   // the pass that begins. So nobody was shown anything of that pass yet.
   bool begins_pass = false;

@@ -21,6 +21,7 @@ void OpenTracker::MakeDetector() {
   detector.pad = options_.epoch_pad;
   detector.double_open = options_.double_open;
   detector_ = std::make_unique<EpochDetector>(detector);
+  if (expects_reports_) detector_->ExpectLateOpens();
   SplitSuspicion::Options suspicion;
   suspicion.names = options_.samples;
   suspicion.groups = options_.groups;
@@ -83,6 +84,38 @@ bool OpenTracker::ListedTo(uint32_t reader) {
 
 void OpenTracker::NoteListed() { listed_ = true; }
 
+void OpenTracker::ExpectReports() {
+  expects_reports_ = true;
+  if (detector_ != nullptr) detector_->ExpectLateOpens();
+}
+
+bool OpenTracker::TakeReport(SampleId sample, uint32_t reader) {
+  hidden_readers_ = hidden_readers_ || reader == 0;
+  if (!listed_ && !lookups_->WasLookedUp(sample)) return false;
+  lookups_->TakeLookup(sample);
+  lookups_->TakeWalk(sample, reader);
+  return true;
+}
+
+void OpenTracker::NoteWalksShown() {
+  if (detector_ != nullptr && shows_walks() && !shown_from_) {
+    shown_from_ = detector_->position();
+  }
+}
+
+bool OpenTracker::IsLate(const EpochOutcome& outcome) const {
+  if (!shown_from_) return true;
+  // A new job is seen to begin when it lists a directory, so its first open may
+  // be the first of all since then. Otherwise an open of the old pass came
+  // since, so the new one had not begun.
+  return outcome.rule == 't' ? outcome.carried_from < *shown_from_
+                             : outcome.carried_from <= *shown_from_;
+}
+
+void OpenTracker::ShowWalksEarlier() {
+  if (detector_ != nullptr) detector_->LookFurtherAhead();
+}
+
 OpenTracker::Seen OpenTracker::NoteOpen(const Open& open) {
   Seen seen;
   if (counted_ == std::make_pair(open.reader, open.name)) {
@@ -125,6 +158,7 @@ void OpenTracker::ForgetLookups() {
   lookups_ = std::make_shared<EpochLookups>(*lookups_);
   listed_ = false;
   bound_anew_ = true;
+  shown_from_.reset();
   first_open_.reset();
   readers_.clear();
   counted_.reset();  // an open that never came again

@@ -102,8 +102,31 @@ class OpenTracker {
   void ShowWalks() { lookups_->ShowWalks(true); }
   // The epoch did not end with the pass: the kernel may use its cache again.
   // Returns whether walks were shown.
-  bool HideWalks() { return lookups_->ShowWalks(false); }
+  bool HideWalks() {
+    shown_from_.reset();
+    return lookups_->ShowWalks(false);
+  }
   bool shows_walks() const { return lookups_->shows_walks(); }
+  // From now on opens come by reports (open_reports.h). Walks are then due
+  // earlier.
+  void ExpectReports();
+  // The same as TakeLookup for a reported open, which cannot be sent back.
+  // Returns whether it may be an open of this epoch. If not, it was walked to
+  // in an earlier one.
+  bool TakeReport(SampleId sample, uint32_t reader);
+  // The sample was walked to in the last epoch and is shown in this one by the
+  // same name, so its open may be reported yet.
+  void NoteCarried(SampleId sample) { lookups_->TakeLookup(sample); }
+  // The kernel was told to show walks, and then all opens reported until then
+  // were noted. So every walk of the opens noted from now on was a lookup,
+  // unless the walk began before: then it is of the pass that is not yet over.
+  void NoteWalksShown();
+  // Returns whether a pass that ended as `outcome` says may have begun before
+  // its walks were lookups. Then a thread may be under way unknown, so names
+  // must not be rebound.
+  bool IsLate(const EpochOutcome& outcome) const;
+  // Walks were shown too late: they are due earlier from now on.
+  void ShowWalksEarlier();
   // From now on names may be bound by a listing.
   void NoteListed();
   // Returns whether binding by a listing helps. Every reader must be
@@ -184,7 +207,10 @@ class OpenTracker {
   std::shared_ptr<EpochLookups> lookups_;
   bool listed_ = false;
   bool hidden_readers_ = false;
+  bool expects_reports_ = false;
   bool bound_anew_ = false;  // names showed other samples before
+  // The number of opens noted before walks were surely shown.
+  absl::optional<uint64_t> shown_from_;
   // Since the kernel was told.
   absl::optional<std::chrono::milliseconds> first_open_;
   // Threads that opened in this epoch. The value says whether that was after

@@ -62,6 +62,16 @@ OpenTracker::Options WatchOptions(const ViewSetup& setup) {
   return options;
 }
 
+void Add(const EpochController::Effects& effects,
+         EpochController::Effects& all) {
+  if (effects.begun != 0) all.begun = effects.begun;
+  all.were_fixed = all.were_fixed || effects.were_fixed;
+  // A boundary ends what was due for the end of a pass.
+  if (effects.begun != 0 || effects.settled) all.doubted = false;
+  all.doubted = all.doubted || effects.doubted;
+  all.settled = all.settled || effects.settled;
+}
+
 bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
 
 }  // namespace
@@ -72,6 +82,7 @@ EpochController::EpochController(Parts parts, EpochJournal journal,
       live_(parts.live),
       notifier_(parts.notifier),
       sees_opens_(parts.sees_opens),
+      reported_(parts.reports, parts.id),
       journal_(std::move(journal)),
       guard_(std::move(guard)),
       setup_(std::move(parts.setup)),
@@ -116,8 +127,8 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
 EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
                                                 std::chrono::milliseconds now) {
   const GroupId group = setup_->dataset->grouping().group_of(name);
-  const OpenTracker::Seen seen = tracker_->NoteOpen({name, group, reader, now});
-  const EpochOutcome& outcome = seen.outcome;
+  OpenTracker::Seen seen = tracker_->NoteOpen({name, group, reader, now});
+  EpochOutcome outcome = std::move(seen.outcome);
   for (const uint64_t counted : outcome.counted) {
     journal_.Consumed(*binding_, SampleId(counted));
   }
@@ -127,12 +138,13 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   }
   guard_.Suspect(seen.suspicion);
   if (outcome.verdict == Verdict::kNone) return {};
+  if (reported_.expected()) JudgeReports(outcome);
   std::vector<uint64_t> keep = outcome.carried;
   // A reader with a fixed order opens the same name first in every epoch. If
   // that name were carried, its sample would come in every epoch, more often
   // than its share.
   const bool again = binding_->repeats() && outcome.begins_pass &&
-                     tracker_->MaySendBack(reader);
+                     !reported_.expected() && tracker_->MaySendBack(reader);
   if (again) std::erase(keep, name.value());
   if (outcome.verdict == Verdict::kHold) {
     // The pass did end, but another family still reads. That is a reason not to
@@ -141,6 +153,7 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
     if ((pending_ == nullptr || outcome.reason != HoldReason::kForeignJob) &&
         !binding_->repeats()) {
       Hold(outcome);
+      if (reported_.expected()) live_->Reopen();
       return {.settled = tracker_->HideWalks()};
     }
     keep = tracker_->OpenedBefore();
@@ -151,6 +164,7 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
                        ? walked_to.value()
                        : binding_->NameOfSample(walked_to).value());
   }
+  AddReported(keep);
   Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
                  VerdictName(outcome.rule)});
   live_->NoteOpen();  // the verdict's open belongs to the new epoch
@@ -184,6 +198,7 @@ void EpochController::Hold(const EpochOutcome& outcome) {
                      "epoch.length"));
   }
   journal_.Held(epoch_, outcome, *binding_, tracker_.get());
+  if (reported_.expected()) journal_.OpensAreLate();
 }
 
 void EpochController::Begin(Boundary boundary) {
@@ -218,7 +233,15 @@ void EpochController::Begin(Boundary boundary) {
     // Earlier lookups led to other samples.
     if (tracker_ != nullptr && !first) tracker_->ForgetLookups();
   }
+  reported_.ForgetLost();
   journal_.Begun(Record(), *binding_, tracker_.get());
+  if (reported_.expected()) {
+    journal_.OpensAreLate();
+    // Their opens may be reported yet, and no lookup precedes them.
+    for (const CarriedPair& pair : boundary.carried) {
+      if (tracker_ != nullptr) tracker_->NoteCarried(SampleId(pair.sample));
+    }
+  }
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
   if (first) return;
@@ -247,6 +270,7 @@ void EpochController::MakeWatch() {
   if (!counts_opens()) return;
   tracker_ =
       std::make_unique<OpenTracker>(WatchOptions(*setup_), *job_tracker_);
+  if (reported_.expected()) tracker_->ExpectReports();
   if (before == nullptr) return;
   tracker_->TakeSentBack(*before);
   tracker_->Restore({.opened = before->OpenedBefore()});
@@ -349,6 +373,8 @@ bool EpochController::BindByListing() {
 EpochController::Effects EpochController::Install(
     std::shared_ptr<const ViewSetup> setup, const ControlRequest& request) {
   const bool were_fixed = !setup_->rebinds();
+  reported_.Fetch();
+  if (!reported_.waiting().empty()) live_->NoteOpen();
   if (request.feedback && setup_->repeats()) {
     setup_->supply->sets().Feedback(*request.feedback);
   }
@@ -365,6 +391,67 @@ EpochController::Effects EpochController::Install(
   }
   Begin(std::move(boundary));
   return {.begun = notifier_->begun(), .were_fixed = were_fixed};
+}
+
+void EpochController::ExpectReports() {
+  reported_.Expect();
+  if (!reported_.expected()) return;
+  if (tracker_ != nullptr) tracker_->ExpectReports();
+  journal_.OpensAreLate();
+}
+
+EpochController::Effects EpochController::TakeReports(
+    std::chrono::milliseconds now) {
+  Effects all;
+  reported_.Fetch();
+  while (const absl::optional<ReportedOpen> open = reported_.Next()) {
+    const Effects effects = CountReport(*open, now);
+    Add(effects, all);
+  }
+  return all;
+}
+
+EpochController::Effects EpochController::NoteWalksShown(
+    std::chrono::milliseconds now) {
+  const Effects effects = TakeReports(now);
+  if (tracker_ != nullptr && !effects.doubted) tracker_->NoteWalksShown();
+  return effects;
+}
+
+EpochController::Effects EpochController::CountReport(
+    const ReportedOpen& open, std::chrono::milliseconds now) {
+  live_->NoteOpen();
+  const absl::optional<SampleId> name = NameOf(open);
+  if (!name) return {};
+  const SampleId sample = setup_->dataset->grouping().sample(open.file);
+  if (!tracker_->TakeReport(sample, open.reader)) return {};
+  Effects effects = Count(*name, open.reader, now);
+  if (tracker_ != nullptr && tracker_->WalksAreDue()) {
+    tracker_->ShowWalks();
+    effects.doubted = true;
+  }
+  return effects;
+}
+
+absl::optional<SampleId> EpochController::NameOf(
+    const ReportedOpen& open) const {
+  const Grouping& grouping = setup_->dataset->grouping();
+  if (tracker_ == nullptr || !grouping.place(open.file)) return absl::nullopt;
+  return binding_->NameAt(grouping.sample(open.file), open.ordinal);
+}
+
+void EpochController::JudgeReports(EpochOutcome& outcome) {
+  live_->Close();
+  reported_.Fetch();
+  reported_.Judge(setup_->dataset->grouping().sample_count(), *tracker_,
+                  outcome);
+}
+
+void EpochController::AddReported(std::vector<uint64_t>& names) const {
+  for (const ReportedOpen& open : reported_.waiting()) {
+    const absl::optional<SampleId> name = NameOf(open);
+    if (name) names.push_back(name->value());
+  }
 }
 
 ViewEpochStatus EpochController::Status() const {

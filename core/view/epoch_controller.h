@@ -16,6 +16,7 @@
 #include "core/binding/binding.h"
 #include "core/config/config.h"
 #include "core/epoch/open_tracker.h"
+#include "core/epoch/reported_opens.h"
 #include "core/epoch/sent_back.h"
 #include "core/readers/job_tracker.h"
 #include "core/records/epoch/record_epoch.h"
@@ -61,6 +62,10 @@ class EpochController {
     // Counts bindings and says whether the kernel was told of the last.
     KernelNotifier* notifier = nullptr;
     bool sees_opens = true;
+    // Where opens are reported from ExpectReports on, as those of view `id`.
+    // May be null.
+    OpenReports* reports = nullptr;
+    uint32_t id = 0;
     // Something was read before the catalogue was ready, so the policy begins
     // at the next boundary.
     bool wait_for_boundary = false;
@@ -91,6 +96,13 @@ class EpochController {
   };
   Effects Open(const FileOpen& open);
   Effects OpenContainer(EntryId file, RecordEpoch& shown, uint32_t reader);
+  // Opens come by reports from now on. The kernel answers them by itself, so
+  // they cannot be sent back.
+  void ExpectReports();
+  // Counts all opens that have returned to their readers by now.
+  Effects TakeReports(std::chrono::milliseconds now);
+  // The same, after the kernel was told of Effects::doubted.
+  Effects NoteWalksShown(std::chrono::milliseconds now);
   // A lookup of one of `records` showed that the containers were read to the
   // end. The next epoch begins, unless it has begun already.
   Effects EndPassOf(const RecordEpoch& records);
@@ -136,6 +148,14 @@ class EpochController {
   uint64_t BeginPass();
   PassTracker::OpenIs PassOf(EntryId file, RecordEpoch& shown, uint32_t reader);
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
+  Effects CountReport(const ReportedOpen& open, std::chrono::milliseconds now);
+  // A pass has ended, and opens come by reports. No lookup is answered from now
+  // on. Changes the verdict to hold if it is not certain which opens are of the
+  // next pass.
+  void JudgeReports(EpochOutcome& outcome);
+  // Adds the names of the opens that are reported and not counted yet.
+  void AddReported(std::vector<uint64_t>& names) const;
+  absl::optional<SampleId> NameOf(const ReportedOpen& open) const;
   void Hold(const EpochOutcome& outcome);
   // The sample that each of these names shows. Each name occurs once in the
   // result, whatever the order and number given.
@@ -160,6 +180,7 @@ class EpochController {
   KernelNotifier* const notifier_;
   const bool sees_opens_;
 
+  ReportedOpens reported_;  // their nodes are those of the live binding
   EpochJournal journal_;
   SubstitutionGuard guard_;
   std::shared_ptr<const ViewSetup> setup_;

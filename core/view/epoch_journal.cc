@@ -101,6 +101,14 @@ void EpochJournal::Held(Epoch epoch, const EpochOutcome& outcome,
                      binding.bound_names() != nullptr, seen));
 }
 
+void EpochJournal::OpensAreLate() {
+  noted_again_ = kMostAgain;
+  if (ledger_ == nullptr) return;
+  LedgerOpens opens;
+  opens.untold = kMaxLedgerNames;
+  Note(ledger_->Opened(static_cast<uint8_t>(id_), opens));
+}
+
 void EpochJournal::NoteShown(const Binding& binding, const CarriedPair& pair) {
   if (binding.bound_names() != nullptr) shown_.Add(pair);
 }

@@ -47,6 +47,9 @@ class EpochJournal {
   // A pass ended, but names keep what they show.
   void Held(Epoch epoch, const EpochOutcome& outcome, const Binding& binding,
             const OpenTracker* tracker);
+  // From here on, opens of this epoch are reported late. If the process is
+  // killed, the next one cannot know all of them.
+  void OpensAreLate();
   // The first open of the name in the epoch. Records the sample that the name
   // shows.
   void Consumed(const Binding& binding, SampleId name);

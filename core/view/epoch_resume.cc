@@ -67,6 +67,8 @@ bool EpochController::GoOn(LedgerState& last) {
     tracker_->Restore(journal_.PastOf(last, *binding_));
     tracker_->ContinueOther();
   }
+  // It was killed while opens were reported to it.
+  if (last.recent.untold >= kMaxLedgerNames) reported_.Lose();
   journal_.Continue(last, *binding_);
   Publish();
   return true;

@@ -22,15 +22,16 @@ View::View(Parts parts)
     : id_(parts.id),
       name_(NameOfPath(parts.setup->config.path)),
       tools_(std::move(parts.tools)),
+      job_tracker_(parts.job_tracker),
       ledger_(parts.ledger),
       sees_opens_(parts.sees_opens),
       notifier_({std::move(parts.rebound), std::move(parts.settled),
                  std::move(parts.doubted)}),
-      controller_(
-          {std::move(parts.setup), std::move(parts.running), parts.job_tracker,
-           &live_, &notifier_, parts.sees_opens, parts.wait_for_boundary},
-          EpochJournal(parts.id, parts.ledger),
-          SubstitutionGuard(name_, parts.nodes)) {}
+      controller_({std::move(parts.setup), std::move(parts.running),
+                   parts.job_tracker, &live_, &notifier_, parts.sees_opens,
+                   parts.reports, parts.id, parts.wait_for_boundary},
+                  EpochJournal(parts.id, parts.ledger),
+                  SubstitutionGuard(name_, parts.nodes)) {}
 
 View::OpenVerdict View::Tell(const EpochController::Effects& effects) {
   if (effects.begun != 0) notifier_.Tell(effects.were_fixed, effects.begun);
@@ -39,8 +40,38 @@ View::OpenVerdict View::Tell(const EpochController::Effects& effects) {
   return effects.stale ? OpenVerdict::kStale : OpenVerdict::kServe;
 }
 
+void View::TellAndNote(EpochController::Effects effects,
+                       std::chrono::milliseconds now) {
+  for (;;) {
+    Tell(effects);
+    if (!effects.doubted || !expects_reports_) return;
+    MutexLock lock(mu_);
+    effects = controller_.NoteWalksShown(now);
+  }
+}
+
+void View::ExpectReports() {
+  MutexLock lock(mu_);
+  controller_.ExpectReports();
+  expects_reports_ = true;
+}
+
+void View::TakeReports(std::chrono::milliseconds now) {
+  if (!expects_reports_) return;
+  EpochController::Effects effects;
+  {
+    MutexLock lock(mu_);
+    effects = controller_.TakeReports(now);
+  }
+  TellAndNote(effects, now);
+}
+
 View::Found View::Lookup(EntryId name, int32_t pid) {
   const uint32_t reader = ReaderOf(pid);
+  // The process may have ended when its open is reported.
+  if (expects_reports_ && reader != 0) {
+    job_tracker_->Resolve(reader, std::chrono::milliseconds(0));
+  }
   for (;;) {
     const std::shared_ptr<const LiveEpoch> live = live_.EnterLookup();
     if (!live->setup->rebinds()) return Found{name, false};
@@ -119,7 +150,7 @@ void View::NoteListing(std::chrono::milliseconds now) {
     MutexLock lock(mu_);
     effects = controller_.NoteListing(now);
   }
-  Tell(effects);
+  TellAndNote(effects, now);
 }
 
 bool View::BindByListing() {
@@ -154,7 +185,7 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
       prepared.setup,
       MakeViewSetup(request.config, now->dataset->shared_catalogue(), tools_,
                     now.get()));
-  if (prepared.setup->binds_on_demand() && !sees_opens_) {
+  if (prepared.setup->binds_on_demand() && (!sees_opens_ || expects_reports_)) {
     return absl::InvalidArgumentError(
         absl::StrCat("policy = ", prepared.setup->policy->name(),
                      " needs to see opens: mount with -o open=seen"));

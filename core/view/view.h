@@ -6,6 +6,7 @@
 #ifndef SHUFFLEFS_CORE_VIEW_VIEW_H_
 #define SHUFFLEFS_CORE_VIEW_VIEW_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -18,6 +19,7 @@
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/config/config.h"
+#include "core/epoch/open_reports.h"
 #include "core/ledger/ledger.h"
 #include "core/quality/mixing_line.h"
 #include "core/readers/job_nodes.h"
@@ -54,6 +56,9 @@ class View {
     std::function<void()> settled;
     std::function<void()> doubted;
     bool sees_opens = true;
+    // Reports the opens of this view from ExpectReports on. Outlives the view;
+    // may be null.
+    OpenReports* reports = nullptr;
     // Something was read before the catalogue was ready, so the policy begins
     // at the next boundary.
     bool wait_for_boundary = false;
@@ -106,6 +111,13 @@ class View {
   // `ordinal` is that of the opened name (Found::ordinal).
   OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now,
                    uint32_t ordinal = 0);
+  // From now on opens come by Parts::reports, and Open is called no more, but
+  // for opens that arrived before.
+  void ExpectReports();
+  // Counts the opens that have returned to their readers by monotonic time
+  // `now`. Does nothing before ExpectReports. Call it soon after opens were
+  // reported, and before you ask what was opened.
+  void TakeReports(std::chrono::milliseconds now);
   // The memory that answers reads of `file`; it may leave single reads to the
   // source. Null: the source answers. `live`: the file was found by a name of
   // the live epoch.
@@ -160,11 +172,15 @@ class View {
   // Tells the kernel the effects of a request.
   OpenVerdict Tell(const EpochController::Effects& effects)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // The same, where opens may be reported.
+  void TellAndNote(EpochController::Effects effects,
+                   std::chrono::milliseconds now) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Constant after construction.
   const uint32_t id_;
   const std::string name_;
   const SetupTools tools_;
+  JobTracker* const job_tracker_;
   Ledger* const ledger_;
   const bool sees_opens_;
 
@@ -173,6 +189,7 @@ class View {
   KernelNotifier notifier_;
   mutable MixingCache mixing_;
   mutable FixedEpochs fixed_;
+  std::atomic<bool> expects_reports_{false};
 
   mutable Mutex mu_;
   EpochController controller_ ABSL_GUARDED_BY(mu_);

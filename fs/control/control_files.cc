@@ -14,6 +14,7 @@
 #include "fs/control/peers_text.h"
 #include "fs/control/pool_metrics.h"
 #include "fs/control/status_json.h"
+#include "fs/model/monotonic_now.h"
 
 namespace shufflefs {
 namespace {
@@ -137,6 +138,7 @@ std::string ControlFiles::RenderOrder(const View& view,
 absl::StatusOr<std::shared_ptr<const std::string>> ControlFiles::Share(
     ControlFile file, int view) {
   const std::vector<View*> views = Meant(view);
+  TakeReports(views);
   if (file == ControlFile::kOrder && views.size() == 1) {
     return ShareOrder(*views[0]);
   }
@@ -174,6 +176,10 @@ absl::optional<PeersStatus> ControlFiles::PeersNow() const {
   return parts_.peers ? parts_.peers() : absl::nullopt;
 }
 
+void ControlFiles::TakeReports(const std::vector<View*>& views) {
+  for (View* view : views) view->TakeReports(MonotonicNow());
+}
+
 std::string ControlFiles::RenderStatus(int view) const {
   StatusParts status;
   status.version = parts_.version;
@@ -192,6 +198,7 @@ std::string ControlFiles::RenderStatus(int view) const {
     }
   }
   status.peers = PeersNow();
+  if (parts_.opens) status.opens = parts_.opens();
   return StatusJson(status, view);
 }
 
@@ -199,6 +206,7 @@ absl::Status ControlFiles::Write(ControlFile file, int view,
                                  absl::string_view text) {
   MutexLock one_at_a_time(write_mu_);
   const std::vector<View*> views = Meant(view);
+  TakeReports(views);
   absl::Status done;
   if (views.empty()) {
     done = NotReady();

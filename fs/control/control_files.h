@@ -70,6 +70,8 @@ class ControlFiles {
     std::function<std::vector<std::string>()> warn;
     // What the peers do now. May be empty, and return nothing.
     std::function<absl::optional<PeersStatus>()> peers;
+    // How opens are seen now. May be empty.
+    std::function<OpensSeen()> opens;
   };
   explicit ControlFiles(Parts parts);
 
@@ -91,6 +93,8 @@ class ControlFiles {
 
  private:
   std::vector<View*> Meant(int view) const;
+  // Has the views count what was opened until now.
+  static void TakeReports(const std::vector<View*>& views);
   absl::Status WriteControl(const std::vector<View*>& views,
                             absl::string_view text);
   absl::Status WriteToken(View& view, absl::string_view text);

@@ -321,6 +321,10 @@ std::string StatusJson(const StatusParts& parts, int view) {
   for (const std::string& warning : parts.warnings) {
     json["warnings"].push_back(Utf8(warning));
   }
+  if (parts.opens) {
+    json["opens"] = {{"seen_by", OpensSeenName(parts.opens->by)},
+                     {"why", Utf8(parts.opens->why)}};
+  }
   if (parts.peers) json["peers"] = PeersJson(*parts.peers);
   json["views"] = nlohmann::ordered_json::array();
   if (parts.served == nullptr) {

@@ -23,6 +23,7 @@ struct StatusParts {
   const ServedDataset* served = nullptr;
   std::string indexing;  // its progress or failure, one clause
   std::vector<std::string> warnings;
+  absl::optional<OpensSeen> opens;
   absl::optional<PeersStatus> peers;  // empty without the key `peers`
 };
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sys/fanotify.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +28,8 @@ constexpr size_t kBatchBytes = 128 * 1024;
 constexpr char kOpen = 'o';
 constexpr char kNext = 'n';
 constexpr char kClose = 'c';
+constexpr char kWatch = 'w';
+constexpr int kGroup = STDERR_FILENO + 1;  // in the process
 
 struct Question {
   int64_t directory = 0;
@@ -67,23 +70,36 @@ int64_t Answer(const Question& question) {
       return TakeBatchUp(directory);
     case kClose:
       return close(directory);
+    case kWatch:
+      return fanotify_mark(kGroup, FAN_MARK_ADD | FAN_MARK_ONLYDIR,
+                           FAN_OPEN | FAN_EVENT_ON_CHILD, AT_FDCWD,
+                           question.path.data()) == 0
+                 ? 0
+                 : -errno;
     default:
       return -EINVAL;
   }
 }
 
 // The process: answers until the daemon closes its end of the socket.
-[[noreturn]] void ListUntilClosed(int socket) {
+[[noreturn]] void ListUntilClosed(int socket, int group) {
   prctl(PR_SET_NAME, "sfs-list");
-  // The process must not keep any descriptor of the daemon open.
+  // The process must not keep any descriptor of the daemon open that a mount or
+  // a reader depends on.
+  const int first_closed = group < 0 ? kGroup : kGroup + 1;
+  if (group >= 0) {
+    // Out of the way of the descriptors that are replaced.
+    const int away = fcntl(socket, F_DUPFD_CLOEXEC, kGroup + 1);
+    if (away < 0 || dup2(group, kGroup) < 0) _exit(1);
+    socket = away;
+  }
   if (dup2(socket, STDIN_FILENO) < 0) _exit(1);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0 || dup2(null, STDOUT_FILENO) < 0 ||
       dup2(null, STDERR_FILENO) < 0) {
     _exit(1);
   }
-  if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0 ||
-      chdir("/") != 0) {
+  if (syscall(SYS_close_range, first_closed, ~0U, 0) != 0 || chdir("/") != 0) {
     _exit(1);
   }
   for (;;) {
@@ -103,7 +119,7 @@ int64_t Answer(const Question& question) {
 MountLister::MountLister(pid_t pid, UniqueFd socket)
     : pid_(pid), socket_(std::move(socket)) {}
 
-absl::StatusOr<std::unique_ptr<MountLister>> MountLister::Start() {
+absl::StatusOr<std::unique_ptr<MountLister>> MountLister::Start(int group) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return ErrnoStatus(errno, "socketpair");
@@ -112,7 +128,7 @@ absl::StatusOr<std::unique_ptr<MountLister>> MountLister::Start() {
   const UniqueFd theirs(ends[1]);
   const pid_t child = fork();
   if (child < 0) return ErrnoStatus(errno, "fork");
-  if (child == 0) ListUntilClosed(theirs.get());
+  if (child == 0) ListUntilClosed(theirs.get(), group);
   return absl::WrapUnique(new MountLister(child, std::move(ours)));
 }
 
@@ -139,6 +155,12 @@ int64_t MountLister::Ask(char what, int64_t directory,
     if (got < 0 && errno == EINTR) continue;
     return got < 0 ? -errno : -EPIPE;
   }
+}
+
+absl::Status MountLister::Watch(const std::string& path) {
+  const int64_t answer = Ask(kWatch, 0, path);
+  if (answer == 0) return absl::OkStatus();
+  return ErrnoStatus(static_cast<int>(-answer), path);
 }
 
 MountLister::Listing::Listing(MountLister& lister, const std::string& path)

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/base/files/unique_fd.h"
@@ -28,11 +29,16 @@ namespace shufflefs {
 class MountLister {
  public:
   // Starts the process. REQUIRES: no other thread runs, nothing is mounted.
-  static absl::StatusOr<std::unique_ptr<MountLister>> Start();
+  // The process keeps `group` (-1: none), a descriptor of fanotify, for Watch.
+  static absl::StatusOr<std::unique_ptr<MountLister>> Start(int group = -1);
   // Ends the process, but does not wait for it.
   ~MountLister();
   MountLister(const MountLister&) = delete;
   MountLister& operator=(const MountLister&) = delete;
+
+  // Has the group report each open of a file in the directory at `path` of the
+  // mount. Another thread must serve the mount meanwhile. Errors: the errno.
+  absl::Status Watch(const std::string& path);
 
   // Its requests have this pid.
   pid_t pid() const { return pid_; }

@@ -17,7 +17,7 @@ function __shufflefs_values
         case layout
             printf '%s\n' tree ranked
         case open
-            printf '%s\n' auto seen unseen
+            printf '%s\n' auto seen observed unseen
         case log.level
             printf '%s\n' debug info warning error
         case log.format

@@ -114,7 +114,7 @@ constexpr Option kFirst[] = {
      "directory of catalogue and ledger", kMount, ValueKind::kPath, false,
      [](Text t, M& m, V&) { return SetAbsolutePath(t, m.state); },
      [](const M& m, const V&) { return m.state; }},
-    {"open", "auto", "auto, seen or unseen",
+    {"open", "auto", "auto, seen, observed or unseen",
      "opens that the daemon sees, or files at native speed", kMount,
      ValueKind::kWord, false,
      [](Text t, M& m, V&) { return SetWord(kOpenWords, t, m.open); },

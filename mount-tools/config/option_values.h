@@ -47,9 +47,11 @@ inline constexpr Word<PairMode> kPairWords[] = {{"stem", PairMode::kStem},
                                                 {"off", PairMode::kOff}};
 inline constexpr Word<Layout> kLayoutWords[] = {{"tree", Layout::kTree},
                                                 {"ranked", Layout::kRanked}};
-inline constexpr Word<OpenMode> kOpenWords[] = {{"auto", OpenMode::kAuto},
-                                                {"seen", OpenMode::kSeen},
-                                                {"unseen", OpenMode::kUnseen}};
+inline constexpr Word<OpenMode> kOpenWords[] = {
+    {"auto", OpenMode::kAuto},
+    {"seen", OpenMode::kSeen},
+    {"observed", OpenMode::kObserved},
+    {"unseen", OpenMode::kUnseen}};
 inline constexpr Word<LogLevel> kLogLevels[] = {{"debug", LogLevel::kDebug},
                                                 {"info", LogLevel::kInfo},
                                                 {"warning", LogLevel::kWarning},

@@ -21,8 +21,8 @@
 #include "core/base/status.h"
 #include "core/base/thread.h"
 #include "core/engine/engine.h"
-#include "core/peers/peer_module.h"
 #include "core/engine/state_dir.h"
+#include "core/peers/peer_module.h"
 #include "core/source/source_dir.h"
 #include "core/view/effect.h"
 #include "fs/control/control_files.h"
@@ -30,6 +30,7 @@
 #include "fs/fuse/mount_point.h"
 #include "fs/fuse/session.h"
 #include "fs/kernel_cache/mount_lister.h"
+#include "fs/opens/open_listener.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/control_text.h"
 #include "mount-tools/daemon/control_memory.h"
@@ -42,16 +43,23 @@
 namespace shufflefs {
 namespace {
 
+// What must be there before any thread starts and anything is mounted.
+struct Kernel {
+  absl::StatusOr<std::unique_ptr<OpenListener>> listener;
+  std::unique_ptr<MountLister> lister;
+};
+
 // Everything in a serving mount, in the order in which it is made. It is
 // destroyed in reverse order.
 class Mount {
  public:
   // Errors: those of Engine::Make.
-  static absl::StatusOr<std::unique_ptr<Mount>> Make(
-      std::unique_ptr<MountLister> lister, ControlMemory memory,
-      SourceDir source, StateDir state) {
+  static absl::StatusOr<std::unique_ptr<Mount>> Make(Kernel kernel,
+                                                     ControlMemory memory,
+                                                     SourceDir source,
+                                                     StateDir state) {
     std::unique_ptr<Mount> mount(
-        new Mount(std::move(lister), std::move(memory), std::move(state)));
+        new Mount(std::move(kernel), std::move(memory), std::move(state)));
     RETURN_IF_ERROR(mount->MakeParts(std::move(source)));
     return mount;
   }
@@ -63,9 +71,8 @@ class Mount {
   absl::Status Serve(ReadyPipe& ready);
 
  private:
-  Mount(std::unique_ptr<MountLister> lister, ControlMemory memory,
-        StateDir state)
-      : lister_(std::move(lister)),
+  Mount(Kernel kernel, ControlMemory memory, StateDir state)
+      : kernel_(std::move(kernel)),
         memory_(std::move(memory)),
         state_(std::move(state)) {}
 
@@ -74,12 +81,17 @@ class Mount {
   std::vector<std::string> WarnOfMountsAbove() const;
   Filesystem::Parts FilesystemParts();
   absl::Status Index(std::stop_token stop);
+  // Why the kernel cannot report opens, in one clause; "" if it can.
+  std::string NoReports() const;
+  // Has the kernel report opens, if the engine wants it so.
+  void HaveOpensReported(const ServedDataset& served);
+  OpensSeen OpensNow() const;
   void TellUnreadable(const Catalogue& catalogue);
   void TakeLogLevel();
   void TellMounted(const ServedDataset& served);
   void Warn(std::string line);
 
-  const std::unique_ptr<MountLister> lister_;
+  const Kernel kernel_;
   ControlMemory memory_;
   const StateDir state_;
   std::unique_ptr<Engine> engine_;
@@ -91,6 +103,9 @@ class Mount {
   std::atomic<LogLevel> log_level_{LogLevel::kInfo};
   bool stays_ = false;             // in the foreground; constant after Start
   std::atomic<bool> told_{false};  // what is mounted, or why nothing is
+  mutable Mutex opens_mu_;
+  // Set while opens are seen in another way than they are to be.
+  absl::optional<OpensSeen> opens_ ABSL_GUARDED_BY(opens_mu_);
 };
 
 absl::Status Mount::MakeParts(SourceDir source) {
@@ -140,6 +155,7 @@ ControlFiles::Parts Mount::ControlParts() {
     memory_.Keep(views);
     engine_->KeepLearnt();
   };
+  parts.opens = [this] { return OpensNow(); };
   parts.warn = [this] { return WarnOfMountsAbove(); };
   parts.peers = [this]() -> absl::optional<PeersStatus> {
     const Peers* const peers = engine_->peers();
@@ -190,7 +206,7 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   Session::Options session;
   session.filesystem = filesystem_.get();
   session.metrics = &engine_->metrics();
-  session.lister = lister_.get();
+  session.lister = kernel_.lister.get();
   const MountConfig& config = engine_->config();
   session.source = config.source;
   session.mountpoint = config.mountpoint;
@@ -231,8 +247,53 @@ void Mount::TellUnreadable(const Catalogue& catalogue) {
   }
 }
 
+std::string Mount::NoReports() const {
+  const absl::Status& listens = kernel_.listener.status();
+  if (absl::IsPermissionDenied(listens)) {
+    return "the kernel reports opens to root only (CAP_SYS_ADMIN)";
+  }
+  if (!listens.ok()) {
+    return absl::StrCat("the kernel does not report opens: ",
+                        listens.message());
+  }
+  if (!session_->kernel_knows_epochs()) {
+    return "reports of opens need Linux 6.16, whose names know epochs";
+  }
+  return "";
+}
+
+OpensSeen Mount::OpensNow() const {
+  const ServedDataset* const served = engine_->served();
+  if (served == nullptr) return {OpensSeen::By::kRequests, "still scanning"};
+  MutexLock lock(opens_mu_);
+  return opens_.value_or(served->opens());
+}
+
+void Mount::HaveOpensReported(const ServedDataset& served) {
+  if (served.opens().by != OpensSeen::By::kReports) return;
+  OpenListener& listener = **kernel_.listener;
+  absl::Status marked =
+      listener.Mark(served, *kernel_.lister, engine_->config().mountpoint);
+  if (marked.ok() && !listener.Begin(served)) {
+    marked = ErrnoStatus(EAGAIN, "starting a thread");
+  }
+  if (marked.ok()) {
+    for (const auto& view : served.views()) view->ExpectReports();
+    filesystem_->ExpectReports();
+  }
+  MutexLock lock(opens_mu_);
+  opens_.reset();
+  if (marked.ok()) return;
+  const std::string why =
+      absl::StrCat("the kernel does not report opens: ", marked.message());
+  opens_ = OpensSeen{OpensSeen::By::kRequests, why};
+  Log(LogLevel::kWarning, absl::StrCat(why, "; each open asks the daemon"));
+}
+
 absl::Status Mount::Index(std::stop_token stop) {
   Engine::LoadOptions options;
+  options.no_reports = NoReports();
+  if (kernel_.listener.ok()) options.reports = kernel_.listener->get();
   options.stop = stop;
   options.progress = [this](uint64_t entries) {
     control_->SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
@@ -248,10 +309,15 @@ absl::Status Mount::Index(std::stop_token stop) {
   // Before anybody can end its first epoch, which is logged, too.
   told_ = true;
   TellMounted(*served);
+  if (served->opens().by == OpensSeen::By::kReports) {
+    MutexLock lock(opens_mu_);
+    opens_ = OpensSeen{OpensSeen::By::kRequests, "reports are being set up"};
+  }
   filesystem_->Begin(*served, session_->kernel_knows_epochs());
   session_->NamesChanged(/*were_fixed=*/false);
   session_->AnswerWaiting();
   state_.SetPassedThrough(false);  // the ledger has the epoch
+  HaveOpensReported(*served);
   return absl::OkStatus();
 }
 
@@ -297,6 +363,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     ready.Fail(served.message());
     Log(LogLevel::kError, served.message());
   }
+  if (kernel_.listener.ok()) (*kernel_.listener)->Stop();
   engine_->KeepLearnt();
   if (served.ok() && indexed.ok()) {
     memory_.Forget();
@@ -326,9 +393,25 @@ absl::Status CheckMountpoint(const std::string& mountpoint) {
                   "name a directory to mount on");
 }
 
+// Before any thread starts and anything is open.
+absl::StatusOr<Kernel> PrepareKernel(const MountConfig& config) {
+  Kernel kernel;
+  kernel.listener = absl::CancelledError("nobody asked for reports");
+  int group = -1;
+  if (config.open == OpenMode::kObserved) {
+    OpenListener::Options options;
+    // Lets you test what happens when the kernel's queue overflows.
+    const char* const lose = std::getenv("SHUFFLEFS_LOSE_OPEN");
+    if (lose != nullptr) options.lose = std::strtoull(lose, nullptr, 10);
+    kernel.listener = OpenListener::Make(options);
+    if (kernel.listener.ok()) group = (*kernel.listener)->group();
+  }
+  ASSIGN_OR_RETURN(kernel.lister, MountLister::Start(group));
+  return kernel;
+}
+
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
-  // Before any thread starts and anything is open.
-  ASSIGN_OR_RETURN(std::unique_ptr<MountLister> lister, MountLister::Start());
+  ASSIGN_OR_RETURN(Kernel kernel, PrepareKernel(config));
   RETURN_IF_ERROR(ClearDeadMount(config.mountpoint,
                                  [&] { return HolderIsDying(config.state); }));
   absl::StatusOr<SourceDir> source = SourceDir::At(config.source);
@@ -338,7 +421,7 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
   RETURN_IF_ERROR(CheckMountpoint(config.mountpoint));
   ASSIGN_OR_RETURN(StateDir state, StateDir::Open(config.state));
   ControlMemory memory = ControlMemory::Open(state.control_memory(), config);
-  return Mount::Make(std::move(lister), std::move(memory), *std::move(source),
+  return Mount::Make(std::move(kernel), std::move(memory), *std::move(source),
                      std::move(state));
 }
 

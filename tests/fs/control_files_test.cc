@@ -32,7 +32,7 @@ class ControlFilesTest : public ::testing::Test {
         fixture_.catalogue,
         std::make_unique<PlainReads>(
             PlainReads::Parts{fixture_.source.get(), fixture_.catalogue, 8}),
-        std::move(views), true);
+        std::move(views), OpensSeen());
     ControlFiles::Parts parts;
     parts.config.views = {ViewFixture::Config("lirs")};
     parts.text.parse = [this](absl::string_view text,
@@ -108,7 +108,7 @@ TEST_F(ControlFilesTest, NoMemoryWhilePreparingIsAStatus) {
   const ServedDataset served(fixture_.catalogue,
                              std::make_unique<PlainReads>(PlainReads::Parts{
                                  fixture_.source.get(), fixture_.catalogue, 8}),
-                             std::move(views), true);
+                             std::move(views), OpensSeen());
   files_->SetServed(&served);
   const absl::Status status = Write("policy = \"window\"");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;

@@ -100,7 +100,7 @@ class ContainerTreeTest : public ::testing::Test {
         catalogue,
         std::make_unique<PlainReads>(
             PlainReads::Parts{source_.get(), catalogue, 8}),
-        std::move(views), true);
+        std::move(views), OpensSeen());
     rights_ = std::make_unique<ShownRights>(*source_, *served_);
     Tree::Parts of_tree;
     of_tree.served = served_.get();

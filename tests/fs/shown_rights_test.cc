@@ -35,7 +35,7 @@ class SearchableTest : public ::testing::Test {
     scan.serves_others = true;
     const auto catalogue =
         std::make_shared<const Catalogue>(tree_.Scanned(scan));
-    const ServedDataset served(catalogue, nullptr, {}, true);
+    const ServedDataset served(catalogue, nullptr, {}, OpensSeen());
     ShownRights rights(source_, served);
     const EntryId file = *catalogue->FindPath("a/b/1");
     struct stat st = StatOf(catalogue->attributes(file));
@@ -82,7 +82,7 @@ class ListingTest : public ::testing::Test {
     views.push_back(fixture.MakeView(config));
     const View& view = *views.front();
     const ServedDataset served(fixture.catalogue, nullptr, std::move(views),
-                               true);
+                               OpensSeen());
     ShownRights rights(*fixture.source, served);
     return rights.ListingOf(view).bits;
   }

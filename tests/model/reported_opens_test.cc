@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorded kinds of jobs, replayed through a view whose opens are reported
+// late, and a small kernel: names that it caches, threads between the walk to a
+// file and its open, reports that wait to be read, and switches that it is told
+// of late.
+//
+// SHUFFLEFS_MODEL_SEED repeats a run.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <queue>
+#include <random>
+#include <set>
+
+#include "tests/core/view/view_fixture.h"
+#include "tests/testing/epoch_cases.h"
+
+namespace shufflefs {
+namespace {
+
+using std::chrono::milliseconds;
+using testing_support::LoaderOptions;
+using testing_support::Stream;
+using testing_support::ViewFixture;
+
+uint64_t Seed() {
+  const char* text = std::getenv("SHUFFLEFS_MODEL_SEED");
+  return text == nullptr ? std::random_device()()
+                         : std::strtoull(text, nullptr, 10);
+}
+
+class FakeReports : public OpenReports {
+ public:
+  Taken Take(uint32_t) override { return std::exchange(taken_, {}); }
+  void Add(const ReportedOpen& open) { taken_.opens.push_back(open); }
+  // The queue overflows: everything in it is gone.
+  void Overflow() {
+    taken_.opens.clear();
+    taken_.lost = true;
+  }
+
+ private:
+  Taken taken_;
+};
+
+struct Delays {
+  int64_t walk_us = 10;    // most between a walk and its open
+  int64_t report_us = 50;  // most until reports are read
+  int64_t tell_us = 50;    // most until the kernel has done as told
+};
+
+class Replay {
+ public:
+  Replay(ViewFixture& fixture, const ViewConfig& config, const Stream& stream,
+         Delays delays, uint64_t seed)
+      : stream_(stream),
+        delays_(delays),
+        random_(seed),
+        job_tracker_(proc_.root()) {
+    View::Parts parts = fixture.Parts(config);
+    parts.job_tracker = &job_tracker_;
+    parts.reports = &reports_;
+    parts.rebound = [this](bool) { Tell(); };
+    parts.doubted = [this] { Tell(); };
+    view_ = std::make_unique<View>(std::move(parts));
+    view_->ExpectReports();
+    files_ = fixture.Files();
+    for (const testing_support::StreamOpen& open : stream_) {
+      if (open.reader != 0 && started_.insert(open.reader).second) {
+        Start(open.reader, open.family);
+      }
+    }
+  }
+
+  // `overflow_at`: the report of that open, and those that wait then, are lost.
+  void Run(size_t overflow_at = ~size_t{0}) {
+    overflow_at_ = overflow_at;
+    int64_t next_poll = 0;
+    while (walked_ < stream_.size() || !under_way_.empty()) {
+      next_poll = std::max(next_poll, now_) + 1 + Draw(delays_.report_us);
+      Advance(next_poll);
+      view_->TakeReports(Now());
+    }
+    view_->TakeReports(Now());
+  }
+
+  View& view() { return *view_; }
+  // The samples that each pass of each job was shown twice.
+  uint64_t Loss() const {
+    uint64_t loss = 0;
+    for (const auto& [pass, shown] : shown_) {
+      std::map<EntryId, std::set<uint64_t>> names;
+      for (const auto& [name, sample] : shown) names[sample].insert(name);
+      for (const auto& [sample, by] : names) loss += by.size() - 1;
+    }
+    return loss;
+  }
+  uint64_t rebound() const { return rebound_; }
+
+ private:
+  struct UnderWay {
+    int64_t time;
+    size_t open;
+    EntryId file;
+    bool operator<(const UnderWay& other) const { return time > other.time; }
+  };
+
+  int64_t Draw(int64_t bound) {
+    return bound <= 0 ? 0 : static_cast<int64_t>(random_() % bound);
+  }
+  milliseconds Now() const { return milliseconds(now_ / 1000); }
+
+  void Start(uint32_t pid, uint64_t family) {
+    const std::string id = std::to_string(pid);
+    proc_.File(id + "/stat", id + " (x) S 1 " + std::to_string(family) +
+                                 " 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 77 0");
+    proc_.Link(id + "/exe", "/bin/reader");
+  }
+
+  // The kernel takes its time, and readers go on meanwhile.
+  void Tell() {
+    const uint64_t epoch = view_->live()->binding->epoch().value();
+    rebound_ += epoch != std::exchange(last_binding_, epoch) ? 1 : 0;
+    Advance(now_ + Draw(delays_.tell_us));
+    known_.clear();
+  }
+
+  // Walks and opens until `until`. Nobody reads reports meanwhile.
+  void Advance(int64_t until) {
+    for (;;) {
+      const int64_t walk =
+          walked_ < stream_.size() ? stream_[walked_].time : until + 1;
+      const int64_t opened =
+          under_way_.empty() ? until + 1 : under_way_.top().time;
+      if (std::min(walk, opened) > until) break;
+      now_ = std::max(now_, std::min(walk, opened));
+      if (opened <= walk) {
+        End();
+      } else {
+        Walk(walked_++);
+      }
+    }
+    now_ = std::max(now_, until);
+  }
+
+  void Walk(size_t open) {
+    const testing_support::StreamOpen& one = stream_[open];
+    const auto known = known_.find(one.name);
+    EntryId file(0);
+    if (known != known_.end()) {
+      file = known->second;
+    } else {
+      const View::Found found =
+          view_->Lookup(files_[one.name], static_cast<int32_t>(one.reader));
+      file = found.shown;
+      if (found.lasts) known_.emplace(one.name, file);
+    }
+    under_way_.push({now_ + Draw(delays_.walk_us), open, file});
+  }
+
+  void End() {
+    const UnderWay done = under_way_.top();
+    under_way_.pop();
+    const testing_support::StreamOpen& one = stream_[done.open];
+    shown_[{one.job, one.pass}].emplace_back(one.name, done.file);
+    reports_.Add({done.file, 0, one.reader});
+    if (done.open == overflow_at_) reports_.Overflow();
+  }
+
+  const Stream& stream_;
+  const Delays delays_;
+  std::mt19937_64 random_;
+  testing_support::TempTree proc_;
+  JobTracker job_tracker_;
+  FakeReports reports_;
+  std::unique_ptr<View> view_;
+  std::vector<EntryId> files_;
+  std::set<uint32_t> started_;
+  std::map<uint64_t, EntryId> known_;  // the kernel's names
+  std::priority_queue<UnderWay> under_way_;
+  std::map<std::pair<int, int>, std::vector<std::pair<uint64_t, EntryId>>>
+      shown_;
+  size_t walked_ = 0;
+  size_t overflow_at_ = 0;
+  int64_t now_ = 0;
+  uint64_t last_binding_ = 0;
+  uint64_t rebound_ = 0;
+};
+
+LoaderOptions Fast(uint64_t workers, int64_t open_us, uint64_t seed) {
+  LoaderOptions options = testing_support::Workers(workers, seed);
+  options.open_us = open_us;
+  options.step_us = 2 * open_us;
+  return options;
+}
+
+// [S-3.11j] Opens that the kernel reports late lose no sample.
+TEST(ReportedOpensTest,
+     EachPassShowsEachSampleOnceHoweverLateOpensAreReported) {
+  const uint64_t seed = Seed();
+  std::cout << "SHUFFLEFS_MODEL_SEED=" << seed << "\n";
+  ViewFixture fixture(3, 100);
+  fixture.Setup(ViewFixture::Config("lirs"));
+  const uint64_t names = fixture.Files().size();
+  uint64_t most_held = 0;
+  for (const std::string policy : {"lirs", "window"}) {
+    for (const int64_t report_us : {0, 300, 5000, 50000}) {
+      for (const uint64_t workers : {0, 2, 4}) {
+        for (const int64_t open_us : {20, 200, 1500}) {
+          const Stream stream = testing_support::OneJob(
+              names, Fast(workers, open_us, seed + workers), 8);
+          const Delays delays{open_us / 2, report_us, report_us};
+          Replay replay(fixture, ViewFixture::Config(policy), stream, delays,
+                        seed);
+          replay.Run();
+          const std::string row =
+              policy + " report " + std::to_string(report_us) + " workers " +
+              std::to_string(workers) + " open " + std::to_string(open_us);
+          EXPECT_EQ(replay.Loss(), 0u) << row;
+          // Reports of a fast daemon hold no boundary up.
+          if (report_us <= open_us) EXPECT_EQ(replay.rebound(), 7u) << row;
+          most_held += replay.view().EpochStatus().held;
+        }
+      }
+    }
+  }
+  std::cout << most_held << " boundaries were held\n";
+}
+
+// Jobs of other kinds: incomplete passes, workers that stay, hidden threads, a
+// job that follows another.
+TEST(ReportedOpensTest, OtherJobsLoseNothingEither) {
+  const uint64_t seed = Seed();
+  std::cout << "SHUFFLEFS_MODEL_SEED=" << seed << "\n";
+  ViewFixture fixture(3, 100);
+  const ViewConfig config = ViewFixture::Config("lirs");
+  fixture.Setup(config);
+  const uint64_t names = fixture.Files().size();
+  LoaderOptions dropping = Fast(2, 200, seed);
+  dropping.drop_last = true;
+  LoaderOptions staying = Fast(4, 200, seed);
+  staying.persistent = true;
+  LoaderOptions twice = Fast(2, 200, seed);
+  twice.opens_each = 2;
+  const std::map<std::string, Stream> streams = {
+      {"drop_last", testing_support::OneJob(names, dropping, 8)},
+      {"persistent", testing_support::OneJob(names, staying, 8)},
+      {"double opens", testing_support::OneJob(names, twice, 8)},
+      {"sorted", testing_support::SortedReader(names, seed)},
+      {"killed", testing_support::KilledJob(names, seed)},
+      {"copy", testing_support::WithCopy(names, seed, false)},
+      {"hidden", testing_support::Hide(
+                     testing_support::OneJob(names, Fast(2, 200, seed), 8))},
+      {"ranks", testing_support::Ranks(names, 4, 4, Fast(2, 200, seed))}};
+  for (const auto& [kind, stream] : streams) {
+    for (const int64_t report_us : {0, 300, 5000, 50000}) {
+      Replay replay(fixture, config, stream, {100, report_us, report_us}, seed);
+      replay.Run();
+      EXPECT_EQ(replay.Loss(), 0u) << kind << " report " << report_us;
+    }
+  }
+}
+
+// [S-3.11k] If reports of opens were lost, the next boundary is held.
+TEST(ReportedOpensTest, ABoundaryWithLostReportsIsHeld) {
+  const uint64_t seed = Seed();
+  std::cout << "SHUFFLEFS_MODEL_SEED=" << seed << "\n";
+  ViewFixture fixture(3, 100);
+  const ViewConfig config = ViewFixture::Config("lirs");
+  fixture.Setup(config);
+  const uint64_t names = fixture.Files().size();
+  for (const size_t lost : {0, 150, 299, 300, 301, 305, 450}) {
+    const Stream stream =
+        testing_support::OneJob(names, Fast(2, 200, seed + lost), 6);
+    Replay replay(fixture, config, stream, {100, 300, 300}, seed);
+    replay.Run(lost);
+    EXPECT_EQ(replay.Loss(), 0u) << lost;
+    EXPECT_GE(replay.view().EpochStatus().held, 1u) << lost;
+    EXPECT_GE(replay.rebound(), 3u) << lost;
+  }
+}
+
+}  // namespace
+}  // namespace shufflefs
