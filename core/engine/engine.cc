@@ -211,8 +211,10 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
   const bool something_was_read =
       options.something_was_read && options.something_was_read();
   ASSIGN_OR_RETURN(const Setups setups, MakeSetups(catalogue, tools));
-  OpensSeen opens =
-      HowOpensAreSeen(parts_.config.open, setups, options.no_reports);
+  OpensSeen opens = HowOpensAreSeen(parts_.config.open, setups,
+                                    parts_.config.peers.members.empty()
+                                        ? options.no_reports
+                                        : "with peers, opens must be requests");
   std::vector<std::unique_ptr<View>> views;
   for (const std::shared_ptr<const ViewSetup>& setup : setups) {
     View::Parts view;
@@ -226,6 +228,8 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     view.tools = tools;
     view.job_tracker = &job_tracker_;
     view.nodes = &nodes_;
+    if (job_epochs_ != nullptr)
+      view.group = job_epochs_->Add(setup->config.path);
     view.ledger = ledger_.get();
     view.rebound = parts_.hooks.rebound;
     view.settled = parts_.hooks.settled;
@@ -235,6 +239,7 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     view.wait_for_boundary = something_was_read;
     views.push_back(std::make_unique<View>(std::move(view)));
   }
+  if (job_epochs_ != nullptr) JoinEpochs(views);
   auto plain = std::make_unique<PlainReads>(PlainReads::Parts{
       .source = &parts_.source,
       .catalogue = catalogue,
@@ -282,9 +287,27 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
   parts.catalogue = std::move(catalogue);
   ASSIGN_OR_RETURN(parts.share,
                    pool_->Open({.name = "peers", .guarantee = bytes}));
+  job_epochs_ = std::make_unique<JobEpochs>();
+  parts.hear = [this](EpochMessage message) {
+    job_epochs_->Hear(std::move(message));
+  };
   ASSIGN_OR_RETURN(peers_owner_, Peers::Start(std::move(parts)));
   peers_.store(peers_owner_.get(), std::memory_order_release);
   return absl::OkStatus();
+}
+
+void Engine::JoinEpochs(const std::vector<std::unique_ptr<View>>& views) {
+  for (const std::unique_ptr<View>& view : views) {
+    const View::Grouped grouped = view->grouped();
+    job_epochs_->Attach(view->setup()->config.path, grouped.view,
+                        grouped.options);
+  }
+  job_epochs_->Start({.group = [this] { return peers_owner_->group(); },
+                      .tell =
+                          [this](const JobEpochs::Group& group, size_t index,
+                                 const EpochMessage& message) {
+                            peers_owner_->Tell(group, index, message);
+                          }});
 }
 
 std::unique_ptr<FileReader> Engine::MakeReader(
@@ -308,6 +331,7 @@ absl::optional<std::string> Engine::FindChangedRights(std::stop_token stop) {
 
 void Engine::Stop() {
   pool_->Stop();
+  if (job_epochs_ != nullptr) job_epochs_->Stop();
   if (peers_owner_ != nullptr) peers_owner_->Stop();
   tiers_.Stop();  // before its readers of the source are destroyed
   records_.Stop();

@@ -33,6 +33,7 @@
 #include "core/engine/state_dir.h"
 #include "core/engine/supply_maker.h"
 #include "core/engine/tier_maker.h"
+#include "core/job_epochs/job_epochs.h"
 #include "core/ledger/ledger.h"
 #include "core/peers/peer_transport.h"
 #include "core/peers/peers.h"
@@ -134,6 +135,8 @@ class Engine {
 
   PoolMemory ViewMemory() const;  // per view
   absl::Status JoinPeers(std::shared_ptr<const Catalogue> catalogue);
+  // Lets the job's daemons agree on the epochs of these views.
+  void JoinEpochs(const std::vector<std::unique_ptr<View>>& views);
   std::unique_ptr<FileReader> MakeReader(const FileReaderOptions& options);
   TierMaker::Parts TierParts();
   SupplyFactory::Parts SupplyParts();
@@ -160,7 +163,8 @@ class Engine {
   const std::unique_ptr<LearntFactors> learnt_;  // null without state
   const std::shared_ptr<BufferPool> pool_;
   const std::shared_ptr<BypassReads> bypass_;
-  std::unique_ptr<Peers> peers_owner_;  // set by Load, before any reader
+  std::unique_ptr<JobEpochs> job_epochs_;  // null without `peers`
+  std::unique_ptr<Peers> peers_owner_;     // set by Load, before any reader
   std::atomic<const Peers*> peers_{nullptr};
   TierMaker tiers_;
   SupplyFactory supplies_;

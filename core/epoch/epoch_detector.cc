@@ -41,6 +41,8 @@ absl::string_view HoldReasonName(HoldReason reason) {
       return "lost";
     case HoldReason::kLate:
       return "late";
+    case HoldReason::kPeers:
+      return "peers";
   }
   return "";
 }

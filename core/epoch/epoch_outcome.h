@@ -21,9 +21,10 @@ enum class HoldReason : uint8_t {
   kPartial,     // rule c
   kLost,        // opens were not reported, or a crash lost their reports
   kLate,        // the pass had begun before its walks could be seen
+  kPeers,       // the group of several nodes decided so
 };
 // Returns "overflow", "stray", "untrusted", "guest", "partial", "lost", "late",
-// or "" for kNone.
+// "peers", or "" for kNone.
 absl::string_view HoldReasonName(HoldReason reason);
 
 enum class OpenClass : uint8_t {

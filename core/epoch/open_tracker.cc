@@ -172,6 +172,18 @@ void OpenTracker::BeginEpoch() {
   rereads_ = 0;
 }
 
+void OpenTracker::BeginPass(const std::vector<uint64_t>& opened) {
+  opened_.ClearAll();
+  opened_count_ = 0;
+  unknown_ = 0;
+  rereads_ = 0;
+  std::vector<uint64_t> names;
+  for (const uint64_t name : opened) {
+    if (name < options_.samples) names.push_back(name);
+  }
+  Restore({std::move(names)});
+}
+
 void OpenTracker::Restore(const Past& past) {
   if (detector_ == nullptr) {
     const auto add = [&](uint64_t name) {

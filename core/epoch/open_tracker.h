@@ -152,6 +152,9 @@ class OpenTracker {
   // Names are rebound. Keeps what the detector reports as already opened in the
   // new epoch, and empties the rest.
   void BeginEpoch();
+  // The epoch is counted and names are not rebound. `opened`: names that were
+  // opened in the next one already. REQUIRES: finds_epochs is false.
+  void BeginPass(const std::vector<uint64_t>& opened);
   // Names are rebound, but the epoch continues.
   void ForgetLookups();
   // Continues an epoch. REQUIRES: no open was noted yet.

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/log.h"
 #include "core/config/config.h"
+#include "core/peers/epoch_message.h"
 
 namespace shufflefs {
 
@@ -77,6 +78,10 @@ class PeerService {
   // it either, so that the asker reads the source itself; those of reading.
   using Extent = std::function<void(absl::StatusOr<PeerBytes>)>;
   virtual void ReadExtent(const PeerExtent& extent, Extent done) = 0;
+
+  // A member tells something about the epochs of a view. Messages may come
+  // twice, late, and in another order than they were sent.
+  virtual void Hear(EpochMessage message) = 0;
 };
 
 // Thread-safe. Made and destroyed by one thread.
@@ -99,6 +104,13 @@ class PeerTransport {
                           size_t index, const PeerExtent& extent,
                           std::chrono::milliseconds within,
                           std::vector<iovec> into, Done done) = 0;
+
+  // Tells the member at `index` of `group`. Never blocks. `done` is called
+  // exactly once, by a thread of the transport, which it must not block.
+  // Unavailable if it is not known that the member heard it before `within`.
+  virtual void Tell(const std::shared_ptr<const PeerGroup>& group, size_t index,
+                    const EpochMessage& message,
+                    std::chrono::milliseconds within, Done done) = 0;
 
   // Bytes that came from and went to each member, in the order of group().
   struct Traffic {

@@ -14,6 +14,7 @@ namespace {
 // Threads that look at files before they are given from memory. A server that
 // hangs keeps some of them.
 constexpr size_t kLooking = 16;
+constexpr std::chrono::milliseconds kTellWithin{1000};
 
 // Returns what differs, or "".
 std::string Difference(const PeerIdentity& ours, const PeerIdentity& theirs) {
@@ -79,6 +80,17 @@ std::unique_ptr<FileReader> Peers::Over(std::unique_ptr<FileReader> local) {
   reader.worker = &worker_;
   reader.owners = [this] { return owners(); };
   return std::make_unique<PeerReader>(std::move(reader));
+}
+
+void Peers::Tell(const std::shared_ptr<const PeerGroup>& group, size_t index,
+                 const EpochMessage& message) {
+  if (stopped_) return;
+  transport_->Tell(group, index, message, kTellWithin,
+                   [](const absl::Status&) {});
+}
+
+void Peers::Hear(EpochMessage message) {
+  if (parts_.hear != nullptr && !stopped_) parts_.hear(std::move(message));
 }
 
 PeersStatus Peers::status() const {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "core/config/config.h"
 #include "core/io/file_reader.h"
 #include "core/io/reader_options.h"
+#include "core/peers/epoch_message.h"
 #include "core/peers/kept_extents.h"
 #include "core/peers/owners.h"
 #include "core/peers/peer_reader.h"
@@ -54,6 +56,9 @@ class Peers : private PeerService {
     const SourceDir* source = nullptr;  // outlives the object
     std::shared_ptr<const Catalogue> catalogue;
     std::shared_ptr<PoolShare> share;  // memory for what others may ask
+    // Told what members say about epochs, until Stop. Must not block. May be
+    // null.
+    std::function<void(EpochMessage)> hear;
   };
   // Begins to listen and to look for the others. Waits for none. Errors: those
   // of the transport's maker.
@@ -62,6 +67,12 @@ class Peers : private PeerService {
 
   // Returns a reader that asks the owners. It reads the source by `local`.
   std::unique_ptr<FileReader> Over(std::unique_ptr<FileReader> local);
+
+  // The members as they are now.
+  std::shared_ptr<const PeerGroup> group() const { return transport_->group(); }
+  // Tells the member at `index` of `group`. Whether it hears it is not known.
+  void Tell(const std::shared_ptr<const PeerGroup>& group, size_t index,
+            const EpochMessage& message);
 
   PeersStatus status() const;
 
@@ -74,6 +85,7 @@ class Peers : private PeerService {
 
   absl::Status Welcome(const PeerIdentity& theirs) override;
   void ReadExtent(const PeerExtent& extent, Extent done) override;
+  void Hear(EpochMessage message) override;
 
   std::shared_ptr<const Owners> owners() const ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -40,13 +40,17 @@ CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats) {
   return CarriedNames();
 }
 
-// The options of the tracker for a view that runs `setup`.
-OpenTracker::Options WatchOptions(const ViewSetup& setup) {
+bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
+
+}  // namespace
+
+OpenTracker::Options EpochController::WatchOptions(const ViewSetup& setup,
+                                                   bool grouped) {
   const ViewConfig& config = setup.config;
   OpenTracker::Options options;
   options.samples = setup.dataset->grouping().sample_count();
   options.groups = setup.dataset->grouping().group_count();
-  options.finds_epochs = config.epoch_advance == Advance::kAuto;
+  options.finds_epochs = config.epoch_advance == Advance::kAuto && !grouped;
   options.epoch_length = config.epoch_length;
   if (config.epoch_length == 0 && config.nodes && config.nodes->count > 1) {
     // A distributed sampler gives each node an equal share. It repeats some
@@ -62,6 +66,8 @@ OpenTracker::Options WatchOptions(const ViewSetup& setup) {
   return options;
 }
 
+namespace {
+
 void Add(const EpochController::Effects& effects,
          EpochController::Effects& all) {
   if (effects.begun != 0) all.begun = effects.begun;
@@ -72,8 +78,6 @@ void Add(const EpochController::Effects& effects,
   all.settled = all.settled || effects.settled;
 }
 
-bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
-
 }  // namespace
 
 EpochController::EpochController(Parts parts, EpochJournal journal,
@@ -81,6 +85,7 @@ EpochController::EpochController(Parts parts, EpochJournal journal,
     : job_tracker_(parts.job_tracker),
       live_(parts.live),
       notifier_(parts.notifier),
+      group_(parts.group),
       sees_opens_(parts.sees_opens),
       reported_(parts.reports, parts.id),
       journal_(std::move(journal)),
@@ -126,6 +131,7 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
 
 EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
                                                 std::chrono::milliseconds now) {
+  if (grouped()) return CountForGroup(name, reader, now);
   const GroupId group = setup_->dataset->grouping().group_of(name);
   OpenTracker::Seen seen = tracker_->NoteOpen({name, group, reader, now});
   EpochOutcome outcome = std::move(seen.outcome);
@@ -226,9 +232,12 @@ void EpochController::Begin(Boundary boundary) {
   notifier_->Begin();
   if (first) notifier_->SkipTelling();  // no name was shown yet
   live_->Forget();
-  if (tracker_ != nullptr && !first) tracker_->BeginEpoch();
+  if (tracker_ != nullptr && !first) {
+    tracker_->BeginEpoch();
+    if (!boundary.opened.empty()) tracker_->Restore({boundary.opened});
+  }
   if (!counts_opens() || tracker_ == nullptr ||
-      tracker_->options() != WatchOptions(*setup_)) {
+      tracker_->options() != WatchOptions(*setup_, grouped())) {
     MakeWatch();
     // Earlier lookups led to other samples.
     if (tracker_ != nullptr && !first) tracker_->ForgetLookups();
@@ -260,6 +269,7 @@ void EpochController::Bind(EpochBinding how) {
 }
 
 void EpochController::Publish() {
+  if (grouped()) binding_hash_ = HashOfBinding();
   live_->Publish({setup_, binding_, records_,
                   tracker_ != nullptr ? tracker_->lookups()
                                       : std::make_shared<EpochLookups>(0)});
@@ -268,8 +278,8 @@ void EpochController::Publish() {
 void EpochController::MakeWatch() {
   const std::unique_ptr<OpenTracker> before = std::move(tracker_);
   if (!counts_opens()) return;
-  tracker_ =
-      std::make_unique<OpenTracker>(WatchOptions(*setup_), *job_tracker_);
+  tracker_ = std::make_unique<OpenTracker>(WatchOptions(*setup_, grouped()),
+                                           *job_tracker_);
   if (reported_.expected()) tracker_->ExpectReports();
   if (before == nullptr) return;
   tracker_->TakeSentBack(*before);
@@ -379,6 +389,8 @@ EpochController::Effects EpochController::Install(
     setup_->supply->sets().Feedback(*request.feedback);
   }
   if (setup != nullptr) pending_ = std::move(setup);
+  // The group moves the epoch, on all nodes.
+  if (grouped()) return {};
   const bool moved = request.next_epoch || request.set_epoch.has_value();
   if (!moved && (pending_ == nullptr || !live_->CloseUnread(sees_opens_))) {
     return {};
@@ -472,6 +484,10 @@ ViewEpochStatus EpochController::Status() const {
   status.shows_own = status.suspended && binding_->identity() &&
                      absl::c_all_of(binding_->carried().pairs(), ShowsItself);
   status.warnings = guard_.Warnings(*setup_);
+  if (grouped()) {
+    const std::string warning = group_->Warning();
+    if (!warning.empty()) status.warnings.push_back(warning);
+  }
   if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&
       setup_->config.epoch_advance == Advance::kAuto) {
     status.warnings.push_back(

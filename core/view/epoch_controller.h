@@ -15,6 +15,8 @@
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/config/config.h"
+#include "core/epoch/epoch_group.h"
+#include "core/epoch/job_sequence.h"
 #include "core/epoch/open_tracker.h"
 #include "core/epoch/reported_opens.h"
 #include "core/epoch/sent_back.h"
@@ -61,6 +63,8 @@ class EpochController {
     LiveEpochs* live = nullptr;  // epochs are published here
     // Counts bindings and says whether the kernel was told of the last.
     KernelNotifier* notifier = nullptr;
+    // Decides when epochs begin if the job runs on several nodes. Else null.
+    EpochGroup* group = nullptr;
     bool sees_opens = true;
     // Where opens are reported from ExpectReports on, as those of view `id`.
     // May be null.
@@ -119,6 +123,23 @@ class EpochController {
   }
   ViewEpochStatus Status() const;
 
+  // As GroupedView says. Names and samples may come from another daemon, so
+  // they are checked.
+  bool grouped() const {
+    return group_ != nullptr && setup_->rebinds() && !setup_->binds_on_demand();
+  }
+  // Opens must wait, and then be tried again.
+  bool closed() const { return closed_; }
+  OpenTracker::Options group_options() const;
+  GroupedView::State GroupState() const;
+  std::vector<uint64_t> OpenedHere() const;
+  std::vector<uint64_t> CloseForGroup();
+  void ReopenForGroup();
+  Effects BeginForGroup(const GroupedView::Next& next);
+  Effects AdoptForGroup(const GroupedView::State& state);
+  Effects HoldForGroup(const GroupedView::Next& next);
+  Effects ShowWalksForGroup();
+
   // The state for a checkpoint. The token lacks single samples. `opened` has
   // the names that were opened, unless there are too many of them.
   struct Saved {
@@ -141,10 +162,16 @@ class EpochController {
     Epoch epoch;
     std::vector<CarriedPair> carried;
     std::string verdict;
+    std::vector<uint64_t> opened{};  // names, already in this epoch
   };
+  // The options of the tracker for a view that runs `setup`. In a group another
+  // object finds the epochs.
+  static OpenTracker::Options WatchOptions(const ViewSetup& setup,
+                                           bool grouped);
   void Begin(Boundary boundary);
   void Bind(EpochBinding how);
   void Publish();
+  uint64_t HashOfBinding() const;
   uint64_t BeginPass();
   PassTracker::OpenIs PassOf(EntryId file, RecordEpoch& shown, uint32_t reader);
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
@@ -156,6 +183,8 @@ class EpochController {
   // Adds the names of the opens that are reported and not counted yet.
   void AddReported(std::vector<uint64_t>& names) const;
   absl::optional<SampleId> NameOf(const ReportedOpen& open) const;
+  Effects CountForGroup(SampleId name, uint32_t reader,
+                        std::chrono::milliseconds now);
   void Hold(const EpochOutcome& outcome);
   // The sample that each of these names shows. Each name occurs once in the
   // result, whatever the order and number given.
@@ -178,6 +207,7 @@ class EpochController {
   JobTracker* const job_tracker_;
   LiveEpochs* const live_;
   KernelNotifier* const notifier_;
+  EpochGroup* const group_;  // may be null
   const bool sees_opens_;
 
   ReportedOpens reported_;  // their nodes are those of the live binding
@@ -197,6 +227,10 @@ class EpochController {
   uint64_t held_ = 0;
   bool is_held_ = false;
   bool waiting_ = false;
+  // With a group.
+  JobSequence jobs_;
+  bool closed_ = false;        // the group decides about the epoch
+  uint64_t binding_hash_ = 0;  // of what names show
 };
 
 }  // namespace shufflefs

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of EpochController that continues an epoch: from the ledger after a
-// restart, or from the token that a job saved.
+// The part of EpochController that goes on with an epoch which it did not begin
+// by itself: from the ledger after a restart, from the token that a job saved,
+// or from the group of several nodes.
+#include <xxhash.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
 #include "core/view/epoch_controller.h"
 
 namespace shufflefs {
@@ -38,6 +43,22 @@ bool Fits(const LedgerEpoch& then, const ViewSetup& setup) {
          then.options_hash == setup.options_hash &&
          then.substitute == setup.config.substitute &&
          then.reactive == (setup.binds_on_demand() && !then.identity);
+}
+
+void Append(std::string& text, uint64_t number) {
+  absl::StrAppend(&text, number, " ");
+}
+
+uint64_t HashOf(const std::string& text) {
+  return XXH3_64bits(text.data(), text.size());
+}
+
+// Of the keys that decide what the names of an epoch show.
+std::string KeysOf(const ViewSetup& setup) {
+  std::string text = absl::StrCat(setup.policy->name(), " ");
+  Append(text, setup.config.seed.value());
+  Append(text, setup.options_hash);
+  return text;
 }
 
 }  // namespace
@@ -173,6 +194,137 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   journal_.Adopt(state, *binding_);
   Publish();
   return Effects{.begun = notifier_->begun(), .were_fixed = were_fixed};
+}
+
+// All nodes compute it alike.
+uint64_t EpochController::HashOfBinding() const {
+  std::string text = KeysOf(*setup_);
+  Append(text, binding_->epoch().value());
+  Append(text, binding_->identity() ? 1 : 0);
+  std::vector<CarriedPair> pairs = binding_->carried().pairs();
+  std::sort(pairs.begin(), pairs.end(),
+            [](const CarriedPair& a, const CarriedPair& b) {
+              return a.name < b.name;
+            });
+  for (const CarriedPair& pair : pairs) {
+    Append(text, pair.name);
+    Append(text, pair.sample);
+  }
+  return HashOf(text);
+}
+
+EpochController::Effects EpochController::CountForGroup(
+    SampleId name, uint32_t reader, std::chrono::milliseconds now) {
+  const GroupId group = setup_->dataset->grouping().group_of(name);
+  if (tracker_->NoteOpen({name, group, reader, now}).fresh) {
+    journal_.Consumed(*binding_, name);
+  }
+  const JobSequence::Place job =
+      jobs_.Note(job_tracker_->Resolve(reader, now),
+                 [&](JobId owner) { return job_tracker_->Alive(owner, now); });
+  group_->Opened({name.value(), reader, job.number, job.foreign});
+  return {};
+}
+
+OpenTracker::Options EpochController::group_options() const {
+  OpenTracker::Options options = WatchOptions(*setup_, /*grouped=*/false);
+  options.finds_epochs = options.finds_epochs && sees_opens_;
+  return options;
+}
+
+GroupedView::State EpochController::GroupState() const {
+  GroupedView::State state;
+  state.epoch = epoch_.value();
+  state.shown = binding_->epoch().value();
+  state.binding = binding_hash_;
+  state.wanted = HashOf(KeysOf(wanted_setup()));
+  for (const CarriedPair& pair : binding_->carried().pairs()) {
+    state.carried.push_back({pair.name, pair.sample});
+  }
+  return state;
+}
+
+std::vector<uint64_t> EpochController::OpenedHere() const {
+  return tracker_ != nullptr ? tracker_->OpenedBefore()
+                             : std::vector<uint64_t>();
+}
+
+std::vector<uint64_t> EpochController::CloseForGroup() {
+  closed_ = true;
+  live_->Close();
+  std::vector<uint64_t> names;
+  if (tracker_ == nullptr) return names;
+  for (const SampleId sample : tracker_->TakeUnderWay()) {
+    names.push_back(binding_->NameOfSample(sample).value());
+  }
+  return names;
+}
+
+void EpochController::ReopenForGroup() {
+  if (std::exchange(closed_, false)) live_->Reopen();
+}
+
+EpochController::Effects EpochController::BeginForGroup(
+    const GroupedView::Next& next) {
+  const uint64_t names = setup_->dataset->grouping().sample_count();
+  const auto is_none = [names](uint64_t name) { return name >= names; };
+  Boundary boundary{Epoch(next.epoch), {}, next.reason, next.opened};
+  std::vector<uint64_t> carried = next.carried;
+  std::erase_if(carried, is_none);
+  std::erase_if(boundary.opened, is_none);
+  boundary.carried = PairsOf(std::move(carried));
+  const bool was_opened = !boundary.opened.empty();
+  closed_ = false;
+  Begin(std::move(boundary));
+  if (was_opened) live_->NoteOpen();
+  return {.begun = notifier_->begun()};
+}
+
+EpochController::Effects EpochController::AdoptForGroup(
+    const GroupedView::State& state) {
+  const Grouping& grouping = setup_->dataset->grouping();
+  const uint64_t names = grouping.sample_count();
+  Boundary boundary{Epoch(state.shown), {}, "peers"};
+  for (const GroupedView::Pair& pair : state.carried) {
+    if (pair.name >= names || pair.sample >= names ||
+        grouping.group_of(SampleId(pair.name)) !=
+            grouping.group_of(SampleId(pair.sample))) {
+      Log(LogLevel::kError,
+          "peers: another node told of a pair that cannot be");
+      ReopenForGroup();
+      return {};
+    }
+    boundary.carried.push_back({pair.name, pair.sample});
+  }
+  closed_ = false;
+  Begin(std::move(boundary));
+  if (state.epoch != state.shown) {
+    HoldForGroup({state.epoch, "peers", {}, {}});
+  }
+  return {.begun = notifier_->begun()};
+}
+
+EpochController::Effects EpochController::HoldForGroup(
+    const GroupedView::Next& next) {
+  ReopenForGroup();
+  epoch_ = Epoch(next.epoch);
+  verdict_ = "peers";
+  hold_reason_ = next.reason;
+  is_held_ = true;
+  ++held_;
+  if (tracker_ != nullptr) tracker_->BeginPass(next.opened);
+  EpochOutcome outcome;
+  outcome.verdict = Verdict::kHold;
+  outcome.rule = 'a';
+  outcome.reason = HoldReason::kPeers;
+  journal_.Held(epoch_, outcome, *binding_, tracker_.get());
+  return {.settled = tracker_ != nullptr && tracker_->HideWalks()};
+}
+
+EpochController::Effects EpochController::ShowWalksForGroup() {
+  if (tracker_ == nullptr || tracker_->shows_walks()) return {};
+  tracker_->ShowWalks();
+  return {.doubted = true};
 }
 
 }  // namespace shufflefs

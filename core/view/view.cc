@@ -24,14 +24,16 @@ View::View(Parts parts)
       tools_(std::move(parts.tools)),
       job_tracker_(parts.job_tracker),
       ledger_(parts.ledger),
+      group_(parts.group),
       sees_opens_(parts.sees_opens),
       notifier_({std::move(parts.rebound), std::move(parts.settled),
                  std::move(parts.doubted)}),
-      controller_({std::move(parts.setup), std::move(parts.running),
-                   parts.job_tracker, &live_, &notifier_, parts.sees_opens,
-                   parts.reports, parts.id, parts.wait_for_boundary},
-                  EpochJournal(parts.id, parts.ledger),
-                  SubstitutionGuard(name_, parts.nodes)) {}
+      controller_(
+          {std::move(parts.setup), std::move(parts.running), parts.job_tracker,
+           &live_, &notifier_, parts.group, parts.sees_opens, parts.reports,
+           parts.id, parts.wait_for_boundary},
+          EpochJournal(parts.id, parts.ledger),
+          SubstitutionGuard(name_, parts.nodes)) {}
 
 View::OpenVerdict View::Tell(const EpochController::Effects& effects) {
   if (effects.begun != 0) notifier_.Tell(effects.were_fixed, effects.begun);
@@ -97,13 +99,17 @@ View::Found View::Lookup(EntryId name, int32_t pid) {
 
 View::OpenVerdict View::Open(EntryId file, int32_t pid,
                              std::chrono::milliseconds now, uint32_t ordinal) {
-  if (!live_.EnterOpen()->WatchesOpensOf(file)) return OpenVerdict::kServe;
-  EpochController::Effects effects;
-  {
-    MutexLock lock(mu_);
-    effects = controller_.Open({file, ReaderOf(pid), now, ordinal});
+  const uint32_t reader = ReaderOf(pid);
+  for (;;) {
+    if (!live_.EnterOpen()->WatchesOpensOf(file)) return OpenVerdict::kServe;
+    EpochController::Effects effects;
+    {
+      MutexLock lock(mu_);
+      if (controller_.closed()) continue;  // and wait there
+      effects = controller_.Open({file, reader, now, ordinal});
+    }
+    return Tell(effects);
   }
-  return Tell(effects);
 }
 
 std::shared_ptr<RecordEpoch> View::LookupContainer(EntryId file) {
@@ -193,13 +199,24 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
   return prepared;
 }
 
-void View::Install(Prepared prepared) {
+absl::Status View::Install(Prepared prepared) {
+  const ControlRequest& request = prepared.request;
   EpochController::Effects effects;
+  bool asks_group = false;
   {
     MutexLock lock(mu_);
-    effects = controller_.Install(std::move(prepared.setup), prepared.request);
+    asks_group = controller_.grouped() &&
+                 (request.next_epoch || request.set_epoch.has_value());
+    effects = controller_.Install(std::move(prepared.setup), request);
   }
   Tell(effects);
+  if (!asks_group) return absl::OkStatus();
+  const uint64_t epoch = request.set_epoch.value_or(Epoch(0)).value();
+  if (epoch == 0 && request.set_epoch) {
+    return absl::UnavailableError(
+        "on several nodes epochs only advance: epoch = 0 is not possible");
+  }
+  return group_->Signal(epoch);
 }
 
 ViewConfig View::config() const {
@@ -210,6 +227,72 @@ ViewConfig View::config() const {
 ViewEpochStatus View::EpochStatus() const {
   MutexLock lock(mu_);
   return controller_.Status();
+}
+
+View::Grouped View::grouped() {
+  MutexLock lock(mu_);
+  return {this, controller_.group_options()};
+}
+
+bool View::IsGrouped() const {
+  MutexLock lock(mu_);
+  return controller_.grouped();
+}
+
+GroupedView::State View::GroupState() const {
+  MutexLock lock(mu_);
+  return controller_.GroupState();
+}
+
+std::vector<uint64_t> View::OpenedHere() const {
+  MutexLock lock(mu_);
+  return controller_.OpenedHere();
+}
+
+std::vector<uint64_t> View::CloseEpoch() {
+  MutexLock lock(mu_);
+  return controller_.CloseForGroup();
+}
+
+void View::ReopenEpoch() {
+  MutexLock lock(mu_);
+  controller_.ReopenForGroup();
+}
+
+void View::BeginEpoch(const Next& next) {
+  EpochController::Effects effects;
+  {
+    MutexLock lock(mu_);
+    effects = controller_.BeginForGroup(next);
+  }
+  Tell(effects);
+}
+
+void View::AdoptEpoch(const State& state) {
+  EpochController::Effects effects;
+  {
+    MutexLock lock(mu_);
+    effects = controller_.AdoptForGroup(state);
+  }
+  Tell(effects);
+}
+
+void View::HoldEpoch(const Next& next) {
+  EpochController::Effects effects;
+  {
+    MutexLock lock(mu_);
+    effects = controller_.HoldForGroup(next);
+  }
+  Tell(effects);
+}
+
+void View::ShowWalks() {
+  EpochController::Effects effects;
+  {
+    MutexLock lock(mu_);
+    effects = controller_.ShowWalksForGroup();
+  }
+  Tell(effects);
 }
 
 bool View::watches_opens() const {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/config/config.h"
+#include "core/epoch/epoch_group.h"
 #include "core/epoch/open_reports.h"
 #include "core/ledger/ledger.h"
 #include "core/quality/mixing_line.h"
@@ -38,7 +40,7 @@ namespace shufflefs {
 // LiveEpoch and no lock of the view. They wait only while names are being
 // rebound. Watched opens, control writes and `status` are serialised, and may
 // block as EpochController says. Prepare may take seconds.
-class View {
+class View : private GroupedView {
  public:
   struct Parts {
     uint32_t id = 0;  // number in the ledger and index among the mount's views
@@ -50,6 +52,7 @@ class View {
     JobTracker* job_tracker = nullptr;  // outlives the view
     Ledger* ledger = nullptr;           // outlives the view; may be null
     JobNodes* nodes = nullptr;          // outlives the view; may be null
+    EpochGroup* group = nullptr;        // outlives the view; may be null
     // See KernelNotifier::Calls. They are called with no lock held, before the
     // call of the view that caused them returns.
     std::function<void(bool were_fixed)> rebound;
@@ -142,7 +145,9 @@ class View {
     ControlRequest request;
   };
   absl::StatusOr<Prepared> Prepare(const ControlRequest& request);
-  void Install(Prepared prepared);
+  // In a group, a request that moves the epoch blocks until all nodes follow.
+  // Unavailable says who does not; then the epoch goes on.
+  absl::Status Install(Prepared prepared);
   // The live epoch as a line for a checkpoint. It omits what would make the
   // line too long: see EpochToken.
   EpochToken Token() const;
@@ -168,7 +173,24 @@ class View {
   // and the epoch advances by itself.
   bool watches_opens() const;
 
+  // For the group. `view` lives as long as this object.
+  struct Grouped {
+    GroupedView* view = nullptr;
+    OpenTracker::Options options;  // how its epochs are found
+  };
+  Grouped grouped();
+
  private:
+  bool IsGrouped() const override;
+  GroupedView::State GroupState() const override;
+  std::vector<uint64_t> OpenedHere() const override;
+  std::vector<uint64_t> CloseEpoch() override;
+  void ReopenEpoch() override;
+  void BeginEpoch(const Next& next) override;
+  void AdoptEpoch(const State& state) override;
+  void HoldEpoch(const Next& next) override;
+  void ShowWalks() override;
+
   // Tells the kernel the effects of a request.
   OpenVerdict Tell(const EpochController::Effects& effects)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -182,6 +204,7 @@ class View {
   const SetupTools tools_;
   JobTracker* const job_tracker_;
   Ledger* const ledger_;
+  EpochGroup* const group_;
   const bool sees_opens_;
 
   // Self-synchronised.

@@ -262,11 +262,15 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
     ASSIGN_OR_RETURN(View::Prepared each, Prepare(*views[i], requests[i]));
     prepared.push_back(std::move(each));
   }
+  absl::Status moved;
   for (size_t i = 0; i < views.size(); ++i) {
-    views[i]->Install(std::move(prepared[i]));
+    const absl::Status each = views[i]->Install(std::move(prepared[i]));
+    if (moved.ok() && !each.ok()) {
+      moved = Annotate(each, "the epoch goes on, because not all nodes follow");
+    }
   }
   if (parts_.text.installed) parts_.text.installed();
-  return absl::OkStatus();
+  return moved;
 }
 
 absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {

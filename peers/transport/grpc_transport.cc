@@ -140,26 +140,57 @@ void GrpcTransport::ReadExtent(const std::shared_ptr<const PeerGroup>& group,
                                size_t index, const PeerExtent& extent,
                                milliseconds within, std::vector<iovec> into,
                                Done done) {
-  absl::Status refused = CheckExtent(extent);
-  if (refused.ok()) {
-    const std::string& name = group->members[index].name;
-    const std::shared_ptr<const Links> links = links_.Get();
-    const auto link = links->find(name);
-    if (link == links->end()) {
-      refused = absl::FailedPreconditionError(
-          absl::StrCat(name, ": no longer a member"));
-    } else {
-      PeerLink::Request request{.extent = extent,
-                                .group = group_hash_.load(),
-                                .within = within,
-                                .into = std::move(into),
-                                .done = std::move(done)};
-      if (link->second->Read(request)) return;
-      done = std::move(request.done);
-      refused = absl::UnavailableError(absl::StrCat(name, ": not joined"));
-    }
+  if (absl::Status wrong = CheckExtent(extent); !wrong.ok()) {
+    return Post([done = std::move(done), wrong] { done(wrong); });
   }
-  Post([done = std::move(done), refused] { done(refused); });
+  v1::ExtentRequest message;
+  message.set_dataset(context_->identity.dataset);
+  message.set_group(group_hash_.load());
+  ToMessage(extent, message);
+  const auto take =
+      [into = std::move(into), length = extent.length](
+          const grpc::ByteBuffer& answer) -> absl::StatusOr<uint64_t> {
+    if (absl::Status copied = FromAnswer(answer, length, into); !copied.ok()) {
+      return copied;
+    }
+    return length;
+  };
+  Ask(group->members[index].name, {.method = kExtentMethod,
+                                   .body = message.SerializeAsString(),
+                                   .within = within,
+                                   .take = take,
+                                   .done = std::move(done)});
+}
+
+void GrpcTransport::Tell(const std::shared_ptr<const PeerGroup>& group,
+                         size_t index, const EpochMessage& epoch,
+                         milliseconds within, Done done) {
+  v1::TellRequest message;
+  message.set_dataset(context_->identity.dataset);
+  message.set_group(group_hash_.load());
+  ToMessage(epoch, message);
+  const auto take = [](const grpc::ByteBuffer&) -> absl::StatusOr<uint64_t> {
+    return 0;
+  };
+  Ask(group->members[index].name, {.method = kTellMethod,
+                                   .body = message.SerializeAsString(),
+                                   .within = within,
+                                   .take = take,
+                                   .done = std::move(done)});
+}
+
+void GrpcTransport::Ask(const std::string& name, PeerLink::Request request) {
+  absl::Status refused;
+  const std::shared_ptr<const Links> links = links_.Get();
+  const auto link = links->find(name);
+  if (link == links->end()) {
+    refused = absl::FailedPreconditionError(
+        absl::StrCat(name, ": no longer a member"));
+  } else {
+    if (link->second->Ask(request)) return;
+    refused = absl::UnavailableError(absl::StrCat(name, ": not joined"));
+  }
+  Post([done = std::move(request.done), refused] { done(refused); });
 }
 
 std::vector<std::pair<std::string, PeerTransport::Traffic>>

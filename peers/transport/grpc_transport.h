@@ -40,6 +40,9 @@ class GrpcTransport : public PeerTransport {
   void ReadExtent(const std::shared_ptr<const PeerGroup>& group, size_t index,
                   const PeerExtent& extent, std::chrono::milliseconds within,
                   std::vector<iovec> into, Done done) override;
+  void Tell(const std::shared_ptr<const PeerGroup>& group, size_t index,
+            const EpochMessage& message, std::chrono::milliseconds within,
+            Done done) override;
   std::vector<std::pair<std::string, Traffic>> traffic() const override;
   void Stop() override;
 
@@ -54,6 +57,7 @@ class GrpcTransport : public PeerTransport {
   absl::Status Begin(PeerTransportParts parts, const LinkTimes& times);
   void Start();
 
+  void Ask(const std::string& name, PeerLink::Request request);
   void Run(std::stop_token stop);
   // Makes links for these members, and drops those of all others.
   void Apply(const Members& members);

@@ -69,12 +69,12 @@ struct PeerLink::Call {
   grpc::ByteBuffer answer;
 };
 
-struct PeerLink::ReadCall : Call {
-  explicit ReadCall(Request read)
-      : Call(read.within),
-        read(std::move(read)),
+struct PeerLink::AskCall : Call {
+  explicit AskCall(Request asked)
+      : Call(asked.within),
+        asked(std::move(asked)),
         starter(std::this_thread::get_id()) {}
-  Request read;
+  Request asked;
   // Until the call has started, gRPC may end it on the thread that starts it.
   std::atomic<std::thread::id> starter;
 };
@@ -129,58 +129,56 @@ PeerLink::Look PeerLink::look() const {
   return look;
 }
 
-bool PeerLink::Read(Request& request) {
-  auto call = std::make_shared<ReadCall>(std::move(request));
-  v1::ExtentRequest message;
-  message.set_dataset(context_->identity.dataset);
-  message.set_group(call->read.group);
-  ToMessage(call->read.extent, message);
-  const std::string body = message.SerializeAsString();
-  call->request = ToBuffer(body);
+bool PeerLink::Ask(Request& request) {
+  auto call = std::make_shared<AskCall>(std::move(request));
+  const char* const method = call->asked.method;
+  call->request = ToBuffer(call->asked.body);
   std::shared_ptr<grpc::GenericStub> stub;
   {
     MutexLock lock(mu_);
     if (state_ != State::kJoined) {
-      request = std::move(call->read);
+      request = std::move(call->asked);
       return false;
     }
     call->context.AddMetadata(kSessionKey, session_);
     if (!key_.none()) {
-      call->context.AddMetadata(kMacKey, key_.Mac(kExtentMethod, {body}));
+      call->context.AddMetadata(kMacKey, key_.Mac(method, {call->asked.body}));
     }
     stub = stubs_[++turn_ % stubs_.size()];
     calls_.insert(call);
   }
   requests_.fetch_add(1);
   stub->UnaryCall(
-      &call->context, kExtentMethod, grpc::StubOptions(), &call->request,
+      &call->context, method, grpc::StubOptions(), &call->request,
       &call->answer,
       [link = shared_from_this(), call](const grpc::Status& status) {
         if (call->starter.load() != std::this_thread::get_id()) {
-          link->EndRead(call, status);
+          link->EndAsk(call, status);
           return;
         }
         link->context_->post(
-            [link, call, status] { link->EndRead(call, status); });
+            [link, call, status] { link->EndAsk(call, status); });
       });
   call->starter.store(std::thread::id());
   return true;
 }
 
-void PeerLink::EndRead(const std::shared_ptr<ReadCall>& call,
-                       const grpc::Status& status) {
-  const absl::Status result = ReadResult(*call, status);
-  std::exchange(call->read.done, nullptr)(result);
+void PeerLink::EndAsk(const std::shared_ptr<AskCall>& call,
+                      const grpc::Status& status) {
+  const absl::Status result = ResultOf(*call, status);
+  std::exchange(call->asked.done, nullptr)(result);
   Remove(call);
 }
 
-absl::Status PeerLink::ReadResult(ReadCall& call, const grpc::Status& status) {
+absl::Status PeerLink::ResultOf(AskCall& call, const grpc::Status& status) {
   if (status.ok()) {
-    const uint64_t length = call.read.extent.length;
-    const absl::Status copied = FromAnswer(call.answer, length, call.read.into);
-    if (!copied.ok()) failed_.fetch_add(1);
-    if (copied.ok()) received_.fetch_add(length);
-    return copied;
+    const absl::StatusOr<uint64_t> bytes = call.asked.take(call.answer);
+    if (bytes.ok()) {
+      received_.fetch_add(*bytes);
+    } else {
+      failed_.fetch_add(1);
+    }
+    return bytes.status();
   }
   if (call.context.GetServerTrailingMetadata().count(kServiceKey) != 0) {
     return FromGrpc(status);

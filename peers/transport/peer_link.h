@@ -5,7 +5,6 @@
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/status.h>
-#include <sys/uio.h>
 
 #include <atomic>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/base/mutex.h"
 #include "core/peers/peer_transport.h"
 #include "peers/members/member_source.h"
@@ -77,15 +77,16 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   Look look() const;
 
   struct Request {
-    PeerExtent extent;
-    uint64_t group = 0;  // hash of the names of the members
+    const char* method = nullptr;  // a constant
+    std::string body;
     std::chrono::milliseconds within{0};
-    std::vector<iovec> into;
+    // Takes what it wants of an answer. Returns how many bytes of files came.
+    std::function<absl::StatusOr<uint64_t>(const grpc::ByteBuffer&)> take;
     PeerTransport::Done done;
   };
   // False if the member is not joined; `request` is then as it was. Else `done`
   // will be called, by a thread of gRPC or by `post`.
-  bool Read(Request& request);
+  bool Ask(Request& request);
 
   // Without `sent`, which the server knows.
   PeerTransport::Traffic traffic() const;
@@ -97,7 +98,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
  private:
   enum class State { kAway, kJoined, kDoubted, kSelf, kStopped };
   struct Call;
-  struct ReadCall;
+  struct AskCall;
   struct ControlCall;
   using Calls = std::vector<std::shared_ptr<Call>>;
 
@@ -107,9 +108,8 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   void EndGreet(const ControlCall& call);
   void EndJoin(const ControlCall& call);
   void EndPing(const ControlCall& call);
-  void EndRead(const std::shared_ptr<ReadCall>& call,
-               const grpc::Status& status);
-  absl::Status ReadResult(ReadCall& call, const grpc::Status& status);
+  void EndAsk(const std::shared_ptr<AskCall>& call, const grpc::Status& status);
+  absl::Status ResultOf(AskCall& call, const grpc::Status& status);
   // OK if the answer is one to the call, by a holder of the secret.
   absl::Status CheckJoin(const ControlCall& call, std::string& session) const;
 

@@ -157,6 +157,30 @@ grpc::ServerUnaryReactor* RequestHandler::ReadExtent(Context* context,
   return answer.get();
 }
 
+grpc::ServerUnaryReactor* RequestHandler::Tell(Context* context,
+                                               const Buffer* request,
+                                               Buffer* response) {
+  *response = ToBuffer("");
+  return Finished(context, HearTold(*context, *request));
+}
+
+absl::Status RequestHandler::HearTold(const Context& context,
+                                      const Buffer& request) {
+  ASSIGN_OR_RETURN(const std::string bytes, FromBuffer(request));
+  RETURN_IF_ERROR(SessionOf(context, kTellMethod, bytes).status());
+  v1::TellRequest message;
+  if (!message.ParseFromString(bytes)) {
+    return absl::InvalidArgumentError("not a request");
+  }
+  if (message.dataset() != options_.identity.dataset) {
+    return absl::FailedPreconditionError("another dataset");
+  }
+  options_.seen_group(message.group());
+  ASSIGN_OR_RETURN(EpochMessage epoch, FromMessage(message));
+  options_.service->Hear(std::move(epoch));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RequestHandler::Session> RequestHandler::SessionOf(
     const Context& context, absl::string_view method,
     const std::string& request) const {

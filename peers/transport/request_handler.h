@@ -41,7 +41,8 @@ class RequestHandler : public v1::Peers::WithRawCallbackMethod_Greet<
                            v1::Peers::WithRawCallbackMethod_Join<
                                v1::Peers::WithRawCallbackMethod_Ping<
                                    v1::Peers::WithRawCallbackMethod_ReadExtent<
-                                       v1::Peers::Service>>>> {
+                                       v1::Peers::WithRawCallbackMethod_Tell<
+                                           v1::Peers::Service>>>>> {
  public:
   explicit RequestHandler(RequestHandlerOptions options);
 
@@ -55,6 +56,8 @@ class RequestHandler : public v1::Peers::WithRawCallbackMethod_Greet<
                                  Buffer* response) override;
   grpc::ServerUnaryReactor* ReadExtent(Context* context, const Buffer* request,
                                        Buffer* response) override;
+  grpc::ServerUnaryReactor* Tell(Context* context, const Buffer* request,
+                                 Buffer* response) override;
 
   // Bytes that went to a member.
   uint64_t SentTo(const std::string& instance) const {
@@ -67,6 +70,7 @@ class RequestHandler : public v1::Peers::WithRawCallbackMethod_Greet<
   using Session = std::shared_ptr<const Sessions::Session>;
   absl::StatusOr<std::string> AnswerJoin(Context& context,
                                          const std::string& request);
+  absl::Status HearTold(const Context& context, const Buffer& request);
   absl::StatusOr<Session> SessionOf(const Context& context,
                                     absl::string_view method,
                                     const std::string& request) const;

@@ -141,6 +141,72 @@ absl::StatusOr<PeerExtent> FromMessage(const v1::ExtentRequest& message) {
   return extent;
 }
 
+void ToMessage(const EpochMessage& epoch, v1::TellRequest& message) {
+  message.set_kind(static_cast<uint32_t>(epoch.kind));
+  message.set_from(epoch.from);
+  message.set_view(epoch.view);
+  message.set_epoch(epoch.epoch);
+  message.set_binding(epoch.binding);
+  message.set_wanted(epoch.wanted);
+  message.set_round(epoch.round);
+  message.set_first(epoch.first);
+  message.set_next(epoch.next);
+  message.set_reason(epoch.reason);
+  message.set_shown(epoch.shown);
+  message.set_stream(epoch.stream);
+  for (const EpochOpen& open : epoch.opens) {
+    message.add_open_names(open.name);
+    message.add_open_readers(open.reader);
+    message.add_open_jobs(uint64_t{open.job} << 1 | (open.foreign ? 1 : 0));
+  }
+  message.mutable_names()->Add(epoch.names.begin(), epoch.names.end());
+  message.mutable_opened()->Add(epoch.opened.begin(), epoch.opened.end());
+  for (const EpochPair& pair : epoch.pairs) {
+    message.add_pair_names(pair.name);
+    message.add_pair_samples(pair.sample);
+  }
+}
+
+absl::StatusOr<EpochMessage> FromMessage(const v1::TellRequest& message) {
+  const int opens = message.open_names_size();
+  const int pairs = message.pair_names_size();
+  const uint64_t entries = uint64_t{0} + opens + pairs + message.names_size() +
+                           message.opened_size();
+  if (message.from().size() > kMostText || message.view().size() > kMostText ||
+      message.reason().size() > kMostText || entries > kMostEpochEntries ||
+      message.open_readers_size() != opens ||
+      message.open_jobs_size() != opens ||
+      message.pair_samples_size() != pairs) {
+    return Wrong("message about an epoch");
+  }
+  EpochMessage epoch;
+  epoch.kind = static_cast<EpochMessage::Kind>(message.kind());
+  epoch.from = message.from();
+  epoch.view = message.view();
+  epoch.epoch = message.epoch();
+  epoch.binding = message.binding();
+  epoch.wanted = message.wanted();
+  epoch.round = message.round();
+  epoch.first = message.first();
+  epoch.next = message.next();
+  epoch.reason = message.reason();
+  epoch.shown = message.shown();
+  epoch.stream = message.stream();
+  for (int i = 0; i < opens; ++i) {
+    const uint64_t job = message.open_jobs(i);
+    epoch.opens.push_back({.name = message.open_names(i),
+                           .reader = message.open_readers(i),
+                           .job = static_cast<uint32_t>(job >> 1),
+                           .foreign = (job & 1) != 0});
+  }
+  epoch.names.assign(message.names().begin(), message.names().end());
+  epoch.opened.assign(message.opened().begin(), message.opened().end());
+  for (int i = 0; i < pairs; ++i) {
+    epoch.pairs.push_back({message.pair_names(i), message.pair_samples(i)});
+  }
+  return epoch;
+}
+
 grpc::ByteBuffer ToBuffer(const std::string& bytes) {
   const grpc::Slice slice(bytes);
   return grpc::ByteBuffer(&slice, 1);

@@ -34,6 +34,7 @@ inline constexpr char kServiceKey[] = "sfs-service";
 // Names of the methods, for HMACs and raw calls.
 inline constexpr char kPingMethod[] = "/shufflefs.peers.v1.Peers/Ping";
 inline constexpr char kExtentMethod[] = "/shufflefs.peers.v1.Peers/ReadExtent";
+inline constexpr char kTellMethod[] = "/shufflefs.peers.v1.Peers/Tell";
 
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
@@ -47,6 +48,11 @@ void ToMessage(const PeerExtent& extent, v1::ExtentRequest& message);
 // file, at most kMostPeerExtent bytes.
 absl::Status CheckExtent(const PeerExtent& extent);
 absl::StatusOr<PeerExtent> FromMessage(const v1::ExtentRequest& message);
+
+// `message` has the dataset and the group already.
+void ToMessage(const EpochMessage& epoch, v1::TellRequest& message);
+// InvalidArgument if a text or a list is too long, or lists do not match.
+absl::StatusOr<EpochMessage> FromMessage(const v1::TellRequest& message);
 
 grpc::ByteBuffer ToBuffer(const std::string& bytes);
 // InvalidArgument if there are more than kMostRequest.

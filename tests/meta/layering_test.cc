@@ -68,6 +68,7 @@ binding: base dataset policy
 quality: base random policy binding
 readers: base base/files
 epoch: base config binding readers
+job_epochs: base epoch peers readers
 ledger: base base/files config policy
 verify: base base/files dataset policy binding quality ledger
 staging: base
@@ -105,7 +106,7 @@ view: base base/files config source dataset policy binding quality readers
   epoch ledger staging pool records/containers records/content records/epoch
   sampler
 engine: base base/files config catalogue source io scan dataset policy readers
-  ledger peers pool pool/memory records/containers records/content records/epoch
+  ledger peers job_epochs pool pool/memory records/containers records/content records/epoch
   staging/pack staging/tier staging/stager sampler view
 )";
 

@@ -361,7 +361,7 @@ class ViewModel {
     if (request.next_epoch) moved = Epoch(expected_->epoch().value() + 1);
     const int before = rebound_;
     const bool boundary = expected_->OnInstall(prepared->setup, moved);
-    view_->Install(*std::move(prepared));
+    EXPECT_EQ(view_->Install(*std::move(prepared)), absl::OkStatus());
     EXPECT_EQ(rebound_ - before, boundary ? 1 : 0);
     if (!boundary) return;
     dentries_.clear();

@@ -137,17 +137,31 @@ def test_records_of_containers_come_from_peers(mounts, folder):
     assert cluster.sum("reads_from_peers") > 0
 
 
-def read_for_a_while(mount, expected, until, errors):
-    """Whole epochs, one after the other, each file checked."""
-    while not until.is_set():
+def read_for_a_while(mounts, expected, until, errors):
+    """Whole epochs of all mounts, one after the other, each file checked."""
+    def read(mount):
         try:
-            mount.next_epoch()
             forget(mount.source)
-            got = digests(mount.path)
-            if got != expected:
+            if digests(mount.path) != expected:
                 errors.append("other bytes, or not each once")
         except Exception as error:  # noqa: BLE001: a reader's error is a failure
             errors.append(repr(error))
+
+    while not until.is_set():
+        try:
+            mounts[0].next_epoch()
+            epoch = mounts[0].view()["epoch"]
+            for mount in mounts:
+                harness.eventually(lambda m=mount: m.view()["epoch"] == epoch,
+                                   what="the epoch of the others")
+        except Exception as error:  # noqa: BLE001
+            errors.append(repr(error))
+        readers = [threading.Thread(target=read, args=(mount,))
+                   for mount in mounts]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
 
 
 # [S-24.1a] With peers every byte that readers get is that of the source,
@@ -160,11 +174,9 @@ def test_a_member_that_is_gone_costs_no_byte(mounts, source, signals):
     cluster.wait_until_joined()
     expected = digests(source)
     until, errors = threading.Event(), []
-    readers = [threading.Thread(target=read_for_a_while,
-                                args=(mount, expected, until, errors))
-               for mount in cluster.mounts[:2]]
-    for reader in readers:
-        reader.start()
+    reader = threading.Thread(target=read_for_a_while, args=(
+        cluster.mounts[:2], expected, until, errors))
+    reader.start()
     try:
         victim = cluster.mounts[2]
         for number in signals:
@@ -182,8 +194,7 @@ def test_a_member_that_is_gone_costs_no_byte(mounts, source, signals):
         cluster.wait_until_joined()
     finally:
         until.set()
-        for reader in readers:
-            reader.join()
+        reader.join()
     assert errors == []
     for mount in cluster.mounts:
         mount.next_epoch()

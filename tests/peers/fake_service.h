@@ -65,6 +65,15 @@ class FakeService : public PeerService {
     }
   }
 
+  void Hear(EpochMessage message) override {
+    MutexLock lock(mu_);
+    heard_.push_back(std::move(message));
+  }
+  std::vector<EpochMessage> heard() const {
+    MutexLock lock(mu_);
+    return heard_;
+  }
+
   // In pieces, the last of which may be empty.
   static PeerBytes Answer(const PeerExtent& extent) {
     auto bytes = std::make_shared<std::string>(ContentOf(extent));
@@ -92,8 +101,9 @@ class FakeService : public PeerService {
  private:
   const std::shared_ptr<std::string> same_ =
       std::make_shared<std::string>(size_t{1} << 20, '\0');
-  Mutex mu_;
+  mutable Mutex mu_;
   std::vector<Extent> owed_ ABSL_GUARDED_BY(mu_);
+  std::vector<EpochMessage> heard_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs::peers

@@ -74,6 +74,23 @@ TEST_F(TransportTest, ErrorsOfTheServiceComeThroughAndCostNoTrust) {
   EXPECT_EQ(b_->service.asked.load(), 1);
 }
 
+TEST_F(TransportTest, WhatAMemberTellsIsHeard) {
+  StartBoth();
+  const std::shared_ptr<const PeerGroup> group = a_->transport->group();
+  size_t index = 0;
+  while (group->members[index].name != b_name_) ++index;
+  EpochMessage message;
+  message.kind = EpochMessage::Kind::kOpens;
+  message.from = a_name_;
+  message.opens = {{17, 4, 0, false}};
+  std::promise<absl::Status> done;
+  a_->transport->Tell(group, index, message, milliseconds(20000),
+                      [&](const absl::Status& told) { done.set_value(told); });
+  EXPECT_EQ(done.get_future().get(), absl::OkStatus());
+  ASSERT_EQ(b_->service.heard().size(), 1u);
+  EXPECT_TRUE(b_->service.heard()[0] == message);
+}
+
 TEST_F(TransportTest, AnotherDatasetIsRefusedOnBothSides) {
   a_ = std::make_unique<Node>(Config(a_name_));
   b_ = std::make_unique<Node>(Config(b_name_), 43);

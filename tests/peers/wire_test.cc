@@ -55,6 +55,59 @@ TEST(WireTest, AnswersAreTheMessageOfTheProtocol) {
             message.SerializeAsString());
 }
 
+EpochMessage AnEpochMessage() {
+  EpochMessage message;
+  message.kind = EpochMessage::Kind::kPrepared;
+  message.from = "10.0.0.1:7373";
+  message.view = "train";
+  message.epoch = 3;
+  message.binding = ~uint64_t{0};
+  message.wanted = 5;
+  message.round = 6;
+  message.stream = 7;
+  message.first = 8;
+  message.next = 9;
+  message.shown = 10;
+  message.reason = "why";
+  message.opens = {{1, 2, 3, true}, {4, 0, 0, false}};
+  message.names = {5, 6, 7};
+  message.opened = {8};
+  message.pairs = {{1, 2}, {2, 1}};
+  return message;
+}
+
+TEST(WireTest, MessagesAboutEpochsArriveAsTheyWere) {
+  v1::TellRequest message;
+  ToMessage(AnEpochMessage(), message);
+  v1::TellRequest arrived;
+  ASSERT_TRUE(arrived.ParseFromString(message.SerializeAsString()));
+  const absl::StatusOr<EpochMessage> epoch = FromMessage(arrived);
+  ASSERT_TRUE(epoch.ok()) << epoch.status();
+  EXPECT_TRUE(*epoch == AnEpochMessage());
+}
+
+TEST(WireTest, MessagesAboutEpochsAreBounded) {
+  v1::TellRequest message;
+  ToMessage(AnEpochMessage(), message);
+  message.add_open_names(1);  // without a reader
+  EXPECT_TRUE(absl::IsInvalidArgument(FromMessage(message).status()));
+  EpochMessage large = AnEpochMessage();
+  large.names.resize(kMostEpochEntries, 1);
+  message.Clear();
+  ToMessage(large, message);
+  EXPECT_TRUE(absl::IsInvalidArgument(FromMessage(message).status()));
+  // The longest that is allowed fits into a request.
+  large = AnEpochMessage();
+  large.names.clear();
+  large.opened.clear();
+  large.pairs.clear();
+  large.opens.assign(kMostEpochEntries, {1u << 27, ~0u, 1, false});
+  message.Clear();
+  ToMessage(large, message);
+  EXPECT_TRUE(FromMessage(message).ok());
+  EXPECT_LT(message.ByteSizeLong(), kMostRequest);
+}
+
 TEST(WireTest, TheMemoryOfAnAnswerLivesAsLongAsIt) {
   auto owner = std::make_shared<std::string>("0123456789");
   const std::weak_ptr<std::string> alive = owner;

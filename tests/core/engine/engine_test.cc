@@ -95,7 +95,9 @@ TEST_F(EngineTest, TheNextOneGoesOnWithTheEpoch) {
     ControlRequest next;
     next.config = view.config();
     next.next_epoch = true;
-    for (int i = 0; i < 3; ++i) view.Install(*view.Prepare(next));
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(view.Install(*view.Prepare(next)), absl::OkStatus());
+    }
     left = view.EpochStatus().epoch;
     EXPECT_EQ(left, Epoch(3));
   }
@@ -127,7 +129,7 @@ TEST_F(EngineTest, TellsWhoShowsNamesThatTheyAreBoundAnew) {
   ControlRequest next;
   next.config = view.config();
   next.next_epoch = true;
-  view.Install(*view.Prepare(next));
+  EXPECT_EQ(view.Install(*view.Prepare(next)), absl::OkStatus());
   EXPECT_EQ(rebound, 1);
 }
 

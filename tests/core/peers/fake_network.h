@@ -71,6 +71,11 @@ class FakeNetwork {
                     std::vector<iovec> into, Done done) override {
       network_.Ask(index, extent, std::move(into), std::move(done));
     }
+    void Tell(const std::shared_ptr<const PeerGroup>&, size_t index,
+              const EpochMessage& message, std::chrono::milliseconds,
+              Done done) override {
+      network_.Tell(index, message, std::move(done));
+    }
     std::vector<std::pair<std::string, Traffic>> traffic() const override {
       return {};
     }
@@ -120,6 +125,18 @@ class FakeNetwork {
             CopyPieces(bytes->pieces, 0, extent.length, into);
             done(after ? gone : absl::OkStatus());
           });
+        },
+        false);
+  }
+
+  void Tell(size_t index, const EpochMessage& message,
+            PeerTransport::Done done) {
+    worker_.Post(
+        [this, index, message, done = std::move(done)](const absl::Status&) {
+          PeerService* const service = ServiceOf(index);
+          if (service == nullptr) return done(absl::UnavailableError("gone"));
+          service->Hear(message);
+          done(absl::OkStatus());
         },
         false);
   }

@@ -48,7 +48,7 @@ TEST(ViewTest, ASignalIsABoundaryAndCarriesNothing) {
   request.next_epoch = true;
   auto prepared = view->Prepare(request);
   ASSERT_TRUE(prepared.ok());
-  view->Install(*std::move(prepared));
+  EXPECT_EQ(view->Install(*std::move(prepared)), absl::OkStatus());
   EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
   EXPECT_EQ(view->EpochStatus().verdict, "signal");
   EXPECT_EQ(view->EpochStatus().carried, 0u);
@@ -64,7 +64,7 @@ TEST(ViewTest, SendsAnOpenOfAnOlderBindingBackOnce) {
   ControlRequest request;
   request.config = view->config();
   request.next_epoch = true;
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   EXPECT_EQ(view->Open(file, getpid(), milliseconds(1)),
             View::OpenVerdict::kStale);
   EXPECT_EQ(view->Open(file, getpid(), milliseconds(1)),
@@ -81,7 +81,7 @@ TEST(ViewTest, AnOpenThatTheBoundaryOvertookIsSentBackWhoeverLookedUpSince) {
   ControlRequest request;
   request.config = view->config();
   request.next_epoch = true;
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   for (const EntryId name : files) view->Lookup(name);
   const int32_t pid = getpid();
   EXPECT_EQ(view->Open(walked_to, pid, milliseconds(1)),
@@ -103,7 +103,7 @@ TEST(ViewTest, AnOpenThatAnOptionOvertookIsSentBackWhoeverLookedUpSince) {
   request.config = view->config();
   request.config.epoch_pad = 1;  // another tracker
   request.config_changed = request.next_epoch = true;
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   for (const EntryId name : fixture.Files()) view->Lookup(name);
   EXPECT_EQ(view->Open(walked_to, getpid(), milliseconds(1)),
             View::OpenVerdict::kStale);
@@ -116,7 +116,7 @@ TEST(ViewTest, AnEpochThatIsAskedForIsTheOneThatBegins) {
     ControlRequest request;
     request.config = view->config();
     request.set_epoch = Epoch(epoch);
-    view->Install(*view->Prepare(request));
+    EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
     EXPECT_EQ(view->EpochStatus().epoch, Epoch(epoch));
     std::vector<EntryId> shown;
     for (const EntryId name : fixture.Files()) {
@@ -141,7 +141,7 @@ TEST(ViewTest, ASwitchAtABoundaryLosesNoOpen) {
   request.config = view->config();
   request.config.epoch_pad = 1;
   request.config_changed = true;
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   for (uint64_t epoch = 1; epoch < 4; ++epoch) {
     const auto shown = Pass(*view, fixture.Files(), now, random);
     std::set<EntryId> samples;
@@ -208,7 +208,7 @@ TEST(ViewTest, BelievesNoThreadBeforeTheKernelWasTold) {
   ControlRequest request;
   request.config = view.config();
   request.next_epoch = true;
-  view.Install(*view.Prepare(request));
+  EXPECT_EQ(view.Install(*view.Prepare(request)), absl::OkStatus());
   EXPECT_EQ(served, 10);
 }
 
@@ -235,7 +235,7 @@ TEST(ViewTest, AnOpenOfAListedNameIsBelievedOfAThreadThatOpenedSince) {
   ControlRequest request;
   request.config = view->config();
   request.next_epoch = true;
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   stale_once(files[5], pid);
   stale_once(files[6], pid);
   ASSERT_TRUE(view->BindByListing());
@@ -263,7 +263,7 @@ TEST(ViewTest, BindsNothingByListingBeforeTheKernelWasTold) {
   ControlRequest request;
   request.config = live.config();
   request.next_epoch = true;
-  live.Install(*live.Prepare(request));
+  EXPECT_EQ(live.Install(*live.Prepare(request)), absl::OkStatus());
   EXPECT_FALSE(early);
   EXPECT_TRUE(settled);
 }
@@ -274,13 +274,14 @@ TEST(ViewTest, APolicySwitchWaitsForTheBoundaryOnceSomethingWasRead) {
   ControlRequest request;
   request.config = ViewFixture::Config("window");
   request.config_changed = true;
-  view->Install(*view->Prepare(request));  // nothing was read: at once
+  // Nothing was read, so it takes effect at once.
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   EXPECT_EQ(view->setup()->policy->name(), "window");
   EXPECT_EQ(view->EpochStatus().epoch, Epoch(0));
 
   OpenName(*view, fixture.Files()[0], milliseconds(1));
   request.config.policy = "lirs";
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   EXPECT_EQ(view->setup()->policy->name(), "window");
   EXPECT_EQ(view->config().policy, "lirs");
   EXPECT_EQ(view->EpochStatus().state, "waiting");
@@ -288,7 +289,7 @@ TEST(ViewTest, APolicySwitchWaitsForTheBoundaryOnceSomethingWasRead) {
   ControlRequest next;
   next.config = view->config();
   next.next_epoch = true;
-  view->Install(*view->Prepare(next));
+  EXPECT_EQ(view->Install(*view->Prepare(next)), absl::OkStatus());
   EXPECT_EQ(view->setup()->policy->name(), "lirs");
   EXPECT_EQ(view->EpochStatus().state, "running");
 }
@@ -310,7 +311,10 @@ TEST(ViewTest, AForeignJobHoldsNamesButNoSwitch) {
     Pass(*view, fixture.Files(), now, random);
     const int32_t hidden = 0;
     view->Open(view->Lookup(fixture.Files()[0]).shown, hidden, now);
-    if (switches) view->Install(*view->Prepare(SwitchTo("window")));
+    if (switches) {
+      EXPECT_EQ(view->Install(*view->Prepare(SwitchTo("window"))),
+                absl::OkStatus());
+    }
     Pass(*view, fixture.Files(), now, random);
     EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
     EXPECT_EQ(view->EpochStatus().held, switches ? 0u : 1u);
@@ -328,7 +332,8 @@ TEST(ViewTest, ASwitchWaitsWhereTheEndOfAPassIsDoubted) {
   half.resize(300);
   milliseconds now{0};
   Pass(*view, half, now, random);
-  view->Install(*view->Prepare(SwitchTo("window")));
+  EXPECT_EQ(view->Install(*view->Prepare(SwitchTo("window"))),
+            absl::OkStatus());
   Pass(*view, half, now, random);
   EXPECT_EQ(view->EpochStatus().held, 1u);
   EXPECT_EQ(view->EpochStatus().state, "waiting");
@@ -343,7 +348,7 @@ TEST(ViewTest, ALengthThatIsGivenWhileMountedIsHeeded) {
   request.config = view->config();
   request.config.epoch_length = 300;
   request.config_changed = request.next_epoch = true;
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   milliseconds now{0};
   for (int pass = 0; pass < 6; ++pass) {  // a random half of the names each
     std::vector<EntryId> half = fixture.Files();
@@ -365,7 +370,7 @@ TEST(ViewTest, ASwitchAtABoundaryCarriesTheNamesOfTheNewPass) {
   ControlRequest request;
   request.config = ViewFixture::Config("window");
   request.config_changed = true;
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   EXPECT_EQ(view->setup()->policy->name(), "lirs");
   const auto shown = Pass(*view, fixture.Files(), now, random);
   EXPECT_EQ(view->setup()->policy->name(), "window");
@@ -393,7 +398,7 @@ TEST(ViewTest, ASwitchRightAfterAFoundBoundaryWaitsForTheNext) {
     ControlRequest request;
     request.config = ViewFixture::Config("window");
     request.config_changed = true;
-    view->Install(*view->Prepare(request));
+    EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
     EXPECT_EQ(view->setup()->policy->name(), "lirs");
     EXPECT_EQ(view->EpochStatus().state, "waiting");
   }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// EpochGroup and GroupedView let the daemons of several nodes agree on the
+// epochs of a view. A node of a job opens only a share of the names, so no
+// daemon alone can see that an epoch ends. The group sees the opens of all
+// nodes. It tells each daemon's view when the next epoch begins, and what is
+// carried into it. So all nodes show one bijection.
+#ifndef SHUFFLEFS_CORE_EPOCH_EPOCH_GROUP_H_
+#define SHUFFLEFS_CORE_EPOCH_EPOCH_GROUP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace shufflefs {
+
+// Thread-safe. Outlives the view.
+class EpochGroup {
+ public:
+  struct Open {
+    uint64_t name = 0;
+    uint32_t reader = 0;   // thread, 0 = hidden
+    uint32_t job = 0;      // as JobSequence counts them
+    bool foreign = false;  // as JobSequence says
+  };
+
+  virtual ~EpochGroup() = default;
+
+  // A name was opened. Called with the view's lock held, in the order of the
+  // opens. Never blocks.
+  virtual void Opened(const Open& open) = 0;
+  // The user ends the epoch on all nodes. `epoch`: the number that the next one
+  // gets; 0: one more than now. Called without the view's lock. Blocks until
+  // the view shows it, for some seconds at most. Unavailable names who is
+  // missing.
+  virtual absl::Status Signal(uint64_t epoch) = 0;
+  // Why epochs do not move, for people, or "".
+  virtual std::string Warning() const = 0;
+};
+
+// What a group asks of a view. The thread of the group calls it, one call at a
+// time, without locks. Calls may block as a watched open does.
+class GroupedView {
+ public:
+  struct Pair {
+    uint64_t name = 0;
+    uint64_t sample = 0;
+  };
+  struct State {
+    uint64_t epoch = 0;    // its number; held boundaries count
+    uint64_t shown = 0;    // the epoch whose order names show
+    uint64_t binding = 0;  // hash of what names show
+    uint64_t wanted = 0;   // hash of the keys of the next epoch
+    std::vector<Pair> carried;
+  };
+  struct Next {
+    uint64_t epoch = 0;
+    std::string reason;             // the verdict or, if held, why
+    std::vector<uint64_t> carried;  // names that keep their samples
+    // Names that were opened on this node in the epoch that begins.
+    std::vector<uint64_t> opened;
+  };
+
+  virtual ~GroupedView() = default;
+
+  // Returns whether the group decides about the view's epochs.
+  virtual bool IsGrouped() const = 0;
+  virtual State GroupState() const = 0;
+  // The names that were opened in this epoch.
+  virtual std::vector<uint64_t> OpenedHere() const = 0;
+  // From now on lookups and opens wait, until one of the next three. Returns
+  // names that threads were told of and have not opened yet.
+  virtual std::vector<uint64_t> CloseEpoch() = 0;
+  virtual void ReopenEpoch() = 0;
+  virtual void BeginEpoch(const Next& next) = 0;
+  // Another node has this state.
+  virtual void AdoptEpoch(const State& state) = 0;
+  // Names keep what they show, and the epoch is counted.
+  virtual void HoldEpoch(const Next& next) = 0;
+  // The epoch may end soon: every walk to a name has to be a lookup.
+  virtual void ShowWalks() = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_EPOCH_EPOCH_GROUP_H_

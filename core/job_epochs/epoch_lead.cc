@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/job_epochs/epoch_lead.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+
+namespace shufflefs {
+namespace {
+
+using Kind = EpochMessage::Kind;
+using Time = EpochLead::Time;
+
+constexpr Time kRepeat{100};  // between repeats of a message
+constexpr Time kBetweenPolls{10};
+constexpr Time kLongestPoll{1000};
+constexpr Time kLongestCommit{2000};
+constexpr size_t kMostTail = 16384;  // opens
+// A job that opened fewer names left no pass: 1 / kPass of its node's share.
+constexpr uint64_t kPass = 50;
+constexpr uint64_t kForeign = uint64_t{1} << 32;  // job ids of foreign jobs
+
+uint32_t ReaderOf(uint32_t member, uint32_t reader) {
+  return reader * 2654435761u + member * 40503u + 1;
+}
+
+}  // namespace
+
+EpochLead::EpochLead(Parts parts)
+    : parts_(std::move(parts)), detector_(parts_.detector) {}
+
+void EpochLead::SetMembers(const std::vector<std::string>& members,
+                           const std::vector<std::string>& absent) {
+  std::map<std::string, Member> now;
+  for (const std::string& name : members) {
+    const auto known = std::find(order_.begin(), order_.end(), name);
+    Member& member = now[name];
+    member = members_[name];
+    member.index = static_cast<uint32_t>(known - order_.begin());
+    member.absent =
+        std::find(absent.begin(), absent.end(), name) != absent.end();
+    if (known == order_.end()) order_.push_back(name);
+  }
+  members_ = std::move(now);
+}
+
+EpochMessage EpochLead::Message(Kind kind) const {
+  EpochMessage message;
+  message.kind = kind;
+  message.from = parts_.self;
+  message.view = parts_.path;
+  message.epoch = epoch_;
+  message.binding = binding_;
+  message.wanted = wanted_;
+  message.round = round_;
+  return message;
+}
+
+void EpochLead::ToAll(const EpochMessage& message) {
+  for (const auto& [name, member] : members_) parts_.send(name, message);
+}
+
+void EpochLead::Hear(const EpochMessage& message, Time now) {
+  const auto found = members_.find(message.from);
+  // The rest is for members. A kAsk even has the name of another sender.
+  const bool is_for_us = message.kind == Kind::kOpens ||
+                         message.kind == Kind::kPrepared ||
+                         message.kind == Kind::kSignal;
+  if (found == members_.end() || !is_for_us) return;
+  Member& member = found->second;
+  const bool overtaken = member.heard && message.stream == member.stream &&
+                         message.epoch < member.epoch;
+  if (overtaken) return;
+  member.epoch = message.epoch;
+  member.binding = message.binding;
+  member.wanted = message.wanted;
+  if (message.from == parts_.self) HearOwn(message);
+  if (phase_ == Phase::kCommitting && message.epoch == next_) {
+    waits_for_.erase(message.from);
+    if (waits_for_.empty()) phase_ = Phase::kIdle;
+  }
+  if (!InStep(message)) return;
+  switch (message.kind) {
+    case Kind::kOpens:
+      return HearOpens(member, message, now);
+    case Kind::kPrepared:
+      return HearPrepared(message, now);
+    case Kind::kSignal:
+      return HearSignal(message, now);
+    default:
+      return;
+  }
+}
+
+void EpochLead::HearOwn(const EpochMessage& message) {
+  if (message.epoch < decided_) return;  // it is about to follow
+  const bool moved = message.epoch != epoch_ || message.binding != binding_;
+  const bool known = decided_ == message.epoch;
+  epoch_ = message.epoch;
+  binding_ = message.binding;
+  wanted_ = message.wanted;
+  if (!moved || known) return;
+  // Our node caught up with others. What was opened there is not known.
+  decided_ = epoch_;
+  if (detector_.seen_count() == 0) return;
+  detector_.OnSignal();
+  tail_.clear();
+  waiting_.clear();
+  for (auto& [name, member] : members_) member.waiting = 0;
+  began_late_ = true;
+}
+
+bool EpochLead::InStep(const EpochMessage& message) {
+  if (message.epoch == epoch_ && message.binding == binding_) return true;
+  // A signal that was heeded already, or a commit that will be repeated.
+  const bool commit_is_due = phase_ == Phase::kCommitting &&
+                             message.epoch == from_epoch_ &&
+                             message.binding == from_binding_;
+  if (message.kind == Kind::kSignal || commit_is_due) return false;
+  if (message.epoch > epoch_) {
+    parts_.send(message.from, Message(Kind::kAsk));
+  } else if (message.binding == binding_) {  // it missed that we held
+    EpochMessage hold = Message(Kind::kHold);
+    hold.next = epoch_;
+    hold.reason = held_;
+    hold.first = message.first;
+    parts_.send(message.from, std::move(hold));
+  } else {
+    // The view of our own node answers, in our place.
+    EpochMessage ask = Message(Kind::kAsk);
+    ask.from = message.from;
+    parts_.send(parts_.self, std::move(ask));
+  }
+  return false;
+}
+
+void EpochLead::HearOpens(Member& member, const EpochMessage& message,
+                          Time now) {
+  if (!member.heard || member.stream != message.stream) {
+    member.heard = true;
+    member.stream = message.stream;
+    member.next = message.first;
+  }
+  // While we did not lead, it forgot what we have not heard.
+  if (message.first > member.next &&
+      (message.next & EpochMessage::kNoneBefore) != 0) {
+    member.next = message.first;
+    began_late_ = true;
+  }
+  if (message.first <= member.next) {
+    Take(member, message, now);
+    member.poll = std::max(member.poll, message.round);
+    FeedWaiting(now);
+  }
+  EpochMessage ack = Message(Kind::kAck);
+  ack.stream = member.stream;
+  ack.first = member.next;
+  parts_.send(message.from, std::move(ack));
+}
+
+// Feeds the opens that are new. Those that an earlier lead or run has told
+// already may be known: then they are no re-opens.
+void EpochLead::Take(Member& member, const EpochMessage& message, Time now) {
+  const bool told_before = message.kind == Kind::kOpens &&
+                           (message.next & EpochMessage::kToldBefore) != 0;
+  for (uint64_t i = member.next - message.first; i < message.opens.size();
+       ++i) {
+    const EpochOpen& open = message.opens[i];
+    ++member.next;
+    if (open.name >= parts_.detector.names) continue;
+    if (told_before && detector_.seen(open.name)) continue;
+    began_late_ = began_late_ || told_before;
+    // Members have not prepared yet, so the name shows its old sample.
+    if (phase_ == Phase::kPreparing) carried_.insert(open.name);
+    if (member.waiting > 0 || detector_.seen(open.name)) {
+      waiting_.push_back({open, member.index, poll_ + 1});
+      ++member.waiting;
+    } else {
+      Feed(member, open, now);
+    }
+  }
+}
+
+void EpochLead::FeedWaiting(Time now) {
+  uint64_t answered = poll_;
+  for (const auto& [name, member] : members_) {
+    if (member.heard && !member.absent) {
+      answered = std::min(answered, member.poll);
+    }
+  }
+  if (now - polled_ > kLongestPoll) answered = poll_;
+  if (answered == poll_ && poll_took_ == Time(0)) {
+    poll_took_ = std::max(now - polled_, Time(1));
+  }
+  while (phase_ == Phase::kIdle && !waiting_.empty() &&
+         waiting_.front().poll <= answered) {
+    FeedFirst(now);
+  }
+  const bool again = answered < poll_ && now - poll_sent_ >= kRepeat;
+  const bool next = answered == poll_ && now - polled_ >= kBetweenPolls;
+  if (waiting_.empty() || (!again && !next)) return;
+  if (next) {
+    ++poll_;
+    polled_ = now;
+    poll_took_ = Time(0);
+  }
+  poll_sent_ = now;
+  EpochMessage poll = Message(Kind::kPoll);
+  poll.round = poll_;
+  for (const auto& [name, member] : members_) {
+    if (member.poll < poll_) parts_.send(name, poll);
+  }
+}
+
+void EpochLead::FeedAllWaiting(Time now) {
+  while (!waiting_.empty()) {
+    carried_.insert(waiting_.front().open.name);
+    FeedFirst(now);
+  }
+}
+
+void EpochLead::FeedFirst(Time now) {
+  const Waiting first = waiting_.front();
+  waiting_.pop_front();
+  const auto member = members_.find(order_[first.member]);
+  if (member == members_.end()) return;
+  --member->second.waiting;
+  Feed(member->second, first.open, now);
+}
+
+void EpochLead::CarryUnclear() {
+  const auto last = std::find_if(tail_.rbegin(), tail_.rend(),
+                                 [](const Tail& open) { return open.fresh; });
+  if (last == tail_.rend()) return;
+  const Time since = last->came - 2 * std::max(kBetweenPolls, poll_took_);
+  for (auto open = last; open != tail_.rend() && open->came >= since; ++open) {
+    carried_.insert(open->name);
+  }
+}
+
+JobId EpochLead::JobOf(Member& member, const EpochOpen& open) {
+  if (open.foreign) return JobId(kForeign + member.index);
+  if (member.job != open.job) {
+    const bool left_a_pass =
+        member.job && member.run == run_ &&
+        member.job_opens * kPass * members_.size() >= parts_.detector.names;
+    if (left_a_pass) ++run_;
+    member.job = open.job;
+    member.run = run_;
+    member.job_opens = 0;
+  }
+  ++member.job_opens;
+  return JobId(member.run);
+}
+
+void EpochLead::Feed(Member& member, const EpochOpen& open, Time now) {
+  const JobId job = JobOf(member, open);
+  tail_.push_back({open.name, member.index, !detector_.seen(open.name), now});
+  if (tail_.size() > kMostTail) tail_.pop_front();
+  const auto alive = [&](JobId asked) {
+    return asked.value() >= kForeign || asked.value() == run_;
+  };
+  EpochOutcome outcome = detector_.OnOpen(
+      {open.name, job, ReaderOf(member.index, open.reader), now}, alive);
+  if (!parts_.finds_epochs) return;
+  if (outcome.verdict != Verdict::kNone) {
+    Decide(std::move(outcome), now);
+  } else if (!walks_ && detector_.MayEndSoon()) {
+    walks_ = true;
+    ToAll(Message(Kind::kWalks));
+  }
+}
+
+void EpochLead::Decide(EpochOutcome outcome, Time now) {
+  for (auto& [name, member] : members_) member.job_opens = 0;
+  walks_ = false;
+  // The opens came while the members wait for a decision: they are carried.
+  if (phase_ != Phase::kIdle) return;
+  const bool late = std::exchange(began_late_, false);
+  next_ = epoch_ + 1;
+  std::string why;
+  if (outcome.verdict == Verdict::kHold) {
+    why = std::string(HoldReasonName(outcome.reason));
+  } else if (late) {
+    why = std::string(HoldReasonName(HoldReason::kUntrusted));
+  } else {
+    why = Missing();
+  }
+  if (!why.empty()) return Hold(why);
+  verdict_ = outcome.rule == 't' ? "takeover" : std::string(1, outcome.rule);
+  signalled_ = false;
+  carried_ = {outcome.carried.begin(), outcome.carried.end()};
+  CarryUnclear();
+  Prepare(now);
+}
+
+std::string EpochLead::Missing() const {
+  for (const auto& [name, member] : members_) {
+    if (member.absent) return absl::StrCat(name, " is away");
+  }
+  for (const auto& [name, member] : members_) {
+    if (!member.heard) return absl::StrCat(name, " has not been heard of");
+    if (member.epoch != epoch_ || member.binding != binding_) {
+      return absl::StrCat(name, " shows another epoch");
+    }
+  }
+  return OtherKeys();
+}
+
+std::string EpochLead::OtherKeys() const {
+  for (const auto& [name, member] : members_) {
+    if (member.heard && !member.absent && member.wanted != wanted_) {
+      return absl::StrCat(name, " has other keys for the next epoch");
+    }
+  }
+  return "";
+}
+
+void EpochLead::HearSignal(const EpochMessage& message, Time now) {
+  const bool is_there = message.next != 0 && message.next == epoch_;
+  if (phase_ != Phase::kIdle || is_there) return;
+  if (message.next != 0 && message.next < epoch_) {
+    EpochMessage refuse = Message(Kind::kRefuse);
+    refuse.reason = absl::StrCat(
+        "on several nodes epochs only advance, and this is ", epoch_);
+    return parts_.send(message.from, refuse);
+  }
+  next_ = message.next != 0 ? message.next : epoch_ + 1;
+  verdict_ = "signal";
+  signalled_ = true;
+  carried_.clear();
+  Prepare(now);
+}
+
+void EpochLead::Prepare(Time now) {
+  phase_ = Phase::kPreparing;
+  ++round_;
+  since_ = sent_ = now;
+  waits_for_.clear();
+  first_.clear();
+  // Before an epoch that was found, all are there.
+  for (const auto& [name, member] : members_) {
+    if (!member.absent) waits_for_.insert(name);
+  }
+  ToAll(Message(Kind::kPrepare));
+}
+
+void EpochLead::HearPrepared(const EpochMessage& message, Time now) {
+  if (phase_ != Phase::kPreparing || message.round != round_) return;
+  Member& member = members_.find(message.from)->second;
+  if (!member.heard || member.stream != message.stream ||
+      message.first > member.next) {
+    return;
+  }
+  if (waits_for_.erase(message.from) == 0) return;
+  Take(member, message, now);
+  first_[message.from] = member.next;
+  carried_.insert(message.names.begin(), message.names.end());
+  if (!waits_for_.empty()) return;
+  FeedAllWaiting(now);
+  Commit(now);
+}
+
+void EpochLead::Commit(Time now) {
+  const std::string missing = signalled_ ? OtherKeys() : Missing();
+  if (!missing.empty()) return GiveUp(missing);
+  if (signalled_) {
+    carried_.clear();
+    detector_.OnSignal();
+    walks_ = began_late_ = false;
+  }
+  opened_ = OpenedByMember();
+  size_t most = 0;
+  for (const auto& [name, opened] : opened_) {
+    most = std::max(most, opened.size());
+  }
+  // If half of a pass came before the decision, more than one may have.
+  if (carried_.size() + most > kMostEpochEntries ||
+      2 * carried_.size() > parts_.detector.names) {
+    return GiveUp(std::string(HoldReasonName(HoldReason::kOverflow)));
+  }
+  held_.clear();
+  decided_ = next_;
+  phase_ = Phase::kCommitting;
+  since_ = sent_ = now;
+  from_epoch_ = epoch_;
+  from_binding_ = binding_;
+  waits_for_.clear();
+  for (const auto& [name, first] : first_) waits_for_.insert(name);
+  for (const auto& [name, member] : members_) {
+    if (waits_for_.contains(name)) {
+      SendCommit(name);
+    } else {
+      Log(LogLevel::kWarning,
+          absl::StrCat("peers: epoch ", next_, " begins without ", name,
+                       member.absent ? ", which is away" : ": no answer"));
+    }
+  }
+}
+
+void EpochLead::SendCommit(const std::string& to) {
+  EpochMessage message = Message(Kind::kCommit);
+  message.epoch = from_epoch_;
+  message.binding = from_binding_;
+  message.next = next_;
+  message.reason = verdict_;
+  message.names.assign(carried_.begin(), carried_.end());
+  message.opened = opened_[to];
+  message.first = first_[to];
+  parts_.send(to, std::move(message));
+}
+
+// If the detector found the end, it has begun the next epoch already. So that
+// is counted everywhere.
+void EpochLead::GiveUp(const std::string& why) {
+  ToAll(Message(Kind::kReopen));
+  phase_ = Phase::kIdle;
+  if (!signalled_) return Hold(why);
+  EpochMessage refuse = Message(Kind::kRefuse);
+  refuse.reason = why;
+  ToAll(refuse);
+}
+
+void EpochLead::Hold(const std::string& why) {
+  held_ = why;
+  EpochMessage message = Message(Kind::kHold);
+  decided_ = ++epoch_;
+  message.next = epoch_;
+  message.reason = why;
+  opened_ = OpenedByMember();
+  for (const auto& [name, member] : members_) {
+    message.opened = opened_[name];
+    if (message.opened.size() > kMostEpochEntries) message.opened.clear();
+    message.first = member.next;
+    parts_.send(name, message);
+  }
+}
+
+std::map<std::string, std::vector<uint64_t>> EpochLead::OpenedByMember() const {
+  std::map<std::string, std::vector<uint64_t>> opened;
+  absl::flat_hash_set<uint64_t> known;
+  for (auto tail = tail_.rbegin();
+       tail != tail_.rend() && known.size() < detector_.seen_count(); ++tail) {
+    if (!detector_.seen(tail->name) || !known.insert(tail->name).second) {
+      continue;
+    }
+    opened[order_[tail->member]].push_back(tail->name);
+  }
+  return opened;
+}
+
+void EpochLead::Tick(Time now) {
+  if (phase_ == Phase::kIdle) return FeedWaiting(now);
+  if (now - sent_ < kRepeat) return;
+  sent_ = now;
+  const std::set<std::string> late = waits_for_;
+  if (phase_ == Phase::kPreparing) {
+    if (now - since_ > kToPrepare && signalled_ &&
+        first_.contains(parts_.self)) {
+      return Commit(now);  // the user wants it: those who are there go on
+    }
+    if (now - since_ > kToPrepare) {
+      return GiveUp(absl::StrCat(*waits_for_.begin(), " did not answer"));
+    }
+    for (const std::string& name : late) {
+      parts_.send(name, Message(Kind::kPrepare));
+    }
+    return;
+  }
+  if (now - since_ > kLongestCommit) {
+    phase_ = Phase::kIdle;  // they catch up when they are back
+    return;
+  }
+  for (const std::string& name : late) SendCommit(name);
+}
+
+void EpochLead::Stop() {
+  if (phase_ == Phase::kPreparing) ToAll(Message(Kind::kReopen));
+  phase_ = Phase::kIdle;
+}
+
+}  // namespace shufflefs

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// EpochLead decides about the epochs of one view for all members of a group. It
+// runs on the member whose name comes first among those that are there.
+//
+// It gives the opens of all members to one EpochDetector, in the order in which
+// they arrive. If the detector says that names may be rebound, it asks all
+// members to prepare: they answer nothing more of the epoch, and say what else
+// was opened. Then the next epoch begins on all of them, and all carry the same
+// names. If a member is missing, refuses or does not answer, the epoch is held
+// on all of them: it is counted, and names keep what they show. So nodes never
+// show different bijections, except for the time in which a decision travels.
+//
+// If the user ends the epoch, it ends on all members that answer. The others
+// catch up when they are back, and say what they showed meanwhile.
+#ifndef SHUFFLEFS_CORE_JOB_EPOCHS_EPOCH_LEAD_H_
+#define SHUFFLEFS_CORE_JOB_EPOCHS_EPOCH_LEAD_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "core/epoch/epoch_detector.h"
+#include "core/peers/epoch_message.h"
+#include "core/readers/job_id.h"
+
+namespace shufflefs {
+
+// Not thread-safe: the thread of JobEpochs calls it. Memory: that of an
+// EpochDetector, and half a MiB.
+class EpochLead {
+ public:
+  using Time = std::chrono::milliseconds;  // monotonic
+  using Send = std::function<void(const std::string& to, EpochMessage)>;
+
+  // Members have so long to prepare.
+  static constexpr Time kToPrepare{500};
+
+  struct Parts {
+    std::string path;  // of the view
+    std::string self;  // name of the member that leads
+    EpochDetector::Options detector;
+    bool finds_epochs = true;  // else only the user ends an epoch
+    Send send;
+  };
+  explicit EpochLead(Parts parts);
+
+  // The members of the group, and those of them that have not joined.
+  void SetMembers(const std::vector<std::string>& members,
+                  const std::vector<std::string>& absent);
+  void Hear(const EpochMessage& message, Time now);
+  void Tick(Time now);
+  // Tells members that wait for a decision to go on. Call it before the end.
+  void Stop();
+
+  // Why the last end of an epoch did not rebind names, or "".
+  const std::string& held() const { return held_; }
+
+ private:
+  struct Member {
+    uint32_t index = 0;  // of order_
+    bool absent = false;
+    uint64_t stream = 0;
+    uint64_t next = 0;     // number of the next open
+    uint64_t poll = 0;     // the last that it answered
+    uint64_t waiting = 0;  // its opens in waiting_
+    bool heard = false;    // in this stream
+    // The epoch and binding that it shows.
+    uint64_t epoch = 0;
+    uint64_t binding = 0;
+    uint64_t wanted = 0;
+    // Its job, the run that this belongs to, and how many opens it made.
+    absl::optional<uint32_t> job;
+    uint64_t run = 0;
+    uint64_t job_opens = 0;
+  };
+  struct Tail {
+    uint64_t name = 0;
+    uint32_t member = 0;
+    bool fresh = false;
+    Time came{0};
+  };
+  // A re-open, or an open that its member made after one, that came when `poll`
+  // was the next poll.
+  struct Waiting {
+    EpochOpen open;
+    uint32_t member = 0;
+    uint64_t poll = 0;
+  };
+  enum class Phase { kIdle, kPreparing, kCommitting };
+
+  EpochMessage Message(EpochMessage::Kind kind) const;
+  void ToAll(const EpochMessage& message);
+  // Returns whether the member shows what the lead's node shows. If not, one
+  // of the two catches up.
+  bool InStep(const EpochMessage& message);
+  // The view of the lead's own node told what it shows.
+  void HearOwn(const EpochMessage& message);
+  void HearOpens(Member& member, const EpochMessage& message, Time now);
+  void HearPrepared(const EpochMessage& message, Time now);
+  void HearSignal(const EpochMessage& message, Time now);
+  void Take(Member& member, const EpochMessage& message, Time now);
+  // Polls the members if opens wait, and feeds those that waited enough.
+  void FeedWaiting(Time now);
+  void FeedAllWaiting(Time now);
+  void FeedFirst(Time now);
+  // The names that may have been opened in the next pass already, before the
+  // last of this one arrived.
+  void CarryUnclear();
+  void Feed(Member& member, const EpochOpen& open, Time now);
+  JobId JobOf(Member& member, const EpochOpen& open);
+  void Decide(EpochOutcome outcome, Time now);
+  void Prepare(Time now);
+  void Commit(Time now);
+  void SendCommit(const std::string& to);
+  void Hold(const std::string& why);
+  void GiveUp(const std::string& why);
+  // Why names cannot be rebound on all members now, or "".
+  std::string Missing() const;
+  std::string OtherKeys() const;
+  // The names of the epoch that begins which each member opened.
+  std::map<std::string, std::vector<uint64_t>> OpenedByMember() const;
+
+  const Parts parts_;
+  EpochDetector detector_;
+  std::map<std::string, Member> members_;
+  std::vector<std::string> order_;  // names of all that ever were members
+  // What the view of the lead's own node shows.
+  uint64_t epoch_ = 0;
+  uint64_t binding_ = 0;
+  uint64_t wanted_ = 0;
+  std::deque<Tail> tail_;  // the last opens
+  // A re-open may be the first of the next pass. The last opens of this pass
+  // precede it if the ranks of a job wait for each other, but they may arrive
+  // later. So it waits until each member was polled after it arrived, and what
+  // its member opened after it waits, too.
+  std::deque<Waiting> waiting_;
+  uint64_t poll_ = 0;  // the last that was sent
+  Time polled_{0};
+  Time poll_sent_{0};  // the last time
+  Time poll_took_{0};
+  uint64_t run_ = 1;
+  // The number of the epoch that the lead decided last, or was told of.
+  uint64_t decided_ = 0;
+  // Opens of this epoch were told to another lead, so their order is not known.
+  bool began_late_ = false;
+  bool walks_ = false;  // members were told that the epoch may end soon
+
+  Phase phase_ = Phase::kIdle;
+  uint64_t round_ = 0;
+  Time since_{0};  // of the phase
+  Time sent_{0};
+  std::set<std::string> waits_for_;  // members that have not answered
+  std::string verdict_;
+  bool signalled_ = false;
+  uint64_t next_ = 0;           // number of the epoch that begins
+  std::set<uint64_t> carried_;  // names
+  uint64_t from_epoch_ = 0;     // of the commit
+  uint64_t from_binding_ = 0;
+  std::map<std::string, std::vector<uint64_t>> opened_;
+  std::map<std::string, uint64_t> first_;  // opens that the lead had then
+  std::string held_;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_JOB_EPOCHS_EPOCH_LEAD_H_

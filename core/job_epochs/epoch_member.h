@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// EpochMember is one view of one daemon as a member of its group. It tells the
+// lead what was opened here, and does what the lead decides.
+#ifndef SHUFFLEFS_CORE_JOB_EPOCHS_EPOCH_MEMBER_H_
+#define SHUFFLEFS_CORE_JOB_EPOCHS_EPOCH_MEMBER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/optional.h"
+#include "core/epoch/epoch_group.h"
+#include "core/peers/epoch_message.h"
+
+namespace shufflefs {
+
+// Opens are numbered as they come, from 0 at each start of the daemon. Those
+// that the lead has acknowledged are kept until the epoch ends, for another
+// lead.
+//
+// Not thread-safe: the thread of JobEpochs calls it. Memory: 16 bytes per open
+// of the epoch.
+class EpochMember {
+ public:
+  using Time = std::chrono::milliseconds;  // monotonic
+  using Send = std::function<void(const std::string& to, EpochMessage)>;
+
+  // How long opens wait for the lead's decision, at most.
+  static constexpr Time kLongestClosed{2000};
+
+  struct Parts {
+    std::string path;             // of the view
+    uint64_t stream = 0;          // differs at each start of the daemon
+    GroupedView* view = nullptr;  // outlives the member
+    bool tells_opens = true;      // else only the user ends epochs
+    Send send;
+    // Takes the opens that were noted and not yet given to Add.
+    std::function<std::vector<EpochOpen>()> take_opens;
+  };
+  explicit EpochMember(Parts parts);
+
+  void Add(const std::vector<EpochOpen>& opens);
+  // `lead` is the name of the lead, `self` ours. Both may be "".
+  void SetLead(const std::string& lead, const std::string& self);
+  void Hear(const EpochMessage& message, Time now);
+  // Sends what is due. Call it every few milliseconds.
+  void Tick(Time now);
+  // The user ends the epoch.
+  void Signal(uint64_t epoch, Time now);
+  // Lets waiting opens go on. Call it before the end.
+  void Stop();
+
+  // Returns whether the user waits for the end of the epoch. If not any more,
+  // wish_result says how that went.
+  bool wishes() const { return wish_.has_value(); }
+  const absl::Status& wish_result() const { return wish_result_; }
+  // Returns whether opens wait to be told.
+  bool busy() const { return acked_ < base_ + opens_.size(); }
+  // What people should know, or "".
+  std::string Warning() const;
+
+ private:
+  EpochMessage Message(EpochMessage::Kind kind) const;
+  void SendOpens(Time now);
+  void FillOpens(EpochMessage& message) const;
+  void Acknowledge(uint64_t first);
+  void Prepare(const EpochMessage& message, Time now);
+  void Commit(const EpochMessage& message, Time now);
+  void Adopt(const EpochMessage& message);
+  void Hold(const EpochMessage& message, Time now);
+  // The epoch has ended: the lead knows all opens before `first`.
+  void Begin(uint64_t first);
+  void EndWish(const absl::Status& how);
+
+  const Parts parts_;
+  std::string lead_;
+  std::string self_;
+  std::deque<EpochOpen> opens_;
+  uint64_t base_ = 0;   // number of the first of opens_
+  uint64_t acked_ = 0;  // the lead has all before
+  // Opens before this one were told to an earlier lead, or by an earlier run.
+  uint64_t told_before_ = 0;
+  uint64_t poll_ = 0;          // the last that was heard
+  absl::optional<Time> sent_;  // an open or sign of life, not acknowledged yet
+  Time told_{0};               // last message to the lead
+  uint64_t told_wanted_ = 0;
+  struct Closed {
+    uint64_t round = 0;
+    Time since{0};
+  };
+  absl::optional<Closed> closed_;
+  struct Wish {
+    uint64_t from = 0;  // the epoch to end
+    uint64_t next = 0;
+    Time since{0};
+    Time sent{0};
+  };
+  absl::optional<Wish> wish_;
+  absl::Status wish_result_;
+  std::string held_;  // why the last epoch was held, or ""
+  // Opens of an epoch that the others had left already. Their samples may be
+  // shown twice, and others not at all.
+  uint64_t doubtful_ = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_JOB_EPOCHS_EPOCH_MEMBER_H_

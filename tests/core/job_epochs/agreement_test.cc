@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members and leads of a group, over many passes of a job.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/random/random.h"
+#include "tests/core/job_epochs/simulated_job.h"
+
+namespace shufflefs {
+namespace {
+
+using testing_support::JobShape;
+using testing_support::SimulatedJob;
+
+// The nodes agree before each pass and every sample comes in it. Returns how
+// many boundaries gave names new samples.
+uint64_t RunExactly(const JobShape& shape) {
+  SCOPED_TRACE(testing::Message()
+               << "seed " << shape.seed << ", nodes " << shape.nodes
+               << ", names " << shape.names << ", ahead " << shape.ahead
+               << ", lost " << shape.lost_of_256);
+  SimulatedJob job(shape);
+  job.Wait(600);
+  for (uint64_t epoch = 0; epoch < shape.epochs; ++epoch) {
+    EXPECT_EQ(job.Pass(epoch), 0u) << "pass " << epoch;
+  }
+  job.Wait(5000);
+  EXPECT_TRUE(job.Agree());
+  for (uint64_t i = 0; i < shape.nodes; ++i) {
+    EXPECT_EQ(job.member(i).Warning().find("come twice"), std::string::npos)
+        << job.member(i).Warning();
+  }
+  return job.view(0).bound;
+}
+
+TEST(JobEpochsTest, PassesInLockStepShowEachSampleOnceAndEndEpochs) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const uint64_t nodes : {1, 2, 3, 4, 8}) {
+      const JobShape shape{.nodes = nodes, .names = 997, .seed = seed};
+      EXPECT_GE(RunExactly(shape), shape.epochs - 1);
+    }
+  }
+}
+
+TEST(JobEpochsTest, LostAndRepeatedMessagesCostEpochsButNoSample) {
+  uint64_t bound = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    bound += RunExactly({.nodes = 4,
+                         .names = 1000,
+                         .epochs = 6,
+                         .delay = 20,
+                         .lost_of_256 = 40,
+                         .twice_of_256 = 40,
+                         .seed = seed});
+  }
+  EXPECT_GT(bound, 30u);
+}
+
+TEST(JobEpochsTest, SamplersThatDropTheLastBatchLoseNothingElse) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    RunExactly({.nodes = 4,
+                .names = 1003,
+                .drop_last = true,
+                .epochs = 10,
+                .seed = seed});
+  }
+}
+
+// Nothing may be lost when nodes come and go between passes, whoever leads.
+TEST(JobEpochsTest, NodesThatAreKilledOrCutOffBetweenPassesCostNoSample) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Rng rng((RandomKey(seed)));
+    const JobShape shape{.nodes = 4, .names = 1000, .seed = seed};
+    SimulatedJob job(shape);
+    job.Wait(600);
+    for (uint64_t epoch = 0; epoch < 12; ++epoch) {
+      EXPECT_EQ(job.Pass(epoch), 0u) << "pass " << epoch;
+      const uint64_t node = rng.Bounded(shape.nodes);
+      const uint64_t what = rng.Bounded(4);
+      if (what == 0) job.Restart(node);
+      if (what == 1) {
+        // Time for the decision about the pass that ended.
+        job.Wait(3000);
+        job.SetJoined(node, false);
+        job.Wait(1000);
+        job.SetJoined(node, true);
+        job.Wait(2000);
+        EXPECT_TRUE(job.Agree());
+      }
+    }
+    job.Wait(5000);
+    EXPECT_TRUE(job.Agree());
+  }
+}
+
+TEST(JobEpochsTest, NamesKeepTheirSamplesWhileANodeIsAway) {
+  SimulatedJob job({.nodes = 3, .names = 500});
+  job.Wait(600);
+  EXPECT_EQ(job.Pass(0), 0u);
+  job.SetJoined(2, false);
+  const uint64_t binding = job.view(0).binding();
+  // The node that is cut off reads on, and so do the others.
+  for (uint64_t epoch = 1; epoch < 6; ++epoch) {
+    EXPECT_EQ(job.Pass(epoch), 0u) << "pass " << epoch;
+  }
+  for (uint64_t node = 0; node < 3; ++node) {
+    EXPECT_EQ(job.view(node).binding(), binding) << "node " << node;
+  }
+  EXPECT_NE(job.member(0).Warning().find("keep their samples"),
+            std::string::npos);
+  job.SetJoined(2, true);
+  job.Wait(3000);
+  EXPECT_TRUE(job.Agree());
+  for (uint64_t epoch = 6; epoch < 12; ++epoch) {
+    EXPECT_EQ(job.Pass(epoch), 0u) << "pass " << epoch;
+  }
+  EXPECT_GT(job.view(1).bound, 2u);
+}
+
+// Whatever is lost on the way to a node that is back, it catches up.
+TEST(JobEpochsTest, ANodeThatIsBackCatchesUpOverABadNetwork) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SimulatedJob job({.nodes = 3,
+                      .names = 500,
+                      .delay = 20,
+                      .lost_of_256 = 128,
+                      .seed = seed});
+    job.Wait(1000);
+    job.SetJoined(2, false);
+    job.Signal(0, 5);
+    job.Wait(4000);
+    ASSERT_EQ(job.view(0).GroupState().epoch, 5u);
+    job.SetJoined(2, true);
+    job.Wait(8000);
+    EXPECT_EQ(job.view(2).GroupState().epoch, 5u);
+    EXPECT_TRUE(job.Agree());
+  }
+}
+
+TEST(JobEpochsTest, AUserMovesAllThatAnswerAndTheRestFollowsLater) {
+  SimulatedJob job({.nodes = 4, .names = 500});
+  job.Wait(600);
+  job.Signal(2, 0);
+  job.Wait(100);
+  EXPECT_TRUE(job.Agree());
+  EXPECT_EQ(job.view(0).GroupState().epoch, 1u);
+  EXPECT_TRUE(job.member(2).wish_result().ok());
+  job.SetJoined(0, false);  // who led
+  job.Wait(600);
+  job.Signal(3, 7);
+  job.Wait(3000);
+  EXPECT_EQ(job.view(1).GroupState().epoch, 7u);
+  EXPECT_EQ(job.view(0).GroupState().epoch, 1u);
+  job.Signal(1, 5);
+  job.Wait(1000);
+  EXPECT_FALSE(job.member(1).wishes());
+  EXPECT_FALSE(job.member(1).wish_result().ok());
+  job.SetJoined(0, true);
+  job.Wait(3000);
+  EXPECT_TRUE(job.Agree());
+  EXPECT_EQ(job.view(0).GroupState().epoch, 7u);
+}
+
+}  // namespace
+}  // namespace shufflefs

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemons of a job agree on its epochs: over all nodes each sample comes
+once, although each node opens only a share of the names."""
+import collections
+import json
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+
+import harness
+from test_peers import Cluster
+
+CLASSES, PER_CLASS = 4, 150
+AUTO = {"policy": "lirs", "substitute": "directory", "memory": "32MiB",
+        "epoch.advance": "auto"}
+
+
+@pytest.fixture
+def source(folder):
+    root = folder / "source"
+    for k in range(CLASSES):
+        (root / f"c{k}").mkdir(parents=True)
+        for i in range(PER_CLASS):
+            # The class and a number: who reads sees the sample.
+            (root / f"c{k}" / f"{i:04}.bin").write_bytes(
+                f"{k} {k * PER_CLASS + i}\n".encode() * 20)
+    return root
+
+
+class Job:
+    """Ranks that read as torch's DistributedSampler does. Each is a process of
+    its own, which waits for the others after each batch."""
+
+    def __init__(self, cluster):
+        self.ranks = [
+            subprocess.Popen(
+                [harness.PYTHON, harness.CLIENTS / "rank.py", mount.path],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for mount in cluster.mounts]
+        self.count = len(self.ranks)
+
+    def names(self):
+        return [f"c{k}/{i:04}.bin" for k in range(CLASSES)
+                for i in range(PER_CLASS)]
+
+    def epoch(self, number, batch=8, before_batch=None):
+        """Returns what all ranks were shown: how often each sample came."""
+        names = self.names()
+        random.Random(number).shuffle(names)
+        names += names[:-len(names) % self.count]
+        shares = [names[rank::self.count] for rank in range(self.count)]
+        shown = collections.Counter()
+        for at in range(0, len(shares[0]), batch):
+            if before_batch is not None:
+                before_batch(at)
+            for rank, share in zip(self.ranks, shares):
+                rank.stdin.write(json.dumps(share[at:at + batch]) + "\n")
+                rank.stdin.flush()
+            for rank, share in zip(self.ranks, shares):
+                got = json.loads(rank.stdout.readline())
+                for name, (label, sample) in zip(share[at:at + batch], got):
+                    assert name.startswith(f"c{label}/"), "another label"
+                    shown[sample] += 1
+        return shown, collections.Counter(names)
+
+    def end(self):
+        for rank in self.ranks:
+            rank.stdin.close()
+        for rank in self.ranks:
+            rank.stdout.close()
+            rank.wait(timeout=30 * harness.SLOWDOWN)
+
+
+@pytest.fixture
+def job_of():
+    jobs = []
+
+    def make(cluster):
+        jobs.append(Job(cluster))
+        return jobs[-1]
+    yield make
+    for job in jobs:
+        job.end()
+
+
+def epochs_of(cluster):
+    return [mount.view()["epoch"] for mount in cluster.mounts]
+
+
+def once_each(result):
+    """Padded names come twice, as they would without us."""
+    shown, names = result
+    return (len(shown) == len(names) == CLASSES * PER_CLASS
+            and sum(shown.values()) == sum(names.values()))
+
+
+# [S-24.2a] With peers and epoch.advance = auto, an epoch begins on all nodes
+# with the same bijection, so over all nodes each sample comes once an epoch.
+def test_over_all_nodes_each_sample_comes_once(mounts, source, job_of):
+    cluster = Cluster(mounts, source, **AUTO)
+    cluster.wait_until_joined()
+    job = job_of(cluster)
+    first = {name: (cluster.mounts[0].path / name).read_bytes()
+             for name in job.names()[:5]}
+    for number in range(7):
+        assert once_each(job.epoch(number)), f"epoch {number}"
+    assert min(epochs_of(cluster)) >= 5
+    views = [mount.view() for mount in cluster.mounts]
+    assert {view["epoch_held"] for view in views} == {0}, views
+    assert first != {name: (cluster.mounts[0].path / name).read_bytes()
+                     for name in first}
+
+
+# [S-24.2b] The control file of one node moves the epoch of all.
+def test_one_node_moves_all(mounts, source):
+    cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual"})
+    cluster.wait_until_joined()
+    name = "c1/0003.bin"
+    for epoch in range(1, 4):
+        cluster.mounts[epoch % 3].next_epoch()
+        harness.eventually(lambda e=epoch: epochs_of(cluster) == [e] * 3,
+                           what="the others")
+        assert len({(mount.path / name).read_bytes()
+                    for mount in cluster.mounts}) == 1
+    assert cluster.mounts[2].write_control("epoch = 9\n") is None
+    harness.eventually(lambda: epochs_of(cluster) == [9] * 3, what="epoch 9")
+    assert cluster.mounts[0].write_control("epoch = 4\n") is not None
+    assert epochs_of(cluster) == [9] * 3
+
+
+# [S-24.2d] A key that changes bindings takes effect when it was written on all
+# nodes.
+def test_a_switch_waits_for_all_nodes(mounts, source):
+    cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual"})
+    cluster.wait_until_joined()
+    for mount in cluster.mounts[:2]:
+        assert mount.write_control('policy = "window"\n') is None
+    assert cluster.mounts[0].write_control('epoch = "next"\n') is not None
+    assert {mount.view()["policy"] for mount in cluster.mounts} == {"lirs"}
+    assert cluster.mounts[2].write_control('policy = "window"\n') is None
+    cluster.mounts[0].next_epoch()
+    harness.eventually(lambda: {mount.view()["policy"] for mount in
+                                cluster.mounts} == {"window"}, what="window")
+    assert len(set(epochs_of(cluster))) == 1
+
+
+# [S-24.2c] While a node is away, epochs are counted and names keep their
+# samples, so that what it shows when it is back is what the others show.
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP],
+                         ids=["kill", "stop"])
+def test_while_a_node_is_away_names_keep_their_samples(mounts, source, job_of,
+                                                       number):
+    cluster = Cluster(mounts, source, **AUTO)
+    cluster.wait_until_joined()
+    victim = cluster.mounts[2]
+    others = Cluster.__new__(Cluster)
+    others.mounts = cluster.mounts[:2]
+    everyone = job_of(cluster)
+    assert once_each(everyone.epoch(0))
+    everyone.end()
+    os.kill(victim.process.pid, number)
+    job = job_of(others)
+    epoch = 0
+
+    def says_why():
+        nonlocal epoch
+        epoch += 1
+        assert once_each(job.epoch(epoch)), f"epoch {epoch}"
+        return any("keep their samples" in text
+                   for text in others.mounts[0].view()["warnings"])
+    try:
+        harness.eventually(says_why, what="a warning")
+        assert once_each(job.epoch(epoch + 1))
+    finally:
+        if number == signal.SIGSTOP:
+            os.kill(victim.process.pid, signal.SIGCONT)
+    if number == signal.SIGKILL:
+        victim.process.wait(timeout=30 * harness.SLOWDOWN)
+        victim.start()
+    cluster.wait_until_joined()
+    harness.eventually(lambda: len(set(epochs_of(cluster))) == 1,
+                       what="the same epoch")
+    job.end()
+    everyone = job_of(cluster)
+    for epoch in range(epoch + 2, epoch + 6):
+        assert once_each(everyone.epoch(epoch)), f"epoch {epoch}"
