@@ -228,8 +228,9 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     view.tools = tools;
     view.job_tracker = &job_tracker_;
     view.nodes = &nodes_;
-    if (job_epochs_ != nullptr)
+    if (job_epochs_ != nullptr) {
       view.group = job_epochs_->Add(setup->config.path);
+    }
     view.ledger = ledger_.get();
     view.rebound = parts_.hooks.rebound;
     view.settled = parts_.hooks.settled;

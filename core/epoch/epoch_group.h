@@ -52,7 +52,7 @@ class GroupedView {
     uint64_t shown = 0;    // the epoch whose order names show
     uint64_t binding = 0;  // hash of what names show
     uint64_t wanted = 0;   // hash of the keys of the next epoch
-    std::vector<Pair> carried;
+    uint64_t keys = 0;     // the same of this epoch
   };
   struct Next {
     uint64_t epoch = 0;
@@ -67,6 +67,8 @@ class GroupedView {
   // Returns whether the group decides about the view's epochs.
   virtual bool IsGrouped() const = 0;
   virtual State GroupState() const = 0;
+  // What this epoch has carried.
+  virtual std::vector<Pair> CarriedPairs() const = 0;
   // The names that were opened in this epoch.
   virtual std::vector<uint64_t> OpenedHere() const = 0;
   // From now on lookups and opens wait, until one of the next three. Returns
@@ -74,8 +76,9 @@ class GroupedView {
   virtual std::vector<uint64_t> CloseEpoch() = 0;
   virtual void ReopenEpoch() = 0;
   virtual void BeginEpoch(const Next& next) = 0;
-  // Another node has this state.
-  virtual void AdoptEpoch(const State& state) = 0;
+  // Another node shows `state`, with `carried`.
+  virtual void AdoptEpoch(const State& state,
+                          const std::vector<Pair>& carried) = 0;
   // Names keep what they show, and the epoch is counted.
   virtual void HoldEpoch(const Next& next) = 0;
   // The epoch may end soon: every walk to a name has to be a lookup.

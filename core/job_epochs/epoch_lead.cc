@@ -44,6 +44,9 @@ void EpochLead::SetMembers(const std::vector<std::string>& members,
     if (known == order_.end()) order_.push_back(name);
   }
   members_ = std::move(now);
+  std::erase_if(waiting_, [this](const Waiting& open) {
+    return !members_.contains(order_[open.member]);
+  });
 }
 
 EpochMessage EpochLead::Message(Kind kind) const {

@@ -21,6 +21,7 @@ constexpr Time kLongestWish{5000};
 }  // namespace
 
 EpochMember::EpochMember(Parts parts) : parts_(std::move(parts)) {
+  if (!parts_.tells_opens) return;
   for (const uint64_t name : parts_.view->OpenedHere()) {
     opens_.push_back({.name = name});
   }
@@ -148,7 +149,8 @@ void EpochMember::Hear(const EpochMessage& message, Time now) {
       EpochMessage state = Message(Kind::kState);
       const GroupedView::State own = parts_.view->GroupState();
       state.shown = own.shown;
-      for (const GroupedView::Pair& pair : own.carried) {
+      state.keys = own.keys;
+      for (const GroupedView::Pair& pair : parts_.view->CarriedPairs()) {
         state.pairs.push_back({pair.name, pair.sample});
       }
       return parts_.send(message.from, std::move(state));
@@ -218,6 +220,11 @@ void EpochMember::Adopt(const EpochMessage& message) {
     Stop();
     return parts_.view->HoldEpoch({message.epoch, "peers", {}, {}});
   }
+  // It would begin with our keys, and so show something else all the same.
+  if (message.keys != own.wanted) {
+    held_ = absl::StrCat(message.from, " has other keys");
+    return;
+  }
   Add(parts_.take_opens());
   // If opens are not told, any of them may have been after the boundary.
   const uint64_t lost = parts_.tells_opens ? base_ + opens_.size() - acked_
@@ -234,12 +241,13 @@ void EpochMember::Adopt(const EpochMessage& message) {
   GroupedView::State state;
   state.epoch = message.epoch;
   state.shown = message.shown;
+  std::vector<GroupedView::Pair> carried;
   for (const EpochPair& pair : message.pairs) {
-    state.carried.push_back({pair.name, pair.sample});
+    carried.push_back({pair.name, pair.sample});
   }
   closed_.reset();
   held_.clear();
-  parts_.view->AdoptEpoch(state);
+  parts_.view->AdoptEpoch(state, carried);
   Begin(base_ + opens_.size());
 }
 

@@ -71,6 +71,7 @@ struct EpochMessage {
   std::vector<uint64_t> opened;
   std::vector<EpochPair> pairs;  // kState: what is carried
   uint64_t shown = 0;            // kState: the epoch whose order names show
+  uint64_t keys = 0;             // kState: hash of the keys of that epoch
   friend bool operator==(const EpochMessage&, const EpochMessage&) = default;
 };
 

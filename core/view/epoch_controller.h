@@ -132,11 +132,13 @@ class EpochController {
   bool closed() const { return closed_; }
   OpenTracker::Options group_options() const;
   GroupedView::State GroupState() const;
+  std::vector<GroupedView::Pair> CarriedPairs() const;
   std::vector<uint64_t> OpenedHere() const;
   std::vector<uint64_t> CloseForGroup();
   void ReopenForGroup();
   Effects BeginForGroup(const GroupedView::Next& next);
-  Effects AdoptForGroup(const GroupedView::State& state);
+  Effects AdoptForGroup(const GroupedView::State& state,
+                        const std::vector<GroupedView::Pair>& carried);
   Effects HoldForGroup(const GroupedView::Next& next);
   Effects ShowWalksForGroup();
 

@@ -238,10 +238,16 @@ GroupedView::State EpochController::GroupState() const {
   state.shown = binding_->epoch().value();
   state.binding = binding_hash_;
   state.wanted = HashOf(KeysOf(wanted_setup()));
-  for (const CarriedPair& pair : binding_->carried().pairs()) {
-    state.carried.push_back({pair.name, pair.sample});
-  }
+  state.keys = HashOf(KeysOf(*setup_));
   return state;
+}
+
+std::vector<GroupedView::Pair> EpochController::CarriedPairs() const {
+  std::vector<GroupedView::Pair> pairs;
+  for (const CarriedPair& pair : binding_->carried().pairs()) {
+    pairs.push_back({pair.name, pair.sample});
+  }
+  return pairs;
 }
 
 std::vector<uint64_t> EpochController::OpenedHere() const {
@@ -281,11 +287,12 @@ EpochController::Effects EpochController::BeginForGroup(
 }
 
 EpochController::Effects EpochController::AdoptForGroup(
-    const GroupedView::State& state) {
+    const GroupedView::State& state,
+    const std::vector<GroupedView::Pair>& carried) {
   const Grouping& grouping = setup_->dataset->grouping();
   const uint64_t names = grouping.sample_count();
   Boundary boundary{Epoch(state.shown), {}, "peers"};
-  for (const GroupedView::Pair& pair : state.carried) {
+  for (const GroupedView::Pair& pair : carried) {
     if (pair.name >= names || pair.sample >= names ||
         grouping.group_of(SampleId(pair.name)) !=
             grouping.group_of(SampleId(pair.sample))) {

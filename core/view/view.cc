@@ -244,6 +244,11 @@ GroupedView::State View::GroupState() const {
   return controller_.GroupState();
 }
 
+std::vector<GroupedView::Pair> View::CarriedPairs() const {
+  MutexLock lock(mu_);
+  return controller_.CarriedPairs();
+}
+
 std::vector<uint64_t> View::OpenedHere() const {
   MutexLock lock(mu_);
   return controller_.OpenedHere();
@@ -268,11 +273,11 @@ void View::BeginEpoch(const Next& next) {
   Tell(effects);
 }
 
-void View::AdoptEpoch(const State& state) {
+void View::AdoptEpoch(const State& state, const std::vector<Pair>& carried) {
   EpochController::Effects effects;
   {
     MutexLock lock(mu_);
-    effects = controller_.AdoptForGroup(state);
+    effects = controller_.AdoptForGroup(state, carried);
   }
   Tell(effects);
 }

@@ -183,11 +183,13 @@ class View : private GroupedView {
  private:
   bool IsGrouped() const override;
   GroupedView::State GroupState() const override;
+  std::vector<Pair> CarriedPairs() const override;
   std::vector<uint64_t> OpenedHere() const override;
   std::vector<uint64_t> CloseEpoch() override;
   void ReopenEpoch() override;
   void BeginEpoch(const Next& next) override;
-  void AdoptEpoch(const State& state) override;
+  void AdoptEpoch(const State& state,
+                  const std::vector<Pair>& carried) override;
   void HoldEpoch(const Next& next) override;
   void ShowWalks() override;
 

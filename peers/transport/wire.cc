@@ -154,6 +154,7 @@ void ToMessage(const EpochMessage& epoch, v1::TellRequest& message) {
   message.set_reason(epoch.reason);
   message.set_shown(epoch.shown);
   message.set_stream(epoch.stream);
+  message.set_keys(epoch.keys);
   for (const EpochOpen& open : epoch.opens) {
     message.add_open_names(open.name);
     message.add_open_readers(open.reader);
@@ -192,6 +193,7 @@ absl::StatusOr<EpochMessage> FromMessage(const v1::TellRequest& message) {
   epoch.reason = message.reason();
   epoch.shown = message.shown();
   epoch.stream = message.stream();
+  epoch.keys = message.keys();
   for (int i = 0; i < opens; ++i) {
     const uint64_t job = message.open_jobs(i);
     epoch.opens.push_back({.name = message.open_names(i),

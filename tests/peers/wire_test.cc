@@ -68,6 +68,7 @@ EpochMessage AnEpochMessage() {
   message.first = 8;
   message.next = 9;
   message.shown = 10;
+  message.keys = 11;
   message.reason = "why";
   message.opens = {{1, 2, 3, true}, {4, 0, 0, false}};
   message.names = {5, 6, 7};

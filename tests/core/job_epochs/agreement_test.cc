@@ -165,5 +165,29 @@ TEST(JobEpochsTest, AUserMovesAllThatAnswerAndTheRestFollowsLater) {
   EXPECT_EQ(job.view(0).GroupState().epoch, 7u);
 }
 
+TEST(JobEpochsTest, ANodeThatWasLeftBehindSaysWhatItMayHaveShownTwice) {
+  SimulatedJob job({.nodes = 3, .names = 500});
+  job.Wait(600);
+  job.SetJoined(2, false);
+  job.Signal(0, 0);
+  job.Wait(1000);
+  job.ReadAlone(2, 17);
+  job.SetJoined(2, true);
+  job.Wait(3000);
+  EXPECT_TRUE(job.Agree());
+  EXPECT_NE(job.member(2).Warning().find("17 samples"), std::string::npos)
+      << job.member(2).Warning();
+}
+
+// As when it was started anew, after a switch at run time.
+TEST(JobEpochsTest, ANodeWithOtherKeysIsNotReboundAgainAndAgain) {
+  SimulatedJob job({.nodes = 3, .names = 500});
+  job.view(2).SetKeys(7);
+  job.Wait(5000);
+  EXPECT_EQ(job.view(2).adopted, 0u);
+  EXPECT_NE(job.member(2).Warning().find("other keys"), std::string::npos)
+      << job.member(2).Warning();
+}
+
 }  // namespace
 }  // namespace shufflefs

@@ -51,8 +51,10 @@ class FakeView : public GroupedView {
     closed = false;
     opened = {next.opened.begin(), next.opened.end()};
   }
-  void AdoptEpoch(const State& state) override {
-    Bind(state.shown, state.carried);
+  std::vector<Pair> CarriedPairs() const override { return pairs_; }
+  void AdoptEpoch(const State& state,
+                  const std::vector<Pair>& carried) override {
+    Bind(state.shown, carried);
     state_.epoch = state.epoch;
     ++adopted;
     closed = false;
@@ -71,6 +73,11 @@ class FakeView : public GroupedView {
     return carried_.Shown(name, [&](uint64_t at) { return order_[at]; });
   }
   uint64_t binding() const { return state_.binding; }
+  // Other keys than those of the other nodes, which give other orders.
+  void SetKeys(uint64_t keys) {
+    state_.keys = state_.wanted = keys;
+    Bind(state_.shown, {});
+  }
 
   bool closed = false;
   uint64_t bound = 0;
@@ -91,7 +98,7 @@ class FakeView : public GroupedView {
     std::sort(carried.begin(), carried.end(),
               [](const Pair& a, const Pair& b) { return a.name < b.name; });
     std::vector<CarriedPair> pairs;
-    uint64_t hash = epoch + 1;
+    uint64_t hash = epoch + 1 + state_.keys;
     for (const Pair& pair : carried) {
       pairs.push_back({pair.name, pair.sample});
       hash = hash * 1099511628211u + pair.name * 31 + pair.sample;
@@ -99,11 +106,12 @@ class FakeView : public GroupedView {
     carried_ = *CarriedNames::Make(std::move(pairs));
     state_.shown = epoch;
     state_.binding = hash;
-    state_.carried = std::move(carried);
+    pairs_ = std::move(carried);
   }
 
   const uint64_t names_;
   State state_;
+  std::vector<Pair> pairs_;  // carried
   std::vector<uint64_t> order_;
   CarriedNames carried_;
 };
@@ -174,6 +182,11 @@ class SimulatedJob {
     return missing;
   }
 
+  // Reads `names` names on one node.
+  void ReadAlone(uint64_t node, uint64_t names) {
+    shown_.resize(shape_.names);
+    for (uint64_t name = 0; name < names; ++name) Open(node, name);
+  }
   // Lets so many ms pass without opens.
   void Wait(uint64_t ms) {
     for (uint64_t i = 0; i < ms; ++i) Step();
