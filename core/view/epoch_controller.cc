@@ -40,33 +40,31 @@ CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats) {
   return CarriedNames();
 }
 
-bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
+constexpr char kOpensUnseen[] =
+    "this mount does not see opens, so only the control file advances the "
+    "epoch; for epoch.advance = auto, mount with -o open=seen";
 
-}  // namespace
-
-OpenTracker::Options EpochController::WatchOptions(const ViewSetup& setup,
-                                                   bool grouped) {
-  const ViewConfig& config = setup.config;
-  OpenTracker::Options options;
-  options.samples = setup.dataset->grouping().sample_count();
-  options.groups = setup.dataset->grouping().group_count();
-  options.finds_epochs = config.epoch_advance == Advance::kAuto && !grouped;
-  options.epoch_length = config.epoch_length;
-  if (config.epoch_length == 0 && config.nodes && config.nodes->count > 1) {
-    // A distributed sampler gives each node an equal share. It repeats some
-    // samples to do so.
-    options.epoch_length =
-        (options.samples + config.nodes->count - 1) / config.nodes->count;
-  }
-  // If samples repeat anyhow, a sample that is read to pad a pass does no harm.
-  // The value must not depend on the present binding, because the tracker would
-  // be made anew with it.
-  options.epoch_pad = setup.repeats() ? 1 : config.epoch_pad;
-  options.double_open = config.epoch_double_open;
-  return options;
+void LogHeld(absl::string_view reason) {
+  Log(LogLevel::kInfo,
+      absl::StrCat("epoch held (", reason,
+                   "): a pass ended, but the names keep their samples; write "
+                   "epoch = \"next\" or set epoch.length"));
 }
 
-namespace {
+void LogBegun(const ViewSetup& setup, Epoch epoch) {
+  const std::string& path = setup.config.path;
+  Log(LogLevel::kInfo,
+      absl::StrCat(path, path.empty() ? "" : ": ", "epoch ", epoch.value(),
+                   " begins, policy ", setup.policy->name()));
+}
+
+// If names move, no pass over containers may rebind them before each sample
+// was shown: containers follow the epoch of the samples.
+bool PassesOfRecordsCount(const ViewSetup& setup) {
+  return setup.config.epoch_advance == Advance::kAuto && !setup.rebinds();
+}
+
+bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
 
 void Add(const EpochController::Effects& effects,
          EpochController::Effects& all) {
@@ -171,38 +169,27 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
                        : binding_->NameOfSample(walked_to).value());
   }
   AddReported(keep);
-  Begin(Boundary{Epoch(epoch_.value() + 1), PairsOf(std::move(keep)),
+  Begin(Boundary{Epoch(epoch_.value() + 1),
+                 ShownPairsOf(*binding_, std::move(keep)),
                  VerdictName(outcome.rule)});
   live_->NoteOpen();  // the verdict's open belongs to the new epoch
   if (again && tracker_ != nullptr) tracker_->SendBack(name, reader);
   return {.begun = notifier_->begun(), .stale = again};
 }
 
-std::vector<CarriedPair> EpochController::PairsOf(
-    std::vector<uint64_t> names) const {
-  absl::c_sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  std::vector<CarriedPair> pairs;
-  pairs.reserve(names.size());
-  for (const uint64_t name : names) {
-    pairs.push_back(
-        CarriedPair{name, binding_->ShownSample(SampleId(name)).value()});
-  }
-  return pairs;
+void EpochController::Hold(const EpochOutcome& outcome) {
+  if (held_ == 0) LogHeld(HoldReasonName(outcome.reason));
+  HoldAs({Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)},
+         HoldReasonName(outcome.reason), outcome);
 }
 
-void EpochController::Hold(const EpochOutcome& outcome) {
-  epoch_ = Epoch(epoch_.value() + 1);
-  verdict_ = VerdictName(outcome.rule);
-  hold_reason_ = std::string(HoldReasonName(outcome.reason));
+void EpochController::HoldAs(Boundary boundary, absl::string_view reason,
+                             const EpochOutcome& outcome) {
+  epoch_ = boundary.epoch;
+  verdict_ = std::move(boundary.verdict);
+  hold_reason_ = std::string(reason);
   is_held_ = true;
-  if (held_++ == 0) {
-    Log(LogLevel::kInfo,
-        absl::StrCat("epoch held (", hold_reason_,
-                     "): a pass ended, but the names "
-                     "keep their samples; write epoch = \"next\" or set "
-                     "epoch.length"));
-  }
+  ++held_;
   journal_.Held(epoch_, outcome, *binding_, tracker_.get());
   if (reported_.expected()) journal_.OpensAreLate();
 }
@@ -237,7 +224,7 @@ void EpochController::Begin(Boundary boundary) {
     if (!boundary.opened.empty()) tracker_->Restore({boundary.opened});
   }
   if (!counts_opens() || tracker_ == nullptr ||
-      tracker_->options() != WatchOptions(*setup_, grouped())) {
+      tracker_->options() != TrackerOptions(*setup_, grouped())) {
     MakeWatch();
     // Earlier lookups led to other samples.
     if (tracker_ != nullptr && !first) tracker_->ForgetLookups();
@@ -254,10 +241,7 @@ void EpochController::Begin(Boundary boundary) {
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
   if (first) return;
-  const std::string& path = setup_->config.path;
-  Log(LogLevel::kInfo,
-      absl::StrCat(path, path.empty() ? "" : ": ", "epoch ", epoch_.value(),
-                   " begins, policy ", setup_->policy->name()));
+  LogBegun(*setup_, epoch_);
 }
 
 void EpochController::Bind(EpochBinding how) {
@@ -269,7 +253,7 @@ void EpochController::Bind(EpochBinding how) {
 }
 
 void EpochController::Publish() {
-  if (grouped()) binding_hash_ = HashOfBinding();
+  if (grouped()) binding_hash_ = HashOfNames(*setup_, *binding_);
   live_->Publish({setup_, binding_, records_,
                   tracker_ != nullptr ? tracker_->lookups()
                                       : std::make_shared<EpochLookups>(0)});
@@ -278,7 +262,7 @@ void EpochController::Publish() {
 void EpochController::MakeWatch() {
   const std::unique_ptr<OpenTracker> before = std::move(tracker_);
   if (!counts_opens()) return;
-  tracker_ = std::make_unique<OpenTracker>(WatchOptions(*setup_, grouped()),
+  tracker_ = std::make_unique<OpenTracker>(TrackerOptions(*setup_, grouped()),
                                            *job_tracker_);
   if (reported_.expected()) tracker_->ExpectReports();
   if (before == nullptr) return;
@@ -295,13 +279,9 @@ bool EpochController::StopBinding() {
   const std::shared_ptr<BoundNames> bound_names = binding_->bound_names();
   if (bound_names == nullptr) return false;
   live_->Close();
-  std::vector<CarriedPair> bound;
-  const uint64_t names = setup_->dataset->grouping().sample_count();
-  for (uint64_t name = 0; name < names && bound.size() <= kMostCarried;
-       ++name) {
-    const absl::optional<SampleId> sample = bound_names->Bound(SampleId(name));
-    if (sample) bound.push_back(CarriedPair{name, sample->value()});
-  }
+  std::vector<CarriedPair> bound =
+      BoundPairs(*bound_names, setup_->dataset->grouping().sample_count(),
+                 /*most=*/kMostCarried + 1);
   if (bound.size() > kMostCarried) {
     live_->Reopen();
     return false;
@@ -334,7 +314,12 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
                                                         uint32_t reader) {
   live_->NoteOpen();
   const bool second_try = sent_back_.Take(reader);
-  const PassTracker::OpenIs is = PassOf(file, shown, reader);
+  PassTracker::OpenIs is = PassTracker::OpenIs::kOfThisPass;
+  if (&shown != records_.get()) {
+    if (shown.live()) is = PassTracker::OpenIs::kUnclear;
+  } else if (PassesOfRecordsCount(*setup_)) {
+    is = shown.Open(file, reader);
+  }
   if (is == PassTracker::OpenIs::kOfThisPass) return {};
   Effects effects;
   if (is == PassTracker::OpenIs::kTheNextPass) {
@@ -347,20 +332,6 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
   effects.stale = !second_try;
   if (!second_try && reader != 0) sent_back_.Add(reader);
   return effects;
-}
-
-PassTracker::OpenIs EpochController::PassOf(EntryId file, RecordEpoch& shown,
-                                            uint32_t reader) {
-  if (&shown != records_.get()) {
-    return shown.live() ? PassTracker::OpenIs::kUnclear
-                        : PassTracker::OpenIs::kOfThisPass;
-  }
-  // If names move, no pass over containers may rebind them before each sample
-  // was shown: containers follow the epoch of the samples.
-  if (setup_->config.epoch_advance != Advance::kAuto || setup_->rebinds()) {
-    return PassTracker::OpenIs::kOfThisPass;
-  }
-  return shown.Open(file, reader);
 }
 
 EpochController::Effects EpochController::NoteListing(
@@ -484,16 +455,12 @@ ViewEpochStatus EpochController::Status() const {
   status.shows_own = status.suspended && binding_->identity() &&
                      absl::c_all_of(binding_->carried().pairs(), ShowsItself);
   status.warnings = guard_.Warnings(*setup_);
-  if (grouped()) {
-    const std::string warning = group_->Warning();
-    if (!warning.empty()) status.warnings.push_back(warning);
-  }
+  if (grouped()) status.warnings.push_back(group_->Warning());
   if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&
       setup_->config.epoch_advance == Advance::kAuto) {
-    status.warnings.push_back(
-        "this mount does not see opens, so only the control file advances the "
-        "epoch; for epoch.advance = auto, mount with -o open=seen");
+    status.warnings.push_back(kOpensUnseen);
   }
+  std::erase(status.warnings, "");
   return status;
 }
 

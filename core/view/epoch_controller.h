@@ -130,7 +130,6 @@ class EpochController {
   }
   // Opens must wait, and then be tried again.
   bool closed() const { return closed_; }
-  OpenTracker::Options group_options() const;
   GroupedView::State GroupState() const;
   std::vector<GroupedView::Pair> CarriedPairs() const;
   std::vector<uint64_t> OpenedHere() const;
@@ -166,16 +165,10 @@ class EpochController {
     std::string verdict;
     std::vector<uint64_t> opened{};  // names, already in this epoch
   };
-  // The options of the tracker for a view that runs `setup`. In a group another
-  // object finds the epochs.
-  static OpenTracker::Options WatchOptions(const ViewSetup& setup,
-                                           bool grouped);
   void Begin(Boundary boundary);
   void Bind(EpochBinding how);
   void Publish();
-  uint64_t HashOfBinding() const;
   uint64_t BeginPass();
-  PassTracker::OpenIs PassOf(EntryId file, RecordEpoch& shown, uint32_t reader);
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
   Effects CountReport(const ReportedOpen& open, std::chrono::milliseconds now);
   // A pass has ended, and opens come by reports. No lookup is answered from now
@@ -188,9 +181,8 @@ class EpochController {
   Effects CountForGroup(SampleId name, uint32_t reader,
                         std::chrono::milliseconds now);
   void Hold(const EpochOutcome& outcome);
-  // The sample that each of these names shows. Each name occurs once in the
-  // result, whatever the order and number given.
-  std::vector<CarriedPair> PairsOf(std::vector<uint64_t> names) const;
+  void HoldAs(Boundary boundary, absl::string_view reason,
+              const EpochOutcome& outcome);
   // Names keep what they show. Names that nobody asked for yet show their own
   // samples. This happens at once if few names are bound, else from the next
   // boundary on. Returns true if names were rebound.
@@ -198,12 +190,10 @@ class EpochController {
   bool counts_opens() const { return sees_opens_ && setup_->rebinds(); }
   void MakeWatch();
   LedgerEpoch Record() const;
+  // The live epoch is the token's.
+  bool IsLive(const EpochToken& token) const;
   bool Resume(LedgerState& last);
   bool GoOn(LedgerState& last);
-  // IsLive: the live epoch is the token's. ShowsPairs: the names of a reactive
-  // epoch show what the token says.
-  bool IsLive(const EpochToken& token) const;
-  bool ShowsPairs(const EpochToken& token) const;
 
   // Constant after construction.
   JobTracker* const job_tracker_;

@@ -2,13 +2,9 @@
 // The part of EpochController that goes on with an epoch which it did not begin
 // by itself: from the ledger after a restart, from the token that a job saved,
 // or from the group of several nodes.
-#include <xxhash.h>
-
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/view/epoch_controller.h"
 
@@ -26,14 +22,6 @@ constexpr uint64_t kMostRead = 1 << 18;
 // name takes about 6 bytes.
 constexpr uint64_t kMostBound = 1 << 13;
 
-std::vector<CarriedPair> SortedPairs(std::vector<CarriedPair> pairs) {
-  std::sort(pairs.begin(), pairs.end(),
-            [](const CarriedPair& a, const CarriedPair& b) {
-              return std::tie(a.name, a.sample) < std::tie(b.name, b.sample);
-            });
-  return pairs;
-}
-
 // Returns whether `setup` would bind the same names to the same samples.
 bool Fits(const LedgerEpoch& then, const ViewSetup& setup) {
   return then.fingerprint == setup.dataset->catalogue().samples_fingerprint() &&
@@ -45,20 +33,27 @@ bool Fits(const LedgerEpoch& then, const ViewSetup& setup) {
          then.reactive == (setup.binds_on_demand() && !then.identity);
 }
 
-void Append(std::string& text, uint64_t number) {
-  absl::StrAppend(&text, number, " ");
+EpochOutcome HeldByPeers() {
+  EpochOutcome outcome;
+  outcome.verdict = Verdict::kHold;
+  outcome.rule = 'a';
+  outcome.reason = HoldReason::kPeers;
+  return outcome;
 }
 
-uint64_t HashOf(const std::string& text) {
-  return XXH3_64bits(text.data(), text.size());
-}
-
-// Of the keys that decide what the names of an epoch show.
-std::string KeysOf(const ViewSetup& setup) {
-  std::string text = absl::StrCat(setup.policy->name(), " ");
-  Append(text, setup.config.seed.value());
-  Append(text, setup.options_hash);
-  return text;
+// The names of `binding` whose samples were read.
+std::vector<uint64_t> NamesRead(const LedgerState& state,
+                                const Binding& binding) {
+  std::vector<uint64_t> names;
+  const uint64_t unread = state.bound.size() - state.bound_consumed;
+  for (uint64_t i = unread; i < state.bound.size(); ++i) {
+    names.push_back(state.bound[i].name);
+  }
+  if (state.begin.reactive) return names;
+  state.consumed.ForEach([&](uint64_t sample) {
+    names.push_back(binding.NameOfSample(SampleId(sample)).value());
+  });
+  return names;
 }
 
 }  // namespace
@@ -98,13 +93,9 @@ bool EpochController::GoOn(LedgerState& last) {
 EpochController::Saved EpochController::Save() const {
   Saved saved;
   saved.binding = binding_;
-  LedgerState state;
-  state.begin = Record();
+  saved.begin = Record();
   EpochToken& token = saved.token;
-  token = TokenOf(state, TokenKeys(*setup_), absl::nullopt);
-  token.position.reset();
-  token.pairs.reset();
-  saved.begin = std::move(state.begin);
+  token = HeadOf(saved.begin, TokenKeys(*setup_));
   const bool reactive = saved.begin.reactive;
   if (reactive) {
     token.position = journal_.shown().count;
@@ -117,32 +108,15 @@ EpochController::Saved EpochController::Save() const {
   return saved;
 }
 
-bool EpochController::ShowsPairs(const EpochToken& token) const {
-  const std::shared_ptr<BoundNames>& bound_names = binding_->bound_names();
-  if (bound_names->Served() != token.pairs->times) return false;
-  return std::all_of(token.pairs->shown.begin(), token.pairs->shown.end(),
-                     [&](const CarriedPair& pair) {
-                       return bound_names->Bound(SampleId(pair.name)) ==
-                              SampleId(pair.sample);
-                     });
-}
-
 bool EpochController::IsLive(const EpochToken& token) const {
-  if (absl::string_view(token.policy) != setup_->policy->name() ||
-      token.keys != TokenKeys(*setup_) || token.seed != setup_->config.seed ||
-      token.epoch != epoch_ || token.binding != binding_->epoch() ||
-      token.identity != binding_->identity() ||
-      token.reactive() != (binding_->bound_names() != nullptr)) {
+  if (token.epoch != epoch_ || !BindsAs(token, *setup_, *binding_)) {
     return false;
   }
   // The live epoch cannot be the token's if the token says more was read than
   // was seen here.
   const uint64_t position = token.position.value_or(0);
-  if (token.reactive()) {
-    return position <= journal_.shown().count && ShowsPairs(token);
-  }
-  if (tracker_ != nullptr && position > tracker_->consumed()) return false;
-  return SortedPairs(token.kept) == SortedPairs(binding_->carried().pairs());
+  if (token.reactive()) return position <= journal_.shown().count;
+  return tracker_ == nullptr || position <= tracker_->consumed();
 }
 
 bool EpochController::GoesOnWith(const EpochToken& token) {
@@ -173,16 +147,7 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   live_->Forget();
   live_->Resume(!counts_opens() || position > 0);
   notifier_->Begin();
-  std::vector<uint64_t> names;
-  const uint64_t unread = state.bound.size() - state.bound_consumed;
-  for (uint64_t i = unread; i < state.bound.size(); ++i) {
-    names.push_back(state.bound[i].name);
-  }
-  if (!then.reactive) {
-    state.consumed.ForEach([&names, &binding = *binding_](uint64_t sample) {
-      names.push_back(binding.NameOfSample(SampleId(sample)).value());
-    });
-  }
+  const std::vector<uint64_t> names = NamesRead(state, *binding_);
   const std::unique_ptr<OpenTracker> before = std::move(tracker_);
   MakeWatch();
   if (tracker_ != nullptr) {
@@ -194,23 +159,6 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   journal_.Adopt(state, *binding_);
   Publish();
   return Effects{.begun = notifier_->begun(), .were_fixed = were_fixed};
-}
-
-// All nodes compute it alike.
-uint64_t EpochController::HashOfBinding() const {
-  std::string text = KeysOf(*setup_);
-  Append(text, binding_->epoch().value());
-  Append(text, binding_->identity() ? 1 : 0);
-  std::vector<CarriedPair> pairs = binding_->carried().pairs();
-  std::sort(pairs.begin(), pairs.end(),
-            [](const CarriedPair& a, const CarriedPair& b) {
-              return a.name < b.name;
-            });
-  for (const CarriedPair& pair : pairs) {
-    Append(text, pair.name);
-    Append(text, pair.sample);
-  }
-  return HashOf(text);
 }
 
 EpochController::Effects EpochController::CountForGroup(
@@ -226,20 +174,12 @@ EpochController::Effects EpochController::CountForGroup(
   return {};
 }
 
-OpenTracker::Options EpochController::group_options() const {
-  OpenTracker::Options options = WatchOptions(*setup_, /*grouped=*/false);
-  options.finds_epochs = options.finds_epochs && sees_opens_;
-  return options;
-}
-
 GroupedView::State EpochController::GroupState() const {
-  GroupedView::State state;
-  state.epoch = epoch_.value();
-  state.shown = binding_->epoch().value();
-  state.binding = binding_hash_;
-  state.wanted = HashOf(KeysOf(wanted_setup()));
-  state.keys = HashOf(KeysOf(*setup_));
-  return state;
+  return {.epoch = epoch_.value(),
+          .shown = binding_->epoch().value(),
+          .binding = binding_hash_,
+          .wanted = HashOfKeys(wanted_setup()),
+          .keys = HashOfKeys(*setup_)};
 }
 
 std::vector<GroupedView::Pair> EpochController::CarriedPairs() const {
@@ -278,7 +218,7 @@ EpochController::Effects EpochController::BeginForGroup(
   std::vector<uint64_t> carried = next.carried;
   std::erase_if(carried, is_none);
   std::erase_if(boundary.opened, is_none);
-  boundary.carried = PairsOf(std::move(carried));
+  boundary.carried = ShownPairsOf(*binding_, std::move(carried));
   const bool was_opened = !boundary.opened.empty();
   closed_ = false;
   Begin(std::move(boundary));
@@ -289,19 +229,14 @@ EpochController::Effects EpochController::BeginForGroup(
 EpochController::Effects EpochController::AdoptForGroup(
     const GroupedView::State& state,
     const std::vector<GroupedView::Pair>& carried) {
-  const Grouping& grouping = setup_->dataset->grouping();
-  const uint64_t names = grouping.sample_count();
   Boundary boundary{Epoch(state.shown), {}, "peers"};
   for (const GroupedView::Pair& pair : carried) {
-    if (pair.name >= names || pair.sample >= names ||
-        grouping.group_of(SampleId(pair.name)) !=
-            grouping.group_of(SampleId(pair.sample))) {
-      Log(LogLevel::kError,
-          "peers: another node told of a pair that cannot be");
-      ReopenForGroup();
-      return {};
-    }
     boundary.carried.push_back({pair.name, pair.sample});
+  }
+  if (!AllFit(boundary.carried, setup_->dataset->grouping())) {
+    Log(LogLevel::kError, "peers: another node told of a pair that cannot be");
+    ReopenForGroup();
+    return {};
   }
   closed_ = false;
   Begin(std::move(boundary));
@@ -314,17 +249,8 @@ EpochController::Effects EpochController::AdoptForGroup(
 EpochController::Effects EpochController::HoldForGroup(
     const GroupedView::Next& next) {
   ReopenForGroup();
-  epoch_ = Epoch(next.epoch);
-  verdict_ = "peers";
-  hold_reason_ = next.reason;
-  is_held_ = true;
-  ++held_;
   if (tracker_ != nullptr) tracker_->BeginPass(next.opened);
-  EpochOutcome outcome;
-  outcome.verdict = Verdict::kHold;
-  outcome.rule = 'a';
-  outcome.reason = HoldReason::kPeers;
-  journal_.Held(epoch_, outcome, *binding_, tracker_.get());
+  HoldAs({Epoch(next.epoch), {}, "peers"}, next.reason, HeldByPeers());
   return {.settled = tracker_ != nullptr && tracker_->HideWalks()};
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -144,14 +145,22 @@ bool TakeField(absl::string_view key, absl::string_view value,
   return false;
 }
 
-// Returns whether all names and samples exist and each pair is of one group.
-bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping) {
-  if (pairs.empty()) return true;
-  if (LargestNumber(pairs) >= grouping.sample_count()) return false;
-  return std::all_of(pairs.begin(), pairs.end(), [&](const CarriedPair& pair) {
-    return grouping.group_of(SampleId(pair.name)) ==
-           grouping.group_of(SampleId(pair.sample));
-  });
+std::vector<CarriedPair> SortedPairs(std::vector<CarriedPair> pairs) {
+  std::sort(pairs.begin(), pairs.end(),
+            [](const CarriedPair& a, const CarriedPair& b) {
+              return std::tie(a.name, a.sample) < std::tie(b.name, b.sample);
+            });
+  return pairs;
+}
+
+// Returns whether the names of a reactive epoch show what the token says.
+bool ShowsPairs(const EpochToken::Pairs& pairs, const BoundNames& bound_names) {
+  return bound_names.Served() == pairs.times &&
+         std::all_of(pairs.shown.begin(), pairs.shown.end(),
+                     [&](const CarriedPair& pair) {
+                       return bound_names.Bound(SampleId(pair.name)) ==
+                              SampleId(pair.sample);
+                     });
 }
 
 }  // namespace
@@ -239,9 +248,7 @@ uint64_t TimesDigest(absl::string_view times) {
   return times.empty() ? 0 : HashOfText(times);
 }
 
-EpochToken TokenOf(const LedgerState& state, uint64_t keys,
-                   absl::optional<uint64_t> position) {
-  const LedgerEpoch& begin = state.begin;
+EpochToken HeadOf(const LedgerEpoch& begin, uint64_t keys) {
   EpochToken token;
   token.fingerprint = begin.fingerprint;
   token.policy = begin.policy;
@@ -250,16 +257,26 @@ EpochToken TokenOf(const LedgerState& state, uint64_t keys,
   token.epoch = begin.epoch;
   token.binding = begin.binding;
   token.identity = begin.identity;
+  if (begin.reactive) {
+    token.digest = TimesDigest(begin.served);
+  } else {
+    token.kept = begin.carried;
+  }
+  return token;
+}
+
+EpochToken TokenOf(const LedgerState& state, uint64_t keys,
+                   absl::optional<uint64_t> position) {
+  const LedgerEpoch& begin = state.begin;
+  EpochToken token = HeadOf(begin, keys);
   if (!begin.reactive) {
     token.position = position ? position : state.consumed.size();
-    token.kept = begin.carried;
     state.consumed.ForEach([&](uint64_t s) { token.read.push_back(s); });
     return token;
   }
   const uint64_t unread = state.bound.size() - state.bound_consumed;
   token.position =
       std::min(position.value_or(state.bound_consumed), state.bound_consumed);
-  token.digest = TimesDigest(begin.served);
   token.pairs.emplace();
   token.pairs->times = begin.served;
   for (uint64_t i = 0; i < state.bound.size(); ++i) {
@@ -313,6 +330,29 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
   }
   state.consumed.Settle();
   return state;
+}
+
+bool BindsAs(const EpochToken& token, const ViewSetup& setup,
+             const Binding& binding) {
+  const std::shared_ptr<BoundNames>& bound_names = binding.bound_names();
+  if (absl::string_view(token.policy) != setup.policy->name() ||
+      token.keys != TokenKeys(setup) || token.seed != setup.config.seed ||
+      token.binding != binding.epoch() ||
+      token.identity != binding.identity() ||
+      token.reactive() != (bound_names != nullptr)) {
+    return false;
+  }
+  if (token.reactive()) return ShowsPairs(*token.pairs, *bound_names);
+  return SortedPairs(token.kept) == SortedPairs(binding.carried().pairs());
+}
+
+bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping) {
+  if (pairs.empty()) return true;
+  if (LargestNumber(pairs) >= grouping.sample_count()) return false;
+  return std::all_of(pairs.begin(), pairs.end(), [&](const CarriedPair& pair) {
+    return grouping.group_of(SampleId(pair.name)) ==
+           grouping.group_of(SampleId(pair.sample));
+  });
 }
 
 }  // namespace shufflefs

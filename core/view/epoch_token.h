@@ -31,6 +31,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/base/types.h"
+#include "core/binding/binding.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/policy/carried.h"
 #include "core/view/view_setup.h"
@@ -86,6 +87,9 @@ struct ShownPairs {
   }
 };
 
+// The token of an epoch that began so, without its position and without single
+// samples. A digest covers nothing yet.
+EpochToken HeadOf(const LedgerEpoch& begin, uint64_t keys);
 // The token of an epoch that a ledger recorded. With `position`, the token says
 // that only so many samples were read. For a reactive epoch these are the first
 // ones.
@@ -95,6 +99,13 @@ EpochToken TokenOf(const LedgerState& state, uint64_t keys,
 // cannot have that epoch. REQUIRES: a reactive token has its pairs.
 absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
                                     const ViewSetup& setup);
+
+// Returns whether a view that runs `setup` shows by `binding` what the token's
+// epoch showed.
+bool BindsAs(const EpochToken& token, const ViewSetup& setup,
+             const Binding& binding);
+// Returns whether all names and samples exist and each pair is of one group.
+bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping);
 
 }  // namespace shufflefs
 

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/view/live_epoch.h"
 
+#include <xxhash.h>
+
+#include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "core/pool/read_ahead.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "core/view/fixed_epochs.h"
@@ -21,6 +27,21 @@ void Follow(const ViewSetup& setup,
     orders.push_back(ListingSequence(binding));
   }
   setup.ahead->FollowLive(std::move(orders));
+}
+
+void Append(std::string& text, uint64_t number) {
+  absl::StrAppend(&text, number, " ");
+}
+
+uint64_t HashOf(const std::string& text) {
+  return XXH3_64bits(text.data(), text.size());
+}
+
+std::string KeysOf(const ViewSetup& setup) {
+  std::string text = absl::StrCat(setup.policy->name(), " ");
+  Append(text, setup.config.seed.value());
+  Append(text, setup.options_hash);
+  return text;
 }
 
 }  // namespace
@@ -63,6 +84,45 @@ ContentProvider* LiveEpoch::ProviderOf(EntryId file, bool live) const {
 
 bool LiveEpoch::WatchesOpensOf(EntryId file) const {
   return lookups->wanted() && setup->dataset->grouping().place(file);
+}
+
+std::vector<CarriedPair> ShownPairsOf(const Binding& binding,
+                                      std::vector<uint64_t> names) {
+  absl::c_sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<CarriedPair> pairs;
+  pairs.reserve(names.size());
+  for (const uint64_t name : names) {
+    pairs.push_back({name, binding.ShownSample(SampleId(name)).value()});
+  }
+  return pairs;
+}
+
+std::vector<CarriedPair> BoundPairs(const BoundNames& bound_names,
+                                    uint64_t names, uint64_t most) {
+  std::vector<CarriedPair> pairs;
+  for (uint64_t name = 0; name < names && pairs.size() < most; ++name) {
+    const absl::optional<SampleId> sample = bound_names.Bound(SampleId(name));
+    if (sample) pairs.push_back({name, sample->value()});
+  }
+  return pairs;
+}
+
+uint64_t HashOfKeys(const ViewSetup& setup) { return HashOf(KeysOf(setup)); }
+
+uint64_t HashOfNames(const ViewSetup& setup, const Binding& binding) {
+  std::string text = KeysOf(setup);
+  Append(text, binding.epoch().value());
+  Append(text, binding.identity() ? 1 : 0);
+  std::vector<CarriedPair> pairs = binding.carried().pairs();
+  absl::c_sort(pairs, [](const CarriedPair& a, const CarriedPair& b) {
+    return a.name < b.name;
+  });
+  for (const CarriedPair& pair : pairs) {
+    Append(text, pair.name);
+    Append(text, pair.sample);
+  }
+  return HashOf(text);
 }
 
 std::shared_ptr<const LiveEpoch> LiveEpochs::Enter(std::atomic<bool>& asked) {

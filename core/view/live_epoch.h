@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "core/base/published.h"
@@ -47,6 +48,19 @@ struct EpochBinding {
 // which epoch it is. The result has no lookups yet.
 LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
                         EpochBinding how);
+
+// The sample that each of these names shows. Each name occurs once in the
+// result, whatever the order and number given.
+std::vector<CarriedPair> ShownPairsOf(const Binding& binding,
+                                      std::vector<uint64_t> names);
+// What the first `names` names are bound to. At most `most` pairs.
+std::vector<CarriedPair> BoundPairs(const BoundNames& bound_names,
+                                    uint64_t names, uint64_t most);
+// Of the keys that decide what the names of an epoch show. All nodes of a job
+// compute it alike.
+uint64_t HashOfKeys(const ViewSetup& setup);
+// The same of all that names show.
+uint64_t HashOfNames(const ViewSetup& setup, const Binding& binding);
 
 // LiveEpochs publishes the live epoch and remembers whether something was asked
 // of it. Thread-safe. Get takes no lock of the view. Enter waits only while

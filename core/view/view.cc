@@ -230,8 +230,9 @@ ViewEpochStatus View::EpochStatus() const {
 }
 
 View::Grouped View::grouped() {
-  MutexLock lock(mu_);
-  return {this, controller_.group_options()};
+  OpenTracker::Options options = TrackerOptions(*setup(), /*grouped=*/false);
+  options.finds_epochs = options.finds_epochs && sees_opens_;
+  return {this, options};
 }
 
 bool View::IsGrouped() const {

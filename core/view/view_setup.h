@@ -13,6 +13,7 @@
 #include "core/binding/ranked_names.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
+#include "core/epoch/open_tracker.h"
 #include "core/policy/policy_entry.h"
 #include "core/pool/read_ahead.h"
 #include "core/pool/supply.h"
@@ -147,6 +148,10 @@ bool ShufflesRecords(const Policy& policy, const ViewConfig& config,
 // differently, apart from the policy's name, the seed and `substitute`. Ledgers
 // keep it. The same values give the same hash in every version.
 uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies);
+
+// How the epochs of a view are found that runs `setup`. `grouped`: another
+// object finds them.
+OpenTracker::Options TrackerOptions(const ViewSetup& setup, bool grouped);
 
 // Prepares a setup. This may take seconds. It reads the groups file. For
 // policies that work in blocks, it asks the source for the device addresses of

@@ -23,11 +23,9 @@ void AddReadTo(const Binding& binding, const std::vector<uint64_t>& names,
 
 void AddPairsTo(const BoundNames& bound_names, uint64_t names,
                 const absl::flat_hash_set<uint64_t>& read, EpochToken& token) {
-  for (uint64_t name = 0; name < names; ++name) {
-    const absl::optional<SampleId> sample = bound_names.Bound(SampleId(name));
-    if (!sample) continue;
-    (read.contains(name) ? token.pairs->shown : token.pairs->bound)
-        .push_back({name, sample->value()});
+  for (const CarriedPair& pair : BoundPairs(bound_names, names, names)) {
+    (read.contains(pair.name) ? token.pairs->shown : token.pairs->bound)
+        .push_back(pair);
   }
 }
 

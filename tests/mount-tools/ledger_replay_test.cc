@@ -60,7 +60,7 @@ class LedgerReplayTest : public ::testing::Test {
   static void Write(View& view, const ControlRequest& request) {
     absl::StatusOr<View::Prepared> prepared = view.Prepare(request);
     ASSERT_TRUE(prepared.ok()) << prepared.status();
-    view.Install(*std::move(prepared));
+    EXPECT_EQ(view.Install(*std::move(prepared)), absl::OkStatus());
   }
 
   const TempDir state_;

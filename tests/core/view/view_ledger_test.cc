@@ -41,7 +41,7 @@ TEST(ViewLedgerTest, AfterARestartASwitchStillWaitsForTheBoundary) {
   ControlRequest request;
   request.config = ViewFixture::Config("window");
   request.config_changed = true;
-  view->Install(*view->Prepare(request));
+  EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   EXPECT_EQ(view->setup()->policy->name(), "lirs");
   EXPECT_EQ(view->EpochStatus().state, "waiting");
 }
@@ -60,7 +60,7 @@ TEST(ViewLedgerTest, AfterARestartASwitchThatWaitedWaitsOn) {
     ControlRequest request;
     request.config = new_config;
     request.config_changed = true;
-    view->Install(*view->Prepare(request));
+    EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   }
   auto ledger = Ledger::Open(state.At("ledger"), {});
   ASSERT_TRUE(ledger.ok()) << ledger.status();
@@ -75,7 +75,7 @@ TEST(ViewLedgerTest, AfterARestartASwitchThatWaitedWaitsOn) {
   EXPECT_EQ(view.Lookup(fixture.Files()[0]).shown, shown);
   ControlRequest next;
   next.next_epoch = true;
-  view.Install(*view.Prepare(next));
+  EXPECT_EQ(view.Install(*view.Prepare(next)), absl::OkStatus());
   EXPECT_EQ(view.setup()->policy->name(), "window");
   EXPECT_EQ(view.EpochStatus().epoch, Epoch(1));
 }
@@ -226,7 +226,7 @@ TEST(ViewLedgerTest, WritesSwitchesToTheLedgerWhenTheyTakeEffect) {
     request.config = view->config();
     edit(request.config);
     request.config_changed = true;
-    view->Install(*view->Prepare(request));
+    EXPECT_EQ(view->Install(*view->Prepare(request)), absl::OkStatus());
   };
   const auto switches = [&] {
     SwitchLines lines;
@@ -239,7 +239,7 @@ TEST(ViewLedgerTest, WritesSwitchesToTheLedgerWhenTheyTakeEffect) {
   EXPECT_THAT(switches(), ::testing::IsEmpty());  // they wait
   ControlRequest next;
   next.next_epoch = true;
-  view->Install(*view->Prepare(next));
+  EXPECT_EQ(view->Install(*view->Prepare(next)), absl::OkStatus());
   EXPECT_THAT(switches(),
               ::testing::ElementsAre("1: policy lirs to window, seed 0 to 6"));
   change([](ViewConfig& config) {
