@@ -15,6 +15,11 @@ namespace shufflefs {
 namespace {
 
 constexpr char kModule[] = "shufflefs_peers.so";
+#ifdef SHUFFLEFS_STATIC
+constexpr bool kStatic = true;
+#else
+constexpr bool kStatic = false;
+#endif
 
 // Where the module may be: beside the program as it is built, and where it is
 // installed.
@@ -27,15 +32,22 @@ std::vector<std::string> Places() {
     const std::string path(program, static_cast<size_t>(length));
     const std::string folder = path.substr(0, path.rfind('/'));
     places.push_back(absl::StrCat(folder, "/../peers/", kModule));
-    places.push_back(absl::StrCat(folder, "/../lib/shufflefs/", kModule));
+    places.push_back(
+        absl::StrCat(folder, "/../lib/shufflefs/modules/", kModule));
   }
-  places.push_back(absl::StrCat("/usr/lib/shufflefs/", kModule));
+  places.push_back(absl::StrCat("/usr/lib/shufflefs/modules/", kModule));
   return places;
 }
 
 }  // namespace
 
 absl::StatusOr<PeerTransportMaker> LoadPeerTransport() {
+  if (kStatic) {
+    return absl::FailedPreconditionError(
+        "peers: this program is static, and loads no module; install another "
+        "package (docs/install.md, \"Several nodes\"), or leave the key "
+        "`peers` out");
+  }
   std::string problem;
   for (const std::string& place : Places()) {
     void* const module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -53,8 +65,8 @@ absl::StatusOr<PeerTransportMaker> LoadPeerTransport() {
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "peers: ", problem,
-      "; install it (docs/deploy.md, \"Several nodes\"), or leave the key "
-      "`peers` out"));
+      "; install the package shufflefs-peers (docs/install.md, \"Several "
+      "nodes\"), or leave the key `peers` out"));
 }
 
 }  // namespace shufflefs

@@ -51,7 +51,7 @@ void DeclareMountPath(CLI::App& app, bool positional, std::string& path) {
                      "the only one)")
           ->type_name("MOUNTPOINT");
   if (positional) {
-    app.add_option("mountpoint", path, "the same")
+    app.add_option("mountpoint", path, "the mount, as with -m")
         ->type_name("")
         ->excludes(named);
   }

@@ -4,11 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "mount-tools/config/nearest_word.h"
 
@@ -16,6 +19,25 @@ namespace shufflefs {
 namespace {
 
 constexpr int kWrongUsage = 2;
+constexpr size_t kHelpColumns = 80;
+
+// Wraps what is said about an option.
+class WrappedHelp : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const size_t width = kHelpColumns - get_column_width();
+    std::string text;
+    size_t column = 0;
+    for (const absl::string_view word :
+         absl::StrSplit(option->get_description(), ' ')) {
+      const bool fits = column + 1 + word.size() <= width;
+      if (column > 0) text += fits ? ' ' : '\n';
+      column = column > 0 && fits ? column + 1 + word.size() : word.size();
+      absl::StrAppend(&text, word);
+    }
+    return text;
+  }
+};
 
 // `command` is null if none was recognised.
 int Fail(const absl::Status& status, const Command* command,
@@ -101,6 +123,7 @@ void DeclareCommand(CLI::App& app, Command& command) {
   CLI::App* parser = app.add_subcommand(name, std::string(command.help()));
   parser->name(name);
   parser->set_help_flag("-h,--help", "print this");
+  parser->formatter(std::make_shared<WrappedHelp>());
   command.Declare(*parser);
 }
 

@@ -28,7 +28,7 @@ class UmountCommand : public Command {
     app.add_flag("-l,--lazy", lazy_,
                  "detach now, even if files are open there");
     app.add_option("--wait", wait_,
-                   "how long to try while the mount is busy, and then to wait "
+                   "time to try while the mount is busy, and then to wait "
                    "for its daemon to end (default: 5s)")
         ->type_name("TIME");
   }

@@ -3,22 +3,27 @@
 # a changelog, compressed, and a copyright file. Packages of static programs
 # get the licences of the libraries inside.
 set(source ${CMAKE_CURRENT_LIST_DIR}/../..)
-set(prefix
-    ${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX})
+set(installed ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
+if(NOT CPACK_GENERATOR STREQUAL TGZ)
+  set(component /programs)
+endif()
+set(prefix ${installed}${component}${CPACK_PACKAGING_INSTALL_PREFIX})
 set(doc ${prefix}/share/doc/shufflefs)
 
 function(compress)
   execute_process(COMMAND gzip -9nf ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-function(debian_files)
+# debian_files(FOLDER): for the package with that folder of documentation.
+function(debian_files doc)
+  file(MAKE_DIRECTORY ${doc})
   file(COPY_FILE ${source}/CHANGELOG.md ${doc}/changelog)
   string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH
   set(version ${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
   file(WRITE ${doc}/changelog.Debian
 "shufflefs (${version}) unstable; urgency=medium
 
-  * Built by cpack. /usr/share/doc/shufflefs/changelog.gz has the changes.
+  * Built by cpack. changelog.gz has the changes.
 
  -- ${CPACK_PACKAGE_CONTACT}  ${date}
 ")
@@ -58,7 +63,11 @@ if(NOT CPACK_GENERATOR STREQUAL TGZ)
   compress(${manuals})
 endif()
 if(CPACK_GENERATOR STREQUAL DEB)
-  debian_files()
+  debian_files(${doc})
+  set(peers ${installed}/peers${CPACK_PACKAGING_INSTALL_PREFIX})
+  if(EXISTS ${peers})
+    debian_files(${peers}/share/doc/shufflefs-peers)
+  endif()
 else()
   licences_of_libraries()
 endif()

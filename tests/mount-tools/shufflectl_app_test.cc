@@ -51,6 +51,19 @@ TEST(ShufflectlApp, HelpListsEveryCommand) {
   }
 }
 
+TEST(ShufflectlApp, HelpFitsATerminal) {
+  std::vector<std::vector<std::string>> calls = {{"--help"}};
+  for (const auto& command : MakeCommands()) {
+    calls.push_back({std::string(command->name()), "--help"});
+  }
+  for (const auto& call : calls) {
+    std::istringstream lines(Ctl(call).out);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), 80u) << call.front() << ": " << line;
+    }
+  }
+}
+
 TEST(ShufflectlApp, Version) {
   const AppResult result = Ctl({"--version"});
   EXPECT_EQ(result.code, 0);

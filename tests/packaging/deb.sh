@@ -3,9 +3,10 @@
 #
 # deb.sh SUITE [FOLDER]
 #
-# Builds the .deb for a suite of Debian, bookworm or trixie, in a chroot of it.
-# Lintian must find no error. The package is then installed in a second chroot,
-# mounts there, and is removed. With FOLDER, the package is copied there.
+# Builds the .debs for a suite of Debian, bookworm or trixie, in a chroot of it.
+# Lintian must find no error. shufflefs is then installed in a second chroot and
+# mounts there; with shufflefs-peers, two mounts join each other. Both are
+# removed. With FOLDER, the packages are copied there.
 # chroot.sh names the variables that choose the mirror and keep the chroots.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
@@ -16,7 +17,7 @@ here=$(dirname "$(realpath "$0")")
 build() {
   cd /build/shufflefs
   apt-get update -qq
-  mount-tools/install-deps.sh --build --package
+  mount-tools/install-deps.sh --build --peers --package
   apt-get install -qq -y --no-install-recommends lintian
   export DEB_BUILD_MAINT_OPTIONS=hardening=+all
   export DEB_CXXFLAGS_MAINT_STRIP=-g
@@ -24,7 +25,7 @@ build() {
   LDFLAGS=$(dpkg-buildflags --get LDFLAGS)
   export CXXFLAGS LDFLAGS
   cmake -G Ninja -B build/deb -DCMAKE_BUILD_TYPE=Release \
-    -DSHUFFLEFS_TESTS=OFF -DCMAKE_UNITY_BUILD=ON \
+    -DSHUFFLEFS_TESTS=OFF -DCMAKE_UNITY_BUILD=ON -DSHUFFLEFS_PEERS=ON \
     -DCPACK_DEBIAN_PACKAGE_RELEASE="1~deb$(. /etc/os-release && echo "$VERSION_ID")"
   cmake --build build/deb -j "${JOBS:-$(nproc)}"
   rm -f build/deb/*.deb
@@ -32,20 +33,51 @@ build() {
 }
 
 inspect() {
+  local package
   cd /build/shufflefs/build/deb
-  dpkg-deb -I ./*.deb
+  for package in ./*.deb; do
+    dpkg-deb -I "$package"
+  done
   lintian --allow-root --fail-on error --display-info ./*.deb
 }
 
 # What an administrator does.
 install_and_mount() {
   apt-get update -qq
-  apt-get install -qq -y --no-install-recommends man-db /package/*.deb
+  apt-get install -qq -y --no-install-recommends man-db /package/shufflefs_*.deb
   sh /src/tests/packaging/try.sh
   man -w shufflefs shufflectl shufflefs.toml
   ls /usr/lib/systemd/system/shufflefs@.service
+}
+
+# Two daemons of one job: each reads all files, and they join.
+install_and_join() {
+  local data=/tmp/data node
+  local peers='127.0.0.1:7401;127.0.0.1:7402'
+  apt-get install -qq -y --no-install-recommends /package/shufflefs-peers_*.deb
+  mkdir -p $data/a $data/b
+  for node in $(seq 50); do
+    echo "a $node" >"$data/a/$node$RANDOM.txt"
+    echo "b $node" >"$data/b/$node$RANDOM.txt"
+  done
+  for node in 1 2; do
+    mkdir -p "/tmp/node$node/mnt"
+    shufflefs -o "policy=lirs,peers=$peers,peers.listen=127.0.0.1:740$node" \
+      -o "state=/tmp/node$node/state,epoch.advance=manual" \
+      $data "/tmp/node$node/mnt"
+  done
+  timeout 60 sh -c "until shufflectl status /tmp/node1/mnt |
+    grep -q '2 of 2 joined'; do sleep 1; done"
+  for node in 1 2; do
+    find "/tmp/node$node/mnt" -name '*.txt' -exec cat {} + | sort | cmp - \
+      <(find $data -name '*.txt' -exec cat {} + | sort)
+  done
+  shufflectl peers /tmp/node1/mnt
+  shufflectl umount /tmp/node1/mnt
+  shufflectl umount /tmp/node2/mnt
   apt-get remove -qq -y shufflefs
-  ! command -v shufflefs
+  if command -v shufflefs; then return 1; fi
+  [ ! -e /usr/lib/shufflefs ]
 }
 
 main() {
@@ -61,11 +93,12 @@ main() {
   cp "$roots/$suite-build/build/shufflefs/build/deb/"*.deb \
     "$roots/$suite-install/package/"
   root_call "$suite-install" install_and_mount
+  root_call "$suite-install" install_and_join
   [ -z "$target" ] || cp "$roots/$suite-install/package/"*.deb "$target/"
   echo "deb.sh: $suite: passed"
 }
 
 case "${1:-}" in
-  "" | -*) sed -n '4,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  "" | -*) sed -n '4,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 main "$@"

@@ -124,19 +124,19 @@ class SimulateCommand : public Command {
                    "(default: a made-up one)")
         ->type_name("POLICY [key=value...] [SOURCE]");
     app.add_option("--samples", samples_,
-                   "of the made-up dataset (default: 100000)")
+                   "samples of the made-up dataset (default: 100000)")
         ->type_name("N");
     app.add_option("--classes", classes_,
-                   "of the made-up dataset (default: 100)")
+                   "classes of the made-up dataset (default: 100)")
         ->type_name("N");
     app.add_option("--bytes", bytes_,
-                   "of a sample of the made-up dataset (default: 100KiB)")
+                   "size of a sample there (default: 100KiB)")
         ->type_name("SIZE");
     app.add_option("--batch", batch_,
                    "samples that the job takes a step (default: 256)")
         ->type_name("N");
     app.add_option("--epoch", epoch_,
-                   "compared with the one behind it (default: 0)")
+                   "epoch to compare with the next one (default: 0)")
         ->type_name("N");
     app.add_option("--epochs", epochs_,
                    "consecutive epochs to search for what they have in common "
@@ -146,8 +146,8 @@ class SimulateCommand : public Command {
                  "brand reads files that lie together; of the made-up "
                  "dataset, those of a class (default: packed chunks)");
     app.add_option("--refill", refill_,
-                   "none, random or fill-rate (default): how "
-                   "brand.binding=location chooses what to load")
+                   "rule by which brand.binding=location chooses what to "
+                   "load: none, random or fill-rate (default: fill-rate)")
         ->type_name("HOW");
     met_model_.Declare(app);
     app.add_flag("--json", json_, "print JSON");

@@ -188,9 +188,12 @@ std::vector<std::string> SystemAdvice(const SystemFacts& facts) {
     advice.push_back(absl::StrCat(
         facts.device_exists ? "the kernel has no FUSE" : "/dev/fuse is missing",
         ": modprobe fuse; ", in_container));
-  } else if (facts.user == 0 && facts.device_error != 0) {
-    advice.push_back(
-        absl::StrCat("root may not open /dev/fuse; ", in_container));
+  } else if (facts.device_error != 0) {
+    advice.push_back(absl::StrCat(
+        facts.user == 0
+            ? "root may not open /dev/fuse; "
+            : "you may not open /dev/fuse: as root, chmod 666 /dev/fuse; ",
+        in_container));
   }
   if (facts.shufflefs.path.empty()) {
     advice.push_back(

@@ -73,8 +73,8 @@ class IndexCommand : public Command {
         ->type_name("SOURCE")
         ->required();
     app.add_option("mountpoint", mountpoint_,
-                   "where it is to be mounted, which says where the state of "
-                   "that mount lies, unless --state does")
+                   "the later mount point: by default its state is found "
+                   "from it")
         ->type_name("MOUNTPOINT");
     app.add_option("--state", state_, "the state of the mount, as -o state=DIR")
         ->type_name("DIR");

@@ -69,8 +69,7 @@ class PackCommand : public Command {
  public:
   absl::string_view name() const override { return "pack"; }
   absl::string_view help() const override {
-    return "copy the samples of a dataset into files that are read from end "
-           "to end";
+    return "copy samples into files that are read from end to end";
   }
 
   void Declare(CLI::App& app) override {
@@ -78,24 +77,25 @@ class PackCommand : public Command {
         ->type_name("SOURCE")
         ->required();
     app.add_option("destination", destination_,
-                   "where to: an empty directory, a new one, or one that an "
-                   "earlier run did not finish")
+                   "a new or empty directory, or one that an earlier run did "
+                   "not finish")
         ->type_name("DEST")
         ->required();
     app.add_option("--chunk", chunk_, "files that lie together (default: 64)")
         ->type_name("N");
-    app.add_option("--seed", seed_, "of which files lie together (default: 0)")
+    app.add_option("--seed", seed_,
+                   "seed of which files lie together (default: 0)")
         ->type_name("N");
     app.add_option("--memory", memory_,
-                   "that is filled before it is written (default: auto)")
+                   "memory to fill before each write (default: auto)")
         ->type_name("SIZE");
     app.add_option("--align", align_,
                    "page: write TFRecord files (SOURCE may be one) with no "
                    "record across pages")
         ->type_name("WHAT");
     app.add_option("--fit", fit_,
-                   "with --align, next or best: how a page is found for a "
-                   "record (default: next)")
+                   "with --align, the way to find a page for a record: next "
+                   "or best (default: next)")
         ->type_name("HOW");
     app.add_option("--page", page_, "with --align (default: 4KiB)")
         ->type_name("SIZE");
