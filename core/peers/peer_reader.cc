@@ -115,6 +115,9 @@ void PeerReader::Cancel() {
 }
 
 void PeerReader::Send(Routed routed) {
+  for (const FileRead& read : routed.local) {
+    parts_.counts->bytes_from_source += read.length;
+  }
   if (!routed.local.empty() && !routed.urgent) {
     parts_.local->Submit(std::move(routed.local));
   } else {
@@ -225,6 +228,7 @@ void PeerReader::Give(const FileRead& piece, const PeerBytes& bytes) {
 
 void PeerReader::ReadHere(const FileRead& piece) {
   ++parts_.counts->reads_from_source;
+  parts_.counts->bytes_from_source += piece.length;
   parts_.local->SubmitUrgent(piece);
 }
 

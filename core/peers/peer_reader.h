@@ -26,13 +26,14 @@
 
 namespace shufflefs {
 
-// What came to this daemon's readers without a read of the source for them.
+// Where the bytes of this daemon's readers came from.
 struct PeerCounts {
   std::atomic<uint64_t> reads_from_peers{0};
   std::atomic<uint64_t> bytes_from_peers{0};
   std::atomic<uint64_t> reads_from_memory{0};  // kept here
   std::atomic<uint64_t> bytes_from_memory{0};
   std::atomic<uint64_t> reads_from_source{0};
+  std::atomic<uint64_t> bytes_from_source{0};  // requested, also without peers
 };
 
 // Thread-safe. Its own calls never wait for a device or a peer. `done` is

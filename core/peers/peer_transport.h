@@ -79,6 +79,9 @@ class PeerService {
   using Extent = std::function<void(absl::StatusOr<PeerBytes>)>;
   virtual void ReadExtent(const PeerExtent& extent, Extent done) = 0;
 
+  // Bytes that this daemon has read from the source so far. Members are told.
+  virtual uint64_t SourceBytes() const = 0;
+
   // A member tells something about the epochs of a view. Messages may come
   // twice, late, and in another order than they were sent.
   virtual void Hear(EpochMessage message) = 0;
@@ -112,12 +115,14 @@ class PeerTransport {
                     const EpochMessage& message,
                     std::chrono::milliseconds within, Done done) = 0;
 
-  // Bytes that came from and went to each member, in the order of group().
+  // What came from and went to each member, in the order of group().
   struct Traffic {
     uint64_t received = 0;
     uint64_t sent = 0;
     uint64_t requests = 0;  // asked of it
     uint64_t failed = 0;    // of these, without an answer
+    // Bytes that it has read from the source, as it told last.
+    uint64_t source_bytes = 0;
   };
   virtual std::vector<std::pair<std::string, Traffic>> traffic() const = 0;
 

@@ -104,7 +104,16 @@ PeersStatus Peers::status() const {
   status.reads_from_memory = counts_.reads_from_memory;
   status.bytes_from_memory = counts_.bytes_from_memory;
   status.reads_from_source = counts_.reads_from_source;
+  status.own_source_bytes = SourceBytes();
+  status.group_source_bytes = status.own_source_bytes;
+  for (const auto& [member, traffic] : status.traffic) {
+    status.group_source_bytes += traffic.source_bytes;
+  }
   return status;
+}
+
+uint64_t Peers::SourceBytes() const {
+  return counts_.bytes_from_source + reader_->stats().bytes;
 }
 
 std::shared_ptr<const Owners> Peers::owners() const {

@@ -38,6 +38,10 @@ struct PeersStatus {
   uint64_t kept_bytes = 0;  // of memory, for all members
   // Read from the source to answer others.
   uint64_t source_bytes = 0;
+  // Read from the source by this daemon, and by all members together: by each
+  // of the others as it told last, some seconds ago.
+  uint64_t own_source_bytes = 0;
+  uint64_t group_source_bytes = 0;
   // As PeerCounts.
   uint64_t reads_from_peers = 0;
   uint64_t bytes_from_peers = 0;
@@ -85,6 +89,7 @@ class Peers : private PeerService {
 
   absl::Status Welcome(const PeerIdentity& theirs) override;
   void ReadExtent(const PeerExtent& extent, Extent done) override;
+  uint64_t SourceBytes() const override;
   void Hear(EpochMessage message) override;
 
   std::shared_ptr<const Owners> owners() const ABSL_LOCKS_EXCLUDED(mu_);

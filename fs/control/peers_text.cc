@@ -46,6 +46,9 @@ constexpr OwnRow kOwnRows[] = {
      &PeersStatus::kept_bytes},
     {"shufflefs_peers_answered_source_bytes_total", "counter",
      "bytes read from the source to answer peers", &PeersStatus::source_bytes},
+    {"shufflefs_peers_source_bytes_total", "counter",
+     "bytes that all nodes together have read from the source",
+     &PeersStatus::group_source_bytes},
     {"shufflefs_peers_reads_from_peers_total", "counter",
      "reads that a peer answered", &PeersStatus::reads_from_peers},
     {"shufflefs_peers_reads_from_memory_total", "counter",
@@ -77,10 +80,13 @@ nlohmann::ordered_json PeersJson(const PeersStatus& peers) {
     each["sent_bytes"] = traffic.sent;
     each["requests"] = traffic.requests;
     each["failed"] = traffic.failed;
+    each["source_bytes"] =
+        member.self ? peers.own_source_bytes : traffic.source_bytes;
     json["members"].push_back(std::move(each));
   }
   json["kept_bytes"] = peers.kept_bytes;
   json["answered_source_bytes"] = peers.source_bytes;
+  json["group_source_bytes"] = peers.group_source_bytes;
   json["reads_from_peers"] = peers.reads_from_peers;
   json["bytes_from_peers"] = peers.bytes_from_peers;
   json["reads_from_memory"] = peers.reads_from_memory;

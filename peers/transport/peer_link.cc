@@ -197,7 +197,8 @@ absl::Status PeerLink::ResultOf(AskCall& call, const grpc::Status& status) {
 PeerTransport::Traffic PeerLink::traffic() const {
   return {.received = received_.load(),
           .requests = requests_.load(),
-          .failed = failed_.load()};
+          .failed = failed_.load(),
+          .source_bytes = source_bytes_.load()};
 }
 
 void PeerLink::Stop() {
@@ -332,6 +333,8 @@ void PeerLink::EndPing(const ControlCall& call) {
     Rejoin();
     return;
   }
+  v1::PingAnswer answer;
+  if (answer.ParseFromString(call.text)) source_bytes_ = answer.source_bytes();
   {
     MutexLock lock(mu_);
     busy_ = false;

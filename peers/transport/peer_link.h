@@ -137,6 +137,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   std::atomic<uint64_t> received_{0};
   std::atomic<uint64_t> requests_{0};
   std::atomic<uint64_t> failed_{0};
+  std::atomic<uint64_t> source_bytes_{0};  // of the member, as it told last
 
   mutable Mutex mu_;
   CondVar ended_;  // calls_ became empty

@@ -120,7 +120,9 @@ grpc::ServerUnaryReactor* RequestHandler::Ping(Context* context,
   absl::StatusOr<std::string> bytes = FromBuffer(*request);
   absl::Status status = bytes.status();
   if (status.ok()) status = SessionOf(*context, kPingMethod, *bytes).status();
-  *response = ToBuffer("");
+  v1::PingAnswer answer;
+  answer.set_source_bytes(options_.service->SourceBytes());
+  *response = ToBuffer(answer.SerializeAsString());
   return Finished(context, status);
 }
 

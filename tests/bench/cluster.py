@@ -23,7 +23,7 @@ import measure  # noqa: E402
 from brand_data import testbed  # noqa: E402
 from cluster_nodes import Network, Node, NodeMount  # noqa: E402
 
-FILES, CLASSES, WORKERS, BATCH, PORT = 4000, 40, 2, 32, 7373
+CLASSES, WORKERS, BATCH, PORT = 40, 2, 32, 7373
 PROFILE = "nas40"
 # What a rank and its workers need beside the daemon's memory.
 ROOM = testbed.parse_size("480MiB")
@@ -58,6 +58,28 @@ class Rank:
     def close(self):
         self.process.stdin.close()
         self.process.wait(timeout=60)
+
+
+class GlooRank(Rank):
+    """One process of examples/cluster_rank.py, which passes through all its
+    epochs by itself, in step with the other ranks."""
+
+    def __init__(self, node, root, count, epochs):
+        client = measure.harness.EXAMPLES / "cluster_rank.py"
+        argv = node.inside([measure.harness.PYTHON, "-W", "ignore", client,
+                            root / "train", "--epochs", epochs, "--batch",
+                            BATCH, "--workers", WORKERS])
+        env = {**os.environ, "WORLD_SIZE": str(count),
+               "RANK": str(node.number), "LOCAL_WORLD_SIZE": "1",
+               "LOCAL_RANK": "0", "MASTER_ADDR": Network.address(0),
+               "MASTER_PORT": str(PORT + 1),
+               "GLOO_SOCKET_IFNAME": node.interface}
+        self.process = subprocess.Popen(
+            list(map(str, argv)), stdin=subprocess.PIPE, env=env,
+            stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+    def tell(self, epoch):
+        """It goes on by itself."""
 
 
 class Bench:
@@ -99,15 +121,21 @@ class Bench:
                 roots = [mount.path for mount in mounts]
                 if system == "peers":
                     wait_until_joined(mounts)
-            ranks = [Rank(node, root, len(nodes))
-                     for node, root in zip(nodes, roots)]
+            ranks = [self.rank(node, root) for node, root in zip(nodes, roots)]
             for rank in ranks:
                 stack.callback(rank.close)
+            for rank in ranks:
                 rank.answer()
-            return [self.epoch(nodes, ranks, epoch)
+            return [self.epoch(system, nodes, ranks, epoch)
                     for epoch in range(self.arguments.epochs)]
 
-    def epoch(self, nodes, ranks, epoch):
+    def rank(self, node, root):
+        count = len(self.network.names)
+        if self.arguments.ranks == "loader":
+            return Rank(node, root, count)
+        return GlooRank(node, root, count, self.arguments.epochs)
+
+    def epoch(self, system, nodes, ranks, epoch):
         before = sum(node.source_bytes() for node in nodes)
         begin = time.monotonic()
         busy = processors()
@@ -115,11 +143,19 @@ class Bench:
             rank.tell(epoch)
         answers = [rank.answer() for rank in ranks]
         seconds = time.monotonic() - begin
-        if sum(answer["bytes"] for answer in answers) != self.size:
-            raise RuntimeError(f"{answers}: not each sample once")
+        if not self.is_whole(answers):
+            raise RuntimeError(f"epoch {epoch}: not each sample once")
+        measure.say(f"{system}, epoch {epoch}: {seconds:.1f} s")
         source = sum(node.source_bytes() for node in nodes) - before
         return seconds, source, (processors() - busy) / (
             seconds * os.cpu_count())
+
+    def is_whole(self, answers):
+        """Whether all ranks together read each sample once."""
+        if self.arguments.ranks == "loader":
+            return sum(answer["bytes"] for answer in answers) == self.size
+        firsts = [first for answer in answers for first in answer["firsts"]]
+        return sorted(firsts) == list(range(self.arguments.files))
 
 
 def processors():
@@ -144,6 +180,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--files", type=int, default=4000)
+    parser.add_argument("--ranks", choices=["loader", "gloo"], default="loader",
+                        help="loader: each passes through its epochs alone; "
+                        "gloo: after each batch they wait for each other, as "
+                        "those of a training")
     parser.add_argument("--policy", default="clairvoyant")
     parser.add_argument("--memory", nargs="+", type=float, default=[1.3, 0.4],
                         help="of all nodes together, in datasets")
@@ -151,7 +192,7 @@ def main():
                         default=SYSTEMS)
     arguments = parser.parse_args()
     measure.enter()
-    dataset = brand_data.Dataset(str(CLASSES), FILES)
+    dataset = brand_data.Dataset(str(CLASSES), arguments.files)
     dataset.open()
     with measure.folder() as folder, Network(arguments.nodes) as network:
         bench = Bench(arguments, dataset, network, pathlib.Path(folder))

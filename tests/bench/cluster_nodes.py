@@ -41,7 +41,7 @@ class Network:
 
     def _add(self, number, name):
         run("ip", "netns", "add", name)
-        outer, inner = f"sfsv{number}", f"sfsw{number}"
+        outer, inner = f"sfsv{number}", self.interface(number)
         run("ip", "link", "add", outer, "type", "veth", "peer", "name", inner)
         run("ip", "link", "set", inner, "netns", name)
         run("ip", "link", "set", outer, "master", BRIDGE, "up")
@@ -61,6 +61,10 @@ class Network:
                            stderr=subprocess.DEVNULL)
         subprocess.run(["ip", "link", "del", BRIDGE], check=False,
                        stderr=subprocess.DEVNULL)
+
+    @staticmethod
+    def interface(number):
+        return f"sfsw{number}"
 
     @staticmethod
     def address(number):
@@ -98,6 +102,10 @@ class Node:
             time.sleep(0.2)
         run("losetup", "--detach", self.loop)
         self.group.remove()
+
+    @property
+    def interface(self):
+        return Network.interface(self.number)
 
     @property
     def data(self):

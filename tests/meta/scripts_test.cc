@@ -39,8 +39,9 @@ TEST(ScriptsTest, NoClassIsTooLarge) {
 }
 
 TEST(ScriptsTest, HelpNeedsNothing) {
-  for (const std::string script : {"tests/run.sh", "examples/quickstart.sh",
-                                   "mount-tools/install-deps.sh"}) {
+  for (const std::string script :
+       {"tests/run.sh", "examples/quickstart.sh", "examples/cluster.sh",
+        "mount-tools/install-deps.sh"}) {
     const ShellResult result = Shell("bash " + script + " --help");
     EXPECT_EQ(result.code, 0) << script;
     EXPECT_THAT(result.output, HasSubstr("--")) << script;

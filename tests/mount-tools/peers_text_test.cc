@@ -18,14 +18,15 @@ constexpr char kStatus[] = R"({"views": [], "peers": {"revision": 2,
      "failed": 1},
     {"name": "n10:7373", "self": false, "joined": false,
      "why": "refused: seed = 0 here and 3 there"}],
-  "kept_bytes": 4194304, "reads_from_peers": 50, "reads_from_memory": 25,
+  "kept_bytes": 4194304, "group_source_bytes": 8388608, "reads_from_peers": 50, "reads_from_memory": 25,
   "reads_from_source": 25}})";
 
 TEST(PeersText, OneLineSaysWhoIsMissing) {
   const auto status = status_fields::ParseStatus(kStatus);
   EXPECT_EQ(PeersLine(*status),
             "peers: 2 of 3 joined | reads: 50 % from peers, 25 % from memory "
-            "here | 4.00 MiB kept for all\n"
+            "here | 4.00 MiB kept for all | 8.00 MiB from the source, by all "
+            "nodes\n"
             "  n10:7373: refused: seed = 0 here and 3 there\n");
 }
 
@@ -39,8 +40,8 @@ TEST(PeersText, ATableHasALineForEachMember) {
             "n10:7373  no             0 B         0 B           0         0  "
             "refused: "
             "seed = 0 here and 3 there\n"
-            "4.00 MiB kept for all | reads: 50 % from peers, 25 % from memory "
-            "here\n");
+            "4.00 MiB kept for all | 8.00 MiB from the source, by all nodes | "
+            "reads: 50 % from peers, 25 % from memory here\n");
 }
 
 TEST(PeersText, JsonIsOneLine) {

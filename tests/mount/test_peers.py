@@ -102,6 +102,10 @@ def test_each_byte_leaves_the_source_once(mounts, source):
     files = CLASSES * PER_CLASS + 3
     assert size <= cluster.sum("kept_bytes") <= size + files * 4096
     assert cluster.sum("answered_source_bytes") <= size + files * 4096
+    for mount in cluster.mounts:  # others tell it every two seconds
+        harness.eventually(
+            lambda m=mount: size <= m.status()["peers"]["group_source_bytes"]
+            <= size + files * 4096, what="the source bytes of all")
     before = cluster.sum("reads_from_source")
     for _ in range(2):
         for mount in cluster.mounts:

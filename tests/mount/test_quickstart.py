@@ -21,6 +21,13 @@ def test_the_table_of_accuracies_convinces(folder):
     assert not harness.mount_types(folder / "work/mnt")
 
 
+def test_the_cluster_says_that_it_needs_root():
+    done = harness.run(["bash", harness.EXAMPLES / "cluster.sh"],
+                       user=harness.NOBODY, check=False)
+    assert done.returncode == 3
+    assert "needs root" in done.stderr
+
+
 def test_the_hard_disk_says_that_it_needs_root():
     done = harness.run([harness.PYTHON, harness.EXAMPLES / "hard_disk.py"],
                        user=harness.NOBODY, check=False)

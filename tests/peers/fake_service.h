@@ -65,6 +65,9 @@ class FakeService : public PeerService {
     }
   }
 
+  uint64_t SourceBytes() const override { return source_bytes; }
+  std::atomic<uint64_t> source_bytes{0};
+
   void Hear(EpochMessage message) override {
     MutexLock lock(mu_);
     heard_.push_back(std::move(message));

@@ -63,6 +63,17 @@ TEST_F(TransportTest, BytesOfAllSizesArriveExactly) {
   }
 }
 
+TEST_F(TransportTest, MembersTellWhatTheyReadFromTheSource) {
+  StartBoth();
+  b_->service.source_bytes = 1234567;
+  EXPECT_TRUE(Eventually([&] {
+    for (const auto& [name, traffic] : a_->transport->traffic()) {
+      if (traffic.source_bytes == 1234567) return name == b_name_;
+    }
+    return false;
+  }));
+}
+
 TEST_F(TransportTest, ErrorsOfTheServiceComeThroughAndCostNoTrust) {
   StartBoth();
   const auto absent = a_->Read(b_name_, WholeFile("absent", 10));

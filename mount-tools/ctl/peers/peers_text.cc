@@ -43,6 +43,16 @@ std::string Shares(const Json& peers) {
       100 * from_peers / all, 100 * from_memory / all);
 }
 
+// What is kept here for all, and what all have read from the source.
+std::string Totals(const Json& peers) {
+  const auto bytes = [&](const char* key) {
+    return HumanBytes(Count(peers, key).value_or(0));
+  };
+  return absl::StrCat(bytes("kept_bytes"), " kept for all | ",
+                      bytes("group_source_bytes"),
+                      " from the source, by all nodes");
+}
+
 std::string MemberLine(const Json& member, size_t width) {
   const auto bytes = [&](const char* key) {
     return HumanBytes(Count(member, key).value_or(0));
@@ -86,9 +96,8 @@ std::string PeersLine(const Json& status) {
     }
   }
   return absl::StrCat("peers: ", joined, " of ", (*peers)["members"].size(),
-                      " joined", Shares(*peers), " | ",
-                      HumanBytes(Count(*peers, "kept_bytes").value_or(0)),
-                      " kept for all\n", missing);
+                      " joined", Shares(*peers), " | ", Totals(*peers), "\n",
+                      missing);
 }
 
 absl::StatusOr<std::string> PeersTable(absl::string_view json) {
@@ -103,8 +112,7 @@ absl::StatusOr<std::string> PeersTable(absl::string_view json) {
   for (const Json& member : peers["members"]) {
     absl::StrAppend(&text, MemberLine(member, width));
   }
-  return absl::StrCat(text, HumanBytes(Count(peers, "kept_bytes").value_or(0)),
-                      " kept for all", Shares(peers), "\n");
+  return absl::StrCat(text, Totals(peers), Shares(peers), "\n");
 }
 
 absl::StatusOr<std::string> PeersJsonLine(absl::string_view json) {

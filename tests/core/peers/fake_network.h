@@ -77,7 +77,7 @@ class FakeNetwork {
       network_.Tell(index, message, std::move(done));
     }
     std::vector<std::pair<std::string, Traffic>> traffic() const override {
-      return {};
+      return network_.Told(self_);
     }
     void Stop() override { network_.Leave(self_); }
 
@@ -101,6 +101,22 @@ class FakeNetwork {
       seen_by.group = std::move(group);
     }
     return seen_by.group;
+  }
+
+  // What the others tell `self` of what they read.
+  std::vector<std::pair<std::string, PeerTransport::Traffic>> Told(
+      size_t self) {
+    std::vector<std::pair<std::string, PeerTransport::Traffic>> told;
+    const std::shared_ptr<const PeerGroup> group = GroupOf(self);
+    MutexLock lock(mu_);
+    for (size_t i = 0; i < members_.size(); ++i) {
+      PeerTransport::Traffic traffic;
+      if (i != self && members_[i].service != nullptr) {
+        traffic.source_bytes = members_[i].service->SourceBytes();
+      }
+      told.emplace_back(group->members[i].name, traffic);
+    }
+    return told;
   }
 
   void Ask(size_t index, const PeerExtent& extent, std::vector<iovec> into,

@@ -153,6 +153,13 @@ TEST_F(PeersTest, EachByteLeavesTheSourceOnce) {
   EXPECT_GE(SourceBytes(), AllBytes());
   EXPECT_LE(SourceBytes(), AllBytes() + 24 * 4096);
   EXPECT_GT(network_->requests(), 0u);
+  for (const auto& node : nodes_) {
+    const PeersStatus status = node->peers->status();
+    EXPECT_GT(status.own_source_bytes, 0u);
+    EXPECT_LT(status.own_source_bytes, AllBytes());
+    EXPECT_GE(status.group_source_bytes, AllBytes());
+    EXPECT_LE(status.group_source_bytes, AllBytes() + 24 * 4096);
+  }
 }
 
 TEST_F(PeersTest, OneReadServesAllWhoAskAtOnce) {
