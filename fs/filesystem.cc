@@ -95,6 +95,11 @@ absl::StatusOr<NodeReply> Filesystem::Lookup(uint64_t parent,
                        DentryPinner::DirStat(*pin, parts_.owner.uid), kForLife,
                        kForLife};
     }
+    const BackingFiles* const backing = backing_;
+    if (backing != nullptr) {
+      const absl::optional<uint64_t> cut = backing->NodeOfCutOffName(name);
+      if (cut) return GetAttributes(*cut);
+    }
   }
   if (node.kind == NodeKind::kPinDir) {
     const absl::optional<Node> pinned = pinner_.Pinned(node, name);
@@ -237,7 +242,26 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
       return OpenReply{.stale = true};
     }
   }
-  return OpenReply{.keep_cache = node.kind != NodeKind::kPassThrough};
+  OpenReply reply{.keep_cache = node.kind != NodeKind::kPassThrough};
+  reply.reads = ReadsOf(node);
+  if (reply.reads != ReadBy::kDaemon) {
+    reply.bytes = known->catalogue().file_size(EntryId(node.id));
+  }
+  return reply;
+}
+
+ReadBy Filesystem::ReadsOf(Node node) const {
+  const ServedDataset* const known = served();
+  if (backing_ == nullptr || known == nullptr || !known->backing().on ||
+      (node.kind != NodeKind::kLiveFile && node.kind != NodeKind::kFixedFile)) {
+    return ReadBy::kDaemon;
+  }
+  const EntryId file(node.id);
+  if (known->catalogue().kind(file) != EntryKind::kFile ||
+      known->catalogue().file_size(file) < known->backing().least) {
+    return ReadBy::kDaemon;
+  }
+  return ProviderOf(node) == nullptr ? ReadBy::kKernel : ReadBy::kDaemonNow;
 }
 
 bool Filesystem::IsStale(Node node, int32_t pid) const {

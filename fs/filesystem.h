@@ -25,6 +25,7 @@
 #include "core/engine/served_dataset.h"
 #include "core/pool/content_provider.h"
 #include "core/source/source_dir.h"
+#include "fs/backing/backing_files.h"
 #include "fs/control/control_dir.h"
 #include "fs/control/control_files.h"
 #include "fs/kernel_cache/dentry_pinner.h"
@@ -69,6 +70,9 @@ class Filesystem {
   // The kernel reports opens from now on. So it is told, at the next OPEN, to
   // open files by itself. This holds for as long as the mount lives.
   void ExpectReports() { reported_ = true; }
+  // Knows which inodes' readers are cut off. Call it before Begin, if at all.
+  // `files` outlives the filesystem's use.
+  void SetBacking(const BackingFiles* files) { backing_ = files; }
   // Null before Begin.
   const ServedDataset* served() const {
     return served_.load(std::memory_order_acquire);
@@ -134,6 +138,7 @@ class Filesystem {
   // ready.
   absl::optional<Node> Translate(Node node);
   bool OpensAreUnseen() const;
+  ReadBy ReadsOf(Node node) const;
   // An OPEN of a container's node. Returns whether its name shows another node
   // now.
   bool IsStale(Node node, int32_t pid) const;
@@ -153,6 +158,7 @@ class Filesystem {
   ControlDir control_dir_;
   DentryPinner pinner_;
   DentryWarmer warmer_;
+  std::atomic<const BackingFiles*> backing_{nullptr};
   std::atomic<const ServedDataset*> served_{nullptr};
   EpochSlots epoch_slots_;
   std::atomic<Tree*> tree_{nullptr};

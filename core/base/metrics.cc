@@ -30,6 +30,10 @@ constexpr Row kCounters[] = {
      "files whose pages were kept across an epoch switch"},
     {"shufflefs_primed_names_total",
      "names bound by a listing after an epoch switch"},
+    {"shufflefs_backed_opens_total",
+     "opens after which the kernel reads the file by itself"},
+    {"shufflefs_backed_bytes_total",
+     "sizes of the files of these opens; what is read of them is not counted"},
 };
 static_assert(std::size(kCounters) == static_cast<size_t>(Counter::kCount));
 

@@ -27,6 +27,8 @@ enum class Counter : int {
   kEpochSwitches,
   kPinnedFiles,
   kPrimedNames,
+  kBackedOpens,
+  kBackedBytes,
   kCount
 };
 
@@ -70,8 +72,7 @@ class Metrics {
                                                    std::memory_order_relaxed);
   }
   uint64_t Get(Counter counter) const {
-    return counters_[static_cast<int>(counter)].load(
-        std::memory_order_relaxed);
+    return counters_[static_cast<int>(counter)].load(std::memory_order_relaxed);
   }
   void Observe(Latency latency, std::chrono::nanoseconds took);
 

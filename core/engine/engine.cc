@@ -205,16 +205,33 @@ absl::StatusOr<Engine::Setups> Engine::MakeSetups(
   return setups;
 }
 
+BackingChoice Engine::BackingFor(const Catalogue& catalogue,
+                                 const LoadOptions& options) const {
+  BackingFacts facts;
+  facts.files = catalogue.file_count();
+  facts.bytes = catalogue.total_bytes();
+  facts.least = options.least_backed;
+  facts.refused = options.no_backing;
+  // What peers have in memory is not to be read from the source again.
+  if (!parts_.config.peers.members.empty()) facts.refused = "peers are asked";
+  return ChooseBacking(facts);
+}
+
 absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     std::shared_ptr<const Catalogue> catalogue, const LoadOptions& options) {
   const SetupTools tools = Tools();
   const bool something_was_read =
       options.something_was_read && options.something_was_read();
   ASSIGN_OR_RETURN(const Setups setups, MakeSetups(catalogue, tools));
+  BackingChoice backing = BackingFor(*catalogue, options);
   OpensSeen opens = HowOpensAreSeen(parts_.config.open, setups,
                                     parts_.config.peers.members.empty()
                                         ? options.no_reports
-                                        : "with peers, opens must be requests");
+                                        : "with peers, opens must be requests",
+                                    backing.on);
+  if (backing.on && opens.by != OpensSeen::By::kRequests) {
+    backing = {false, absl::StrCat("opens are not answered: ", opens.why)};
+  }
   std::vector<std::unique_ptr<View>> views;
   for (const std::shared_ptr<const ViewSetup>& setup : setups) {
     View::Parts view;
@@ -252,7 +269,7 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
       }});
   return std::make_unique<const ServedDataset>(
       std::move(catalogue), std::move(plain), std::move(views),
-      std::move(opens));
+      std::move(opens), std::move(backing));
 }
 
 absl::StatusOr<const ServedDataset*> Engine::Load(const LoadOptions& options) {

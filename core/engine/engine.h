@@ -94,6 +94,10 @@ class Engine {
     // engine. Null: `no_reports` says why, in one clause.
     OpenReports* reports = nullptr;
     std::string no_reports = "nothing reports opens";
+    // Why the kernel cannot read files of the source by itself, in one clause;
+    // "" if it can.
+    std::string no_backing = "nothing is mounted";
+    uint64_t least_backed = kLeastBackedBytes;
   };
   // Makes the views over the saved catalogue if it still fits the source,
   // otherwise over a new scan. Call once. Blocks for the scan, and while
@@ -142,6 +146,9 @@ class Engine {
   SupplyFactory::Parts SupplyParts();
   RecordsFactory::Parts RecordParts();
   SetupTools Tools();
+  // As far as it depends on the source and the job.
+  BackingChoice BackingFor(const Catalogue& catalogue,
+                           const LoadOptions& options) const;
   using Setups = std::vector<std::shared_ptr<const ViewSetup>>;
   absl::StatusOr<Setups> MakeSetups(std::shared_ptr<const Catalogue> catalogue,
                                     const SetupTools& tools);

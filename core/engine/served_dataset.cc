@@ -8,11 +8,12 @@ namespace shufflefs {
 ServedDataset::ServedDataset(std::shared_ptr<const Catalogue> catalogue,
                              std::unique_ptr<PlainReads> plain,
                              std::vector<std::unique_ptr<View>> views,
-                             OpensSeen opens)
+                             OpensSeen opens, BackingChoice backing)
     : catalogue_(std::move(catalogue)),
       plain_(std::move(plain)),
       views_(std::move(views)),
       opens_(std::move(opens)),
+      backing_(std::move(backing)),
       view_of_dir_(catalogue_->dir_count(), 0) {
   // Every parent comes before its children. So one pass hands a view down its
   // subtree, and a deeper view takes over at its root.

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
 #include "core/pool/plain_reads.h"
+#include "core/source/backing_choice.h"
 #include "core/view/opens_seen.h"
 #include "core/view/view.h"
 
@@ -21,7 +22,8 @@ class ServedDataset {
  public:
   ServedDataset(std::shared_ptr<const Catalogue> catalogue,
                 std::unique_ptr<PlainReads> plain,
-                std::vector<std::unique_ptr<View>> views, OpensSeen opens);
+                std::vector<std::unique_ptr<View>> views, OpensSeen opens,
+                BackingChoice backing = BackingChoice());
 
   const Catalogue& catalogue() const { return *catalogue_; }
   const std::shared_ptr<const Catalogue>& shared_catalogue() const {
@@ -29,6 +31,8 @@ class ServedDataset {
   }
   // How this mount is to learn of opens.
   const OpensSeen& opens() const { return opens_; }
+  // Whether the kernel is to read large files by itself.
+  const BackingChoice& backing() const { return backing_; }
   PlainReads& plain() const { return *plain_; }
   const std::vector<std::unique_ptr<View>>& views() const { return views_; }
 
@@ -45,6 +49,7 @@ class ServedDataset {
   const std::unique_ptr<PlainReads> plain_;
   const std::vector<std::unique_ptr<View>> views_;
   const OpensSeen opens_;
+  const BackingChoice backing_;
   std::vector<uint8_t> view_of_dir_;  // by DirId: index + 1, 0 = none
 };
 

@@ -43,14 +43,15 @@ bool WantsOpens(const ViewSetup& setup) {
 
 OpensSeen HowOpensAreSeen(
     OpenMode mode, absl::Span<const std::shared_ptr<const ViewSetup>> setups,
-    const std::string& no_reports) {
+    const std::string& no_reports, bool backing) {
   if (mode == OpenMode::kUnseen) return {By::kNothing, "open = unseen"};
   if (mode == OpenMode::kSeen) return {By::kRequests, "open = seen"};
   if (mode == OpenMode::kAuto) {
     const bool wanted = absl::c_any_of(
         setups, [](const auto& setup) { return WantsOpens(*setup); });
-    if (!wanted) return {By::kNothing, "nothing depends on opens"};
-    return {By::kRequests, "open = auto"};
+    if (wanted) return {By::kRequests, "open = auto"};
+    if (!backing) return {By::kNothing, "nothing depends on opens"};
+    return {By::kRequests, "the kernel reads large files by itself"};
   }
   for (const std::shared_ptr<const ViewSetup>& setup : setups) {
     std::string why = NeedsAnswers(*setup);

@@ -28,9 +28,11 @@ std::string OpensSeenName(OpensSeen::By by);
 bool WantsOpens(const ViewSetup& setup);
 
 // `no_reports` says why the kernel cannot report opens; "" if it can.
+// `backing`: files are large, and the kernel reads them by itself if opens are
+// answered.
 OpensSeen HowOpensAreSeen(
     OpenMode mode, absl::Span<const std::shared_ptr<const ViewSetup>> setups,
-    const std::string& no_reports);
+    const std::string& no_reports, bool backing);
 
 }  // namespace shufflefs
 

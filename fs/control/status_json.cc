@@ -325,6 +325,10 @@ std::string StatusJson(const StatusParts& parts, int view) {
     json["opens"] = {{"seen_by", OpensSeenName(parts.opens->by)},
                      {"why", Utf8(parts.opens->why)}};
   }
+  if (parts.served != nullptr) {
+    const BackingChoice& backing = parts.served->backing();
+    json["passthrough"] = {{"on", backing.on}, {"why", Utf8(backing.why)}};
+  }
   if (parts.peers) json["peers"] = PeersJson(*parts.peers);
   json["views"] = nlohmann::ordered_json::array();
   if (parts.served == nullptr) {

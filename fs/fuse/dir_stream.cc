@@ -29,7 +29,7 @@ size_t AddEntry(FuseContext& context, absl::Span<char> room,
     const absl::StatusOr<NodeReply> found =
         context.filesystem->GetAttributes(entry.nodeid);
     if (found.ok()) {
-      param = EntryParam(*found);
+      param = EntryParam(context, *found);
       param.entry_timeout = kForLife;
     }
   }

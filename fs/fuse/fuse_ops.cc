@@ -74,7 +74,7 @@ void Init(void* userdata, fuse_conn_info* conn) {
   // hanging source must not use it up.
   conn->max_background = kMostBackground;
   conn->congestion_threshold = kMostBackground / 4 * 3;
-  static_cast<FuseContext*>(userdata)->initialised(conn->proto_minor);
+  static_cast<FuseContext*>(userdata)->proto_minor = conn->proto_minor;
 }
 
 void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
@@ -131,17 +131,20 @@ void ReadLink(fuse_req_t req, fuse_ino_t ino) {
 }
 
 void Open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
-  Timer timer(req, Latency::kOpen, Counter::kOpens);
+  auto timer = std::make_shared<Timer>(req, Latency::kOpen, Counter::kOpens);
   const absl::StatusOr<OpenReply> reply =
       Fs(req).Open(ino, info->flags, fuse_req_ctx(req)->pid);
-  if (!reply.ok()) return ReplyError(req, "open", reply.status());
-  if (reply->stale || reply->unseen) {
-    fuse_reply_err(req, reply->stale ? ESTALE : ENOSYS);
+  BackingFiles* const backing = Context(req).backing;
+  if (!reply.ok() || backing == nullptr || reply->reads == ReadBy::kDaemon) {
+    ReplyOpen(req, reply, BackingFiles::Opened());
     return;
   }
-  info->keep_cache = reply->keep_cache;
-  info->noflush = 1;
-  fuse_reply_open(req, info);
+  backing->Open(ino, reply->reads == ReadBy::kKernel,
+                [=, reply = *reply](const BackingFiles::Opened& opened) {
+                  static_cast<void>(timer);
+                  const bool heard = ReplyOpen(req, reply, opened);
+                  if (!heard) backing->Close(ino, opened.handle);
+                });
 }
 
 void ReadNow(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset) {
@@ -172,8 +175,10 @@ void Read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
               [req, ino, size, offset] { ReadNow(req, ino, size, offset); });
 }
 
-void Release(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
+void Release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   Fs(req).Release(ino);
+  BackingFiles* const backing = Context(req).backing;
+  if (backing != nullptr) backing->Close(ino, info->fh);
   fuse_reply_err(req, 0);
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/fuse/fuse_reply.h"
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "fs/fuse/backing_wire.h"
 #include "fs/model/errno_map.h"
 
 namespace shufflefs {
@@ -24,9 +26,14 @@ void ReplyError(fuse_req_t req, const char* operation,
   fuse_reply_err(req, error);
 }
 
-fuse_entry_param EntryParam(const NodeReply& reply) {
+fuse_entry_param EntryParam(const FuseContext& context,
+                            const NodeReply& reply) {
   fuse_entry_param entry = {};
   entry.ino = reply.nodeid;
+  const BackingFiles* const backing = context.backing;
+  if (backing != nullptr && backing->IsCutOff(reply.nodeid)) {
+    entry.generation = 1;
+  }
   entry.attr = reply.attributes;
   entry.entry_timeout = reply.entry_seconds;
   entry.attr_timeout = reply.attribute_seconds;
@@ -35,13 +42,34 @@ fuse_entry_param EntryParam(const NodeReply& reply) {
 
 void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply) {
   if (!reply.ok()) return ReplyError(req, "lookup", reply.status());
-  const fuse_entry_param entry = EntryParam(*reply);
+  const fuse_entry_param entry = EntryParam(Context(req), *reply);
   fuse_reply_entry(req, &entry);
 }
 
 void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply) {
   if (!reply.ok()) return ReplyError(req, "attributes", reply.status());
   fuse_reply_attr(req, &reply->attributes, reply->attribute_seconds);
+}
+
+bool ReplyOpen(fuse_req_t req, const absl::StatusOr<OpenReply>& reply,
+               const BackingFiles::Opened& opened) {
+  if (!reply.ok()) {
+    ReplyError(req, "open", reply.status());
+    return true;
+  }
+  if (reply->stale || reply->unseen) {
+    return fuse_reply_err(req, reply->stale ? ESTALE : ENOSYS) == 0;
+  }
+  if (opened.backing_id != 0) {
+    Context(req).metrics->Add(Counter::kBackedOpens);
+    Context(req).metrics->Add(Counter::kBackedBytes, reply->bytes);
+    const auto answer = BackedOpenAnswer(opened.handle, opened.backing_id);
+    return fuse_reply_buf(req, answer.data(), answer.size()) == 0;
+  }
+  fuse_file_info info = {};
+  info.keep_cache = reply->keep_cache;
+  info.noflush = 1;
+  return fuse_reply_open(req, &info) == 0;
 }
 
 void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply) {

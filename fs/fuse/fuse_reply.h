@@ -16,9 +16,12 @@ FuseContext& Context(fuse_req_t req);
 
 void ReplyError(fuse_req_t req, const char* operation,
                 const absl::Status& status);
-fuse_entry_param EntryParam(const NodeReply& reply);
+fuse_entry_param EntryParam(const FuseContext& context, const NodeReply& reply);
 void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
 void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
+// Returns false if nobody waits for the answer any more. Then no RELEASE comes.
+bool ReplyOpen(fuse_req_t req, const absl::StatusOr<OpenReply>& reply,
+               const BackingFiles::Opened& opened);
 // The same once the size is known: at once, or on the thread that determines
 // it.
 void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply);

@@ -22,6 +22,7 @@
 #include "core/base/status.h"
 #include "core/base/thread.h"
 #include "fs/fuse/fuse_ops.h"
+#include "fs/fuse/kernel_backing.h"
 #include "fs/fuse/mount_point.h"
 #include "fs/fuse/request_loop.h"
 #include "fs/model/node_id.h"
@@ -51,6 +52,14 @@ std::string OptionText(absl::string_view text) {
   return out;
 }
 
+ssize_t ReadMessage(int device, void* buffer, size_t size, void* context) {
+  return static_cast<FuseContext*>(context)->init.Read(device, buffer, size);
+}
+
+ssize_t WriteMessage(int device, iovec* pieces, int count, void* context) {
+  return static_cast<FuseContext*>(context)->init.Write(device, pieces, count);
+}
+
 class FuseSession : public Session {
  public:
   explicit FuseSession(const Options& options) : options_(options) {
@@ -65,7 +74,7 @@ class FuseSession : public Session {
     context_.filesystem->pinner().SetDue([this] { KeepPagesSoon(); });
     context_.filesystem->epoch_slots().SetCrowded(
         [this] { Later([this] { TakeEpochsBack(); }); });
-    context_.initialised = [this](uint32_t minor) { Initialised(minor); };
+    context_.init.Begin(options.backed != nullptr, [this] { Initialised(); });
   }
   ~FuseSession() override {
     if (session_ == nullptr) return;
@@ -77,6 +86,8 @@ class FuseSession : public Session {
   absl::Status Run() override;
   bool WaitForKernel() override;
   bool kernel_knows_epochs() const override { return knows_epochs_; }
+  std::string PrepareBacking() override;
+  void BeginBacking(const ServedDataset& served) override;
   void NamesChanged(bool were_fixed) override;
   void NamesDoubted() override;
   void NamesSettled() override;
@@ -89,7 +100,7 @@ class FuseSession : public Session {
   void Detach() override;
 
  private:
-  void Initialised(uint32_t proto_minor);
+  void Initialised();
   // One pass of pins. Returns false if nothing was left to pin.
   bool KeepPages() ABSL_LOCKS_EXCLUDED(pin_mu_);
   void KeepPagesSoon();
@@ -104,6 +115,9 @@ class FuseSession : public Session {
   FuseContext context_;
   fuse_session* session_ = nullptr;
   std::unique_ptr<RequestLoop> loop_;
+
+  // Set by the thread that makes the views, before it publishes them.
+  std::unique_ptr<KernelBacking> backing_;
 
   // Self-synchronised.
   std::atomic<bool> knows_epochs_{false};
@@ -144,6 +158,11 @@ absl::Status FuseSession::Start() {
         absl::StrCat("cannot mount at ", options_.mountpoint,
                      "; shufflectl doctor says what is missing"));
   }
+  LeaseBell::BlockSignal();
+  fuse_custom_io io = {};
+  io.read = ReadMessage;
+  io.writev = WriteMessage;
+  fuse_session_custom_io(session_, &io, fuse_session_fd(session_));
   RequestLoop::Options loop;
   loop.session = session_;
   // Until there is a catalogue, names are looked up in the source.
@@ -173,6 +192,7 @@ absl::Status FuseSession::Run() {
     if (notices) notices->request_stop();
     changed_.SignalAll();
   }
+  if (backing_ != nullptr) backing_->Stop();
   {
     // Closed below; its number may then belong to another file.
     MutexLock lock(device_mu_);
@@ -196,8 +216,32 @@ void FuseSession::Detach() {
   if (!gone.ok()) Log(LogLevel::kWarning, gone.message());
 }
 
-void FuseSession::Initialised(uint32_t proto_minor) {
-  knows_epochs_ = options_.use_epochs && proto_minor >= kProtocolWithEpochs;
+std::string FuseSession::PrepareBacking() {
+  if (options_.backed == nullptr) return "it is switched off";
+  if (!context_.init.offered()) return "it needs Linux 6.9";
+  if (!context_.init.accepted()) return "the kernel took the offer back";
+  KernelBacking::Parts parts;
+  parts.device = fuse_session_fd(session_);
+  parts.source = options_.backed;
+  parts.lister = options_.lister;
+  parts.mountpoint = options_.mountpoint;
+  absl::StatusOr<std::unique_ptr<KernelBacking>> made =
+      KernelBacking::Make(parts);
+  if (!made.ok()) return std::string(made.status().message());
+  backing_ = *std::move(made);
+  return "";
+}
+
+void FuseSession::BeginBacking(const ServedDataset& served) {
+  if (backing_ == nullptr || !served.backing().on) return;
+  BackingFiles* const files = backing_->Begin(served.shared_catalogue());
+  context_.filesystem->SetBacking(files);
+  context_.backing = files;
+}
+
+void FuseSession::Initialised() {
+  knows_epochs_ =
+      options_.use_epochs && context_.proto_minor >= kProtocolWithEpochs;
   MutexLock lock(mu_);
   initialised_ = true;
   changed_.SignalAll();

@@ -9,6 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/metrics.h"
+#include "core/engine/served_dataset.h"
+#include "core/source/source_dir.h"
 #include "fs/filesystem.h"
 #include "fs/kernel_cache/mount_lister.h"
 
@@ -28,13 +30,15 @@ class Session {
     bool read_only = false;
     bool debug = false;
     bool use_epochs = true;  // false: as if the kernel did not know epochs
+    // Files in it may be read by the kernel itself. Outlives Mount and
+    // PrepareBacking. Null: the daemon reads all.
+    const SourceDir* backed = nullptr;
     // The mount takes no more requests. Called on the thread of Run, before it
     // waits for running requests.
     std::function<void(bool well)> ended;
   };
   // Mounts. Requests wait in the kernel until Run.
-  static absl::StatusOr<std::unique_ptr<Session>> Mount(
-      const Options& options);
+  static absl::StatusOr<std::unique_ptr<Session>> Mount(const Options& options);
   virtual ~Session() = default;
 
   // Serves until the mount is gone or SIGTERM, SIGINT or SIGHUP comes, then
@@ -44,6 +48,12 @@ class Session {
   // session ended first. Afterwards kernel_knows_epochs() is valid.
   virtual bool WaitForKernel() = 0;
   virtual bool kernel_knows_epochs() const = 0;
+  // Returns why the kernel cannot read files of the source by itself, in one
+  // clause; "" if it can. Call it after WaitForKernel.
+  virtual std::string PrepareBacking() = 0;
+  // Has the kernel read large files of `served`. Call it before
+  // Filesystem::Begin, if PrepareBacking returned "".
+  virtual void BeginBacking(const ServedDataset& served) = 0;
   // Names were rebound. Keeps the pages of files that were read, and makes the
   // kernel look every name up again. If the kernel does not know epochs, it
   // never caches names that may rebind. But `were_fixed` says that names were

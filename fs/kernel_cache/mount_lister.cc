@@ -29,6 +29,7 @@ constexpr char kOpen = 'o';
 constexpr char kNext = 'n';
 constexpr char kClose = 'c';
 constexpr char kWatch = 'w';
+constexpr char kLookUp = 'l';
 constexpr int kGroup = STDERR_FILENO + 1;  // in the process
 
 struct Question {
@@ -76,6 +77,10 @@ int64_t Answer(const Question& question) {
                            question.path.data()) == 0
                  ? 0
                  : -errno;
+    case kLookUp: {
+      struct stat st;
+      return lstat(question.path.data(), &st) == 0 ? 0 : -errno;
+    }
     default:
       return -EINVAL;
   }
@@ -162,6 +167,8 @@ absl::Status MountLister::Watch(const std::string& path) {
   if (answer == 0) return absl::OkStatus();
   return ErrnoStatus(static_cast<int>(-answer), path);
 }
+
+void MountLister::LookUp(const std::string& path) { Ask(kLookUp, 0, path); }
 
 MountLister::Listing::Listing(MountLister& lister, const std::string& path)
     : lister_(lister), directory_(lister.Ask(kOpen, 0, path)) {}

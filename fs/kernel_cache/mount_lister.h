@@ -40,6 +40,10 @@ class MountLister {
   // mount. Another thread must serve the mount meanwhile. Errors: the errno.
   absl::Status Watch(const std::string& path);
 
+  // Has the kernel look up the last name of `path` in the mount. Another thread
+  // must serve the mount meanwhile.
+  void LookUp(const std::string& path);
+
   // Its requests have this pid.
   pid_t pid() const { return pid_; }
 

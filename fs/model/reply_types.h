@@ -30,10 +30,20 @@ struct NodeReply {
   std::shared_ptr<RecordEpoch> sized_by = nullptr;
 };
 
+// Who may answer the reads of an opened file.
+enum class ReadBy {
+  kDaemon,
+  // The daemon, for now. Other descriptors of the inode may be the kernel's.
+  kDaemonNow,
+  kKernel,  // the kernel may read the file from the source by itself
+};
+
 struct OpenReply {
   bool stale = false;      // answer ESTALE: look the name up again
   bool unseen = false;     // answer ENOSYS: never ask again on this mount
   bool keep_cache = true;  // the kernel's cached pages are still valid
+  ReadBy reads = ReadBy::kDaemon;
+  uint64_t bytes = 0;  // size of the file, unless the daemon reads it
 };
 
 // The control directory. It is never listed in the root and never part of a

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/exhaustion.h"
 #include "core/base/interruptible_sleep.h"
@@ -107,6 +108,16 @@ class Mount {
   // Set while opens are seen in another way than they are to be.
   absl::optional<OpensSeen> opens_ ABSL_GUARDED_BY(opens_mu_);
 };
+
+// The size from which on the kernel reads files by itself. Lets you test other
+// sizes, and, by "no", the behaviour of kernels before 6.9.
+absl::optional<uint64_t> LeastBacked() {
+  const char* const size = std::getenv("SHUFFLEFS_KERNEL_BACKING");
+  if (size == nullptr) return kLeastBackedBytes;
+  uint64_t bytes = 0;
+  if (!absl::SimpleAtoi(size, &bytes)) return absl::nullopt;
+  return bytes;
+}
 
 absl::Status Mount::MakeParts(SourceDir source) {
   Engine::Parts parts{.config = memory_.config(),
@@ -219,6 +230,7 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   // Lets you test on a new kernel the behaviour of kernels before 6.16.
   const char* epochs = std::getenv("SHUFFLEFS_KERNEL_EPOCHS");
   session.use_epochs = epochs == nullptr || absl::string_view(epochs) != "no";
+  if (LeastBacked().has_value()) session.backed = &engine_->source();
   ASSIGN_OR_RETURN(session_, Session::Mount(session));
   return absl::OkStatus();
 }
@@ -293,6 +305,8 @@ void Mount::HaveOpensReported(const ServedDataset& served) {
 absl::Status Mount::Index(std::stop_token stop) {
   Engine::LoadOptions options;
   options.no_reports = NoReports();
+  options.no_backing = session_->PrepareBacking();
+  options.least_backed = LeastBacked().value_or(kLeastBackedBytes);
   if (kernel_.listener.ok()) options.reports = kernel_.listener->get();
   options.stop = stop;
   options.progress = [this](uint64_t entries) {
@@ -313,6 +327,7 @@ absl::Status Mount::Index(std::stop_token stop) {
     MutexLock lock(opens_mu_);
     opens_ = OpensSeen{OpensSeen::By::kRequests, "reports are being set up"};
   }
+  session_->BeginBacking(*served);
   filesystem_->Begin(*served, session_->kernel_knows_epochs());
   session_->NamesChanged(/*were_fixed=*/false);
   session_->AnswerWaiting();

@@ -9,6 +9,8 @@ import harness
 import trees
 
 NATIVE = {"policy": "native"}
+# test_passthrough.py has those that the kernel reads from the source by itself.
+BY_THE_DAEMON = {**NATIVE, "open": "unseen"}
 LINES = {"policy": "lirs", "record.as": "*.csv:lines",
          "epoch.advance": "manual"}
 BYTES = 3 << 20  # more than a reader's kernel fetches ahead
@@ -62,7 +64,7 @@ def source(folder):
 # and time were set back.
 @pytest.mark.parametrize("how", CHANGES)
 def test_one_descriptor_never_mixes_old_and_new_bytes(mounts, source, how):
-    mount = mounts(source, NATIVE)
+    mount = mounts(source, BY_THE_DAEMON)
     with open(mount.path / "a.bin", "rb", buffering=0) as file:
         assert os.pread(file.fileno(), 4096, 0) == b"a" * 4096
         change(how, source / "a.bin", b"x" * BYTES)

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/source/backing_choice.h"
+
+#include "core/view/opens_seen.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+TEST(BackingChoiceTest, FilesOfOneMebibyteOnAverageAreLarge) {
+  BackingFacts facts{.files = 3, .bytes = 3 * kLeastBackedBytes};
+  EXPECT_TRUE(ChooseBacking(facts).on);
+  EXPECT_EQ(ChooseBacking(facts).why, "files have 1024 KiB on average");
+  --facts.bytes;
+  EXPECT_FALSE(ChooseBacking(facts).on);
+  EXPECT_EQ(ChooseBacking(facts).why,
+            "files have 1023 KiB on average, less than 1024 KiB");
+}
+
+TEST(BackingChoiceTest, ARefusalIsTheReason) {
+  const BackingFacts facts{.files = 1, .bytes = 1 << 30, .refused = "no"};
+  EXPECT_FALSE(ChooseBacking(facts).on);
+  EXPECT_EQ(ChooseBacking(facts).why, "no");
+}
+
+TEST(BackingChoiceTest, NoFilesAreNotLarge) {
+  EXPECT_FALSE(ChooseBacking({}).on);
+}
+
+TEST(BackingChoiceTest, OpensAreAnsweredForTheSakeOfBackingFiles) {
+  using By = OpensSeen::By;
+  EXPECT_EQ(HowOpensAreSeen(OpenMode::kAuto, {}, "", false).by, By::kNothing);
+  EXPECT_EQ(HowOpensAreSeen(OpenMode::kAuto, {}, "", true).by, By::kRequests);
+  EXPECT_EQ(HowOpensAreSeen(OpenMode::kUnseen, {}, "", true).by, By::kNothing);
+  EXPECT_EQ(HowOpensAreSeen(OpenMode::kObserved, {}, "", true).by,
+            By::kReports);
+}
+
+}  // namespace
+}  // namespace shufflefs

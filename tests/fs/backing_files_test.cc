@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/backing/backing_files.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/status.h"
+#include "fs/backing/write_lease.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// A kernel that keeps ids, and a source with one file for each node.
+class BackingFilesTest : public testing::Test {
+ protected:
+  BackingFilesTest() {
+    LeaseBell::BlockSignal();
+    const std::string folder = testing::TempDir();
+    path_ = folder + "backing_files_XXXXXX";
+    const UniqueFd made(mkstemp(path_.data()));
+    EXPECT_TRUE(made.valid());
+  }
+  ~BackingFilesTest() override { unlink(path_.c_str()); }
+
+  void Make(size_t most = 100) {
+    BackingFiles::Parts parts;
+    parts.open = [this](uint64_t) -> absl::StatusOr<UniqueFd> {
+      ++source_opens_;
+      if (refuses_) return ErrnoStatus(ESTALE, "changed");
+      UniqueFd fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+      RETURN_IF_ERROR(TakeLease(fd.get()));
+      return fd;
+    };
+    parts.add = [this](int) -> absl::StatusOr<int32_t> {
+      MutexLock lock(mu_);
+      ids_.insert(++last_id_);
+      return last_id_;
+    };
+    parts.remove = [this](int32_t id) {
+      MutexLock lock(mu_);
+      EXPECT_EQ(ids_.erase(id), 1u);
+    };
+    parts.cut_off = [this](uint64_t nodeid) {
+      EXPECT_EQ(files_->NodeOfCutOffName(BackingFiles::CutOffName(nodeid)),
+                nodeid);
+      cut_off_.push_back(nodeid);
+    };
+    parts.most = most;
+    files_ = std::make_unique<BackingFiles>(std::move(parts));
+  }
+
+  BackingFiles::Opened Open(uint64_t nodeid, bool wanted = true) {
+    std::promise<BackingFiles::Opened> opened;
+    files_->Open(nodeid, wanted, [&](const BackingFiles::Opened& how) {
+      opened.set_value(how);
+    });
+    return opened.get_future().get();
+  }
+  // Also waits until the worker has closed the files.
+  std::set<int32_t> Ids() {
+    constexpr uint64_t kAnother = 999999;
+    const bool refused = refuses_.exchange(true);
+    files_->Close(kAnother, Open(kAnother).handle);
+    refuses_ = refused;
+    MutexLock lock(mu_);
+    return ids_;
+  }
+  // Another process, because a process does not break its own lease.
+  void BeginToWrite(std::function<void()> meanwhile) {
+    const pid_t child = fork();
+    if (child == 0) _exit(open(path_.c_str(), O_WRONLY) < 0 ? 1 : 0);
+    meanwhile();
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+
+  std::string path_;
+  std::atomic<bool> refuses_{false};
+  std::atomic<int> source_opens_{0};
+  Mutex mu_;
+  int32_t last_id_ = 0;
+  std::set<int32_t> ids_;
+  std::vector<uint64_t> cut_off_;
+  std::unique_ptr<BackingFiles> files_;
+};
+
+TEST_F(BackingFilesTest, DescriptorsOfAnInodeShareOneId) {
+  Make();
+  const BackingFiles::Opened one = Open(7);
+  const BackingFiles::Opened two = Open(7);
+  const BackingFiles::Opened other = Open(8);
+  EXPECT_EQ(one.backing_id, 1);
+  EXPECT_EQ(two.backing_id, 1);
+  EXPECT_EQ(other.backing_id, 2);
+  EXPECT_EQ(source_opens_, 2);
+  files_->Close(7, one.handle);
+  EXPECT_THAT(Ids(), ElementsAre(1, 2));
+  files_->Close(7, two.handle);
+  EXPECT_THAT(Ids(), ElementsAre(2));
+  files_->Close(8, other.handle);
+  EXPECT_THAT(Ids(), IsEmpty());
+  EXPECT_EQ(files_->count(), 0u);
+}
+
+TEST_F(BackingFilesTest, TheLastCloseFreesTheInodeForTheDaemon) {
+  Make();
+  files_->Close(7, Open(7).handle);
+  EXPECT_EQ(Open(7, /*wanted=*/false).backing_id, 0);
+}
+
+TEST_F(BackingFilesTest, WhatTheDaemonReadsItReadsForAllDescriptors) {
+  Make();
+  EXPECT_EQ(Open(7, /*wanted=*/false).backing_id, 0);
+  EXPECT_EQ(Open(7).backing_id, 0);
+  files_->Close(7, 0);
+  EXPECT_EQ(Open(7).backing_id, 0);  // one descriptor is left
+  files_->Close(7, 0);
+  files_->Close(7, 0);
+  EXPECT_NE(Open(7).backing_id, 0);
+}
+
+TEST_F(BackingFilesTest, WhatTheKernelReadsItReadsForAllDescriptors) {
+  Make();
+  const BackingFiles::Opened first = Open(7);
+  EXPECT_EQ(Open(7, /*wanted=*/false).backing_id, first.backing_id);
+}
+
+TEST_F(BackingFilesTest, AChangedFileIsTheDaemons) {
+  Make();
+  refuses_ = true;
+  EXPECT_EQ(Open(7).backing_id, 0);
+  refuses_ = false;
+  EXPECT_EQ(Open(7).backing_id, 0);  // like the descriptor before
+  EXPECT_THAT(Ids(), IsEmpty());
+}
+
+TEST_F(BackingFilesTest, AFileThatIsOpenForWritingIsTheDaemons) {
+  Make();
+  const UniqueFd writer(open(path_.c_str(), O_WRONLY));
+  EXPECT_EQ(Open(7).backing_id, 0);
+}
+
+TEST_F(BackingFilesTest, NoMoreFilesThanAllowed) {
+  Make(/*most=*/2);
+  const BackingFiles::Opened first = Open(1);
+  EXPECT_NE(Open(2).backing_id, 0);
+  EXPECT_EQ(Open(3).backing_id, 0);
+  files_->Close(1, first.handle);
+  EXPECT_NE(Open(4).backing_id, 0);
+}
+
+TEST_F(BackingFilesTest, ClosingWhatWasNotOpenedDoesNothing) {
+  Make();
+  files_->Close(7, 0);
+  files_->Close(7, 5);
+  EXPECT_NE(Open(7).backing_id, 0);
+}
+
+TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
+  Make();
+  auto bell = LeaseBell::Make();
+  ASSERT_TRUE(bell.ok());
+  ASSERT_TRUE((*bell)->Start([this] { files_->LetWritersGo(); }));
+  const BackingFiles::Opened opened = Open(7);
+  ASSERT_NE(opened.backing_id, 0);
+  EXPECT_FALSE(files_->IsCutOff(7));
+  EXPECT_EQ(files_->NodeOfCutOffName(BackingFiles::CutOffName(7)),
+            absl::nullopt);
+  BeginToWrite([] {});  // returns when the writer could open the file
+  EXPECT_THAT(cut_off_, ElementsAre(7));
+  EXPECT_TRUE(files_->IsCutOff(7));
+  EXPECT_EQ(Open(7).backing_id, 0);  // for as long as the mount lives
+  EXPECT_THAT(Ids(), ElementsAre(1));
+  files_->Close(7, opened.handle);
+  EXPECT_THAT(Ids(), IsEmpty());
+  EXPECT_EQ(Open(7).backing_id, 0);
+  (*bell)->Stop();
+}
+
+TEST_F(BackingFilesTest, AClosedFileHoldsUpNoWriter) {
+  Make();
+  files_->Close(7, Open(7).handle);
+  EXPECT_THAT(Ids(), IsEmpty());
+  BeginToWrite([] {});
+  EXPECT_THAT(cut_off_, IsEmpty());
+}
+
+// The kernel would fail one of two opens that are answered differently.
+TEST_F(BackingFilesTest, OpensAtTheSameTimeAreOfOneKind) {
+  Make();
+  for (uint64_t node = 1; node < 200; ++node) {
+    std::vector<BackingFiles::Opened> opened(4);
+    {
+      std::vector<std::jthread> threads;
+      for (size_t i = 0; i < opened.size(); ++i) {
+        threads.emplace_back(
+            [&, i] { opened[i] = Open(node, /*wanted=*/i != 2); });
+      }
+    }
+    for (const BackingFiles::Opened& each : opened) {
+      EXPECT_EQ(each.backing_id, opened[0].backing_id) << node;
+    }
+    for (const BackingFiles::Opened& each : opened) {
+      files_->Close(node, each.handle);
+    }
+  }
+  EXPECT_THAT(Ids(), IsEmpty());
+}
+
+TEST_F(BackingFilesTest, AfterTheEndTheDaemonReads) {
+  Make();
+  const BackingFiles::Opened before = Open(7);
+  files_->Stop();
+  EXPECT_EQ(Open(8).backing_id, 0);
+  files_->Close(7, before.handle);
+  MutexLock lock(mu_);
+  EXPECT_THAT(ids_, ElementsAre(1));  // the kernel drops it with the mount
+}
+
+}  // namespace
+}  // namespace shufflefs
