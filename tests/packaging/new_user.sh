@@ -26,13 +26,13 @@ make_data() {
   for class in $(seq 10); do
     mkdir -p "$1/class$class"
     for file in $(seq 40); do
-      head -c 5000 /dev/urandom >"$1/class$class/$file$RANDOM.bin"
+      head -c 5000 /dev/urandom >"$1/class$class/$file$RANDOM.jpg"
     done
   done
 }
 
 # readme HEADING: types the commands below a heading of README.md. The program
-# of the user's is cat.
+# that trains only reads.
 readme() {
   local folder
   folder=$(mktemp -d)
@@ -43,7 +43,7 @@ readme() {
     sed -e "s|\<DATA\>|$folder/data|g" -e "s|\<MNT\>|$folder/mnt|g" \
       -e 's|^python train.py --data \([^ ]*\)|cat \1/*/* >/dev/null|' \
       >"$folder/commands"
-  bash -eux "$folder/commands"
+  bash -euv "$folder/commands"
   rm -rf "$folder" /tmp/try
 }
 
