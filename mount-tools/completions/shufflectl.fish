@@ -83,7 +83,7 @@ function __shufflectl_value
             else
                 __shufflefs_list
             end
-        case --view --wait --samples --classes --bytes --batch --epoch --epochs \
+        case --view --wait --samples --nodes --classes --bytes --batch --epoch --epochs \
             --chunk --seed --memory --page --capacity-tier --tier --consume --peak \
             --dataset --repeats -I --replace --interval --count --time --readers --limit
             return 0

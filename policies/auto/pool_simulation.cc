@@ -91,19 +91,20 @@ SimulatedEpoch PoolSimulation::Run(Seed seed, Epoch epoch) {
       input_.bytes.size(),
       DeriveKey(seed, epoch, input_.dataset_key, Purpose::kMeasure));
   SimulatedEpoch result;
-  for (uint64_t i = 0; i < order.size(); ++i) {
-    Fill();
-    result.peak_bytes = std::max(result.peak_bytes, held_bytes_);
-    const SampleId name(order(i));
-    const SampleId sample = binder_.Bind(name);
-    result.bypass += Read(sample, result) ? 1 : 0;
-    result.peak_bytes = std::max(result.peak_bytes, held_bytes_);
-    result.names.push_back(name.value());
-    result.samples.push_back(sample.value());
-    Work();
-  }
+  for (uint64_t i = 0; i < order.size(); ++i) Show(SampleId(order(i)), result);
   result.counts = Since(before, binder_.counts());
   return result;
+}
+
+void PoolSimulation::Show(SampleId name, SimulatedEpoch& result) {
+  Fill();
+  result.peak_bytes = std::max(result.peak_bytes, held_bytes_);
+  const SampleId sample = binder_.Bind(name);
+  result.bypass += Read(sample, result) ? 1 : 0;
+  result.peak_bytes = std::max(result.peak_bytes, held_bytes_);
+  result.names.push_back(name.value());
+  result.samples.push_back(sample.value());
+  Work();
 }
 
 }  // namespace shufflefs

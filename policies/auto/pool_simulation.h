@@ -45,6 +45,10 @@ class PoolSimulation {
   // Deterministic. Takes about 0.3 us per sample.
   SimulatedEpoch Run(Seed seed, Epoch epoch);
 
+  // A part of Run, after the binder's BeginEpoch: the reader opens and reads
+  // `name`. `result` counts it, but for SimulatedEpoch::counts.
+  void Show(SampleId name, SimulatedEpoch& result);
+
  private:
   enum class Where : uint8_t { kOut, kComing, kHere };
 

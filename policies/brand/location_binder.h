@@ -65,6 +65,10 @@ class LocationBinder : public Binder {
   BinderCounts counts() const override { return counts_; }
 
   const LocationMap& map() const { return map_; }
+  // Returns whether the name's location holds a sample that no name shows yet.
+  bool holds(SampleId name) const {
+    return !Empty(map_.location_of(SampleTable::IdOf(name)));
+  }
 
  private:
   // The sample is not bound and not in memory, so a load can bring it.

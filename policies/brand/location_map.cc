@@ -11,6 +11,7 @@ namespace shufflefs {
 
 LocationMap::LocationMap(const BinderInput& input, const SampleTable& table)
     : order_(input.chunks.size()),
+      place_(input.chunks.size()),
       chunk_of_(table.size()),
       location_of_(table.size()) {
   for (uint32_t c = 0; c < input.chunks.size(); ++c) {
@@ -21,6 +22,7 @@ LocationMap::LocationMap(const BinderInput& input, const SampleTable& table)
       DeriveKey(Seed(0), Epoch(0), input.dataset_key, Purpose::kComposition));
   for (size_t i = 0; i < order_.size(); ++i) {
     order_[i] = static_cast<uint32_t>(order(i));
+    place_[order_[i]] = static_cast<uint32_t>(i);
   }
   uint32_t least = 1;
   uint32_t most =
@@ -85,12 +87,10 @@ void LocationMap::MakeColumns() {
   for (uint32_t s = 0; s < location_of_.size(); ++s) {
     samples_[at[location_of_[s]]++] = s;
   }
-  std::vector<uint32_t> place(order_.size());
-  for (uint32_t i = 0; i < order_.size(); ++i) place[order_[i]] = i;
   for (size_t l = 0; l + 1 < column_.size(); ++l) {
     std::sort(samples_.begin() + column_[l], samples_.begin() + column_[l + 1],
               [&](uint32_t a, uint32_t b) {
-                return place[chunk_of_[a]] < place[chunk_of_[b]];
+                return place_[chunk_of_[a]] < place_[chunk_of_[b]];
               });
   }
 }

@@ -52,6 +52,10 @@ class LocationMap {
   uint32_t location_of(uint32_t sample) const { return location_of_[sample]; }
   uint32_t chunk_of(uint32_t sample) const { return chunk_of_[sample]; }
   bool has_memory(uint32_t location) const { return has_memory_[location]; }
+  // The chunk group that owns a location.
+  uint32_t chunk_group_of(uint32_t location) const {
+    return place_[chunk_of_[column(location).front()]] / group_chunks_;
+  }
 
  private:
   // Numbers the locations of chunk groups of `k` chunks. Returns the bytes that
@@ -64,6 +68,7 @@ class LocationMap {
   // Constant after construction.
   uint32_t group_chunks_ = 1;
   std::vector<uint32_t> order_;  // chunks, chunk group by chunk group
+  std::vector<uint32_t> place_;  // by chunk: its place in order_
   std::vector<uint32_t> chunk_of_;
   std::vector<uint32_t> location_of_;  // by sample
   std::vector<uint64_t> bytes_;        // by location

@@ -15,6 +15,7 @@
 namespace shufflefs {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 struct SimulateResult {
@@ -194,6 +195,19 @@ TEST(Simulate, LocationsReloadChunksAndTheFillRateHelps) {
             full);
 }
 
+TEST(Simulate, NodesCostWhatThePaperSays) {
+  const std::vector<std::string> words =
+      Brand({"--classes", "1", "--nodes", "3", "memory=64MiB"});
+  const nlohmann::json found = FiguresOf(words);
+  EXPECT_EQ(found["nodes"], 3);
+  EXPECT_LT(found["no_prefetching"]["misses"], found["none"]["misses"]);
+  EXPECT_LT(found["all"]["misses"], found["random"]["misses"]);
+  EXPECT_LT(found["all"]["requests"], found["none"]["requests"]);
+  const std::string text = SimulateNow(words).out;
+  EXPECT_THAT(text, HasSubstr("3 nodes with 64.0 MiB of memory each"));
+  EXPECT_THAT(text, ContainsRegex("the whole protocol .* 1\\.26 +0\\.41"));
+}
+
 TEST(Simulate, BrandSaysWhatItReads) {
   const SimulateResult result =
       SimulateNow(Brand({"--classes", "40", "--epoch", "1"}));
@@ -276,6 +290,9 @@ TEST(Simulate, WrongUsage) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"brand", "brand.binding=location", "--refill", "best"},
        "--refill best: must be none, random or fill-rate"},
+      {{"lirs", "--nodes", "3"},
+       "--nodes is for brand, and shows all that --refill can be"},
+      {{"brand", "--nodes", "0"}, "--nodes: must be from 1 to 1024"},
       {{"brand", "--refill", "none"}, "--refill is for brand.binding=location"},
       {{"brand", "memory=1MiB"},
        "memory = 1MiB: must be a size such as 512M or 8GiB, from 4MiB to "

@@ -20,6 +20,7 @@
 #include "mount-tools/config/option_table.h"
 #include "mount-tools/ctl/check/mixing_text.h"
 #include "mount-tools/ctl/check/simulated_data.h"
+#include "mount-tools/ctl/check/simulated_nodes.h"
 #include "mount-tools/ctl/check/simulated_pool.h"
 #include "mount-tools/ctl/check/simulated_records.h"
 #include "mount-tools/ctl/verify/met_model_command.h"
@@ -149,6 +150,10 @@ class SimulateCommand : public Command {
                    "rule by which brand.binding=location chooses what to "
                    "load: none, random or fill-rate (default: fill-rate)")
         ->type_name("HOW");
+    app.add_option("--nodes", nodes_,
+                   "count misses and requests of the brand paper's protocol "
+                   "on N nodes")
+        ->type_name("N");
     met_model_.Declare(app);
     app.add_flag("--json", json_, "print JSON");
   }
@@ -199,6 +204,7 @@ class SimulateCommand : public Command {
           " is a container; name the format, such as record.as=*.csv:lines, "
           "or another policy"));
     }
+    if (!nodes_.empty()) return RunNodes(request, *data, Epoch(epoch), context);
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,
                      MakePool(request, *data, Epoch(epoch), epochs));
     const auto order_of = [&](uint64_t e) {
@@ -237,6 +243,12 @@ class SimulateCommand : public Command {
       const Request& request, const SimulatedData& data, Epoch epoch,
       uint64_t epochs) const;
 
+  // What both kinds of simulated pools have in common.
+  PoolOptions OptionsFor(const Request& request,
+                         const SimulatedData& data) const;
+  absl::Status RunNodes(const Request& request, const SimulatedData& data,
+                        Epoch epoch, const CommandContext& context) const;
+
   std::vector<std::string> words_;
   std::string samples_ = "100000";
   std::string classes_ = "100";
@@ -245,6 +257,7 @@ class SimulateCommand : public Command {
   std::string epoch_ = "0";
   std::string epochs_ = "5";
   std::string refill_;
+  std::string nodes_;
   MetModelArguments met_model_;
   bool in_place_ = false;
   bool json_ = false;
@@ -254,7 +267,7 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
     const Request& request, const SimulatedData& data, Epoch epoch,
     uint64_t epochs) const {
   const PolicyOptions& options = request.config.policy_options;
-  PoolOptions simulated;
+  PoolOptions simulated = OptionsFor(request, data);
   if (!refill_.empty()) {
     ASSIGN_OR_RETURN(simulated.refill, ParseRefill(refill_));
     if (BrandOptions::Of(options).binding != BrandOptions::Binding::kLocation) {
@@ -266,13 +279,41 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
     return std::unique_ptr<const SimulatedPool>();
   }
   ASSIGN_OR_RETURN(PoolData pool, data.DataForPool(in_place_));
+  simulated.epochs = epochs;
+  return SimulatedPool::Make(std::move(pool), simulated, data.policy(), epoch);
+}
+
+PoolOptions SimulateCommand::OptionsFor(const Request& request,
+                                        const SimulatedData& data) const {
+  PoolOptions simulated;
   simulated.memory_bytes =
       request.memory != 0 ? request.memory : DefaultMemory();
   const PoolFacet* const chunks = data.policy().pool();
   simulated.chunk_files = chunks != nullptr ? chunks->chunk_files : 1;
-  simulated.epochs = epochs;
   simulated.seed = request.config.seed;
-  return SimulatedPool::Make(std::move(pool), simulated, data.policy(), epoch);
+  return simulated;
+}
+
+absl::Status SimulateCommand::RunNodes(const Request& request,
+                                       const SimulatedData& data, Epoch epoch,
+                                       const CommandContext& context) const {
+  ASSIGN_OR_RETURN(const uint64_t nodes,
+                   InRange("--nodes", ParseNumber(nodes_), 1, 1024));
+  if (words_.front() != "brand" || !refill_.empty()) {
+    return absl::InvalidArgumentError(
+        "--nodes is for brand, and shows all that --refill can be");
+  }
+  ASSIGN_OR_RETURN(const PoolData pool, data.DataForPool(in_place_));
+  ASSIGN_OR_RETURN(const SimulatedNodes found,
+                   SimulateNodes(pool, OptionsFor(request, data),
+                                 static_cast<uint32_t>(nodes), epoch));
+  if (json_) {
+    *context.out << SimulatedNodesJson(found).dump() << "\n";
+  } else {
+    *context.out << words_.front() << " over " << data.title() << "\n"
+                 << SimulatedNodesText(found);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<const SimulatedData>> SimulateCommand::MakeData(

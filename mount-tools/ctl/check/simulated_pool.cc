@@ -34,29 +34,36 @@ double Ratio(uint64_t part, uint64_t whole) {
 
 }  // namespace
 
-SimulatedPool::SimulatedPool(PoolData data, const PoolOptions& simulated)
-    : data_(std::move(data)), simulated_(simulated) {
-  input_.grouping = data_.grouping;
-  input_.dataset_key = data_.key;
-  input_.memory_bytes = GuaranteeOf(simulated.memory_bytes, 1);
-  for (const uint64_t bytes : data_.bytes) {
-    input_.bytes.push_back(Arena::Footprint(bytes));
+PoolInput MakePoolInput(const PoolData& data, const PoolOptions& simulated) {
+  PoolInput made;
+  BinderInput& input = made.binder;
+  input.grouping = data.grouping;
+  input.dataset_key = data.key;
+  input.memory_bytes = GuaranteeOf(simulated.memory_bytes, 1);
+  for (const uint64_t bytes : data.bytes) {
+    input.bytes.push_back(Arena::Footprint(bytes));
   }
   const auto files = static_cast<uint32_t>(simulated.chunk_files);
-  if (data_.addresses.empty()) {
-    input_.chunks = ComposeRandomChunks(*data_.grouping, data_.key, files);
-    how_ = absl::StrCat(input_.chunks.size(), " chunks of ", files,
-                        " files at random");
-    return;
+  if (data.addresses.empty()) {
+    input.chunks = ComposeRandomChunks(*data.grouping, data.key, files);
+    made.how = absl::StrCat(input.chunks.size(), " chunks of ", files,
+                            " files at random");
+    return made;
   }
   PhysicalChunkOptions options;
-  options.memory_bytes = input_.memory_bytes;
+  options.memory_bytes = input.memory_bytes;
   options.files_per_chunk = files;
-  PhysicalChunks chunks = ComposePhysicalChunks(
-      *data_.grouping, data_.addresses, input_.bytes, options);
-  input_.chunks = std::move(chunks.chunks);
-  how_ = std::move(chunks.how);
+  PhysicalChunks chunks = ComposePhysicalChunks(*data.grouping, data.addresses,
+                                                input.bytes, options);
+  input.chunks = std::move(chunks.chunks);
+  made.how = std::move(chunks.how);
+  return made;
 }
+
+SimulatedPool::SimulatedPool(PoolData data, const PoolOptions& simulated)
+    : data_(std::move(data)),
+      simulated_(simulated),
+      input_(MakePoolInput(data_, simulated_)) {}
 
 absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulatedPool::Make(
     PoolData data, const PoolOptions& simulated, const Policy& policy,
@@ -69,16 +76,16 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulatedPool::Make(
   std::unique_ptr<SimulatedPool> pool(
       new SimulatedPool(std::move(data), simulated));
   const std::unique_ptr<Binder> binder =
-      simulated.refill
-          ? std::make_unique<LocationBinder>(pool->input_, *simulated.refill)
-          : policy.MakeBinder(pool->input_);
+      simulated.refill ? std::make_unique<LocationBinder>(pool->input_.binder,
+                                                          *simulated.refill)
+                       : policy.MakeBinder(pool->input_.binder);
   pool->Run(*binder, epoch);
   return std::unique_ptr<const SimulatedPool>(std::move(pool));
 }
 
 void SimulatedPool::Run(Binder& binder, Epoch epoch) {
   epoch_ = epoch;
-  PoolSimulation simulation(input_, binder);
+  PoolSimulation simulation(input_.binder, binder);
   if (epoch.value() > 0) {
     simulation.Run(simulated_.seed, Epoch(epoch.value() - 1));
   }
@@ -105,10 +112,10 @@ std::string SimulatedPool::Text() const {
   const BinderCounts& counts = now_.counts;
   const uint64_t samples = now_.samples.size();
   return absl::StrCat(
-      HumanBytes(simulated_.memory_bytes), " of memory, ", how_, "\n",
+      HumanBytes(simulated_.memory_bytes), " of memory, ", input_.how, "\n",
       Row("chunk loads", counts.chunk_loads,
-          absl::StrFormat("%.2f a chunk",
-                          Ratio(counts.chunk_loads, input_.chunks.size()))),
+          absl::StrFormat("%.2f a chunk", Ratio(counts.chunk_loads,
+                                                input_.binder.chunks.size()))),
       Row("samples that they brought", counts.loaded,
           absl::StrCat(Percent(counts.loaded, counts.chunk_samples))),
       Row("names whose sample was there", counts.hits,
@@ -121,8 +128,8 @@ std::string SimulatedPool::Text() const {
 nlohmann::ordered_json SimulatedPool::Json() const {
   const BinderCounts& counts = now_.counts;
   return {{"memory", simulated_.memory_bytes},
-          {"how", how_},
-          {"chunks", input_.chunks.size()},
+          {"how", input_.how},
+          {"chunks", input_.binder.chunks.size()},
           {"chunk_loads", counts.chunk_loads},
           {"loaded", counts.loaded},
           {"chunk_samples", counts.chunk_samples},

@@ -39,6 +39,13 @@ struct PoolOptions {
   absl::optional<LocationBinder::Refill> refill;
 };
 
+// What a binder is made of, for these data. It points into `data`.
+struct PoolInput {
+  BinderInput binder;
+  std::string how;  // how chunks were composed
+};
+PoolInput MakePoolInput(const PoolData& data, const PoolOptions& simulated);
+
 // An epoch and the following ones. The first begins with the memory that the
 // epoch before it leaves. Immutable; any thread may call.
 class SimulatedPool {
@@ -66,8 +73,7 @@ class SimulatedPool {
   // Constant after Make.
   const PoolData data_;
   const PoolOptions simulated_;
-  BinderInput input_;
-  std::string how_;  // how chunks were composed
+  const PoolInput input_;
   Epoch epoch_;
   SimulatedEpoch now_;
   SimulatedEpoch next_;
