@@ -20,6 +20,11 @@ SIZES = (MIB, 3 * MIB + 17, 2 * MIB)
 NATIVE = {"policy": "native"}
 
 
+@pytest.fixture(autouse=True)
+def smaller_files_are_large(monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_KERNEL_BACKING", str(MIB))
+
+
 @pytest.fixture
 def local(folder):
     """A folder on a file system of its own, which has leases."""

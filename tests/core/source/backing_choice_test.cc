@@ -8,14 +8,14 @@
 namespace shufflefs {
 namespace {
 
-TEST(BackingChoiceTest, FilesOfOneMebibyteOnAverageAreLarge) {
+TEST(BackingChoiceTest, FilesOfSixteenMebibytesOnAverageAreLarge) {
   BackingFacts facts{.files = 3, .bytes = 3 * kLeastBackedBytes};
   EXPECT_TRUE(ChooseBacking(facts).on);
-  EXPECT_EQ(ChooseBacking(facts).why, "files have 1024 KiB on average");
+  EXPECT_EQ(ChooseBacking(facts).why, "files have 16384 KiB on average");
   --facts.bytes;
   EXPECT_FALSE(ChooseBacking(facts).on);
   EXPECT_EQ(ChooseBacking(facts).why,
-            "files have 1023 KiB on average, less than 1024 KiB");
+            "files have 16383 KiB on average, less than 16384 KiB");
 }
 
 TEST(BackingChoiceTest, ARefusalIsTheReason) {
