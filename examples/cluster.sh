@@ -46,6 +46,7 @@ done
 
 echo "Compiles what is missing, makes the dataset, and runs $nodes nodes twice" \
      "(raw, peers), $epochs epochs each."
+[ -d build/release ] || cmake --preset release -DCMAKE_UNITY_BUILD=ON >/dev/null
 tests/bench/run.sh --rounds 1 cluster -- --nodes "$nodes" --epochs "$epochs" \
   --policy "$policy" --ranks gloo --systems raw peers --memory 1.3
 cat <<'END'

@@ -76,9 +76,11 @@ fi
 build=$PWD/build/release
 if [[ -z ${SHUFFLEFS_BIN:-} ]]; then
   mkdir -p build/logs
+  targets=(shufflefs shufflectl reader_bench epoch_reader_bench mixing_bench
+    met_order_bench slowdev)
+  [[ " ${names[*]} " != *" cluster "* ]] || targets+=(shufflefs_peers_module)
   { cmake --preset release &&
-    cmake --build --preset release --target shufflefs shufflectl \
-      reader_bench epoch_reader_bench mixing_bench met_order_bench slowdev; } \
+    cmake --build --preset release --target "${targets[@]}"; } \
     >build/logs/bench.build 2>&1 || { tail -n 40 build/logs/bench.build; exit 1; }
 fi
 export SHUFFLEFS_BIN=${SHUFFLEFS_BIN:-$build/mount-tools/shufflefs}
