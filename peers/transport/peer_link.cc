@@ -323,15 +323,13 @@ void PeerLink::Ping() {
 void PeerLink::EndPing(const ControlCall& call) {
   if (!call.status.ok()) {
     if (call.status.error_code() != grpc::StatusCode::UNAUTHENTICATED) {
-      Lost(Describe(call.status));
-      return;
+      return Lost(Describe(call.status));
     }
     {
       MutexLock lock(mu_);
       busy_ = false;
     }
-    Rejoin();
-    return;
+    return Rejoin();
   }
   v1::PingAnswer answer;
   if (answer.ParseFromString(call.text)) source_bytes_ = answer.source_bytes();
