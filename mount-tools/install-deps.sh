@@ -12,7 +12,7 @@
 set -euo pipefail
 
 build_packages=(
-  cmake ninja-build g++ pkg-config ccache
+  cmake ninja-build g++ pkg-config
   libfuse3-dev fuse3 liburing-dev
   libabsl-dev libcli11-dev libspdlog-dev libtomlplusplus-dev libxxhash-dev
   nlohmann-json3-dev
@@ -25,7 +25,7 @@ package_packages=(
   dpkg-dev file rpm python3-pip python3-setuptools python3-wheel
 )
 test_packages=(
-  libgtest-dev libgmock-dev
+  libgtest-dev libgmock-dev iproute2
   clang libclang-rt-dev lld mandoc groff-base git attr fio rsync strace gdb
   python3 python3-pytest python3-pil python3-torch python3-torchvision
   python3-venv python3-numpy python3-yaml python3-h5py python3-mypy

@@ -136,9 +136,8 @@ target_link_libraries({program} PRIVATE shufflefs_flags {libraries}
 target_precompile_headers({program} REUSE_FROM test_main)
 """
 
-# To compile and link once more is what a mutant costs. ccache stores nothing
-# that is compiled with precompiled headers, which save more than it.
-SETTINGS = ["-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DCCACHE_PROGRAM=OFF"]
+# To compile and link once more is what a mutant costs.
+SETTINGS = ["-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"]
 if shutil.which("ld.lld"):
     SETTINGS.append("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld")
 
