@@ -11,6 +11,7 @@
 #include "fs/fuse/init_exchange.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fs/raw_bytes.h"
 
 namespace shufflefs {
 namespace {
@@ -18,10 +19,7 @@ namespace {
 constexpr uint32_t kExtended = 1u << 30;
 constexpr uint32_t kBit37 = 1u << 5;  // of flags2
 
-template <typename T>
-void Put(const T& value, std::string& bytes) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
+using testing_support::Put;
 
 template <typename T>
 T Get(const std::string& bytes, size_t at) {

@@ -9,17 +9,14 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fs/raw_bytes.h"
 
 namespace shufflefs {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-template <typename T>
-void Put(const T& value, std::string& bytes) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
+using testing_support::Put;
 
 // As Linux 6.18 writes it for a file of a FUSE mount.
 std::string Event(uint64_t nodeid, int32_t thread, int handle_type = 0x81) {
