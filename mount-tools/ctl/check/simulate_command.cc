@@ -150,11 +150,11 @@ class SimulateCommand : public Command {
                    "rule by which brand.binding=location chooses what to "
                    "load: none, random or fill-rate (default: fill-rate)")
         ->type_name("HOW");
+    met_model_.Declare(app);
     app.add_option("--nodes", nodes_,
                    "count misses and requests of the brand paper's protocol "
                    "on N nodes")
         ->type_name("N");
-    met_model_.Declare(app);
     app.add_flag("--json", json_, "print JSON");
   }
 
