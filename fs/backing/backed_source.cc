@@ -26,11 +26,11 @@ std::string LinkTo(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 absl::Status CheckFileSystem(const SourceDir& source) {
   const absl::optional<uint64_t> type = source.place().fs_type;
   if (type == kOverlay) {
-    return absl::UnimplementedError("the source is on overlayfs");
+    return absl::FailedPreconditionError("the source is on overlayfs");
   }
   // Only a local file system tells of writers.
   if (!type || !AnswersFromMemory(*type)) {
-    return absl::UnimplementedError(
+    return absl::FailedPreconditionError(
         "the file system of the source may not tell of writers");
   }
   return absl::OkStatus();
