@@ -60,6 +60,8 @@ class EpochMember {
   const absl::Status& wish_result() const { return wish_result_; }
   // Returns whether opens wait to be told.
   bool busy() const { return acked_ < base_ + opens_.size(); }
+  // How many samples this node may have shown that come twice.
+  uint64_t doubtful() const { return doubtful_; }
   // What people should know, or "".
   std::string Warning() const;
 

@@ -100,6 +100,8 @@ class FuseSession : public Session {
   void Detach() override;
 
  private:
+  // From now on no backing files are made. May wait for the source.
+  void EndBacking() ABSL_LOCKS_EXCLUDED(backing_mu_);
   void Initialised();
   // One pass of pins. Returns false if nothing was left to pin.
   bool KeepPages() ABSL_LOCKS_EXCLUDED(pin_mu_);
@@ -116,12 +118,15 @@ class FuseSession : public Session {
   fuse_session* session_ = nullptr;
   std::unique_ptr<RequestLoop> loop_;
 
-  // Set by the thread that makes the views, before it publishes them.
-  std::unique_ptr<KernelBacking> backing_;
-
   // Self-synchronised.
   std::atomic<bool> knows_epochs_{false};
   std::atomic<bool> unmounts_{false};
+
+  // Backing files are made by the thread that makes the views, while the
+  // session may end already.
+  Mutex backing_mu_;
+  bool backing_ended_ ABSL_GUARDED_BY(backing_mu_) = false;
+  std::unique_ptr<KernelBacking> backing_ ABSL_GUARDED_BY(backing_mu_);
 
   Mutex device_mu_;  // taken last
   bool device_open_ ABSL_GUARDED_BY(device_mu_) = true;
@@ -192,7 +197,7 @@ absl::Status FuseSession::Run() {
     if (notices) notices->request_stop();
     changed_.SignalAll();
   }
-  if (backing_ != nullptr) backing_->Stop();
+  EndBacking();
   {
     // Closed below; its number may then belong to another file.
     MutexLock lock(device_mu_);
@@ -225,6 +230,8 @@ std::string FuseSession::PrepareBacking() {
   parts.source = options_.backed;
   parts.lister = options_.lister;
   parts.mountpoint = options_.mountpoint;
+  MutexLock lock(backing_mu_);
+  if (backing_ended_) return "the mount ends";
   absl::StatusOr<std::unique_ptr<KernelBacking>> made =
       KernelBacking::Make(parts);
   if (!made.ok()) return std::string(made.status().message());
@@ -233,10 +240,17 @@ std::string FuseSession::PrepareBacking() {
 }
 
 void FuseSession::BeginBacking(const ServedDataset& served) {
-  if (backing_ == nullptr || !served.backing().on) return;
+  MutexLock lock(backing_mu_);
+  if (backing_ == nullptr || backing_ended_ || !served.backing().on) return;
   BackingFiles* const files = backing_->Begin(served.shared_catalogue());
   context_.filesystem->SetBacking(files);
   context_.backing = files;
+}
+
+void FuseSession::EndBacking() {
+  MutexLock lock(backing_mu_);
+  backing_ended_ = true;
+  if (backing_ != nullptr) backing_->Stop();
 }
 
 void FuseSession::Initialised() {

@@ -59,6 +59,7 @@ class BackingFilesTest : public testing::Test {
     parts.cut_off = [this](uint64_t nodeid) {
       EXPECT_EQ(files_->NodeOfCutOffName(BackingFiles::CutOffName(nodeid)),
                 nodeid);
+      MutexLock lock(mu_);
       cut_off_.push_back(nodeid);
     };
     parts.most = most;
@@ -80,6 +81,10 @@ class BackingFilesTest : public testing::Test {
     refuses_ = refused;
     MutexLock lock(mu_);
     return ids_;
+  }
+  std::vector<uint64_t> CutOff() {
+    MutexLock lock(mu_);
+    return cut_off_;
   }
   // Another process, because a process does not break its own lease.
   void BeginToWrite(std::function<void()> meanwhile) {
@@ -184,7 +189,7 @@ TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
   EXPECT_EQ(files_->NodeOfCutOffName(BackingFiles::CutOffName(7)),
             absl::nullopt);
   BeginToWrite([] {});  // returns when the writer could open the file
-  EXPECT_THAT(cut_off_, ElementsAre(7));
+  EXPECT_THAT(CutOff(), ElementsAre(7));
   EXPECT_TRUE(files_->IsCutOff(7));
   EXPECT_EQ(Open(7).backing_id, 0);  // for as long as the mount lives
   EXPECT_THAT(Ids(), ElementsAre(1));
@@ -199,7 +204,7 @@ TEST_F(BackingFilesTest, AClosedFileHoldsUpNoWriter) {
   files_->Close(7, Open(7).handle);
   EXPECT_THAT(Ids(), IsEmpty());
   BeginToWrite([] {});
-  EXPECT_THAT(cut_off_, IsEmpty());
+  EXPECT_THAT(CutOff(), IsEmpty());
 }
 
 // The kernel would fail one of two opens that are answered differently.

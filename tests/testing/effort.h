@@ -6,7 +6,6 @@
 #define SHUFFLEFS_TESTS_TESTING_EFFORT_H_
 
 #include <algorithm>
-#include <cstdint>
 
 namespace shufflefs::testing_support {
 
@@ -23,8 +22,9 @@ inline constexpr bool kSanitized = false;
 #endif
 
 // `all` rounds, or an eighth of them, at least `least`, under a sanitizer.
-constexpr int Rounds(int all, int least = 1) {
-  return kSanitized ? std::max(all / 8, least) : all;
+template <typename Int>
+constexpr Int Rounds(Int all, Int least = 1) {
+  return kSanitized ? std::max<Int>(all / 8, least) : all;
 }
 
 }  // namespace shufflefs::testing_support

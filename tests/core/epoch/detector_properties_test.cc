@@ -3,6 +3,7 @@
 // for every stream.
 #include "absl/container/flat_hash_set.h"
 #include "gtest/gtest.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/epoch_cases.h"
 
 namespace shufflefs {
@@ -11,6 +12,7 @@ namespace {
 using testing_support::Play;
 using testing_support::Played;
 using testing_support::PlayOptions;
+using testing_support::Rounds;
 
 TEST(GoldenTest, VerdictsToTheOpen) {
   const auto verdicts = [](const testing_support::Stream& stream) {
@@ -44,7 +46,7 @@ TEST(GoldenTest, VerdictsToTheOpen) {
 // the rules needs nine tenths of what a pass is expected to open.
 TEST(PropertyTest, RandomStreamsAreNeverReboundEarly) {
   uint64_t verdicts = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(150); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Rng rng(RandomKey(Mix64(seed)));
     const uint64_t names = 20 + rng.Bounded(500);
@@ -66,7 +68,7 @@ TEST(PropertyTest, RandomStreamsAreNeverReboundEarly) {
     EXPECT_EQ(played.early, 0) << played.verdicts;
     verdicts += played.rebinds + played.holds;
   }
-  EXPECT_GT(verdicts, 200);
+  EXPECT_GT(verdicts, Rounds<uint64_t>(200));
 }
 
 // Without a re-binding no pass of any reader shows a sample twice.

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/epoch_cases.h"
 
 namespace shufflefs::testing_support {
@@ -209,7 +210,7 @@ TEST(StreamsOfSixtyThousandTest, BehaveAsSmallOnes) {
 
 TEST(CarriedBoundsTest, FullEpochsCarryAHandful) {
   for (const uint64_t workers : {2, 4}) {
-    for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (uint64_t seed = 1; seed <= Rounds<uint64_t>(20); ++seed) {
       SCOPED_TRACE(absl::StrCat("workers ", workers, " seed ", seed));
       PlayOptions options;
       options.detector.names = 1000;

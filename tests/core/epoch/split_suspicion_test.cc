@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/epoch_cases.h"
 
 namespace shufflefs {
@@ -19,6 +20,7 @@ using testing_support::LoaderSim;
 using testing_support::OneJob;
 using testing_support::PassSeed;
 using testing_support::Ranks;
+using testing_support::Rounds;
 using testing_support::Stream;
 using testing_support::StreamOpen;
 using testing_support::Workers;
@@ -133,7 +135,7 @@ std::vector<StockJob> StockJobs() {
 TEST(SplitSuspicionTest, StockJobsRaiseNothing) {
   for (const StockJob& job : StockJobs()) {
     for (const uint64_t names : {1000, 3000}) {
-      for (uint64_t seed = 1; seed <= 4; ++seed) {
+      for (uint64_t seed = 1; seed <= Rounds<uint64_t>(4); ++seed) {
         const Verdicts verdicts = Suspect(job.generate(names, seed), names);
         EXPECT_EQ(verdicts.first, Suspicion::kNone)
             << job.name << ", " << names << " names, seed " << seed

@@ -7,11 +7,13 @@
 
 #include "core/random/random.h"
 #include "tests/core/job_epochs/simulated_job.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
 
 using testing_support::JobShape;
+using testing_support::Rounds;
 using testing_support::SimulatedJob;
 
 // The nodes agree before each pass and every sample comes in it. Returns how
@@ -36,7 +38,7 @@ uint64_t RunExactly(const JobShape& shape) {
 }
 
 TEST(JobEpochsTest, PassesInLockStepShowEachSampleOnceAndEndEpochs) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(20); ++seed) {
     for (const uint64_t nodes : {1, 2, 3, 4, 8}) {
       const JobShape shape{.nodes = nodes, .names = 997, .seed = seed};
       EXPECT_GE(RunExactly(shape), shape.epochs - 1);
@@ -46,7 +48,7 @@ TEST(JobEpochsTest, PassesInLockStepShowEachSampleOnceAndEndEpochs) {
 
 TEST(JobEpochsTest, LostAndRepeatedMessagesCostEpochsButNoSample) {
   uint64_t bound = 0;
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(30); ++seed) {
     bound += RunExactly({.nodes = 4,
                          .names = 1000,
                          .epochs = 6,
@@ -55,11 +57,11 @@ TEST(JobEpochsTest, LostAndRepeatedMessagesCostEpochsButNoSample) {
                          .twice_of_256 = 40,
                          .seed = seed});
   }
-  EXPECT_GT(bound, 30u);
+  EXPECT_GT(bound, Rounds<uint64_t>(30));
 }
 
 TEST(JobEpochsTest, SamplersThatDropTheLastBatchLoseNothingElse) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(20); ++seed) {
     RunExactly({.nodes = 4,
                 .names = 1003,
                 .drop_last = true,
@@ -70,7 +72,7 @@ TEST(JobEpochsTest, SamplersThatDropTheLastBatchLoseNothingElse) {
 
 // Nothing may be lost when nodes come and go between passes, whoever leads.
 TEST(JobEpochsTest, NodesThatAreKilledOrCutOffBetweenPassesCostNoSample) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(30); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng((RandomKey(seed)));
     const JobShape shape{.nodes = 4, .names = 1000, .seed = seed};
@@ -94,6 +96,52 @@ TEST(JobEpochsTest, NodesThatAreKilledOrCutOffBetweenPassesCostNoSample) {
     job.Wait(5000);
     EXPECT_TRUE(job.Agree());
   }
+}
+
+// Nodes notice a cut some time after it. If a decision was under way, one part
+// may go on without the other, which learns of it after the cut. Then it tells
+// how many samples may be missing; all others came.
+TEST(JobEpochsTest, APartitionAtAnyMomentCostsNoSampleThatIsNotTold) {
+  uint64_t bound = 0;
+  uint64_t all_missing = 0;
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(200); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Rng rng((RandomKey(seed)));
+    const JobShape shape{.nodes = 4, .names = 600, .seed = seed};
+    SimulatedJob job(shape);
+    job.Wait(600);
+    bool parted = false;
+    uint64_t missing = 0;
+    for (uint64_t epoch = 0; epoch < 12; ++epoch) {
+      uint64_t until_cut = rng.Bounded(2) == 0 ? rng.Bounded(700) + 1 : 0;
+      uint64_t until_seen = 0;
+      missing += job.Pass(epoch, [&] {
+        if (until_cut > 0 && --until_cut == 0) {
+          parted = !parted;
+          const uint64_t far = parted ? 1 + rng.Bounded(shape.nodes - 1) : 0;
+          for (uint64_t i = 0; i < shape.nodes; ++i) job.Cut(i, i < far);
+          until_seen = rng.Bounded(200) + 1;
+        }
+        if (until_seen > 0 && --until_seen == 0) job.Regroup();
+      });
+      job.Regroup();
+    }
+    for (uint64_t i = 0; i < shape.nodes; ++i) job.Cut(i, 0);
+    job.Regroup();
+    job.Wait(5000);
+    EXPECT_TRUE(job.Agree());
+    EXPECT_EQ(job.Pass(12), 0u);
+    EXPECT_EQ(job.Pass(13), 0u);
+    uint64_t told = 0;
+    for (uint64_t i = 0; i < shape.nodes; ++i) {
+      told += job.member(i).doubtful();
+    }
+    EXPECT_LE(missing, told);
+    all_missing += missing;
+    bound += job.view(0).bound;
+  }
+  EXPECT_GT(bound, Rounds<uint64_t>(400));
+  EXPECT_LT(all_missing, 3000u) << "of " << 200 * 12 * 600;
 }
 
 TEST(JobEpochsTest, NamesKeepTheirSamplesWhileANodeIsAway) {
@@ -122,7 +170,7 @@ TEST(JobEpochsTest, NamesKeepTheirSamplesWhileANodeIsAway) {
 
 // Whatever is lost on the way to a node that is back, it catches up.
 TEST(JobEpochsTest, ANodeThatIsBackCatchesUpOverABadNetwork) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(40); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SimulatedJob job({.nodes = 3,
                       .names = 500,

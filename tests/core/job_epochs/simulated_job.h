@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -138,14 +139,15 @@ class SimulatedJob {
       : shape_(shape), rng_(RandomKey(shape.seed)) {
     for (uint64_t i = 0; i < shape_.nodes; ++i) {
       nodes_.push_back(std::make_unique<Node>(shape_.names));
-      joined_.push_back(true);
+      part_.push_back(0);
       StartMember(i);
     }
     Regroup();
   }
 
-  // One pass of the job. Returns how many samples no node showed.
-  uint64_t Pass(uint64_t epoch) {
+  // One pass of the job. Returns how many samples no node showed. Calls
+  // `each_ms` in every millisecond of it.
+  uint64_t Pass(uint64_t epoch, const std::function<void()>& each_ms = {}) {
     const std::vector<std::vector<uint64_t>> shares = Shares(epoch);
     std::vector<uint64_t> at(shape_.nodes);
     shown_.assign(shape_.names, 0);
@@ -168,6 +170,7 @@ class SimulatedJob {
           ++opened;
         }
       }
+      if (each_ms) each_ms();
       Step();
     }
     if (!done()) return shape_.names;
@@ -191,10 +194,14 @@ class SimulatedJob {
   void Wait(uint64_t ms) {
     for (uint64_t i = 0; i < ms; ++i) Step();
   }
+  // Out of the group, a node is alone.
   void SetJoined(uint64_t node, bool joined) {
-    joined_[node] = joined;
+    Cut(node, joined ? 0 : node + 1);
     Regroup();
   }
+  // From now on the network takes messages within each part of it only. Nodes
+  // do not know that before Regroup.
+  void Cut(uint64_t node, uint64_t part) { part_[node] = part; }
   // The daemon of `node` is killed. Its view comes back as it was.
   void Restart(uint64_t node) {
     nodes_[node]->lead = nullptr;
@@ -206,14 +213,28 @@ class SimulatedJob {
   }
   FakeView& view(uint64_t node) { return nodes_[node]->view; }
   EpochMember& member(uint64_t node) { return *nodes_[node]->member; }
-  // Returns whether all nodes that are there show the same.
-  bool Agree() const {
+  // Returns whether all nodes of a part show the same.
+  bool Agree(uint64_t part = 0) const {
     std::set<std::pair<uint64_t, uint64_t>> states;
     for (uint64_t i = 0; i < shape_.nodes; ++i) {
       const GroupedView::State state = nodes_[i]->view.GroupState();
-      if (joined_[i]) states.insert({state.epoch, state.binding});
+      if (part_[i] == part) states.insert({state.epoch, state.binding});
     }
-    return states.size() == 1;
+    return states.size() <= 1;
+  }
+  // Each node sees who is in its part. The first of them leads it.
+  void Regroup() {
+    std::vector<std::string> names;
+    for (uint64_t i = 0; i < shape_.nodes; ++i) names.push_back(NameOf(i));
+    for (uint64_t i = 0; i < shape_.nodes; ++i) {
+      std::vector<std::string> absent;
+      std::string lead;
+      for (uint64_t k = 0; k < shape_.nodes; ++k) {
+        if (part_[k] != part_[i]) absent.push_back(NameOf(k));
+        if (part_[k] == part_[i] && lead.empty()) lead = NameOf(k);
+      }
+      SetGroup(i, lead, names, absent);
+    }
   }
 
  private:
@@ -242,44 +263,29 @@ class SimulatedJob {
     nodes_[i]->member = std::make_unique<EpochMember>(std::move(parts));
   }
 
-  void Regroup() {
-    std::vector<std::string> names;
-    std::vector<std::string> absent;
-    std::string lead;
-    for (uint64_t i = 0; i < shape_.nodes; ++i) {
-      names.push_back(NameOf(i));
-      if (!joined_[i]) absent.push_back(NameOf(i));
-      if (joined_[i] && lead.empty()) lead = NameOf(i);
+  void SetGroup(uint64_t i, const std::string& lead,
+                const std::vector<std::string>& names,
+                const std::vector<std::string>& absent) {
+    Node& node = *nodes_[i];
+    const std::string self = NameOf(i);
+    node.member->SetLead(lead, self);
+    if (lead != self) {
+      if (node.lead != nullptr) node.lead->Stop();
+      node.lead = nullptr;
+      return;
     }
-    for (uint64_t i = 0; i < shape_.nodes; ++i) {
-      Node& node = *nodes_[i];
-      const std::string self = NameOf(i);
-      // Who is cut off takes itself for the only one.
-      const std::string seen = joined_[i] ? lead : self;
-      std::vector<std::string> away = absent;
-      if (!joined_[i]) {
-        away = names;
-        away.erase(std::find(away.begin(), away.end(), self));
-      }
-      node.member->SetLead(seen, self);
-      if (seen != self) {
-        if (node.lead != nullptr) node.lead->Stop();
-        node.lead = nullptr;
-        continue;
-      }
-      if (node.lead == nullptr) {
-        EpochLead::Parts parts;
-        parts.self = self;
-        parts.detector.names = shape_.names;
-        parts.detector.pad = static_cast<uint32_t>(8 * shape_.nodes);
-        parts.send = [this, i](const std::string& to,
-                               const EpochMessage& message) {
-          Send(i, to, message);
-        };
-        node.lead = std::make_unique<EpochLead>(std::move(parts));
-      }
-      node.lead->SetMembers(names, away);
+    if (node.lead == nullptr) {
+      EpochLead::Parts parts;
+      parts.self = self;
+      parts.detector.names = shape_.names;
+      parts.detector.pad = static_cast<uint32_t>(8 * shape_.nodes);
+      parts.send = [this, i](const std::string& to,
+                             const EpochMessage& message) {
+        Send(i, to, message);
+      };
+      node.lead = std::make_unique<EpochLead>(std::move(parts));
     }
+    node.lead->SetMembers(names, absent);
   }
 
   std::vector<std::vector<uint64_t>> Shares(uint64_t epoch) {
@@ -315,7 +321,7 @@ class SimulatedJob {
   void Send(uint64_t from, const std::string& to, const EpochMessage& message) {
     uint64_t index = 0;
     while (NameOf(index) != to) ++index;
-    if (joined_[from] != joined_[index]) return;
+    if (part_[from] != part_[index]) return;
     const bool lost = from != index && rng_.Bounded(256) < shape_.lost_of_256;
     if (lost) return;
     const uint64_t delay = from == index ? 0 : rng_.Bounded(shape_.delay + 1);
@@ -351,7 +357,7 @@ class SimulatedJob {
   Time now_{1000};
   uint64_t streams_ = 0;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<bool> joined_;
+  std::vector<uint64_t> part_;  // of the network, by node
   std::map<int64_t, std::deque<Sent>> network_;
   std::vector<uint64_t> shown_;  // by sample: times in this pass
 };

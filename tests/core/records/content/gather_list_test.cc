@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/records/containers/record_fixture.h"
 #include "tests/core/records/content/part_fixture.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
@@ -20,6 +21,7 @@ using testing_support::Apply;
 using testing_support::Letters;
 using testing_support::Piece;
 using testing_support::RandomPlan;
+using testing_support::Rounds;
 using testing_support::WholePages;
 
 // What a part's reads bring of `file`, gathered.
@@ -88,7 +90,7 @@ TEST(GatherListTest, GivesEveryRangeOfThePart) {
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
   const std::string file = Letters(700000, rng);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < Rounds(60); ++round) {
     PartPlan plan = RandomPlan(file.size(), rng);
     AddOtherPieces(plan, rng);
     PartReadLimits limits;
