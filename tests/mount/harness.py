@@ -111,7 +111,7 @@ class Mount:
     """A daemon in the foreground and its mount. Use through the fixture."""
 
     def __init__(self, source, folder, options=None, user=SELF, mountpoint=None,
-                 arguments=()):
+                 arguments=(), inside=()):
         self.source = pathlib.Path(source)
         self.user = user
         self.state = folder / "state"
@@ -124,6 +124,7 @@ class Mount:
         self.options = dict(options or {})
         self.options.setdefault("state", self.state)
         self.arguments = list(arguments)
+        self.inside = list(inside)  # a command that runs the daemon's
         self.process = None
 
     @property
@@ -133,8 +134,9 @@ class Mount:
     def command(self):
         options = ",".join(key if value is None else f"{key}={value}"
                            for key, value in self.options.items())
-        return as_user(self.user, [shufflefs(), "-f", "-o", options,
-                                   *self.arguments, self.source, self.path])
+        return as_user(self.user, [*self.inside, shufflefs(), "-f", "-o",
+                                   options, *self.arguments, self.source,
+                                   self.path])
 
     def start(self, ready=True):
         """Starts the daemon; returns when the mount serves."""

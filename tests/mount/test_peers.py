@@ -63,14 +63,20 @@ def digests(root):
 
 
 class Cluster:
-    def __init__(self, mounts, source, nodes=NODES, **options):
+    """Nodes of one job: on ports of this machine, or in namespaces."""
+
+    def __init__(self, mounts, source, nodes=NODES, network=None, **options):
         self.source = source
-        ports = free_ports(nodes)
-        self.names = [f"127.0.0.1:{port}" for port in ports]
+        if network is None:
+            self.names = [f"127.0.0.1:{port}" for port in free_ports(nodes)]
+        else:
+            self.names = [f"{network.address(k)}:7373" for k in range(nodes)]
+            options["peers.insecure"] = "yes"
         self.mounts = [
             mounts(source, {**LIRS, "peers": ";".join(self.names),
-                            "peers.listen": name, **options})
-            for name in self.names]
+                            "peers.listen": name, **options},
+                   inside=network.inside(number) if network else ())
+            for number, name in enumerate(self.names)]
 
     def members(self, mount):
         return mount.status()["peers"]["members"]
