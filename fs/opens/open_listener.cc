@@ -28,7 +28,7 @@ constexpr size_t kBufferBytes = 64 * 1024;  // some 1,100 reports
 // which costs the reader more than the report.
 constexpr auto kCollect = std::chrono::microseconds(300);
 // After so many collections without a report it sleeps.
-constexpr int kPatience = 10;
+constexpr int kEmptyReads = 10;
 
 bool HasSamples(const Catalogue& catalogue, const Grouping& grouping,
                 DirId dir) {
@@ -144,7 +144,7 @@ void OpenListener::Run(std::stop_token stop) {
       {{group_.get(), POLLIN, 0}, {stop_fd_.get(), POLLIN, 0}}};
   int idle = 0;
   while (!stop.stop_requested()) {
-    const int timeout = idle < kPatience ? 0 : -1;
+    const int timeout = idle < kEmptyReads ? 0 : -1;
     const bool some = poll(ready.data(), ready.size(), timeout) > 0;
     idle = some ? 0 : idle + 1;
     if (some) PassOn();

@@ -4,7 +4,7 @@
 # new_user.sh [SUITE]
 #
 # Does what a new user does, in a minimal Debian (bookworm) that has nothing but
-# apt. Root runs examples/quickstart.sh, which builds, and installs. Then root
+# apt. Root runs examples/quickstart.sh, builds and installs. Then root
 # and an ordinary user type what README says in "Try it" and "On your data".
 # Prints the seconds of each step, and those of the processors in it.
 # chroot.sh names the variables that choose the mirror and keep the chroot.
@@ -47,6 +47,13 @@ readme() {
   rm -rf "$folder" /tmp/try
 }
 
+# README, "Install".
+build_and_install() {
+  cmake --preset release -DSHUFFLEFS_TESTS=OFF -DCMAKE_UNITY_BUILD=ON
+  cmake --build --preset release
+  cmake --install build/release --prefix /usr/local
+}
+
 # Inside, at the root of the repository.
 use() {
   step "Try it" readme "Try it"
@@ -56,7 +63,7 @@ use() {
 as_root() {
   cd /build/shufflefs
   step "quickstart.sh" examples/quickstart.sh --work /tmp/quickstart
-  step "cmake --install" cmake --install build/release --prefix /usr/local
+  step "Install" build_and_install
   use
   useradd --create-home reader
   su reader -c "bash $0 --as-user"

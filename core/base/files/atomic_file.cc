@@ -11,6 +11,7 @@
 #include <exception>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "core/base/files/read_at.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
@@ -57,7 +58,9 @@ absl::Status ReplaceFile(const FilePlace& place,
   if (written.ok()) written = fresh.RenameTo(place);
   if (!written.ok()) {
     fresh.Remove().IgnoreError();
-    return written;
+    // Who called knows the file by its own name.
+    const absl::optional<int> error = ErrnoOf(written);
+    return error ? ErrnoStatus(*error, place.path()) : written;
   }
   return place.SyncNames();
 }

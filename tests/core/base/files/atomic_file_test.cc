@@ -15,7 +15,9 @@
 namespace shufflefs {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing_support::TempTree;
 
 TEST(WholeFileTest, WhatWasWrittenIsReadAndReplaced) {
@@ -35,7 +37,10 @@ TEST(WholeFileTest, WhatWasWrittenIsReadAndReplaced) {
 TEST(WholeFileTest, SaysWhyItCannot) {
   TempTree tree;
   EXPECT_EQ(ErrnoOf(ReadWholeFile(tree.At("none"), 100).status()), ENOENT);
-  EXPECT_EQ(ErrnoOf(ReplaceFile(tree.At("no/dir"), {"x"})), ENOENT);
+  const absl::Status nowhere = ReplaceFile(tree.At("no/dir"), {"x"});
+  EXPECT_EQ(ErrnoOf(nowhere), ENOENT);
+  EXPECT_THAT(nowhere.message(),
+              AllOf(HasSubstr(tree.At("no/dir")), Not(HasSubstr(".new"))));
   EXPECT_EQ(ReadWholeFile(tree.root(), 100).status().code(),
             absl::StatusCode::kInvalidArgument);
   tree.File("real", "secret");
