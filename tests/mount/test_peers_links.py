@@ -31,7 +31,8 @@ def joined(mount):
     return sum(each["joined"] for each in mount.status()["peers"]["members"])
 
 
-# [S-24.1a] Here the peer is cut off, and both sides go on.
+# [S-24.1a] With peers every byte that readers get is that of the source,
+# whatever happens to a peer.
 def test_a_cut_link_costs_no_byte(mounts, source, network):
     cluster = Cluster(mounts, source, NODES, network)
     cluster.wait_until_joined()
@@ -68,7 +69,8 @@ def told_twice(cluster):
                for count in re.findall(r"(\d+) samples were shown", text))
 
 
-# [S-24.2c] At any moment, also while the nodes decide about an epoch.
+# [S-24.2c] While a node is away, epochs are counted and names keep their
+# samples, so that what it shows when it is back is what the others show.
 @pytest.mark.parametrize("seed", [5, 6])
 def test_halves_show_each_sample_once(mounts, numbered, network, job_of, seed):
     print("seed", seed)
