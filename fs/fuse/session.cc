@@ -230,11 +230,12 @@ std::string FuseSession::PrepareBacking() {
   parts.source = options_.backed;
   parts.lister = options_.lister;
   parts.mountpoint = options_.mountpoint;
-  MutexLock lock(backing_mu_);
-  if (backing_ended_) return "the mount ends";
+  // Without the lock: it may wait for the source, and the end must not.
   absl::StatusOr<std::unique_ptr<KernelBacking>> made =
       KernelBacking::Make(parts);
   if (!made.ok()) return std::string(made.status().message());
+  MutexLock lock(backing_mu_);
+  if (backing_ended_) return "the mount ends";
   backing_ = *std::move(made);
   return "";
 }
