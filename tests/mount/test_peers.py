@@ -81,8 +81,9 @@ class Cluster:
     def members(self, mount):
         return mount.status()["peers"]["members"]
 
-    def wait_until_joined(self, count=None):
-        for mount in self.mounts:
+    def wait_until_joined(self, count=None, mounts=None):
+        """Until each of the mounts sees so many members, itself among them."""
+        for mount in mounts or self.mounts:
             if mount.process is None or mount.process.poll() is not None:
                 continue
             harness.eventually(
