@@ -12,14 +12,15 @@ void SizedNames::NoteLookup(SampleId sample, uint32_t reader) {
     if (it->reader != reader) continue;
     if (it->sample == sample) {
       ++it->times;
+      std::rotate(it, it + 1, told_.end());  // it is the newest now
       return;
     }
     if (of_reader++ == 0) oldest = it;
   }
-  if (of_reader >= (reader == 0 ? kMostHidden : kMostOfReader)) {
-    told_.erase(oldest);
-  } else if (told_.size() >= kMost) {
-    told_.erase(told_.begin());
+  const bool many = of_reader >= (reader == 0 ? kMostHidden : kMostOfReader);
+  if (many || told_.size() >= kMost) {
+    told_.erase(many ? oldest : told_.begin());
+    dropped_ = true;
   }
   told_.push_back(Told{sample, reader});
 }
@@ -40,12 +41,18 @@ uint32_t SizedNames::TakeOpen(SampleId sample, uint32_t reader) {
 }
 
 void SizedNames::TakeOne(SampleId sample, uint32_t reader) {
+  if (dropped_) return;
   const auto found = Find(sample, reader);
   if (found != told_.end() && --found->times == 0) told_.erase(found);
 }
 
 void SizedNames::AppendTo(std::vector<SampleId>& samples) const {
   for (const Told& told : told_) samples.push_back(told.sample);
+}
+
+void SizedNames::Clear() {
+  told_.clear();
+  dropped_ = false;
 }
 
 }  // namespace shufflefs

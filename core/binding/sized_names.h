@@ -27,10 +27,12 @@ class SizedNames {
   // since its last open; the walk to the file itself counts as one.
   uint32_t TakeOpen(SampleId sample, uint32_t reader);
   // The same for an open that is known late: lookups of the sample except one
-  // may have followed it.
+  // may have followed it. If lookups were dropped, its own may be among them,
+  // and the one that is kept may be followed by an open that is not known yet.
+  // Then it takes nothing: to keep a sample too long is harmless.
   void TakeOne(SampleId sample, uint32_t reader);
   void AppendTo(std::vector<SampleId>& samples) const;
-  void Clear() { told_.clear(); }
+  void Clear();
 
  private:
   struct Told {
@@ -43,6 +45,7 @@ class SizedNames {
   // Oldest first. Short: mostly one entry per thread that is about to open a
   // file.
   std::vector<Told> told_;
+  bool dropped_ = false;  // told_ would have been too long
 };
 
 }  // namespace shufflefs

@@ -7,6 +7,7 @@
 namespace shufflefs {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 
 std::vector<uint64_t> Told(const SizedNames& names) {
@@ -39,6 +40,36 @@ TEST(SizedNamesTest, WhoSizesAWholeTreeKeepsTheLastNames) {
     names.NoteLookup(SampleId(sample), 1);
   }
   EXPECT_THAT(Told(names), ElementsAre(1000, 92, 93, 94, 95, 96, 97, 98, 99));
+}
+
+// A job of one thread, whose opens are known ten opens late: the pass before
+// opened the name, and now the thread is about to open it again.
+TEST(SizedNamesTest, ALateOpenTakesNoLookupThatMayBeOfAnother) {
+  SizedNames names;
+  names.NoteLookup(SampleId(7), 1);
+  for (uint64_t sample = 10; sample < 18; ++sample) {
+    names.NoteLookup(SampleId(sample), 1);  // the first one is dropped
+  }
+  names.NoteLookup(SampleId(7), 1);
+  names.TakeOne(SampleId(7), 1);
+  EXPECT_THAT(Told(names), Contains(7));
+  names.Clear();
+  names.NoteLookup(SampleId(7), 1);
+  names.NoteLookup(SampleId(7), 1);
+  names.TakeOne(SampleId(7), 1);
+  EXPECT_THAT(Told(names), ElementsAre(7));
+  names.TakeOne(SampleId(7), 1);
+  EXPECT_THAT(Told(names), ElementsAre());
+}
+
+TEST(SizedNamesTest, ASecondLookupIsTheNewest) {
+  SizedNames names;
+  for (uint64_t sample = 0; sample < 8; ++sample) {
+    names.NoteLookup(SampleId(sample), 1);
+  }
+  names.NoteLookup(SampleId(0), 1);
+  names.NoteLookup(SampleId(8), 1);
+  EXPECT_THAT(Told(names), ElementsAre(2, 3, 4, 5, 6, 7, 0, 8));
 }
 
 TEST(SizedNamesTest, HiddenThreadsAreMany) {
