@@ -473,7 +473,11 @@ void EpochLead::Tick(Time now) {
     return;
   }
   if (now - since_ > kLongestCommit) {
-    phase_ = Phase::kIdle;  // they catch up when they are back
+    phase_ = Phase::kIdle;
+    Log(LogLevel::kWarning,
+        absl::StrCat("peers: ", *waits_for_.begin(),
+                     " has not confirmed epoch ", next_,
+                     ", so it may show another one until it is back"));
     return;
   }
   for (const std::string& name : late) SendCommit(name);

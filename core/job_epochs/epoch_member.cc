@@ -77,8 +77,8 @@ void EpochMember::Tick(Time now) {
     parts_.send(lead_, std::move(message));
   }
   if (sent_ && now - *sent_ < kResend) return;
-  const bool news = acked_ < base_ + opens_.size() ||
-                    told_wanted_ != parts_.view->GroupState().wanted;
+  const bool news =
+      acked_ < end() || told_wanted_ != parts_.view->GroupState().wanted;
   if (now - told_ >= (news ? kBatch : kSignOfLife) || told_ == Time(0)) {
     SendOpens(now);
   }
@@ -99,7 +99,7 @@ void EpochMember::FillOpens(EpochMessage& message) const {
   message.first = acked_;
   if (acked_ < told_before_) message.next |= EpochMessage::kToldBefore;
   if (acked_ == base_) message.next |= EpochMessage::kNoneBefore;
-  const uint64_t all = base_ + opens_.size();
+  const uint64_t all = end();
   const uint64_t end = std::min({acked_ < told_before_ ? told_before_ : all,
                                  all, acked_ + kMostEpochEntries / 2});
   message.opens.assign(opens_.begin() + static_cast<int64_t>(acked_ - base_),
@@ -107,7 +107,7 @@ void EpochMember::FillOpens(EpochMessage& message) const {
 }
 
 void EpochMember::Acknowledge(uint64_t first) {
-  if (first < acked_ || first > base_ + opens_.size()) return;
+  if (first < acked_ || first > end()) return;
   acked_ = first;
   sent_.reset();
 }
@@ -136,8 +136,9 @@ void EpochMember::Hear(const EpochMessage& message, Time now) {
       }
       return;
     case Kind::kReopen:
-      if (closed_ && closed_->round == message.round) Stop();
-      return;
+      if (!closed_ || closed_->round != message.round) return;
+      known_ = closed_->known_before;
+      return Stop();
     case Kind::kWalks:
       // To tell the kernel may wait for a lookup, and while the epoch is closed
       // lookups wait for us.
@@ -171,12 +172,13 @@ void EpochMember::Prepare(const EpochMessage& message, Time now) {
   }
   if (closed_ && closed_->round != message.round) return;
   answer.names = parts_.view->CloseEpoch();
-  closed_ = Closed{message.round, now};
+  if (!closed_) closed_ = Closed{message.round, now, known_};
   Add(parts_.take_opens());
   FillOpens(answer);
   // If they are too many, the lead asks in vain, and the epoch is held.
-  const bool all = acked_ + answer.opens.size() == base_ + opens_.size();
+  const bool all = acked_ + answer.opens.size() == end();
   if (all && answer.opens.size() + answer.names.size() <= kMostEpochEntries) {
+    known_ = end();
     parts_.send(lead_, std::move(answer));
   }
 }
@@ -185,12 +187,13 @@ void EpochMember::Commit(const EpochMessage& message, Time now) {
   const GroupedView::State state = parts_.view->GroupState();
   if (message.from != lead_) return;
   if (state.epoch == message.epoch && state.binding == message.binding) {
-    if (!closed_) doubtful_ += base_ + opens_.size() - acked_;
+    if (!closed_) doubtful_ += end() - std::min(message.first, end());
     closed_.reset();
     held_.clear();
     parts_.view->BeginEpoch(
         {message.next, message.reason, message.names, message.opened});
     Begin(message.first);
+    known_ = base_;
   }
   SendOpens(now);
 }
@@ -227,8 +230,8 @@ void EpochMember::Adopt(const EpochMessage& message) {
   }
   Add(parts_.take_opens());
   // If opens are not told, any of them may have been after the boundary.
-  const uint64_t lost = parts_.tells_opens ? base_ + opens_.size() - acked_
-                                           : parts_.view->OpenedHere().size();
+  const uint64_t lost =
+      parts_.tells_opens ? end() - known_ : parts_.view->OpenedHere().size();
   if (lost > 0) {
     doubtful_ += lost;
     Log(LogLevel::kWarning,
@@ -248,11 +251,12 @@ void EpochMember::Adopt(const EpochMessage& message) {
   closed_.reset();
   held_.clear();
   parts_.view->AdoptEpoch(state, carried);
-  Begin(base_ + opens_.size());
+  Begin(end());
+  known_ = end();
 }
 
 void EpochMember::Begin(uint64_t first) {
-  acked_ = std::clamp<uint64_t>(first, acked_, base_ + opens_.size());
+  acked_ = std::clamp<uint64_t>(first, acked_, end());
   opens_.erase(opens_.begin(),
                opens_.begin() + static_cast<int64_t>(acked_ - base_));
   base_ = acked_;

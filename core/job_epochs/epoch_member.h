@@ -59,7 +59,7 @@ class EpochMember {
   bool wishes() const { return wish_.has_value(); }
   const absl::Status& wish_result() const { return wish_result_; }
   // Returns whether opens wait to be told.
-  bool busy() const { return acked_ < base_ + opens_.size(); }
+  bool busy() const { return acked_ < end(); }
   // How many samples this node may have shown that come twice.
   uint64_t doubtful() const { return doubtful_; }
   // What people should know, or "".
@@ -77,6 +77,8 @@ class EpochMember {
   // The epoch has ended: the lead knows all opens before `first`.
   void Begin(uint64_t first);
   void EndWish(const absl::Status& how);
+  // The number of the next open.
+  uint64_t end() const { return base_ + opens_.size(); }
 
   const Parts parts_;
   std::string lead_;
@@ -86,6 +88,11 @@ class EpochMember {
   uint64_t acked_ = 0;  // the lead has all before
   // Opens before this one were told to an earlier lead, or by an earlier run.
   uint64_t told_before_ = 0;
+  // All opens before this one were of an earlier binding, or in an answer to
+  // kPrepare. If others bind names without us, opens before this one were
+  // before that. Acknowledged opens may not be: a lead that was cut off from
+  // the others acknowledges them, too.
+  uint64_t known_ = 0;
   uint64_t poll_ = 0;          // the last that was heard
   absl::optional<Time> sent_;  // an open or sign of life, not acknowledged yet
   Time told_{0};               // last message to the lead
@@ -93,6 +100,7 @@ class EpochMember {
   struct Closed {
     uint64_t round = 0;
     Time since{0};
+    uint64_t known_before = 0;
   };
   absl::optional<Closed> closed_;
   struct Wish {
@@ -104,8 +112,8 @@ class EpochMember {
   absl::optional<Wish> wish_;
   absl::Status wish_result_;
   std::string held_;  // why the last epoch was held, or ""
-  // Opens of an epoch that the others had left already. Their samples may be
-  // shown twice, and others not at all.
+  // At most so many opens showed the samples of a binding that others had left
+  // already. Their samples may come twice, and others not at all.
   uint64_t doubtful_ = 0;
 };
 
