@@ -316,9 +316,7 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
 
 void Engine::JoinEpochs(const std::vector<std::unique_ptr<View>>& views) {
   for (const std::unique_ptr<View>& view : views) {
-    const View::Grouped grouped = view->grouped();
-    job_epochs_->Attach(view->setup()->config.path, grouped.view,
-                        grouped.options);
+    job_epochs_->Attach(view->setup()->config.path, view->grouped());
   }
   job_epochs_->Start({.group = [this] { return peers_owner_->group(); },
                       .tell =

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/epoch/open_tracker.h"
 
 namespace shufflefs {
 
@@ -66,6 +67,8 @@ class GroupedView {
 
   // Returns whether the group decides about the view's epochs.
   virtual bool IsGrouped() const = 0;
+  // How the view's epochs are found. Changes when its keys do.
+  virtual OpenTracker::Options GroupOptions() const = 0;
   virtual State GroupState() const = 0;
   // What this epoch has carried.
   virtual std::vector<Pair> CarriedPairs() const = 0;

@@ -21,11 +21,15 @@ constexpr Time kLongestWish{5000};
 }  // namespace
 
 EpochMember::EpochMember(Parts parts) : parts_(std::move(parts)) {
-  if (!parts_.tells_opens) return;
+  TellOpens(parts_.tells_opens);
+}
+
+void EpochMember::TellOpens(bool tells) {
+  if (tells == std::exchange(tells_opens_, tells) || !tells) return;
   for (const uint64_t name : parts_.view->OpenedHere()) {
     opens_.push_back({.name = name});
   }
-  told_before_ = opens_.size();
+  told_before_ = end();
 }
 
 EpochMessage EpochMember::Message(Kind kind) const {
@@ -231,7 +235,7 @@ void EpochMember::Adopt(const EpochMessage& message) {
   Add(parts_.take_opens());
   // If opens are not told, any of them may have been after the boundary.
   const uint64_t lost =
-      parts_.tells_opens ? end() - known_ : parts_.view->OpenedHere().size();
+      tells_opens_ ? end() - known_ : parts_.view->OpenedHere().size();
   if (lost > 0) {
     doubtful_ += lost;
     Log(LogLevel::kWarning,

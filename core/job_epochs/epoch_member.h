@@ -43,6 +43,9 @@ class EpochMember {
   };
   explicit EpochMember(Parts parts);
 
+  // Only if opens are told can the lead find the end of an epoch. What was
+  // opened in this epoch already counts as told before.
+  void TellOpens(bool tells);
   void Add(const std::vector<EpochOpen>& opens);
   // `lead` is the name of the lead, `self` ours. Both may be "".
   void SetLead(const std::string& lead, const std::string& self);
@@ -81,6 +84,7 @@ class EpochMember {
   uint64_t end() const { return base_ + opens_.size(); }
 
   const Parts parts_;
+  bool tells_opens_ = false;
   std::string lead_;
   std::string self_;
   std::deque<EpochOpen> opens_;

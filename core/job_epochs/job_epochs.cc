@@ -38,14 +38,13 @@ EpochGroup* JobEpochs::Add(const std::string& path) {
   return places_.back()->mailbox.get();
 }
 
-void JobEpochs::Attach(const std::string& path, GroupedView* view,
-                       const OpenTracker::Options& options) {
+void JobEpochs::Attach(const std::string& path, GroupedView* view) {
   const auto place =
       std::find_if(places_.begin(), places_.end(),
                    [&](const auto& each) { return each->path == path; });
   (*place)->view = view;
-  (*place)->options = options;
-  (*place)->mailbox->WantOpens(options.finds_epochs);
+  (*place)->options = view->GroupOptions();
+  (*place)->mailbox->WantOpens((*place)->options.finds_epochs);
 }
 
 void JobEpochs::Start(Parts parts) {
@@ -177,6 +176,18 @@ std::unique_ptr<EpochLead> JobEpochs::MakeLead(const Place& place) {
   return std::make_unique<EpochLead>(std::move(lead));
 }
 
+void JobEpochs::FollowOptions(Place& place) {
+  const OpenTracker::Options options = place.view->GroupOptions();
+  if (options == place.options) return;
+  place.options = options;
+  place.member->TellOpens(options.finds_epochs);
+  place.mailbox->WantOpens(options.finds_epochs);
+  if (place.lead == nullptr) return;
+  place.lead->Stop();
+  place.lead = MakeLead(place);
+  place.lead->SetMembers(names_, absent_);
+}
+
 void JobEpochs::Deliver(const EpochMessage& message, Time now) {
   for (const auto& place : places_) {
     if (place->path != message.view || place->member == nullptr) continue;
@@ -205,13 +216,20 @@ void JobEpochs::TurnOf(Place& place, Time now) {
     if (wish) place.mailbox->EndWish(absl::OkStatus());
     return;
   }
+  FollowOptions(place);
   EpochMember& member = *place.member;
   const std::vector<EpochOpen> opens = place.mailbox->TakeOpens();
   member.Add(opens);
-  if (wish) member.Signal(*wish, now);
-  const bool wished = member.wishes();
+  if (wish) {
+    member.Signal(*wish, now);
+    place.wished = true;
+  }
   member.Tick(now);
-  if (wished && !member.wishes()) place.mailbox->EndWish(member.wish_result());
+  // A message may have ended the wish since the last turn.
+  if (place.wished && !member.wishes()) {
+    place.wished = false;
+    place.mailbox->EndWish(member.wish_result());
+  }
   if (place.lead != nullptr) place.lead->Tick(now);
   place.mailbox->SetWarning(member.Warning());
   busy_ = busy_ || member.busy();

@@ -46,10 +46,8 @@ class JobEpochs {
   // Makes a place in the group for the view at `path`. Lives as long as this
   // object.
   EpochGroup* Add(const std::string& path);
-  // The view at `path` exists now. It lives until Stop has returned. `options`
-  // say how its epochs are found.
-  void Attach(const std::string& path, GroupedView* view,
-              const OpenTracker::Options& options);
+  // The view at `path` exists now. It lives until Stop has returned.
+  void Attach(const std::string& path, GroupedView* view);
   // Call it once, after the last Attach.
   void Start(Parts parts);
   // A message from another member. Before Start it is dropped.
@@ -63,8 +61,9 @@ class JobEpochs {
     std::string path;
     std::unique_ptr<GroupMailbox> mailbox;
     GroupedView* view = nullptr;
-    OpenTracker::Options options;
+    OpenTracker::Options options;  // how its epochs are found
     std::unique_ptr<EpochMember> member;
+    bool wished = false;  // somebody waits for the member's wish_result
     std::unique_ptr<EpochLead> lead;  // null unless we lead
   };
   using Time = std::chrono::milliseconds;
@@ -74,6 +73,8 @@ class JobEpochs {
   void LookAtGroup();
   void Join(Place& place);
   std::unique_ptr<EpochLead> MakeLead(const Place& place);
+  // The view's keys may have changed how its epochs are found.
+  void FollowOptions(Place& place);
   void Deliver(const EpochMessage& message, Time now);
   void Send(const std::string& to, const EpochMessage& message);
   void TurnOf(Place& place, Time now);

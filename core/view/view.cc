@@ -229,10 +229,10 @@ ViewEpochStatus View::EpochStatus() const {
   return controller_.Status();
 }
 
-View::Grouped View::grouped() {
+OpenTracker::Options View::GroupOptions() const {
   OpenTracker::Options options = TrackerOptions(*setup(), /*grouped=*/false);
   options.finds_epochs = options.finds_epochs && sees_opens_;
-  return {this, options};
+  return options;
 }
 
 bool View::IsGrouped() const {

@@ -173,15 +173,12 @@ class View : private GroupedView {
   // and the epoch advances by itself.
   bool watches_opens() const;
 
-  // For the group. `view` lives as long as this object.
-  struct Grouped {
-    GroupedView* view = nullptr;
-    OpenTracker::Options options;  // how its epochs are found
-  };
-  Grouped grouped();
+  // For the group.
+  GroupedView* grouped() { return this; }
 
  private:
   bool IsGrouped() const override;
+  OpenTracker::Options GroupOptions() const override;
   GroupedView::State GroupState() const override;
   std::vector<Pair> CarriedPairs() const override;
   std::vector<uint64_t> OpenedHere() const override;

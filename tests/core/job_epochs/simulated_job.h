@@ -32,6 +32,7 @@ class FakeView : public GroupedView {
   explicit FakeView(uint64_t names) : names_(names) { Bind(0, {}); }
 
   bool IsGrouped() const override { return true; }
+  OpenTracker::Options GroupOptions() const override { return {}; }
   State GroupState() const override { return state_; }
   std::vector<uint64_t> OpenedHere() const override {
     return {opened.begin(), opened.end()};
