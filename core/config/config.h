@@ -62,8 +62,8 @@ struct PeersConfig {
   std::string members;
   // host:port to listen on. "" = the first private address, port 7373.
   std::string listen;
-  std::string tls;     // directory of ca.pem, cert.pem, key.pem; "" = none
-  std::string secret;  // file of a shared secret; "" = none
+  std::string tls;        // directory of ca.pem, cert.pem, key.pem; "" = none
+  std::string secret;     // file of a shared secret; "" = none
   bool insecure = false;  // neither, and others may connect
 };
 
@@ -107,6 +107,9 @@ struct ControlRequest {
   absl::optional<double> feedback;  // feedback = 0.531
   bool config_changed = false;      // any key except epoch
   std::vector<std::string> notes;   // as in MountConfig
+  // The keys of the view that were given, also those that had that value
+  // already: one `key = value` a line.
+  std::string settings;
 };
 
 }  // namespace shufflefs

@@ -323,7 +323,8 @@ void Engine::JoinEpochs(const std::vector<std::unique_ptr<View>>& views) {
                           [this](const JobEpochs::Group& group, size_t index,
                                  const EpochMessage& message) {
                             peers_owner_->Tell(group, index, message);
-                          }});
+                          },
+                      .prepare = parts_.hooks.switched});
 }
 
 std::unique_ptr<FileReader> Engine::MakeReader(

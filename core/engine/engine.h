@@ -59,6 +59,10 @@ class Engine {
     std::function<void(bool were_fixed)> rebound = [](bool) {};
     std::function<void()> settled;
     std::function<void()> doubted;
+    // As JobEpochs::Parts::prepare. May be empty.
+    std::function<absl::StatusOr<KeySwitch::Install>(
+        const std::string& path, const std::string& settings)>
+        switched;
   };
   struct Parts {
     MountConfig config;  // at least one view

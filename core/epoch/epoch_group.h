@@ -36,6 +36,11 @@ class EpochGroup {
   // the view shows it, for some seconds at most. Unavailable names who is
   // missing.
   virtual absl::Status Signal(uint64_t epoch) = 0;
+  // Keys of the view were written on this node: has the others take them over.
+  // `settings`: one `key = value` a line. Called without the view's lock.
+  // Blocks until all members that have joined did so, for half a minute at
+  // most. Unavailable names one that cannot; then nothing changes on any node.
+  virtual absl::Status Switch(const std::string& settings) = 0;
   // Why epochs do not move, for people, or "".
   virtual std::string Warning() const = 0;
 };

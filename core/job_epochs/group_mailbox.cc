@@ -5,7 +5,8 @@ namespace shufflefs {
 namespace {
 
 // The thread answers sooner, unless it hangs in a view.
-constexpr std::chrono::milliseconds kLongest{10000};
+constexpr std::chrono::milliseconds kLongestSignal{10000};
+constexpr std::chrono::milliseconds kLongestSwitch{30000};
 
 }  // namespace
 
@@ -23,20 +24,11 @@ void GroupMailbox::Opened(const Open& open) {
 }
 
 absl::Status GroupMailbox::Signal(uint64_t epoch) {
-  uint64_t before = 0;
-  {
-    MutexLock lock(mu_);
-    wish_ = epoch;
-    before = wishes_;
-  }
-  wake_();
-  MutexLock lock(mu_);
-  while (wishes_ == before) {
-    if (!ended_.WaitFor(mu_, kLongest) && wishes_ == before) {
-      return absl::UnavailableError("peers: no answer");
-    }
-  }
-  return how_;
+  return wish_.Ask(epoch, wake_, kLongestSignal);
+}
+
+absl::Status GroupMailbox::Switch(const std::string& settings) {
+  return switch_.Ask(settings, wake_, kLongestSwitch);
 }
 
 std::string GroupMailbox::Warning() const {
@@ -55,19 +47,15 @@ std::vector<EpochOpen> GroupMailbox::TakeOpens() {
   return std::exchange(opens_, {});
 }
 
-absl::optional<uint64_t> GroupMailbox::TakeWish() {
-  MutexLock lock(mu_);
-  return std::exchange(wish_, absl::nullopt);
+absl::optional<uint64_t> GroupMailbox::TakeWish() { return wish_.Take(); }
+
+void GroupMailbox::EndWish(const absl::Status& how) { wish_.Answer(how); }
+
+absl::optional<std::string> GroupMailbox::TakeSettings() {
+  return switch_.Take();
 }
 
-void GroupMailbox::EndWish(const absl::Status& how) {
-  {
-    MutexLock lock(mu_);
-    ++wishes_;
-    how_ = how;
-  }
-  ended_.SignalAll();
-}
+void GroupMailbox::EndSwitch(const absl::Status& how) { switch_.Answer(how); }
 
 void GroupMailbox::SetWarning(const std::string& warning) {
   MutexLock lock(mu_);

@@ -81,6 +81,9 @@ void JobEpochs::Stop() {
     if (place->member != nullptr) place->member->Stop();
     place->mailbox->WantOpens(false);
     place->mailbox->EndWish(absl::UnavailableError("the daemon stops"));
+    // First: what keys prepare may wait for the write that waits for this.
+    place->mailbox->EndSwitch(absl::UnavailableError("the daemon stops"));
+    if (place->keys != nullptr) place->keys->Stop();
   }
 }
 
@@ -136,19 +139,14 @@ void JobEpochs::LookAtGroup() {
 
 void JobEpochs::Join(Place& place) {
   if (place.view == nullptr) return;
-  if (place.member == nullptr) {
-    EpochMember::Parts member;
-    member.path = place.path;
-    member.stream = NewStream();
-    member.view = place.view;
-    member.tells_opens = place.options.finds_epochs;
-    member.send = [this](const std::string& to, const EpochMessage& message) {
-      Send(to, message);
-    };
-    member.take_opens = [&place] { return place.mailbox->TakeOpens(); };
-    place.member = std::make_unique<EpochMember>(std::move(member));
-  }
+  if (place.member == nullptr) MakeMember(place);
   place.member->SetLead(lead_, self_);
+  if (place.keys == nullptr) MakeKeys(place);
+  std::set<std::string> others(names_.begin(), names_.end());
+  for (const std::string& name : absent_) others.erase(name);
+  others.erase(self_);
+  if (self_.empty()) others.clear();
+  place.keys->SetOthers(self_, others);
   const bool leads = !lead_.empty() && lead_ == self_;
   if (!leads && place.lead != nullptr) {
     place.lead->Stop();
@@ -156,6 +154,36 @@ void JobEpochs::Join(Place& place) {
   }
   if (leads && place.lead == nullptr) place.lead = MakeLead(place);
   if (place.lead != nullptr) place.lead->SetMembers(names_, absent_);
+}
+
+void JobEpochs::MakeMember(Place& place) {
+  EpochMember::Parts member;
+  member.path = place.path;
+  member.stream = NewStream();
+  member.view = place.view;
+  member.tells_opens = place.options.finds_epochs;
+  member.send = [this](const std::string& to, const EpochMessage& message) {
+    Send(to, message);
+  };
+  member.take_opens = [&place] { return place.mailbox->TakeOpens(); };
+  place.member = std::make_unique<EpochMember>(std::move(member));
+}
+
+void JobEpochs::MakeKeys(Place& place) {
+  KeySwitch::Parts keys;
+  keys.path = place.path;
+  keys.stream = NewStream();
+  keys.prepare =
+      [this, path = place.path](
+          const std::string& settings) -> absl::StatusOr<KeySwitch::Install> {
+    if (parts_.prepare) return parts_.prepare(path, settings);
+    return absl::UnimplementedError("this daemon has no keys to switch");
+  };
+  keys.send = [this](const std::string& to, const EpochMessage& message) {
+    Send(to, message);
+  };
+  keys.wake = [this] { Wake(); };
+  place.keys = std::make_unique<KeySwitch>(std::move(keys));
 }
 
 std::unique_ptr<EpochLead> JobEpochs::MakeLead(const Place& place) {
@@ -191,6 +219,7 @@ void JobEpochs::FollowOptions(Place& place) {
 void JobEpochs::Deliver(const EpochMessage& message, Time now) {
   for (const auto& place : places_) {
     if (place->path != message.view || place->member == nullptr) continue;
+    place->keys->Hear(message, now);
     if (!place->view->IsGrouped()) return;
     if (place->lead != nullptr) place->lead->Hear(message, now);
     place->member->Hear(message, now);
@@ -209,6 +238,13 @@ void JobEpochs::Send(const std::string& to, const EpochMessage& message) {
 
 void JobEpochs::TurnOf(Place& place, Time now) {
   if (place.member == nullptr) return;
+  if (const auto settings = place.mailbox->TakeSettings()) {
+    place.keys->Begin(*settings, now);
+  }
+  place.keys->Tick(now);
+  if (const auto result = place.keys->TakeResult()) {
+    place.mailbox->EndSwitch(*result);
+  }
   const absl::optional<uint64_t> wish = place.mailbox->TakeWish();
   if (!place.view->IsGrouped()) {
     place.mailbox->TakeOpens();

@@ -21,13 +21,14 @@
 #include "core/job_epochs/epoch_lead.h"
 #include "core/job_epochs/epoch_member.h"
 #include "core/job_epochs/group_mailbox.h"
+#include "core/job_epochs/key_switch.h"
 #include "core/peers/epoch_message.h"
 #include "core/peers/peer_transport.h"
 
 namespace shufflefs {
 
 // Thread-safe. The thread sfs-epochs does everything that calls a view or the
-// transport. Nothing blocks but EpochGroup::Signal and Stop.
+// transport. Nothing blocks but EpochGroup::Signal and Switch, and Stop.
 class JobEpochs {
  public:
   using Group = std::shared_ptr<const PeerGroup>;
@@ -36,6 +37,11 @@ class JobEpochs {
     std::function<Group()> group;
     // Tells the member at an index of a group. Never blocks. May fail.
     std::function<void(const Group&, size_t, const EpochMessage&)> tell;
+    // As KeySwitch::Prepare, for the view at `path`. A thread of its own calls
+    // it. Empty: this daemon refuses what others switch.
+    std::function<absl::StatusOr<KeySwitch::Install>(
+        const std::string& path, const std::string& settings)>
+        prepare;
   };
 
   JobEpochs() = default;
@@ -65,6 +71,7 @@ class JobEpochs {
     std::unique_ptr<EpochMember> member;
     bool wished = false;  // somebody waits for the member's wish_result
     std::unique_ptr<EpochLead> lead;  // null unless we lead
+    std::unique_ptr<KeySwitch> keys;
   };
   using Time = std::chrono::milliseconds;
 
@@ -72,6 +79,8 @@ class JobEpochs {
   void Turn(std::deque<EpochMessage> heard, Time now);
   void LookAtGroup();
   void Join(Place& place);
+  void MakeMember(Place& place);
+  void MakeKeys(Place& place);
   std::unique_ptr<EpochLead> MakeLead(const Place& place);
   // The view's keys may have changed how its epochs are found.
   void FollowOptions(Place& place);

@@ -28,8 +28,8 @@ struct EpochPair {
 };
 
 struct EpochMessage {
-  // To the lead: kOpens, kPrepared, kSignal, kState. From the lead: the others,
-  // and kState.
+  // To the lead: kOpens, kPrepared, kSignal, kState. Between any two members:
+  // kSwitch and kSwitched. From the lead: the others, and kState.
   enum class Kind : uint32_t {
     kNone = 0,
     kOpens,     // opens from number `first` on; none: a sign of life
@@ -45,6 +45,10 @@ struct EpochMessage {
     kRefuse,    // to kSignal: the epoch does not end; `reason` says why
     kAsk,       // tell me your state
     kState,     // the sender's epoch, with all that it has carried
+    // Keys of the view were written on the sender. `next`: 0 prepare the
+    // settings in `reason`, 1 install them, 2 forget them.
+    kSwitch,
+    kSwitched,  // to kSwitch; `reason` says why not, or is empty
   };
   // An earlier lead or run has told of these opens.
   static constexpr uint64_t kToldBefore = 1;
@@ -63,7 +67,8 @@ struct EpochMessage {
   uint64_t first = 0;
   // kOpens: kToldBefore and kNoneBefore.
   uint64_t next = 0;
-  std::string reason;            // kCommit: the verdict; kHold, kRefuse: why
+  // kCommit: the verdict; kHold, kRefuse, kSwitched: why; kSwitch: settings.
+  std::string reason;
   std::vector<EpochOpen> opens;  // kOpens and kPrepared
   // kPrepared and kCommit: names that keep their samples. kHold: nothing.
   std::vector<uint64_t> names;
@@ -77,6 +82,7 @@ struct EpochMessage {
 
 // Together in the lists of a message.
 inline constexpr size_t kMostEpochEntries = 16384;
+inline constexpr size_t kMostEpochText = 4096;  // bytes of each text
 
 }  // namespace shufflefs
 

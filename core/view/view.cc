@@ -199,6 +199,11 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
   return prepared;
 }
 
+absl::Status View::SwitchOthers(const ControlRequest& request) {
+  if (group_ == nullptr || request.settings.empty()) return absl::OkStatus();
+  return group_->Switch(request.settings);
+}
+
 absl::Status View::Install(Prepared prepared) {
   const ControlRequest& request = prepared.request;
   EpochController::Effects effects;

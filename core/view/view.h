@@ -148,6 +148,9 @@ class View : private GroupedView {
   // In a group, a request that moves the epoch blocks until all nodes follow.
   // Unavailable says who does not; then the epoch goes on.
   absl::Status Install(Prepared prepared);
+  // Before Install, if other nodes share the view: has them take over the keys
+  // of `request`. Blocks as EpochGroup::Switch does, and has its errors.
+  absl::Status SwitchOthers(const ControlRequest& request);
   // The live epoch as a line for a checkpoint. It omits what would make the
   // line too long: see EpochToken.
   EpochToken Token() const;

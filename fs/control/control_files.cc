@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/exhaustion.h"
+#include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/view/epoch_token.h"
 #include "fs/control/order_text.h"
@@ -262,6 +263,21 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
     ASSIGN_OR_RETURN(View::Prepared each, Prepare(*views[i], requests[i]));
     prepared.push_back(std::move(each));
   }
+  asks_others_ = true;
+  absl::Status others;
+  for (size_t i = 0; i < views.size() && others.ok(); ++i) {
+    others = views[i]->SwitchOthers(requests[i]);
+  }
+  asks_others_ = false;
+  RETURN_IF_ERROR(others);
+  const absl::Status moved = InstallAll(views, std::move(prepared));
+  if (parts_.text.installed) parts_.text.installed();
+  return moved;
+}
+
+absl::Status ControlFiles::InstallAll(const std::vector<View*>& views,
+                                      std::vector<View::Prepared> prepared) {
+  ++writes_;
   absl::Status moved;
   for (size_t i = 0; i < views.size(); ++i) {
     const absl::Status each = views[i]->Install(std::move(prepared[i]));
@@ -269,8 +285,46 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
       moved = Annotate(each, "the epoch goes on, because not all nodes follow");
     }
   }
-  if (parts_.text.installed) parts_.text.installed();
   return moved;
+}
+
+absl::StatusOr<std::function<absl::Status()>> ControlFiles::PrepareSwitch(
+    const std::string& path, const std::string& settings) {
+  View* view = nullptr;
+  for (View* const each : Meant(-1)) {
+    if (each->setup()->config.path == path) view = each;
+  }
+  if (view == nullptr) return NotReady();
+  if (asks_others_) {
+    return absl::UnavailableError("its own control file is being written");
+  }
+  MutexLock one_at_a_time(write_mu_);
+  ASSIGN_OR_RETURN(ControlRequest request,
+                   parts_.text.parse(settings, view->config()));
+  request.next_epoch = false;
+  request.set_epoch.reset();
+  request.feedback.reset();
+  ASSIGN_OR_RETURN(View::Prepared prepared, Prepare(*view, request));
+  auto kept = std::make_shared<View::Prepared>(std::move(prepared));
+  return [this, view, kept, writes = writes_] {
+    return InstallSwitch(*view, std::move(*kept), writes);
+  };
+}
+
+absl::Status ControlFiles::InstallSwitch(View& view, View::Prepared prepared,
+                                         uint64_t writes) {
+  {
+    MutexLock one_at_a_time(write_mu_);
+    if (writes_ != writes) {
+      return absl::AbortedError("its own control file was written meanwhile");
+    }
+    std::vector<View::Prepared> all;
+    all.push_back(std::move(prepared));
+    RETURN_IF_ERROR(InstallAll({&view}, std::move(all)));
+  }
+  Log(LogLevel::kInfo, "keys were written to the control file of another node");
+  TellWritten();
+  return absl::OkStatus();
 }
 
 absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {

@@ -4,6 +4,7 @@
 #define SHUFFLEFS_FS_CONTROL_CONTROL_FILES_H_
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -90,13 +91,25 @@ class ControlFiles {
   // All or nothing over the affected views. A refusal is kept as the text of
   // `error`. One write at a time.
   absl::Status Write(ControlFile file, int view, absl::string_view text);
+  // Another node of the job has written `settings` to the view at `path`.
+  // Prepares them and returns what installs them, which fails if there was a
+  // write in between. Unavailable while a write here waits for other nodes.
+  absl::StatusOr<std::function<absl::Status()>> PrepareSwitch(
+      const std::string& path, const std::string& settings)
+      ABSL_LOCKS_EXCLUDED(write_mu_);
 
  private:
   std::vector<View*> Meant(int view) const;
   // Has the views count what was opened until now.
   static void TakeReports(const std::vector<View*>& views);
   absl::Status WriteControl(const std::vector<View*>& views,
-                            absl::string_view text);
+                            absl::string_view text)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
+  absl::Status InstallAll(const std::vector<View*>& views,
+                          std::vector<View::Prepared> prepared)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
+  absl::Status InstallSwitch(View& view, View::Prepared prepared,
+                             uint64_t writes) ABSL_LOCKS_EXCLUDED(write_mu_);
   absl::Status WriteToken(View& view, absl::string_view text);
   void TellWritten() ABSL_LOCKS_EXCLUDED(written_mu_, mu_);
   std::string RenderControl(int view) const;
@@ -118,6 +131,10 @@ class ControlFiles {
   // that no other write comes in between. Taken first. Held for as long as a
   // view takes to prepare.
   Mutex write_mu_;
+  uint64_t writes_ ABSL_GUARDED_BY(write_mu_) = 0;  // of keys
+  // A write waits for other nodes. Two nodes that are written to at once would
+  // otherwise wait for each other.
+  std::atomic<bool> asks_others_{false};
 
   struct SharedOrder {
     std::weak_ptr<const Binding> binding;

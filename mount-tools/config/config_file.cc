@@ -301,9 +301,14 @@ std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view) {
       absl::StrAppend(&text, "# ", option.key, ": a path that is not UTF-8\n");
       continue;
     }
-    absl::StrAppend(&text, TomlKey(option.key), " = ", TomlValue(option, value), "\n");
+    absl::StrAppend(&text, TomlLine(option, value));
   }
   return text;
+}
+
+std::string TomlLine(const Option& option, const std::string& value) {
+  return absl::StrCat(TomlKey(option.key), " = ", TomlValue(option, value),
+                      "\n");
 }
 
 std::string TomlString(absl::string_view text) {

@@ -16,6 +16,8 @@
 
 namespace shufflefs {
 
+struct Option;  // option_table.h
+
 // One `key = value`. Tables are joined with dots; the value has the form that
 // -o takes.
 struct TomlSetting {
@@ -53,6 +55,8 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
 // exception is a path that is not UTF-8, which TOML cannot hold: it becomes a
 // comment.
 std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view);
+// One line of it: `key = value`.
+std::string TomlLine(const Option& option, const std::string& value);
 
 // `text` in quotes, with TOML's escapes. REQUIRES: UTF-8.
 std::string TomlString(absl::string_view text);

@@ -67,6 +67,10 @@ absl::Status ApplySetting(const TomlSetting& setting, const MountConfig* mount,
     controlled.log_level = mount_now.log_level;  // the only such key
     return absl::OkStatus();
   }
+  if (option->scope == OptionScope::kView && option->run_time) {
+    absl::StrAppend(&request.settings,
+                    TomlLine(*option, option->Get(mount_now, edited)));
+  }
   const bool known = option->scope == OptionScope::kView || mount != nullptr;
   if (known && option->Get(mount_now, edited) == before) {
     return absl::OkStatus();

@@ -132,6 +132,10 @@ absl::Status Mount::MakeParts(SourceDir source) {
   };
   parts.hooks.settled = [this] { session_->NamesSettled(); };
   parts.hooks.doubted = [this] { session_->NamesDoubted(); };
+  parts.hooks.switched = [this](const std::string& path,
+                                const std::string& settings) {
+    return control_->PrepareSwitch(path, settings);
+  };
   log_level_ = parts.config.log_level;
   if (!parts.config.peers.members.empty()) {
     ASSIGN_OR_RETURN(parts.make_transport, LoadPeerTransport());

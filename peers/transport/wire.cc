@@ -173,8 +173,9 @@ absl::StatusOr<EpochMessage> FromMessage(const v1::TellRequest& message) {
   const int pairs = message.pair_names_size();
   const uint64_t entries = uint64_t{0} + opens + pairs + message.names_size() +
                            message.opened_size();
-  if (message.from().size() > kMostText || message.view().size() > kMostText ||
-      message.reason().size() > kMostText || entries > kMostEpochEntries ||
+  if (message.from().size() > kMostEpochText ||
+      message.view().size() > kMostEpochText ||
+      message.reason().size() > kMostEpochText || entries > kMostEpochEntries ||
       message.open_readers_size() != opens ||
       message.open_jobs_size() != opens ||
       message.pair_samples_size() != pairs) {

@@ -32,6 +32,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Check(!(request->next_epoch && request->set_epoch.has_value()));
   Check(!request->feedback || std::isfinite(*request->feedback));
+  // Another node that gets the settings has the same keys then.
+  shufflefs::ViewConfig told = current;
+  if (!request->settings.empty()) {
+    const absl::StatusOr<shufflefs::ControlRequest> there =
+        shufflefs::ParseControl(request->settings, current, &mount);
+    Check(there.ok());
+    told = there->config;
+  }
+  for (const shufflefs::Option& option : shufflefs::Options()) {
+    Check(option.Get(mount, told) == option.Get(mount, request->config));
+  }
   bool changed = false;
   for (const shufflefs::Option& option : shufflefs::Options()) {
     const bool differs =

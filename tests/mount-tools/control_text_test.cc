@@ -39,6 +39,20 @@ TEST(ControlText, MovesTheEpoch) {
   EXPECT_FALSE(set.config_changed);
 }
 
+// They are what other nodes of a job are told.
+TEST(ControlText, SettingsAreTheKeysOfTheViewThatWereGiven) {
+  ViewConfig current;
+  current.seed = 7;
+  const ControlRequest request = ParsedControl(
+      "# twice\nseed = 7\npolicy='lirs'\nepoch = \"next\"\n", current);
+  EXPECT_EQ(request.settings, "seed = 7\npolicy = \"lirs\"\n");
+  const ControlRequest told = ParsedControl(request.settings);
+  EXPECT_EQ(told.config.seed, request.config.seed);
+  EXPECT_EQ(told.config.policy, "lirs");
+  EXPECT_FALSE(told.next_epoch);
+  EXPECT_EQ(ParsedControl("epoch = 3").settings, "");
+}
+
 TEST(ControlText, TakesALoss) {
   const ControlRequest request = ParsedControl("feedback = 0.531\n");
   ASSERT_TRUE(request.feedback.has_value());

@@ -131,20 +131,95 @@ def test_one_node_moves_all(mounts, source):
     assert epochs_of(cluster) == [9] * 3
 
 
-# [S-24.2d] A key that changes bindings takes effect when it was written on all
-# nodes.
-def test_a_switch_waits_for_all_nodes(mounts, source):
+def policies_of(cluster):
+    return {mount.view()["policy"] for mount in cluster.mounts}
+
+
+# [S-24.2d] Keys that are written on one node change on all that have joined, or
+# on none.
+def test_a_switch_is_written_once(mounts, source):
     cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual"})
     cluster.wait_until_joined()
-    for mount in cluster.mounts[:2]:
-        assert mount.write_control('policy = "window"\n') is None
-    assert cluster.mounts[0].write_control('epoch = "next"\n') is not None
-    assert {mount.view()["policy"] for mount in cluster.mounts} == {"lirs"}
-    assert cluster.mounts[2].write_control('policy = "window"\n') is None
-    cluster.mounts[0].next_epoch()
-    harness.eventually(lambda: {mount.view()["policy"] for mount in
-                                cluster.mounts} == {"window"}, what="window")
+    name = "c1/0003.bin"
+    assert (cluster.mounts[0].path / name).read_bytes()
+    assert cluster.mounts[1].write_control(
+        'policy = "window"\nepoch = "next"\n') is None
+    harness.eventually(lambda: policies_of(cluster) == {"window"},
+                       what="window")
     assert len(set(epochs_of(cluster))) == 1
+    for number, seed in ((2, 41), (0, 42)):
+        before = epochs_of(cluster)
+        assert cluster.mounts[number].write_control(f"seed = {seed}\n") is None
+        for mount in cluster.mounts:
+            assert f"seed = {seed}\n" in mount.read("control")
+        assert epochs_of(cluster) == before
+        cluster.mounts[1].next_epoch()
+        harness.eventually(lambda b=before: min(epochs_of(cluster)) > max(b),
+                           what="the next epoch")
+        assert len({(mount.path / name).read_bytes()
+                    for mount in cluster.mounts}) == 1
+
+
+# [S-24.2d] Keys that are written on one node change on all that have joined, or
+# on none.
+def test_a_switch_that_one_node_cannot_make(mounts, source):
+    cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual",
+                                         "open": "seen"})
+    blind = cluster.mounts[2]
+    blind.unmount()
+    blind.options["open"] = "unseen"  # brand binds names as they are opened
+    blind.start()
+    cluster.wait_until_joined()
+    asked = cluster.mounts[0]
+    assert asked.write_control('policy = "brand"\n') is not None
+    said = asked.read("error")
+    assert cluster.names[2] in said and "open=seen" in said
+    for mount in cluster.mounts:
+        assert 'policy = "lirs"\n' in mount.read("control")
+    assert asked.write_control("seed = 5\n") is None
+    asked.next_epoch()
+
+
+# A node that was away keeps its keys, and nothing moves until it has the others.
+def test_a_switch_while_a_node_is_away(mounts, source):
+    cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual"})
+    cluster.wait_until_joined()
+    away = cluster.mounts[2]
+    away.kill()
+    cluster.wait_until_joined(2, cluster.mounts[:2])
+    assert cluster.mounts[0].write_control('policy = "window"\n') is None
+    away.start()
+    cluster.wait_until_joined()
+    assert cluster.mounts[0].write_control('epoch = "next"\n') is not None
+    assert policies_of(cluster) == {"lirs"}
+    assert cluster.mounts[1].write_control('policy = "window"\n') is None
+    cluster.mounts[0].next_epoch()
+    harness.eventually(lambda: policies_of(cluster) == {"window"},
+                       what="window")
+    assert len(set(epochs_of(cluster))) == 1
+
+
+# [S-24.2a] With peers and epoch.advance = auto, an epoch begins on all nodes
+# with the same bijection, so over all nodes each sample comes once an epoch.
+# Also if that key was written later.
+def test_epochs_advance_by_themselves_from_a_switch_on(mounts, source, job_of):
+    cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual",
+                                         "open": "seen"})
+    cluster.wait_until_joined()
+    job = job_of(cluster)
+    assert once_each(job.epoch(0))
+    assert cluster.mounts[2].write_control(
+        'epoch.advance = "auto"\nepoch = "next"\n') is None
+    harness.eventually(lambda: epochs_of(cluster) == [1] * 3, what="epoch 1")
+    for number in range(1, 6):
+        assert once_each(job.epoch(number)), f"epoch {number}"
+    assert min(epochs_of(cluster)) >= 4
+    assert cluster.mounts[0].write_control(
+        'epoch.advance = "manual"\nepoch = "next"\n') is None
+    before = epochs_of(cluster)
+    for number in range(6, 9):
+        assert once_each(job.epoch(number)), f"epoch {number}"
+    assert epochs_of(cluster) == before
 
 
 # [S-24.2c] While a node is away, epochs are counted and names keep their
