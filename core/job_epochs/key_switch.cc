@@ -12,7 +12,7 @@ namespace {
 
 using Kind = EpochMessage::Kind;
 
-constexpr KeySwitch::Time kRepeat{200};
+constexpr KeySwitch::Time kRepeatSwitch{200};
 
 }  // namespace
 
@@ -165,7 +165,7 @@ void KeySwitch::Tick(Time now) {
                      " has not confirmed the new keys; see its status"));
     return End(absl::OkStatus());
   }
-  if (now - own_->sent >= kRepeat) SendOwn(now);
+  if (now - own_->sent >= kRepeatSwitch) SendOwn(now);
 }
 
 void KeySwitch::Run(const std::stop_token& stop) {
