@@ -10,6 +10,7 @@ After each batch the ranks add up what they have read, as those of a training
 add up gradients. Prints a line of JSON when it is ready, and one an epoch."""
 import argparse
 import json
+import os
 import time
 
 import torch
@@ -50,6 +51,7 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
+    os.environ.setdefault("USE_LIBUV", "0")  # Debian 13's torch lacks it
     distributed.init_process_group("gloo")
     data = datasets.ImageFolder(arguments.root, loader=read_whole)
     sampler = DistributedSampler(data)

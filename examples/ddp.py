@@ -30,6 +30,7 @@ def main():
     device = f"cuda:{local_rank}" if torch.cuda.is_available() else "cpu"
     if device != "cpu":
         torch.cuda.set_device(device)
+    os.environ.setdefault("USE_LIBUV", "0")  # Debian 13's torch lacks it
     dist.init_process_group("gloo" if device == "cpu" else "nccl")
     view = shufflefs.attach(args.root)
     transform = transforms.Compose([transforms.Resize((SIDE, SIDE)),

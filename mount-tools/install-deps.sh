@@ -25,7 +25,7 @@ package_packages=(
   dpkg-dev file rpm python3-pip python3-setuptools python3-wheel
 )
 test_packages=(
-  libgtest-dev libgmock-dev iproute2
+  libgtest-dev libgmock-dev iproute2 e2fsprogs
   clang libclang-rt-dev lld mandoc groff-base git attr fio rsync strace gdb
   python3 python3-pytest python3-pil python3-torch python3-torchvision
   python3-venv python3-numpy python3-yaml python3-h5py python3-mypy

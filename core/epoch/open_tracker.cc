@@ -46,7 +46,8 @@ bool OpenTracker::TakeLookup(const Walk& walk) {
 }
 
 bool OpenTracker::WalksAreDue() const {
-  return detector_ != nullptr && !shows_walks() && detector_->MayEndSoon();
+  return detector_ != nullptr && !shows_walks() &&
+         (short_readers_ || detector_->MayEndSoon());
 }
 
 bool OpenTracker::WalksAreDueTo(std::chrono::milliseconds now) const {
@@ -129,6 +130,9 @@ OpenTracker::Seen OpenTracker::NoteOpen(const Open& open) {
     return seen;
   }
   const JobId job = job_tracker_.Resolve(open.reader, open.now);
+  if (expects_reports_ && open.reader != 0 && job == kHiddenJob) {
+    short_readers_ = true;
+  }
   seen.outcome = detector_->OnOpen(
       EpochDetector::Open{open.name.value(), job, open.reader, open.now},
       [&](JobId other) { return job_tracker_.Alive(other, open.now); });

@@ -90,8 +90,8 @@ class OpenTracker {
   void TakeSentBack(OpenTracker& before) {
     lookups_->TakeSentBack(*before.lookups_);
   }
-  // Returns whether one of the next opens may end the epoch and walks are not
-  // shown yet.
+  // Returns whether walks are not shown yet, and one of the next opens may end
+  // the epoch. Or readers end so soon that only a lookup shows whose they are.
   bool WalksAreDue() const;
   // The same when all earlier readers are gone and another process lists a
   // directory.
@@ -211,6 +211,9 @@ class OpenTracker {
   bool listed_ = false;
   bool hidden_readers_ = false;
   bool expects_reports_ = false;
+  // A reader had ended when its open was reported, and had not been told of any
+  // name. Its job is not known. From now on walks are shown in every epoch.
+  bool short_readers_ = false;
   bool bound_anew_ = false;  // names showed other samples before
   // The number of opens noted before walks were surely shown.
   absl::optional<uint64_t> shown_from_;

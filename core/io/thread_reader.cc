@@ -114,10 +114,10 @@ ReadJob::Step ThreadReader::Open(ReadJob& job) {
   return job.OpenFailed(ErrnoOf(fd.status()).value_or(EIO));
 }
 
-void ThreadReader::Leave(ReadJob& job) {
+std::shared_ptr<const OpenFile> ThreadReader::Lend(ReadJob& job) {
   if (job.is_stale()) files_.Drop(job.path());
-  if (job.may_lend()) files_.Keep(job.path(), job.TakeFile());
-  job.TakeFd().reset();
+  if (!job.may_lend()) return nullptr;
+  return files_.Keep(job.path(), job.TakeFile());
 }
 
 void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
@@ -132,8 +132,12 @@ void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
     queue_.End(job.length(), job.got());
     CallOne();  // the next read may fit now
   }
+  // First, so that whoever now reads the file again finds it open.
+  std::shared_ptr<const OpenFile> left = Lend(job);
   job.CallDone();
-  Leave(job);  // last, because a close may wait for a server
+  // Last, because a close may wait for a server.
+  left.reset();
+  job.TakeFd().reset();
 }
 
 }  // namespace shufflefs

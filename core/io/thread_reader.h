@@ -39,8 +39,8 @@ class ThreadReader : public FileReader {
   void CallOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadOne(ReadJob& job, ReadJob::Step step);
   ReadJob::Step Open(ReadJob& job);
-  // Keeps or closes the job's open file.
-  void Leave(ReadJob& job);
+  // Keeps the job's open file for others, if it may. Returns one to close.
+  std::shared_ptr<const OpenFile> Lend(ReadJob& job);
 
   // Constant after construction.
   const SourceDir& source_;

@@ -22,17 +22,18 @@ std::shared_ptr<const OpenFile> OpenFiles::Owned(OpenFile file) const {
           }};
 }
 
-void OpenFiles::Keep(const std::string& path, OpenFile file) {
-  auto kept = Owned(std::move(file));
-  Entry closed;  // closed without the lock
+std::shared_ptr<const OpenFile> OpenFiles::Keep(const std::string& path,
+                                                OpenFile file) {
+  std::shared_ptr<const OpenFile> kept = Owned(std::move(file));
   MutexLock lock(mu_);
-  if (by_path_.contains(path)) return;
+  if (by_path_.contains(path)) return kept;
   recent_.emplace_front(path, std::move(kept));
   by_path_[path] = recent_.begin();
-  if (recent_.size() <= most_) return;
-  closed = std::move(recent_.back());
+  if (recent_.size() <= most_) return nullptr;
+  const Entry closed = std::move(recent_.back());
   by_path_.erase(closed.first);
   recent_.pop_back();
+  return closed.second;
 }
 
 void OpenFiles::Drop(const std::string& path) {

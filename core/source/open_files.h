@@ -49,8 +49,9 @@ class OpenFiles {
 
   // Returns null if the file is not open.
   std::shared_ptr<const OpenFile> Find(const std::string& path);
-  // Does nothing if another file of the path is kept.
-  void Keep(const std::string& path, OpenFile file);
+  // Does nothing if another file of the path is kept. Returns the file that is
+  // not kept, or not any more; who lets go of it last closes it.
+  std::shared_ptr<const OpenFile> Keep(const std::string& path, OpenFile file);
   // The path leads to another file now, or the file cannot be read. The next
   // read opens it anew.
   void Drop(const std::string& path);

@@ -68,11 +68,12 @@ void View::TakeReports(std::chrono::milliseconds now) {
   TellAndNote(effects, now);
 }
 
-View::Found View::Lookup(EntryId name, int32_t pid) {
+View::Found View::Lookup(EntryId name, int32_t pid,
+                         std::chrono::milliseconds now) {
   const uint32_t reader = ReaderOf(pid);
   // The process may have ended when its open is reported.
   if (expects_reports_ && reader != 0) {
-    job_tracker_->Resolve(reader, std::chrono::milliseconds(0));
+    job_tracker_->Resolve(reader, now);
   }
   for (;;) {
     const std::shared_ptr<const LiveEpoch> live = live_.EnterLookup();

@@ -108,8 +108,10 @@ class View : private GroupedView {
     bool lasts = true;     // valid until names are rebound
     uint32_t ordinal = 0;  // number of the name among those that show the file
   };
-  // A LOOKUP by thread `pid` (0 = hidden). It binds the name.
-  Found Lookup(EntryId name, int32_t pid = 0);
+  // A LOOKUP by thread `pid` (0 = hidden) at monotonic time `now`. It binds the
+  // name.
+  Found Lookup(EntryId name, int32_t pid = 0,
+               std::chrono::milliseconds now = {});
   // An OPEN of `file` by thread `pid` (0 = hidden) at monotonic time `now`.
   // `ordinal` is that of the opened name (Found::ordinal).
   OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now,

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <deque>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
@@ -41,6 +43,13 @@ struct NotifyHeader {
   int32_t code = kNotifyIncEpoch;
   uint64_t unique = 0;
 };
+
+// Some messages of libfuse 3.17 do not end their line, so the next message,
+// which says what to do, would be a part of it.
+void PrintLine(fuse_log_level, const char* format, va_list arguments) {
+  vfprintf(stderr, format, arguments);
+  if (!absl::EndsWith(format, "\n")) fputc('\n', stderr);
+}
 
 // A comma in a name would end the mount option.
 std::string OptionText(absl::string_view text) {
@@ -152,6 +161,7 @@ absl::Status FuseSession::Start() {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   fuse_args args = FUSE_ARGS_INIT(static_cast<int>(argv.size()), argv.data());
+  fuse_set_log_func(PrintLine);
   session_ =
       fuse_session_new(&args, &FuseOps(), sizeof(fuse_lowlevel_ops), &context_);
   fuse_opt_free_args(&args);

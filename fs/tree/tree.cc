@@ -6,6 +6,7 @@
 
 #include "core/base/status.h"
 #include "core/binding/ranked_names.h"
+#include "fs/model/monotonic_now.h"
 #include "fs/tree/tree_dirs.h"
 
 namespace shufflefs {
@@ -56,7 +57,7 @@ absl::StatusOr<NodeReply> Tree::LookupLive(DirId dir, absl::string_view name,
   if (std::shared_ptr<RecordEpoch> records = view->LookupContainer(*entry)) {
     return LookupContainer(*view, std::move(records), *entry);
   }
-  const View::Found found = view->Lookup(*entry, pid);
+  const View::Found found = view->Lookup(*entry, pid, MonotonicNow());
   node.id = found.shown.value();
   node.slot = found.ordinal;
   if (found.rebinds && found.listed && warmer_ != nullptr) {

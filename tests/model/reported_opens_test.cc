@@ -7,6 +7,7 @@
 // SHUFFLEFS_MODEL_SEED repeats a run.
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <queue>
 #include <random>
@@ -43,10 +44,29 @@ class FakeReports : public OpenReports {
   Taken taken_;
 };
 
+// A shell that starts a process for each file: `for f in …; do cat $f; done`.
+Stream Cats(uint64_t names, int passes, int64_t open_us, uint64_t seed) {
+  Stream stream;
+  uint32_t pid = 1000;
+  int64_t time = 0;
+  for (int pass = 0; pass < passes; ++pass) {
+    const uint64_t key = testing_support::PassSeed(seed, pass);
+    for (const uint64_t name : testing_support::RandomOrder(names, key)) {
+      stream.push_back({.time = time += open_us,
+                        .name = name,
+                        .reader = pid++,
+                        .family = 900,
+                        .pass = pass});
+    }
+  }
+  return stream;
+}
+
 struct Delays {
   int64_t walk_us = 10;    // most between a walk and its open
   int64_t report_us = 50;  // most until reports are read
   int64_t tell_us = 50;    // most until the kernel has done as told
+  bool ends = false;       // each reader ends right after its open
 };
 
 class Replay {
@@ -65,9 +85,11 @@ class Replay {
     view_ = std::make_unique<View>(std::move(parts));
     view_->ExpectReports();
     files_ = fixture.Files();
+    if (delays_.ends) Start(stream_.front().family, stream_.front().family, 1);
     for (const testing_support::StreamOpen& open : stream_) {
-      if (open.reader != 0 && started_.insert(open.reader).second) {
-        Start(open.reader, open.family);
+      if (!delays_.ends && open.reader != 0 &&
+          started_.insert(open.reader).second) {
+        Start(open.reader, open.family, 1);
       }
     }
   }
@@ -110,11 +132,15 @@ class Replay {
   }
   milliseconds Now() const { return milliseconds(now_ / 1000); }
 
-  void Start(uint32_t pid, uint64_t family) {
+  void Start(uint64_t pid, uint64_t family, uint64_t parent) {
     const std::string id = std::to_string(pid);
-    proc_.File(id + "/stat", id + " (x) S 1 " + std::to_string(family) +
+    proc_.File(id + "/stat", id + " (x) S " + std::to_string(parent) + " " +
+                                 std::to_string(family) +
                                  " 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 77 0");
     proc_.Link(id + "/exe", "/bin/reader");
+  }
+  void EndReader(uint32_t pid) {
+    std::filesystem::remove_all(proc_.At(std::to_string(pid)));
   }
 
   // The kernel takes its time, and readers go on meanwhile.
@@ -145,13 +171,14 @@ class Replay {
 
   void Walk(size_t open) {
     const testing_support::StreamOpen& one = stream_[open];
+    if (delays_.ends) Start(one.reader, one.family, one.family);
     const auto known = known_.find(one.name);
     EntryId file(0);
     if (known != known_.end()) {
       file = known->second;
     } else {
-      const View::Found found =
-          view_->Lookup(files_[one.name], static_cast<int32_t>(one.reader));
+      const View::Found found = view_->Lookup(
+          files_[one.name], static_cast<int32_t>(one.reader), Now());
       file = found.shown;
       if (found.lasts) known_.emplace(one.name, file);
     }
@@ -164,6 +191,7 @@ class Replay {
     const testing_support::StreamOpen& one = stream_[done.open];
     shown_[{one.job, one.pass}].emplace_back(one.name, done.file);
     reports_.Add({done.file, 0, one.reader});
+    if (delays_.ends) EndReader(one.reader);
     if (done.open == overflow_at_) reports_.Overflow();
   }
 
@@ -258,6 +286,26 @@ TEST(ReportedOpensTest, OtherJobsLoseNothingEither) {
       replay.Run();
       EXPECT_EQ(replay.Loss(), 0u) << kind << " report " << report_us;
     }
+  }
+}
+
+// The kernel has names cached, so nobody saw these readers while they lived.
+TEST(ReportedOpensTest, AProcessForEachFileIsOneJob) {
+  const uint64_t seed = Seed();
+  std::cout << "SHUFFLEFS_MODEL_SEED=" << seed << "\n";
+  ViewFixture fixture(3, 100);
+  const ViewConfig config = ViewFixture::Config("lirs");
+  fixture.Setup(config);
+  const uint64_t names = fixture.Files().size();
+  for (const int64_t report_us : {300, 5000, 50000}) {
+    const Stream stream = Cats(names, 8, 800, seed);
+    Replay replay(fixture, config, stream, {400, report_us, report_us, true},
+                  seed);
+    replay.Run();
+    EXPECT_EQ(replay.Loss(), 0u) << "report " << report_us;
+    // A pass takes a quarter of a second.
+    const uint64_t least = report_us < 50000 ? 5 : 2;
+    EXPECT_GE(replay.rebound(), least) << "report " << report_us;
   }
 }
 

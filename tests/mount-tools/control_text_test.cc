@@ -42,7 +42,7 @@ TEST(ControlText, MovesTheEpoch) {
 // They are what other nodes of a job are told.
 TEST(ControlText, SettingsAreTheKeysOfTheViewThatWereGiven) {
   ViewConfig current;
-  current.seed = 7;
+  current.seed = Seed(7);
   const ControlRequest request = ParsedControl(
       "# twice\nseed = 7\npolicy='lirs'\nepoch = \"next\"\n", current);
   EXPECT_EQ(request.settings, "seed = 7\npolicy = \"lirs\"\n");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens that the kernel reports after it has answered them by itself."""
+import base64
 import collections
 import pickle
 import random
@@ -77,6 +78,23 @@ def test_passes_of_some_milliseconds_each(mounts, source):
         assert each_once(shown, source), f"pass {number}"
     view = mount.view()
     assert view["epoch"] == 29 and view["epoch_held"] < 15, view
+
+
+# Each reader has ended when its open is reported.
+def test_a_process_for_each_file(mounts, source):
+    mount = reported(mounts(source, OBSERVED))
+    names = names_of(mount)
+    rng = random.Random(1)
+    for number in range(6):
+        rng.shuffle(names)
+        contents = mount.run(
+            ["sh", "-c", 'for f; do cat "$f" | base64 -w 0; echo; done', "sh",
+             *names], timeout=120).stdout.split("\n")[:-1]
+        shown = [(name.parent.name, base64.b64decode(content))
+                 for name, content in zip(names, contents)]
+        assert each_once(shown, source), f"pass {number}"
+    view = mount.view()
+    assert view["epoch"] == 5 and view["epoch_held"] <= 2, view
 
 
 # [S-3.11k] If reports of opens were lost, the next boundary is held.

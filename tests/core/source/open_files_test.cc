@@ -84,7 +84,9 @@ TEST(OpenFilesTest, WhoLetsGoLastCloses) {
   EXPECT_TRUE(to_close[0].valid() && to_close[1].valid());
 }
 
-INSTANTIATE_TEST_SUITE_P(Readers, FileReaderTest, testing_support::AllReaders(),
+class OpenFilesOfReadersTest : public FileReaderTest {};
+INSTANTIATE_TEST_SUITE_P(Readers, OpenFilesOfReadersTest,
+                         testing_support::AllReaders(),
                          testing_support::NameOfKind);
 
 // How often files below a directory were opened since it was made.
@@ -112,7 +114,7 @@ class CountedOpens {
   std::map<std::string, int> counts_;
 };
 
-TEST_P(FileReaderTest, AFileOfWhichMuchIsReadStaysOpen) {
+TEST_P(OpenFilesOfReadersTest, AFileOfWhichMuchIsReadStaysOpen) {
   tree_.File("f", std::string(20000, 'a'));
   tree_.File("g", std::string(20000, 'b'));
   CountedOpens opens(tree_.At(""));
@@ -131,7 +133,7 @@ TEST_P(FileReaderTest, AFileOfWhichMuchIsReadStaysOpen) {
   EXPECT_EQ(DescriptorsOf(tree_.At("f")) + DescriptorsOf(tree_.At("g")), 0);
 }
 
-TEST_P(FileReaderTest, AnOpenFileThatChangesIsStale) {
+TEST_P(OpenFilesOfReadersTest, AnOpenFileThatChangesIsStale) {
   tree_.File("f", std::string(10000, 'a'));
   for (int id : {0, 1, 2}) {
     FileRead read = Whole(id, "f");
@@ -149,7 +151,7 @@ TEST_P(FileReaderTest, AnOpenFileThatChangesIsStale) {
 // another name, changes nothing.
 // Also one of the same size and time: the file that is held open is not what
 // the path leads to, and what it leads to is not what was asked for.
-TEST_P(FileReaderTest, AFileThatTookItsPlaceIsStale) {
+TEST_P(OpenFilesOfReadersTest, AFileThatTookItsPlaceIsStale) {
   tree_.File("f", std::string(10000, 'a'));
   tree_.SetTime("f", 1000000000);
   for (int id : {0, 1, 2, 3}) {
