@@ -216,6 +216,7 @@ absl::Status ControlFiles::Write(ControlFile file, int view,
   } else if (file == ControlFile::kControl) {
     done = WriteControl(views, text);
   } else if (views.size() == 1) {
+    ++writes_;
     done = WriteToken(*views[0], text);
   } else {
     done = absl::InvalidArgumentError("token: needs one view");

@@ -131,7 +131,7 @@ class ControlFiles {
   // that no other write comes in between. Taken first. Held for as long as a
   // view takes to prepare.
   Mutex write_mu_;
-  uint64_t writes_ ABSL_GUARDED_BY(write_mu_) = 0;  // of keys
+  uint64_t writes_ ABSL_GUARDED_BY(write_mu_) = 0;  // of keys or tokens
   // A write waits for other nodes. Two nodes that are written to at once would
   // otherwise wait for each other.
   std::atomic<bool> asks_others_{false};
