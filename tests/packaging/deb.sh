@@ -52,9 +52,10 @@ install_and_mount() {
 
 # Two daemons of one job: each reads all files, and they join.
 install_and_join() {
-  local data=/tmp/data node
+  local data=/tmp/joined node
   local peers='127.0.0.1:7401;127.0.0.1:7402'
   apt-get install -qq -y --no-install-recommends /package/shufflefs-peers_*.deb
+  rm -rf $data /tmp/node[12]
   mkdir -p $data/a $data/b
   for node in $(seq 50); do
     echo "a $node" >"$data/a/$node$RANDOM.txt"
