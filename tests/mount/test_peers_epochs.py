@@ -216,6 +216,8 @@ def test_epochs_advance_by_themselves_from_a_switch_on(mounts, source, job_of):
     assert min(epochs_of(cluster)) >= 4
     assert cluster.mounts[0].write_control(
         'epoch.advance = "manual"\nepoch = "next"\n') is None
+    harness.eventually(lambda: len(set(epochs_of(cluster))) == 1,
+                       what="the others")
     before = epochs_of(cluster)
     for number in range(6, 9):
         assert once_each(job.epoch(number)), f"epoch {number}"

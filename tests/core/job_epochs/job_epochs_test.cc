@@ -111,7 +111,7 @@ TEST_F(JobEpochsOfOneTest, ASwitchOfEpochAdvanceIsFollowed) {
   EXPECT_GE(view_.epoch(), 3u);
   // A pass that is not over yet may still end.
   view_.FindEpochs(false);
-  Read(/*passes=*/3, /*epoch=*/1000);
+  Read(/*passes=*/10, /*epoch=*/1000);
   const uint64_t epoch = view_.epoch();
   Read(/*passes=*/4, /*epoch=*/1000);
   EXPECT_EQ(view_.epoch(), epoch);
