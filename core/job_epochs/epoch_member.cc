@@ -104,10 +104,10 @@ void EpochMember::FillOpens(EpochMessage& message) const {
   if (acked_ < told_before_) message.next |= EpochMessage::kToldBefore;
   if (acked_ == base_) message.next |= EpochMessage::kNoneBefore;
   const uint64_t all = end();
-  const uint64_t end = std::min({acked_ < told_before_ ? told_before_ : all,
-                                 all, acked_ + kMostEpochEntries / 2});
+  const uint64_t stop = std::min({acked_ < told_before_ ? told_before_ : all,
+                                  all, acked_ + kMostEpochEntries / 2});
   message.opens.assign(opens_.begin() + static_cast<int64_t>(acked_ - base_),
-                       opens_.begin() + static_cast<int64_t>(end - base_));
+                       opens_.begin() + static_cast<int64_t>(stop - base_));
 }
 
 void EpochMember::Acknowledge(uint64_t first) {

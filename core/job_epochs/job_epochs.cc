@@ -177,7 +177,8 @@ void JobEpochs::MakeKeys(Place& place) {
       [this, path = place.path](
           const std::string& settings) -> absl::StatusOr<KeySwitch::Install> {
     if (parts_.prepare) return parts_.prepare(path, settings);
-    return absl::UnimplementedError("this daemon has no keys to switch");
+    return absl::FailedPreconditionError(
+        "its program takes no keys from other nodes");
   };
   keys.send = [this](const std::string& to, const EpochMessage& message) {
     Send(to, message);
