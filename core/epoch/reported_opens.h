@@ -30,31 +30,57 @@ class ReportedOpens {
   void Fetch() {
     if (!expected_) return;
     OpenReports::Taken taken = reports_->Take(view_);
-    lost_ = lost_ || taken.lost;
     waiting_.insert(waiting_.end(), taken.opens.begin(), taken.opens.end());
+    fetched_ += taken.opens.size();
+    if (!taken.lost) return;
+    is_crash_ = false;
+    lost_before_ = fetched_;
   }
   // The oldest that is not counted yet.
   absl::optional<ReportedOpen> Next() {
     if (waiting_.empty()) return absl::nullopt;
     const ReportedOpen open = waiting_.front();
     waiting_.pop_front();
+    ++counted_;
     return open;
   }
   const std::deque<ReportedOpen>& waiting() const { return waiting_; }
 
   // A pass over `names` names has ended, and Fetch was called since. Changes
   // the verdict to hold if it is not certain which opens are of the next pass.
-  void Judge(uint64_t names, OpenTracker& tracker, EpochOutcome& outcome);
+  // `is_younger`: the job whose open brought the verdict began after this
+  // process did.
+  void Judge(uint64_t names, bool is_younger, OpenTracker& tracker,
+             EpochOutcome& outcome);
 
-  // Some opens since the last boundary are not known.
-  void Lose() { lost_ = true; }
-  void ForgetLost() { lost_ = false; }
+  // A crash of an earlier process lost some opens: the next boundary is held.
+  void Lose() {
+    crashed_ = is_crash_ = true;
+    lost_before_ = fetched_;
+  }
+  // Names are rebound, so nothing that was lost matters any more.
+  void ForgetLost() {
+    crashed_ = is_crash_ = false;
+    lost_before_.reset();
+  }
 
  private:
+  // Returns whether reports of the job whose pass has ended were lost. Then it
+  // is not known where its passes begin. Perhaps the first opens of one were
+  // lost. A reader of a fixed order opens these names first in the next pass,
+  // too, and there they would seem to be the last of the pass before. So no
+  // boundary of this job is certain again.
+  bool LostInJob(const EpochOutcome& outcome, bool is_younger) const;
+
   OpenReports* const reports_;
   const uint32_t view_;
   bool expected_ = false;
-  bool lost_ = false;
+  bool crashed_ = false;   // and no pass has ended since
+  bool is_crash_ = false;  // the last loss was a crash
+  uint64_t fetched_ = 0;   // opens, since Expect
+  uint64_t counted_ = 0;   // those that Next returned
+  // The last lost report came before the fetched open of this number.
+  absl::optional<uint64_t> lost_before_;
   std::deque<ReportedOpen> waiting_;
 };
 

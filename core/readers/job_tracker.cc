@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/readers/job_tracker.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+
+#include "absl/algorithm/container.h"
 
 namespace shufflefs {
 namespace {
@@ -28,13 +32,21 @@ bool IsOneOf(const absl::string_view (&names)[n],
          std::end(names);
 }
 
+absl::optional<uint64_t> StartOf(const ProcessTable& processes, uint32_t id) {
+  const absl::optional<ProcessStat> stat = processes.Stat(id);
+  if (!stat) return absl::nullopt;
+  return stat->start;
+}
+
 }  // namespace
 
 JobTracker::JobTracker(std::string proc)
     : JobTracker(std::move(proc), Limits()) {}
 
 JobTracker::JobTracker(std::string proc, Limits limits)
-    : processes_(std::move(proc)), limits_(limits) {}
+    : processes_(std::move(proc)),
+      limits_(limits),
+      start_(StartOf(processes_, static_cast<uint32_t>(::getpid()))) {}
 
 JobId JobTracker::Resolve(uint32_t id, std::chrono::milliseconds now) {
   if (const auto cached = Cached(id, now)) return *cached;
@@ -227,6 +239,15 @@ bool JobTracker::Alive(JobId job, std::chrono::milliseconds now) {
   if (alive_.size() >= limits_.jobs) alive_.clear();
   alive_[job.value()] = {alive, now};
   return alive;
+}
+
+bool JobTracker::IsYounger(JobId job) {
+  MutexLock slow(slow_mu_);
+  const auto it = jobs_.find(job.value());
+  return start_ && it != jobs_.end() &&
+         absl::c_all_of(it->second.anchors, [this](const Process& anchor) {
+           return anchor.start > *start_;
+         });
 }
 
 }  // namespace shufflefs

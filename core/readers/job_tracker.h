@@ -77,6 +77,10 @@ class JobTracker {
   // job.
   bool Alive(JobId job, std::chrono::milliseconds now);
 
+  // Returns whether the job surely began after this process did: all processes
+  // that join its members are younger. False for an unknown or hidden job.
+  bool IsYounger(JobId job);
+
  private:
   // Identifies a process while it lives, because ids are reused.
   struct Process {
@@ -121,6 +125,7 @@ class JobTracker {
   // Constant after construction.
   const ProcessTable processes_;
   const Limits limits_;
+  const absl::optional<uint64_t> start_;  // of this process
 
   // Held while /proc is read, never for an answer from memory. Taken before
   // cache_mu_.

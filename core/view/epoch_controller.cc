@@ -142,7 +142,9 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   }
   guard_.Suspect(seen.suspicion);
   if (outcome.verdict == Verdict::kNone) return {};
-  if (reported_.expected()) JudgeReports(outcome);
+  if (reported_.expected()) {
+    JudgeReports(job_tracker_->Resolve(reader, now), outcome);
+  }
   std::vector<uint64_t> keep = outcome.carried;
   // A reader with a fixed order opens the same name first in every epoch. If
   // that name were carried, its sample would come in every epoch, more often
@@ -423,11 +425,11 @@ absl::optional<SampleId> EpochController::NameOf(
   return binding_->NameAt(grouping.sample(open.file), open.ordinal);
 }
 
-void EpochController::JudgeReports(EpochOutcome& outcome) {
+void EpochController::JudgeReports(JobId job, EpochOutcome& outcome) {
   live_->Close();
   reported_.Fetch();
-  reported_.Judge(setup_->dataset->grouping().sample_count(), *tracker_,
-                  outcome);
+  reported_.Judge(setup_->dataset->grouping().sample_count(),
+                  job_tracker_->IsYounger(job), *tracker_, outcome);
 }
 
 void EpochController::AddReported(std::vector<uint64_t>& names) const {

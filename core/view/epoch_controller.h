@@ -171,10 +171,10 @@ class EpochController {
   uint64_t BeginPass();
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
   Effects CountReport(const ReportedOpen& open, std::chrono::milliseconds now);
-  // A pass has ended, and opens come by reports. No lookup is answered from now
-  // on. Changes the verdict to hold if it is not certain which opens are of the
-  // next pass.
-  void JudgeReports(EpochOutcome& outcome);
+  // A pass has ended by an open of `job`, and opens come by reports. No lookup
+  // is answered from now on. Changes the verdict to hold if it is not certain
+  // which opens are of the next pass.
+  void JudgeReports(JobId job, EpochOutcome& outcome);
   // Adds the names of the opens that are reported and not counted yet.
   void AddReported(std::vector<uint64_t>& names) const;
   absl::optional<SampleId> NameOf(const ReportedOpen& open) const;

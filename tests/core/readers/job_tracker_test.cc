@@ -164,6 +164,23 @@ TEST_F(JobTrackerTest, WhatOnlyTheShellJoinsEndsWithItsLastReader) {
   EXPECT_NE(Resolve(120), job);
 }
 
+TEST_F(JobTrackerTest, AJobIsYoungerIfAllThatJoinItBeganLater) {
+  const uint32_t self = static_cast<uint32_t>(::getpid());
+  Add({.id = self, .parent = 1, .group = self, .executable = "/x/d"});
+  job_tracker_.emplace(tree_.root());
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kBash, .start = 90});
+  Add({.id = 60, .parent = 50, .group = 60, .executable = "/a", .start = 101});
+  Add({.id = 70, .parent = 50, .group = 70, .executable = "/b", .start = 100});
+  // A script that is older than this process starts a program for each file.
+  Add({.id = 80, .parent = 50, .group = 80, .executable = kBash, .start = 95});
+  Add({.id = 81, .parent = 80, .group = 80, .executable = "/c", .start = 200});
+  EXPECT_TRUE(job_tracker_->IsYounger(Resolve(60)));
+  EXPECT_FALSE(job_tracker_->IsYounger(Resolve(70)));
+  EXPECT_FALSE(job_tracker_->IsYounger(Resolve(81)));
+  EXPECT_FALSE(job_tracker_->IsYounger(kHiddenJob));
+  EXPECT_FALSE(job_tracker_->IsYounger(JobId(999)));
+}
+
 TEST_F(JobTrackerTest, WhatAServiceManagerStartsIsNoJob) {
   constexpr char kManager[] = "/usr/lib/systemd/systemd";
   Add({.id = 50, .parent = 1, .group = 50, .executable = kManager});
