@@ -22,6 +22,9 @@ namespace shufflefs {
 // Offsets, addresses and lengths of reads that bypass the page cache are
 // multiples of this.
 inline constexpr size_t kReadAlignment = 4096;
+inline uint64_t RoundDown(uint64_t value, uint64_t unit = kReadAlignment) {
+  return value / unit * unit;
+}
 
 // One read: open the file, read, check that it is the expected file, close it.
 struct FileRead {

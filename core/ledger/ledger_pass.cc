@@ -11,7 +11,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kSetPart = 1 << 16;  // words of a set in one record
+constexpr size_t kSetPart = 1 << 16;    // words of a set in one record
 constexpr char kUnexplainedRule = 'c';  // see core/epoch/epoch_detector.h
 
 bool Before(const CarriedPair& a, const CarriedPair& b) {
@@ -40,6 +40,15 @@ void ForEachBut(const Pairs& pairs, std::vector<CarriedPair> others,
 }
 
 }  // namespace
+
+bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
+  return a.view_path == b.view_path && a.names == b.names &&
+         a.fingerprint == b.fingerprint && a.binding == b.binding &&
+         a.seed == b.seed && a.policy == b.policy &&
+         a.options_hash == b.options_hash && a.substitute == b.substitute &&
+         a.identity == b.identity && a.reactive == b.reactive &&
+         a.carried == b.carried;
+}
 
 LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
   SampleSet named;

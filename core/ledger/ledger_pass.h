@@ -56,6 +56,11 @@ inline bool Supersedes(const LedgerEpoch& next, const LedgerEpoch& last) {
   return next.continues || (next.view != last.view && next.epoch == last.epoch);
 }
 
+// Returns whether two epochs of one view, perhaps on different nodes, show the
+// same sample under each name. If names are bound on demand, returns whether
+// they were so at the beginning.
+bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b);
+
 // Encodes `record` for the end of `file` and appends it.
 template <typename Record>
 absl::Status AppendRecord(MmapLog& file, const Record& record) {

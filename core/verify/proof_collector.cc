@@ -39,6 +39,7 @@ void ProofCollector::End(size_t view) {
   proof.consumed = pass.begin.repeats ? NamesOf(pass.shown) : samples.size();
   proof.twice = ended->unnamed + pass.shown.size() - proof.consumed;
   proof.unnamed = ended->unnamed;
+  if (keeps_consumed_) ended->consumed = std::move(samples);
   pass.Trim();
   running_[view] = absl::nullopt;
 }
@@ -55,8 +56,8 @@ void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
     if (running_[view] == last->second) End(view);
     pass.superseded = Supersedes(epoch, pass.pass.begin);
     if (pass.superseded) switches = std::move(pass.proof.switches);
-    bound_anew = pass.superseded ? pass.proof.bound_anew
-                                 : BoundAnew(pass, epoch);
+    bound_anew =
+        pass.superseded ? pass.proof.bound_anew : BoundAnew(pass, epoch);
   }
   Begin(LedgerPass(epoch));
   passes_.back().proof.switches = std::move(switches);
@@ -132,7 +133,8 @@ std::vector<CollectedPass> ProofCollector::Take() {
   std::vector<CollectedPass> collected;
   for (Pass& pass : passes_) {
     if (pass.superseded) continue;
-    collected.push_back({std::move(pass.proof), std::move(pass.pass)});
+    collected.push_back({std::move(pass.proof), std::move(pass.pass),
+                         std::move(pass.consumed)});
   }
   passes_.clear();
   last_.clear();

@@ -23,11 +23,16 @@ namespace shufflefs {
 struct CollectedPass {
   EpochProof proof;
   LedgerPass pass;
+  SampleSet consumed;  // empty if they are not kept
 };
 
 // Not thread-safe. Memory: PackedPairs for all pairs of the ledger.
 class ProofCollector : public LedgerVisitor {
  public:
+  // `keeps_consumed`: to keep the consumed samples of each pass.
+  explicit ProofCollector(bool keeps_consumed = false)
+      : keeps_consumed_(keeps_consumed) {}
+
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
   void OnShown(uint8_t view, const CarriedPair& pair) override;
@@ -48,6 +53,7 @@ class ProofCollector : public LedgerVisitor {
     std::vector<uint64_t> again;
     bool superseded = false;
     EpochProof proof;
+    SampleSet consumed;  // set at its end, if they are kept
   };
 
   // The current pass of view number `view`, or null.
@@ -56,6 +62,7 @@ class ProofCollector : public LedgerVisitor {
   void End(size_t view);
   static uint64_t BoundAnew(const Pass& before, const LedgerEpoch& next);
 
+  const bool keeps_consumed_;
   std::vector<Pass> passes_;
   std::array<absl::optional<size_t>, 256> running_;  // by the view's number
   absl::flat_hash_map<std::string, size_t> last_;    // by the view's path

@@ -19,15 +19,6 @@ std::string PathOf(const Dataset& dataset, SampleId sample) {
   return dataset.catalogue().path(dataset.grouping().first_member(sample));
 }
 
-bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
-  return a.view_path == b.view_path && a.names == b.names &&
-         a.fingerprint == b.fingerprint && a.binding == b.binding &&
-         a.seed == b.seed && a.policy == b.policy &&
-         a.options_hash == b.options_hash && a.substitute == b.substitute &&
-         a.identity == b.identity && a.reactive == b.reactive &&
-         a.carried == b.carried;
-}
-
 // Returns whether the orders of two passes of a view can be compared. Both must
 // be read or both planned, the samples must be numbered alike, and the plans
 // must differ.

@@ -63,7 +63,7 @@ function __shufflectl_value
     switch (commandline -opc)[-1]
         case --state --save --restore
             __fish_complete_directories
-        case --config
+        case --config --with
             __fish_complete_path
         case -m --mount
             __shufflectl_mounts

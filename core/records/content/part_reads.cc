@@ -9,10 +9,6 @@
 namespace shufflefs {
 namespace {
 
-uint64_t RoundDown(uint64_t bytes) {
-  return bytes / kReadAlignment * kReadAlignment;
-}
-
 // Cuts a stretch of copies [first, last) into reads of at most `most` bytes.
 void Cut(const PartPlan& plan, PartRead stretch, uint64_t most,
          std::vector<PartRead>& reads) {

@@ -31,10 +31,6 @@ constexpr uint64_t kWholeSet = 0;
 // happens if the epoch begins or ends in the middle of it.
 constexpr double kTimesWorthIt = 1.5;
 
-uint64_t RoundDown(uint64_t bytes) {
-  return bytes / kReadAlignment * kReadAlignment;
-}
-
 }  // namespace
 
 void RecordStaging::NoteRead(const std::shared_ptr<const RecordFile>& file,

@@ -15,10 +15,6 @@
 namespace shufflefs {
 namespace {
 
-uint64_t RoundDown(uint64_t value, uint64_t unit) {
-  return value / unit * unit;
-}
-
 // Adds the reads of [begin, end) of a chunk that holds `wants` in this order.
 void AddStretch(uint64_t begin, uint64_t end,
                 const std::vector<std::shared_ptr<PackedWant>>& wants,

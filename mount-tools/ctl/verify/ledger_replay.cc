@@ -10,7 +10,6 @@
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_file.h"
 #include "core/engine/policy_resolver.h"
-#include "core/engine/state_dir.h"
 #include "core/policy/carried.h"
 #include "core/policy/plan.h"
 #include "mount-tools/config/config_file.h"
@@ -77,8 +76,8 @@ absl::StatusOr<LedgerReplay> LedgerReplay::Make(const MountConfig& mount) {
                       std::make_shared<const Catalogue>(*std::move(catalogue)));
 }
 
-absl::StatusOr<LedgerProof> LedgerReplay::Verify() {
-  return VerifyLedger(LedgerPath(state_),
+absl::StatusOr<LedgerProof> LedgerReplay::Verify(const FilePlace& ledger) {
+  return VerifyLedger(ledger,
                       [this](const LedgerEpoch& epoch)
                           -> absl::StatusOr<std::shared_ptr<const Binding>> {
                         ASSIGN_OR_RETURN(Replayed replayed, Replay(epoch));

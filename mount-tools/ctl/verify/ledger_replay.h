@@ -12,8 +12,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/files/owned_dir.h"
 #include "core/binding/binding.h"
 #include "core/config/config.h"
+#include "core/engine/state_dir.h"
 #include "core/ledger/ledger_format.h"
 #include "core/policy/carried.h"
 #include "core/source/source_dir.h"
@@ -29,8 +31,12 @@ class LedgerReplay {
   // `mount`. Errors: those of opening the source and of LoadCatalogue.
   static absl::StatusOr<LedgerReplay> Make(const MountConfig& mount);
 
-  // Proves the whole ledger. Errors: those of VerifyLedger.
-  absl::StatusOr<LedgerProof> Verify();
+  // Proves the whole ledger of the mount, or that of another node, which has
+  // the same dataset and keys. Errors: those of VerifyLedger.
+  absl::StatusOr<LedgerProof> Verify() { return Verify(ledger()); }
+  absl::StatusOr<LedgerProof> Verify(const FilePlace& ledger);
+
+  FilePlace ledger() const { return LedgerPath(state_); }
 
   struct Replayed {
     std::shared_ptr<const ViewSetup> setup;

@@ -105,6 +105,77 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
   return line + "\n";
 }
 
+// How much of a ledger is proven.
+std::string VerdictText(const LedgerProof& proof, bool broken) {
+  uint64_t proven = 0;
+  uint64_t in_part = 0;
+  uint64_t skipped = 0;
+  for (const EpochProof& epoch : proof.epochs) {
+    if (epoch.broken()) continue;
+    ++(!epoch.bijection.ok() ? skipped : epoch.in_part() ? in_part : proven);
+  }
+  std::string text = absl::StrCat(
+      broken ? "not proven: " : "proven: ", proven, " of ", proof.epochs.size(),
+      proof.epochs.size() == 1 ? " epoch" : " epochs",
+      in_part == 0
+          ? ""
+          : absl::StrCat(", ", in_part, " as far as names were opened"));
+  if (skipped > 0) {
+    absl::StrAppend(&text, ", ", skipped,
+                    " skipped: the dataset or settings changed");
+  }
+  return text;
+}
+
+std::string NodeName(const VerifyResult& result, size_t node) {
+  return node == 0 ? "this node" : result.others[node - 1].path;
+}
+
+std::string JointLine(const VerifyResult& result, const JointEpoch& epoch) {
+  std::string line = absl::StrCat(
+      ViewName(epoch.view_path), "  epoch ", epoch.epoch, " on ",
+      epoch.nodes.size(), epoch.nodes.size() == 1 ? " node: " : " nodes: ",
+      HumanCount(epoch.consumed), " of ", HumanCount(epoch.names),
+      epoch.running && !epoch.complete() ? " so far" : "");
+  if (epoch.again == 0) {
+    line += ", each once";
+  } else {
+    absl::StrAppend(&line, "; ", HumanCount(epoch.again),
+                    " times a sample came on one more node");
+  }
+  if (epoch.early > 0) {
+    absl::StrAppend(&line, "; ", HumanCount(epoch.early),
+                    " carried from the epoch before");
+  }
+  if (!epoch.running && !epoch.complete()) {
+    absl::StrAppend(&line, "; ",
+                    HumanCount(epoch.names - epoch.consumed - epoch.early),
+                    " not opened");
+  }
+  if (epoch.held) line += "; held, so opens near its ends may count elsewhere";
+  for (const size_t node : epoch.others) {
+    absl::StrAppend(&line, "; names showed other samples on ",
+                    NodeName(result, node));
+  }
+  return line + "\n";
+}
+
+// What other nodes' ledgers say, and all together.
+std::string OthersText(const VerifyResult& result) {
+  std::string text;
+  for (const VerifyResult::Other& other : result.others) {
+    absl::StrAppend(&text, other.path, "  ",
+                    VerdictText(other.proof, other.proof.broken()), "\n");
+  }
+  for (const JointEpoch& epoch : result.joint) {
+    absl::StrAppend(&text, JointLine(result, epoch));
+  }
+  if (!result.others.empty() && result.joint.empty()) {
+    text += "no epoch was recorded on two nodes: do they mount one dataset?\n";
+  }
+  return text;
+}
+
 // The measures of each view's last measured epoch.
 std::string MixingTables(const LedgerProof& proof) {
   std::map<std::string, const EpochProof*> last;
@@ -166,38 +237,58 @@ ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
       {"mixing", epoch.mixing ? MixingObject(*epoch.mixing) : ProofObject()}};
 }
 
+ProofObject JointObject(const VerifyResult& result, const JointEpoch& epoch) {
+  const auto names = [&](const std::vector<size_t>& nodes) {
+    ProofObject array = ProofObject::array();
+    for (const size_t node : nodes) array.push_back(NodeName(result, node));
+    return array;
+  };
+  return {{"view", ViewName(epoch.view_path)},
+          {"epoch", epoch.epoch},
+          {"running", epoch.running},
+          {"names", epoch.names},
+          {"nodes", names(epoch.nodes)},
+          {"showed_other_samples", names(epoch.others)},
+          {"consumed", epoch.consumed},
+          {"consumed_on_one_more_node", epoch.again},
+          {"carried_from_before", epoch.early},
+          {"held", epoch.held},
+          {"complete", epoch.complete()}};
+}
+
+void AddOthers(const VerifyResult& result, ProofObject& json) {
+  ProofObject others = ProofObject::array();
+  for (const VerifyResult::Other& other : result.others) {
+    others.push_back({{"path", other.path}, {"proven", !other.proof.broken()}});
+  }
+  ProofObject joint = ProofObject::array();
+  for (const JointEpoch& epoch : result.joint) {
+    joint.push_back(JointObject(result, epoch));
+  }
+  json["others"] = std::move(others);
+  json["joint"] = std::move(joint);
+}
+
 }  // namespace
 
 bool VerifyResult::broken() const {
   return proof.broken() ||
+         std::any_of(others.begin(), others.end(),
+                     [](const Other& other) { return other.proof.broken(); }) ||
          std::any_of(live.begin(), live.end(),
                      [](const auto& view) { return !view.second.ok(); });
 }
 
 std::string ProofText(const VerifyResult& result) {
   std::string text;
-  uint64_t proven = 0;
-  uint64_t in_part = 0;
-  uint64_t skipped = 0;
   for (const EpochProof& epoch : result.proof.epochs) {
     absl::StrAppend(&text, EpochLine(result, epoch));
-    if (epoch.broken()) continue;
-    ++(!epoch.bijection.ok() ? skipped : epoch.in_part() ? in_part : proven);
   }
   if (!result.proof.ledger.ok()) {
     absl::StrAppend(&text, "BROKEN: ", result.proof.ledger.message(), "\n");
   }
-  absl::StrAppend(&text, result.broken() ? "not proven: " : "proven: ", proven,
-                  " of ", result.proof.epochs.size(),
-                  result.proof.epochs.size() == 1 ? " epoch" : " epochs",
-                  in_part == 0 ? ""
-                               : absl::StrCat(", ", in_part,
-                                              " as far as names were opened"));
-  if (skipped > 0) {
-    absl::StrAppend(&text, ", ", skipped,
-                    " skipped: the dataset or settings changed");
-  }
-  text += "\n";
+  absl::StrAppend(&text, VerdictText(result.proof, result.broken()), "\n",
+                  OthersText(result));
   return text + MixingTables(result.proof);
 }
 
@@ -213,7 +304,7 @@ std::string ProofJson(const VerifyResult& result) {
   for (const auto& [view, report] : result.proof.memory) {
     memory[ViewName(view)] = EpochMemoryArray(report);
   }
-  const ProofObject json = {
+  ProofObject json = {
       {"proven", !result.broken()},
       {"opened_in_part", in_part},
       {"ledger", result.proof.ledger.ok()
@@ -221,6 +312,7 @@ std::string ProofJson(const VerifyResult& result) {
                      : std::string(result.proof.ledger.message())},
       {"epochs", std::move(epochs)},
       {"epoch_memory", std::move(memory)}};
+  if (!result.others.empty()) AddOthers(result, json);
   return json.dump(2, ' ', false, ProofObject::error_handler_t::replace) + "\n";
 }
 

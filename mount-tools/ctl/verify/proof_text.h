@@ -5,8 +5,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "core/verify/joint_proof.h"
 #include "core/verify/verify.h"
 
 namespace shufflefs {
@@ -16,15 +18,25 @@ struct VerifyResult {
   // By view path: whether the mount shows the current epoch as the ledger has
   // it. Views that were not compared are absent.
   std::map<std::string, absl::Status> live;
+  // The ledgers of other nodes, by their paths, and what all of them say
+  // together. There the mount's own ledger has number 0.
+  struct Other {
+    std::string path;
+    LedgerProof proof;
+  };
+  std::vector<Other> others;
+  std::vector<JointEpoch> joint;
 
   bool broken() const;
 };
 
-// One line for each epoch and one for the verdict. Then, for each view, the
-// shuffle quality of the last measured epoch.
+// One line for each epoch and one for the verdict. For several nodes then one
+// line for each epoch of all of them. Then, for each view, the shuffle quality
+// of the last measured epoch.
 std::string ProofText(const VerifyResult& result);
 // One JSON object:
-// {"proven":…,"ledger":…,"epochs":[…],"epoch_memory":{…}}.
+// {"proven":…,"ledger":…,"epochs":[…],"epoch_memory":{…}}. For several nodes
+// also "others" and "joint".
 std::string ProofJson(const VerifyResult& result);
 
 }  // namespace shufflefs

@@ -10,6 +10,7 @@
 #include "core/base/status.h"
 #include "core/config/config.h"
 #include "mount-tools/config/config_file.h"
+#include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
 #include "mount-tools/ctl/verify/ledger_replay.h"
@@ -39,15 +40,22 @@ class VerifyCommand : public Command {
   void Declare(CLI::App& app) override {
     DeclareMountPath(app, /*positional=*/true, choice_.path);
     app.add_flag("--json", json_, "print JSON");
+    app.add_option("--with", others_,
+                   "the ledger of another node of the job, copied here")
+        ->type_name("FILE");
   }
 
   absl::Status Run(const CommandContext& context) override {
     ASSIGN_OR_RETURN(const MountClient mount,
                      MountClient::Find(choice_, context.cwd));
-    ASSIGN_OR_RETURN(VerifyResult result, Verify(mount));
+    std::vector<std::string> others;
+    for (const std::string& path : others_) {
+      others.push_back(AbsolutePath(path, context.cwd));
+    }
+    ASSIGN_OR_RETURN(VerifyResult result, Verify(mount, others));
     // The mount may have begun the next epoch in between, but not twice.
     if (result.broken()) {
-      ASSIGN_OR_RETURN(result, Verify(mount));
+      ASSIGN_OR_RETURN(result, Verify(mount, others));
     }
     *context.out << (json_ ? ProofJson(result) : ProofText(result));
     if (!result.broken()) return absl::OkStatus();
@@ -58,10 +66,16 @@ class VerifyCommand : public Command {
 
  private:
   static absl::StatusOr<VerifiedMount> ReadFacts(const MountClient& mount);
-  static absl::StatusOr<VerifyResult> Verify(const MountClient& mount);
+  static absl::StatusOr<VerifyResult> Verify(
+      const MountClient& mount, const std::vector<std::string>& others);
+  // Proves the ledgers of other nodes, and all together.
+  static absl::Status AddOthers(LedgerReplay& replay,
+                                const std::vector<std::string>& others,
+                                VerifyResult& result);
 
   MountChoice choice_;
   bool json_ = false;
+  std::vector<std::string> others_;
 };
 
 absl::StatusOr<VerifiedMount> VerifyCommand::ReadFacts(
@@ -86,11 +100,27 @@ absl::StatusOr<VerifiedMount> VerifyCommand::ReadFacts(
   return facts;
 }
 
-absl::StatusOr<VerifyResult> VerifyCommand::Verify(const MountClient& mount) {
+absl::Status VerifyCommand::AddOthers(LedgerReplay& replay,
+                                      const std::vector<std::string>& others,
+                                      VerifyResult& result) {
+  if (others.empty()) return absl::OkStatus();
+  std::vector<FilePlace> ledgers = {replay.ledger()};
+  for (const std::string& path : others) {
+    ledgers.emplace_back(path);
+    ASSIGN_OR_RETURN(LedgerProof proof, replay.Verify(ledgers.back()));
+    result.others.push_back({path, std::move(proof)});
+  }
+  ASSIGN_OR_RETURN(result.joint, JoinLedgers(ledgers));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<VerifyResult> VerifyCommand::Verify(
+    const MountClient& mount, const std::vector<std::string>& others) {
   ASSIGN_OR_RETURN(const VerifiedMount facts, ReadFacts(mount));
   ASSIGN_OR_RETURN(LedgerReplay replay, LedgerReplay::Make(facts.config));
   VerifyResult result;
   ASSIGN_OR_RETURN(result.proof, replay.Verify());
+  RETURN_IF_ERROR(AddOthers(replay, others, result));
   for (const EpochProof& epoch : result.proof.epochs) {
     if (!epoch.running || !epoch.bijection.ok()) continue;
     for (const NamedView& view : facts.views) {

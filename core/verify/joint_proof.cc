@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/verify/joint_proof.h"
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "core/base/bitmap.h"
+#include "core/base/status.h"
+#include "core/ledger/ledger_reader.h"
+#include "core/verify/proof_collector.h"
+
+namespace shufflefs {
+namespace {
+
+struct NodePass {
+  size_t node = 0;
+  CollectedPass pass;
+};
+using Key = std::pair<std::string, uint64_t>;  // view path, epoch
+using Passes = std::map<Key, std::vector<NodePass>>;
+
+// The nodes whose binding most have. Of two that are as frequent, the one that
+// comes first.
+const LedgerEpoch& MostFrequent(const std::vector<NodePass>& passes) {
+  const LedgerEpoch* best = nullptr;
+  size_t most = 0;
+  for (const NodePass& one : passes) {
+    size_t count = 0;
+    for (const NodePass& other : passes) {
+      count += SameBinding(one.pass.pass.begin, other.pass.pass.begin) ? 1 : 0;
+    }
+    if (count <= most) continue;
+    best = &one.pass.pass.begin;
+    most = count;
+  }
+  return *best;
+}
+
+const std::vector<NodePass>* Find(const Passes& all, const Key& epoch) {
+  const auto found = all.find(epoch);
+  return found == all.end() ? nullptr : &found->second;
+}
+
+// The samples below `names` that keep their names when `passes` begin.
+Bitmap Carried(const std::vector<NodePass>* passes, uint64_t names) {
+  Bitmap carried(names);
+  if (passes == nullptr) return carried;
+  for (const NodePass& one : *passes) {
+    for (const CarriedPair& pair : one.pass.pass.begin.carried) {
+      if (pair.sample < names) carried.Set(pair.sample);
+    }
+  }
+  return carried;
+}
+
+bool SharesBinding(const std::vector<NodePass>* passes,
+                   const LedgerEpoch& begin) {
+  return passes != nullptr && absl::c_any_of(*passes, [&](const auto& one) {
+           return SameBinding(one.pass.pass.begin, begin);
+         });
+}
+
+// How many of the samples that were carried into an epoch were consumed in the
+// one before, and not in it.
+uint64_t CountEarly(const std::vector<NodePass>* before, const Bitmap& carried,
+                    Bitmap consumed) {
+  uint64_t early = 0;
+  if (before == nullptr) return early;
+  for (const NodePass& one : *before) {
+    one.pass.consumed.ForEach([&](uint64_t sample) {
+      if (carried.Get(sample) && consumed.Set(sample)) ++early;
+    });
+  }
+  return early;
+}
+
+JointEpoch Join(const Passes& all, const Key& key,
+                const std::vector<NodePass>& passes) {
+  const LedgerEpoch& begin = MostFrequent(passes);
+  JointEpoch joint;
+  joint.view_path = key.first;
+  joint.epoch = key.second;
+  joint.names = begin.names;
+  const std::vector<NodePass>* const before =
+      key.second == 0 ? nullptr : Find(all, {key.first, key.second - 1});
+  const std::vector<NodePass>* const next =
+      Find(all, {key.first, key.second + 1});
+  joint.held = SharesBinding(before, begin) || SharesBinding(next, begin);
+  const Bitmap carried = Carried(next, begin.names);
+  Bitmap consumed(begin.names);
+  for (const NodePass& one : passes) {
+    joint.running = joint.running || one.pass.proof.running;
+    if (!SameBinding(one.pass.pass.begin, begin)) {
+      joint.others.push_back(one.node);
+      continue;
+    }
+    joint.nodes.push_back(one.node);
+    one.pass.consumed.ForEach([&](uint64_t sample) {
+      if (consumed.Set(sample)) {
+        ++joint.consumed;
+      } else if (!carried.Get(sample)) {
+        ++joint.again;
+      }
+    });
+  }
+  joint.early = CountEarly(before, Carried(&passes, begin.names), consumed);
+  return joint;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<JointEpoch>> JoinLedgers(
+    absl::Span<const FilePlace> ledgers) {
+  Passes all;
+  for (size_t node = 0; node < ledgers.size(); ++node) {
+    ProofCollector collector(/*keeps_consumed=*/true);
+    RETURN_IF_ERROR(ReplayLedger(ledgers[node], collector));
+    for (CollectedPass& pass : collector.Take()) {
+      const LedgerEpoch& begin = pass.pass.begin;
+      std::vector<NodePass>& nodes =
+          all[Key(begin.view_path, begin.epoch.value())];
+      // The user may have gone back to an epoch: the last time counts.
+      if (!nodes.empty() && nodes.back().node == node) nodes.pop_back();
+      nodes.push_back({node, std::move(pass)});
+    }
+  }
+  std::vector<JointEpoch> joint;
+  for (const auto& [key, passes] : all) {
+    if (passes.size() > 1) joint.push_back(Join(all, key, passes));
+  }
+  return joint;
+}
+
+}  // namespace shufflefs
