@@ -281,6 +281,9 @@ bool EpochDetector::Complete() {
 
 char EpochDetector::TestWindows() const {
   if (options_.names < kFewNames || now_.candidate == 0) return 0;
+  // Rule a knows better where the pass ended. The candidate may have begun with
+  // padding, which comes before the end, and in a fixed order always the same.
+  if (opened_count() == options_.names) return 0;
   const bool ceased = lengths_.known()
                           ? windows_.near.fresh() <= now_.near_threshold
                           : windows_.far.fresh() <= now_.far_threshold;

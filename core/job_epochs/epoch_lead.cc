@@ -2,8 +2,9 @@
 #include "core/job_epochs/epoch_lead.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 
@@ -17,10 +18,9 @@ constexpr Time kRepeat{100};  // between repeats of a message
 constexpr Time kBetweenPolls{10};
 constexpr Time kLongestPoll{1000};
 constexpr Time kLongestCommit{2000};
-constexpr size_t kMostTail = 16384;  // opens
-// A job that opened fewer names left no pass: 1 / kPass of its node's share.
-constexpr uint64_t kPass = 50;
-constexpr uint64_t kForeign = uint64_t{1} << 32;  // job ids of foreign jobs
+// If opens were told out of their order, it is not certain where their pass
+// ended. So neither is the end of the next one, which is found by that.
+constexpr uint32_t kUncertain = 2;
 
 uint32_t ReaderOf(uint32_t member, uint32_t reader) {
   return reader * 2654435761u + member * 40503u + 1;
@@ -29,7 +29,10 @@ uint32_t ReaderOf(uint32_t member, uint32_t reader) {
 }  // namespace
 
 EpochLead::EpochLead(Parts parts)
-    : parts_(std::move(parts)), detector_(parts_.detector) {}
+    : parts_(std::move(parts)),
+      detector_(parts_.detector),
+      order_memory_(parts_.detector.names),
+      jobs_(parts_.detector.names) {}
 
 void EpochLead::SetMembers(const std::vector<std::string>& members,
                            const std::vector<std::string>& absent) {
@@ -41,6 +44,7 @@ void EpochLead::SetMembers(const std::vector<std::string>& members,
     member.index = static_cast<uint32_t>(known - order_.begin());
     member.absent =
         std::find(absent.begin(), absent.end(), name) != absent.end();
+    if (member.absent) member.behind = poll_ + 1;
     if (known == order_.end()) order_.push_back(name);
   }
   members_ = std::move(now);
@@ -109,10 +113,10 @@ void EpochLead::HearOwn(const EpochMessage& message) {
   decided_ = epoch_;
   if (detector_.seen_count() == 0) return;
   detector_.OnSignal();
-  tail_.clear();
+  tail_.Clear();
   waiting_.clear();
   for (auto& [name, member] : members_) member.waiting = 0;
-  began_late_ = true;
+  uncertain_ = kUncertain;
 }
 
 bool EpochLead::InStep(const EpochMessage& message) {
@@ -128,7 +132,8 @@ bool EpochLead::InStep(const EpochMessage& message) {
     EpochMessage hold = Message(Kind::kHold);
     hold.next = epoch_;
     hold.reason = held_;
-    hold.first = message.first;
+    // Its opens may be of several passes.
+    hold.first = ~uint64_t{0};
     parts_.send(message.from, std::move(hold));
   } else {
     // The view of our own node answers, in our place.
@@ -142,6 +147,11 @@ bool EpochLead::InStep(const EpochMessage& message) {
 void EpochLead::HearOpens(Member& member, const EpochMessage& message,
                           Time now) {
   if (!member.heard || member.stream != message.stream) {
+    // It tells once more what its earlier run has told.
+    if (member.heard) {
+      member.told =
+          tail_.OpenedBy(member.index, parts_.detector.names, detector_);
+    }
     member.heard = true;
     member.stream = message.stream;
     member.next = message.first;
@@ -150,11 +160,12 @@ void EpochLead::HearOpens(Member& member, const EpochMessage& message,
   if (message.first > member.next &&
       (message.next & EpochMessage::kNoneBefore) != 0) {
     member.next = message.first;
-    began_late_ = true;
+    uncertain_ = kUncertain;
   }
   if (message.first <= member.next) {
     Take(member, message, now);
     member.poll = std::max(member.poll, message.round);
+    if (member.poll >= member.behind && !member.absent) member.behind = 0;
     FeedWaiting(now);
   }
   EpochMessage ack = Message(Kind::kAck);
@@ -163,18 +174,22 @@ void EpochLead::HearOpens(Member& member, const EpochMessage& message,
   parts_.send(message.from, std::move(ack));
 }
 
-// Feeds the opens that are new. Those that an earlier lead or run has told
-// already may be known: then they are no re-opens.
+// Feeds the opens that are new to us. Those that were told to another lead are
+// out of their order, but they are opens like others.
 void EpochLead::Take(Member& member, const EpochMessage& message, Time now) {
   const bool told_before = message.kind == Kind::kOpens &&
                            (message.next & EpochMessage::kToldBefore) != 0;
+  if (!told_before) member.told = {};
   for (uint64_t i = member.next - message.first; i < message.opens.size();
        ++i) {
     const EpochOpen& open = message.opens[i];
     ++member.next;
     if (open.name >= parts_.detector.names) continue;
-    if (told_before && detector_.seen(open.name)) continue;
-    began_late_ = began_late_ || told_before;
+    if (!told_before && !open.foreign) {
+      order_memory_.Note(member.index, open.name, message.first + i);
+    }
+    if (told_before && !member.told.empty() && member.told[open.name]) continue;
+    if (told_before || member.behind > 0) uncertain_ = kUncertain;
     // Members have not prepared yet, so the name shows its old sample.
     if (phase_ == Phase::kPreparing) carried_.insert(open.name);
     if (member.waiting > 0 || detector_.seen(open.name)) {
@@ -193,9 +208,16 @@ void EpochLead::FeedWaiting(Time now) {
       answered = std::min(answered, member.poll);
     }
   }
-  if (now - polled_ > kLongestPoll) answered = poll_;
-  if (answered == poll_ && poll_took_ == Time(0)) {
-    poll_took_ = std::max(now - polled_, Time(1));
+  if (answered < poll_ && now - polled_ > kLongestPoll) {
+    const bool feeds = !waiting_.empty() && waiting_.front().poll <= poll_;
+    for (auto& [name, member] : members_) {
+      if (feeds && member.poll < poll_) member.behind = poll_ + 1;
+    }
+    answered = poll_;
+  }
+  if (answered == poll_ && !poll_answered_) {
+    poll_answered_ = true;
+    polls_.Add(polled_, now);
   }
   while (phase_ == Phase::kIdle && !waiting_.empty() &&
          waiting_.front().poll <= answered) {
@@ -203,11 +225,15 @@ void EpochLead::FeedWaiting(Time now) {
   }
   const bool again = answered < poll_ && now - poll_sent_ >= kRepeat;
   const bool next = answered == poll_ && now - polled_ >= kBetweenPolls;
-  if (waiting_.empty() || (!again && !next)) return;
+  const bool asks =
+      !waiting_.empty() || absl::c_any_of(members_, [](const auto& member) {
+        return member.second.behind > 0 && !member.second.absent;
+      });
+  if (!asks || (!again && !next)) return;
   if (next) {
     ++poll_;
     polled_ = now;
-    poll_took_ = Time(0);
+    poll_answered_ = false;
   }
   poll_sent_ = now;
   EpochMessage poll = Message(Kind::kPoll);
@@ -233,38 +259,18 @@ void EpochLead::FeedFirst(Time now) {
   Feed(member->second, first.open, now);
 }
 
-void EpochLead::CarryUnclear() {
-  const auto last = std::find_if(tail_.rbegin(), tail_.rend(),
-                                 [](const Tail& open) { return open.fresh; });
-  if (last == tail_.rend()) return;
-  const Time since = last->came - 2 * std::max(kBetweenPolls, poll_took_);
-  for (auto open = last; open != tail_.rend() && open->came >= since; ++open) {
-    carried_.insert(open->name);
+void EpochLead::CarryUnclear(const PollTimes& polls) {
+  const Time took =
+      std::max(kBetweenPolls, polls.LongestSince(tail_.LastFresh()));
+  for (const uint64_t name : tail_.BeforeLastFresh(took + kBetweenPolls)) {
+    carried_.insert(name);
   }
-}
-
-JobId EpochLead::JobOf(Member& member, const EpochOpen& open) {
-  if (open.foreign) return JobId(kForeign + member.index);
-  if (member.job != open.job) {
-    const bool left_a_pass =
-        member.job && member.run == run_ &&
-        member.job_opens * kPass * members_.size() >= parts_.detector.names;
-    if (left_a_pass) ++run_;
-    member.job = open.job;
-    member.run = run_;
-    member.job_opens = 0;
-  }
-  ++member.job_opens;
-  return JobId(member.run);
 }
 
 void EpochLead::Feed(Member& member, const EpochOpen& open, Time now) {
-  const JobId job = JobOf(member, open);
-  tail_.push_back({open.name, member.index, !detector_.seen(open.name), now});
-  if (tail_.size() > kMostTail) tail_.pop_front();
-  const auto alive = [&](JobId asked) {
-    return asked.value() >= kForeign || asked.value() == run_;
-  };
+  const JobId job = jobs_.Note(member.index, open, members_.size());
+  tail_.Add({open.name, member.index, !detector_.seen(open.name), now});
+  const auto alive = [&](JobId asked) { return jobs_.IsAlive(asked); };
   EpochOutcome outcome = detector_.OnOpen(
       {open.name, job, ReaderOf(member.index, open.reader), now}, alive);
   if (!parts_.finds_epochs) return;
@@ -277,25 +283,30 @@ void EpochLead::Feed(Member& member, const EpochOpen& open, Time now) {
 }
 
 void EpochLead::Decide(EpochOutcome outcome, Time now) {
-  for (auto& [name, member] : members_) member.job_opens = 0;
+  jobs_.BeginEpoch();
   walks_ = false;
+  const PollTimes polls = std::exchange(polls_, {});
   // The opens came while the members wait for a decision: they are carried.
   if (phase_ != Phase::kIdle) return;
-  const bool late = std::exchange(began_late_, false);
   next_ = epoch_ + 1;
   std::string why;
   if (outcome.verdict == Verdict::kHold) {
     why = std::string(HoldReasonName(outcome.reason));
-  } else if (late) {
+  } else if (uncertain_ > 0) {
     why = std::string(HoldReasonName(HoldReason::kUntrusted));
   } else {
     why = Missing();
   }
+  // A new job has begun a pass, or the order has shown where the last one
+  // ended.
+  if (outcome.rule == 't') uncertain_ = 0;
+  const bool stays = uncertain_ == 1 && order_memory_.is_fixed();
+  if (uncertain_ > 0 && !stays) --uncertain_;
   if (!why.empty()) return Hold(why);
   verdict_ = outcome.rule == 't' ? "takeover" : std::string(1, outcome.rule);
   signalled_ = false;
   carried_ = {outcome.carried.begin(), outcome.carried.end()};
-  CarryUnclear();
+  CarryUnclear(polls);
   Prepare(now);
 }
 
@@ -372,7 +383,8 @@ void EpochLead::Commit(Time now) {
   if (signalled_) {
     carried_.clear();
     detector_.OnSignal();
-    walks_ = began_late_ = false;
+    walks_ = false;
+    uncertain_ = 0;
   }
   opened_ = OpenedByMember();
   size_t most = 0;
@@ -382,6 +394,7 @@ void EpochLead::Commit(Time now) {
   // If half of a pass came before the decision, more than one may have.
   if (carried_.size() + most > kMostEpochEntries ||
       2 * carried_.size() > parts_.detector.names) {
+    uncertain_ = kUncertain;
     return GiveUp(std::string(HoldReasonName(HoldReason::kOverflow)));
   }
   held_.clear();
@@ -443,13 +456,8 @@ void EpochLead::Hold(const std::string& why) {
 
 std::map<std::string, std::vector<uint64_t>> EpochLead::OpenedByMember() const {
   std::map<std::string, std::vector<uint64_t>> opened;
-  absl::flat_hash_set<uint64_t> known;
-  for (auto tail = tail_.rbegin();
-       tail != tail_.rend() && known.size() < detector_.seen_count(); ++tail) {
-    if (!detector_.seen(tail->name) || !known.insert(tail->name).second) {
-      continue;
-    }
-    opened[order_[tail->member]].push_back(tail->name);
+  for (auto& [member, names] : tail_.ByNode(detector_)) {
+    opened[order_[member]] = std::move(names);
   }
   return opened;
 }

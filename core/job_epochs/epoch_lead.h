@@ -25,15 +25,17 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "core/epoch/epoch_detector.h"
+#include "core/job_epochs/job_runs.h"
+#include "core/job_epochs/open_tail.h"
+#include "core/job_epochs/order_memory.h"
+#include "core/job_epochs/poll_times.h"
 #include "core/peers/epoch_message.h"
-#include "core/readers/job_id.h"
 
 namespace shufflefs {
 
 // Not thread-safe: the thread of JobEpochs calls it. Memory: that of an
-// EpochDetector, and half a MiB.
+// EpochDetector, and a MiB.
 class EpochLead {
  public:
   using Time = std::chrono::milliseconds;  // monotonic
@@ -71,20 +73,15 @@ class EpochLead {
     uint64_t poll = 0;     // the last that it answered
     uint64_t waiting = 0;  // its opens in waiting_
     bool heard = false;    // in this stream
+    // Opens of others were fed without asking it. So what it tells before it
+    // answers this poll may be out of order. 0: it is not behind.
+    uint64_t behind = 0;
+    // After its restart: names that its earlier run told in this epoch.
+    std::vector<bool> told;
     // The epoch and binding that it shows.
     uint64_t epoch = 0;
     uint64_t binding = 0;
     uint64_t wanted = 0;
-    // Its job, the run that this belongs to, and how many opens it made.
-    absl::optional<uint32_t> job;
-    uint64_t run = 0;
-    uint64_t job_opens = 0;
-  };
-  struct Tail {
-    uint64_t name = 0;
-    uint32_t member = 0;
-    bool fresh = false;
-    Time came{0};
   };
   // A re-open, or an open that its member made after one, that came when `poll`
   // was the next poll.
@@ -110,11 +107,11 @@ class EpochLead {
   void FeedWaiting(Time now);
   void FeedAllWaiting(Time now);
   void FeedFirst(Time now);
-  // The names that may have been opened in the next pass already, before the
-  // last of this one arrived.
-  void CarryUnclear();
+  // Carries the names that may have been opened in the next pass already,
+  // before the last of this one arrived. A member may have told that one as
+  // late as it answered one of `polls`.
+  void CarryUnclear(const PollTimes& polls);
   void Feed(Member& member, const EpochOpen& open, Time now);
-  JobId JobOf(Member& member, const EpochOpen& open);
   void Decide(EpochOutcome outcome, Time now);
   void Prepare(Time now);
   void Commit(Time now);
@@ -129,13 +126,15 @@ class EpochLead {
 
   const Parts parts_;
   EpochDetector detector_;
+  OrderMemory order_memory_;
+  JobRuns jobs_;
   std::map<std::string, Member> members_;
   std::vector<std::string> order_;  // names of all that ever were members
   // What the view of the lead's own node shows.
   uint64_t epoch_ = 0;
   uint64_t binding_ = 0;
   uint64_t wanted_ = 0;
-  std::deque<Tail> tail_;  // the last opens
+  OpenTail tail_;
   // A re-open may be the first of the next pass. The last opens of this pass
   // precede it if the ranks of a job wait for each other, but they may arrive
   // later. So it waits until each member was polled after it arrived, and what
@@ -143,13 +142,14 @@ class EpochLead {
   std::deque<Waiting> waiting_;
   uint64_t poll_ = 0;  // the last that was sent
   Time polled_{0};
-  Time poll_sent_{0};  // the last time
-  Time poll_took_{0};
-  uint64_t run_ = 1;
+  Time poll_sent_{0};           // the last time
+  bool poll_answered_ = false;  // by all
+  PollTimes polls_;             // of this epoch
   // The number of the epoch that the lead decided last, or was told of.
   uint64_t decided_ = 0;
-  // Opens of this epoch were told to another lead, so their order is not known.
-  bool began_late_ = false;
+  // So many boundaries are to be held, because opens were not told in their
+  // order. If that order is the same in each pass, the last one is for ever.
+  uint32_t uncertain_ = 0;
   bool walks_ = false;  // members were told that the epoch may end soon
 
   Phase phase_ = Phase::kIdle;

@@ -180,13 +180,13 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
 }
 
 void EpochController::Hold(const EpochOutcome& outcome) {
-  if (held_ == 0) LogHeld(HoldReasonName(outcome.reason));
   HoldAs({Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)},
          HoldReasonName(outcome.reason), outcome);
 }
 
 void EpochController::HoldAs(Boundary boundary, absl::string_view reason,
                              const EpochOutcome& outcome) {
+  if (held_ == 0) LogHeld(reason);
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);
   hold_reason_ = std::string(reason);

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -14,6 +15,7 @@ import harness
 from test_peers import Cluster
 
 CLASSES, PER_CLASS = 4, 150
+STEP = 0.01  # seconds of training for a batch
 AUTO = {"policy": "lirs", "substitute": "directory", "memory": "32MiB",
         "epoch.advance": "auto"}
 
@@ -64,6 +66,7 @@ class Job:
                 for name, (label, sample) in zip(share[at:at + batch], got):
                     assert name.startswith(f"c{label}/"), "another label"
                     shown[sample] += 1
+            time.sleep(STEP)
         return shown, collections.Counter(names)
 
     def end(self):
@@ -97,21 +100,41 @@ def once_each(result):
             and sum(shown.values()) == sum(names.values()))
 
 
+def verify_together(cluster):
+    """The ledgers of all nodes say that every ended epoch was read once."""
+    others = []
+    for mount in cluster.mounts[1:]:
+        others += ["--with", mount.state / "ledger"]
+    command = [harness.shufflectl(), "verify", cluster.mounts[0].path, *others]
+    text = harness.run(command).stdout
+    told = json.loads(harness.run([*command, "--json"]).stdout)
+    assert told["proven"] and all(one["proven"] for one in told["others"])
+    ended = [epoch for epoch in told["joint"] if not epoch["running"]]
+    assert len(ended) >= 5, text
+    for epoch in ended:
+        assert epoch["complete"] and len(epoch["nodes"]) == 3, text
+        assert epoch["consumed_on_one_more_node"] == 0, text
+        assert not epoch["held"], text
+    count = CLASSES * PER_CLASS
+    assert f"epoch 0 on 3 nodes: {count} of {count}, each once" in text
+
+
 # [S-24.2a] With peers and epoch.advance = auto, an epoch begins on all nodes
 # with the same bijection, so over all nodes each sample comes once an epoch.
-def test_over_all_nodes_each_sample_comes_once(mounts, source, job_of):
+@pytest.mark.parametrize("order", ["new_orders", "one_order"])
+def test_over_all_nodes_each_sample_comes_once(mounts, source, job_of, order):
     cluster = Cluster(mounts, source, **AUTO)
     cluster.wait_until_joined()
     job = job_of(cluster)
-    first = {name: (cluster.mounts[0].path / name).read_bytes()
-             for name in job.names()[:5]}
     for number in range(7):
-        assert once_each(job.epoch(number)), f"epoch {number}"
+        shown = job.epoch(number if order == "new_orders" else 0)
+        assert once_each(shown), f"epoch {number}"
     assert min(epochs_of(cluster)) >= 5
+    verify_together(cluster)
     views = [mount.view() for mount in cluster.mounts]
     assert {view["epoch_held"] for view in views} == {0}, views
-    assert first != {name: (cluster.mounts[0].path / name).read_bytes()
-                     for name in first}
+    assert any((cluster.mounts[0].path / name).read_bytes() !=
+               (source / name).read_bytes() for name in job.names()[:9])
 
 
 # [S-24.2b] The control file of one node moves the epoch of all.

@@ -20,12 +20,21 @@ inline uint64_t PassSeed(uint64_t seed, int pass) {
   return Mix64(seed) + static_cast<uint64_t>(pass);
 }
 
+// The order in which a job's sampler gives all names. A job that leaves the
+// shuffle to us has one order for all passes.
+inline std::vector<uint64_t> SamplerOrder(uint64_t names,
+                                          const LoaderOptions& options,
+                                          int pass) {
+  return RandomOrder(names,
+                     PassSeed(options.seed, options.fixed_order ? 0 : pass));
+}
+
 // One process, perhaps with workers.
 inline Stream OneJob(uint64_t names, LoaderOptions options,
                      int passes = kPasses) {
   LoaderSim sim(options, 1);
   for (int pass = 0; pass < passes; ++pass) {
-    sim.Run({RandomOrder(names, PassSeed(options.seed, pass))}, pass);
+    sim.Run({SamplerOrder(names, options, pass)}, pass);
   }
   return sim.Take();
 }
@@ -36,8 +45,8 @@ inline Stream Ranks(uint64_t names, uint64_t world, uint64_t local,
   if (options.workers == 0) options.workers = 2;
   LoaderSim sim(options, local);
   for (int pass = 0; pass < kPasses; ++pass) {
-    sim.Run(Distribute(RandomOrder(names, PassSeed(options.seed, pass)), world,
-                       local, options.drop_last),
+    sim.Run(Distribute(SamplerOrder(names, options, pass), world, local,
+                       options.drop_last),
             pass);
   }
   return sim.Take();

@@ -55,7 +55,7 @@ using OnePass = std::vector<std::vector<uint64_t>>;
 // The shares that DistributedSampler gives the local ranks [0, local) of
 // `world`.
 inline OnePass Distribute(std::vector<uint64_t> order, uint64_t world,
-                       uint64_t local, bool drop_last) {
+                          uint64_t local, bool drop_last) {
   const uint64_t names = order.size();
   const uint64_t share =
       drop_last ? names / world : (names + world - 1) / world;
@@ -74,12 +74,13 @@ struct LoaderOptions {
   uint64_t batch = 16;
   uint64_t workers = 0;
   bool persistent = false;
-  bool drop_last = false;   // drops an incomplete last batch
-  int opens_each = 1;       // 2: cv2.imread
-  int64_t max_drift = 0;    // maximum batches between ranks; < 0: no lock step
-  uint64_t stop_after = 0;  // batches consumed, then break; 0 = all
-  int64_t open_us = 1500;   // time of one open and decode
-  int64_t step_us = 4000;   // time of a training step per batch
+  bool drop_last = false;    // drops an incomplete last batch
+  bool fixed_order = false;  // in all passes
+  int opens_each = 1;        // 2: cv2.imread
+  int64_t max_drift = 0;     // maximum batches between ranks; < 0: no lock step
+  uint64_t stop_after = 0;   // batches consumed, then break; 0 = all
+  int64_t open_us = 1500;    // time of one open and decode
+  int64_t step_us = 4000;    // time of a training step per batch
   std::vector<int> speed = {};  // per cent of open and step time, by rank
   uint64_t family = 1;
   uint32_t first_pid = 1000;

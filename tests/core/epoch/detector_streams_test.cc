@@ -47,6 +47,23 @@ LoaderOptions With(std::function<void(LoaderOptions&)> set,
   return options;
 }
 
+// The job leaves the shuffle to us: shuffle=False.
+LoaderOptions Fixed(uint64_t workers, bool persistent = false) {
+  return With(
+      [=](LoaderOptions& options) {
+        options.fixed_order = true;
+        options.persistent = persistent;
+      },
+      workers);
+}
+
+LoaderOptions FixedDropLast(uint64_t batch) {
+  return With([=](LoaderOptions& options) {
+    options.fixed_order = options.drop_last = true;
+    options.batch = batch;
+  });
+}
+
 LoaderOptions DropLast(uint64_t batch) {
   return With([=](LoaderOptions& options) {
     options.drop_last = true;
@@ -80,6 +97,17 @@ std::vector<Row> StockRows() {
       {"ranks_7_drop_last", RanksOf(7, 7, DropLast(16)), 5, 0, 0, 3000},
       {"half_share_with_length", RanksOf(8, 4, Workers(2, 1)), 5, 2},
       {"opens_twice", Loader(cv2)},
+      {"fixed_workers_0", Loader(Fixed(0))},
+      {"fixed_workers_2", Loader(Fixed(2))},
+      {"fixed_workers_4", Loader(Fixed(4))},
+      {"fixed_workers_4_persistent", Loader(Fixed(4, true))},
+      {"fixed_drop_last", Loader(FixedDropLast(16))},
+      {"fixed_ranks_2", RanksOf(2, 2, Fixed(2))},
+      {"fixed_ranks_4", RanksOf(4, 4, Fixed(2))},
+      {"fixed_ranks_7", RanksOf(7, 7, Fixed(2))},
+      {"fixed_ranks_8", RanksOf(8, 8, Fixed(2))},
+      {"fixed_ranks_7_drop_last", RanksOf(7, 7, FixedDropLast(16)), 5, 0, 0,
+       3000},
       {"preview", WithPreview},
       {"copy", [](auto n, auto s) { return WithCopy(n, s, false); }},
       {"copy_while_halted",

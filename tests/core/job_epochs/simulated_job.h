@@ -121,10 +121,11 @@ class FakeView : public GroupedView {
 struct JobShape {
   uint64_t nodes = 4;
   uint64_t names = 1000;
-  uint64_t batch = 8;      // of a node
-  uint64_t ahead = 2;      // batches that a node may be before the slowest
-  uint64_t pause = 8;      // ms between reads of a node, on average
-  bool drop_last = false;  // of batches
+  uint64_t batch = 8;        // of a node
+  uint64_t ahead = 2;        // batches that a node may be before the slowest
+  uint64_t pause = 8;        // ms between reads of a node, on average
+  bool drop_last = false;    // of batches
+  bool fixed_order = false;  // in all passes
   uint64_t epochs = 8;
   uint64_t delay = 3;        // of a message, at most, in ms
   uint64_t lost_of_256 = 0;  // messages
@@ -223,19 +224,21 @@ class SimulatedJob {
     }
     return states.size() <= 1;
   }
-  // Each node sees who is in its part. The first of them leads it.
+  // Each node sees who is in its part.
   void Regroup() {
+    for (uint64_t i = 0; i < shape_.nodes; ++i) Look(i);
+  }
+  // The node sees who is in its part. The first of them leads it.
+  void Look(uint64_t node) {
     std::vector<std::string> names;
-    for (uint64_t i = 0; i < shape_.nodes; ++i) names.push_back(NameOf(i));
+    std::vector<std::string> absent;
+    std::string lead;
     for (uint64_t i = 0; i < shape_.nodes; ++i) {
-      std::vector<std::string> absent;
-      std::string lead;
-      for (uint64_t k = 0; k < shape_.nodes; ++k) {
-        if (part_[k] != part_[i]) absent.push_back(NameOf(k));
-        if (part_[k] == part_[i] && lead.empty()) lead = NameOf(k);
-      }
-      SetGroup(i, lead, names, absent);
+      names.push_back(NameOf(i));
+      if (part_[i] != part_[node]) absent.push_back(NameOf(i));
+      if (part_[i] == part_[node] && lead.empty()) lead = NameOf(i);
     }
+    SetGroup(node, lead, names, absent);
   }
 
  private:
@@ -292,7 +295,7 @@ class SimulatedJob {
   std::vector<std::vector<uint64_t>> Shares(uint64_t epoch) {
     std::vector<uint64_t> order(shape_.names);
     std::iota(order.begin(), order.end(), uint64_t{0});
-    Rng rng(RandomKey(shape_.seed * 1000 + epoch));
+    Rng rng(RandomKey(shape_.seed * 1000 + (shape_.fixed_order ? 0 : epoch)));
     for (uint64_t i = order.size(); i > 1; --i) {
       std::swap(order[i - 1], order[rng.Bounded(i)]);
     }
