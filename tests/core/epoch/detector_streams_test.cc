@@ -200,6 +200,26 @@ TEST_P(StockTest, EveryBoundaryIsReboundWithoutLoss) {
 INSTANTIATE_TEST_SUITE_P(Streams, StockTest, ::testing::ValuesIn(StockRows()),
                          RowName);
 
+// The padding comes before the end of a pass, and in a fixed order always at
+// the same names. With a large epoch.pad rule b is as fast as rule a.
+TEST(PaddedStreamsTest, AFixedOrderDoesNotMoveItsBoundaries) {
+  for (const uint64_t ranks : {4, 7, 8}) {
+    for (const uint64_t names : {300, 997, 3000}) {
+      for (uint64_t seed = 1; seed <= Rounds<uint64_t>(8); ++seed) {
+        SCOPED_TRACE(absl::StrCat(ranks, " ranks, ", names, " names"));
+        PlayOptions options;
+        options.detector.names = names;
+        options.detector.pad = static_cast<uint32_t>(8 * ranks);
+        const Stream stream = RanksOf(ranks, ranks, Fixed(2))(names, seed);
+        const Played played = Play(stream, options);
+        EXPECT_EQ(played.loss, 0u);
+        EXPECT_EQ(played.early, 0u);
+        EXPECT_GE(played.rebinds, uint64_t{kPasses - 1});
+      }
+    }
+  }
+}
+
 using HarmlessTest = StreamsTest;
 TEST_P(HarmlessTest, NothingIsLost) {
   ForSizesAndSeeds([](const Played& played, uint64_t) {

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/random/random.h"
 #include "tests/core/job_epochs/simulated_job.h"
@@ -294,6 +295,30 @@ TEST(JobEpochsTest, ANodeThatWasLeftBehindSaysWhatItMayHaveShownTwice) {
   EXPECT_TRUE(job.Agree());
   EXPECT_NE(job.member(2).Warning().find("17 samples"), std::string::npos)
       << job.member(2).Warning();
+}
+
+// It opens the first names of a pass and tells them only to itself.
+TEST(JobEpochsTest, WhatANodeOpenedWhileItLedItselfIsNotForgotten) {
+  SimulatedJob job({.nodes = 2, .names = 500});
+  job.Wait(600);
+  ASSERT_EQ(job.Pass(0), 0u);
+  job.Cut(1, 1);
+  job.Look(1);
+  std::vector<uint64_t> shown;
+  for (uint64_t name = 0; name < 10; ++name) {
+    shown.push_back(job.view(1).Shown(name));
+  }
+  job.ReadAlone(1, 10);
+  job.Wait(100);
+  job.Cut(1, 0);
+  job.Look(1);
+  job.Wait(500);
+  job.ReadAlone(0, 200, 100);
+  job.Wait(1000);
+  EXPECT_EQ(job.view(0).GroupState().epoch, 1u);
+  for (uint64_t name = 0; name < 10; ++name) {
+    EXPECT_EQ(job.view(0).Shown(name), shown[name]) << name;
+  }
 }
 
 // As when it was started anew, after a switch at run time.

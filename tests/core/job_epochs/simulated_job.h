@@ -187,10 +187,10 @@ class SimulatedJob {
     return missing;
   }
 
-  // Reads `names` names on one node.
-  void ReadAlone(uint64_t node, uint64_t names) {
+  // Reads `names` names on one node, from name `first` on.
+  void ReadAlone(uint64_t node, uint64_t names, uint64_t first = 0) {
     shown_.resize(shape_.names);
-    for (uint64_t name = 0; name < names; ++name) Open(node, name);
+    for (uint64_t i = 0; i < names; ++i) Open(node, first + i);
   }
   // Lets so many ms pass without opens.
   void Wait(uint64_t ms) {
