@@ -79,7 +79,10 @@ class Readers:
     def waits(process, what="/hang"):
         """Whether it has the file open and is in a call that waits."""
         folder = pathlib.Path(f"/proc/{process.pid}")
-        files = [os.readlink(f) for f in (folder / "fd").iterdir()]
+        try:
+            files = [os.readlink(f) for f in (folder / "fd").iterdir()]
+        except FileNotFoundError:  # it closed one meanwhile: it does not wait
+            return False
         state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
         return any(what in file for file in files) and state in "DS"
 
