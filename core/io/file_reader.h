@@ -22,6 +22,7 @@ namespace shufflefs {
 // Offsets, addresses and lengths of reads that bypass the page cache are
 // multiples of this.
 inline constexpr size_t kReadAlignment = 4096;
+// The largest multiple of `unit` that is not above `value`.
 inline uint64_t RoundDown(uint64_t value, uint64_t unit = kReadAlignment) {
   return value / unit * unit;
 }

@@ -200,8 +200,8 @@ def test_a_reader_of_a_fixed_order_lives_through_a_kill(mounts, source):
 
 def read_as_a_job(names):
     """Reads as a program that an interactive shell started."""
-    subprocess.run(["sh", "-c", 'for f; do cat "$f"; done', "sh", *names], timeout=60,
-                   stdout=subprocess.DEVNULL, check=True,
+    subprocess.run(["sh", "-c", 'for f; do cat "$f"; done', "sh", *names],
+                   timeout=60, stdout=subprocess.DEVNULL, check=True,
                    start_new_session=True)
 
 

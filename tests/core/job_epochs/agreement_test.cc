@@ -76,7 +76,7 @@ TEST(JobEpochsTest, LostAndRepeatedMessagesCostEpochsButNoSample) {
   }
   std::cout << bound[1000] << " and " << bound[4000] << " bound\n";
   EXPECT_GT(bound[1000], 0u);
-  EXPECT_GT(bound[4000], Rounds<uint64_t>(60));
+  EXPECT_GT(bound[4000], Rounds<uint64_t>(100));
 }
 
 TEST(JobEpochsTest, SamplersThatDropTheLastBatchLoseNothingElse) {
@@ -120,6 +120,20 @@ TEST(JobEpochsTest, NodesThatAreKilledOrCutOffBetweenPassesCostNoSample) {
   }
 }
 
+// All links work again. Then all nodes agree, and passes 12 and 13 lose
+// nothing. Returns how many samples the nodes say they may have shown twice.
+uint64_t ToldWhenJoinedAgain(SimulatedJob& job, uint64_t nodes) {
+  for (uint64_t i = 0; i < nodes; ++i) job.Cut(i, 0);
+  job.Regroup();
+  job.Wait(5000);
+  EXPECT_TRUE(job.Agree());
+  EXPECT_EQ(job.Pass(12), 0u);
+  EXPECT_EQ(job.Pass(13), 0u);
+  uint64_t told = 0;
+  for (uint64_t i = 0; i < nodes; ++i) told += job.member(i).doubtful();
+  return told;
+}
+
 // Nodes notice a cut some time after it. If a decision was under way, one part
 // may go on without the other. That is seldom, and afterwards all agree again.
 // The part that was left behind then says how many samples may be missing.
@@ -148,16 +162,7 @@ TEST(JobEpochsTest, APartitionAtAnyMomentCostsLittleAndEndsInOneBijection) {
       });
       job.Regroup();
     }
-    for (uint64_t i = 0; i < shape.nodes; ++i) job.Cut(i, 0);
-    job.Regroup();
-    job.Wait(5000);
-    EXPECT_TRUE(job.Agree());
-    EXPECT_EQ(job.Pass(12), 0u);
-    EXPECT_EQ(job.Pass(13), 0u);
-    uint64_t told = 0;
-    for (uint64_t i = 0; i < shape.nodes; ++i) {
-      told += job.member(i).doubtful();
-    }
+    const uint64_t told = ToldWhenJoinedAgain(job, shape.nodes);
     EXPECT_GE(told, missing);
     // Who lost nothing is not told of losses.
     EXPECT_TRUE(missing > 0 || told == 0) << told;
@@ -196,16 +201,7 @@ TEST(JobEpochsTest, LinksThatNobodySeesBreakCostNoSampleThatIsNotNamed) {
     for (uint64_t epoch = 0; epoch < 12; ++epoch) {
       missing += job.Pass(epoch, each_ms);
     }
-    for (uint64_t i = 0; i < shape.nodes; ++i) job.Cut(i, 0);
-    job.Regroup();
-    job.Wait(5000);
-    EXPECT_TRUE(job.Agree());
-    EXPECT_EQ(job.Pass(12), 0u);
-    EXPECT_EQ(job.Pass(13), 0u);
-    uint64_t told = 0;
-    for (uint64_t i = 0; i < shape.nodes; ++i) {
-      told += job.member(i).doubtful();
-    }
+    const uint64_t told = ToldWhenJoinedAgain(job, shape.nodes);
     EXPECT_GE(told, missing);
     all_missing += missing;
     bound += job.view(0).bound;

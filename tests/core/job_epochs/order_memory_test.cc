@@ -59,8 +59,9 @@ TEST(OrderMemoryTest, RandomOrdersAreNot) {
   for (const uint64_t names : {800, 10000, 300000}) {
     for (const uint32_t count : {1, 4, 8}) {
       ReadingNodes nodes(names, count);
-      for (uint64_t pass = 0; pass < 3; ++pass)
+      for (uint64_t pass = 0; pass < 3; ++pass) {
         nodes.Pass(OrderOfNames(names, pass));
+      }
       EXPECT_FALSE(nodes.memory.is_fixed()) << names << " on " << count;
     }
   }
