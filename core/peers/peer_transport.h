@@ -20,6 +20,7 @@
 #include "core/base/log.h"
 #include "core/config/config.h"
 #include "core/peers/epoch_message.h"
+#include "core/peers/name_question.h"
 
 namespace shufflefs {
 
@@ -85,6 +86,13 @@ class PeerService {
   // A member tells something about the epochs of a view. Messages may come
   // twice, late, and in another order than they were sent.
   virtual void Hear(EpochMessage message) = 0;
+
+  // Binds the names that are not bound yet. Answers with one sample per name,
+  // in their order. The same question may come twice, and late. Errors:
+  // FailedPrecondition if this daemon shows another binding; NotFound if it
+  // does not own a name.
+  using Samples = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
+  virtual void BindNames(const NameQuestion& question, Samples done) = 0;
 };
 
 // Thread-safe. Made and destroyed by one thread.
@@ -114,6 +122,17 @@ class PeerTransport {
   virtual void Tell(const std::shared_ptr<const PeerGroup>& group, size_t index,
                     const EpochMessage& message,
                     std::chrono::milliseconds within, Done done) = 0;
+
+  // Asks the member at `index` of `group`. Never blocks. `done` is called
+  // exactly once, by a thread of the transport, which it must not block.
+  // Errors as ReadExtent: after Unavailable it is not known whether the member
+  // bound the names. DataLoss if the samples are not as many as the names;
+  // those of PeerService::BindNames. Each sample may be any number: whoever
+  // asks checks it.
+  virtual void BindNames(const std::shared_ptr<const PeerGroup>& group,
+                         size_t index, const NameQuestion& question,
+                         std::chrono::milliseconds within,
+                         PeerService::Samples done) = 0;
 
   // What came from and went to each member, in the order of group().
   struct Traffic {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/peers/peers.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,8 @@ std::string Difference(const PeerIdentity& ours, const PeerIdentity& theirs) {
   }
   return ours.keys == theirs.keys ? "" : "other views";
 }
+
+absl::Status LeftGroup() { return absl::UnavailableError("the daemon stops"); }
 
 }  // namespace
 
@@ -89,8 +92,24 @@ void Peers::Tell(const std::shared_ptr<const PeerGroup>& group, size_t index,
                    [](const absl::Status&) {});
 }
 
+void Peers::AskNames(const std::shared_ptr<const PeerGroup>& group,
+                     size_t index, const NameQuestion& question,
+                     std::chrono::milliseconds within,
+                     PeerService::Samples done) {
+  if (stopped_) return done(LeftGroup());
+  transport_->BindNames(group, index, question, within, std::move(done));
+}
+
 void Peers::Hear(EpochMessage message) {
   if (parts_.hear != nullptr && !stopped_) parts_.hear(std::move(message));
+}
+
+void Peers::BindNames(const NameQuestion& question, Samples done) {
+  if (stopped_) return done(LeftGroup());
+  if (parts_.bind == nullptr) {
+    return done(absl::FailedPreconditionError("no names are bound for others"));
+  }
+  done(parts_.bind(question));
 }
 
 PeersStatus Peers::status() const {

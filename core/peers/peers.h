@@ -6,6 +6,7 @@
 #define SHUFFLEFS_CORE_PEERS_PEERS_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "core/io/reader_options.h"
 #include "core/peers/epoch_message.h"
 #include "core/peers/kept_extents.h"
+#include "core/peers/name_question.h"
 #include "core/peers/owners.h"
 #include "core/peers/peer_reader.h"
 #include "core/peers/peer_transport.h"
@@ -63,6 +65,10 @@ class Peers : private PeerService {
     // Told what members say about epochs, until Stop. Must not block. May be
     // null.
     std::function<void(EpochMessage)> hear;
+    // Answers as PeerService::BindNames, until Stop. Must not block. May be
+    // null: then no names are bound for others.
+    std::function<absl::StatusOr<std::vector<uint64_t>>(const NameQuestion&)>
+        bind;
   };
   // Begins to listen and to look for the others. Waits for none. Errors: those
   // of the transport's maker.
@@ -77,6 +83,11 @@ class Peers : private PeerService {
   // Tells the member at `index` of `group`. Whether it hears it is not known.
   void Tell(const std::shared_ptr<const PeerGroup>& group, size_t index,
             const EpochMessage& message);
+  // Asks the member at `index` of `group`, as PeerTransport::BindNames. After
+  // Stop, `done` is called by this thread, with Unavailable.
+  void AskNames(const std::shared_ptr<const PeerGroup>& group, size_t index,
+                const NameQuestion& question, std::chrono::milliseconds within,
+                PeerService::Samples done);
 
   PeersStatus status() const;
 
@@ -91,6 +102,7 @@ class Peers : private PeerService {
   void ReadExtent(const PeerExtent& extent, Extent done) override;
   uint64_t SourceBytes() const override;
   void Hear(EpochMessage message) override;
+  void BindNames(const NameQuestion& question, Samples done) override;
 
   std::shared_ptr<const Owners> owners() const ABSL_LOCKS_EXCLUDED(mu_);
 

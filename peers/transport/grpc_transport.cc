@@ -179,6 +179,34 @@ void GrpcTransport::Tell(const std::shared_ptr<const PeerGroup>& group,
                                    .done = std::move(done)});
 }
 
+void GrpcTransport::BindNames(const std::shared_ptr<const PeerGroup>& group,
+                              size_t index, const NameQuestion& question,
+                              milliseconds within, PeerService::Samples done) {
+  if (absl::Status wrong = CheckQuestion(question); !wrong.ok()) {
+    return Post([done = std::move(done), wrong] { done(wrong); });
+  }
+  v1::NamesRequest message;
+  message.set_dataset(context_->identity.dataset);
+  message.set_group(group_hash_.load());
+  ToMessage(question, message);
+  auto samples = std::make_shared<std::vector<uint64_t>>();
+  const auto take =
+      [samples, count = question.names.size()](
+          const grpc::ByteBuffer& answer) -> absl::StatusOr<uint64_t> {
+    ASSIGN_OR_RETURN(*samples, FromAnswer(answer, count));
+    return 0;  // no bytes of files
+  };
+  const auto give = [samples, done = std::move(done)](absl::Status status) {
+    if (!status.ok()) return done(std::move(status));
+    done(std::move(*samples));
+  };
+  Ask(group->members[index].name, {.method = kNamesMethod,
+                                   .body = message.SerializeAsString(),
+                                   .within = within,
+                                   .take = take,
+                                   .done = give});
+}
+
 void GrpcTransport::Ask(const std::string& name, PeerLink::Request request) {
   absl::Status refused;
   const std::shared_ptr<const Links> links = links_.Get();

@@ -43,6 +43,9 @@ class GrpcTransport : public PeerTransport {
   void Tell(const std::shared_ptr<const PeerGroup>& group, size_t index,
             const EpochMessage& message, std::chrono::milliseconds within,
             Done done) override;
+  void BindNames(const std::shared_ptr<const PeerGroup>& group, size_t index,
+                 const NameQuestion& question, std::chrono::milliseconds within,
+                 PeerService::Samples done) override;
   std::vector<std::pair<std::string, Traffic>> traffic() const override;
   void Stop() override;
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -129,33 +130,23 @@ grpc::ServerUnaryReactor* RequestHandler::Ping(Context* context,
 grpc::ServerUnaryReactor* RequestHandler::ReadExtent(Context* context,
                                                      const Buffer* request,
                                                      Buffer* response) {
-  const absl::StatusOr<std::string> bytes = FromBuffer(*request);
-  if (!bytes.ok()) return Finished(context, bytes.status());
-  const absl::StatusOr<Session> session =
-      SessionOf(*context, kExtentMethod, *bytes);
-  if (!session.ok()) return Finished(context, session.status());
   v1::ExtentRequest message;
-  if (!message.ParseFromString(*bytes)) {
-    return Finished(context, absl::InvalidArgumentError("not a request"));
-  }
-  if (message.dataset() != options_.identity.dataset) {
-    return Finished(context, absl::FailedPreconditionError("another dataset"));
-  }
-  options_.seen_group(message.group());
+  const absl::StatusOr<Session> session =
+      Open(*context, kExtentMethod, *request, message);
+  if (!session.ok()) return Finished(context, session.status());
   const absl::StatusOr<PeerExtent> extent = FromMessage(message);
   if (!extent.ok()) return Finished(context, extent.status());
-  const std::shared_ptr<ExtentAnswer> answer =
-      answers_.Begin({.context = context,
-                      .response = response,
-                      .length = extent->length,
-                      .sent = (*session)->sent});
+  const std::shared_ptr<OwedAnswer> answer = answers_.Begin(
+      {.context = context, .response = response, .sent = (*session)->sent});
   if (answer == nullptr) {
     return Finished(context, absl::UnavailableError("the daemon stops"));
   }
-  options_.service->ReadExtent(*extent,
-                               [answer](const absl::StatusOr<PeerBytes>& read) {
-                                 answer->Complete(read);
-                               });
+  options_.service->ReadExtent(
+      *extent,
+      [answer, length = extent->length](const absl::StatusOr<PeerBytes>& read) {
+        if (!read.ok()) return answer->Complete(read.status(), 0);
+        answer->Complete(ToAnswer(*read, length), length);
+      });
   return answer.get();
 }
 
@@ -168,9 +159,42 @@ grpc::ServerUnaryReactor* RequestHandler::Tell(Context* context,
 
 absl::Status RequestHandler::HearTold(const Context& context,
                                       const Buffer& request) {
-  ASSIGN_OR_RETURN(const std::string bytes, FromBuffer(request));
-  RETURN_IF_ERROR(SessionOf(context, kTellMethod, bytes).status());
   v1::TellRequest message;
+  RETURN_IF_ERROR(Open(context, kTellMethod, request, message).status());
+  ASSIGN_OR_RETURN(EpochMessage epoch, FromMessage(message));
+  options_.service->Hear(std::move(epoch));
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* RequestHandler::BindNames(Context* context,
+                                                    const Buffer* request,
+                                                    Buffer* response) {
+  v1::NamesRequest message;
+  const absl::StatusOr<Session> session =
+      Open(*context, kNamesMethod, *request, message);
+  if (!session.ok()) return Finished(context, session.status());
+  const absl::StatusOr<NameQuestion> question = FromMessage(message);
+  if (!question.ok()) return Finished(context, question.status());
+  const std::shared_ptr<OwedAnswer> answer = answers_.Begin(
+      {.context = context, .response = response, .sent = (*session)->sent});
+  if (answer == nullptr) {
+    return Finished(context, absl::UnavailableError("the daemon stops"));
+  }
+  options_.service->BindNames(
+      *question,
+      [answer](const absl::StatusOr<std::vector<uint64_t>>& samples) {
+        if (!samples.ok()) return answer->Complete(samples.status(), 0);
+        answer->Complete(ToAnswer(*samples), 0);
+      });
+  return answer.get();
+}
+
+template <typename Message>
+absl::StatusOr<RequestHandler::Session> RequestHandler::Open(
+    const Context& context, absl::string_view method, const Buffer& request,
+    Message& message) const {
+  ASSIGN_OR_RETURN(const std::string bytes, FromBuffer(request));
+  ASSIGN_OR_RETURN(Session session, SessionOf(context, method, bytes));
   if (!message.ParseFromString(bytes)) {
     return absl::InvalidArgumentError("not a request");
   }
@@ -178,9 +202,7 @@ absl::Status RequestHandler::HearTold(const Context& context,
     return absl::FailedPreconditionError("another dataset");
   }
   options_.seen_group(message.group());
-  ASSIGN_OR_RETURN(EpochMessage epoch, FromMessage(message));
-  options_.service->Hear(std::move(epoch));
-  return absl::OkStatus();
+  return session;
 }
 
 absl::StatusOr<RequestHandler::Session> RequestHandler::SessionOf(

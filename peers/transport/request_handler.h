@@ -17,7 +17,7 @@
 #include "core/peers/peer_transport.h"
 #include "peers/members/member_source.h"
 #include "peers/proto/peers.grpc.pb.h"
-#include "peers/transport/extent_answers.h"
+#include "peers/transport/owed_answers.h"
 #include "peers/transport/secret.h"
 #include "peers/transport/sessions.h"
 
@@ -37,12 +37,14 @@ struct RequestHandlerOptions {
 // Called by threads of gRPC, several at a time. Nothing blocks. Each request is
 // checked before the service hears of it: who asks, for which dataset, and
 // every size.
-class RequestHandler : public v1::Peers::WithRawCallbackMethod_Greet<
-                           v1::Peers::WithRawCallbackMethod_Join<
-                               v1::Peers::WithRawCallbackMethod_Ping<
-                                   v1::Peers::WithRawCallbackMethod_ReadExtent<
-                                       v1::Peers::WithRawCallbackMethod_Tell<
-                                           v1::Peers::Service>>>>> {
+class RequestHandler
+    : public v1::Peers::WithRawCallbackMethod_Greet<
+          v1::Peers::WithRawCallbackMethod_Join<
+              v1::Peers::WithRawCallbackMethod_Ping<
+                  v1::Peers::WithRawCallbackMethod_ReadExtent<
+                      v1::Peers::WithRawCallbackMethod_Tell<
+                          v1::Peers::WithRawCallbackMethod_BindNames<
+                              v1::Peers::Service>>>>>> {
  public:
   explicit RequestHandler(RequestHandlerOptions options);
 
@@ -58,6 +60,8 @@ class RequestHandler : public v1::Peers::WithRawCallbackMethod_Greet<
                                        Buffer* response) override;
   grpc::ServerUnaryReactor* Tell(Context* context, const Buffer* request,
                                  Buffer* response) override;
+  grpc::ServerUnaryReactor* BindNames(Context* context, const Buffer* request,
+                                      Buffer* response) override;
 
   // Bytes that went to a member.
   uint64_t SentTo(const std::string& instance) const {
@@ -71,6 +75,10 @@ class RequestHandler : public v1::Peers::WithRawCallbackMethod_Greet<
   absl::StatusOr<std::string> AnswerJoin(Context& context,
                                          const std::string& request);
   absl::Status HearTold(const Context& context, const Buffer& request);
+  // Reads the request into `message`, if it is by a member and for the dataset.
+  template <typename Message>
+  absl::StatusOr<Session> Open(const Context& context, absl::string_view method,
+                               const Buffer& request, Message& message) const;
   absl::StatusOr<Session> SessionOf(const Context& context,
                                     absl::string_view method,
                                     const std::string& request) const;
@@ -85,7 +93,7 @@ class RequestHandler : public v1::Peers::WithRawCallbackMethod_Greet<
   const Secret challenge_key_;  // of this object
   // Thread-safe themselves.
   Sessions sessions_;
-  ExtentAnswers answers_;
+  OwedAnswers answers_;
 
   Mutex mu_;
   std::set<std::string> refusals_ ABSL_GUARDED_BY(mu_);  // logged

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/base/status.h"
 
 namespace shufflefs::peers {
 namespace {
@@ -210,6 +211,29 @@ absl::StatusOr<EpochMessage> FromMessage(const v1::TellRequest& message) {
   return epoch;
 }
 
+void ToMessage(const NameQuestion& question, v1::NamesRequest& message) {
+  message.set_view(question.view);
+  message.set_binding(question.binding);
+  message.mutable_names()->Add(question.names.begin(), question.names.end());
+}
+
+absl::Status CheckQuestion(const NameQuestion& question) {
+  if (question.view.size() > kMostEpochText || question.names.empty() ||
+      question.names.size() > kMostAskedNames) {
+    return Wrong("question about names");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NameQuestion> FromMessage(const v1::NamesRequest& message) {
+  NameQuestion question{
+      .view = message.view(),
+      .binding = message.binding(),
+      .names = {message.names().begin(), message.names().end()}};
+  RETURN_IF_ERROR(CheckQuestion(question));
+  return question;
+}
+
 grpc::ByteBuffer ToBuffer(const std::string& bytes) {
   const grpc::Slice slice(bytes);
   return grpc::ByteBuffer(&slice, 1);
@@ -272,6 +296,28 @@ absl::Status FromAnswer(const grpc::ByteBuffer& buffer, uint64_t length,
   }
   if (length == 0) return absl::OkStatus();
   return absl::InternalError("peer: not enough memory for an extent");
+}
+
+grpc::ByteBuffer ToAnswer(const std::vector<uint64_t>& samples) {
+  v1::NamesAnswer message;
+  message.mutable_samples()->Add(samples.begin(), samples.end());
+  return ToBuffer(message.SerializeAsString());
+}
+
+absl::StatusOr<std::vector<uint64_t>> FromAnswer(const grpc::ByteBuffer& buffer,
+                                                 size_t count) {
+  v1::NamesAnswer message;
+  const absl::StatusOr<std::string> bytes =
+      buffer.Valid() ? FromBuffer(buffer) : std::string();
+  if (!bytes.ok() || !message.ParseFromString(*bytes)) {
+    return absl::DataLossError("peer: an answer that is none");
+  }
+  const auto& samples = message.samples();
+  if (static_cast<size_t>(samples.size()) != count) {
+    return absl::DataLossError(absl::StrCat("peer: ", samples.size(),
+                                            " samples for ", count, " names"));
+  }
+  return std::vector<uint64_t>(samples.begin(), samples.end());
 }
 
 uint64_t HashOf(const PeerGroup& group) {

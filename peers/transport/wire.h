@@ -35,6 +35,7 @@ inline constexpr char kServiceKey[] = "sfs-service";
 inline constexpr char kPingMethod[] = "/shufflefs.peers.v1.Peers/Ping";
 inline constexpr char kExtentMethod[] = "/shufflefs.peers.v1.Peers/ReadExtent";
 inline constexpr char kTellMethod[] = "/shufflefs.peers.v1.Peers/Tell";
+inline constexpr char kNamesMethod[] = "/shufflefs.peers.v1.Peers/BindNames";
 
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
@@ -54,6 +55,12 @@ void ToMessage(const EpochMessage& epoch, v1::TellRequest& message);
 // InvalidArgument if a text or a list is too long, or lists do not match.
 absl::StatusOr<EpochMessage> FromMessage(const v1::TellRequest& message);
 
+// `message` has the dataset and the group already.
+void ToMessage(const NameQuestion& question, v1::NamesRequest& message);
+// OK if the transport can carry it: 1 to kMostAskedNames names, a short path.
+absl::Status CheckQuestion(const NameQuestion& question);
+absl::StatusOr<NameQuestion> FromMessage(const v1::NamesRequest& message);
+
 grpc::ByteBuffer ToBuffer(const std::string& bytes);
 // InvalidArgument if there are more than kMostRequest.
 absl::StatusOr<std::string> FromBuffer(const grpc::ByteBuffer& buffer);
@@ -66,6 +73,12 @@ absl::StatusOr<grpc::ByteBuffer> ToAnswer(const PeerBytes& bytes,
 // not one of exactly `length` bytes.
 absl::Status FromAnswer(const grpc::ByteBuffer& buffer, uint64_t length,
                         const std::vector<iovec>& into);
+
+// A NamesAnswer.
+grpc::ByteBuffer ToAnswer(const std::vector<uint64_t>& samples);
+// DataLoss if it is no NamesAnswer of exactly `count` samples.
+absl::StatusOr<std::vector<uint64_t>> FromAnswer(const grpc::ByteBuffer& buffer,
+                                                 size_t count);
 
 // A hash of names of members that all daemons compute alike. They are ordered.
 uint64_t HashOf(const PeerGroup& group);

@@ -29,6 +29,9 @@ inline std::string ContentOf(const PeerExtent& extent) {
   return bytes;
 }
 
+// The sample that a name of a made-up view shows.
+inline uint64_t SampleOf(uint64_t name) { return name * 2654435761u ^ 5; }
+
 inline PeerExtent WholeFile(const std::string& path, uint64_t size) {
   return {.path = path, .size = size, .mtime_ns = 7, .length = size};
 }
@@ -36,6 +39,9 @@ inline PeerExtent WholeFile(const std::string& path, uint64_t size) {
 // Has each file, but those whose path begins with "absent". Of those that begin
 // with "hang" it owes the answer until Release. Of those that begin with "same"
 // all bytes are zero, which takes no time to make; they have at most 1 MiB.
+//
+// Names: the views "absent" and "hang" are as such files. "other" has another
+// binding, and the answer about "short" lacks the last sample.
 class FakeService : public PeerService {
  public:
   PeerIdentity identity{.version = "1", .dataset = 42, .files = 3, .keys = {}};
@@ -65,6 +71,32 @@ class FakeService : public PeerService {
     }
   }
 
+  void BindNames(const NameQuestion& question, Samples done) override {
+    asked.fetch_add(1);
+    if (question.view == "absent") {
+      return done(absl::NotFoundError("not owned: absent"));
+    }
+    if (question.view == "other") {
+      return done(absl::FailedPreconditionError("another binding"));
+    }
+    {
+      MutexLock lock(mu_);
+      questions_.push_back(question);
+      if (question.view == "hang") {
+        owed_samples_.push_back(std::move(done));
+        return;
+      }
+    }
+    std::vector<uint64_t> samples;
+    for (uint64_t name : question.names) samples.push_back(SampleOf(name));
+    if (question.view == "short") samples.pop_back();
+    done(std::move(samples));
+  }
+  std::vector<NameQuestion> questions() const {
+    MutexLock lock(mu_);
+    return questions_;
+  }
+
   uint64_t SourceBytes() const override { return source_bytes; }
   std::atomic<uint64_t> source_bytes{0};
 
@@ -92,11 +124,14 @@ class FakeService : public PeerService {
 
   void Release() {
     std::vector<Extent> owed;
+    std::vector<Samples> owed_samples;
     {
       MutexLock lock(mu_);
       owed.swap(owed_);
+      owed_samples.swap(owed_samples_);
     }
     for (const Extent& done : owed) done(absl::AbortedError("late"));
+    for (const Samples& done : owed_samples) done(absl::AbortedError("late"));
   }
 
   std::atomic<int> asked{0};
@@ -106,7 +141,9 @@ class FakeService : public PeerService {
       std::make_shared<std::string>(size_t{1} << 20, '\0');
   mutable Mutex mu_;
   std::vector<Extent> owed_ ABSL_GUARDED_BY(mu_);
+  std::vector<Samples> owed_samples_ ABSL_GUARDED_BY(mu_);
   std::vector<EpochMessage> heard_ ABSL_GUARDED_BY(mu_);
+  std::vector<NameQuestion> questions_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs::peers

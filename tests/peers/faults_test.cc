@@ -56,6 +56,26 @@ TEST_F(PeerFaultsTest, AStoppedMemberCostsOneDeadline) {
   ASSERT_TRUE(Eventually([&] { return Reads(); }));
 }
 
+// A question of a member that does not answer ends in time, and so do all that
+// follow, until it answers.
+TEST_F(PeerFaultsTest, AStoppedMemberLeavesQuestionsAboutNamesOpen) {
+  StartAll();
+  const NameQuestion question{.view = "v", .binding = 1, .names = {5}};
+  ASSERT_TRUE(a_->AskNames(b_name_, question).get().ok());
+  b_process_->Signal(SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) {
+    const Node::Samples samples =
+        a_->AskNames(b_name_, question, milliseconds(500)).get();
+    EXPECT_TRUE(absl::IsUnavailable(samples.status())) << samples.status();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  b_process_->Signal(SIGCONT);
+  ASSERT_TRUE(Eventually([&] {
+    return a_->AskNames(b_name_, question, milliseconds(1000)).get().ok();
+  }));
+}
+
 // Without any request, too.
 TEST_F(PeerFaultsTest, AStoppedMemberIsNoticed) {
   StartAll();

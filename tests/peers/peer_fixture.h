@@ -142,12 +142,7 @@ class Node {
   std::future<Result> Ask(const std::string& name, const PeerExtent& extent,
                           milliseconds within = milliseconds(20000)) {
     const std::shared_ptr<const PeerGroup> group = transport->group();
-    size_t index = 0;
-    while (index < group->members.size() &&
-           group->members[index].name != name) {
-      ++index;
-    }
-    return AskAt(group, index, extent, within);
+    return AskAt(group, IndexOf(*group, name), extent, within);
   }
   std::future<Result> AskAt(const std::shared_ptr<const PeerGroup>& group,
                             size_t index, const PeerExtent& extent,
@@ -169,9 +164,29 @@ class Node {
     return Ask(name, extent, within).get();
   }
 
+  using Samples = absl::StatusOr<std::vector<uint64_t>>;
+  std::future<Samples> AskNames(const std::string& name,
+                                const NameQuestion& question,
+                                milliseconds within = milliseconds(20000)) {
+    const std::shared_ptr<const PeerGroup> group = transport->group();
+    auto promise = std::make_shared<std::promise<Samples>>();
+    transport->BindNames(
+        group, IndexOf(*group, name), question, within,
+        [promise](Samples samples) { promise->set_value(std::move(samples)); });
+    return promise->get_future();
+  }
+
   FakeService service;
 
  private:
+  static size_t IndexOf(const PeerGroup& group, const std::string& name) {
+    size_t index = 0;
+    while (index < group.members.size() && group.members[index].name != name) {
+      ++index;
+    }
+    return index;
+  }
+
   PeersConfig config_;
   LinkTimes times_;
   mutable Mutex mu_;

@@ -181,6 +181,31 @@ class StrangerTest : public SecurityTest {
                    [&](grpc::Status status) { ended.set_value(status); });
     return ended.get_future().get();
   }
+  // Joins as a member does, and leaves the answer in joined_. The key of the
+  // session is made of the secret.
+  Secret Join(const Secret& secret = Secret()) {
+    EXPECT_TRUE(Call("Greet", "").ok());
+    v1::GreetAnswer greeting;
+    EXPECT_TRUE(greeting.ParseFromString(*FromBuffer(answer_)));
+    join_.set_challenge(greeting.challenge());
+    join_.set_nonce(std::string(16, 'n'));
+    join_.set_instance(std::string(16, 'i'));
+    *join_.mutable_identity() = ToMessage(b_->service.identity);
+    const std::string body = join_.SerializeAsString();
+    EXPECT_TRUE(Call("Join", body, "", secret.Mac("join", {body})).ok());
+    EXPECT_TRUE(joined_.ParseFromString(*FromBuffer(answer_)));
+    return secret.Derive("session", {join_.nonce(), join_.challenge()});
+  }
+  grpc::StatusCode AskNames(const std::string& body,
+                            const std::string& mac = "") {
+    return Call("BindNames", body, joined_.session(), mac).error_code();
+  }
+  static v1::NamesRequest Names(size_t count) {
+    v1::NamesRequest request;
+    request.set_dataset(42);
+    ToMessage({.view = "v", .names = std::vector<uint64_t>(count, 3)}, request);
+    return request;
+  }
   std::string Request() {
     v1::ExtentRequest request;
     request.set_dataset(42);
@@ -188,6 +213,8 @@ class StrangerTest : public SecurityTest {
     return request.SerializeAsString();
   }
   grpc::ByteBuffer answer_;
+  v1::JoinRequest join_;
+  v1::JoinAnswer joined_;
   std::shared_ptr<grpc::Channel> channel_;
 };
 
@@ -196,6 +223,9 @@ TEST_F(StrangerTest, GetsNothing) {
   for (const std::string& session : {std::string(), std::string(16, 's')}) {
     EXPECT_EQ(Call("ReadExtent", Request(), session).error_code(),
               grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(
+        Call("BindNames", Names(1).SerializeAsString(), session).error_code(),
+        grpc::StatusCode::UNAUTHENTICATED);
     EXPECT_EQ(Call("Ping", "", session).error_code(),
               grpc::StatusCode::UNAUTHENTICATED);
   }
@@ -205,42 +235,75 @@ TEST_F(StrangerTest, GetsNothing) {
 // One who joined an open daemon asks wrongly.
 TEST_F(StrangerTest, WrongRequestsOfAMemberAreRefused) {
   Start(Config(a_name_), Config(b_name_));
-  ASSERT_TRUE(Call("Greet", "").ok());
-  v1::GreetAnswer greeting;
-  ASSERT_TRUE(greeting.ParseFromString(*FromBuffer(answer_)));
-  v1::JoinRequest join;
-  join.set_challenge(greeting.challenge());
-  join.set_nonce(std::string(16, 'n'));
-  join.set_instance(std::string(16, 'i'));
-  *join.mutable_identity() = ToMessage(b_->service.identity);
-  ASSERT_TRUE(Call("Join", join.SerializeAsString()).ok());
-  v1::JoinAnswer joined;
-  ASSERT_TRUE(joined.ParseFromString(*FromBuffer(answer_)));
-  EXPECT_TRUE(Call("ReadExtent", Request(), joined.session()).ok());
+  Join();
+  EXPECT_TRUE(Call("ReadExtent", Request(), joined_.session()).ok());
   v1::ExtentRequest other;
   other.ParseFromString(Request());
   other.set_dataset(43);
-  EXPECT_EQ(Call("ReadExtent", other.SerializeAsString(), joined.session())
+  EXPECT_EQ(Call("ReadExtent", other.SerializeAsString(), joined_.session())
                 .error_code(),
             grpc::StatusCode::FAILED_PRECONDITION);
   other.set_dataset(42);
   other.set_length(uint64_t{1} << 62);
-  EXPECT_EQ(Call("ReadExtent", other.SerializeAsString(), joined.session())
+  EXPECT_EQ(Call("ReadExtent", other.SerializeAsString(), joined_.session())
                 .error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(b_->service.asked.load(), 1);
-  join.mutable_challenge()->back() ^= 1;
-  EXPECT_EQ(Call("Join", join.SerializeAsString()).error_code(),
+  join_.mutable_challenge()->back() ^= 1;
+  EXPECT_EQ(Call("Join", join_.SerializeAsString()).error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(Call("ReadExtent", std::string(kMostRequest + 1, 'x')).error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST_F(StrangerTest, WrongQuestionsOfAMemberAreRefused) {
+  Start(Config(a_name_), Config(b_name_));
+  Join();
+  EXPECT_EQ(AskNames(Names(kMostAskedNames).SerializeAsString()),
+            grpc::StatusCode::OK);
+  for (const size_t count : {size_t{0}, kMostAskedNames + 1, size_t{200000}}) {
+    EXPECT_EQ(AskNames(Names(count).SerializeAsString()),
+              grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(AskNames("\x2a\x7f"), grpc::StatusCode::INVALID_ARGUMENT);
+  v1::NamesRequest other = Names(1);
+  other.set_view(std::string(5000, 'v'));
+  EXPECT_EQ(AskNames(other.SerializeAsString()),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  other = Names(1);
+  other.set_dataset(43);
+  EXPECT_EQ(AskNames(other.SerializeAsString()),
+            grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(AskNames(std::string(kMostRequest + 1, 'x')),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  joined_.mutable_session()->back() ^= 1;
+  EXPECT_EQ(AskNames(Names(1).SerializeAsString()),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(b_->service.asked.load(), 1);
+}
+
+TEST_F(StrangerTest, AQuestionNeedsAProofOfItsOwn) {
+  const std::string secret = "a secret of this job";
+  Start(Config(a_name_), WithSecret(b_name_, secret));
+  const Secret key = Join(Secret(secret));
+  const std::string body = Names(1).SerializeAsString();
+  const std::string proof = key.Mac(kNamesMethod, {body});
+  EXPECT_EQ(AskNames(body, proof), grpc::StatusCode::OK);
+  EXPECT_EQ(b_->service.asked.load(), 1);
+  for (const std::string& wrong :
+       {std::string(), std::string(proof.size(), 'p'), proof.substr(1),
+        key.Mac(kTellMethod, {body}), Secret(secret).Mac(kNamesMethod, {body}),
+        key.Mac(kNamesMethod, {Names(2).SerializeAsString()})}) {
+    EXPECT_EQ(AskNames(body, wrong), grpc::StatusCode::UNAUTHENTICATED);
+  }
+  EXPECT_EQ(b_->service.asked.load(), 1);
+}
+
 TEST_F(StrangerTest, GarbageIsSurvived) {
   Start(Config(a_name_), WithSecret(b_name_, "a secret of this job"));
   std::mt19937 random(11);
-  const std::vector<std::string> methods = {"Greet", "Join", "Ping",
-                                            "ReadExtent", "Tell"};
+  const std::vector<std::string> methods = {"Greet",      "Join", "Ping",
+                                            "ReadExtent", "Tell", "BindNames"};
   for (int round = 0; round < 300; ++round) {
     std::string body(random() % 300, '\0');
     for (char& c : body) c = static_cast<char>(random());

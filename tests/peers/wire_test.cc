@@ -109,6 +109,69 @@ TEST(WireTest, MessagesAboutEpochsAreBounded) {
   EXPECT_LT(message.ByteSizeLong(), kMostRequest);
 }
 
+TEST(WireTest, QuestionsAboutNamesArriveAsTheyWere) {
+  NameQuestion question{
+      .view = "a/\xff", .binding = ~uint64_t{0}, .names = {0, ~uint64_t{0}, 7}};
+  for (const size_t count : {size_t{3}, size_t{1}, kMostAskedNames}) {
+    question.names.resize(count, ~uint64_t{0});
+    v1::NamesRequest message;
+    ToMessage(question, message);
+    EXPECT_LT(message.ByteSizeLong(), kMostRequest);
+    v1::NamesRequest arrived;
+    ASSERT_TRUE(arrived.ParseFromString(message.SerializeAsString()));
+    const absl::StatusOr<NameQuestion> back = FromMessage(arrived);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_TRUE(*back == question);
+  }
+}
+
+TEST(WireTest, QuestionsAboutNamesAreBounded) {
+  const NameQuestion good{.view = "train", .binding = 1, .names = {2}};
+  NameQuestion none = good;
+  none.names.clear();
+  NameQuestion many = good;
+  many.names.resize(kMostAskedNames + 1);
+  NameQuestion most = good;
+  most.names.resize(kMostRequest - 100);  // a byte for each
+  NameQuestion long_path = good;
+  long_path.view = std::string(kMostEpochText + 1, 'v');
+  EXPECT_EQ(CheckQuestion(good), absl::OkStatus());
+  for (const NameQuestion& bad : {none, many, most, long_path}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckQuestion(bad)));
+    v1::NamesRequest message;
+    ToMessage(bad, message);
+    EXPECT_LT(message.ByteSizeLong(), kMostRequest);
+    EXPECT_TRUE(absl::IsInvalidArgument(FromMessage(message).status()));
+  }
+}
+
+TEST(WireTest, SamplesArriveInTheirOrder) {
+  const std::vector<uint64_t> samples = {9, 0, ~uint64_t{0}, 9};
+  EXPECT_EQ(*FromAnswer(ToAnswer(samples), 4), samples);
+  const std::string good = *FromBuffer(ToAnswer(samples));
+  EXPECT_EQ(*FromAnswer(Sliced(good, 1), 4), samples);
+  // One by one, as the protocol allows it.
+  EXPECT_EQ(*FromAnswer(Sliced("\x08\x09\x08\x07", 4), 2),
+            (std::vector<uint64_t>{9, 7}));
+}
+
+TEST(WireTest, AnotherNumberOfSamplesIsDataLoss) {
+  const std::string good = *FromBuffer(ToAnswer({300, 301, 302}));
+  for (const size_t count : {0, 1, 2, 4, 1024}) {
+    const absl::Status status = FromAnswer(Sliced(good, 9), count).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  }
+  for (const std::string& bad :
+       {std::string(), good.substr(1), good.substr(0, good.size() - 1),
+        good + "x", std::string("\x0a\xff\xff\xff\xff\x0f"),
+        std::string("\x0a\x03\xff\xff\xff"), std::string(kMostRequest + 1, 'x'),
+        "\x0a\xfc\xff\x0f" + std::string(kMostRequest - 4, '\1')}) {
+    const absl::Status status = FromAnswer(Sliced(bad, 4096), 3).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << bad.size() << ": " << status;
+  }
+  EXPECT_TRUE(absl::IsDataLoss(FromAnswer(grpc::ByteBuffer(), 3).status()));
+}
+
 TEST(WireTest, TheMemoryOfAnAnswerLivesAsLongAsIt) {
   auto owner = std::make_shared<std::string>("0123456789");
   const std::weak_ptr<std::string> alive = owner;
@@ -204,6 +267,13 @@ TEST(WireTest, RandomBytesAreNoMessage) {
       FromMessage(identity).status().IgnoreError();
     FromAnswer(Sliced(text, 1 + random() % 9), 64, Into(bytes, 10))
         .IgnoreError();
+    v1::NamesRequest names;
+    if (names.ParseFromString(text)) {
+      const absl::StatusOr<NameQuestion> question = FromMessage(names);
+      EXPECT_EQ(question.ok(), names.names_size() > 0);
+    }
+    const auto samples = FromAnswer(Sliced(text, 1 + random() % 9), 2);
+    EXPECT_TRUE(!samples.ok() || samples->size() == 2);
   }
 }
 

@@ -76,6 +76,11 @@ class FakeNetwork {
               Done done) override {
       network_.Tell(index, message, std::move(done));
     }
+    void BindNames(const std::shared_ptr<const PeerGroup>&, size_t index,
+                   const NameQuestion& question, std::chrono::milliseconds,
+                   PeerService::Samples done) override {
+      network_.BindNames(index, question, std::move(done));
+    }
     std::vector<std::pair<std::string, Traffic>> traffic() const override {
       return network_.Told(self_);
     }
@@ -121,18 +126,11 @@ class FakeNetwork {
 
   void Ask(size_t index, const PeerExtent& extent, std::vector<iovec> into,
            PeerTransport::Done done) {
-    bool before = false;
-    bool after = false;
-    {
-      MutexLock lock(mu_);
-      ++requests_;
-      const bool fails = rng_.Bounded(256) < failing_;
-      before = fails && rng_.Bounded(2) == 0;
-      after = fails && !before;
-    }
+    const auto [before, after] = Fate();
     const absl::Status gone = absl::UnavailableError("gone");
     worker_.Post(
-        [this, before, after, gone, index, extent, into = std::move(into),
+        [this, before = before, after = after, gone, index, extent,
+         into = std::move(into),
          done = std::move(done)](const absl::Status& turn) {
           PeerService* const service = turn.ok() ? ServiceOf(index) : nullptr;
           if (before || service == nullptr) return done(gone);
@@ -157,6 +155,37 @@ class FakeNetwork {
         false);
   }
 
+  void BindNames(size_t index, const NameQuestion& question,
+                 PeerService::Samples done) {
+    const auto [before, after] = Fate();
+    const absl::Status gone = absl::UnavailableError("gone");
+    worker_.Post(
+        [this, before = before, after = after, gone, index, question,
+         done = std::move(done)](const absl::Status& turn) {
+          PeerService* const service =
+              turn.ok() && IsJoined(index) ? ServiceOf(index) : nullptr;
+          if (before || service == nullptr) return done(gone);
+          service->BindNames(
+              question, [=](absl::StatusOr<std::vector<uint64_t>> samples) {
+                if (after) return done(gone);
+                done(std::move(samples));
+              });
+        },
+        false);
+  }
+
+  // Counts a request, and draws whether it fails before or after the answer.
+  std::pair<bool, bool> Fate() {
+    MutexLock lock(mu_);
+    ++requests_;
+    const bool fails = rng_.Bounded(256) < failing_;
+    const bool before = fails && rng_.Bounded(2) == 0;
+    return {before, fails && !before};
+  }
+  bool IsJoined(size_t index) const {
+    MutexLock lock(mu_);
+    return members_[index].joined;
+  }
   PeerService* ServiceOf(size_t index) const {
     MutexLock lock(mu_);
     return members_[index].service;

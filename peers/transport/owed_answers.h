@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers that this daemon owes to requests for extents.
-#ifndef SHUFFLEFS_PEERS_TRANSPORT_EXTENT_ANSWERS_H_
-#define SHUFFLEFS_PEERS_TRANSPORT_EXTENT_ANSWERS_H_
+// The answers that this daemon owes to requests which its service answers.
+#ifndef SHUFFLEFS_PEERS_TRANSPORT_OWED_ANSWERS_H_
+#define SHUFFLEFS_PEERS_TRANSPORT_OWED_ANSWERS_H_
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -15,27 +15,28 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
-#include "core/peers/peer_transport.h"
 
 namespace shufflefs::peers {
 
-class ExtentAnswers;
+class OwedAnswers;
 
 // One answer. Whoever completes it first wins: the service, the caller that
 // cancels or whose deadline passes, or the daemon that stops. So no request
 // waits for a source that hangs. The service may complete it at any later time.
-class ExtentAnswer : public grpc::ServerUnaryReactor {
+class OwedAnswer : public grpc::ServerUnaryReactor {
  public:
   struct Call {
     grpc::CallbackServerContext* context = nullptr;
     grpc::ByteBuffer* response = nullptr;
-    uint64_t length = 0;  // of the extent
+    // Bytes of files to the caller.
     std::shared_ptr<std::atomic<uint64_t>> sent;
   };
-  ExtentAnswer(ExtentAnswers* answers, Call call);
+  OwedAnswer(OwedAnswers* answers, Call call);
 
-  // Thread-safe; never blocks.
-  void Complete(const absl::StatusOr<PeerBytes>& bytes);
+  // Answers by the service: a message with so many bytes of files, or an error
+  // of its own. Thread-safe; never blocks.
+  void Complete(const absl::StatusOr<grpc::ByteBuffer>& message,
+                uint64_t bytes);
   // Answers that the request did not reach the service.
   void Refuse(const absl::Status& status);
 
@@ -43,29 +44,29 @@ class ExtentAnswer : public grpc::ServerUnaryReactor {
   void OnCancel() override;
   void OnDone() override;
 
-  ExtentAnswers* const answers_;  // until OnDone
-  const Call call_;               // valid until OnDone
+  OwedAnswers* const answers_;  // until OnDone
+  const Call call_;             // valid until OnDone
   std::atomic<bool> claimed_{false};
 };
 
 // Owns the answers until gRPC is done with them. Thread-safe; never blocks.
-class ExtentAnswers {
+class OwedAnswers {
  public:
   // Null after Stop.
-  std::shared_ptr<ExtentAnswer> Begin(ExtentAnswer::Call call);
+  std::shared_ptr<OwedAnswer> Begin(OwedAnswer::Call call);
   // Completes all with Unavailable.
   void Stop();
 
  private:
-  friend class ExtentAnswer;
-  void Remove(ExtentAnswer* answer);
+  friend class OwedAnswer;
+  void Remove(OwedAnswer* answer);
 
   Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  absl::flat_hash_map<ExtentAnswer*, std::shared_ptr<ExtentAnswer>> answers_
+  absl::flat_hash_map<OwedAnswer*, std::shared_ptr<OwedAnswer>> answers_
       ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs::peers
 
-#endif  // SHUFFLEFS_PEERS_TRANSPORT_EXTENT_ANSWERS_H_
+#endif  // SHUFFLEFS_PEERS_TRANSPORT_OWED_ANSWERS_H_
