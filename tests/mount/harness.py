@@ -204,7 +204,8 @@ class Mount:
         return code or None
 
     def next_epoch(self):
-        assert self.write_control('epoch = "next"\n') is None
+        assert self.write_control('epoch = "next"\n') is None, (
+            self.read("error"))
 
     def kill(self):
         """kill -9."""

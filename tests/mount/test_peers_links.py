@@ -3,17 +3,16 @@
 byte. Over all nodes each sample comes once, but for those that a node names."""
 import os
 import random
-import re
-import threading
 
 import pytest
 
 import harness
+import joint
 from network import Network
-from test_peers import Cluster, digests, read_for_a_while
-from test_peers import source  # noqa: F401: a fixture
-from test_peers_epochs import (AUTO, CLASSES, PER_CLASS, epochs_of, job_of,
-                               once_each)
+from peer_nodes import Cluster, Reading, digests
+from peer_nodes import source  # noqa: F401: a fixture
+from test_peers_epochs import AUTO, CLASSES, PER_CLASS
+from test_peers_epochs import job_of  # noqa: F401: a fixture
 from test_peers_epochs import source as numbered  # noqa: F401
 
 NODES = 4
@@ -30,14 +29,10 @@ def network(request):
 # [S-24.1a] With peers every byte that readers get is that of the source,
 # whatever happens to a peer.
 def test_a_cut_link_costs_no_byte(mounts, source, network):
-    cluster = Cluster(mounts, source, NODES, network)
+    cluster = Cluster(mounts, source, NODES, network, open="seen")
     cluster.wait_until_joined()
     expected = digests(source)
-    until, errors = threading.Event(), []
-    reader = threading.Thread(target=read_for_a_while, args=(
-        cluster.mounts[:3], expected, until, errors))
-    reader.start()
-    try:
+    with Reading(cluster.mounts[:3], expected) as reading:
         for _ in range(2):
             network.cut(3)
             cluster.wait_until_joined(3, cluster.mounts[:3])
@@ -45,21 +40,11 @@ def test_a_cut_link_costs_no_byte(mounts, source, network):
             assert digests(cluster.mounts[3].path) == expected
             network.join(3)
             cluster.wait_until_joined()
-    finally:
-        until.set()
-        reader.join()
-    assert errors == []
-    harness.eventually(lambda: len(set(epochs_of(cluster))) == 1,
-                       what="the same epoch")
+        reading.go_on(1)
+    cluster.wait_until_agreed()
     for mount in cluster.mounts:
         assert digests(mount.path) == expected
-
-
-def told_twice(cluster):
-    """How many samples the nodes say they may have shown twice."""
-    return sum(int(count) for mount in cluster.mounts
-               for text in mount.view()["warnings"]
-               for count in re.findall(r"(\d+) samples were shown", text))
+    joint.require_whole_reads(cluster, 7)
 
 
 # [S-24.2c] While a node is away, epochs are counted and names keep their
@@ -88,11 +73,7 @@ def test_halves_show_each_sample_once(mounts, numbered, network, job_of, seed):
         missing += len(names) - len(shown)
     if parted:
         network.heal()
-    cluster.wait_until_joined()
-    harness.eventually(lambda: len(set(epochs_of(cluster))) == 1,
-                       what="the same epoch")
-    assert missing == 0 or told_twice(cluster) > 0
-    begun = epochs_of(cluster)[0]
-    for number in range(8, 13):
-        assert once_each(job.epoch(number)), f"epoch {number}"
-    assert epochs_of(cluster)[0] > begun
+    cluster.wait_until_agreed()
+    assert missing <= joint.Named(cluster).total()
+    job.until_names_move(8)
+    joint.require_exactly_once(cluster)
