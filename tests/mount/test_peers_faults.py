@@ -30,6 +30,8 @@ def read_with_faults(cluster, job, faults):
         missing += len(names) - len(shown)
         number += 1
         cluster.wait_until_agreed()
+    if missing > 0:
+        print(joint.merged(cluster)[0], *(m.log() for m in cluster.mounts))
     assert missing <= joint.Named(cluster).total()
     job.until_names_move(number)
     joint.require_exactly_once(cluster)
