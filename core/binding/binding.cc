@@ -61,9 +61,7 @@ absl::optional<SampleId> Binding::NameAt(SampleId sample,
   return NameOfSample(sample);
 }
 
-bool Binding::repeats() const {
-  return names_ != nullptr && names_->repeats();
-}
+bool Binding::repeats() const { return names_ != nullptr && names_->repeats(); }
 
 EntryId Binding::Shown(EntryId name) const {
   if (identity_ && carried_.empty()) return name;

@@ -94,8 +94,8 @@ void RankedNames::CollectHashed() const {
   for (uint32_t g = 0; g < grouping.group_count(); ++g) {
     const Grouping::Group& group = grouping.group(GroupId(g));
     for (uint64_t k = 0; k < uint64_t{group.samples} * group.columns; ++k) {
-      const EntryId file = grouping.member(
-          GroupId(g), k / group.columns, k % group.columns);
+      const EntryId file =
+          grouping.member(GroupId(g), k / group.columns, k % group.columns);
       std::string path = PathInView(file);
       if (NeedsHash(path)) hashed_.emplace(HashedKey(path), file);
     }

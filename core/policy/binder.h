@@ -111,6 +111,13 @@ class Binder {
 
   virtual BinderCounts counts() const = 0;
 
+  // A binder of the same kind for `input`, which outlives it and has only some
+  // of the chunks. Their samples are all that it fetches, and of each group it
+  // binds at most as many names as it has samples. Null if the kind cannot.
+  virtual std::unique_ptr<Binder> ForShare(const BinderInput& /*input*/) const {
+    return nullptr;
+  }
+
   // Not null if an epoch may show a sample under several names or none. Then
   // names and samples are not one to one, and NameOf returns the last name.
   virtual MiniEpochs* mini_epochs() { return nullptr; }

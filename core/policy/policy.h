@@ -168,6 +168,10 @@ class Policy {
   // a value of `policy`. "" if none is known.
   virtual absl::string_view instead_on_nodes() const { return ""; }
 
+  // For a kReactive policy: the nodes of a job may share its names and samples
+  // (core/binding/shared_names.h). Then its binder has ForShare.
+  virtual bool shares_names() const { return false; }
+
   virtual const PoolFacet* pool() const { return nullptr; }
   virtual const StagingFacet* staging() const { return nullptr; }
   virtual const PrefetchFacet* prefetch() const { return nullptr; }

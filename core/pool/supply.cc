@@ -74,6 +74,22 @@ void Supply::BeginEpoch(Seed seed, Epoch epoch,
   sets_.TellRequests();
 }
 
+void Supply::TakeShare(const std::vector<uint32_t>& chunks) {
+  auto share = std::make_unique<BinderInput>(*input_);
+  share->chunks.clear();
+  for (const uint32_t chunk : chunks) {
+    share->chunks.push_back(input_->chunks[chunk]);
+  }
+  MutexLock lock(mu_);
+  std::vector<SampleId> all;
+  for (const auto& [file, held] : held_) {
+    if (held->counted) all.push_back(dataset_->grouping().sample(file));
+  }
+  for (const SampleId sample : all) LeaveSample(sample);
+  binder_ = binder_->ForShare(*share);
+  share_ = std::move(share);
+}
+
 SampleId Supply::Bind(SampleId name) {
   SampleId sample(0);
   {

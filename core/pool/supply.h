@@ -27,7 +27,7 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/binding/bound_names.h"
+#include "core/binding/shared_names.h"
 #include "core/dataset/dataset.h"
 #include "core/policy/binder.h"
 #include "core/policy/carried.h"
@@ -43,7 +43,7 @@ namespace shufflefs {
 // Thread-safe. No call waits for a device. May be destroyed on any thread, also
 // while reads are under way.
 class Supply : public ContentProvider,
-               public BoundNames,
+               public OwnedNames,
                public std::enable_shared_from_this<Supply> {
  public:
   // The least memory that a supply needs: room for a few samples.
@@ -62,10 +62,18 @@ class Supply : public ContentProvider,
   static absl::StatusOr<std::shared_ptr<Supply>> Make(Parts parts);
 
   // These work as Binder's. BeginEpoch first drops what was bound and not read.
-  void BeginEpoch(Seed seed, Epoch epoch, absl::Span<const CarriedPair> bound);
+  void BeginEpoch(Seed seed, Epoch epoch,
+                  absl::Span<const CarriedPair> bound) override;
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
+
+  const NodeShares::Chunks& chunks() const override { return input_->chunks; }
+  bool Holds(SampleId sample) const override {
+    return input_->bytes[sample.value()] <= input_->memory_bytes;
+  }
+  // REQUIRES: the binder has ForShare.
+  void TakeShare(const std::vector<uint32_t>& chunks) override;
 
   // What the binder says of mini-epochs, if it has some (repeats()). Lives as
   // long as the supply.
@@ -87,6 +95,10 @@ class Supply : public ContentProvider,
   bool kernel_should_cache() const override { return false; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
+  // The same for another node. It does not say when it closes the file. So a
+  // file is closed when many others were read after it.
+  void ReadForOthers(EntryId file, uint64_t offset, uint64_t length,
+                     ReadDone done);
   // Drops the file, whether it was read or not. A reader that reads on through
   // another descriptor gets its bytes past the pool.
   void Close(EntryId file) override;
@@ -160,7 +172,8 @@ class Supply : public ContentProvider,
   const std::shared_ptr<BypassReads> bypass_;
 
   mutable Mutex mu_;
-  const std::unique_ptr<Binder> binder_ ABSL_PT_GUARDED_BY(mu_);
+  std::unique_ptr<const BinderInput> share_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<Binder> binder_ ABSL_GUARDED_BY(mu_) ABSL_PT_GUARDED_BY(mu_);
   absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_
       ABSL_GUARDED_BY(mu_);
   // Bytes that were planned and have not arrived yet.
@@ -174,6 +187,8 @@ class Supply : public ContentProvider,
   // If one file of a sample was read, its other files are here, oldest first.
   // They may never be asked for, so they leave when memory is needed.
   std::deque<EntryId> lingering_ ABSL_GUARDED_BY(mu_);
+  // Files that other nodes have read last, oldest first.
+  std::deque<EntryId> read_by_others_ ABSL_GUARDED_BY(mu_);
   StagedSets sets_;  // self-synchronised, by mu_
 };
 

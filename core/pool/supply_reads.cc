@@ -6,6 +6,13 @@
 #include "core/pool/supply.h"
 
 namespace shufflefs {
+namespace {
+
+// Files that other nodes read at a time, at most: their readers, each with some
+// that it has begun.
+constexpr size_t kMostReadByOthers = 64;
+
+}  // namespace
 
 void Supply::Wait() const {
   if (stall_ != nullptr) stall_->Enter();
@@ -52,6 +59,21 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
   Send(std::move(pieces), file);
   Refill();
   sets_.TellRequests();  // what is read may show what comes next
+}
+
+void Supply::ReadForOthers(EntryId file, uint64_t offset, uint64_t length,
+                           ReadDone done) {
+  Read(file, offset, length, std::move(done));
+  {
+    MutexLock lock(mu_);
+    if (read_by_others_.empty() || read_by_others_.back() != file) {
+      read_by_others_.push_back(file);
+    }
+    if (read_by_others_.size() <= kMostReadByOthers) return;
+    file = read_by_others_.front();
+    read_by_others_.pop_front();
+  }
+  Close(file);
 }
 
 void Supply::Send(Pieces pieces, EntryId wanted) {

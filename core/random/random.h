@@ -56,6 +56,7 @@ enum class Purpose : uint64_t {
   kComposition = 9,   // which samples form a chunk, permanently
   kBinding = 10,      // draws of a reactive policy
   kMiniEpoch = 11,    // samples of a mini-epoch, and their order
+  kNodeShares = 12,   // which node of a job owns a chunk
 };
 
 namespace random_internal {

@@ -51,6 +51,10 @@ class BrandPolicy : public Policy {
                                            Epoch epoch) const override;
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
   absl::string_view instead_on_nodes() const override { return "lirs"; }
+  bool shares_names() const override {
+    return options_.binding == BrandOptions::Binding::kGroup &&
+           options_.pool.packed.empty();
+  }
   const PoolFacet* pool() const override { return &options_.pool; }
   bool shuffles_records() const override {
     return options_.binding == BrandOptions::Binding::kGroup;

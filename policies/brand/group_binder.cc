@@ -68,7 +68,7 @@ GroupBinder::GroupBinder(const BinderInput& input)
       line_(chunks_, chunk_of_, MemorySamples(input_) / kPiecesOfMemory,
             table_),
       rng_(RandomKey(0)),
-      next_(chunks_.size()) {
+      next_(std::max<size_t>(chunks_.size(), 1)) {
   BeginEpoch(Seed(0), Epoch(0), {});
 }
 
@@ -78,7 +78,7 @@ void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
   beginning_ = std::exchange(next_beginning_, {});
   if (key != next_key_) {  // not the epoch that was prepared
     beginning_.clear();
-    next_.assign(chunks_.size(), false);
+    next_.assign(next_.size(), false);
   }
   begun_ = next_begun_ = 0;
   table_.BeginEpoch(bound);
@@ -104,6 +104,8 @@ SampleId GroupBinder::Bind(SampleId name) {
   uint32_t sample = table_.open_count(group) > 0 ? table_.Draw(group, &rng_)
                                                  : line_.Draw(group, &rng_);
   if (sample == SampleTable::kNone) sample = plan_->Earliest(group);
+  // Only if more names are bound than there are samples.
+  if (sample == SampleTable::kNone) return name;
   ++(table_.held(sample) ? counts_.hits : counts_.misses);
   table_.Bind(SampleTable::IdOf(name), sample);
   plan_->Changed(group);

@@ -63,6 +63,9 @@ class GroupBinder : public Binder {
   bool fetched_all() const override { return fetched_all_; }
   bool fetched_ahead(SampleId sample) const override;
   BinderCounts counts() const override { return counts_; }
+  std::unique_ptr<Binder> ForShare(const BinderInput& input) const override {
+    return std::make_unique<GroupBinder>(input);
+  }
 
  private:
   // The samples of a chunk that are to be fetched.

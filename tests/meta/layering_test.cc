@@ -64,7 +64,7 @@ io: base base/files catalogue source
 scan: base base/files catalogue source
 dataset: base config catalogue formats/table
 policy: base random config dataset
-binding: base dataset policy
+binding: base random dataset policy
 quality: base random policy binding
 readers: base base/files
 epoch: base config binding readers

@@ -27,13 +27,13 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kBlock = 4096;
+constexpr uint64_t kPackBlock = 4096;
 // A pass syncs up to this many of its chunks one by one. If it has more chunks,
 // which are small then, it syncs the whole file system.
 constexpr size_t kSyncedAlone = 64;
 
 uint64_t RoundUp(uint64_t bytes) {
-  return (bytes + kBlock - 1) / kBlock * kBlock;
+  return (bytes + kPackBlock - 1) / kPackBlock * kPackBlock;
 }
 
 // The mode of the pack's files. If everybody may read every file in the source,
@@ -129,7 +129,7 @@ absl::Status PackRun::CheckSpace() const {
   // For the manifest, and for the journal next to it.
   uint64_t wanted = RoundUp(manifest.paths.size() + 16 * manifest.files.size() +
                             16 * manifest.checks.size() +
-                            48 * manifest.chunks.size() + 2 * kBlock);
+                            48 * manifest.chunks.size() + 2 * kPackBlock);
   for (uint32_t chunk : state_.missing) {
     wanted += RoundUp(manifest.chunks[chunk].bytes);
   }

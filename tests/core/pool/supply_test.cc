@@ -187,6 +187,70 @@ TEST_F(SupplyTest, GivingBackLosesAndRepeatsNothing) {
   EXPECT_LE(supply_->status().pool_bytes, memory_.guarantee);
 }
 
+// A node of several: it fetches the chunks that it owns, binds as many names,
+// and drops what it held for the others.
+TEST_F(SupplyTest, AShareIsFetchedAlone) {
+  Make(3, 100, 12000, 4 << 20);
+  for (uint64_t name = 0; name < 20; ++name) ReadName(SampleId(name));
+  std::vector<uint32_t> chunks;
+  std::vector<uint64_t> ours(3);
+  std::set<uint64_t> own;
+  for (uint32_t c = 0; c < supply_->chunks().size(); c += 2) {
+    chunks.push_back(c);
+    for (const uint32_t sample : supply_->chunks()[c]) {
+      own.insert(sample);
+      ++ours[grouping().group_of(SampleId(sample)).value()];
+    }
+  }
+  while (source_->waiting() > 0) source_->ComeAll();
+  supply_->TakeShare(chunks);
+  EXPECT_EQ(supply_->status().pool_bytes, 0u);
+  for (uint64_t epoch = 1; epoch < 4; ++epoch) {
+    supply_->BeginEpoch(Seed(1), Epoch(epoch), {});
+    std::set<uint64_t> shown;
+    for (uint32_t g = 0; g < 3; ++g) {
+      const uint64_t first = grouping().group(GroupId(g)).first_sample;
+      // Any names of the group, but no more than there are samples.
+      for (uint64_t i = 0; i < ours[g]; ++i) {
+        const SampleId sample = ReadName(SampleId(first + (i + epoch) % 100));
+        EXPECT_EQ(grouping().group_of(sample), GroupId(g));
+        EXPECT_TRUE(shown.insert(sample.value()).second) << "shown twice";
+      }
+    }
+    EXPECT_EQ(shown, own);
+  }
+  EXPECT_LT(supply_->status().bypass, own.size() / 20);
+}
+
+TEST_F(SupplyTest, ANodeMayOwnNothing) {
+  Make(3, 30, 12000, 4 << 20);
+  supply_->TakeShare({});
+  supply_->BeginEpoch(Seed(1), Epoch(1), {});
+  // A sample of another node is read past the pool.
+  const EntryId file = FileOf(SampleId(5));
+  const auto answer = Ask(file, 0, 100);
+  while (!answer->there && source_->Come()) {
+  }
+  ExpectBytes(*answer, file, 0, 100);
+  EXPECT_EQ(supply_->status().chunk_loads, 0u);
+}
+
+// Another node does not say that it closes a file. What it leaves unread must
+// not fill the memory.
+TEST_F(SupplyTest, FilesThatOthersReadInPartLeave) {
+  Make(2, 400, 12000, 4 << 20);
+  for (uint64_t name = 0; name < grouping().sample_count(); ++name) {
+    const EntryId file = FileOf(supply_->Bind(SampleId(name)));
+    bool there = false;
+    supply_->ReadForOthers(file, 0, 4096,
+                           [&](const auto& got) { there = got.ok(); });
+    while (!there && source_->Come()) {
+    }
+    ASSERT_TRUE(there);
+  }
+  EXPECT_LT(supply_->status().bypass, grouping().sample_count() / 10);
+}
+
 TEST_F(SupplyTest, WhatFitsIntoMemoryIsReadOnce) {
   Make(4, 100, 12000, 16 << 20);
   for (uint64_t epoch = 0; epoch < 4; ++epoch) {

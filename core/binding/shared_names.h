@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// SharedNames binds the names of a reactive view together with the other nodes
+// of a job, so that over all nodes each sample is shown once.
+//
+// Each name has one owner among the nodes (NodeShares), and only the owner
+// binds it, to a sample of its own. A node that is asked for a name of another
+// one asks that node, and remembers the answer for the rest of the epoch. So
+// whoever asks, and however often, a name shows one sample on all nodes. It
+// does not matter which node asks for which name, nor how fast the nodes are.
+//
+// An owner that does not answer costs no reader an error: after a while its
+// names show their own samples. These may come twice, so they are counted.
+//
+// Until the nodes have agreed who they are, names show their own samples. A
+// lookup waits for that, but only for the first seconds.
+#ifndef SHUFFLEFS_CORE_BINDING_SHARED_NAMES_H_
+#define SHUFFLEFS_CORE_BINDING_SHARED_NAMES_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/base/published.h"
+#include "core/base/types.h"
+#include "core/binding/bound_names.h"
+#include "core/binding/node_shares.h"
+#include "core/dataset/grouping.h"
+#include "core/policy/carried.h"
+
+namespace shufflefs {
+
+// The names and samples of this node: a pool that can be told what it owns.
+class OwnedNames : public BoundNames {
+ public:
+  // How samples are read together. Constant.
+  virtual const NodeShares::Chunks& chunks() const = 0;
+  // From the next BeginEpoch on, only samples of the chunks with these numbers
+  // are fetched, and only as many names of each group are bound. Drops what is
+  // in memory.
+  virtual void TakeShare(const std::vector<uint32_t>& chunks) = 0;
+  // Returns whether the sample is ever in memory. If not, each node reads it by
+  // itself.
+  virtual bool Holds(SampleId sample) const = 0;
+  // As Binder::BeginEpoch.
+  virtual void BeginEpoch(Seed seed, Epoch epoch,
+                          absl::Span<const CarriedPair> bound) = 0;
+};
+
+// The nodes that share an epoch, and what all of them know.
+struct NameSharing {
+  std::vector<std::string> members;  // of the epoch, ordered; empty: no sharing
+  std::string self;                  // this node; need not be one of them
+  uint64_t binding = 0;              // hash of what names show, for questions
+  // Pairs that hold from the beginning of the epoch and that all nodes know,
+  // although the name's owner may not be the sample's.
+  std::vector<CarriedPair> known;
+};
+
+// Thread-safe. Only Bind blocks: for kWithin while an owner is away, and once
+// it was away so long, no more; for kToRejoin if it is there and has not agreed
+// on the epoch, or if this node has to join an epoch again; for kToAgree at the
+// first lookups.
+class SharedNames : public BoundNames,
+                    public std::enable_shared_from_this<SharedNames> {
+ public:
+  static constexpr std::chrono::milliseconds kWithin{2000};
+  static constexpr std::chrono::milliseconds kToAgree{2000};
+  static constexpr std::chrono::milliseconds kToRejoin{10000};
+
+  struct Question {
+    std::string owner;
+    uint64_t binding = 0;
+    std::vector<uint64_t> names;
+  };
+  using Answer = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
+  // Asks a node for its names, without blocking. `answer` is called exactly
+  // once, by any thread. FailedPrecondition: the node shows another binding,
+  // and may be asked again. Other errors: it did not answer.
+  using Ask =
+      std::function<void(const Question& question,
+                         std::chrono::milliseconds within, Answer answer)>;
+
+  struct Parts {
+    const Grouping* grouping = nullptr;  // outlives this
+    uint64_t dataset_key = 0;
+    std::shared_ptr<OwnedNames> own;
+    Ask ask;  // outlives this
+  };
+  explicit SharedNames(Parts parts);
+
+  // Names are bound anew. `bound` is valid from the beginning, as far as this
+  // node knows. It includes sharing.known.
+  void BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
+                  absl::Span<const CarriedPair> bound);
+  // This node was restarted within the shared epoch that began now. It does not
+  // know which of its samples it had given to other nodes before.
+  void NoteEarlierRun();
+  // Returns whether no name of the epoch was asked for, or none was answered.
+  bool is_fresh() const;
+  // All pairs of the epoch that this node knows, by name.
+  std::vector<CarriedPair> KnownPairs() const;
+  // Those of names that `member` owns, as far as it was asked for them.
+  std::vector<CarriedPair> KnownOf(const std::string& member) const;
+  // The samples of names that another node asks for. FailedPrecondition if this
+  // node shows another binding; NotFound if it does not own one of them.
+  absl::StatusOr<std::vector<uint64_t>> BindForOthers(
+      uint64_t binding, const std::vector<uint64_t>& names);
+  // The node whose memory has `sample`. Empty: no node's, or nothing is shared.
+  struct Holder {
+    std::string member;
+    bool self = false;
+  };
+  absl::optional<Holder> HolderOf(SampleId sample) const;
+  uint64_t chunks_hash() const { return chunks_hash_; }
+  // How many samples may come twice, and why. For people; "" if none may.
+  std::string Warning() const;
+
+  SampleId Bind(SampleId name) override;
+  absl::optional<SampleId> Bound(SampleId name) const override;
+  absl::optional<SampleId> NameOf(SampleId sample) const override;
+  // Each name shows one sample.
+  bool repeats() const override { return false; }
+  uint32_t OrdinalOf(SampleId) const override { return 0; }
+  absl::optional<SampleId> NameAt(SampleId sample, uint32_t) const override {
+    return NameOf(sample);
+  }
+  void Opened(SampleId) override {}
+  std::string Served() const override { return ""; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // Who shares the epoch. Never changed once made.
+  struct Share {
+    std::vector<std::string> members;
+    uint32_t self = 0;  // index in members; members.size(): it is none
+    uint64_t binding = 0;
+    std::shared_ptr<const NodeShares> nodes;
+    CarriedNames known;
+  };
+  static uint32_t OwnerOfName(const Share& share, SampleId name);
+  std::shared_ptr<const Share> MakeShare(const NameSharing& sharing);
+  // Has the own pool fetch what this node owns from now on.
+  void TakeShareOf(const Share& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The sample of the name, if that needs no other node.
+  absl::optional<SampleId> BindHere(SampleId name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits for somebody else's question, for the nodes to agree, or before the
+  // owner is asked again.
+  void WaitAWhile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Send(SampleId name, const Share& share, uint64_t generation)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // To a question to `owner` that was sent at `sent`.
+  void Answered(SampleId name, const std::string& owner, Clock::time_point sent,
+                uint64_t generation,
+                const absl::StatusOr<std::vector<uint64_t>>& samples)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // The name shows its own sample, because nobody says which.
+  SampleId ShowOwn(SampleId name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remember(const CarriedPair& pair) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Constant after construction.
+  const Parts parts_;
+  const uint64_t chunks_hash_;
+
+  // Self-synchronised. Set with mu_ held. Null: the nodes have not agreed.
+  Published<Share> share_;
+
+  mutable Mutex mu_;  // taken before the pool's
+  CondVar changed_;
+  uint64_t generation_ ABSL_GUARDED_BY(mu_) = 0;  // epochs begun
+  // Pairs that the own pool does not have: those of other nodes, and all while
+  // nothing is shared.
+  absl::flat_hash_map<uint64_t, uint64_t> sample_of_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<uint64_t, uint64_t> name_of_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_set<uint64_t> asking_ ABSL_GUARDED_BY(mu_);  // names
+  // Owners that do not answer, since when.
+  absl::flat_hash_map<std::string, Clock::time_point> away_since_
+      ABSL_GUARDED_BY(mu_);
+  bool bound_ ABSL_GUARDED_BY(mu_) = false;  // a name of this epoch
+  // The first lookup while nothing was shared.
+  absl::optional<Clock::time_point> waits_since_ ABSL_GUARDED_BY(mu_);
+  // The live epoch is not shared now, but an earlier run had shared it.
+  bool resumed_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t shown_own_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t unknown_ ABSL_GUARDED_BY(mu_) = 0;  // bindings of an earlier run
+  // What the own pool fetches for.
+  std::vector<std::string> pool_members_ ABSL_GUARDED_BY(mu_);
+  uint32_t pool_self_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_BINDING_SHARED_NAMES_H_

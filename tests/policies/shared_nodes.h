@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several nodes that bind the names of one view together: SharedNames over the
+// binder of `brand`, and questions that a test may answer by itself.
+#ifndef SHUFFLEFS_TESTS_POLICIES_SHARED_NODES_H_
+#define SHUFFLEFS_TESTS_POLICIES_SHARED_NODES_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/binding/shared_names.h"
+#include "core/random/random.h"
+#include "gtest/gtest.h"
+#include "policies/brand/group_binder.h"
+#include "tests/policies/binder_fixture.h"
+
+namespace shufflefs::testing_support {
+
+using ::testing::HasSubstr;
+using testing_support::BinderData;
+using testing_support::MakeBinderData;
+
+// A pool without memory: its binder, and what it was told.
+class FakePool : public OwnedNames {
+ public:
+  explicit FakePool(const BinderData& data)
+      : input_(data.input), binder_(std::make_unique<GroupBinder>(input_)) {}
+
+  const NodeShares::Chunks& chunks() const override { return input_.chunks; }
+  void TakeShare(const std::vector<uint32_t>& chunks) override {
+    auto share = std::make_unique<BinderInput>(input_);
+    share->chunks.clear();
+    for (const uint32_t c : chunks) share->chunks.push_back(input_.chunks[c]);
+    MutexLock lock(mu_);
+    binder_ = binder_->ForShare(*share);
+    share_ = std::move(share);
+    ++shares_taken_;
+  }
+  void BeginEpoch(Seed seed, Epoch epoch,
+                  absl::Span<const CarriedPair> bound) override {
+    MutexLock lock(mu_);
+    binder_->BeginEpoch(seed, epoch, bound);
+  }
+  SampleId Bind(SampleId name) override {
+    MutexLock lock(mu_);
+    return binder_->Bind(name);
+  }
+  absl::optional<SampleId> Bound(SampleId name) const override {
+    MutexLock lock(mu_);
+    return binder_->Bound(name);
+  }
+  absl::optional<SampleId> NameOf(SampleId sample) const override {
+    MutexLock lock(mu_);
+    return binder_->NameOf(sample);
+  }
+  bool Holds(SampleId sample) const override {
+    return input_.bytes[sample.value()] <= input_.memory_bytes;
+  }
+  bool repeats() const override { return false; }
+  uint32_t OrdinalOf(SampleId) const override { return 0; }
+  absl::optional<SampleId> NameAt(SampleId sample, uint32_t) const override {
+    return NameOf(sample);
+  }
+  void Opened(SampleId) override {}
+  std::string Served() const override { return ""; }
+
+  // All that it would ever read in this epoch.
+  std::set<uint64_t> Fetches() {
+    MutexLock lock(mu_);
+    std::set<uint64_t> fetched;
+    while (!binder_->fetched_all()) {
+      for (const SampleId s : binder_->NextFetch(input_.memory_bytes)) {
+        fetched.insert(s.value());
+        binder_->Arrived(s);
+      }
+    }
+    return fetched;
+  }
+  int shares_taken() const {
+    MutexLock lock(mu_);
+    return shares_taken_;
+  }
+
+ private:
+  mutable Mutex mu_;
+  const BinderInput input_;
+  std::unique_ptr<BinderInput> share_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<Binder> binder_ ABSL_GUARDED_BY(mu_) ABSL_PT_GUARDED_BY(mu_);
+  int shares_taken_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+struct Node {
+  std::string name;
+  std::shared_ptr<FakePool> pool;
+  std::shared_ptr<SharedNames> names;
+};
+
+class Nodes {
+ public:
+  Nodes(const BinderData& data, uint32_t count) : data_(data) {
+    for (uint32_t i = 0; i < count; ++i) Add();
+  }
+
+  Node& Add() {
+    auto node = std::make_unique<Node>();
+    node->name = absl::StrCat("node", nodes_.size());
+    node->pool = std::make_shared<FakePool>(data_);
+    SharedNames::Parts parts;
+    parts.grouping = &data_.grouping;
+    parts.dataset_key = data_.input.dataset_key;
+    parts.own = node->pool;
+    parts.ask = [this](const SharedNames::Question& question,
+                       std::chrono::milliseconds /*within*/,
+                       SharedNames::Answer answer) {
+      ++asked;
+      if (ask) return ask(question, std::move(answer));
+      answer(AnswerTo(question));
+    };
+    node->names = std::make_shared<SharedNames>(std::move(parts));
+    nodes_.push_back(std::move(node));
+    return *nodes_.back();
+  }
+
+  absl::StatusOr<std::vector<uint64_t>> AnswerTo(
+      const SharedNames::Question& question) {
+    for (const auto& node : nodes_) {
+      if (node->name != question.owner || node->name == down) continue;
+      return node->names->BindForOthers(question.binding, question.names);
+    }
+    return absl::UnavailableError("nobody answers");
+  }
+
+  NameSharing Sharing(uint32_t node, uint64_t binding, size_t members) const {
+    NameSharing sharing;
+    for (size_t i = 0; i < members; ++i) {
+      sharing.members.push_back(nodes_[i]->name);
+    }
+    sharing.self = nodes_[node]->name;
+    sharing.binding = binding;
+    return sharing;
+  }
+
+  // Each node begins with those of `pairs` that it knows, as after a boundary.
+  void Begin(uint64_t epoch, const std::vector<CarriedPair>& known = {},
+             const std::vector<uint64_t>& kept = {}) {
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      NameSharing sharing = Sharing(i, epoch + 100, nodes_.size());
+      sharing.known = known;
+      std::vector<CarriedPair> bound = known;
+      for (const uint64_t name : kept) {
+        const auto sample = nodes_[i]->names->Bound(SampleId(name));
+        if (sample) bound.push_back({name, sample->value()});
+      }
+      nodes_[i]->names->BeginEpoch(Seed(3), Epoch(epoch), sharing, bound);
+    }
+  }
+
+  uint64_t Ask(uint32_t node, uint64_t name) {
+    const uint64_t sample = nodes_[node]->names->Bind(SampleId(name)).value();
+    EXPECT_EQ(nodes_[node]->names->Bound(SampleId(name))->value(), sample);
+    EXPECT_EQ(nodes_[node]->names->NameOf(SampleId(sample))->value(), name);
+    return sample;
+  }
+
+  Node& operator[](size_t i) { return *nodes_[i]; }
+  uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
+
+  std::string down;  // a node that does not answer
+  std::function<void(const SharedNames::Question&, SharedNames::Answer)> ask;
+  std::atomic<uint64_t> asked{0};
+
+ private:
+  const BinderData& data_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+inline std::vector<uint64_t> Shuffled(uint64_t count, Rng& rng) {
+  std::vector<uint64_t> names(count);
+  std::iota(names.begin(), names.end(), 0);
+  for (uint64_t i = count; i > 1; --i) {
+    std::swap(names[i - 1], names[rng.Bounded(i)]);
+  }
+  return names;
+}
+
+}  // namespace shufflefs::testing_support
+
+#endif  // SHUFFLEFS_TESTS_POLICIES_SHARED_NODES_H_
