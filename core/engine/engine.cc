@@ -68,6 +68,20 @@ PeerIdentity PeerIdentityOf(const MountConfig& config, PolicyTable policies,
   return identity;
 }
 
+// The bytes are gone when their reader returns.
+PeerBytes CopyOf(absl::Span<const iovec> pieces, uint64_t length) {
+  auto copy = std::make_shared<std::vector<char>>();
+  copy->reserve(length);
+  for (const iovec& piece : pieces) {
+    const char* const begin = static_cast<const char*>(piece.iov_base);
+    copy->insert(copy->end(), begin, begin + piece.iov_len);
+  }
+  PeerBytes bytes;
+  bytes.pieces = {{copy->data(), copy->size()}};
+  bytes.owner = std::move(copy);
+  return bytes;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(Parts parts) {
@@ -104,7 +118,8 @@ Engine::Engine(Parts parts, std::unique_ptr<Ledger> ledger)
 Engine::~Engine() { Stop(); }
 
 PoolMemory Engine::ViewMemory() const {
-  return {pool_, bypass_, MemoryOfAView(parts_.config), ""};
+  return {pool_, bypass_, MemoryOfAView(parts_.config, parts_.policies.table),
+          ""};
 }
 
 TierMaker::Parts Engine::TierParts() {
@@ -165,6 +180,13 @@ SetupTools Engine::Tools() {
   tools.ahead = supplies_.ahead_maker();
   tools.prefetcher = supplies_.prefetcher_maker();
   tools.records = records_.maker();
+  if (peers_owner_ != nullptr) {
+    tools.ask =
+        [this](const std::string& path, const SharedNames::Question& question,
+               std::chrono::milliseconds within, SharedNames::Answer answer) {
+          AskPeers(path, question, within, std::move(answer));
+        };
+  }
   return tools;
 }
 
@@ -295,7 +317,8 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
   if (parts_.make_transport == nullptr) {
     return absl::FailedPreconditionError("peers: this program has none");
   }
-  const uint64_t bytes = PeersBytes(parts_.config, pool_->capacity());
+  const uint64_t bytes =
+      PeersBytes(parts_.config, parts_.policies.table, pool_->capacity());
   Peers::Parts parts;
   parts.config = parts_.config.peers;
   parts.identity = PeerIdentityOf(parts_.config, parts_.policies.table,
@@ -309,9 +332,78 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
   parts.hear = [this](EpochMessage message) {
     job_epochs_->Hear(std::move(message));
   };
+  TakeHolders(parts);
   ASSIGN_OR_RETURN(peers_owner_, Peers::Start(std::move(parts)));
   peers_.store(peers_owner_.get(), std::memory_order_release);
   return absl::OkStatus();
+}
+
+const View* Engine::ViewAt(const std::string& path) const {
+  const ServedDataset* const now = served();
+  if (now == nullptr) return nullptr;
+  for (const std::unique_ptr<View>& view : now->views()) {
+    if (view->setup()->config.path == path) return view.get();
+  }
+  return nullptr;
+}
+
+// What members ask of views whose names they share. No view is asked before
+// all are there.
+void Engine::TakeHolders(Peers::Parts& parts) {
+  parts.bind = [this](const NameQuestion& question)
+      -> absl::StatusOr<std::vector<uint64_t>> {
+    const View* const view = ViewAt(question.view);
+    if (view == nullptr) return absl::FailedPreconditionError("no such view");
+    return view->BindForOthers(question.binding, question.names);
+  };
+  parts.holder = [this](EntryId file) -> absl::optional<PeerHolder> {
+    const ServedDataset* const now = served();
+    if (now == nullptr) return absl::nullopt;
+    for (const std::unique_ptr<View>& view : now->views()) {
+      if (const auto holder = view->HolderOf(file)) {
+        return PeerHolder{holder->member, holder->self};
+      }
+    }
+    return absl::nullopt;
+  };
+  parts.read_held = [this](EntryId file, uint64_t offset, uint64_t length,
+                           const Peers::ExtentDone& done) {
+    return ReadHeld(file, offset, length, done);
+  };
+}
+
+bool Engine::ReadHeld(EntryId file, uint64_t offset, uint64_t length,
+                      const Peers::ExtentDone& done) const {
+  const ServedDataset* const now = served();
+  if (now == nullptr) return false;
+  for (const std::unique_ptr<View>& view : now->views()) {
+    const absl::optional<SharedNames::Holder> holder = view->HolderOf(file);
+    if (!holder) continue;
+    const std::shared_ptr<const ViewSetup> setup = view->setup();
+    if (!holder->self || setup->supply == nullptr) return false;
+    setup->supply->ReadForOthers(
+        file, offset, length,
+        [done, length](absl::StatusOr<absl::Span<const iovec>> read) {
+          if (!read.ok()) return done(read.status());
+          done(CopyOf(*read, length));
+        });
+    return true;
+  }
+  return false;
+}
+
+void Engine::AskPeers(const std::string& path,
+                      const SharedNames::Question& question,
+                      std::chrono::milliseconds within,
+                      SharedNames::Answer answer) const {
+  const std::shared_ptr<const PeerGroup> group = peers_owner_->group();
+  for (size_t i = 0; i < group->members.size(); ++i) {
+    if (group->members[i].name != question.owner) continue;
+    return peers_owner_->AskNames(group, i,
+                                  {path, question.binding, question.names},
+                                  within, std::move(answer));
+  }
+  answer(absl::UnavailableError("not in the group"));
 }
 
 void Engine::JoinEpochs(const std::vector<std::unique_ptr<View>>& views) {

@@ -143,6 +143,15 @@ class Engine {
 
   PoolMemory ViewMemory() const;  // per view
   absl::Status JoinPeers(std::shared_ptr<const Catalogue> catalogue);
+  // Null if there is none yet.
+  const View* ViewAt(const std::string& path) const;
+  void TakeHolders(Peers::Parts& parts);
+  // As Peers::Parts::read_held, and SharedNames::Ask of the view at `path`.
+  bool ReadHeld(EntryId file, uint64_t offset, uint64_t length,
+                const Peers::ExtentDone& done) const;
+  void AskPeers(const std::string& path, const SharedNames::Question& question,
+                std::chrono::milliseconds within,
+                SharedNames::Answer answer) const;
   // Lets the job's daemons agree on the epochs of these views.
   void JoinEpochs(const std::vector<std::unique_ptr<View>>& views);
   std::unique_ptr<FileReader> MakeReader(const FileReaderOptions& options);

@@ -37,7 +37,8 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
   if (parts.config != nullptr) input.open = parts.config->open;
   input.machine_memory = MachineMemoryBytes();
   input.view_memory =
-      MemoryOfAView(parts.config != nullptr ? *parts.config : MountConfig());
+      MemoryOfAView(parts.config != nullptr ? *parts.config : MountConfig(),
+                    parts.policies.table);
   if (parts.ledger != nullptr) {
     input.under_way = parts.ledger->PolicyUnderWay(
         config.path, dataset.catalogue().samples_fingerprint());

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
+#include "core/policy/policy_entry.h"
 #include "core/pool/chunk_map.h"
 #include "core/pool/file_source.h"
 #include "core/pool/memory/arena.h"
@@ -94,6 +95,16 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
   return chunks;
 }
 
+bool ViewsShareNames(const MountConfig& config, PolicyTable policies) {
+  return std::any_of(config.views.begin(), config.views.end(),
+                     [policies](const ViewConfig& view) {
+                       const auto policy = MakePolicy(policies, view.policy,
+                                                      view.policy_options);
+                       return policy.ok() && (*policy)->shares_names() &&
+                              view.substitute != Substitute::kNever;
+                     });
+}
+
 }  // namespace
 
 bool Seeks(const DeviceProbe& probe) {
@@ -121,23 +132,28 @@ uint64_t Memory(const MountConfig& config) {
 }
 
 // Views need memory only for what is on its way to their readers. The rest is
-// for the dataset, which is spread over all members.
-uint64_t PeersBytes(const MountConfig& config, uint64_t pool_bytes) {
+// for the dataset, which is spread over all members. If the members share the
+// names of a view, its pool has its part of the dataset.
+uint64_t PeersBytes(const MountConfig& config, PolicyTable policies,
+                    uint64_t pool_bytes) {
   if (config.peers.members.empty()) return 0;
+  if (ViewsShareNames(config, policies)) {
+    return pool_bytes / 16 / Arena::kPage * Arena::kPage;
+  }
   const uint64_t least =
       std::min(pool_bytes / 2, kLeastOfAView * config.views.size());
   const uint64_t for_views = std::max(pool_bytes / 16, least);
   return (pool_bytes - for_views) / Arena::kPage * Arena::kPage;
 }
 
-uint64_t MemoryOfAView(const MountConfig& config) {
+uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies) {
   const uint64_t memory = Memory(config);
   if (config.peers.members.empty()) {
     return GuaranteeOf(memory, config.views.size());
   }
   const uint64_t pool = PoolBytes(memory);
   const uint64_t views = std::max<size_t>(config.views.size(), 1);
-  return (pool - PeersBytes(config, pool)) / views / Arena::kPage *
+  return (pool - PeersBytes(config, policies, pool)) / views / Arena::kPage *
          Arena::kPage;
 }
 

@@ -34,9 +34,10 @@ uint64_t Memory(const MountConfig& config);
 // Returns the bytes of a pool of `pool_bytes` that are guaranteed to parts of
 // files that this daemon keeps for all members. 0 without `peers`. Views have
 // the rest.
-uint64_t PeersBytes(const MountConfig& config, uint64_t pool_bytes);
+uint64_t PeersBytes(const MountConfig& config, PolicyTable policies,
+                    uint64_t pool_bytes);
 // Returns the bytes of `memory` that each view is guaranteed.
-uint64_t MemoryOfAView(const MountConfig& config);
+uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies);
 // Returns `memory` as one of `pools` pools of the view gets it.
 PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools);
 // Returns whether it pays to wait until reads are in device order.

@@ -21,6 +21,7 @@ class EpochGroup {
  public:
   struct Open {
     uint64_t name = 0;
+    uint64_t sample = 0;   // that it shows
     uint32_t reader = 0;   // thread, 0 = hidden
     uint32_t job = 0;      // as JobSequence counts them
     bool foreign = false;  // as JobSequence says
@@ -53,19 +54,43 @@ class GroupedView {
     uint64_t name = 0;
     uint64_t sample = 0;
   };
+  // What decides which samples names show.
+  enum class Names {
+    kPlanned,  // the policy's plan, which all nodes know
+    kOwn,      // names show their own, until the nodes have agreed who they are
+    kShared,   // each name has an owner among the nodes (SharedNames)
+  };
   struct State {
     uint64_t epoch = 0;    // its number; held boundaries count
     uint64_t shown = 0;    // the epoch whose order names show
     uint64_t binding = 0;  // hash of what names show
     uint64_t wanted = 0;   // hash of the keys of the next epoch
     uint64_t keys = 0;     // the same of this epoch
+    Names names = Names::kPlanned;
+    bool fresh = false;  // nothing of the epoch was shown here
   };
   struct Next {
     uint64_t epoch = 0;
-    std::string reason;             // the verdict or, if held, why
-    std::vector<uint64_t> carried;  // names that keep their samples
+    std::string reason{};             // the verdict or, if held, why
+    std::vector<uint64_t> carried{};  // names that keep their samples
     // Names that were opened on this node in the epoch that begins.
-    std::vector<uint64_t> opened;
+    std::vector<uint64_t> opened{};
+    // The samples that the carried names keep, if no plan says that.
+    std::vector<Pair> pairs{};
+    // The nodes that share the epoch, ordered, and which of them this is.
+    std::vector<std::string> members{};
+    std::string self{};
+  };
+  // What an epoch has carried.
+  struct Carried {
+    std::vector<Pair> pairs;
+    // If names are shared: by whom, and who this node is.
+    std::vector<std::string> members{};
+    std::string self{};
+    // What other nodes know of names that this node owns, after a restart, and
+    // whether all of them said so.
+    std::vector<Pair> told{};
+    bool told_all = false;
   };
 
   virtual ~GroupedView() = default;
@@ -76,17 +101,18 @@ class GroupedView {
   virtual OpenTracker::Options GroupOptions() const = 0;
   virtual State GroupState() const = 0;
   // What this epoch has carried.
-  virtual std::vector<Pair> CarriedPairs() const = 0;
-  // The names that were opened in this epoch.
-  virtual std::vector<uint64_t> OpenedHere() const = 0;
+  virtual Carried CarriedNow() const = 0;
+  // What this node knows of names that `member` owns, if names are shared.
+  virtual std::vector<Pair> KnownOf(const std::string& member) const = 0;
+  // The names that were opened in this epoch, with what they show.
+  virtual std::vector<Pair> OpenedHere() const = 0;
   // From now on lookups and opens wait, until one of the next three. Returns
   // names that threads were told of and have not opened yet.
-  virtual std::vector<uint64_t> CloseEpoch() = 0;
+  virtual std::vector<Pair> CloseEpoch() = 0;
   virtual void ReopenEpoch() = 0;
   virtual void BeginEpoch(const Next& next) = 0;
   // Another node shows `state`, with `carried`.
-  virtual void AdoptEpoch(const State& state,
-                          const std::vector<Pair>& carried) = 0;
+  virtual void AdoptEpoch(const State& state, const Carried& carried) = 0;
   // Names keep what they show, and the epoch is counted.
   virtual void HoldEpoch(const Next& next) = 0;
   // The epoch may end soon: every walk to a name has to be a lookup.

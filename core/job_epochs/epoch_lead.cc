@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
-#include "core/base/log.h"
 
 namespace shufflefs {
 namespace {
@@ -14,13 +12,8 @@ namespace {
 using Kind = EpochMessage::Kind;
 using Time = EpochLead::Time;
 
-constexpr Time kRepeat{100};  // between repeats of a message
 constexpr Time kBetweenPolls{10};
 constexpr Time kLongestPoll{1000};
-constexpr Time kLongestCommit{2000};
-// If opens were told out of their order, it is not certain where their pass
-// ended. So neither is the end of the next one, which is found by that.
-constexpr uint32_t kUncertain = 2;
 
 uint32_t ReaderOf(uint32_t member, uint32_t reader) {
   return reader * 2654435761u + member * 40503u + 1;
@@ -83,8 +76,10 @@ void EpochLead::Hear(const EpochMessage& message, Time now) {
   member.epoch = message.epoch;
   member.binding = message.binding;
   member.wanted = message.wanted;
+  member.fresh = message.fresh;
   if (message.from == parts_.self) HearOwn(message);
-  if (phase_ == Phase::kCommitting && message.epoch == next_) {
+  if (phase_ == Phase::kCommitting && message.epoch == next_ &&
+      (next_ != from_epoch_ || message.binding != from_binding_)) {
     waits_for_.erase(message.from);
     if (waits_for_.empty()) phase_ = Phase::kIdle;
   }
@@ -108,6 +103,8 @@ void EpochLead::HearOwn(const EpochMessage& message) {
   epoch_ = message.epoch;
   binding_ = message.binding;
   wanted_ = message.wanted;
+  shows_ = message.shows;
+  if (shows_ == kPlanned) sample_of_.clear();
   if (!moved || known) return;
   // Our node caught up with others. What was opened there is not known.
   decided_ = epoch_;
@@ -126,7 +123,9 @@ bool EpochLead::InStep(const EpochMessage& message) {
                              message.epoch == from_epoch_ &&
                              message.binding == from_binding_;
   if (message.kind == Kind::kSignal || commit_is_due) return false;
-  if (message.epoch > epoch_) {
+  const bool shares =
+      message.epoch == epoch_ && message.shows == kShared && shows_ != kShared;
+  if (message.epoch > epoch_ || shares) {
     parts_.send(message.from, Message(Kind::kAsk));
   } else if (message.binding == binding_) {  // it missed that we held
     EpochMessage hold = Message(Kind::kHold);
@@ -185,6 +184,7 @@ void EpochLead::Take(Member& member, const EpochMessage& message, Time now) {
     const EpochOpen& open = message.opens[i];
     ++member.next;
     if (open.name >= parts_.detector.names) continue;
+    NoteSample(open.name, open.sample);
     if (!told_before && !open.foreign) {
       order_memory_.Note(member.index, open.name, message.first + i);
     }
@@ -280,220 +280,6 @@ void EpochLead::Feed(Member& member, const EpochOpen& open, Time now) {
     walks_ = true;
     ToAll(Message(Kind::kWalks));
   }
-}
-
-void EpochLead::Decide(EpochOutcome outcome, Time now) {
-  jobs_.BeginEpoch();
-  walks_ = false;
-  const PollTimes polls = std::exchange(polls_, {});
-  // The opens came while the members wait for a decision: they are carried.
-  if (phase_ != Phase::kIdle) return;
-  next_ = epoch_ + 1;
-  std::string why;
-  if (outcome.verdict == Verdict::kHold) {
-    why = std::string(HoldReasonName(outcome.reason));
-  } else if (uncertain_ > 0) {
-    why = std::string(HoldReasonName(HoldReason::kUntrusted));
-  } else {
-    why = Missing();
-  }
-  // A new job has begun a pass, or the order has shown where the last one
-  // ended.
-  if (outcome.rule == 't') uncertain_ = 0;
-  const bool stays = uncertain_ == 1 && order_memory_.is_fixed();
-  if (uncertain_ > 0 && !stays) --uncertain_;
-  if (!why.empty()) return Hold(why);
-  verdict_ = outcome.rule == 't' ? "takeover" : std::string(1, outcome.rule);
-  signalled_ = false;
-  carried_ = {outcome.carried.begin(), outcome.carried.end()};
-  CarryUnclear(polls);
-  Prepare(now);
-}
-
-std::string EpochLead::Missing() const {
-  for (const auto& [name, member] : members_) {
-    if (member.absent) return absl::StrCat(name, " is away");
-  }
-  for (const auto& [name, member] : members_) {
-    if (!member.heard) return absl::StrCat(name, " has not been heard of");
-    if (member.epoch != epoch_ || member.binding != binding_) {
-      return absl::StrCat(name, " shows another epoch");
-    }
-  }
-  return OtherKeys();
-}
-
-std::string EpochLead::OtherKeys() const {
-  for (const auto& [name, member] : members_) {
-    if (member.heard && !member.absent && member.wanted != wanted_) {
-      return absl::StrCat(name, " has other keys for the next epoch");
-    }
-  }
-  return "";
-}
-
-void EpochLead::HearSignal(const EpochMessage& message, Time now) {
-  const bool is_there = message.next != 0 && message.next == epoch_;
-  if (phase_ != Phase::kIdle || is_there) return;
-  if (message.next != 0 && message.next < epoch_) {
-    EpochMessage refuse = Message(Kind::kRefuse);
-    refuse.reason = absl::StrCat(
-        "on several nodes epochs only advance, and this is ", epoch_);
-    return parts_.send(message.from, refuse);
-  }
-  next_ = message.next != 0 ? message.next : epoch_ + 1;
-  verdict_ = "signal";
-  signalled_ = true;
-  carried_.clear();
-  Prepare(now);
-}
-
-void EpochLead::Prepare(Time now) {
-  phase_ = Phase::kPreparing;
-  ++round_;
-  since_ = sent_ = now;
-  waits_for_.clear();
-  first_.clear();
-  // Before an epoch that was found, all are there.
-  for (const auto& [name, member] : members_) {
-    if (!member.absent) waits_for_.insert(name);
-  }
-  ToAll(Message(Kind::kPrepare));
-}
-
-void EpochLead::HearPrepared(const EpochMessage& message, Time now) {
-  if (phase_ != Phase::kPreparing || message.round != round_) return;
-  Member& member = members_.find(message.from)->second;
-  if (!member.heard || member.stream != message.stream ||
-      message.first > member.next) {
-    return;
-  }
-  if (waits_for_.erase(message.from) == 0) return;
-  Take(member, message, now);
-  first_[message.from] = member.next;
-  carried_.insert(message.names.begin(), message.names.end());
-  if (!waits_for_.empty()) return;
-  FeedAllWaiting(now);
-  Commit(now);
-}
-
-void EpochLead::Commit(Time now) {
-  const std::string missing = signalled_ ? OtherKeys() : Missing();
-  if (!missing.empty()) return GiveUp(missing);
-  if (signalled_) {
-    carried_.clear();
-    detector_.OnSignal();
-    walks_ = false;
-    uncertain_ = 0;
-  }
-  opened_ = OpenedByMember();
-  size_t most = 0;
-  for (const auto& [name, opened] : opened_) {
-    most = std::max(most, opened.size());
-  }
-  // If half of a pass came before the decision, more than one may have.
-  if (carried_.size() + most > kMostEpochEntries ||
-      2 * carried_.size() > parts_.detector.names) {
-    uncertain_ = kUncertain;
-    return GiveUp(std::string(HoldReasonName(HoldReason::kOverflow)));
-  }
-  held_.clear();
-  decided_ = next_;
-  phase_ = Phase::kCommitting;
-  since_ = sent_ = now;
-  from_epoch_ = epoch_;
-  from_binding_ = binding_;
-  waits_for_.clear();
-  for (const auto& [name, first] : first_) waits_for_.insert(name);
-  for (const auto& [name, member] : members_) {
-    if (waits_for_.contains(name)) {
-      SendCommit(name);
-    } else {
-      Log(LogLevel::kWarning,
-          absl::StrCat("peers: epoch ", next_, " begins without ", name,
-                       member.absent ? ", which is away" : ": no answer"));
-    }
-  }
-}
-
-void EpochLead::SendCommit(const std::string& to) {
-  EpochMessage message = Message(Kind::kCommit);
-  message.epoch = from_epoch_;
-  message.binding = from_binding_;
-  message.next = next_;
-  message.reason = verdict_;
-  message.names.assign(carried_.begin(), carried_.end());
-  message.opened = opened_[to];
-  message.first = first_[to];
-  parts_.send(to, std::move(message));
-}
-
-// If the detector found the end, it has begun the next epoch already. So that
-// is counted everywhere.
-void EpochLead::GiveUp(const std::string& why) {
-  ToAll(Message(Kind::kReopen));
-  phase_ = Phase::kIdle;
-  if (!signalled_) return Hold(why);
-  EpochMessage refuse = Message(Kind::kRefuse);
-  refuse.reason = why;
-  ToAll(refuse);
-}
-
-void EpochLead::Hold(const std::string& why) {
-  held_ = why;
-  EpochMessage message = Message(Kind::kHold);
-  decided_ = ++epoch_;
-  message.next = epoch_;
-  message.reason = why;
-  opened_ = OpenedByMember();
-  for (const auto& [name, member] : members_) {
-    message.opened = opened_[name];
-    if (message.opened.size() > kMostEpochEntries) message.opened.clear();
-    message.first = member.next;
-    parts_.send(name, message);
-  }
-}
-
-std::map<std::string, std::vector<uint64_t>> EpochLead::OpenedByMember() const {
-  std::map<std::string, std::vector<uint64_t>> opened;
-  for (auto& [member, names] : tail_.ByNode(detector_)) {
-    opened[order_[member]] = std::move(names);
-  }
-  return opened;
-}
-
-void EpochLead::Tick(Time now) {
-  if (phase_ == Phase::kIdle) return FeedWaiting(now);
-  if (now - sent_ < kRepeat) return;
-  sent_ = now;
-  const std::set<std::string> late = waits_for_;
-  if (phase_ == Phase::kPreparing) {
-    if (now - since_ > kToPrepare && signalled_ &&
-        first_.contains(parts_.self)) {
-      return Commit(now);  // the user wants it: those who are there go on
-    }
-    if (now - since_ > kToPrepare) {
-      return GiveUp(absl::StrCat(*waits_for_.begin(), " did not answer"));
-    }
-    for (const std::string& name : late) {
-      parts_.send(name, Message(Kind::kPrepare));
-    }
-    return;
-  }
-  if (now - since_ > kLongestCommit) {
-    phase_ = Phase::kIdle;
-    Log(LogLevel::kWarning,
-        absl::StrCat("peers: ", *waits_for_.begin(),
-                     " has not confirmed epoch ", next_,
-                     ", so it may show another one until it is back"));
-    return;
-  }
-  for (const std::string& name : late) SendCommit(name);
-}
-
-void EpochLead::Stop() {
-  if (phase_ == Phase::kPreparing) ToAll(Message(Kind::kReopen));
-  phase_ = Phase::kIdle;
 }
 
 }  // namespace shufflefs

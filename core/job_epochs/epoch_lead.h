@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "core/epoch/epoch_detector.h"
+#include "core/epoch/epoch_group.h"
 #include "core/job_epochs/job_runs.h"
 #include "core/job_epochs/open_tail.h"
 #include "core/job_epochs/order_memory.h"
@@ -35,7 +36,7 @@
 namespace shufflefs {
 
 // Not thread-safe: the thread of JobEpochs calls it. Memory: that of an
-// EpochDetector, and a MiB.
+// EpochDetector, and a MiB; 8 bytes a name if names are shared.
 class EpochLead {
  public:
   using Time = std::chrono::milliseconds;  // monotonic
@@ -43,6 +44,7 @@ class EpochLead {
 
   // Members have so long to prepare.
   static constexpr Time kToPrepare{500};
+  static constexpr Time kRepeat{100};  // between repeats of a message
 
   struct Parts {
     std::string path;  // of the view
@@ -82,6 +84,7 @@ class EpochLead {
     uint64_t epoch = 0;
     uint64_t binding = 0;
     uint64_t wanted = 0;
+    bool fresh = false;
   };
   // A re-open, or an open that its member made after one, that came when `poll`
   // was the next poll.
@@ -91,6 +94,16 @@ class EpochLead {
     uint64_t poll = 0;
   };
   enum class Phase { kIdle, kPreparing, kCommitting };
+  // If opens were told out of their order, it is not certain where their pass
+  // ended. So neither is the end of the next one, which is found by that.
+  static constexpr uint32_t kUncertain = 2;
+  static constexpr uint64_t kUnknown = ~uint64_t{0};
+  // EpochMessage::shows.
+  static constexpr auto kPlanned =
+      static_cast<uint32_t>(GroupedView::Names::kPlanned);
+  static constexpr auto kOwn = static_cast<uint32_t>(GroupedView::Names::kOwn);
+  static constexpr auto kShared =
+      static_cast<uint32_t>(GroupedView::Names::kShared);
 
   EpochMessage Message(EpochMessage::Kind kind) const;
   void ToAll(const EpochMessage& message);
@@ -113,6 +126,11 @@ class EpochLead {
   void CarryUnclear(const PollTimes& polls);
   void Feed(Member& member, const EpochOpen& open, Time now);
   void Decide(EpochOutcome outcome, Time now);
+  // Has the members share the names of the epoch that is live, if they can.
+  void ShareNames(Time now);
+  std::vector<std::string> PresentMembers() const;
+  // What a name showed when it was told, if no plan says that.
+  void NoteSample(uint64_t name, uint64_t sample);
   void Prepare(Time now);
   void Commit(Time now);
   void SendCommit(const std::string& to);
@@ -134,6 +152,7 @@ class EpochLead {
   uint64_t epoch_ = 0;
   uint64_t binding_ = 0;
   uint64_t wanted_ = 0;
+  uint32_t shows_ = 0;
   OpenTail tail_;
   // A re-open may be the first of the next pass. The last opens of this pass
   // precede it if the ranks of a job wait for each other, but they may arrive
@@ -159,9 +178,14 @@ class EpochLead {
   std::set<std::string> waits_for_;  // members that have not answered
   std::string verdict_;
   bool signalled_ = false;
-  uint64_t next_ = 0;           // number of the epoch that begins
-  std::set<uint64_t> carried_;  // names
-  uint64_t from_epoch_ = 0;     // of the commit
+  bool shares_only_ = false;  // the epoch goes on, with shared names
+  Time shared_at_{-10000};    // the last try
+  // The members that were told to share the names of an epoch.
+  std::vector<std::string> sharers_;
+  std::vector<uint64_t> sample_of_;  // by name; empty: a plan says it
+  uint64_t next_ = 0;                // number of the epoch that begins
+  std::set<uint64_t> carried_;       // names
+  uint64_t from_epoch_ = 0;          // of the commit
   uint64_t from_binding_ = 0;
   std::map<std::string, std::vector<uint64_t>> opened_;
   std::map<std::string, uint64_t> first_;  // opens that the lead had then

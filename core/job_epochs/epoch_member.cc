@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 
@@ -17,6 +18,24 @@ constexpr Time kBatch{5};     // between messages about opens
 constexpr Time kResend{200};  // until a message counts as lost
 constexpr Time kSignOfLife{500};
 constexpr Time kLongestWish{5000};
+constexpr Time kLongestAsked{1000};
+
+std::vector<EpochPair> ToMessage(const std::vector<GroupedView::Pair>& pairs) {
+  std::vector<EpochPair> result;
+  for (const GroupedView::Pair& pair : pairs) {
+    result.push_back({pair.name, pair.sample});
+  }
+  return result;
+}
+
+std::vector<GroupedView::Pair> FromMessage(
+    const std::vector<EpochPair>& pairs) {
+  std::vector<GroupedView::Pair> result;
+  for (const EpochPair& pair : pairs) {
+    result.push_back({pair.name, pair.sample});
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -26,8 +45,8 @@ EpochMember::EpochMember(Parts parts) : parts_(std::move(parts)) {
 
 void EpochMember::TellOpens(bool tells) {
   if (tells == std::exchange(tells_opens_, tells) || !tells) return;
-  for (const uint64_t name : parts_.view->OpenedHere()) {
-    opens_.push_back({.name = name});
+  for (const GroupedView::Pair& pair : parts_.view->OpenedHere()) {
+    opens_.push_back({.name = pair.name, .sample = pair.sample});
   }
   told_before_ = end();
 }
@@ -42,6 +61,8 @@ EpochMessage EpochMember::Message(Kind kind) const {
   message.binding = state.binding;
   message.wanted = state.wanted;
   message.stream = parts_.stream;
+  message.shows = static_cast<uint32_t>(state.names);
+  message.fresh = state.fresh;
   return message;
 }
 
@@ -62,6 +83,13 @@ void EpochMember::SetLead(const std::string& lead, const std::string& self) {
 
 void EpochMember::Tick(Time now) {
   if (closed_ && now - closed_->since > kLongestClosed) Stop();
+  if (asked_ && now - asked_->since > kLongestAsked) AdoptAsked();
+  if (asked_ && now - asked_->sent >= kResend) {
+    asked_->sent = now;
+    EpochMessage ask = Message(Kind::kAsk);
+    ask.round = 1;
+    for (const std::string& name : asked_->waits_for) parts_.send(name, ask);
+  }
   if (lead_.empty()) {
     if (wish_) EndWish(absl::UnavailableError("no member is this daemon"));
     return;
@@ -133,7 +161,9 @@ void EpochMember::Hear(const EpochMessage& message, Time now) {
     case Kind::kHold:
       return Hold(message, now);
     case Kind::kState:
-      return Adopt(message);
+      if (asked_) return HearNames(message, now);
+      if (MustAsk(message)) return AskForNames(message, now);
+      return Adopt(message, {});
     case Kind::kRefuse:
       if (message.from == lead_) {
         EndWish(absl::UnavailableError(message.reason));
@@ -150,19 +180,67 @@ void EpochMember::Hear(const EpochMessage& message, Time now) {
         parts_.view->ShowWalks();
       }
       return;
-    case Kind::kAsk: {
-      EpochMessage state = Message(Kind::kState);
-      const GroupedView::State own = parts_.view->GroupState();
-      state.shown = own.shown;
-      state.keys = own.keys;
-      for (const GroupedView::Pair& pair : parts_.view->CarriedPairs()) {
-        state.pairs.push_back({pair.name, pair.sample});
-      }
-      return parts_.send(message.from, std::move(state));
-    }
+    case Kind::kAsk:
+      return SendState(message.from, message.round);
     default:
       return;
   }
+}
+
+void EpochMember::SendState(const std::string& to, uint64_t round) const {
+  EpochMessage message = Message(Kind::kState);
+  const GroupedView::State state = parts_.view->GroupState();
+  message.shown = state.shown;
+  message.keys = state.keys;
+  GroupedView::Carried carried = parts_.view->CarriedNow();
+  message.pairs = ToMessage(carried.pairs);
+  message.members = std::move(carried.members);
+  if (round == 1) {
+    message.round = 1;
+    const std::vector<GroupedView::Pair> known = parts_.view->KnownOf(to);
+    message.first = known.size();
+    for (const GroupedView::Pair& pair : known) {
+      if (message.opens.size() + message.pairs.size() >= kMostEpochEntries) {
+        break;
+      }
+      message.opens.push_back({.name = pair.name, .sample = pair.sample});
+    }
+  }
+  parts_.send(to, std::move(message));
+}
+
+bool EpochMember::MustAsk(const EpochMessage& message) const {
+  return Follows(message) &&
+         parts_.view->GroupState().names == GroupedView::Names::kOwn &&
+         absl::c_linear_search(message.members, self_) &&
+         message.members.size() > 1;
+}
+
+void EpochMember::AskForNames(const EpochMessage& message, Time now) {
+  asked_ = Asked{.state = message, .since = now, .sent = now - kResend};
+  asked_->waits_for.insert(message.members.begin(), message.members.end());
+  asked_->waits_for.erase(self_);
+  asked_->carried.told_all = true;
+}
+
+void EpochMember::HearNames(const EpochMessage& message, Time /*now*/) {
+  if (message.round != 1 || asked_->waits_for.erase(message.from) == 0) return;
+  if (message.epoch > asked_->state.epoch) {  // it is not that epoch any more
+    asked_.reset();
+    return;
+  }
+  for (const EpochOpen& open : message.opens) {
+    asked_->carried.told.push_back({open.name, open.sample});
+  }
+  if (message.first != message.opens.size()) asked_->carried.told_all = false;
+  if (asked_->waits_for.empty()) AdoptAsked();
+}
+
+void EpochMember::AdoptAsked() {
+  Asked asked = *std::move(asked_);
+  asked_.reset();
+  if (!asked.waits_for.empty()) asked.carried.told_all = false;
+  Adopt(asked.state, std::move(asked.carried));
 }
 
 void EpochMember::Prepare(const EpochMessage& message, Time now) {
@@ -175,13 +253,15 @@ void EpochMember::Prepare(const EpochMessage& message, Time now) {
     return;
   }
   if (closed_ && closed_->round != message.round) return;
-  answer.names = parts_.view->CloseEpoch();
+  answer.pairs = ToMessage(parts_.view->CloseEpoch());
+  // What was shown until then counts.
+  answer.fresh = parts_.view->GroupState().fresh;
   if (!closed_) closed_ = Closed{message.round, now, known_};
   Add(parts_.take_opens());
   FillOpens(answer);
   // If they are too many, the lead asks in vain, and the epoch is held.
   const bool all = acked_ + answer.opens.size() == end();
-  if (all && answer.opens.size() + answer.names.size() <= kMostEpochEntries) {
+  if (all && answer.opens.size() + answer.pairs.size() <= kMostEpochEntries) {
     known_ = end();
     parts_.send(lead_, std::move(answer));
   }
@@ -194,8 +274,9 @@ void EpochMember::Commit(const EpochMessage& message, Time now) {
     if (!closed_) doubtful_ += end() - std::min(message.first, end());
     closed_.reset();
     held_.clear();
-    parts_.view->BeginEpoch(
-        {message.next, message.reason, message.names, message.opened});
+    parts_.view->BeginEpoch({message.next, message.reason, message.names,
+                             message.opened, FromMessage(message.pairs),
+                             message.members, self_});
     Begin(message.first);
     known_ = base_;
   }
@@ -208,24 +289,33 @@ void EpochMember::Hold(const EpochMessage& message, Time now) {
   if (message.next > state.epoch) {
     Stop();
     held_ = message.reason;
-    parts_.view->HoldEpoch({message.next, message.reason, {}, message.opened});
+    parts_.view->HoldEpoch({.epoch = message.next,
+                            .reason = message.reason,
+                            .opened = message.opened});
     Begin(message.first);
   }
   SendOpens(now);
 }
 
-void EpochMember::Adopt(const EpochMessage& message) {
+// The highest number wins. Of equal ones, one that is shared wins over one that
+// is not yet. Then the lead's.
+bool EpochMember::Follows(const EpochMessage& message) const {
   const GroupedView::State own = parts_.view->GroupState();
-  const bool same =
-      own.epoch == message.epoch && own.binding == message.binding;
-  // The highest number wins, and between equal ones the lead's.
-  if (same || message.epoch < own.epoch ||
-      (message.epoch == own.epoch && message.from != lead_)) {
-    return;
-  }
+  if (message.epoch != own.epoch) return message.epoch > own.epoch;
+  if (message.binding == own.binding) return false;
+  const auto shared = static_cast<uint32_t>(GroupedView::Names::kShared);
+  const bool ours = own.names == GroupedView::Names::kShared;
+  if (ours != (message.shows == shared)) return !ours;
+  return message.from == lead_;
+}
+
+void EpochMember::Adopt(const EpochMessage& message,
+                        GroupedView::Carried carried) {
+  const GroupedView::State own = parts_.view->GroupState();
+  if (!Follows(message)) return;
   if (own.binding == message.binding) {  // a boundary that was held
     Stop();
-    return parts_.view->HoldEpoch({message.epoch, "peers", {}, {}});
+    return parts_.view->HoldEpoch({.epoch = message.epoch, .reason = "peers"});
   }
   // It would begin with our keys, and so show something else all the same.
   if (message.keys != own.wanted) {
@@ -233,9 +323,12 @@ void EpochMember::Adopt(const EpochMessage& message) {
     return;
   }
   Add(parts_.take_opens());
+  // What an earlier run had opened stays, if the others told the rest of it.
+  const uint64_t known =
+      carried.told_all ? std::max(known_, told_before_) : known_;
   // If opens are not told, any of them may have been after the boundary.
   const uint64_t lost =
-      tells_opens_ ? end() - known_ : parts_.view->OpenedHere().size();
+      tells_opens_ ? end() - known : parts_.view->OpenedHere().size();
   if (lost > 0) {
     doubtful_ += lost;
     Log(LogLevel::kWarning,
@@ -248,10 +341,9 @@ void EpochMember::Adopt(const EpochMessage& message) {
   GroupedView::State state;
   state.epoch = message.epoch;
   state.shown = message.shown;
-  std::vector<GroupedView::Pair> carried;
-  for (const EpochPair& pair : message.pairs) {
-    carried.push_back({pair.name, pair.sample});
-  }
+  carried.pairs = FromMessage(message.pairs);
+  carried.members = message.members;
+  carried.self = self_;
   closed_.reset();
   held_.clear();
   parts_.view->AdoptEpoch(state, carried);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,10 +73,19 @@ class EpochMember {
   EpochMessage Message(EpochMessage::Kind kind) const;
   void SendOpens(Time now);
   void FillOpens(EpochMessage& message) const;
+  void SendState(const std::string& to, uint64_t round) const;
+  // This node owned names of the shared epoch before it was restarted. It asks
+  // all who share it what these show, and adopts it when they have answered.
+  bool MustAsk(const EpochMessage& message) const;
+  void AskForNames(const EpochMessage& message, Time now);
+  void HearNames(const EpochMessage& message, Time now);
+  void AdoptAsked();
   void Acknowledge(uint64_t first);
   void Prepare(const EpochMessage& message, Time now);
   void Commit(const EpochMessage& message, Time now);
-  void Adopt(const EpochMessage& message);
+  // Returns whether this node has to follow the sender of `message`.
+  bool Follows(const EpochMessage& message) const;
+  void Adopt(const EpochMessage& message, GroupedView::Carried carried);
   void Hold(const EpochMessage& message, Time now);
   // The epoch has ended: the lead knows all opens before `first`.
   void Begin(uint64_t first);
@@ -107,6 +117,14 @@ class EpochMember {
     uint64_t known_before = 0;
   };
   absl::optional<Closed> closed_;
+  struct Asked {
+    EpochMessage state;  // to adopt
+    GroupedView::Carried carried;
+    std::set<std::string> waits_for;
+    Time since{0};
+    Time sent{0};
+  };
+  absl::optional<Asked> asked_;
   struct Wish {
     uint64_t from = 0;  // the epoch to end
     uint64_t next = 0;

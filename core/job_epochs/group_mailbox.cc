@@ -15,6 +15,7 @@ void GroupMailbox::Opened(const Open& open) {
     MutexLock lock(mu_);
     if (!wanted_) return;
     opens_.push_back({.name = open.name,
+                      .sample = open.sample,
                       .reader = open.reader,
                       .job = open.job,
                       .foreign = open.foreign});

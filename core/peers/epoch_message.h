@@ -14,6 +14,7 @@ namespace shufflefs {
 // One open of a name, as a member saw it.
 struct EpochOpen {
   uint64_t name = 0;    // number of the name
+  uint64_t sample = 0;  // that it showed; only if no plan says that
   uint32_t reader = 0;  // thread; 0: hidden
   // Counts the jobs that followed each other on the member.
   uint32_t job = 0;
@@ -43,7 +44,7 @@ struct EpochMessage {
     kHold,      // epoch `next` begins, and names keep what they show
     kSignal,    // the user ends the epoch; `next` is the number wanted, or 0
     kRefuse,    // to kSignal: the epoch does not end; `reason` says why
-    kAsk,       // tell me your state
+    kAsk,       // tell me your state; `round` 1: and what you know of my names
     kState,     // the sender's epoch, with all that it has carried
     // Keys of the view were written on the sender. `next`: 0 prepare the
     // settings in `reason`, 1 install them, 2 forget them.
@@ -69,20 +70,39 @@ struct EpochMessage {
   uint64_t next = 0;
   // kCommit: the verdict; kHold, kRefuse, kSwitched: why; kSwitch: settings.
   std::string reason;
-  std::vector<EpochOpen> opens;  // kOpens and kPrepared
-  // kPrepared and kCommit: names that keep their samples. kHold: nothing.
+  // kOpens and kPrepared. kState of round 1: names of the receiver, with what
+  // they show; they are all if `first` is their number.
+  std::vector<EpochOpen> opens;
+  // kCommit: names that keep their samples. kHold: nothing.
   std::vector<uint64_t> names;
   // kCommit and kHold: names that the receiver has opened in the next epoch.
   std::vector<uint64_t> opened;
-  std::vector<EpochPair> pairs;  // kState: what is carried
-  uint64_t shown = 0;            // kState: the epoch whose order names show
-  uint64_t keys = 0;             // kState: hash of the keys of that epoch
+  // kState: what is carried. kPrepared: what threads were told of. kCommit:
+  // what is carried, if no plan says what names show.
+  std::vector<EpochPair> pairs;
+  uint64_t shown = 0;  // kState: the epoch whose order names show
+  uint64_t keys = 0;   // kState: hash of the keys of that epoch
+  // What the sender's names show: a GroupedView::Names.
+  uint32_t shows = 0;
+  bool fresh = false;  // nothing of the epoch was shown there
+  // The members that share the names of an epoch. kCommit: of the one that
+  // begins; kState: of the sender's.
+  std::vector<std::string> members;
   friend bool operator==(const EpochMessage&, const EpochMessage&) = default;
 };
 
 // Together in the lists of a message.
 inline constexpr size_t kMostEpochEntries = 16384;
 inline constexpr size_t kMostEpochText = 4096;  // bytes of each text
+inline constexpr size_t kMostEpochMembers = 4096;
+inline constexpr size_t kMostMemberBytes = 64 << 10;  // of all their names
+
+// Returns whether a message carries so many members.
+inline bool FitsMessage(const std::vector<std::string>& members) {
+  size_t bytes = 0;
+  for (const std::string& member : members) bytes += member.size();
+  return members.size() <= kMostEpochMembers && bytes <= kMostMemberBytes;
+}
 
 }  // namespace shufflefs
 

@@ -175,11 +175,29 @@ void PeerReader::RouteParts(FileRead read, EntryId file, const Owners& owners,
 
 void PeerReader::RoutePart(FileRead piece, ExtentId id, const Owners& owners,
                            Routed& routed) {
-  const PeerGroup::Member& owner = owners.group()->members[owners.Of(id)];
-  if (owner.self) return RouteOwn(std::move(piece), id, routed);
-  if (owner.joined) return routed.remote.push_back(std::move(piece));
+  if (const absl::optional<Owner> owner = OwnerOf(id, owners)) {
+    const PeerGroup::Member& member = owners.group()->members[owner->index];
+    if (member.self && owner->keeps) {
+      return RouteOwn(std::move(piece), id, routed);
+    }
+    if (!member.self && member.joined) {
+      return routed.remote.push_back(std::move(piece));
+    }
+  }
   ++parts_.counts->reads_from_source;
   routed.local.push_back(std::move(piece));
+}
+
+absl::optional<PeerReader::Owner> PeerReader::OwnerOf(
+    ExtentId id, const Owners& owners) const {
+  const absl::optional<PeerHolder> holder =
+      parts_.holder ? parts_.holder(id.file) : absl::nullopt;
+  if (!holder) return Owner{owners.Of(id)};
+  const std::vector<PeerGroup::Member>& members = owners.group()->members;
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (members[i].name == holder->member) return Owner{i, /*keeps=*/false};
+  }
+  return absl::nullopt;
 }
 
 void PeerReader::RouteOwn(FileRead piece, ExtentId id, Routed& routed) {
@@ -273,9 +291,10 @@ void PeerReader::AskMore() {
 
 void PeerReader::Ask(std::shared_ptr<const FileRead> piece) {
   const std::shared_ptr<const Owners> owners = parts_.owners();
-  const size_t index = owners->Of(ExtentOf(*piece));
-  const PeerGroup::Member& owner = owners->group()->members[index];
-  if (owner.self || !owner.joined) return Answered(piece, false);
+  const absl::optional<Owner> owner = OwnerOf(ExtentOf(*piece), *owners);
+  if (!owner) return Answered(piece, false);
+  const PeerGroup::Member& member = owners->group()->members[owner->index];
+  if (member.self || !member.joined) return Answered(piece, false);
   PeerExtent extent;
   extent.path = piece->path;
   extent.size = piece->expected->size;
@@ -283,7 +302,7 @@ void PeerReader::Ask(std::shared_ptr<const FileRead> piece) {
   extent.offset = piece->offset;
   extent.length = piece->length;
   parts_.transport->ReadExtent(
-      owners->group(), index, extent, kWithin, piece->into,
+      owners->group(), owner->index, extent, kWithin, piece->into,
       [this, piece](absl::Status status) { Answered(piece, status.ok()); });
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/types/optional.h"
 #include "core/base/mutex.h"
 #include "core/base/worker.h"
 #include "core/catalogue/catalogue.h"
@@ -36,6 +37,13 @@ struct PeerCounts {
   std::atomic<uint64_t> bytes_from_source{0};  // requested, also without peers
 };
 
+// The member whose pool has a file, because its view binds names to it for all
+// nodes. What that member reads of it is kept nowhere else.
+struct PeerHolder {
+  std::string member;
+  bool self = false;
+};
+
 // Thread-safe. Its own calls never wait for a device or a peer. `done` is
 // called by a thread of the local reader, of the transport or of the worker.
 //
@@ -55,6 +63,8 @@ class PeerReader : public FileReader {
     Worker* worker = nullptr;  // looks at files, which may wait
     // The owners as of now. Never blocks, never null.
     std::function<std::shared_ptr<const Owners>()> owners;
+    // Never blocks. May be empty.
+    std::function<absl::optional<PeerHolder>(EntryId)> holder;
   };
   explicit PeerReader(Parts parts);
   ~PeerReader() override;
@@ -79,6 +89,12 @@ class PeerReader : public FileReader {
   void RoutePart(FileRead piece, ExtentId id, const Owners& owners,
                  Routed& routed);
   void RouteOwn(FileRead piece, ExtentId id, Routed& routed);
+  struct Owner {
+    size_t index = 0;   // in the group
+    bool keeps = true;  // what it reads for the others
+  };
+  // Empty if no member has it.
+  absl::optional<Owner> OwnerOf(ExtentId id, const Owners& owners) const;
   void Send(Routed routed);
   // Answers the reader from memory. Look first, unless it was just read.
   void Give(const FileRead& piece, const PeerBytes& bytes);

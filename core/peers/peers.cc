@@ -82,6 +82,7 @@ std::unique_ptr<FileReader> Peers::Over(std::unique_ptr<FileReader> local) {
   reader.counts = &counts_;
   reader.worker = &worker_;
   reader.owners = [this] { return owners(); };
+  reader.holder = parts_.holder;
   return std::make_unique<PeerReader>(std::move(reader));
 }
 
@@ -163,6 +164,10 @@ void Peers::ReadExtent(const PeerExtent& extent, Extent done) {
       extent.length <= extent.size - extent.offset &&
       extent.offset % ExtentId::kBytes + extent.length <= ExtentId::kBytes;
   if (!known || stopped_) return done(absl::NotFoundError("not kept here"));
+  if (parts_.read_held &&
+      parts_.read_held(*file, extent.offset, extent.length, done)) {
+    return;
+  }
   const ExtentId id = {*file,
                        static_cast<uint32_t>(extent.offset / ExtentId::kBytes)};
   auto answer = std::make_shared<Extent>(std::move(done));

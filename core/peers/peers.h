@@ -55,6 +55,7 @@ struct PeersStatus {
 // Thread-safe. Outlives the readers that it makes.
 class Peers : private PeerService {
  public:
+  using ExtentDone = PeerService::Extent;
   struct Parts {
     PeersConfig config;
     PeerIdentity identity;
@@ -65,6 +66,13 @@ class Peers : private PeerService {
     // Told what members say about epochs, until Stop. Must not block. May be
     // null.
     std::function<void(EpochMessage)> hear;
+    // As PeerReader::Parts::holder.
+    std::function<absl::optional<PeerHolder>(EntryId)> holder;
+    // Reads a part of a file that this daemon holds. Returns false if it does
+    // not hold it; else `done` will be called. Never blocks. May be empty.
+    std::function<bool(EntryId file, uint64_t offset, uint64_t length,
+                       const ExtentDone& done)>
+        read_held;
     // Answers as PeerService::BindNames, until Stop. Must not block. May be
     // null: then no names are bound for others.
     std::function<absl::StatusOr<std::vector<uint64_t>>(const NameQuestion&)>

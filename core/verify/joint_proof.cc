@@ -21,6 +21,16 @@ struct NodePass {
 using Key = std::pair<std::string, uint64_t>;  // view path, epoch
 using Passes = std::map<Key, std::vector<NodePass>>;
 
+// If names are bound on demand, each node records only what it knows of the
+// names that were carried.
+bool OneBinding(LedgerEpoch a, LedgerEpoch b) {
+  if (a.reactive && b.reactive) {
+    a.carried.clear();
+    b.carried.clear();
+  }
+  return SameBinding(a, b);
+}
+
 // The nodes whose binding most have. Of two that are as frequent, the one that
 // comes first.
 const LedgerEpoch& MostFrequent(const std::vector<NodePass>& passes) {
@@ -29,7 +39,7 @@ const LedgerEpoch& MostFrequent(const std::vector<NodePass>& passes) {
   for (const NodePass& one : passes) {
     size_t count = 0;
     for (const NodePass& other : passes) {
-      count += SameBinding(one.pass.pass.begin, other.pass.pass.begin) ? 1 : 0;
+      count += OneBinding(one.pass.pass.begin, other.pass.pass.begin) ? 1 : 0;
     }
     if (count <= most) continue;
     best = &one.pass.pass.begin;
@@ -58,7 +68,7 @@ Bitmap Carried(const std::vector<NodePass>* passes, uint64_t names) {
 bool SharesBinding(const std::vector<NodePass>* passes,
                    const LedgerEpoch& begin) {
   return passes != nullptr && absl::c_any_of(*passes, [&](const auto& one) {
-           return SameBinding(one.pass.pass.begin, begin);
+           return OneBinding(one.pass.pass.begin, begin);
          });
 }
 
@@ -92,7 +102,7 @@ JointEpoch Join(const Passes& all, const Key& key,
   Bitmap consumed(begin.names);
   for (const NodePass& one : passes) {
     joint.running = joint.running || one.pass.proof.running;
-    if (!SameBinding(one.pass.pass.begin, begin)) {
+    if (!OneBinding(one.pass.pass.begin, begin)) {
       joint.others.push_back(one.node);
       continue;
     }

@@ -44,6 +44,11 @@ constexpr char kOpensUnseen[] =
     "this mount does not see opens, so only the control file advances the "
     "epoch; for epoch.advance = auto, mount with -o open=seen";
 
+constexpr char kNotShared[] =
+    "peers: names show their own samples: not all nodes have joined, or they "
+    "joined after something was read and share the next epoch; see shufflectl "
+    "peers";
+
 void LogHeld(absl::string_view reason) {
   Log(LogLevel::kInfo,
       absl::StrCat("epoch held (", reason,
@@ -65,6 +70,66 @@ bool PassesOfRecordsCount(const ViewSetup& setup) {
 }
 
 bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
+
+// With mini-epochs a name may show nothing yet.
+void LeadTo(absl::optional<SampleId> name, OpenTracker::Walk& walk) {
+  walk.is_shown = name.has_value();
+  walk.sample = name.value_or(walk.sample);
+}
+
+// Returns the setup that ran before, if another one is due.
+std::shared_ptr<const ViewSetup> TakePending(
+    std::shared_ptr<const ViewSetup>& setup,
+    std::shared_ptr<const ViewSetup>& pending,
+    std::vector<CarriedPair>& carried) {
+  if (pending == nullptr) return nullptr;
+  // Keys that decide which samples exist cannot change while mounted, so
+  // carried names stay valid under another policy. If names no longer move,
+  // however, carried names would show another sample for ever.
+  if (!pending->rebinds()) carried.clear();
+  return std::exchange(setup, std::exchange(pending, nullptr));
+}
+
+// Opens of carried names may be reported yet, and no lookup precedes them.
+void NoteCarried(const std::vector<CarriedPair>& carried,
+                 OpenTracker& tracker) {
+  for (const CarriedPair& pair : carried) {
+    tracker.NoteCarried(SampleId(pair.sample));
+  }
+}
+
+// Names that threads were told of, and have not opened yet, keep their samples.
+void KeepWalkedTo(const Binding& binding, OpenTracker& tracker,
+                  std::vector<uint64_t>& keep) {
+  for (const SampleId walked_to : tracker.TakeUnderWay()) {
+    // With mini-epochs these are names already.
+    keep.push_back(binding.repeats() ? walked_to.value()
+                                     : binding.NameOfSample(walked_to).value());
+  }
+}
+
+// Of an open of a container as `shown`; `live` are the records of the epoch.
+PassTracker::OpenIs PassOf(const EpochController::FileOpen& open,
+                           RecordEpoch& shown, const RecordEpoch* live,
+                           const ViewSetup& setup) {
+  if (&shown != live) {
+    return shown.live() ? PassTracker::OpenIs::kUnclear
+                        : PassTracker::OpenIs::kOfThisPass;
+  }
+  if (!PassesOfRecordsCount(setup)) return PassTracker::OpenIs::kOfThisPass;
+  return shown.Open(open.file, open.reader);
+}
+
+bool EndsByOpens(const ViewSetup& setup, bool records) {
+  return (setup.rebinds() || records) &&
+         setup.config.epoch_advance == Advance::kAuto;
+}
+
+void AddWarnings(const SharedNames& names, const NameSharing& sharing,
+                 ViewEpochStatus& status) {
+  if (sharing.members.empty()) status.warnings.push_back(kNotShared);
+  status.warnings.push_back(names.Warning());
+}
 
 void Add(const EpochController::Effects& effects,
          EpochController::Effects& all) {
@@ -106,20 +171,15 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
   const Grouping& grouping = setup_->dataset->grouping();
   if (!grouping.place(open.file)) return {};
   const SampleId sample = grouping.sample(open.file);
-  // If the name was looked up in an older epoch, the kernel must look it up
-  // again, once. A reader that has no name to look up is served at the second
-  // try.
   const absl::optional<SampleId> name = binding_->NameAt(sample, open.ordinal);
   OpenTracker::Walk walk{sample, open.reader, open.now, notifier_->told_all()};
-  if (binding_->repeats()) {
-    walk.is_shown = name.has_value();
-    walk.sample = name.value_or(sample);
-  }
-  if (!tracker_->TakeLookup(walk)) return {.stale = true};
+  if (binding_->repeats()) LeadTo(name, walk);
+  if (!tracker_->TakeLookup(walk)) return {.stale = true};  // see TakeLookup
   // The sample is of an earlier epoch and has no name in this one yet.
   if (!name) return {};
-  const bool stopped =
-      guard_.LearnNodes(*setup_, open.reader, open.now) && StopBinding();
+  const bool stopped = !grouped() &&
+                       guard_.LearnNodes(*setup_, open.reader, open.now) &&
+                       StopBinding();
   Effects effects = Count(*name, open.reader, open.now);
   if (stopped) effects.begun = notifier_->begun();
   effects.doubted = tracker_ != nullptr && tracker_->WalksAreDue();
@@ -164,12 +224,7 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
     }
     keep = tracker_->OpenedBefore();
   }
-  for (const SampleId walked_to : tracker_->TakeUnderWay()) {
-    // With mini-epochs these are names already.
-    keep.push_back(binding_->repeats()
-                       ? walked_to.value()
-                       : binding_->NameOfSample(walked_to).value());
-  }
+  KeepWalkedTo(*binding_, *tracker_, keep);
   AddReported(keep);
   Begin(Boundary{Epoch(epoch_.value() + 1),
                  ShownPairsOf(*binding_, std::move(keep)),
@@ -198,14 +253,8 @@ void EpochController::HoldAs(Boundary boundary, absl::string_view reason,
 
 void EpochController::Begin(Boundary boundary) {
   live_->Close();
-  std::shared_ptr<const ViewSetup> before;
-  if (pending_ != nullptr) {
-    // Keys that decide which samples exist cannot change while mounted, so
-    // carried names stay valid under another policy. If names no longer move,
-    // however, carried names would show another sample for ever.
-    if (!pending_->rebinds()) boundary.carried.clear();
-    before = std::exchange(setup_, std::exchange(pending_, nullptr));
-  }
+  const std::shared_ptr<const ViewSetup> before =
+      TakePending(setup_, pending_, boundary.carried);
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);
   hold_reason_.clear();
@@ -215,9 +264,11 @@ void EpochController::Begin(Boundary boundary) {
   const bool identity = waiting_ || guard_.Stops(*setup_);
   const bool repeats = setup_->repeats() && !identity;
   CarriedNames carried = Carry(boundary.carried, repeats);
+  if (identity) boundary.members.clear();
+  sharing_ = SharingOf(*setup_, boundary, epoch_);
   if (before != nullptr) journal_.KeepServed(*before, *setup_);
   if (repeats) journal_.GiveServed(*setup_);
-  Bind({epoch_, std::move(carried), identity, boundary.carried});
+  Bind({epoch_, std::move(carried), identity, boundary.carried, sharing_});
   notifier_->Begin();
   if (first) notifier_->SkipTelling();  // no name was shown yet
   live_->Forget();
@@ -235,10 +286,7 @@ void EpochController::Begin(Boundary boundary) {
   journal_.Begun(Record(), *binding_, tracker_.get());
   if (reported_.expected()) {
     journal_.OpensAreLate();
-    // Their opens may be reported yet, and no lookup precedes them.
-    for (const CarriedPair& pair : boundary.carried) {
-      if (tracker_ != nullptr) tracker_->NoteCarried(SampleId(pair.sample));
-    }
+    if (tracker_ != nullptr) NoteCarried(boundary.carried, *tracker_);
   }
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
@@ -255,7 +303,10 @@ void EpochController::Bind(EpochBinding how) {
 }
 
 void EpochController::Publish() {
-  if (grouped()) binding_hash_ = HashOfNames(*setup_, *binding_);
+  if (grouped()) {
+    binding_hash_ = setup_->shared != nullptr ? sharing_.binding
+                                              : HashOfNames(*setup_, *binding_);
+  }
   live_->Publish({setup_, binding_, records_,
                   tracker_ != nullptr ? tracker_->lookups()
                                       : std::make_shared<EpochLookups>(0)});
@@ -316,12 +367,8 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
                                                         uint32_t reader) {
   live_->NoteOpen();
   const bool second_try = sent_back_.Take(reader);
-  PassTracker::OpenIs is = PassTracker::OpenIs::kOfThisPass;
-  if (&shown != records_.get()) {
-    if (shown.live()) is = PassTracker::OpenIs::kUnclear;
-  } else if (PassesOfRecordsCount(*setup_)) {
-    is = shown.Open(file, reader);
-  }
+  const PassTracker::OpenIs is =
+      PassOf({file, reader}, shown, records_.get(), *setup_);
   if (is == PassTracker::OpenIs::kOfThisPass) return {};
   Effects effects;
   if (is == PassTracker::OpenIs::kTheNextPass) {
@@ -334,23 +381,6 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
   effects.stale = !second_try;
   if (!second_try && reader != 0) sent_back_.Add(reader);
   return effects;
-}
-
-EpochController::Effects EpochController::NoteListing(
-    std::chrono::milliseconds now) {
-  if (tracker_ == nullptr || !tracker_->WalksAreDueTo(now)) return {};
-  tracker_->ShowWalks();
-  return {.doubted = true};
-}
-
-bool EpochController::BindByListing() {
-  if (!notifier_->told_all() || binding_->bound_names() != nullptr ||
-      (tracker_ != nullptr && !tracker_->may_list())) {
-    return false;
-  }
-  live_->NoteLookup();
-  if (tracker_ != nullptr) tracker_->NoteListed();
-  return true;
 }
 
 EpochController::Effects EpochController::Install(
@@ -448,6 +478,7 @@ ViewEpochStatus EpochController::Status() const {
   status.held = held_;
   status.hold_reason = hold_reason_;
   status.carried = binding_->carried().size();
+  status.nodes = sharing_.members.size();
   status.samples = setup_->dataset->grouping().sample_count();
   if (tracker_ != nullptr) {
     status.consumed = tracker_->consumed();
@@ -458,8 +489,8 @@ ViewEpochStatus EpochController::Status() const {
                      absl::c_all_of(binding_->carried().pairs(), ShowsItself);
   status.warnings = guard_.Warnings(*setup_);
   if (grouped()) status.warnings.push_back(group_->Warning());
-  if (!sees_opens_ && (setup_->rebinds() || records_ != nullptr) &&
-      setup_->config.epoch_advance == Advance::kAuto) {
+  if (setup_->shared != nullptr) AddWarnings(*setup_->shared, sharing_, status);
+  if (!sees_opens_ && EndsByOpens(*setup_, records_ != nullptr)) {
     status.warnings.push_back(kOpensUnseen);
   }
   std::erase(status.warnings, "");

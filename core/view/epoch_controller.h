@@ -42,6 +42,7 @@ struct ViewEpochStatus {
   std::string hold_reason;
   uint64_t carried = 0;
   uint64_t samples = 0;
+  uint64_t nodes = 0;  // that share the names of a reactive epoch
   absl::optional<uint64_t> consumed;
   absl::optional<uint64_t> rereads;
   bool suspended = false;  // from the next boundary on, if not already
@@ -49,6 +50,22 @@ struct ViewEpochStatus {
   bool shows_own = false;
   std::vector<std::string> warnings;
 };
+
+// How an epoch begins.
+struct EpochBoundary {
+  Epoch epoch;
+  std::vector<CarriedPair> carried;
+  std::string verdict;
+  std::vector<uint64_t> opened{};  // names, already in this epoch
+  // If nodes share the names: who they are, and which of them this is. Then
+  // all of them know what is carried.
+  std::vector<std::string> members{};
+  std::string self{};
+};
+
+// How the nodes share epoch `epoch` of the plan. All find the same.
+NameSharing SharingOf(const ViewSetup& setup, const EpochBoundary& boundary,
+                      Epoch epoch);
 
 // Not thread-safe: the view's lock guards it. A call may block on an append to
 // the ledger, on /proc, and on the first use of a policy's tables.
@@ -126,18 +143,20 @@ class EpochController {
   // As GroupedView says. Names and samples may come from another daemon, so
   // they are checked.
   bool grouped() const {
-    return group_ != nullptr && setup_->rebinds() && !setup_->binds_on_demand();
+    return group_ != nullptr && setup_->rebinds() &&
+           (!setup_->binds_on_demand() || setup_->shared != nullptr);
   }
   // Opens must wait, and then be tried again.
   bool closed() const { return closed_; }
   GroupedView::State GroupState() const;
-  std::vector<GroupedView::Pair> CarriedPairs() const;
-  std::vector<uint64_t> OpenedHere() const;
-  std::vector<uint64_t> CloseForGroup();
+  GroupedView::Carried CarriedNow() const;
+  std::vector<GroupedView::Pair> KnownOf(const std::string& member) const;
+  std::vector<GroupedView::Pair> OpenedHere() const;
+  std::vector<GroupedView::Pair> CloseForGroup();
   void ReopenForGroup();
   Effects BeginForGroup(const GroupedView::Next& next);
   Effects AdoptForGroup(const GroupedView::State& state,
-                        const std::vector<GroupedView::Pair>& carried);
+                        const GroupedView::Carried& carried);
   Effects HoldForGroup(const GroupedView::Next& next);
   Effects ShowWalksForGroup();
 
@@ -159,12 +178,7 @@ class EpochController {
                                   LedgerState& state, uint64_t position);
 
  private:
-  struct Boundary {
-    Epoch epoch;
-    std::vector<CarriedPair> carried;
-    std::string verdict;
-    std::vector<uint64_t> opened{};  // names, already in this epoch
-  };
+  using Boundary = EpochBoundary;
   void Begin(Boundary boundary);
   void Bind(EpochBinding how);
   void Publish();
@@ -180,6 +194,10 @@ class EpochController {
   absl::optional<SampleId> NameOf(const ReportedOpen& open) const;
   Effects CountForGroup(SampleId name, uint32_t reader,
                         std::chrono::milliseconds now);
+  // Names of the epoch that is live are shared from now on.
+  // `told`: what other nodes know of it.
+  Effects JoinSharing(const Boundary& boundary,
+                      const std::vector<CarriedPair>& told);
   void Hold(const EpochOutcome& outcome);
   void HoldAs(Boundary boundary, absl::string_view reason,
               const EpochOutcome& outcome);
@@ -190,8 +208,6 @@ class EpochController {
   bool counts_opens() const { return sees_opens_ && setup_->rebinds(); }
   void MakeWatch();
   LedgerEpoch Record() const;
-  // The live epoch is the token's.
-  bool IsLive(const EpochToken& token) const;
   bool Resume(LedgerState& last);
   bool GoOn(LedgerState& last);
 
@@ -223,6 +239,7 @@ class EpochController {
   JobSequence jobs_;
   bool closed_ = false;        // the group decides about the epoch
   uint64_t binding_hash_ = 0;  // of what names show
+  NameSharing sharing_;        // of the live epoch
 };
 
 }  // namespace shufflefs

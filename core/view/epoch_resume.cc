@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of EpochController that goes on with an epoch which it did not begin
 // by itself: from the ledger after a restart, from the token that a job saved,
-// or from the group of several nodes.
+// or from the group of several nodes. Also the part for listings.
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/view/epoch_controller.h"
 
@@ -33,6 +35,116 @@ bool Fits(const LedgerEpoch& then, const ViewSetup& setup) {
          then.reactive == (setup.binds_on_demand() && !then.identity);
 }
 
+std::vector<GroupedView::Pair> PairsOf(const std::vector<CarriedPair>& pairs) {
+  std::vector<GroupedView::Pair> result;
+  for (const CarriedPair& pair : pairs) {
+    result.push_back({pair.name, pair.sample});
+  }
+  return result;
+}
+
+std::vector<CarriedPair> PairsOf(const std::vector<GroupedView::Pair>& pairs) {
+  std::vector<CarriedPair> result;
+  for (const GroupedView::Pair& pair : pairs) {
+    result.push_back({pair.name, pair.sample});
+  }
+  return result;
+}
+
+// Each name and each sample once. Of two pairs that contradict each other, the
+// first is right.
+std::vector<CarriedPair> FirstOfNames(std::vector<CarriedPair> pairs,
+                                      const std::vector<CarriedPair>& told,
+                                      const std::vector<CarriedPair>& known) {
+  pairs.insert(pairs.end(), told.begin(), told.end());
+  pairs.insert(pairs.end(), known.begin(), known.end());
+  absl::flat_hash_set<uint64_t> names;
+  std::erase_if(pairs, [&](const CarriedPair& pair) {
+    return !names.insert(pair.name).second;
+  });
+  return CarriedNames::FirstOfEach(std::move(pairs));
+}
+
+EpochBoundary BoundaryOf(const GroupedView::Next& next, const ViewSetup& setup,
+                         const Binding& binding) {
+  const Grouping& grouping = setup.dataset->grouping();
+  const auto is_none = [&](uint64_t name) {
+    return name >= grouping.sample_count();
+  };
+  EpochBoundary boundary{Epoch(next.epoch), {}, next.reason, next.opened};
+  std::vector<uint64_t> carried = next.carried;
+  std::erase_if(carried, is_none);
+  std::erase_if(boundary.opened, is_none);
+  if (setup.shared == nullptr) {
+    boundary.carried = ShownPairsOf(binding, std::move(carried));
+  } else {
+    boundary.carried = PairsOf(next.pairs);
+    if (!AllFit(boundary.carried, grouping)) boundary.carried.clear();
+  }
+  boundary.members = next.members;
+  boundary.self = next.self;
+  return boundary;
+}
+
+EpochBoundary BoundaryOf(const GroupedView::State& state,
+                         const GroupedView::Carried& carried) {
+  EpochBoundary boundary{Epoch(state.shown), PairsOf(carried.pairs), "peers"};
+  boundary.members = carried.members;
+  boundary.self = carried.self;
+  return boundary;
+}
+
+GroupedView::Names NamesOf(const ViewSetup& setup, const NameSharing& sharing) {
+  using Names = GroupedView::Names;
+  if (setup.shared == nullptr) return Names::kPlanned;
+  return sharing.members.empty() ? Names::kOwn : Names::kShared;
+}
+
+std::vector<GroupedView::Pair> PairsUnderWay(OpenTracker& tracker,
+                                             const Binding& binding) {
+  std::vector<GroupedView::Pair> pairs;
+  for (const SampleId sample : tracker.TakeUnderWay()) {
+    pairs.push_back({binding.NameOfSample(sample).value(), sample.value()});
+  }
+  return pairs;
+}
+
+EpochGroup::Open OpenOf(const ViewSetup& setup, const Binding& binding,
+                        SampleId name, uint32_t reader,
+                        const JobSequence::Place& job) {
+  EpochGroup::Open open;
+  open.name = name.value();
+  if (setup.shared != nullptr) open.sample = binding.ShownSample(name).value();
+  open.reader = reader;
+  open.job = job.number;
+  open.foreign = job.foreign;
+  return open;
+}
+
+// The live epoch cannot be the token's if the token says more was read than
+// was seen here.
+bool ReadMore(const EpochToken& token, const EpochJournal& journal,
+              const OpenTracker* tracker) {
+  const uint64_t position = token.position.value_or(0);
+  if (token.reactive()) return position > journal.shown().count;
+  return tracker != nullptr && position > tracker->consumed();
+}
+
+std::vector<CarriedPair> ToldOf(const GroupedView::Carried& carried,
+                                const ViewSetup& setup) {
+  std::vector<CarriedPair> told = PairsOf(carried.told);
+  if (!AllFit(told, setup.dataset->grouping())) told.clear();
+  return told;
+}
+
+// `position`: how many names were read; of these, `names` are known.
+void GoOnFrom(const std::vector<uint64_t>& names, uint64_t position,
+              OpenTracker* before, OpenTracker& tracker) {
+  if (before != nullptr) tracker.TakeSentBack(*before);
+  tracker.Resume(names, position - std::min<uint64_t>(position, names.size()));
+  tracker.ForgetLookups();
+}
+
 EpochOutcome HeldByPeers() {
   EpochOutcome outcome;
   outcome.verdict = Verdict::kHold;
@@ -58,6 +170,17 @@ std::vector<uint64_t> NamesRead(const LedgerState& state,
 
 }  // namespace
 
+NameSharing SharingOf(const ViewSetup& setup, const EpochBoundary& boundary,
+                      Epoch epoch) {
+  NameSharing sharing;
+  if (setup.shared == nullptr) return sharing;
+  sharing.members = boundary.members;
+  sharing.self = boundary.self;
+  sharing.known = boundary.carried;
+  sharing.binding = HashOfSharing(setup, epoch, sharing);
+  return sharing;
+}
+
 bool EpochController::Resume(LedgerState& last) {
   journal_.TakeServed(*setup_, last, /*ended=*/false);
   if (GoOn(last)) return true;
@@ -73,6 +196,7 @@ bool EpochController::GoOn(LedgerState& last) {
   absl::StatusOr<CarriedNames> carried = make(then.carried);
   if (!carried.ok() || !make(last.bound).ok()) return false;
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
+  sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
   waiting_ = false;
   // Without opens it is not known whether something was read. If in doubt, it
@@ -108,19 +232,11 @@ EpochController::Saved EpochController::Save() const {
   return saved;
 }
 
-bool EpochController::IsLive(const EpochToken& token) const {
-  if (token.epoch != epoch_ || !BindsAs(token, *setup_, *binding_)) {
+bool EpochController::GoesOnWith(const EpochToken& token) {
+  if (token.epoch != epoch_ || !BindsAs(token, *setup_, *binding_) ||
+      ReadMore(token, journal_, tracker_.get())) {
     return false;
   }
-  // The live epoch cannot be the token's if the token says more was read than
-  // was seen here.
-  const uint64_t position = token.position.value_or(0);
-  if (token.reactive()) return position <= journal_.shown().count;
-  return tracker_ == nullptr || position <= tracker_->consumed();
-}
-
-bool EpochController::GoesOnWith(const EpochToken& token) {
-  if (!IsLive(token)) return false;
   if (tracker_ != nullptr) tracker_->ResumeHere();
   return true;
 }
@@ -140,6 +256,7 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   pending_ = nullptr;
   setup_ = std::move(setup);
   Bind({then.binding, *std::move(carried), then.identity, state.bound});
+  sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
   verdict_ = "signal";
   hold_reason_.clear();
@@ -150,12 +267,7 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   const std::vector<uint64_t> names = NamesRead(state, *binding_);
   const std::unique_ptr<OpenTracker> before = std::move(tracker_);
   MakeWatch();
-  if (tracker_ != nullptr) {
-    if (before != nullptr) tracker_->TakeSentBack(*before);
-    tracker_->Resume(names,
-                     position - std::min<uint64_t>(position, names.size()));
-    tracker_->ForgetLookups();
-  }
+  if (tracker_ != nullptr) GoOnFrom(names, position, before.get(), *tracker_);
   journal_.Adopt(state, *binding_);
   Publish();
   return Effects{.begun = notifier_->begun(), .were_fixed = were_fixed};
@@ -170,40 +282,65 @@ EpochController::Effects EpochController::CountForGroup(
   const JobSequence::Place job =
       jobs_.Note(job_tracker_->Resolve(reader, now),
                  [&](JobId owner) { return job_tracker_->Alive(owner, now); });
-  group_->Opened({name.value(), reader, job.number, job.foreign});
+  group_->Opened(OpenOf(*setup_, *binding_, name, reader, job));
   return {};
 }
 
 GroupedView::State EpochController::GroupState() const {
-  return {.epoch = epoch_.value(),
-          .shown = binding_->epoch().value(),
-          .binding = binding_hash_,
-          .wanted = HashOfKeys(wanted_setup()),
-          .keys = HashOfKeys(*setup_)};
+  GroupedView::State state{.epoch = epoch_.value(),
+                           .shown = binding_->epoch().value(),
+                           .binding = binding_hash_,
+                           .wanted = HashOfKeys(wanted_setup()),
+                           .keys = HashOfKeys(*setup_)};
+  state.names = NamesOf(*setup_, sharing_);
+  state.fresh = setup_->shared != nullptr && live_->is_fresh() && !waiting_ &&
+                setup_->shared->is_fresh();
+  return state;
 }
 
-std::vector<GroupedView::Pair> EpochController::CarriedPairs() const {
-  std::vector<GroupedView::Pair> pairs;
-  for (const CarriedPair& pair : binding_->carried().pairs()) {
-    pairs.push_back({pair.name, pair.sample});
+GroupedView::Carried EpochController::CarriedNow() const {
+  return {.pairs = PairsOf(binding_->carried().pairs()),
+          .members = sharing_.members};
+}
+
+std::vector<GroupedView::Pair> EpochController::KnownOf(
+    const std::string& member) const {
+  if (setup_->shared == nullptr) return {};
+  return PairsOf(setup_->shared->KnownOf(member));
+}
+
+EpochController::Effects EpochController::JoinSharing(
+    const Boundary& boundary, const std::vector<CarriedPair>& told) {
+  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(boundary.carried);
+  if (!carried.ok()) {
+    Log(LogLevel::kError, absl::StrCat("peers: ", carried.status().message()));
+    live_->Reopen();
+    return {};
   }
-  return pairs;
+  live_->Close();
+  sharing_ = SharingOf(*setup_, boundary, binding_->epoch());
+  const std::vector<CarriedPair> bound =
+      FirstOfNames(boundary.carried, told, setup_->shared->KnownPairs());
+  Bind({binding_->epoch(), *std::move(carried), /*identity=*/false, bound,
+        sharing_});
+  notifier_->Begin();
+  if (tracker_ != nullptr) tracker_->ForgetLookups();
+  // The epoch continues: consumed samples stay consumed.
+  journal_.Begun(Record(), *binding_, tracker_.get());
+  Publish();
+  return {.begun = notifier_->begun()};
 }
 
-std::vector<uint64_t> EpochController::OpenedHere() const {
-  return tracker_ != nullptr ? tracker_->OpenedBefore()
-                             : std::vector<uint64_t>();
+std::vector<GroupedView::Pair> EpochController::OpenedHere() const {
+  if (tracker_ == nullptr) return {};
+  return PairsOf(ShownPairsOf(*binding_, tracker_->OpenedBefore()));
 }
 
-std::vector<uint64_t> EpochController::CloseForGroup() {
+std::vector<GroupedView::Pair> EpochController::CloseForGroup() {
   closed_ = true;
   live_->Close();
-  std::vector<uint64_t> names;
-  if (tracker_ == nullptr) return names;
-  for (const SampleId sample : tracker_->TakeUnderWay()) {
-    names.push_back(binding_->NameOfSample(sample).value());
-  }
-  return names;
+  if (tracker_ == nullptr) return {};
+  return PairsUnderWay(*tracker_, *binding_);
 }
 
 void EpochController::ReopenForGroup() {
@@ -212,13 +349,7 @@ void EpochController::ReopenForGroup() {
 
 EpochController::Effects EpochController::BeginForGroup(
     const GroupedView::Next& next) {
-  const uint64_t names = setup_->dataset->grouping().sample_count();
-  const auto is_none = [names](uint64_t name) { return name >= names; };
-  Boundary boundary{Epoch(next.epoch), {}, next.reason, next.opened};
-  std::vector<uint64_t> carried = next.carried;
-  std::erase_if(carried, is_none);
-  std::erase_if(boundary.opened, is_none);
-  boundary.carried = ShownPairsOf(*binding_, std::move(carried));
+  Boundary boundary = BoundaryOf(next, *setup_, *binding_);
   const bool was_opened = !boundary.opened.empty();
   closed_ = false;
   Begin(std::move(boundary));
@@ -227,21 +358,27 @@ EpochController::Effects EpochController::BeginForGroup(
 }
 
 EpochController::Effects EpochController::AdoptForGroup(
-    const GroupedView::State& state,
-    const std::vector<GroupedView::Pair>& carried) {
-  Boundary boundary{Epoch(state.shown), {}, "peers"};
-  for (const GroupedView::Pair& pair : carried) {
-    boundary.carried.push_back({pair.name, pair.sample});
-  }
+    const GroupedView::State& state, const GroupedView::Carried& carried) {
+  Boundary boundary = BoundaryOf(state, carried);
   if (!AllFit(boundary.carried, setup_->dataset->grouping())) {
     Log(LogLevel::kError, "peers: another node told of a pair that cannot be");
     ReopenForGroup();
     return {};
   }
   closed_ = false;
-  Begin(std::move(boundary));
-  if (state.epoch != state.shown) {
-    HoldForGroup({state.epoch, "peers", {}, {}});
+  const bool knew_none = sharing_.members.empty();
+  if (setup_->shared != nullptr && knew_none && !boundary.members.empty() &&
+      binding_->bound_names() != nullptr &&
+      binding_->epoch() == boundary.epoch) {
+    JoinSharing(boundary, ToldOf(carried, *setup_));
+  } else {
+    Begin(std::move(boundary));
+  }
+  if (knew_none && setup_->shared != nullptr && !carried.told_all) {
+    setup_->shared->NoteEarlierRun();
+  }
+  if (state.epoch != epoch_.value()) {
+    HoldForGroup({.epoch = state.epoch, .reason = "peers"});
   }
   return {.begun = notifier_->begun()};
 }
@@ -258,6 +395,23 @@ EpochController::Effects EpochController::ShowWalksForGroup() {
   if (tracker_ == nullptr || tracker_->shows_walks()) return {};
   tracker_->ShowWalks();
   return {.doubted = true};
+}
+
+EpochController::Effects EpochController::NoteListing(
+    std::chrono::milliseconds now) {
+  if (tracker_ == nullptr || !tracker_->WalksAreDueTo(now)) return {};
+  tracker_->ShowWalks();
+  return {.doubted = true};
+}
+
+bool EpochController::BindByListing() {
+  if (!notifier_->told_all() || binding_->bound_names() != nullptr ||
+      (tracker_ != nullptr && !tracker_->may_list())) {
+    return false;
+  }
+  live_->NoteLookup();
+  if (tracker_ != nullptr) tracker_->NoteListed();
+  return true;
 }
 
 }  // namespace shufflefs

@@ -37,10 +37,21 @@ uint64_t HashOf(const std::string& text) {
   return XXH3_64bits(text.data(), text.size());
 }
 
+void AppendPairs(std::string& text, std::vector<CarriedPair> pairs) {
+  absl::c_sort(pairs, [](const CarriedPair& a, const CarriedPair& b) {
+    return a.name < b.name;
+  });
+  for (const CarriedPair& pair : pairs) {
+    Append(text, pair.name);
+    Append(text, pair.sample);
+  }
+}
+
 std::string KeysOf(const ViewSetup& setup) {
   std::string text = absl::StrCat(setup.policy->name(), " ");
   Append(text, setup.config.seed.value());
   Append(text, setup.options_hash);
+  if (setup.shared != nullptr) Append(text, setup.shared->chunks_hash());
   return text;
 }
 
@@ -55,9 +66,15 @@ LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
   auto plan = std::make_shared<const Plan>(by.dataset, by.policy,
                                            by.config.seed, how.epoch);
   if (by.binds_on_demand() && !how.identity) {
-    by.supply->BeginEpoch(by.config.seed, how.epoch, how.bound);
+    std::shared_ptr<BoundNames> names = by.supply;
+    if (by.shared != nullptr) {
+      by.shared->BeginEpoch(by.config.seed, how.epoch, how.sharing, how.bound);
+      names = by.shared;
+    } else {
+      by.supply->BeginEpoch(by.config.seed, how.epoch, how.bound);
+    }
     live.binding = std::make_shared<const Binding>(
-        std::move(plan), std::move(how.carried), by.supply);
+        std::move(plan), std::move(how.carried), std::move(names));
     return live;
   }
   live.binding = std::make_shared<const Binding>(
@@ -114,14 +131,20 @@ uint64_t HashOfNames(const ViewSetup& setup, const Binding& binding) {
   std::string text = KeysOf(setup);
   Append(text, binding.epoch().value());
   Append(text, binding.identity() ? 1 : 0);
-  std::vector<CarriedPair> pairs = binding.carried().pairs();
-  absl::c_sort(pairs, [](const CarriedPair& a, const CarriedPair& b) {
-    return a.name < b.name;
-  });
-  for (const CarriedPair& pair : pairs) {
-    Append(text, pair.name);
-    Append(text, pair.sample);
+  AppendPairs(text, binding.carried().pairs());
+  return HashOf(text);
+}
+
+uint64_t HashOfSharing(const ViewSetup& setup, Epoch epoch,
+                       const NameSharing& sharing) {
+  std::string text = KeysOf(setup);
+  Append(text, epoch.value());
+  // Nobody binds names for others, whatever this node knows.
+  if (sharing.members.empty()) return HashOf(text);
+  for (const std::string& member : sharing.members) {
+    absl::StrAppend(&text, member, " ");
   }
+  AppendPairs(text, sharing.known);
   return HashOf(text);
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/published.h"
 #include "core/base/types.h"
 #include "core/binding/binding.h"
+#include "core/binding/shared_names.h"
 #include "core/epoch/epoch_lookups.h"
 #include "core/policy/carried.h"
 #include "core/pool/content_provider.h"
@@ -43,6 +44,7 @@ struct EpochBinding {
   bool identity = false;  // names show their own samples
   // Pairs that a reactive view shows from the beginning of the epoch.
   absl::Span<const CarriedPair> bound;
+  NameSharing sharing{};  // if several nodes bind them
 };
 // Binds names and records as `setup` plans them. Tells the view's prefetchers
 // which epoch it is. The result has no lookups yet.
@@ -62,6 +64,10 @@ uint64_t HashOfKeys(const ViewSetup& setup);
 // The same of all that names show.
 uint64_t HashOfNames(const ViewSetup& setup, const Binding& binding);
 
+// The same if nodes share the names of a reactive epoch.
+uint64_t HashOfSharing(const ViewSetup& setup, Epoch epoch,
+                       const NameSharing& sharing);
+
 // LiveEpochs publishes the live epoch and remembers whether something was asked
 // of it. Thread-safe. Get takes no lock of the view. Enter waits only while
 // names are being rebound.
@@ -78,6 +84,8 @@ class LiveEpochs {
   std::shared_ptr<const LiveEpoch> EnterLookup() { return Enter(looked_); }
   std::shared_ptr<const LiveEpoch> EnterOpen() { return Enter(read_); }
   void NoteRead();
+  // Returns whether nothing of the epoch was read.
+  bool is_fresh() const { return !read_; }
 
   // Only the thread that rebinds names calls the rest, with the view's lock
   // held.

@@ -33,7 +33,7 @@ void SubstitutionGuard::Suspect(Suspicion suspicion) {
 
 bool SubstitutionGuard::NodesUnclear(const ViewSetup& setup) const {
   return !several_nodes_.empty() && setup.binds_on_demand() &&
-         !setup.config.nodes;
+         !setup.config.nodes && setup.shared == nullptr;
 }
 
 bool SubstitutionGuard::LearnNodes(const ViewSetup& setup, uint32_t reader,

@@ -251,17 +251,17 @@ GroupedView::State View::GroupState() const {
   return controller_.GroupState();
 }
 
-std::vector<GroupedView::Pair> View::CarriedPairs() const {
+GroupedView::Carried View::CarriedNow() const {
   MutexLock lock(mu_);
-  return controller_.CarriedPairs();
+  return controller_.CarriedNow();
 }
 
-std::vector<uint64_t> View::OpenedHere() const {
+std::vector<GroupedView::Pair> View::OpenedHere() const {
   MutexLock lock(mu_);
   return controller_.OpenedHere();
 }
 
-std::vector<uint64_t> View::CloseEpoch() {
+std::vector<GroupedView::Pair> View::CloseEpoch() {
   MutexLock lock(mu_);
   return controller_.CloseForGroup();
 }
@@ -280,7 +280,12 @@ void View::BeginEpoch(const Next& next) {
   Tell(effects);
 }
 
-void View::AdoptEpoch(const State& state, const std::vector<Pair>& carried) {
+std::vector<GroupedView::Pair> View::KnownOf(const std::string& member) const {
+  MutexLock lock(mu_);
+  return controller_.KnownOf(member);
+}
+
+void View::AdoptEpoch(const State& state, const Carried& carried) {
   EpochController::Effects effects;
   {
     MutexLock lock(mu_);
@@ -305,6 +310,23 @@ void View::ShowWalks() {
     effects = controller_.ShowWalksForGroup();
   }
   Tell(effects);
+}
+
+absl::optional<SharedNames::Holder> View::HolderOf(EntryId file) const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  if (setup->shared == nullptr) return absl::nullopt;
+  const Grouping& grouping = setup->dataset->grouping();
+  if (!grouping.place(file)) return absl::nullopt;
+  return setup->shared->HolderOf(grouping.sample(file));
+}
+
+absl::StatusOr<std::vector<uint64_t>> View::BindForOthers(
+    uint64_t binding, const std::vector<uint64_t>& names) const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  if (setup->shared != nullptr) {
+    return setup->shared->BindForOthers(binding, names);
+  }
+  return absl::FailedPreconditionError("names are not shared");
 }
 
 bool View::watches_opens() const {

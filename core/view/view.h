@@ -180,18 +180,24 @@ class View : private GroupedView {
 
   // For the group.
   GroupedView* grouped() { return this; }
+  // If the nodes of the job share the names: the node that has the file in its
+  // memory. Empty if they do not.
+  absl::optional<SharedNames::Holder> HolderOf(EntryId file) const;
+  // As SharedNames::BindForOthers. FailedPrecondition if nothing is shared.
+  absl::StatusOr<std::vector<uint64_t>> BindForOthers(
+      uint64_t binding, const std::vector<uint64_t>& names) const;
 
  private:
   bool IsGrouped() const override;
   OpenTracker::Options GroupOptions() const override;
   GroupedView::State GroupState() const override;
-  std::vector<Pair> CarriedPairs() const override;
-  std::vector<uint64_t> OpenedHere() const override;
-  std::vector<uint64_t> CloseEpoch() override;
+  Carried CarriedNow() const override;
+  std::vector<Pair> KnownOf(const std::string& member) const override;
+  std::vector<Pair> OpenedHere() const override;
+  std::vector<Pair> CloseEpoch() override;
   void ReopenEpoch() override;
   void BeginEpoch(const Next& next) override;
-  void AdoptEpoch(const State& state,
-                  const std::vector<Pair>& carried) override;
+  void AdoptEpoch(const State& state, const Carried& carried) override;
   void HoldEpoch(const Next& next) override;
   void ShowWalks() override;
 

@@ -69,11 +69,31 @@ bool WantsSupply(const SetupTools& tools, const ViewSetup& setup) {
                           setup.stages_ranks());
 }
 
+bool SharesNames(const SetupTools& tools, const ViewSetup& setup) {
+  return tools.ask && IsReactive(setup) && setup.policy->shares_names();
+}
+
+void MakeSharedNames(const SetupTools& tools, ViewSetup& setup) {
+  if (!SharesNames(tools, setup)) return;
+  SharedNames::Parts parts;
+  parts.grouping = &setup.dataset->grouping();
+  parts.dataset_key = setup.dataset->key();
+  parts.own = setup.supply;
+  parts.ask = [ask = tools.ask, path = setup.config.path](
+                  const SharedNames::Question& question,
+                  std::chrono::milliseconds within,
+                  SharedNames::Answer answer) {
+    ask(path, question, within, std::move(answer));
+  };
+  setup.shared = std::make_shared<SharedNames>(std::move(parts));
+}
+
 absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
   if (!WantsSupply(tools, setup)) return absl::OkStatus();
   const absl::optional<NodeShare>& nodes = setup.config.nodes;
-  if (IsReactive(setup) && nodes && nodes->count > 1) {
+  if (IsReactive(setup) && nodes && nodes->count > 1 &&
+      !SharesNames(tools, setup)) {
     const absl::string_view instead = setup.policy->instead_on_nodes();
     return absl::InvalidArgumentError(
         absl::StrCat("nodes = ", nodes->number, "/", nodes->count,
@@ -89,10 +109,12 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
       reuse->records.pool == setup.records.pool &&
       SameKeys(tools, *reuse, setup)) {
     setup.supply = reuse->supply;
+    setup.shared = reuse->shared;
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(setup.supply, tools.supply(setup.config, setup.dataset,
                                               *setup.policy, setup.records));
+  MakeSharedNames(tools, setup);
   return absl::OkStatus();
 }
 

@@ -5,12 +5,14 @@
 #ifndef SHUFFLEFS_CORE_VIEW_VIEW_SETUP_H_
 #define SHUFFLEFS_CORE_VIEW_VIEW_SETUP_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "core/binding/ranked_names.h"
+#include "core/binding/shared_names.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
 #include "core/epoch/open_tracker.h"
@@ -90,6 +92,12 @@ absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
                                              const Dataset& dataset,
                                              const PhysicalOptions& options);
 
+// Asks another node of the job what names of the view at `path` show, as
+// SharedNames::Ask.
+using NameAsker = std::function<void(
+    const std::string& path, const SharedNames::Question& question,
+    std::chrono::milliseconds within, SharedNames::Answer answer)>;
+
 // The tools that make a setup.
 struct SetupTools {
   PolicyTable policies;  // outlives what is made
@@ -100,6 +108,7 @@ struct SetupTools {
   ReadAheadMaker ahead;
   SamplerPrefetcherMaker prefetcher;
   RecordsMaker records;
+  NameAsker ask;  // empty if the job has no other nodes
 };
 
 struct ViewSetup {
@@ -112,6 +121,8 @@ struct ViewSetup {
   uint64_t options_hash = 0;  // OptionsHash(config, …)
   // Not null if names are bound on demand, or if memory keeps what was read.
   std::shared_ptr<Supply> supply;
+  // Not null if names are bound on demand together with other nodes.
+  std::shared_ptr<SharedNames> shared;
   // Not null if orders that are known in advance are read ahead.
   std::shared_ptr<ReadAhead> ahead;
   // Not null if orders are predicted and read ahead. Then each name shows its

@@ -53,6 +53,7 @@ void AddEpoch(const ViewEpochStatus& epoch, nlohmann::ordered_json& json) {
   json["epoch_hold_reason"] = epoch.hold_reason;
   json["carried"] = epoch.carried;
   json["samples"] = epoch.samples;
+  if (epoch.nodes > 0) json["nodes"] = epoch.nodes;
   json["consumed"] = OrNull(epoch.consumed);
   json["rereads"] = OrNull(epoch.rereads);
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
@@ -156,10 +157,18 @@ void ToMessage(const EpochMessage& epoch, v1::TellRequest& message) {
   message.set_shown(epoch.shown);
   message.set_stream(epoch.stream);
   message.set_keys(epoch.keys);
+  message.set_shows(epoch.shows);
+  message.set_fresh(epoch.fresh);
+  for (const std::string& member : epoch.members) message.add_members(member);
   for (const EpochOpen& open : epoch.opens) {
     message.add_open_names(open.name);
     message.add_open_readers(open.reader);
     message.add_open_jobs(uint64_t{open.job} << 1 | (open.foreign ? 1 : 0));
+  }
+  const bool samples = absl::c_any_of(
+      epoch.opens, [](const EpochOpen& open) { return open.sample != 0; });
+  for (const EpochOpen& open : epoch.opens) {
+    if (samples) message.add_open_samples(open.sample);
   }
   message.mutable_names()->Add(epoch.names.begin(), epoch.names.end());
   message.mutable_opened()->Add(epoch.opened.begin(), epoch.opened.end());
@@ -179,7 +188,10 @@ absl::StatusOr<EpochMessage> FromMessage(const v1::TellRequest& message) {
       message.reason().size() > kMostEpochText || entries > kMostEpochEntries ||
       message.open_readers_size() != opens ||
       message.open_jobs_size() != opens ||
-      message.pair_samples_size() != pairs) {
+      (message.open_samples_size() != opens &&
+       message.open_samples_size() != 0) ||
+      message.pair_samples_size() != pairs ||
+      !FitsMessage({message.members().begin(), message.members().end()})) {
     return Wrong("message about an epoch");
   }
   EpochMessage epoch;
@@ -196,9 +208,15 @@ absl::StatusOr<EpochMessage> FromMessage(const v1::TellRequest& message) {
   epoch.shown = message.shown();
   epoch.stream = message.stream();
   epoch.keys = message.keys();
+  epoch.shows = message.shows();
+  epoch.fresh = message.fresh();
+  epoch.members.assign(message.members().begin(), message.members().end());
   for (int i = 0; i < opens; ++i) {
     const uint64_t job = message.open_jobs(i);
     epoch.opens.push_back({.name = message.open_names(i),
+                           .sample = message.open_samples_size() > 0
+                                         ? message.open_samples(i)
+                                         : 0,
                            .reader = message.open_readers(i),
                            .job = static_cast<uint32_t>(job >> 1),
                            .foreign = (job & 1) != 0});

@@ -6,7 +6,7 @@ not know each other, and mounts that are peers.
 Each node has a namespace with a link of 1 Gbit/s, a group with limited memory,
 and a stock ImageFolder with DistributedSampler and 2 workers, which reads files
 whole and decodes nothing. The source gives 40 MB/s to all nodes together
-(profile nas40). A row has an epoch's seconds, until the last rank is done, and
+(profile nas40), or is another emulated device. A row has an epoch's seconds, until the last rank is done, and
 the datasets that left the source in it."""
 import argparse
 import contextlib
@@ -24,7 +24,6 @@ from brand_data import testbed  # noqa: E402
 from cluster_nodes import Network, Node, NodeMount  # noqa: E402
 
 CLASSES, WORKERS, BATCH, PORT = 40, 2, 32, 7373
-PROFILE = "nas40"
 # What a rank and its workers need beside the daemon's memory.
 ROOM = testbed.parse_size("480MiB")
 SYSTEMS = ("raw", "alone", "peers")
@@ -186,6 +185,8 @@ def main():
                         "gloo: after each batch they wait for each other, as "
                         "those of a training")
     parser.add_argument("--policy", default="clairvoyant")
+    parser.add_argument("--profile", default="nas40",
+                        help="of the emulated device, such as hdd")
     parser.add_argument("--memory", nargs="+", type=float, default=[1.3, 0.4],
                         help="of all nodes together, in datasets")
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS,
@@ -197,7 +198,7 @@ def main():
     with measure.folder() as folder, Network(arguments.nodes) as network:
         bench = Bench(arguments, dataset, network, pathlib.Path(folder))
         # Its own mount of the image would write to it.
-        dataset.device.attach(PROFILE)
+        dataset.device.attach(arguments.profile)
         dataset.device.unmount()
         try:
             for share in arguments.memory:
@@ -214,7 +215,8 @@ def report(bench, share):
         for system in systems if number % 2 == 0 else systems[::-1]:
             found[system].append(bench.epochs(system, memory))
     print(f"\n{bench.arguments.nodes} nodes, {bench.size / 1e6:.0f} MB, memory "
-          f"of all {share} datasets, policy {bench.arguments.policy}:\n")
+          f"of all {share} datasets, policy {bench.arguments.policy}, "
+          f"{bench.arguments.profile}:\n")
     measure.row("epoch", *(f"{system}: s, datasets, processors"
                            for system in found))
     print("|---" * (len(found) + 1) + "|")

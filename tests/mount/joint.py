@@ -9,6 +9,7 @@ import harness
 LEFT_BEHIND = re.compile(r"this node was in epoch (\d+) when \S+ was in epoch "
                          r"(\d+); up to (\d+) samples")
 SHOWN_LATE = re.compile(r"(\d+) samples were shown in an epoch that other")
+NOT_ASKED = re.compile(r"up to (\d+) samples may come twice, and as many")
 
 
 def merged(cluster):
@@ -41,6 +42,9 @@ class Named:
             total = sum(count for _, _, count in logged)
             self._behind += logged
             self._anywhere += max(0, status - total)
+            # Of names that are bound by another node.
+            self._anywhere += sum(int(count) for text in mount.view()["warnings"]
+                                  for count in NOT_ASKED.findall(text))
 
     def total(self):
         return self._anywhere + sum(count for _, _, count in self._behind)

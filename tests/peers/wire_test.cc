@@ -69,8 +69,13 @@ EpochMessage AnEpochMessage() {
   message.next = 9;
   message.shown = 10;
   message.keys = 11;
+  message.shows = 2;
+  message.members = {"10.0.0.1:7373", "n2:7373"};
   message.reason = "why";
-  message.opens = {{1, 2, 3, true}, {4, 0, 0, false}};
+  message.fresh = true;
+  message.opens = {
+      {.name = 1, .sample = 12, .reader = 2, .job = 3, .foreign = true},
+      {.name = 4}};
   message.names = {5, 6, 7};
   message.opened = {8};
   message.pairs = {{1, 2}, {2, 1}};
@@ -98,6 +103,15 @@ TEST(WireTest, MessagesAboutEpochsAreBounded) {
   ToMessage(large, message);
   EXPECT_TRUE(absl::IsInvalidArgument(FromMessage(message).status()));
   // The longest that is allowed fits into a request.
+  large = AnEpochMessage();
+  large.members.assign(kMostEpochMembers + 1, "a");
+  message.Clear();
+  ToMessage(large, message);
+  EXPECT_FALSE(FromMessage(message).ok());
+  large.members.assign(100, std::string(kMostMemberBytes / 99, 'a'));
+  message.Clear();
+  ToMessage(large, message);
+  EXPECT_FALSE(FromMessage(message).ok());
   large = AnEpochMessage();
   large.names.clear();
   large.opened.clear();

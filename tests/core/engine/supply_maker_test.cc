@@ -11,6 +11,7 @@
 
 #include "core/scan/scan.h"
 #include "gtest/gtest.h"
+#include "policies/registry.h"
 #include "policies/static_policy.h"
 #include "tests/core/pool/test_memory.h"
 #include "tests/mount-tools/temp_dir.h"
@@ -62,7 +63,7 @@ class SupplyMakerTest : public ::testing::Test {
     parts.devices = devices_.get();
     parts.places = places_.get();
     parts.job_tracker = &job_tracker_;
-    parts.memory = testing_support::TestMemory(MemoryOfAView(config_));
+    parts.memory = testing_support::TestMemory(MemoryOfAView(config_, Policies()));
     factory_ = std::make_unique<SupplyFactory>(parts);
   }
   ~SupplyMakerTest() override { factory_->Stop(); }
@@ -82,15 +83,15 @@ TEST(MemoryWithPeers, IsForAllButForWhatViewsNeed) {
   constexpr uint64_t kMiB = uint64_t{1} << 20;
   MountConfig config;
   config.views.resize(2);
-  EXPECT_EQ(PeersBytes(config, 960 * kMiB), 0u);
+  EXPECT_EQ(PeersBytes(config, Policies(), 960 * kMiB), 0u);
   config.peers.members = "a:1;b:1";
-  EXPECT_EQ(PeersBytes(config, 960 * kMiB), 900 * kMiB);
-  EXPECT_EQ(PeersBytes(config, 100 * kMiB), 68 * kMiB);
-  EXPECT_EQ(PeersBytes(config, 30 * kMiB), 15 * kMiB);
+  EXPECT_EQ(PeersBytes(config, Policies(), 960 * kMiB), 900 * kMiB);
+  EXPECT_EQ(PeersBytes(config, Policies(), 100 * kMiB), 68 * kMiB);
+  EXPECT_EQ(PeersBytes(config, Policies(), 30 * kMiB), 15 * kMiB);
   for (const uint64_t memory : {16, 64, 100, 1024}) {
     config.memory = memory * kMiB;
     const uint64_t pool = PoolBytes(config.memory);
-    EXPECT_LE(PeersBytes(config, pool) + 2 * MemoryOfAView(config), pool);
+    EXPECT_LE(PeersBytes(config, Policies(), pool) + 2 * MemoryOfAView(config, Policies()), pool);
   }
 }
 

@@ -30,15 +30,19 @@ class SharedView : public GroupedView {
     MutexLock lock(mu_);
     return view_.GroupState();
   }
-  std::vector<Pair> CarriedPairs() const override {
+  std::vector<Pair> KnownOf(const std::string& member) const override {
     MutexLock lock(mu_);
-    return view_.CarriedPairs();
+    return view_.KnownOf(member);
   }
-  std::vector<uint64_t> OpenedHere() const override {
+  Carried CarriedNow() const override {
+    MutexLock lock(mu_);
+    return view_.CarriedNow();
+  }
+  std::vector<Pair> OpenedHere() const override {
     MutexLock lock(mu_);
     return view_.OpenedHere();
   }
-  std::vector<uint64_t> CloseEpoch() override {
+  std::vector<Pair> CloseEpoch() override {
     MutexLock lock(mu_);
     return view_.CloseEpoch();
   }
@@ -50,8 +54,7 @@ class SharedView : public GroupedView {
     MutexLock lock(mu_);
     view_.BeginEpoch(next);
   }
-  void AdoptEpoch(const State& state,
-                  const std::vector<Pair>& carried) override {
+  void AdoptEpoch(const State& state, const Carried& carried) override {
     MutexLock lock(mu_);
     view_.AdoptEpoch(state, carried);
   }

@@ -33,30 +33,43 @@ class FakeView : public GroupedView {
 
   bool IsGrouped() const override { return true; }
   OpenTracker::Options GroupOptions() const override { return {}; }
-  State GroupState() const override { return state_; }
-  std::vector<uint64_t> OpenedHere() const override {
-    return {opened.begin(), opened.end()};
+  State GroupState() const override {
+    State state = state_;
+    state.fresh = opened.empty();
+    return state;
   }
-  std::vector<uint64_t> CloseEpoch() override {
+  std::vector<Pair> OpenedHere() const override {
+    std::vector<Pair> pairs;
+    for (const uint64_t name : opened) pairs.push_back({name, Shown(name)});
+    return pairs;
+  }
+  std::vector<Pair> CloseEpoch() override {
     closed = true;
     return {};
   }
   void ReopenEpoch() override { closed = false; }
   void BeginEpoch(const Next& next) override {
     std::vector<Pair> carried;
+    const bool goes_on = next.epoch == state_.epoch;
     for (const uint64_t name : next.carried) {
       carried.push_back({name, Shown(name)});
     }
+    TakeMembers(next.members);
     Bind(next.epoch, std::move(carried));
     state_.epoch = next.epoch;
-    ++bound;
+    bound += goes_on ? 0 : 1;
     closed = false;
     opened = {next.opened.begin(), next.opened.end()};
   }
-  std::vector<Pair> CarriedPairs() const override { return pairs_; }
-  void AdoptEpoch(const State& state,
-                  const std::vector<Pair>& carried) override {
-    Bind(state.shown, carried);
+  std::vector<Pair> KnownOf(const std::string& member) const override {
+    return {{member.size(), 1}};
+  }
+  Carried CarriedNow() const override { return {pairs_, members}; }
+  void AdoptEpoch(const State& state, const Carried& carried) override {
+    TakeMembers(carried.members);
+    told = carried.told.size();
+    told_all = carried.told_all;
+    Bind(state.shown, carried.pairs);
     state_.epoch = state.epoch;
     ++adopted;
     closed = false;
@@ -81,6 +94,16 @@ class FakeView : public GroupedView {
     Bind(state_.shown, {});
   }
 
+  // The view binds names on demand, and does not know who shares them.
+  void ForgetMembers() {
+    state_.names = Names::kOwn;
+    members.clear();
+    Bind(state_.shown, {});
+  }
+
+  std::vector<std::string> members;  // that share the names
+  uint64_t told = 0;                 // pairs, when it adopted an epoch
+  bool told_all = false;
   bool closed = false;
   uint64_t bound = 0;
   uint64_t held = 0;
@@ -90,17 +113,26 @@ class FakeView : public GroupedView {
   std::set<uint64_t> opened;  // names, in this epoch
 
  private:
+  void TakeMembers(const std::vector<std::string>& now) {
+    if (state_.names == Names::kPlanned) return;
+    members = now;
+    state_.names = now.empty() ? Names::kOwn : Names::kShared;
+  }
   void Bind(uint64_t epoch, std::vector<Pair> carried) {
     order_.resize(names_);
     std::iota(order_.begin(), order_.end(), uint64_t{0});
     Rng rng(RandomKey(epoch + 1));
-    for (uint64_t i = names_; i > 1; --i) {
+    const bool shuffles = state_.names != Names::kOwn;
+    for (uint64_t i = names_; shuffles && i > 1; --i) {
       std::swap(order_[i - 1], order_[rng.Bounded(i)]);
     }
     std::sort(carried.begin(), carried.end(),
               [](const Pair& a, const Pair& b) { return a.name < b.name; });
     std::vector<CarriedPair> pairs;
     uint64_t hash = epoch + 1 + state_.keys;
+    for (const std::string& member : members) {
+      for (const char c : member) hash = hash * 31 + static_cast<uint8_t>(c);
+    }
     for (const Pair& pair : carried) {
       pairs.push_back({pair.name, pair.sample});
       hash = hash * 1099511628211u + pair.name * 31 + pair.sample;

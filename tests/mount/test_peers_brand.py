@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""policy = brand over several nodes: each name has an owner, which binds it for
+all of them, and each chunk is read by one node."""
+import collections
+import os
+import random
+import signal
+
+import pytest
+
+import harness
+import joint
+from peer_nodes import Cluster, forget
+from test_peers_epochs import AUTO, CLASSES, PER_CLASS, once_each
+from test_peers_epochs import verify_together
+from test_peers_epochs import job_of, source  # noqa: F401: fixtures
+from test_peers_faults import BATCH, read_with_faults
+
+BRAND = {**AUTO, "policy": "brand"}
+COUNT = CLASSES * PER_CLASS
+NAMES = [f"c{k}/{i:04}.bin" for k in range(CLASSES) for i in range(PER_CLASS)]
+
+
+def shared(cluster):
+    """Until the nodes have agreed who owns what."""
+    cluster.wait_until_joined()
+    for mount in cluster.mounts:
+        harness.eventually(lambda m=mount: m.view().get("nodes") == 3,
+                           what="sharing")
+
+
+def source_bytes(cluster):
+    """Read from the source by all nodes."""
+    return sum(each["source_bytes"] for mount in cluster.mounts
+               for each in cluster.members(mount) if each["self"])
+
+
+def warnings_of(cluster):
+    return [mount.view()["warnings"] for mount in cluster.mounts]
+
+
+# [S-24.3a] With peers, brand binds each name on one node, so over all nodes
+# each sample comes once an epoch.
+@pytest.mark.parametrize("order", ["new_orders", "one_order"])
+def test_over_all_nodes_each_sample_comes_once(mounts, source, job_of, order):
+    cluster = Cluster(mounts, source, **BRAND)
+    shared(cluster)
+    job = job_of(cluster)
+    for number in range(7):
+        shown = job.epoch(number if order == "new_orders" else 0)
+        assert once_each(shown), f"epoch {number}"
+    assert min(cluster.epochs()) >= 5
+    verify_together(cluster)
+    views = [mount.view() for mount in cluster.mounts]
+    assert {view["epoch_held"] for view in views} == {0}, views
+    assert warnings_of(cluster) == [[], [], []]
+    assert any((cluster.mounts[0].path / name).read_bytes() !=
+               (source / name).read_bytes() for name in job.names()[:9])
+
+
+# [S-24.3b] Under brand only the owner of a sample reads it from the source.
+def test_each_sample_leaves_the_source_once(mounts, source, job_of):
+    cluster = Cluster(mounts, source, **BRAND)
+    shared(cluster)
+    size = sum(path.stat().st_size for path in source.rglob("*.bin"))
+    forget(source)
+    job = job_of(cluster)
+    assert once_each(job.epoch(0))
+    assert size <= source_bytes(cluster) <= 1.05 * size
+    for number in range(1, 5):
+        assert once_each(job.epoch(number))
+    # Memory holds the dataset. The nodes keep what they own.
+    assert source_bytes(cluster) <= 1.1 * size
+    for mount in cluster.mounts:
+        assert mount.status()["peers"]["bytes_from_peers"] > size / 3
+
+
+# [S-24.3c] The control file of one node ends the epoch of brand on all.
+def test_the_user_ends_an_epoch(mounts, source):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
+    shared(cluster)
+    for number in range(3):
+        if number:
+            cluster.mounts[number].next_epoch()
+            harness.eventually(lambda n=number: cluster.epochs() == [n] * 3,
+                               what="the others")
+        shown = collections.Counter()
+        for at, name in enumerate(random.Random(number).sample(NAMES, COUNT)):
+            content = (cluster.mounts[at % 3].path / name).read_bytes()
+            assert content.startswith(name[1].encode()), "another label"
+            shown[content] += 1
+            # A name shows the same on all nodes.
+            if at % 20 == 0:
+                assert (cluster.mounts[(at + 1) % 3].path /
+                        name).read_bytes() == content
+        assert len(shown) == COUNT
+    assert warnings_of(cluster) == [[], [], []]
+
+
+# [S-24.3d] Under brand a node that is gone costs readers no error, and status
+# says how many samples may come twice.
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP],
+                         ids=["killed", "stopped"])
+def test_a_node_that_is_gone(mounts, source, how):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
+    shared(cluster)
+    order = random.Random(5).sample(NAMES, COUNT)
+    shown = collections.Counter()
+    for at, name in enumerate(order[:200]):
+        shown[(cluster.mounts[at % 3].path / name).read_bytes()] += 1
+    assert len(shown) == 200
+    process = cluster.mounts[2].process
+    os.kill(process.pid, how)
+    try:
+        for at, name in enumerate(order[200:]):
+            content = (cluster.mounts[at % 2].path / name).read_bytes()
+            assert content.startswith(name[1].encode()), "another label"
+            shown[content] += 1
+        twice = sum(shown.values()) - len(shown)
+        named = sum(int(count) for mount in cluster.mounts[:2]
+                    for text in mount.view()["warnings"]
+                    for count in joint.NOT_ASKED.findall(text))
+        assert 0 < twice <= named <= 200, (twice, named)
+    finally:
+        if how == signal.SIGSTOP:
+            os.kill(process.pid, signal.SIGCONT)
+
+
+# A daemon that was killed goes on from its ledger, and owns what it owned. The
+# others tell it which of its samples it had given to them.
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed):
+    print("seed", seed)
+    rng = random.Random(seed)
+    cluster = Cluster(mounts, source, **BRAND)
+    shared(cluster)
+    batches = COUNT // len(cluster.mounts) // BATCH
+
+    def kill(victim):
+        killed_at = rng.randrange(batches)
+
+        def at_batch(batch):
+            if batch == killed_at:
+                victim.kill()
+                victim.start()
+        return at_batch
+    read_with_faults(cluster, job_of(cluster),
+                     [kill(victim) for victim in rng.sample(cluster.mounts, 2)])
+    assert warnings_of(cluster) == [[], [], []]
+
+
+# Names that one policy binds for all are carried into the other's epochs.
+def test_policies_are_switched(mounts, source, job_of):
+    cluster = Cluster(mounts, source, **AUTO)
+    cluster.wait_until_joined()
+    job = job_of(cluster)
+    number = 0
+    for policy in ("brand", "lirs", "brand", "window", "brand"):
+        assert cluster.mounts[number % 3].write_control(
+            f'policy = "{policy}"\n') is None
+        for _ in range(3):
+            assert once_each(job.epoch(number)), f"epoch {number}"
+            number += 1
+        assert {mount.view()["policy"] for mount in cluster.mounts} == {policy}
+    shared(cluster)
+    assert warnings_of(cluster) == [[], [], []]
+    joint.require_exactly_once(cluster, 8)
