@@ -12,7 +12,8 @@
 
 namespace shufflefs {
 
-// Thread-safe; nothing blocks. All answers are for its current epoch.
+// Thread-safe. Nothing blocks, except that Bind may wait for another node
+// (core/binding/shared_names.h). All answers are for its current epoch.
 class BoundNames {
  public:
   virtual ~BoundNames() = default;

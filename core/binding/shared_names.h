@@ -45,7 +45,7 @@ class OwnedNames : public BoundNames {
   // How samples are read together. Constant.
   virtual const NodeShares::Chunks& chunks() const = 0;
   // From the next BeginEpoch on, only samples of the chunks with these numbers
-  // are fetched, and only as many names of each group are bound. Drops what is
+  // are fetched. Of each group, at most as many names are bound. Drops what is
   // in memory.
   virtual void TakeShare(const std::vector<uint32_t>& chunks) = 0;
   // Returns whether the sample is ever in memory. If not, each node reads it by
@@ -58,18 +58,20 @@ class OwnedNames : public BoundNames {
 
 // The nodes that share an epoch, and what all of them know.
 struct NameSharing {
-  std::vector<std::string> members;  // of the epoch, ordered; empty: no sharing
-  std::string self;                  // this node; need not be one of them
-  uint64_t binding = 0;              // hash of what names show, for questions
+  // Of the epoch, ordered. Empty if nothing is shared.
+  std::vector<std::string> members;
+  std::string self;      // this node. It need not be one of them.
+  uint64_t binding = 0;  // hash of what names show, for questions
   // Pairs that hold from the beginning of the epoch and that all nodes know,
   // although the name's owner may not be the sample's.
   std::vector<CarriedPair> known;
 };
 
-// Thread-safe. Only Bind blocks: for kWithin while an owner is away, and once
-// it was away so long, no more; for kToRejoin if it is there and has not agreed
-// on the epoch, or if this node has to join an epoch again; for kToAgree at the
-// first lookups.
+// Thread-safe. Only Bind blocks, at most for
+//   kToAgree   at the first lookups, until the nodes have agreed;
+//   kWithin    if the owner is away. Once it was away so long, not at all;
+//   kToRejoin  if the owner is there, but shows another epoch.
+// A node that was restarted within an epoch also waits for kToRejoin.
 class SharedNames : public BoundNames,
                     public std::enable_shared_from_this<SharedNames> {
  public:
@@ -102,8 +104,8 @@ class SharedNames : public BoundNames,
   // node knows. It includes sharing.known.
   void BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
                   absl::Span<const CarriedPair> bound);
-  // This node was restarted within the shared epoch that began now. It does not
-  // know which of its samples it had given to other nodes before.
+  // This node came late to the shared epoch that began now. Nobody told it
+  // which of its samples it may have given to other nodes before.
   void NoteEarlierRun();
   // Returns whether no name of the epoch was asked for, or none was answered.
   bool is_fresh() const;

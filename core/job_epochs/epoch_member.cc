@@ -161,7 +161,7 @@ void EpochMember::Hear(const EpochMessage& message, Time now) {
     case Kind::kHold:
       return Hold(message, now);
     case Kind::kState:
-      if (asked_) return HearNames(message, now);
+      if (asked_) return HearNames(message);
       if (MustAsk(message)) return AskForNames(message, now);
       return Adopt(message, {});
     case Kind::kRefuse:
@@ -223,7 +223,7 @@ void EpochMember::AskForNames(const EpochMessage& message, Time now) {
   asked_->carried.told_all = true;
 }
 
-void EpochMember::HearNames(const EpochMessage& message, Time /*now*/) {
+void EpochMember::HearNames(const EpochMessage& message) {
   if (message.round != 1 || asked_->waits_for.erase(message.from) == 0) return;
   if (message.epoch > asked_->state.epoch) {  // it is not that epoch any more
     asked_.reset();

@@ -78,7 +78,7 @@ class EpochMember {
   // all who share it what these show, and adopts it when they have answered.
   bool MustAsk(const EpochMessage& message) const;
   void AskForNames(const EpochMessage& message, Time now);
-  void HearNames(const EpochMessage& message, Time now);
+  void HearNames(const EpochMessage& message);
   void AdoptAsked();
   void Acknowledge(uint64_t first);
   void Prepare(const EpochMessage& message, Time now);

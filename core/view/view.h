@@ -38,8 +38,9 @@ namespace shufflefs {
 
 // Thread-safe. Lookups, reads, and opens that are not watched take the
 // LiveEpoch and no lock of the view. They wait only while names are being
-// rebound. Watched opens, control writes and `status` are serialised, and may
-// block as EpochController says. Prepare may take seconds.
+// rebound. If nodes share the names, a lookup may wait for another node.
+// Watched opens, control writes and `status` are serialised, and may block as
+// EpochController says. Prepare may take seconds.
 class View : private GroupedView {
  public:
   struct Parts {
