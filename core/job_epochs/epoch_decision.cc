@@ -125,6 +125,7 @@ void EpochLead::Prepare(Time now) {
   phase_ = Phase::kPreparing;
   ++round_;
   since_ = sent_ = now;
+  is_doubted_ = false;
   waits_for_.clear();
   first_.clear();
   // Before an epoch that was found, all are there.
@@ -137,10 +138,9 @@ void EpochLead::Prepare(Time now) {
 void EpochLead::HearPrepared(const EpochMessage& message, Time now) {
   if (phase_ != Phase::kPreparing || message.round != round_) return;
   Member& member = members_.find(message.from)->second;
-  if (!member.heard || member.stream != message.stream ||
-      message.first > member.next) {
-    return;
-  }
+  // A signal does not depend on what was opened before.
+  if (signalled_ && IsNew(member, message)) Meet(member, message);
+  if (IsNew(member, message) || message.first > member.next) return;
   if (shares_only_ && !message.fresh) return GiveUp("names were shown");
   if (waits_for_.erase(message.from) == 0) return;
   Take(member, message, now);
@@ -164,6 +164,8 @@ void EpochLead::Commit(Time now) {
     detector_.OnSignal();
     walks_ = false;
     uncertain_ = 0;
+  } else if (is_doubted_ && !shares_only_) {
+    return GiveUp(std::string(HoldReasonName(HoldReason::kUntrusted)));
   }
   opened_ = OpenedByMember();
   size_t most = 0;
@@ -218,7 +220,17 @@ void EpochLead::SendCommit(const std::string& to) {
   message.opened = opened_[to];
   message.members = sharers_;
   message.first = first_[to];
+  const auto member = members_.find(to);
+  if (member != members_.end()) message.stream = member->second.stream;
   parts_.send(to, std::move(message));
+}
+
+// Whoever wished for the epoch waits for this answer.
+void EpochLead::EndCommit() {
+  phase_ = Phase::kIdle;
+  for (const auto& [name, member] : members_) {
+    if (member.heard) SendAck(name, member);
+  }
 }
 
 // If the detector found the end, it has begun the next epoch already. So that
@@ -278,12 +290,11 @@ void EpochLead::Tick(Time now) {
     return;
   }
   if (now - since_ > kLongestCommit) {
-    phase_ = Phase::kIdle;
     Log(LogLevel::kWarning,
         absl::StrCat("peers: ", *waits_for_.begin(),
                      " has not confirmed epoch ", next_,
                      ", so it may show another one until it is back"));
-    return;
+    return EndCommit();
   }
   for (const std::string& name : late) SendCommit(name);
 }

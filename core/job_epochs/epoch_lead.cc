@@ -81,7 +81,7 @@ void EpochLead::Hear(const EpochMessage& message, Time now) {
   if (phase_ == Phase::kCommitting && message.epoch == next_ &&
       (next_ != from_epoch_ || message.binding != from_binding_)) {
     waits_for_.erase(message.from);
-    if (waits_for_.empty()) phase_ = Phase::kIdle;
+    if (waits_for_.empty()) EndCommit();
   }
   if (!InStep(message)) return;
   switch (message.kind) {
@@ -113,7 +113,12 @@ void EpochLead::HearOwn(const EpochMessage& message) {
   tail_.Clear();
   waiting_.clear();
   for (auto& [name, member] : members_) member.waiting = 0;
+  DoubtOrder();
+}
+
+void EpochLead::DoubtOrder() {
   uncertain_ = kUncertain;
+  is_doubted_ = true;
 }
 
 bool EpochLead::InStep(const EpochMessage& message) {
@@ -145,32 +150,51 @@ bool EpochLead::InStep(const EpochMessage& message) {
 
 void EpochLead::HearOpens(Member& member, const EpochMessage& message,
                           Time now) {
-  if (!member.heard || member.stream != message.stream) {
-    // It tells once more what its earlier run has told.
-    if (member.heard) {
-      member.told =
-          tail_.OpenedBy(member.index, parts_.detector.names, detector_);
-    }
-    member.heard = true;
-    member.stream = message.stream;
-    member.next = message.first;
+  const bool none_before = (message.next & EpochMessage::kNoneBefore) != 0;
+  const bool is_new = IsNew(member, message);
+  if (!none_before && (is_new || message.first > member.next)) {
+    // An earlier run of this daemon led, and was told what precedes these.
+    EpochMessage again = Message(Kind::kAgain);
+    again.stream = message.stream;
+    return parts_.send(message.from, std::move(again));
   }
+  if (is_new) Meet(member, message);
   // While we did not lead, it forgot what we have not heard.
-  if (message.first > member.next &&
-      (message.next & EpochMessage::kNoneBefore) != 0) {
+  if (message.first > member.next) {
     member.next = message.first;
-    uncertain_ = kUncertain;
+    DoubtOrder();
   }
-  if (message.first <= member.next) {
-    Take(member, message, now);
-    member.poll = std::max(member.poll, message.round);
-    if (member.poll >= member.behind && !member.absent) member.behind = 0;
-    FeedWaiting(now);
+  Take(member, message, now);
+  member.poll = std::max(member.poll, message.round);
+  if (member.poll >= member.behind && !member.absent) member.behind = 0;
+  FeedWaiting(now);
+  SendAck(message.from, member);
+}
+
+bool EpochLead::IsNew(const Member& member, const EpochMessage& message) {
+  return !member.heard || member.stream != message.stream;
+}
+
+void EpochLead::Meet(Member& member, const EpochMessage& message) {
+  // It tells once more what its earlier run has told.
+  if (member.heard) {
+    member.told =
+        tail_.OpenedBy(member.index, parts_.detector.names, detector_);
   }
+  member.heard = true;
+  member.stream = message.stream;
+  member.next = message.first;
+  // What was opened there when the end of the last epoch was not known yet may
+  // never be told.
+  if (!message.fresh && message.first != 0) DoubtOrder();
+}
+
+void EpochLead::SendAck(const std::string& to, const Member& member) {
   EpochMessage ack = Message(Kind::kAck);
   ack.stream = member.stream;
   ack.first = member.next;
-  parts_.send(message.from, std::move(ack));
+  ack.next = phase_ == Phase::kCommitting ? from_epoch_ : epoch_;
+  parts_.send(to, std::move(ack));
 }
 
 // Feeds the opens that are new to us. Those that were told to another lead are
@@ -188,8 +212,9 @@ void EpochLead::Take(Member& member, const EpochMessage& message, Time now) {
     if (!told_before && !open.foreign) {
       order_memory_.Note(member.index, open.name, message.first + i);
     }
+    // A restarted member does not know what it opened a second time.
+    if (told_before || member.behind > 0) DoubtOrder();
     if (told_before && !member.told.empty() && member.told[open.name]) continue;
-    if (told_before || member.behind > 0) uncertain_ = kUncertain;
     // Members have not prepared yet, so the name shows its old sample.
     if (phase_ == Phase::kPreparing) carried_.insert(open.name);
     if (member.waiting > 0 || detector_.seen(open.name)) {
@@ -231,7 +256,8 @@ void EpochLead::FeedWaiting(Time now) {
       });
   if (!asks || (!again && !next)) return;
   if (next) {
-    ++poll_;
+    // An answer to a poll of an earlier run must not count as one to this.
+    poll_ = std::max<uint64_t>(poll_ + 1, now.count());
     polled_ = now;
     poll_answered_ = false;
   }

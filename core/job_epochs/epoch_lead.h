@@ -113,11 +113,16 @@ class EpochLead {
   // The view of the lead's own node told what it shows.
   void HearOwn(const EpochMessage& message);
   void HearOpens(Member& member, const EpochMessage& message, Time now);
+  // Returns whether this is the first message of this run of the member.
+  static bool IsNew(const Member& member, const EpochMessage& message);
+  void Meet(Member& member, const EpochMessage& message);
   void HearPrepared(const EpochMessage& message, Time now);
   void HearSignal(const EpochMessage& message, Time now);
   void Take(Member& member, const EpochMessage& message, Time now);
   // Polls the members if opens wait, and feeds those that waited enough.
   void FeedWaiting(Time now);
+  // Opens were told out of their order.
+  void DoubtOrder();
   void FeedAllWaiting(Time now);
   void FeedFirst(Time now);
   // Carries the names that may have been opened in the next pass already,
@@ -134,6 +139,9 @@ class EpochLead {
   void Prepare(Time now);
   void Commit(Time now);
   void SendCommit(const std::string& to);
+  void EndCommit();
+  // Acknowledges what `to` told, and says which epoch all have begun.
+  void SendAck(const std::string& to, const Member& member);
   void Hold(const std::string& why);
   void GiveUp(const std::string& why);
   // Why names cannot be rebound on all members now, or "".
@@ -169,7 +177,8 @@ class EpochLead {
   // So many boundaries are to be held, because opens were not told in their
   // order. If that order is the same in each pass, the last one is for ever.
   uint32_t uncertain_ = 0;
-  bool walks_ = false;  // members were told that the epoch may end soon
+  bool is_doubted_ = false;  // since the decision that is under way
+  bool walks_ = false;       // members were told that the epoch may end soon
 
   Phase phase_ = Phase::kIdle;
   uint64_t round_ = 0;

@@ -74,9 +74,14 @@ void EpochMember::SetLead(const std::string& lead, const std::string& self) {
   if (lead == lead_ && self == self_) return;
   lead_ = lead;
   self_ = self;
+  begun_ = 0;
+  TellAgain();
+}
+
+void EpochMember::TellAgain() {
+  poll_ = 0;
   told_before_ = std::max(told_before_, acked_);
   acked_ = base_;
-  poll_ = 0;
   sent_.reset();
   told_ = Time(0);
 }
@@ -94,20 +99,7 @@ void EpochMember::Tick(Time now) {
     if (wish_) EndWish(absl::UnavailableError("no member is this daemon"));
     return;
   }
-  const uint64_t epoch = parts_.view->GroupState().epoch;
-  const bool there = wish_ && (epoch != wish_->from ||
-                               (wish_->next != 0 && epoch == wish_->next));
-  if (there) {
-    EndWish(absl::OkStatus());
-  } else if (wish_ && now - wish_->since > kLongestWish) {
-    EndWish(absl::UnavailableError(absl::StrCat(lead_, " did not answer")));
-  }
-  if (wish_ && now - wish_->sent >= kResend) {
-    wish_->sent = now;
-    EpochMessage message = Message(Kind::kSignal);
-    message.next = wish_->next;
-    parts_.send(lead_, std::move(message));
-  }
+  if (wish_) FollowWish(now);
   if (sent_ && now - *sent_ < kResend) return;
   const bool news =
       acked_ < end() || told_wanted_ != parts_.view->GroupState().wanted;
@@ -148,6 +140,10 @@ void EpochMember::Hear(const EpochMessage& message, Time now) {
   switch (message.kind) {
     case Kind::kAck:
       if (message.stream == parts_.stream) Acknowledge(message.first);
+      if (message.from == lead_) begun_ = std::max(begun_, message.next);
+      return;
+    case Kind::kAgain:
+      if (message.stream == parts_.stream && message.from == lead_) TellAgain();
       return;
     case Kind::kPoll:
       if (message.from != lead_ || message.round < poll_) return;
@@ -271,16 +267,26 @@ void EpochMember::Commit(const EpochMessage& message, Time now) {
   const GroupedView::State state = parts_.view->GroupState();
   if (message.from != lead_) return;
   if (state.epoch == message.epoch && state.binding == message.binding) {
-    if (!closed_) doubtful_ += end() - std::min(message.first, end());
+    // What an earlier run answered was all that it had opened.
+    const uint64_t first =
+        message.stream == parts_.stream ? message.first : told_before_;
+    if (!closed_) NoteLost(first);
     closed_.reset();
     held_.clear();
     parts_.view->BeginEpoch({message.next, message.reason, message.names,
                              message.opened, FromMessage(message.pairs),
                              message.members, self_});
-    Begin(message.first);
+    Begin(first);
     known_ = base_;
   }
   SendOpens(now);
+}
+
+uint64_t EpochMember::NoteLost(uint64_t known) {
+  const uint64_t lost = tells_opens_ ? end() - std::min(known, end())
+                                     : parts_.view->OpenedHere().size();
+  doubtful_ += lost;
+  return lost;
 }
 
 void EpochMember::Hold(const EpochMessage& message, Time now) {
@@ -326,11 +332,7 @@ void EpochMember::Adopt(const EpochMessage& message,
   // What an earlier run had opened stays, if the others told the rest of it.
   const uint64_t known =
       carried.told_all ? std::max(known_, told_before_) : known_;
-  // If opens are not told, any of them may have been after the boundary.
-  const uint64_t lost =
-      tells_opens_ ? end() - known : parts_.view->OpenedHere().size();
-  if (lost > 0) {
-    doubtful_ += lost;
+  if (const uint64_t lost = NoteLost(known); lost > 0) {
     Log(LogLevel::kWarning,
         absl::StrCat("peers: this node was in epoch ", own.epoch, " when ",
                      message.from, " was in epoch ", message.epoch, "; up to ",
@@ -361,6 +363,28 @@ void EpochMember::Begin(uint64_t first) {
 
 void EpochMember::Signal(uint64_t epoch, Time now) {
   wish_ = Wish{parts_.view->GroupState().epoch, epoch, now, Time(0)};
+  told_ = Time(0);  // the answer says whether all have begun it
+}
+
+void EpochMember::FollowWish(Time now) {
+  const uint64_t epoch = parts_.view->GroupState().epoch;
+  const bool shows =
+      epoch != wish_->from || (wish_->next != 0 && epoch == wish_->next);
+  if (shows && begun_ >= epoch) return EndWish(absl::OkStatus());
+  if (now - wish_->since > kLongestWish) {
+    std::string why = absl::StrCat(lead_, " did not answer");
+    if (shows) {
+      absl::StrAppend(&why, ": epoch ", epoch,
+                      " has begun here, perhaps not on all nodes");
+    }
+    return EndWish(absl::UnavailableError(why));
+  }
+  // Once the view shows it, a signal would ask for one more.
+  if (shows || now - wish_->sent < kResend) return;
+  wish_->sent = now;
+  EpochMessage message = Message(Kind::kSignal);
+  message.next = wish_->next;
+  parts_.send(lead_, std::move(message));
 }
 
 void EpochMember::EndWish(const absl::Status& how) {

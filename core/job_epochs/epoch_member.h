@@ -53,7 +53,8 @@ class EpochMember {
   void Hear(const EpochMessage& message, Time now);
   // Sends what is due. Call it every few milliseconds.
   void Tick(Time now);
-  // The user ends the epoch.
+  // The user ends the epoch. The wish is fulfilled when all members that are
+  // there show the next one, and have told their kernels.
   void Signal(uint64_t epoch, Time now);
   // Lets waiting opens go on. Call it before the end.
   void Stop();
@@ -72,6 +73,8 @@ class EpochMember {
  private:
   EpochMessage Message(EpochMessage::Kind kind) const;
   void SendOpens(Time now);
+  // The lead is another one, or was restarted.
+  void TellAgain();
   void FillOpens(EpochMessage& message) const;
   void SendState(const std::string& to, uint64_t round) const;
   // This node owned names of the shared epoch before it was restarted. It asks
@@ -87,8 +90,12 @@ class EpochMember {
   bool Follows(const EpochMessage& message) const;
   void Adopt(const EpochMessage& message, GroupedView::Carried carried);
   void Hold(const EpochMessage& message, Time now);
+  // The others left the epoch before the opens from number `known` on. Returns
+  // how many these are. If opens are not told, it may have been any.
+  uint64_t NoteLost(uint64_t known);
   // The epoch has ended: the lead knows all opens before `first`.
   void Begin(uint64_t first);
+  void FollowWish(Time now);
   void EndWish(const absl::Status& how);
   // The number of the next open.
   uint64_t end() const { return base_ + opens_.size(); }
@@ -132,6 +139,8 @@ class EpochMember {
     Time sent{0};
   };
   absl::optional<Wish> wish_;
+  // The lead says that all members which had to begin this epoch did so.
+  uint64_t begun_ = 0;
   absl::Status wish_result_;
   std::string held_;  // why the last epoch was held, or ""
   // At most so many opens showed the samples of a binding that others had left

@@ -33,8 +33,10 @@ struct EpochMessage {
   // kSwitch and kSwitched. From the lead: the others, and kState.
   enum class Kind : uint32_t {
     kNone = 0,
-    kOpens,     // opens from number `first` on; none: a sign of life
-    kAck,       // opens up to number `first` have arrived
+    kOpens,  // opens from number `first` on; none: a sign of life
+    // Opens up to number `first` have arrived. All who had to begin epoch
+    // `next` have done so.
+    kAck,
     kPoll,      // tell what was opened up to now, in a kOpens of this round
     kWalks,     // the epoch may end soon
     kPrepare,   // answer nothing more of this epoch
@@ -50,6 +52,7 @@ struct EpochMessage {
     // settings in `reason`, 1 install them, 2 forget them.
     kSwitch,
     kSwitched,  // to kSwitch; `reason` says why not, or is empty
+    kAgain,     // tell all opens of the epoch again: the lead was restarted
   };
   // An earlier lead or run has told of these opens.
   static constexpr uint64_t kToldBefore = 1;
@@ -66,7 +69,7 @@ struct EpochMessage {
   uint64_t round = 0;
   uint64_t stream = 0;  // the run of the daemon that counts the opens
   uint64_t first = 0;
-  // kOpens: kToldBefore and kNoneBefore.
+  // kOpens: kToldBefore and kNoneBefore. Others: an epoch.
   uint64_t next = 0;
   // kCommit: the verdict; kHold, kRefuse, kSwitched: why; kSwitch: settings.
   std::string reason;

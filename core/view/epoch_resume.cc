@@ -293,8 +293,11 @@ GroupedView::State EpochController::GroupState() const {
                            .wanted = HashOfKeys(wanted_setup()),
                            .keys = HashOfKeys(*setup_)};
   state.names = NamesOf(*setup_, sharing_);
-  state.fresh = setup_->shared != nullptr && live_->is_fresh() && !waiting_ &&
-                setup_->shared->is_fresh();
+  if (setup_->shared == nullptr) {
+    state.fresh = tracker_ == nullptr || tracker_->consumed() == 0;
+  } else {
+    state.fresh = live_->is_fresh() && !waiting_ && setup_->shared->is_fresh();
+  }
   return state;
 }
 

@@ -149,14 +149,31 @@ def test_one_node_moves_all(mounts, source):
     name = "c1/0003.bin"
     for epoch in range(1, 4):
         cluster.mounts[epoch % 3].next_epoch()
-        harness.eventually(lambda e=epoch: cluster.epochs() == [e] * 3,
-                           what="the others")
+        assert cluster.epochs() == [epoch] * 3
         assert len({(mount.path / name).read_bytes()
                     for mount in cluster.mounts}) == 1
     assert cluster.mounts[2].write_control("epoch = 9\n") is None
     harness.eventually(lambda: cluster.epochs() == [9] * 3, what="epoch 9")
     assert cluster.mounts[0].write_control("epoch = 4\n") is not None
     assert cluster.epochs() == [9] * 3
+
+
+# [S-24.2b] The control file of one node moves the epoch of all.
+# When it has been written, no node's kernel shows what it kept of the epoch
+# before.
+def test_no_node_shows_the_epoch_before(mounts, source):
+    cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual"})
+    cluster.wait_until_joined()
+    names = [str(path.relative_to(source)) for path in source.rglob("*.bin")]
+    samples = sorted(path.read_bytes() for path in source.rglob("*.bin"))
+    for epoch in range(1, 13):
+        for mount in cluster.mounts:
+            for name in names:
+                (mount.path / name).stat()
+        cluster.mounts[epoch % 3].next_epoch()
+        shown = [(cluster.mounts[(at + epoch + 1) % 3].path / name).read_bytes()
+                 for at, name in enumerate(names)]
+        assert sorted(shown) == samples, f"epoch {epoch}"
 
 
 def policies_of(cluster):

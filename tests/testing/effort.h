@@ -6,6 +6,7 @@
 #define SHUFFLEFS_TESTS_TESTING_EFFORT_H_
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace shufflefs::testing_support {
 
@@ -25,6 +26,13 @@ inline constexpr bool kSanitized = false;
 template <typename Int>
 constexpr Int Rounds(Int all, Int least = 1) {
   return kSanitized ? std::max<Int>(all / 8, least) : all;
+}
+
+// `some` rounds; `many` if SHUFFLEFS_SOAK is set in the environment, for those
+// who change what the test is about.
+template <typename Int>
+Int SoakRounds(Int some, Int many) {
+  return std::getenv("SHUFFLEFS_SOAK") != nullptr ? many : some;
 }
 
 }  // namespace shufflefs::testing_support

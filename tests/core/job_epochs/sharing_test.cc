@@ -6,12 +6,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/job_epochs/simulated_job.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
 
 using ::testing::ElementsAre;
 using testing_support::JobShape;
+using testing_support::Rounds;
 using testing_support::SimulatedJob;
 
 void ForgetMembers(SimulatedJob& job, uint64_t nodes) {
@@ -40,7 +42,7 @@ TEST(SharingTest, NamesAreSharedBeforeTheFirstOpen) {
 }
 
 TEST(SharingTest, ManySeedsWithLostMessages) {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(60); ++seed) {
     SCOPED_TRACE(seed);
     SimulatedJob job(JobShape{.nodes = 4,
                               .names = 2000,

@@ -239,6 +239,8 @@ class SimulatedJob {
   // The daemon of `node` is killed. Its view comes back as it was.
   void Restart(uint64_t node) {
     nodes_[node]->lead = nullptr;
+    nodes_[node]->view.closed = false;
+    told_ += nodes_[node]->member->doubtful();
     StartMember(node);
     Regroup();
   }
@@ -247,6 +249,12 @@ class SimulatedJob {
   }
   FakeView& view(uint64_t node) { return nodes_[node]->view; }
   EpochMember& member(uint64_t node) { return *nodes_[node]->member; }
+  // How many samples all runs of all nodes say they may have shown twice.
+  uint64_t Told() const {
+    uint64_t told = told_;
+    for (const auto& node : nodes_) told += node->member->doubtful();
+    return told;
+  }
   // Returns whether all nodes of a part show the same.
   bool Agree(uint64_t part = 0) const {
     std::set<std::pair<uint64_t, uint64_t>> states;
@@ -392,6 +400,7 @@ class SimulatedJob {
   Rng rng_;
   Time now_{1000};
   uint64_t streams_ = 0;
+  uint64_t told_ = 0;  // by runs that were killed
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<uint64_t> part_;  // of the network, by node
   std::map<int64_t, std::deque<Sent>> network_;

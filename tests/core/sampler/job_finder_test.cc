@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/testing/effort.h"
 
 namespace shufflefs {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing_support::SoakRounds;
 using testing_support::TempTree;
 
 // All readers are hidden: one family.
@@ -201,7 +203,7 @@ TEST_F(TwoLoadersTest, AreKnownWhereNothingIsSeenTwice) {
 // Whichever reads how far while the other waits, and however late the opens
 // are looked at.
 TEST_F(TwoLoadersTest, AreKnownInWhateverTurnsTheyRead) {
-  for (uint32_t seed = 0; seed < 40; ++seed) {
+  for (uint32_t seed = 0; seed < SoakRounds(12u, 40u); ++seed) {
     std::mt19937 random(seed);
     Make(1 << 20);
     const auto below = [&](uint32_t most) {
@@ -233,7 +235,7 @@ TEST_F(TwoLoadersTest, AreKnownInWhateverTurnsTheyRead) {
 // A search of all seeds needs the opens of all ranks.
 TEST_F(TwoLoadersTest, RanksOfAnOrderThatNobodyKnowsAreOneJob) {
   const std::vector<uint32_t> order = TorchRandperm(kMany, 3141592653);
-  for (uint32_t seed = 0; seed < 8; ++seed) {
+  for (uint32_t seed = 0; seed < SoakRounds(3u, 8u); ++seed) {
     std::mt19937 random(seed);
     Make(1 << 20);
     for (uint32_t epoch = 0; epoch < 2; ++epoch) {
