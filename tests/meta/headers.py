@@ -185,7 +185,8 @@ def main() -> int:
         chosen = named
     else:
         sys.exit(__doc__)
-    faults = faults_of({name: known[name] for name in chosen}, direct)
+    faults = faults_of({name: known[name] for name in chosen},
+                       direct) if chosen else []
     print("".join(faults), end="")
     print(f"{len(chosen)} headers of {len(direct)} compiled, "
           f"{sum(map(bool, faults))} rows that fail")

@@ -4,7 +4,8 @@
 # functions.
 if [[ $1 == --inside ]]; then
   fpath=($2 $fpath)
-  autoload -U compinit && compinit -u -D
+  # The dump saves the next ones a search of all functions.
+  autoload -U compinit && compinit -u -d ${3:h}/zcompdump
   typeset -g offered=$3
   # Tells what it adds, unquoted.
   compadd() {

@@ -142,7 +142,7 @@ def test_any_place_can_be_read(mounts, source, memory):
     def read(seed):
         rng = random.Random(seed)
         with open(path, "rb", buffering=0) as file:
-            for i in range(60):
+            for i in range(30):
                 at = rng.randrange(len(whole))
                 if i % 3 == 0:
                     at = len(whole) - rng.randrange(1, 100000)

@@ -27,14 +27,15 @@ def lines(stage, word):
 
 def packages(program):
     """Debian packages of the libraries that it loads."""
-    found = set()
-    for library in re.findall(r"=> (/\S+)", harness.run(["ldd", program]).stdout):
-        name = library.rsplit("/", 1)[1]
-        owners = harness.run(["dpkg", "-S", f"*/{name}"]).stdout.splitlines()
-        found |= {owner.split(":")[0] for owner in owners
-                  if os.path.realpath(owner.split(": ")[1]) ==
-                  os.path.realpath(library)}
-    return found
+    libraries = re.findall(r"=> (/\S+)", harness.run(["ldd", program]).stdout)
+    real = {os.path.realpath(library) for library in libraries}
+    # A package may call /usr/lib /lib. To search for patterns takes long.
+    paths = {path for library in libraries
+             for path in (library, library.removeprefix("/usr"), f"/usr{library}")}
+    owners = harness.run(["dpkg", "-S", *paths], check=False)
+    found = [line.split(": ") for line in owners.stdout.splitlines()]
+    return {owner.split(":")[0] for owner, path in found
+            if os.path.realpath(path) in real}
 
 
 def comparable(names):

@@ -6,7 +6,7 @@ import pytest
 
 import harness
 
-SEEDS = range(5)
+SEEDS = 3
 PER_CLASS = 200
 
 
@@ -19,10 +19,10 @@ def source(folder):
     return root
 
 
-def learn(mount, source, order):
+def learn(mount, source, order, seeds=SEEDS):
     """Accuracies over the seeds when samples come in that order."""
-    return mount.client("learn.py", order, source, mount.path, "--seeds",
-                        len(SEEDS), timeout=200)
+    return mount.client("learn.py", order, source, mount.path, "--seeds", seeds,
+                        timeout=200)
 
 
 # [S-3.8h] A ranked view read in order teaches as well as shuffling in the
@@ -32,11 +32,11 @@ def test_ranked_order_is_as_good_as_client_side_shuffling(mounts, source):
                                       "epoch.advance": "manual"})
     shuffled = learn(mount, source, "shuffled")
     ranked = learn(mount, source, "ranked")
-    by_class = learn(mount, source, "sorted")
+    by_class = learn(mount, source, "sorted", seeds=1)
     print(f"shuffled {shuffled}\nranked {ranked}\nsorted {by_class}")
-    assert len(shuffled) == len(ranked) == len(by_class) == len(SEEDS)
+    assert len(shuffled) == len(ranked) == SEEDS
     assert min(shuffled) > 0.6
-    noise = 3 * (statistics.variance(shuffled) / len(SEEDS)
-                 + statistics.variance(ranked) / len(SEEDS)) ** 0.5 + 0.01
+    noise = 3 * (statistics.variance(shuffled) / SEEDS
+                 + statistics.variance(ranked) / SEEDS) ** 0.5 + 0.01
     assert (abs(statistics.mean(ranked) - statistics.mean(shuffled)) < noise)
     assert max(by_class) < min(ranked) - 0.1
