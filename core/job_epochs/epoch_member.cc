@@ -270,7 +270,10 @@ void EpochMember::Commit(const EpochMessage& message, Time now) {
     // What an earlier run answered was all that it had opened.
     const uint64_t first =
         message.stream == parts_.stream ? message.first : told_before_;
-    if (!closed_) NoteLost(first);
+    if (!closed_) {
+      Add(parts_.take_opens());
+      NoteLost(first, message.from, message.next);
+    }
     closed_.reset();
     held_.clear();
     parts_.view->BeginEpoch({message.next, message.reason, message.names,
@@ -282,11 +285,18 @@ void EpochMember::Commit(const EpochMessage& message, Time now) {
   SendOpens(now);
 }
 
-uint64_t EpochMember::NoteLost(uint64_t known) {
+void EpochMember::NoteLost(uint64_t known, const std::string& other,
+                           uint64_t epoch) {
   const uint64_t lost = tells_opens_ ? end() - std::min(known, end())
                                      : parts_.view->OpenedHere().size();
+  if (lost == 0) return;
   doubtful_ += lost;
-  return lost;
+  Log(LogLevel::kWarning,
+      absl::StrCat("peers: this node was in epoch ",
+                   parts_.view->GroupState().epoch, " when ", other,
+                   " was in epoch ", epoch, "; up to ", lost,
+                   " samples that it showed may come twice, and as many may be "
+                   "missing"));
 }
 
 void EpochMember::Hold(const EpochMessage& message, Time now) {
@@ -332,14 +342,7 @@ void EpochMember::Adopt(const EpochMessage& message,
   // What an earlier run had opened stays, if the others told the rest of it.
   const uint64_t known =
       carried.told_all ? std::max(known_, told_before_) : known_;
-  if (const uint64_t lost = NoteLost(known); lost > 0) {
-    Log(LogLevel::kWarning,
-        absl::StrCat("peers: this node was in epoch ", own.epoch, " when ",
-                     message.from, " was in epoch ", message.epoch, "; up to ",
-                     lost,
-                     " samples that it showed may come twice, and as many may "
-                     "be missing"));
-  }
+  NoteLost(known, message.from, message.epoch);
   GroupedView::State state;
   state.epoch = message.epoch;
   state.shown = message.shown;

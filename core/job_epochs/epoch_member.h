@@ -90,9 +90,9 @@ class EpochMember {
   bool Follows(const EpochMessage& message) const;
   void Adopt(const EpochMessage& message, GroupedView::Carried carried);
   void Hold(const EpochMessage& message, Time now);
-  // The others left the epoch before the opens from number `known` on. Returns
-  // how many these are. If opens are not told, it may have been any.
-  uint64_t NoteLost(uint64_t known);
+  // `other` went on to `epoch` before the opens from number `known` on. Counts
+  // them, and says so. If opens are not told, it may have been any.
+  void NoteLost(uint64_t known, const std::string& other, uint64_t epoch);
   // The epoch has ended: the lead knows all opens before `first`.
   void Begin(uint64_t first);
   void FollowWish(Time now);
