@@ -53,8 +53,8 @@ class EpochMember {
   void Hear(const EpochMessage& message, Time now);
   // Sends what is due. Call it every few milliseconds.
   void Tick(Time now);
-  // The user ends the epoch. The wish is fulfilled when all members that are
-  // there show the next one, and have told their kernels.
+  // The user ends the epoch. The wish is fulfilled when all members that answer
+  // show the next one, and have told their kernels.
   void Signal(uint64_t epoch, Time now);
   // Lets waiting opens go on. Call it before the end.
   void Stop();

@@ -9,7 +9,8 @@ unity builds give a header what others included.
 All of them take five minutes of a processor. So headers.checked has a hash of
 each header that passed, and of all headers of the project that it includes. Only
 headers with another hash are compiled. `--note` writes the file anew if all pass;
-commit it with the headers. `--all` compiles all, whatever the file says.
+commit it with the headers. `--all` compiles all, whatever the file says: after a change of the compiler or a
+library, too.
 
 To compile them one by one would take six minutes. Here a compiler
 takes a row of headers, in which each includes all those before it, and begins
