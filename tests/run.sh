@@ -40,6 +40,7 @@ skipped=0
 unreachable=no
 times=()
 second=()
+reasons=()  # what failed cases said
 
 # stage NAME COMMAND...: runs it and remembers how long it took. A stage that
 # fails counts as one failure.
@@ -115,6 +116,15 @@ again() {
   second+=("${names[@]/%/ ($preset)}")
 }
 
+# what_failed PRESET LOG: keeps what the failed cases said. It is printed near
+# the end, where the reader of a long log looks.
+what_failed() {
+  reasons+=("$(echo "== failed, $1"
+    grep -aE -A 8 \
+      ': Failure$|^E  |^FAILED |Sanitizer: |runtime error: |^\[  FAILED' "$2" |
+      cut -c 1-300 | head -n 80)")
+}
+
 # tests PRESET [CTEST ARGUMENT...]: runs ctest and counts from its summary.
 tests() {
   local preset=$1 log="$logs/$1.ctest" bad total not_run begin=$SECONDS
@@ -123,6 +133,7 @@ tests() {
   ctest --test-dir "build/$preset" -j "$slots" --output-on-failure \
     --no-tests=error "$@" >"$log" 2>&1
   local code=$?
+  [ "$code" = 0 ] || what_failed "$preset" "$log"
   # "98% tests passed, 2 tests failed out of 131"
   read -r bad total < <(sed -n \
     's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' \
@@ -149,6 +160,7 @@ tests() {
 
 finish() {
   echo
+  [ ${#reasons[@]} = 0 ] || printf '%s\n\n' "${reasons[@]}"
   printf '%s\n' "${times[@]}"
   if [ "$unreachable" = yes ]; then
     echo "skipped (PyPI cannot be reached): $(reader_names)"

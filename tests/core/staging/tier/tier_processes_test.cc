@@ -112,7 +112,9 @@ TEST_F(TierProcessesTest, KilledAtAnyMomentItLeavesWholeSamples) {
   tree_.File("large", testing_support::RandomBytes(rng, 2 * kMemory));
   ScanTree();
   uint64_t taken_up = 0;
-  for (int round = 0; round < 12; ++round) {
+  // Twelve kills, and on until one came after something was staged: under a
+  // sanitizer on a busy machine a process may need longer for that.
+  for (int round = 0; round < 12 || taken_up == 0; ++round) {
     SCOPED_TRACE(testing::Message() << "round " << round);
     const uint64_t seed = rng.Next();
     const pid_t child = Fork([&] {
@@ -132,7 +134,8 @@ TEST_F(TierProcessesTest, KilledAtAnyMomentItLeavesWholeSamples) {
         plan_->WaitReady(set);
       }
     });
-    usleep(static_cast<useconds_t>(5000 + rng.Bounded(80000)));
+    const uint64_t longest = 80000 * (1 + round / 12);
+    usleep(static_cast<useconds_t>(5000 + rng.Bounded(longest)));
     Kill(child);
     MakeReader();
     plan_ = std::make_shared<SetPlan>();
@@ -142,7 +145,6 @@ TEST_F(TierProcessesTest, KilledAtAnyMomentItLeavesWholeSamples) {
     ReadAll(files_);
     Close();
   }
-  EXPECT_GT(taken_up, 0u);
 }
 
 }  // namespace
