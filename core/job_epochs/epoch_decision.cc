@@ -35,10 +35,11 @@ void EpochLead::Decide(EpochOutcome outcome, Time now) {
     why = Missing();
   }
   // A new job has begun a pass, or the order has shown where the last one
-  // ended.
+  // ended. Where fresh opens merely ceased, it has not.
   if (outcome.rule == 't') uncertain_ = 0;
   const bool stays = uncertain_ == 1 && order_memory_.is_fixed();
-  if (uncertain_ > 0 && !stays) --uncertain_;
+  const bool found = outcome.verdict != Verdict::kHold;
+  if (uncertain_ > 0 && !stays && found) --uncertain_;
   if (!why.empty()) return Hold(why);
   verdict_ = outcome.rule == 't' ? "takeover" : std::string(1, outcome.rule);
   signalled_ = shares_only_ = false;

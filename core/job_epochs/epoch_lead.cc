@@ -25,7 +25,9 @@ EpochLead::EpochLead(Parts parts)
     : parts_(std::move(parts)),
       detector_(parts_.detector),
       order_memory_(parts_.detector.names),
-      jobs_(parts_.detector.names) {}
+      jobs_(parts_.detector.names),
+      first_poll_(parts_.now.count()),
+      round_(parts_.now.count()) {}
 
 void EpochLead::SetMembers(const std::vector<std::string>& members,
                            const std::vector<std::string>& absent) {
@@ -165,7 +167,7 @@ void EpochLead::HearOpens(Member& member, const EpochMessage& message,
     DoubtOrder();
   }
   Take(member, message, now);
-  member.poll = std::max(member.poll, message.round);
+  member.poll = std::max(member.poll, PollOf(message));
   if (member.poll >= member.behind && !member.absent) member.behind = 0;
   FeedWaiting(now);
   SendAck(message.from, member);
@@ -226,6 +228,12 @@ void EpochLead::Take(Member& member, const EpochMessage& message, Time now) {
   }
 }
 
+uint64_t EpochLead::PollOf(const EpochMessage& message) const {
+  const bool is_of_this_run =
+      message.round > first_poll_ && message.round <= first_poll_ + poll_;
+  return is_of_this_run ? message.round - first_poll_ : 0;
+}
+
 void EpochLead::FeedWaiting(Time now) {
   uint64_t answered = poll_;
   for (const auto& [name, member] : members_) {
@@ -256,14 +264,13 @@ void EpochLead::FeedWaiting(Time now) {
       });
   if (!asks || (!again && !next)) return;
   if (next) {
-    // An answer to a poll of an earlier run must not count as one to this.
-    poll_ = std::max<uint64_t>(poll_ + 1, now.count());
+    ++poll_;
     polled_ = now;
     poll_answered_ = false;
   }
   poll_sent_ = now;
   EpochMessage poll = Message(Kind::kPoll);
-  poll.round = poll_;
+  poll.round = first_poll_ + poll_;
   for (const auto& [name, member] : members_) {
     if (member.poll < poll_) parts_.send(name, poll);
   }

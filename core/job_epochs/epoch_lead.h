@@ -51,6 +51,9 @@ class EpochLead {
     std::string self;  // name of the member that leads
     EpochDetector::Options detector;
     bool finds_epochs = true;  // else only the user ends an epoch
+    // Questions are counted from here: an answer to one of an earlier run must
+    // not count as one to this run's.
+    Time now{0};
     Send send;
   };
   explicit EpochLead(Parts parts);
@@ -119,6 +122,8 @@ class EpochLead {
   void HearPrepared(const EpochMessage& message, Time now);
   void HearSignal(const EpochMessage& message, Time now);
   void Take(Member& member, const EpochMessage& message, Time now);
+  // Which poll of this run a message answers, or 0.
+  uint64_t PollOf(const EpochMessage& message) const;
   // Polls the members if opens wait, and feeds those that waited enough.
   void FeedWaiting(Time now);
   // Opens were told out of their order.
@@ -167,7 +172,8 @@ class EpochLead {
   // later. So it waits until each member was polled after it arrived, and what
   // its member opened after it waits, too.
   std::deque<Waiting> waiting_;
-  uint64_t poll_ = 0;  // the last that was sent
+  const uint64_t first_poll_;  // the number of poll 0 in messages
+  uint64_t poll_ = 0;          // the last that was sent
   Time polled_{0};
   Time poll_sent_{0};           // the last time
   bool poll_answered_ = false;  // by all
@@ -181,8 +187,8 @@ class EpochLead {
   bool walks_ = false;       // members were told that the epoch may end soon
 
   Phase phase_ = Phase::kIdle;
-  uint64_t round_ = 0;
-  Time since_{0};  // of the phase
+  uint64_t round_;  // of the preparations
+  Time since_{0};   // of the phase
   Time sent_{0};
   std::set<std::string> waits_for_;  // members that have not answered
   std::string verdict_;

@@ -192,6 +192,7 @@ std::unique_ptr<EpochLead> JobEpochs::MakeLead(const Place& place) {
   EpochLead::Parts lead;
   lead.path = place.path;
   lead.self = self_;
+  lead.now = Now();
   lead.finds_epochs = place.options.finds_epochs;
   lead.detector.names = place.options.samples;
   // Keys are of a node, and the detector sees all nodes.

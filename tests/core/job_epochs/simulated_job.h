@@ -321,6 +321,7 @@ class SimulatedJob {
     if (node.lead == nullptr) {
       EpochLead::Parts parts;
       parts.self = self;
+      parts.now = now_;
       parts.detector.names = shape_.names;
       parts.detector.pad = static_cast<uint32_t>(8 * shape_.nodes);
       parts.send = [this, i](const std::string& to,
