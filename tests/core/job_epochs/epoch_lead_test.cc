@@ -24,19 +24,18 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr uint64_t kNames = 100;
-constexpr uint64_t kHalf = kNames / 2;
-
-std::vector<uint64_t> NamesFrom(uint64_t first, uint64_t count) {
-  std::vector<uint64_t> names(count);
-  std::iota(names.begin(), names.end(), first);
-  return names;
-}
-
 // The lead runs on node a. In a pass, b opens the first half of the names and a
 // the second one.
 class EpochLeadTest : public testing::Test {
  protected:
+  static constexpr uint64_t kNames = 100;
+  static constexpr uint64_t kHalf = kNames / 2;
+  static std::vector<uint64_t> NamesFrom(uint64_t first, uint64_t count) {
+    std::vector<uint64_t> names(count);
+    std::iota(names.begin(), names.end(), first);
+    return names;
+  }
+
   EpochLeadTest()
       : lead_({.path = "",
                .self = "a",
