@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
+#include <utility>
 
 #include "core/random/random.h"
 #include "gtest/gtest.h"
@@ -18,7 +19,9 @@ namespace shufflefs::testing_support {
 inline std::string Slurp(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   EXPECT_TRUE(in.good()) << path;
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  std::ostringstream bytes;  // an iterator would go byte by byte
+  bytes << in.rdbuf();
+  return std::move(bytes).str();
 }
 
 inline void Spill(const std::string& path, const std::string& bytes) {

@@ -19,6 +19,7 @@ namespace {
 using testing_support::JobShape;
 using testing_support::Rounds;
 using testing_support::SimulatedJob;
+using testing_support::SoakRounds;
 
 // The nodes agree before each pass and every sample comes in it. Returns how
 // many boundaries gave names new samples.
@@ -139,7 +140,8 @@ uint64_t ToldWhenJoinedAgain(SimulatedJob& job, uint64_t nodes) {
 TEST(JobEpochsTest, APartitionAtAnyMomentCostsLittleAndEndsInOneBijection) {
   uint64_t bound = 0;
   uint64_t all_missing = 0;
-  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(200); ++seed) {
+  const auto jobs = Rounds(SoakRounds<uint64_t>(80, 200));
+  for (uint64_t seed = 1; seed <= jobs; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng((RandomKey(seed)));
     const JobShape shape{.nodes = 4, .names = 600, .seed = seed};
@@ -168,8 +170,8 @@ TEST(JobEpochsTest, APartitionAtAnyMomentCostsLittleAndEndsInOneBijection) {
     all_missing += missing;
     bound += job.view(0).bound;
   }
-  EXPECT_GT(bound, Rounds<uint64_t>(400));
-  EXPECT_LT(all_missing, 3000u) << "of " << 200 * 12 * 600;
+  EXPECT_GT(bound, 2 * jobs);
+  EXPECT_LT(all_missing, 15 * jobs) << "of " << jobs * 12 * 600;
 }
 
 // Links break and come back one by one. Some nodes notice it, others do not, so
@@ -177,7 +179,8 @@ TEST(JobEpochsTest, APartitionAtAnyMomentCostsLittleAndEndsInOneBijection) {
 TEST(JobEpochsTest, LinksThatNobodySeesBreakCostNoSampleThatIsNotNamed) {
   uint64_t bound = 0;
   uint64_t all_missing = 0;
-  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(400); ++seed) {
+  const auto jobs = Rounds(SoakRounds<uint64_t>(120, 400));
+  for (uint64_t seed = 1; seed <= jobs; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng((RandomKey(seed)));
     const JobShape shape{
@@ -206,7 +209,7 @@ TEST(JobEpochsTest, LinksThatNobodySeesBreakCostNoSampleThatIsNotNamed) {
     bound += job.view(0).bound;
   }
   std::cout << bound << " bound, " << all_missing << " missing\n";
-  EXPECT_GT(bound, Rounds<uint64_t>(200));
+  EXPECT_GT(bound, jobs / 2);
 }
 
 // A daemon may be back before the others notice that it was away. If it led, it
@@ -214,7 +217,8 @@ TEST(JobEpochsTest, LinksThatNobodySeesBreakCostNoSampleThatIsNotNamed) {
 TEST(JobEpochsTest, NodesThatAreKilledInMidPassCostNoSampleThatIsNotNamed) {
   uint64_t bound = 0;
   uint64_t all_missing = 0;
-  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(600); ++seed) {
+  const auto jobs = Rounds(SoakRounds<uint64_t>(300, 600));
+  for (uint64_t seed = 1; seed <= jobs; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng((RandomKey(seed)));
     // Slow messages leave more time for a kill to come between.
@@ -241,7 +245,7 @@ TEST(JobEpochsTest, NodesThatAreKilledInMidPassCostNoSampleThatIsNotNamed) {
     bound += job.view(0).bound;
   }
   std::cout << bound << " bound, " << all_missing << " missing\n";
-  EXPECT_GT(bound, Rounds<uint64_t>(400));
+  EXPECT_GT(bound, jobs / 2);
 }
 
 TEST(JobEpochsTest, NamesKeepTheirSamplesWhileANodeIsAway) {

@@ -19,6 +19,7 @@
 #include "core/peers/owners.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/file_bytes.h"
 #include "tests/core/io/reader_fixture.h"
 #include "tests/core/peers/fake_network.h"
 
@@ -27,17 +28,12 @@ namespace {
 
 using testing_support::ErrorOf;
 using testing_support::FakeNetwork;
+using testing_support::RandomBytes;
 using testing_support::Results;
 using testing_support::ScatteredMemory;
 using testing_support::TempTree;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-
-std::string RandomBytes(uint64_t size, Rng& rng) {
-  std::string bytes(size, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(rng.Bounded(256));
-  return bytes;
-}
 
 // One daemon, as far as peers are concerned.
 struct Node {
@@ -78,7 +74,7 @@ class PeersTest : public ::testing::Test {
           1, 4096, 100000, kMiB - 1, kMiB, kMiB + 1, 3 * kMiB + 77};
       const std::string name = absl::StrCat("dir", i % 3, "/file", i);
       content_[name] =
-          RandomBytes(i < 7 ? kSizes[i] : 1 + rng_.Bounded(3 * kMiB), rng_);
+          RandomBytes(rng_, i < 7 ? kSizes[i] : 1 + rng_.Bounded(3 * kMiB));
       tree_.File(name, content_[name]);
     }
   }
@@ -259,7 +255,7 @@ TEST_F(PeersTest, AFileThatChangedIsNotGivenFromMemory) {
   }
   for (const auto& [name, content] : content_) {
     const auto time = std::filesystem::last_write_time(tree_.At(name));
-    tree_.File(name, RandomBytes(content.size(), rng_));
+    tree_.File(name, RandomBytes(rng_, content.size()));
     std::filesystem::last_write_time(tree_.At(name), time);
   }
   for (const auto& node : nodes_) {
