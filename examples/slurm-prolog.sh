@@ -12,9 +12,17 @@
 # by fusermount3: it reads what that user may, nobody else can enter, and the job
 # may write `control`. slurm-epilog.sh unmounts.
 #
+# peers = "slurm" in imagenet.toml joins the daemons of a job. It also needs
+# /etc/shufflefs/imagenet.secret: 16 bytes or more that only root can read, the
+# same on all nodes. Each job gets a secret of its own by it, and a port from
+# 20000 to 29999, so that jobs can share a node.
+#
+# slurmd passes on none of its own variables. To set SHUFFLEFS_..., let Prolog=
+# name a script that sets them and calls this one.
+#
 # Exits 0 in any case, because Slurm drains a node whose prolog fails. What went
 # wrong is in the system's log, and in JOB/imagenet.log beside the mount.
-set -uf
+set -ufo pipefail
 etc=${SHUFFLEFS_ETC:-/etc/shufflefs}
 run=${SHUFFLEFS_RUN:-/run/shufflefs}
 export PATH=${SHUFFLEFS_PATH:-/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin}
@@ -40,6 +48,23 @@ as_user() {
   setpriv --reuid="$uid" --regid="$gid" --init-groups env -i PATH="$PATH" "$@"
 }
 
+# The port of the job's dataset number $1: the same on all nodes.
+port() {
+  echo $((20000 + (10#$SLURM_JOB_ID * 8 + $1) % 10000))
+}
+
+# make_secret NAME: the secret of this job, for its user alone. Who has it learns
+# nothing about that of another job.
+make_secret() {
+  local from=$etc/$1.secret
+  if [[ -z $(find -L "$from" -type f -uid 0 ! -perm /077 -size +15c) ]]; then
+    say "$from is not a file of 16 bytes or more for root alone: no mount"
+    return 1
+  fi
+  { cat "$from" && echo "$1 $SLURM_JOB_ID $uid"; } | sha256sum | sha256sum |
+    install -m 0600 -o "$uid" -g "$gid" /dev/stdin "$job/.$1.secret"
+}
+
 # The folder of all jobs. Only root makes names in it.
 prepare() {
   mkdir -m 0755 "$run" 2>/dev/null
@@ -53,8 +78,9 @@ prepare() {
   [[ -d $job ]] || mkdir -m 0711 "$job"
 }
 
+# mount_one NAME NUMBER: it is the dataset of that number in the job.
 mount_one() {
-  local name=$1 source
+  local name=$1 source options nodes
   local at=$job/$name state=$job/.$name.state log=$job/$name.log
   source=$(sed -n 's/^SOURCE=//p' "$etc/$name.env" 2>/dev/null | tail -n 1)
   if [[ -z $source || ! -f $etc/$name.toml ]]; then
@@ -68,15 +94,24 @@ mount_one() {
     umount -l "$at"
   fi
   install -d -m 0700 -o "$uid" -g "$gid" "$at" "$state" || return
-  # The daemon leaves the group of processes, which slurmd kills at the end.
-  as_user timeout -k 5 "${SHUFFLEFS_MOUNT_SECONDS:-60}" shufflefs \
-    --config "$etc/$name.toml" -o "state=$state" "$source" "$at" \
+  options=state=$state
+  if [[ -e $etc/$name.secret ]]; then
+    make_secret "$name" || return
+    options+=,peers.secret=$job/.$name.secret,peers.listen=0.0.0.0:$(port "$2")
+  fi
+  # peers = slurm reads these two. Slurm 22.05 gives a prolog the list by its
+  # old name. The daemon leaves the group of processes, which slurmd kills.
+  nodes=${SLURM_JOB_NODELIST:-${SLURM_NODELIST:-}}
+  as_user ${nodes:+"SLURM_JOB_NODELIST=$nodes"} \
+    ${SLURMD_NODENAME:+"SLURMD_NODENAME=$SLURMD_NODENAME"} \
+    timeout -k 5 "${SHUFFLEFS_MOUNT_SECONDS:-60}" shufflefs \
+    --config "$etc/$name.toml" -o "$options" "$source" "$at" \
     </dev/null >"$log" 2>&1 ||
     say "$name: $(tail -n 1 "$log")"
 }
 
 main() {
-  local word name
+  local word name number=0
   # Without one there is nothing to do, and nothing to say.
   [[ " ${SLURM_JOB_COMMENT:-}" =~ [\ ,]shufflefs: ]] || return
   uid=${SLURM_JOB_UID:-} job=$run/${SLURM_JOB_ID:-}
@@ -90,7 +125,7 @@ main() {
     [[ $word == shufflefs:* ]] || continue
     name=${word#shufflefs:}
     if [[ $name =~ ^[A-Za-z0-9_][A-Za-z0-9_-]*$ ]]; then
-      mount_one "$name"
+      mount_one "$name" $((number++))
     else
       say "not the name of a dataset: $name"
     fi

@@ -12,6 +12,7 @@ import harness
 import trees
 
 JOB = "4711"
+PORT = 20000 + 4711 * 8 % 10000  # of its first dataset
 KEYS = 'policy = "lirs"\nepoch.advance = "manual"\nsubstitute = "directory"\n'
 OTHER = harness.User("daemon", 1, 1)
 
@@ -27,6 +28,14 @@ class Node:
     def dataset(self, name, source, keys=KEYS):
         (self.etc / f"{name}.env").write_text(f"# a note\nSOURCE={source}\n")
         (self.etc / f"{name}.toml").write_text(keys)
+
+    def secret(self, content="0123456789abcdef", mode=0o600):
+        path = self.etc / "images.secret"
+        path.write_text(content)
+        path.chmod(mode)
+
+    def job_secret(self):
+        return (self.job / ".images.secret").read_text()
 
     def script(self, name, comment="", **variables):
         """Runs it and returns what it said; it never fails."""
@@ -208,3 +217,65 @@ def test_the_epilog_leaves_what_links_lead_to(node, source, folder):
                  node.job / ".images.state" / "link"], user=node.user)
     node.epilog()
     assert not node.job.exists() and len(trees.contents(source)) == 90
+
+
+# As the prolog of Slurm 22.05 sees them: the list has its old name.
+NODES = {"SLURM_NODELIST": "localhost,n2", "SLURMD_NODENAME": "localhost"}
+
+
+@pytest.fixture(params=["slurm"] if os.environ.get(
+    "SHUFFLEFS_PEERS_MODULE") != "none" else [])
+def peers(request):
+    """Keys that need the module for several nodes."""
+    return KEYS + f'peers = "{request.param}"\n'
+
+
+def test_the_daemons_of_a_job_know_its_nodes(node, source, peers):
+    node.dataset("images", source, peers)
+    node.secret()
+    assert node.prolog("shufflefs:images", **NODES) == ""
+    said = harness.run([harness.shufflectl(), "peers", node.job / "images"],
+                       user=node.user).stdout
+    shown = [line.split()[:2] for line in said.splitlines()]
+    assert [f"localhost:{PORT}", "self"] in shown
+    assert [f"n2:{PORT}", "no"] in shown
+    environ = pathlib.Path("/proc", str(node.mount()["pid"]), "environ")
+    names = [line.split("=")[0] for line in environ.read_text().split("\0")]
+    assert set(names) - {"PATH", ""} == {"SLURM_JOB_NODELIST",
+                                         "SLURMD_NODENAME"}
+
+
+def test_two_datasets_of_a_job_have_two_ports(node, source, folder, peers):
+    node.dataset("text", trees.blobs(folder / "more", classes=1), peers)
+    node.dataset("images", source, peers)
+    node.secret()
+    os.link(node.etc / "images.secret", node.etc / "text.secret")
+    assert node.prolog("shufflefs:images,shufflefs:text", **NODES) == ""
+    assert node.mount("images") and node.mount("text")
+
+
+def test_each_job_has_a_secret_of_its_own(node, source):
+    node.secret()
+    node.prolog("shufflefs:images")
+    path = node.job / ".images.secret"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_uid == node.user.uid
+    first = node.job_secret()
+    assert len(first) > 60 and "0123456789abcdef" not in first
+    node.epilog()
+    node.prolog("shufflefs:images")
+    assert node.job_secret() == first  # as on the other nodes
+    node.epilog()
+    node.secret("another secret, as long")
+    node.prolog("shufflefs:images")
+    assert node.job_secret() != first
+
+
+@pytest.mark.parametrize("content, mode", [("0123456789abcde", 0o600),
+                                           ("0123456789abcdef", 0o640),
+                                           ("", 0o600)])
+def test_a_secret_that_others_may_know_makes_no_mount(node, source, content,
+                                                      mode):
+    node.secret(content, mode)
+    assert "16 bytes or more for root alone" in node.prolog("shufflefs:images")
+    assert node.mount() is None
