@@ -52,15 +52,28 @@ Made MakeFixed(const MemberSourceOptions& options) {
 }
 
 // Slurm's daemon sets the environment of a job's steps, prologs and batch
-// script. SLURMD_NODENAME is this node's name in the list.
-Made MakeSlurm(const MemberSourceOptions& options) {
-  const char* list = std::getenv("SLURM_JOB_NODELIST");
-  if (list == nullptr) {
+// script. A step may run on some of the job's nodes. If it runs on one, the
+// others may have steps of their own.
+absl::StatusOr<std::vector<std::string>> SlurmNodes() {
+  const char* const job = std::getenv("SLURM_JOB_NODELIST");
+  if (job == nullptr) {
     return absl::FailedPreconditionError(
         "peers = slurm: SLURM_JOB_NODELIST is not set; mount inside a job");
   }
-  absl::StatusOr<std::vector<std::string>> hosts = ExpandHostlist(list);
+  if (const char* const step = std::getenv("SLURM_STEP_NODELIST")) {
+    absl::StatusOr<std::vector<std::string>> hosts = ExpandHostlist(step);
+    if (!hosts.ok()) return Wrong(hosts.status());
+    if (hosts->size() > 1) return hosts;
+  }
+  absl::StatusOr<std::vector<std::string>> hosts = ExpandHostlist(job);
   if (!hosts.ok()) return Wrong(hosts.status());
+  return hosts;
+}
+
+// SLURMD_NODENAME is this node's name in the list.
+Made MakeSlurm(const MemberSourceOptions& options) {
+  const absl::StatusOr<std::vector<std::string>> hosts = SlurmNodes();
+  if (!hosts.ok()) return hosts.status();
   const char* own = std::getenv("SLURMD_NODENAME");
   Members members;
   for (const std::string& host : *hosts) {

@@ -299,6 +299,25 @@ void GrpcTransport::Apply(const Members& members) {
     if (!links->contains(name)) link->Stop();
   }
   since_ = PeerLink::Clock::now();
+  WarnOfLoopback(names);
+}
+
+void GrpcTransport::WarnOfLoopback(const std::vector<std::string>& names) {
+  const auto is_far = [](const std::string& name) {
+    const absl::StatusOr<HostPort> at = ParseHostPort(name);
+    return at.ok() && !IsLoopback(at->host);
+  };
+  const auto far = std::find_if(names.begin(), names.end(), is_far);
+  if (warned_of_loopback_ || far == names.end() || is_far(context_->name)) {
+    return;
+  }
+  warned_of_loopback_ = true;
+  context_->log(
+      LogLevel::kWarning,
+      absl::StrCat("peers: this node answers at ", context_->name, " only, so ",
+                   *far,
+                   " cannot join it: set peers.secret or peers.tls on "
+                   "all nodes, or peers.listen"));
 }
 
 void GrpcTransport::Publish() {

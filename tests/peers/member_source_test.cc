@@ -66,6 +66,23 @@ TEST(MemberSourceTest, SlurmNamesTheNodes) {
   unsetenv("SLURMD_NODENAME");
 }
 
+TEST(MemberSourceTest, SlurmsStepNamesItsNodesIfItHasSeveral) {
+  setenv("SLURM_JOB_NODELIST", "n[01-04]", 1);
+  setenv("SLURMD_NODENAME", "n03", 1);
+  setenv("SLURM_STEP_NODELIST", "n[02-03]", 1);
+  const Members members = Listed("slurm");
+  EXPECT_THAT(members.names, ElementsAre("n02:7373", "n03:7373"));
+  EXPECT_EQ(members.self, "n03:7373");
+  setenv("SLURM_STEP_NODELIST", "n03", 1);
+  EXPECT_EQ(Listed("slurm").names.size(), 4u);
+  setenv("SLURM_STEP_NODELIST", "n[03", 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(Make("slurm").status()));
+  for (const char* name :
+       {"SLURM_JOB_NODELIST", "SLURMD_NODENAME", "SLURM_STEP_NODELIST"}) {
+    unsetenv(name);
+  }
+}
+
 // A resolver whose answers a test chooses.
 struct FakeDns {
   Mutex mu;

@@ -204,6 +204,15 @@ TEST_F(TransportTest, OnlyLoopbackWithoutSafety) {
   EXPECT_EQ(Node(config).Start(), absl::OkStatus());
 }
 
+TEST_F(TransportTest, WhoOnlyAnswersThisMachineSaysSo) {
+  Node near({.members = "127.0.0.1:1;localhost:2", .listen = "127.0.0.1:0"});
+  ASSERT_TRUE(near.Start().ok());
+  EXPECT_FALSE(near.Logged("cannot join"));
+  Node far({.members = "127.0.0.1:1;node2:7373", .listen = "127.0.0.1:0"});
+  ASSERT_TRUE(far.Start().ok());
+  EXPECT_TRUE(far.Logged("so node2:7373 cannot join it: set peers.secret"));
+}
+
 TEST_F(TransportTest, TwoNamesOfThisDaemonAreOneMember) {
   PeersConfig config = Config(a_name_);
   const std::string other = "localhost" + a_name_.substr(a_name_.find(':'));
