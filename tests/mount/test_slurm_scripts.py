@@ -219,41 +219,6 @@ def test_the_epilog_leaves_what_links_lead_to(node, source, folder):
     assert not node.job.exists() and len(trees.contents(source)) == 90
 
 
-# As the prolog of Slurm 22.05 sees them: the list has its old name.
-NODES = {"SLURM_NODELIST": "localhost,n2", "SLURMD_NODENAME": "localhost"}
-
-
-@pytest.fixture(params=["slurm"] if os.environ.get(
-    "SHUFFLEFS_PEERS_MODULE") != "none" else [])
-def peers(request):
-    """Keys that need the module for several nodes."""
-    return KEYS + f'peers = "{request.param}"\n'
-
-
-def test_the_daemons_of_a_job_know_its_nodes(node, source, peers):
-    node.dataset("images", source, peers)
-    node.secret()
-    assert node.prolog("shufflefs:images", **NODES) == ""
-    said = harness.run([harness.shufflectl(), "peers", node.job / "images"],
-                       user=node.user).stdout
-    shown = [line.split()[:2] for line in said.splitlines()]
-    assert [f"localhost:{PORT}", "self"] in shown
-    assert [f"n2:{PORT}", "no"] in shown
-    environ = pathlib.Path("/proc", str(node.mount()["pid"]), "environ")
-    names = [line.split("=")[0] for line in environ.read_text().split("\0")]
-    assert set(names) - {"PATH", ""} == {"SLURM_JOB_NODELIST",
-                                         "SLURMD_NODENAME"}
-
-
-def test_two_datasets_of_a_job_have_two_ports(node, source, folder, peers):
-    node.dataset("text", trees.blobs(folder / "more", classes=1), peers)
-    node.dataset("images", source, peers)
-    node.secret()
-    os.link(node.etc / "images.secret", node.etc / "text.secret")
-    assert node.prolog("shufflefs:images,shufflefs:text", **NODES) == ""
-    assert node.mount("images") and node.mount("text")
-
-
 def test_each_job_has_a_secret_of_its_own(node, source):
     node.secret()
     node.prolog("shufflefs:images")
