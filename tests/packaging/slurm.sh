@@ -251,6 +251,11 @@ try_step() {
   submit step 4 "" "$run slurm_task.sh {} step 4" --wait || true
   check_peers step
   check_end step
+  # A step on three nodes of the job does not wait for the fourth.
+  submit step-of-3 4 "" "${run/srun/srun -N 3 -n 3} slurm_task.sh {} step-of-3 3" \
+    --wait || true
+  check "step-of-3: each sample once" saw step-of-3 3 0
+  check "step-of-3: one task begins another epoch for all" saw step-of-3 3 1
   hold step-cancelled "" "$run" "{}"
   as_user scancel --name=step-cancelled
   check_end step-cancelled
