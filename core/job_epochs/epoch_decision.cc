@@ -35,7 +35,7 @@ void EpochLead::Decide(EpochOutcome outcome, Time now) {
     why = Missing();
   }
   // A new job has begun a pass, or the order has shown where the last one
-  // ended. Where fresh opens merely ceased, it has not.
+  // ended. If the detector itself holds the epoch, nothing has.
   if (outcome.rule == 't') uncertain_ = 0;
   const bool stays = uncertain_ == 1 && order_memory_.is_fixed();
   const bool found = outcome.verdict != Verdict::kHold;

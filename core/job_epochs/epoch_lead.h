@@ -122,7 +122,7 @@ class EpochLead {
   void HearPrepared(const EpochMessage& message, Time now);
   void HearSignal(const EpochMessage& message, Time now);
   void Take(Member& member, const EpochMessage& message, Time now);
-  // Which poll of this run a message answers, or 0.
+  // Returns which poll of this run a message answers, or 0.
   uint64_t PollOf(const EpochMessage& message) const;
   // Polls the members if opens wait, and feeds those that waited enough.
   void FeedWaiting(Time now);
@@ -172,23 +172,27 @@ class EpochLead {
   // later. So it waits until each member was polled after it arrived, and what
   // its member opened after it waits, too.
   std::deque<Waiting> waiting_;
-  const uint64_t first_poll_;  // the number of poll 0 in messages
-  uint64_t poll_ = 0;          // the last that was sent
+  // Messages number the polls from here on.
+  const uint64_t first_poll_;
+  // The last that was sent.
+  uint64_t poll_ = 0;
   Time polled_{0};
   Time poll_sent_{0};           // the last time
   bool poll_answered_ = false;  // by all
   PollTimes polls_;             // of this epoch
   // The number of the epoch that the lead decided last, or was told of.
   uint64_t decided_ = 0;
-  // So many boundaries are to be held, because opens were not told in their
-  // order. If that order is the same in each pass, the last one is for ever.
+  // So many boundaries that are found are to be held, because opens were not
+  // told in their order. If that order is the same in each pass, the last one
+  // is for ever.
   uint32_t uncertain_ = 0;
   bool is_doubted_ = false;  // since the decision that is under way
   bool walks_ = false;       // members were told that the epoch may end soon
 
   Phase phase_ = Phase::kIdle;
-  uint64_t round_;  // of the preparations
-  Time since_{0};   // of the phase
+  // Counts the preparations.
+  uint64_t round_;
+  Time since_{0};  // of the phase
   Time sent_{0};
   std::set<std::string> waits_for_;  // members that have not answered
   std::string verdict_;

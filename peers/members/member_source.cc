@@ -60,12 +60,9 @@ absl::StatusOr<std::vector<std::string>> SlurmNodes() {
     return absl::FailedPreconditionError(
         "peers = slurm: SLURM_JOB_NODELIST is not set; mount inside a job");
   }
-  if (const char* const step = std::getenv("SLURM_STEP_NODELIST")) {
-    absl::StatusOr<std::vector<std::string>> hosts = ExpandHostlist(step);
-    if (!hosts.ok()) return Wrong(hosts.status());
-    if (hosts->size() > 1) return hosts;
-  }
-  absl::StatusOr<std::vector<std::string>> hosts = ExpandHostlist(job);
+  const char* const step = std::getenv("SLURM_STEP_NODELIST");
+  auto hosts = ExpandHostlist(step != nullptr ? step : job);
+  if (hosts.ok() && hosts->size() == 1) hosts = ExpandHostlist(job);
   if (!hosts.ok()) return Wrong(hosts.status());
   return hosts;
 }

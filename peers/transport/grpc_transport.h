@@ -67,7 +67,8 @@ class GrpcTransport : public PeerTransport {
   // Publishes the group if a link looks different from before.
   void Publish();
   void WarnOfSelf(const PeerGroup& group);
-  // Other machines cannot reach an address of loopback.
+  // Warns once if only this machine reaches the address of this daemon, and a
+  // member is another machine.
   void WarnOfLoopback(const std::vector<std::string>& names);
   void SeenGroup(uint64_t hash);
   void Wake();
@@ -87,6 +88,7 @@ class GrpcTransport : public PeerTransport {
   // Of sfs-peers, and before of Make.
   PeerLink::Clock::time_point since_;  // the members changed
   bool warned_ = false;
+  // WarnOfLoopback did.
   bool warned_of_loopback_ = false;
 
   Mutex mu_;

@@ -34,8 +34,8 @@ class Node:
         path.write_text(content)
         path.chmod(mode)
 
-    def job_secret(self):
-        return (self.job / ".images.secret").read_text()
+    def job_secret(self, job=JOB):
+        return (self.run / job / ".images.secret").read_text()
 
     def script(self, name, comment="", **variables):
         """Runs it and returns what it said; it never fails."""
@@ -230,6 +230,9 @@ def test_each_job_has_a_secret_of_its_own(node, source):
     node.epilog()
     node.prolog("shufflefs:images")
     assert node.job_secret() == first  # as on the other nodes
+    node.prolog("shufflefs:images", SLURM_JOB_ID="4712")
+    assert node.job_secret("4712") != first
+    node.epilog(SLURM_JOB_ID="4712")
     node.epilog()
     node.secret("another secret, as long")
     node.prolog("shufflefs:images")

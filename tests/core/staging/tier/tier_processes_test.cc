@@ -113,7 +113,8 @@ TEST_F(TierProcessesTest, KilledAtAnyMomentItLeavesWholeSamples) {
   ScanTree();
   uint64_t taken_up = 0;
   // Twelve kills, and on until one came after something was staged: under a
-  // sanitizer on a busy machine a process may need longer for that.
+  // sanitizer on a busy machine a process may need longer for that. The time
+  // limit of the test ends the wait.
   for (int round = 0; round < 12 || taken_up == 0; ++round) {
     SCOPED_TRACE(testing::Message() << "round " << round);
     const uint64_t seed = rng.Next();
