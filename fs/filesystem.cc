@@ -211,7 +211,7 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
 
 bool Filesystem::OpensAreUnseen() const {
   if (parts_.open == OpenMode::kSeen) return false;
-  if (parts_.open == OpenMode::kUnseen || reported_) return true;
+  if (parts_.open == OpenMode::kUnseen || kernel_opens_) return true;
   const ServedDataset* known = served();  // null: not known yet
   return known != nullptr && known->opens().by == OpensSeen::By::kNothing;
 }
@@ -233,7 +233,8 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
     parts_.metrics->Add(Counter::kStaleOpens);
     return OpenReply{.stale = true};
   }
-  if (node.kind == NodeKind::kLiveFile && known != nullptr) {
+  const bool counts = pid == 0 || pid != parts_.looker;
+  if (node.kind == NodeKind::kLiveFile && known != nullptr && counts) {
     const EntryId file(node.id);
     View* view = known->view_of(known->catalogue().parent(file));
     if (view != nullptr && view->Open(file, pid, MonotonicNow(), node.slot) ==

@@ -59,6 +59,8 @@ class Filesystem {
     // returned.
     std::function<void()> passed_through;
     bool serves_others = false;  // allow_other
+    // A thread that reads nothing. Its opens do not count. 0: none.
+    int32_t looker = 0;
   };
   explicit Filesystem(const Parts& parts);
 
@@ -67,9 +69,10 @@ class Filesystem {
   // Otherwise it must not cache a name that may rebind. `served` outlives the
   // filesystem.
   void Begin(const ServedDataset& served, bool kernel_knows_epochs);
-  // The kernel reports opens from now on. So it is told, at the next OPEN, to
-  // open files by itself. This holds for as long as the mount lives.
-  void ExpectReports() { reported_ = true; }
+  // From now on the kernel need not ask for opens, for example because it
+  // reports them. So it is told, at the next OPEN, to open files by itself.
+  // This holds for as long as the mount lives.
+  void LeaveOpensToKernel() { kernel_opens_ = true; }
   // Knows which inodes' readers are cut off. Call it before Begin, if at all.
   // `files` outlives the filesystem's use.
   void SetBacking(const BackingFiles* files) { backing_ = files; }
@@ -151,7 +154,7 @@ class Filesystem {
   // Self-synchronised.
   std::once_flag passed_;
   std::atomic<bool> settling_{false};
-  std::atomic<bool> reported_{false};
+  std::atomic<bool> kernel_opens_{false};
   PassThrough pass_;
   LastAnswer<struct stat> root_;
   LastAnswer<struct statvfs> room_;  // free space of the source's file system

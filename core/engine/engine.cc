@@ -147,6 +147,7 @@ SupplyFactory::Parts Engine::SupplyParts() {
   parts.stall = &metrics_.stall();
   parts.tiers = &tiers_;
   parts.job_tracker = &job_tracker_;
+  parts.cached = parts_.hooks.cached;
   parts.memory = ViewMemory();
   return parts;
 }
@@ -246,11 +247,11 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
       options.something_was_read && options.something_was_read();
   ASSIGN_OR_RETURN(const Setups setups, MakeSetups(catalogue, tools));
   BackingChoice backing = BackingFor(*catalogue, options);
-  OpensSeen opens = HowOpensAreSeen(parts_.config.open, setups,
-                                    parts_.config.peers.members.empty()
-                                        ? options.no_reports
-                                        : "with peers, opens must be requests",
-                                    backing.on);
+  OpensPossible possible{options.no_reports, options.no_rebinding, backing.on};
+  if (!parts_.config.peers.members.empty()) {
+    possible.no_rebinding = "with peers, opens must be requests";
+  }
+  OpensSeen opens = HowOpensAreSeen(parts_.config.open, setups, possible);
   if (backing.on && opens.by != OpensSeen::By::kRequests) {
     backing = {false, absl::StrCat("opens are not answered: ", opens.why)};
   }
@@ -274,7 +275,8 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     view.rebound = parts_.hooks.rebound;
     view.settled = parts_.hooks.settled;
     view.doubted = parts_.hooks.doubted;
-    view.sees_opens = opens.by != OpensSeen::By::kNothing;
+    view.hears_opens = opens.by != OpensSeen::By::kNothing;
+    view.sees_opens = view.hears_opens && opens.counts;
     view.reports = options.reports;
     view.wait_for_boundary = something_was_read;
     views.push_back(std::make_unique<View>(std::move(view)));

@@ -42,6 +42,7 @@
 #include "core/pool/pool_memory.h"
 #include "core/readers/job_nodes.h"
 #include "core/readers/job_tracker.h"
+#include "core/sampler/cached_finder.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
 
@@ -59,6 +60,8 @@ class Engine {
     std::function<void(bool were_fixed)> rebound = [](bool) {};
     std::function<void()> settled;
     std::function<void()> doubted;
+    // What the kernel has in its own memory of the mount. May be empty.
+    CachedFinder cached;
     // As JobEpochs::Parts::prepare. May be empty.
     std::function<absl::StatusOr<KeySwitch::Install>(
         const std::string& path, const std::string& settings)>
@@ -98,6 +101,8 @@ class Engine {
     // engine. Null: `no_reports` says why, in one clause.
     OpenReports* reports = nullptr;
     std::string no_reports = "nothing reports opens";
+    // Why names cannot move while opens are reported; "" if they can.
+    std::string no_rebinding;
     // Why the kernel cannot read files of the source by itself, in one clause;
     // "" if it can.
     std::string no_backing = "nothing is mounted";

@@ -221,6 +221,7 @@ SupplyFactory::MakeSamplerPrefetcher(const PrefetchFacet& requests,
   parts.seeds = requests.seeds;
   parts.search_cores = requests.search_cores;
   parts.job_tracker = parts_.job_tracker;
+  parts.cached = parts_.cached;
   parts.stall = parts_.stall;
   ASSIGN_OR_RETURN(std::shared_ptr<SamplerPrefetcher> prefetcher,
                    SamplerPrefetcher::Make(std::move(parts)));

@@ -21,6 +21,7 @@
 #include "core/io/make_reader.h"
 #include "core/pool/pool_memory.h"
 #include "core/readers/job_tracker.h"
+#include "core/sampler/cached_finder.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
 
@@ -58,6 +59,7 @@ class SupplyFactory {
     StallClock* stall = nullptr;
     TierMaker* tiers = nullptr;
     JobTracker* job_tracker = nullptr;
+    CachedFinder cached;  // may be empty
   };
   explicit SupplyFactory(const Parts& parts);
   ~SupplyFactory();

@@ -32,16 +32,37 @@ JobFinder::Found* JobFinder::Find(uint64_t id) {
   return const_cast<Found*>(std::as_const(*this).Find(id));
 }
 
+JobFinder::Readers JobFinder::ReadersOf(uint32_t reader,
+                                        std::chrono::milliseconds now) {
+  return {job_tracker_.Resolve(reader, now),
+          job_tracker_.LoaderOf(reader, now)};
+}
+
+std::list<JobFinder::Found>::iterator JobFinder::Of(const Readers& readers,
+                                                    EntryId file,
+                                                    uint32_t& index) {
+  return std::find_if(jobs_.begin(), jobs_.end(), [&](const Found& found) {
+    if (!IsOf(found.readers, readers)) return false;
+    const std::optional<uint32_t> at = found.job.index().IndexOf(file);
+    if (at) index = *at;
+    return at.has_value();
+  });
+}
+
+const JobFinder::Found* JobFinder::JobOf(EntryId file, uint32_t reader,
+                                         std::chrono::milliseconds now) {
+  uint32_t index = 0;
+  const auto it = Of(ReadersOf(reader, now), file, index);
+  return it == jobs_.end() ? nullptr : &*it;
+}
+
 JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
                                     std::chrono::milliseconds now) {
-  Readers readers = {job_tracker_.Resolve(reader, now),
-                     job_tracker_.LoaderOf(reader, now)};
-  for (auto it = jobs_.begin(); it != jobs_.end(); ++it) {
-    if (!IsOf(it->readers, readers)) continue;
-    const std::optional<uint32_t> index = it->job.index().IndexOf(file);
-    if (!index) continue;
+  Readers readers = ReadersOf(reader, now);
+  uint32_t index = 0;
+  if (const auto it = Of(readers, file, index); it != jobs_.end()) {
     const uint64_t id = it->id;
-    const auto loaders = Tell(*it, *index, reader, readers.loader);
+    const auto loaders = Tell(*it, index, reader, readers.loader);
     jobs_.splice(jobs_.begin(), jobs_, it);
     const bool fit = loaders.size() * BytesOf(*it) <= memory_bytes_;
     if (!loaders.empty() && fit) Split(it, loaders);

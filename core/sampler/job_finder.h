@@ -64,6 +64,9 @@ class JobFinder {
   // Tells the job of this open, and returns it. Returns null while the job is
   // not known.
   Found* Opened(EntryId file, uint32_t reader, std::chrono::milliseconds now);
+  // Returns the job that such an open belongs to, and tells it nothing.
+  const Found* JobOf(EntryId file, uint32_t reader,
+                     std::chrono::milliseconds now);
 
   // The jobs, ordered by their last open, the latest first.
   std::list<Found>& jobs() { return jobs_; }
@@ -92,6 +95,10 @@ class JobFinder {
   static constexpr size_t kMostJobs = 16;
   static constexpr size_t kMostSplit = 256;
 
+  Readers ReadersOf(uint32_t reader, std::chrono::milliseconds now);
+  // `index` gets the file's place in the job.
+  std::list<Found>::iterator Of(const Readers& readers, EntryId file,
+                                uint32_t& index);
   bool IsOf(const Readers& job, const Readers& reader) const;
   Found* Stray(const Readers& readers, const StrayOpen& open);
   Found* Begin(const Readers& readers, const std::vector<StrayOpen>& strays);

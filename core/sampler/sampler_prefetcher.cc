@@ -27,6 +27,9 @@ constexpr uint64_t kWindowShare = 4;  // 1 / kWindowShare of all files
 constexpr uint64_t kQueued = 40;
 constexpr uint64_t kQuiet = 500;         // rounds; then nobody reads
 constexpr uint64_t kLookForMemory = 16;  // rounds
+// After so many opens without a read the kernel has all files that were read.
+// To ask it for each would cost more than a miss.
+constexpr uint64_t kAllCached = 512;
 
 // The memory of jobs, without the held files: enough for two jobs over all
 // files and some smaller ones. At most a quarter of the guarantee.
@@ -63,10 +66,12 @@ SamplerPrefetcher::SamplerPrefetcher(Parts parts,
     : dataset_(parts.dataset),
       addresses_(std::move(parts.addresses)),
       how_(std::move(parts.how)),
+      cached_(std::move(parts.cached)),
       seeds_(parts.seeds),
       searches_(parts.search_cores > 0),
       job_tracker_(*parts.job_tracker),
       files_(std::move(files)),
+      read_(parts.dataset->catalogue().entry_count() / 64 + 1),
       jobs_(parts.dataset, *parts.job_tracker, {parts.seeds, JobBytes(parts)}),
       idle_(parts.search_cores),
       thread_(StartThread("sfs-foresee",
@@ -78,14 +83,41 @@ void SamplerPrefetcher::Stop() {
   idle_.Stop();
 }
 
+void SamplerPrefetcher::OnOpen(EntryId file, uint32_t reader,
+                               std::chrono::milliseconds now) {
+  opens_without_read_.fetch_add(1, std::memory_order_relaxed);
+  Add({Beginning::What::kOpen, file, reader, now});
+}
+
 void SamplerPrefetcher::OnFirstRead(EntryId file, uint32_t reader,
                                     std::chrono::milliseconds now) {
+  NoteRead(file);
+  opens_without_read_.store(0, std::memory_order_relaxed);
   const bool ready = files_->IsHere(file);
+  if (!sees_opens_) {
+    Add({ready ? Beginning::What::kRead : Beginning::What::kMissedRead, file,
+         reader, now});
+  } else if (!ready) {
+    Add({Beginning::What::kMissed, file, reader, now});
+  }
+}
+
+void SamplerPrefetcher::NoteRead(EntryId file) {
+  std::atomic<uint64_t>& word = read_[file.value() / 64];
+  const uint64_t bit = uint64_t{1} << file.value() % 64;
+  if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit);
+}
+
+bool SamplerPrefetcher::WasRead(EntryId file) const {
+  return (read_[file.value() / 64] >> file.value() % 64 & 1) != 0;
+}
+
+void SamplerPrefetcher::Add(const Beginning& begun) {
   // While the reader waits, /proc shows it; soon it may have ended.
-  job_tracker_.Resolve(reader, now);
+  job_tracker_.Resolve(begun.reader, begun.now);
   MutexLock lock(mu_);
   if (begun_.size() == kMostBegun) return;
-  begun_.push_back({file, reader, now, ready});
+  begun_.push_back(begun);
   if (begun_.size() == 1) has_begun_.SignalOne();
 }
 
@@ -147,11 +179,16 @@ void SamplerPrefetcher::Wake() {
 }
 
 void SamplerPrefetcher::Note(const Beginning& begun) {
-  JobFinder::Found* const found =
-      jobs_.Opened(begun.file, begun.reader, begun.now);
+  using What = Beginning::What;
+  const JobFinder::Found* const found =
+      begun.what == What::kMissed
+          ? jobs_.JobOf(begun.file, begun.reader, begun.now)
+          : jobs_.Opened(begun.file, begun.reader, begun.now);
   if (found == nullptr || !found->job.is_foreseen()) return;
-  ++foreseen_opens_;
-  if (begun.ready) ++ready_opens_;
+  if (begun.what != What::kMissed) ++foreseen_opens_;
+  if (begun.what == What::kMissed || begun.what == What::kMissedRead) {
+    ++missed_opens_;
+  }
 }
 
 bool SamplerPrefetcher::Work() {
@@ -183,11 +220,19 @@ uint64_t SamplerPrefetcher::MostAhead(const FollowedJob& job) const {
 
 bool SamplerPrefetcher::Fill() {
   if (files_->stopped()) return false;
+  std::vector<Foreseen> next;
+  {
+    MutexLock lock(jobs_mu_);
+    for (JobFinder::Found& found : jobs_.jobs()) Foresee(found, next);
+  }
+  DropCached(next);
   HeldFiles::Pieces pieces;
   bool some_wait = false;
   {
     MutexLock lock(jobs_mu_);
-    for (JobFinder::Found& found : jobs_.jobs()) Foresee(found);
+    for (const Foreseen& each : next) {
+      queue_.Add(AddressOf(each.file), each.request);
+    }
     Start(pieces);
     some_wait = queue_.size() > 0;
   }
@@ -195,7 +240,30 @@ bool SamplerPrefetcher::Fill() {
   return some_wait;
 }
 
-void SamplerPrefetcher::Foresee(JobFinder::Found& found) {
+void SamplerPrefetcher::DropCached(std::vector<Foreseen>& next) {
+  if (!cached_) return;
+  std::vector<EntryId> files;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < next.size(); ++i) {
+    if (!WasRead(next[i].file)) continue;
+    files.push_back(next[i].file);
+    places.push_back(i);
+  }
+  if (files.empty()) return;
+  const bool all = opens_without_read_ > kAllCached;
+  const std::vector<bool> cached =
+      all ? std::vector<bool>(files.size(), true) : cached_(files);
+  std::vector<Foreseen> wanted;
+  size_t asked = 0;
+  for (size_t i = 0; i < next.size(); ++i) {
+    const bool was_asked = asked < places.size() && places[asked] == i;
+    if (!was_asked || !cached[asked++]) wanted.push_back(next[i]);
+  }
+  next = std::move(wanted);
+}
+
+void SamplerPrefetcher::Foresee(JobFinder::Found& found,
+                                std::vector<Foreseen>& next) {
   ReadPlan* const plan = found.job.plan();
   if (plan == nullptr) {
     if (std::exchange(found.window, 0) != 0) Reclaim();
@@ -212,7 +280,7 @@ void SamplerPrefetcher::Foresee(JobFinder::Found& found) {
   const uint64_t until = std::min(found.window, found.job.FilesToCome());
   if (until <= ahead) return;
   for (const uint32_t index : plan->Next(until - ahead)) {
-    queue_.Add(AddressOf(found.job.index().file(index)), {found.id, index});
+    next.push_back({found.job.index().file(index), {found.id, index}});
   }
 }
 

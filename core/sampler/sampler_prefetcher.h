@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // SamplerPrefetcher prefetches for jobs that read files in an order of their
-// own. It learns the order from the first read of each file (followed_job.h).
-// Names and bytes do not change. A wrong prediction costs a useless read. A
-// file that was not predicted is read from the source as usual.
+// own. It learns the order from opens (followed_job.h). Names and bytes do not
+// change. A wrong prediction costs a useless read. A file that was not
+// predicted is read from the source as usual.
 //
-// SamplerPrefetcher need not see every open. If the kernel has a file in its
-// own memory, no read reaches the daemon. Then the file need not be prefetched
-// either.
+// If the mount does not see opens, the first read of each file counts as one.
+// No read reaches the daemon of a file that the kernel has in its own memory.
+// So where the kernel keeps a part of the files, an order is seen in part, and
+// is recognised less often.
 //
-// First reads go into a queue. A thread of SamplerPrefetcher takes them,
-// recognises the orders and says what to fetch. Long searches run on threads
-// that use only idle processor time.
+// A file that the kernel has in its own memory is not prefetched, as far as
+// Parts::cached knows.
+//
+// Opens go into a queue. A thread of SamplerPrefetcher takes them, recognises
+// the orders and says what to fetch. Long searches run on threads that use only
+// idle processor time.
 #ifndef SHUFFLEFS_CORE_SAMPLER_SAMPLER_PREFETCHER_H_
 #define SHUFFLEFS_CORE_SAMPLER_SAMPLER_PREFETCHER_H_
 
@@ -34,6 +38,7 @@
 #include "core/pool/content_provider.h"
 #include "core/pool/held_files.h"
 #include "core/readers/job_tracker.h"
+#include "core/sampler/cached_finder.h"
 #include "core/sampler/cscan_queue.h"
 #include "core/sampler/followed_job.h"
 #include "core/sampler/job_finder.h"
@@ -47,8 +52,8 @@ struct SamplerPrefetcherStatus {
     double search_seconds = 0;        // of this search, or of the last one
   };
   std::vector<Job> jobs;
-  // Files whose first read came in an epoch of known order, and how many of
-  // them were in memory then.
+  // Opens that came in an epoch of known order, and how many of the files were
+  // in memory then.
   uint64_t opens = 0;
   uint64_t ready = 0;
   uint64_t prefetched_bytes = 0;
@@ -70,6 +75,7 @@ class SamplerPrefetcher : public ContentProvider {
     // matter.
     std::vector<uint64_t> addresses;
     std::string how;                    // for `status`
+    CachedFinder cached;                // may be empty: none is
     std::vector<uint64_t> seeds;        // given by the user
     uint32_t search_cores = 1;          // 0: no search
     JobTracker* job_tracker = nullptr;  // outlives this
@@ -80,6 +86,12 @@ class SamplerPrefetcher : public ContentProvider {
   // Stops prefetching. Call it before you destroy what the source reads with.
   void Stop();
 
+  // Tells whether OnOpen is called for every open from now on. Before the call
+  // it is not.
+  void ExpectOpens(bool all) { sees_opens_ = all; }
+  // Thread `reader` (0 = hidden) has opened `file`, at most some milliseconds
+  // ago. May read /proc.
+  void OnOpen(EntryId file, uint32_t reader, std::chrono::milliseconds now);
   void OnFirstRead(EntryId file, uint32_t reader,
                    std::chrono::milliseconds now) override;
   bool CanServe(EntryId file) override;
@@ -97,11 +109,18 @@ class SamplerPrefetcher : public ContentProvider {
   SamplerPrefetcherStatus prefetcher() const;
 
  private:
+  // An open of a file, or its first read.
   struct Beginning {
+    enum class What {
+      kOpen,
+      kRead,        // and opens are not seen
+      kMissedRead,  // the same, but the file was not in memory
+      kMissed,      // opens are seen, and the opened file was not in memory
+    };
+    What what = What::kOpen;
     EntryId file;
     uint32_t reader = 0;
     std::chrono::milliseconds now{0};
-    bool ready = false;
   };
   // What the idle work searches for.
   struct IdleFor {
@@ -112,6 +131,9 @@ class SamplerPrefetcher : public ContentProvider {
 
   SamplerPrefetcher(Parts parts, std::shared_ptr<HeldFiles> files);
   void Run(std::stop_token stop);
+  void Add(const Beginning& begun) ABSL_LOCKS_EXCLUDED(mu_);
+  void NoteRead(EntryId file);
+  bool WasRead(EntryId file) const;
   std::vector<Beginning> TakeBegun();
   // Blocks until a file is begun, Wake() is called or `stop` is requested.
   // Blocks for some milliseconds at most if `waits`: requests wait until the
@@ -122,8 +144,17 @@ class SamplerPrefetcher : public ContentProvider {
   bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
   // Fetches what is due. Returns whether requests wait for their turn.
   bool Fill() ABSL_LOCKS_EXCLUDED(jobs_mu_);
-  // Adds to the queue what is to be prefetched for a job.
-  void Foresee(JobFinder::Found& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // A file that is to be prefetched.
+  struct Foreseen {
+    EntryId file;
+    CScanQueue::Request request;
+  };
+  // Appends what is to be prefetched for a job.
+  void Foresee(JobFinder::Found& job, std::vector<Foreseen>& next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  // Removes the files that the kernel has. Asks with no lock held, because the
+  // mount may wait for one.
+  void DropCached(std::vector<Foreseen>& next) ABSL_LOCKS_EXCLUDED(jobs_mu_);
   // Takes requests from the queue, gets memory for their files, and appends the
   // pieces to fetch.
   void Start(HeldFiles::Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
@@ -152,11 +183,17 @@ class SamplerPrefetcher : public ContentProvider {
   const std::shared_ptr<const Dataset> dataset_;
   const std::vector<uint64_t> addresses_;
   const std::string how_;
+  const CachedFinder cached_;
   const std::vector<uint64_t> seeds_;
   const bool searches_;
   // Self-synchronised.
   JobTracker& job_tracker_;
   const std::shared_ptr<HeldFiles> files_;
+  std::atomic<bool> sees_opens_{false};
+  // A bit per entry: a reader has read it. The kernel has no other file.
+  std::vector<std::atomic<uint64_t>> read_;
+  // Opens since the last read that reached the daemon.
+  std::atomic<uint64_t> opens_without_read_{0};
   std::atomic<uint32_t> last_asked_{~uint32_t{0}};  // entry
   // Counts of files whose reads reached the daemon.
   std::atomic<uint64_t> hits_{0};
@@ -174,7 +211,7 @@ class SamplerPrefetcher : public ContentProvider {
   CScanQueue queue_ ABSL_GUARDED_BY(jobs_mu_);
   uint64_t short_of_memory_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // times
   uint64_t foreseen_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
-  uint64_t ready_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
+  uint64_t missed_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   IdleFor idle_for_ ABSL_GUARDED_BY(jobs_mu_);
 
   // These are last because they use the other members. The thread ends first,

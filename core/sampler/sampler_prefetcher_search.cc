@@ -158,7 +158,7 @@ SamplerPrefetcherStatus SamplerPrefetcher::prefetcher() const {
   const absl::optional<IdleWork::Progress> progress = idle_.progress();
   MutexLock lock(jobs_mu_);
   status.opens = foreseen_opens_;
-  status.ready = ready_opens_;
+  status.ready = foreseen_opens_ - std::min(foreseen_opens_, missed_opens_);
   for (const JobFinder::Found& found : jobs_.jobs()) {
     SamplerPrefetcherStatus::Job job{
         found.job.status(), {}, found.search_seconds};

@@ -284,9 +284,9 @@ void EpochController::Begin(Boundary boundary) {
   }
   reported_.ForgetLost();
   journal_.Begun(Record(), *binding_, tracker_.get());
-  if (reported_.expected()) {
+  if (reported_.expected() && tracker_ != nullptr) {
     journal_.OpensAreLate();
-    if (tracker_ != nullptr) NoteCarried(boundary.carried, *tracker_);
+    NoteCarried(boundary.carried, *tracker_);
   }
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
@@ -410,8 +410,8 @@ EpochController::Effects EpochController::Install(
 
 void EpochController::ExpectReports() {
   reported_.Expect();
-  if (!reported_.expected()) return;
-  if (tracker_ != nullptr) tracker_->ExpectReports();
+  if (!reported_.expected() || tracker_ == nullptr) return;
+  tracker_->ExpectReports();
   journal_.OpensAreLate();
 }
 
@@ -436,6 +436,7 @@ EpochController::Effects EpochController::NoteWalksShown(
 EpochController::Effects EpochController::CountReport(
     const ReportedOpen& open, std::chrono::milliseconds now) {
   live_->NoteOpen();
+  setup_->NoteOpen(open.file, open.reader, now);
   const absl::optional<SampleId> name = NameOf(open);
   if (!name) return {};
   const SampleId sample = setup_->dataset->grouping().sample(open.file);

@@ -73,7 +73,8 @@ uint64_t HashOfSharing(const ViewSetup& setup, Epoch epoch,
 // names are being rebound.
 class LiveEpochs {
  public:
-  LiveEpochs() = default;
+  // `hears_opens`: each open is told to the setup (ViewSetup::NoteOpen).
+  explicit LiveEpochs(bool hears_opens) : hears_opens_(hears_opens) {}
   LiveEpochs(const LiveEpochs&) = delete;
   LiveEpochs& operator=(const LiveEpochs&) = delete;
 
@@ -103,10 +104,14 @@ class LiveEpochs {
   // The epoch continues. `was_read`: something of it was read.
   void Resume(bool was_read) { read_ = ever_read_ = was_read; }
   void Publish(LiveEpoch live);
+  // From now on opens are not told.
+  void HearNoOpens();
 
  private:
   std::shared_ptr<const LiveEpoch> Enter(std::atomic<bool>& asked);
+  void TellPrefetcher() const;
 
+  bool hears_opens_;                 // the view's lock guards it
   std::atomic<bool> looked_{false};  // a LOOKUP in this epoch
   std::atomic<bool> read_{false};    // OPEN or READ in this epoch
   std::atomic<bool> ever_read_{false};

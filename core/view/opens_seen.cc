@@ -9,6 +9,11 @@ namespace {
 
 using By = OpensSeen::By;
 
+// Returns whether opens tell this view what to prefetch. It does without them.
+bool LearnsFromOpens(const ViewSetup& setup) {
+  return setup.prefetcher != nullptr;
+}
+
 // Returns why opens in this view need an answer of their own, or "".
 std::string NeedsAnswers(const ViewSetup& setup) {
   if (setup.binds_on_demand()) {
@@ -41,23 +46,51 @@ bool WantsOpens(const ViewSetup& setup) {
          setup.binds_on_demand();
 }
 
+namespace {
+
+using Setups = absl::Span<const std::shared_ptr<const ViewSetup>>;
+
+bool AnyOf(Setups setups, bool (*is)(const ViewSetup&)) {
+  return absl::c_any_of(setups, [is](const auto& setup) { return is(*setup); });
+}
+
+OpensSeen OpensByDefault(Setups setups, const OpensPossible& possible) {
+  if (AnyOf(setups, WantsOpens)) return {By::kRequests, "open = auto"};
+  if (possible.backing) {
+    return {By::kRequests, "the kernel reads large files by itself"};
+  }
+  const bool answered = AnyOf(setups, [](const ViewSetup& setup) {
+    return !NeedsAnswers(setup).empty();
+  });
+  // A request for each open would cost more than it brings.
+  if (AnyOf(setups, LearnsFromOpens) && !answered &&
+      possible.no_reports.empty()) {
+    return {By::kReports, "what to prefetch is learnt from opens",
+            /*counts=*/false};
+  }
+  return {By::kNothing, "nothing depends on opens"};
+}
+
+}  // namespace
+
 OpensSeen HowOpensAreSeen(
     OpenMode mode, absl::Span<const std::shared_ptr<const ViewSetup>> setups,
-    const std::string& no_reports, bool backing) {
+    const OpensPossible& possible) {
   if (mode == OpenMode::kUnseen) return {By::kNothing, "open = unseen"};
   if (mode == OpenMode::kSeen) return {By::kRequests, "open = seen"};
   if (mode == OpenMode::kAuto) {
-    const bool wanted = absl::c_any_of(
-        setups, [](const auto& setup) { return WantsOpens(*setup); });
-    if (wanted) return {By::kRequests, "open = auto"};
-    if (!backing) return {By::kNothing, "nothing depends on opens"};
-    return {By::kRequests, "the kernel reads large files by itself"};
+    return OpensByDefault(setups, possible);
   }
   for (const std::shared_ptr<const ViewSetup>& setup : setups) {
     std::string why = NeedsAnswers(*setup);
     if (!why.empty()) return {By::kRequests, std::move(why)};
   }
-  if (!no_reports.empty()) return {By::kRequests, no_reports};
+  if (!possible.no_reports.empty()) {
+    return {By::kRequests, possible.no_reports};
+  }
+  if (!possible.no_rebinding.empty()) {
+    return {By::kRequests, possible.no_rebinding};
+  }
   return {By::kReports, "open = observed"};
 }
 

@@ -20,6 +20,9 @@ struct OpensSeen {
   };
   By by = By::kNothing;
   std::string why;  // one clause
+  // Names may move by what is seen. Otherwise the opens only tell which files
+  // to prefetch.
+  bool counts = true;
 };
 // Returns "nothing", "requests" or "reports".
 std::string OpensSeenName(OpensSeen::By by);
@@ -27,12 +30,17 @@ std::string OpensSeenName(OpensSeen::By by);
 // Returns whether opens end the epochs of a view or bind its names.
 bool WantsOpens(const ViewSetup& setup);
 
-// `no_reports` says why the kernel cannot report opens; "" if it can.
-// `backing`: files are large, and the kernel reads them by itself if opens are
-// answered.
+// What the kernel can do, and what it cannot: each says why, in one clause; ""
+// if it can.
+struct OpensPossible {
+  std::string no_reports{};    // of opens
+  std::string no_rebinding{};  // names cannot move while opens are reported
+  // Files are large, and the kernel reads them by itself if opens are answered.
+  bool backing = false;
+};
 OpensSeen HowOpensAreSeen(
     OpenMode mode, absl::Span<const std::shared_ptr<const ViewSetup>> setups,
-    const std::string& no_reports, bool backing);
+    const OpensPossible& possible);
 
 }  // namespace shufflefs
 

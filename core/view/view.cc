@@ -26,6 +26,7 @@ View::View(Parts parts)
       ledger_(parts.ledger),
       group_(parts.group),
       sees_opens_(parts.sees_opens),
+      live_(parts.hears_opens),
       notifier_({std::move(parts.rebound), std::move(parts.settled),
                  std::move(parts.doubted)}),
       controller_(
@@ -56,6 +57,11 @@ void View::ExpectReports() {
   MutexLock lock(mu_);
   controller_.ExpectReports();
   expects_reports_ = true;
+}
+
+void View::ExpectNoOpens() {
+  MutexLock lock(mu_);
+  live_.HearNoOpens();
 }
 
 void View::TakeReports(std::chrono::milliseconds now) {
@@ -102,7 +108,11 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
                              std::chrono::milliseconds now, uint32_t ordinal) {
   const uint32_t reader = ReaderOf(pid);
   for (;;) {
-    if (!live_.EnterOpen()->WatchesOpensOf(file)) return OpenVerdict::kServe;
+    const std::shared_ptr<const LiveEpoch> live = live_.EnterOpen();
+    if (!live->WatchesOpensOf(file)) {
+      live->setup->NoteOpen(file, reader, now);
+      return OpenVerdict::kServe;
+    }
     EpochController::Effects effects;
     {
       MutexLock lock(mu_);

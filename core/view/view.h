@@ -59,7 +59,10 @@ class View : private GroupedView {
     std::function<void(bool were_fixed)> rebound;
     std::function<void()> settled;
     std::function<void()> doubted;
+    // Opens end epochs and bind names.
     bool sees_opens = true;
+    // Opens are told at least to the prefetcher.
+    bool hears_opens = true;
     // Reports the opens of this view from ExpectReports on. Outlives the view;
     // may be null.
     OpenReports* reports = nullptr;
@@ -120,6 +123,8 @@ class View : private GroupedView {
   // From now on opens come by Parts::reports, and Open is called no more, but
   // for opens that arrived before.
   void ExpectReports();
+  // From now on Open is called no more. REQUIRES: !Parts::sees_opens.
+  void ExpectNoOpens();
   // Counts the opens that have returned to their readers by monotonic time
   // `now`. Does nothing before ExpectReports. Call it soon after opens were
   // reported, and before you ask what was opened.

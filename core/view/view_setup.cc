@@ -213,6 +213,11 @@ std::shared_ptr<ContentProvider> ViewSetup::provider() const {
   return ahead;
 }
 
+void ViewSetup::NoteOpen(EntryId file, uint32_t reader,
+                         std::chrono::milliseconds now) const {
+  if (prefetcher != nullptr) prefetcher->OnOpen(file, reader, now);
+}
+
 uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies) {
   // The places in between belong to policies' keys.
   const RecordOptions& record = config.record;

@@ -135,6 +135,9 @@ struct ViewSetup {
 
   // Returns what answers reads of samples. Null: the source does.
   std::shared_ptr<ContentProvider> provider() const;
+  // Thread `reader` (0 = hidden) has opened `file`.
+  void NoteOpen(EntryId file, uint32_t reader,
+                std::chrono::milliseconds now) const;
   bool binds_on_demand() const { return supply != nullptr && rebinds(); }
   // Returns whether, besides, an epoch may show a sample under several names or
   // none.

@@ -30,13 +30,57 @@ constexpr char kNext = 'n';
 constexpr char kClose = 'c';
 constexpr char kWatch = 'w';
 constexpr char kLookUp = 'l';
+constexpr char kCached = 'k';
 constexpr int kGroup = STDERR_FILENO + 1;  // in the process
+
+// Paths of one question, and how many: the answer has a bit for each.
+constexpr size_t kPathBytes = size_t{4} * PATH_MAX;
+constexpr size_t kMostPaths = 62;
 
 struct Question {
   int64_t directory = 0;
   char what = 0;
-  std::array<char, PATH_MAX> path{};  // only the used part is sent
+  std::array<char, kPathBytes> path{};  // only the used part is sent
 };
+
+// As in linux/mman.h since Linux 6.5.
+struct CacheRange {
+  uint64_t offset = 0;
+  uint64_t length = 0;  // 0: to the end
+};
+struct CachePages {
+  uint64_t cached = 0;
+  uint64_t dirty = 0;
+  uint64_t written_back = 0;
+  uint64_t evicted = 0;
+  uint64_t recently_evicted = 0;
+};
+constexpr long kCacheStat = 451;
+
+bool IsCached(const char* path) {
+  const UniqueFd file(
+      open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat st;
+  if (file.get() < 0 || fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) {
+    return false;
+  }
+  CacheRange all;
+  CachePages pages;
+  if (syscall(kCacheStat, file.get(), &all, &pages, 0) != 0) return false;
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return pages.cached * page >= static_cast<uint64_t>(st.st_size);
+}
+
+// The bit i of the i-th of these paths. An empty one ends them.
+int64_t CachedOf(const Question& question) {
+  uint64_t bits = 0;
+  const char* path = question.path.data();
+  for (uint64_t bit = 1; *path != 0; bit <<= 1) {
+    if (IsCached(path)) bits |= bit;
+    path += std::strlen(path) + 1;
+  }
+  return static_cast<int64_t>(bits);
+}
 
 // The number of entries of the next batch; 0 at the end; -errno.
 int64_t TakeBatchUp(int directory) {
@@ -81,6 +125,8 @@ int64_t Answer(const Question& question) {
       struct stat st;
       return lstat(question.path.data(), &st) == 0 ? 0 : -errno;
     }
+    case kCached:
+      return CachedOf(question);
     default:
       return -EINVAL;
   }
@@ -146,7 +192,7 @@ MountLister::~MountLister() {
 int64_t MountLister::Ask(char what, int64_t directory,
                          const std::string& path) {
   Question question;
-  if (path.size() >= question.path.size()) return -ENAMETOOLONG;
+  if (path.size() + 1 >= question.path.size()) return -ENAMETOOLONG;
   question.directory = directory;
   question.what = what;
   std::memcpy(question.path.data(), path.c_str(), path.size() + 1);
@@ -169,6 +215,28 @@ absl::Status MountLister::Watch(const std::string& path) {
 }
 
 void MountLister::LookUp(const std::string& path) { Ask(kLookUp, 0, path); }
+
+std::vector<bool> MountLister::AreCached(
+    const std::vector<std::string>& paths) {
+  std::vector<bool> cached(paths.size());
+  for (size_t begin = 0; begin < paths.size();) {
+    std::string asked;
+    size_t end = begin;
+    while (end < paths.size() && end - begin < kMostPaths &&
+           asked.size() + paths[end].size() + 2 < kPathBytes) {
+      asked += paths[end++];
+      asked += '\0';
+    }
+    if (end == begin) ++end;  // too long: not cached
+    const int64_t bits = asked.empty() ? 0 : Ask(kCached, 0, asked);
+    if (bits < 0) return cached;
+    for (size_t i = begin; i < end; ++i) {
+      cached[i] = (bits >> (i - begin) & 1) != 0;
+    }
+    begin = end;
+  }
+  return cached;
+}
 
 MountLister::Listing::Listing(MountLister& lister, const std::string& path)
     : lister_(lister), directory_(lister.Ask(kOpen, 0, path)) {}

@@ -26,14 +26,17 @@ constexpr size_t kBufferBytes = 64 * 1024;  // some 1,100 reports
 // How long reports may collect while readers open files one after the other. If
 // this thread slept until the next report, each open would have to wake it,
 // which costs the reader more than the report.
-constexpr auto kCollect = std::chrono::microseconds(300);
+constexpr std::chrono::microseconds kCollect(300);
+// The same if no epoch depends on it.
+constexpr std::chrono::microseconds kCollectToLearn(4000);
 // After so many collections without a report it sleeps.
 constexpr int kEmptyReads = 10;
 
-bool HasSamples(const Catalogue& catalogue, const Grouping& grouping,
-                DirId dir) {
+bool HasFiles(const Catalogue& catalogue, DirId dir) {
   for (uint32_t k = 0; k < catalogue.dir_size(dir); ++k) {
-    if (grouping.place(catalogue.in_source_order(dir, k))) return true;
+    if (catalogue.kind(catalogue.in_source_order(dir, k)) == EntryKind::kFile) {
+      return true;
+    }
   }
   return false;
 }
@@ -63,12 +66,15 @@ OpenListener::OpenListener(UniqueFd group, UniqueFd stop,
 absl::Status OpenListener::Mark(const ServedDataset& served,
                                 MountLister& lister,
                                 const std::string& mountpoint) {
+  if (!options_.marks) return ErrnoStatus(ENODEV, mountpoint);
+  {
+    MutexLock lock(mu_);
+    looker_ = static_cast<uint32_t>(lister.pid());
+  }
   const Catalogue& catalogue = served.catalogue();
   for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
     const DirId dir(d);
-    const View* const view = served.view_of(dir);
-    if (view == nullptr ||
-        !HasSamples(catalogue, view->setup()->dataset->grouping(), dir)) {
+    if (served.view_of(dir) == nullptr || !HasFiles(catalogue, dir)) {
       continue;
     }
     RETURN_IF_ERROR(lister.Watch(
@@ -120,7 +126,7 @@ void OpenListener::Fetch() {
   for (const OpenEvents::Open& open : events.opens) {
     events.lost = events.lost || ++fetched_ == options_.lose;
     const Node node = UnpackNode(open.nodeid);
-    if (node.kind != NodeKind::kLiveFile) continue;
+    if (node.kind != NodeKind::kLiveFile || open.reader == looker_) continue;
     const EntryId file(node.id);
     const View* const view =
         served_->view_of(served_->catalogue().parent(file));
@@ -139,16 +145,23 @@ void OpenListener::PassOn() {
   for (const auto& view : served->views()) view->TakeReports(MonotonicNow());
 }
 
+bool OpenListener::Counts() {
+  MutexLock lock(mu_);
+  return served_->opens().counts;
+}
+
 void OpenListener::Run(std::stop_token stop) {
   std::array<pollfd, 2> ready{
       {{group_.get(), POLLIN, 0}, {stop_fd_.get(), POLLIN, 0}}};
+  const std::chrono::microseconds collect =
+      Counts() ? kCollect : kCollectToLearn;
   int idle = 0;
   while (!stop.stop_requested()) {
     const int timeout = idle < kEmptyReads ? 0 : -1;
     const bool some = poll(ready.data(), ready.size(), timeout) > 0;
     idle = some ? 0 : idle + 1;
     if (some) PassOn();
-    if (!stop.stop_requested()) std::this_thread::sleep_for(kCollect);
+    if (!stop.stop_requested()) std::this_thread::sleep_for(collect);
   }
   PassOn();
 }

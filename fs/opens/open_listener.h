@@ -32,6 +32,8 @@ class OpenListener : public OpenReports {
   struct Options {
     // For tests: the report with this number, from 1, counts as lost.
     absl::optional<uint64_t> lose;
+    // For tests: false refuses marks, as Linux before 6.8 does.
+    bool marks = true;
   };
   // Errors: PermissionDenied without CAP_SYS_ADMIN, and the errno of kernels
   // that cannot report opens so. Call it before MountLister::Start, which gets
@@ -43,7 +45,7 @@ class OpenListener : public OpenReports {
   OpenListener& operator=(const OpenListener&) = delete;
 
   int group() const { return group_.get(); }
-  // Has the directories of all samples reported. Blocks for about 50
+  // Has the directories of all files in views reported. Blocks for about 50
   // microseconds per directory; other threads must serve the mount meanwhile.
   // Errors: the errno. Then nothing may rely on reports.
   absl::Status Mark(const ServedDataset& served, MountLister& lister,
@@ -60,6 +62,8 @@ class OpenListener : public OpenReports {
  private:
   OpenListener(UniqueFd group, UniqueFd stop, const Options& options);
   void Run(std::stop_token stop);
+  // Returns whether epochs depend on the reports.
+  bool Counts() ABSL_LOCKS_EXCLUDED(mu_);
   void PassOn();
   void Fetch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -72,6 +76,7 @@ class OpenListener : public OpenReports {
   Mutex mu_;
   const ServedDataset* served_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::vector<Taken> taken_ ABSL_GUARDED_BY(mu_);  // by view
+  uint32_t looker_ ABSL_GUARDED_BY(mu_) = 0;       // its opens do not count
   uint64_t fetched_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<char> buffer_ ABSL_GUARDED_BY(mu_);
 

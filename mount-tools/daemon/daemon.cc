@@ -87,6 +87,8 @@ class Mount {
   // Has the kernel report opens, if the engine wants it so.
   void HaveOpensReported(const ServedDataset& served);
   OpensSeen OpensNow() const;
+  // Which files the kernel has in its own memory; see CachedFinder.
+  std::vector<bool> AreCached(const std::vector<EntryId>& files) const;
   void TellUnreadable(const Catalogue& catalogue);
   void TakeLogLevel();
   void TellMounted(const ServedDataset& served);
@@ -132,6 +134,9 @@ absl::Status Mount::MakeParts(SourceDir source) {
   };
   parts.hooks.settled = [this] { session_->NamesSettled(); };
   parts.hooks.doubted = [this] { session_->NamesDoubted(); };
+  parts.hooks.cached = [this](const std::vector<EntryId>& files) {
+    return AreCached(files);
+  };
   parts.hooks.switched = [this](const std::string& path,
                                 const std::string& settings) {
     return control_->PrepareSwitch(path, settings);
@@ -213,6 +218,7 @@ Filesystem::Parts Mount::FilesystemParts() {
   parts.passed_through = [this] { state_.SetPassedThrough(true); };
   parts.goes_on = engine_->goes_on();
   parts.serves_others = config.allow_other;
+  parts.looker = kernel_.lister->pid();
   return parts;
 }
 
@@ -272,10 +278,19 @@ std::string Mount::NoReports() const {
     return absl::StrCat("the kernel does not report opens: ",
                         listens.message());
   }
-  if (!session_->kernel_knows_epochs()) {
-    return "reports of opens need Linux 6.16, whose names know epochs";
-  }
   return "";
+}
+
+std::vector<bool> Mount::AreCached(const std::vector<EntryId>& files) const {
+  const ServedDataset* const served = engine_->served();
+  if (served == nullptr) return std::vector<bool>(files.size());
+  std::vector<std::string> paths;
+  paths.reserve(files.size());
+  for (const EntryId file : files) {
+    paths.push_back(absl::StrCat(engine_->config().mountpoint, "/",
+                                 served->catalogue().path(file)));
+  }
+  return kernel_.lister->AreCached(paths);
 }
 
 OpensSeen Mount::OpensNow() const {
@@ -293,22 +308,32 @@ void Mount::HaveOpensReported(const ServedDataset& served) {
   if (marked.ok() && !listener.Begin(served)) {
     marked = ErrnoStatus(EAGAIN, "starting a thread");
   }
-  if (marked.ok()) {
-    for (const auto& view : served.views()) view->ExpectReports();
-    filesystem_->ExpectReports();
+  // If no epoch depends on opens, they are not worth a request each.
+  const bool unseen = !marked.ok() && !served.opens().counts;
+  for (const auto& view : served.views()) {
+    if (marked.ok()) view->ExpectReports();
+    if (unseen) view->ExpectNoOpens();
   }
+  if (marked.ok() || unseen) filesystem_->LeaveOpensToKernel();
   MutexLock lock(opens_mu_);
   opens_.reset();
   if (marked.ok()) return;
   const std::string why =
       absl::StrCat("the kernel does not report opens: ", marked.message());
-  opens_ = OpensSeen{OpensSeen::By::kRequests, why};
-  Log(LogLevel::kWarning, absl::StrCat(why, "; each open asks the daemon"));
+  opens_ = OpensSeen{
+      unseen ? OpensSeen::By::kNothing : OpensSeen::By::kRequests, why};
+  if (!unseen) {
+    Log(LogLevel::kWarning, absl::StrCat(why, "; each open asks the daemon"));
+  }
 }
 
 absl::Status Mount::Index(std::stop_token stop) {
   Engine::LoadOptions options;
   options.no_reports = NoReports();
+  if (!session_->kernel_knows_epochs()) {
+    options.no_rebinding =
+        "reports of opens need Linux 6.16, whose names know epochs";
+  }
   options.no_backing = session_->PrepareBacking();
   options.least_backed = LeastBacked().value_or(kLeastBackedBytes);
   if (kernel_.listener.ok()) options.reports = kernel_.listener->get();
@@ -417,11 +442,13 @@ absl::StatusOr<Kernel> PrepareKernel(const MountConfig& config) {
   Kernel kernel;
   kernel.listener = absl::CancelledError("nobody asked for reports");
   int group = -1;
-  if (config.open == OpenMode::kObserved) {
+  if (config.open == OpenMode::kObserved || config.open == OpenMode::kAuto) {
     OpenListener::Options options;
     // Lets you test what happens when the kernel's queue overflows.
     const char* const lose = std::getenv("SHUFFLEFS_LOSE_OPEN");
     if (lose != nullptr) options.lose = std::strtoull(lose, nullptr, 10);
+    const char* const reports = std::getenv("SHUFFLEFS_KERNEL_REPORTS");
+    options.marks = reports == nullptr || absl::string_view(reports) != "no";
     kernel.listener = OpenListener::Make(options);
     if (kernel.listener.ok()) group = (*kernel.listener)->group();
   }

@@ -228,6 +228,8 @@ def parse():
     parser.add_argument("--seed", metavar="N|none", help="of torch."
                         "manual_seed; default: another one each round; none: "
                         "it is not called")
+    parser.add_argument("--persistent", action="store_true",
+                        help="workers that live as long as their job")
     parser.add_argument("--policy", default=POLICY,
                         help="of the mount; to try this bench: native")
     parser.add_argument("--option", type=parse_option, action="append",

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""clairvoyant_epoch.py ROOT BATCH WORKERS SEED: a stock ImageFolder and
-DataLoader over ROOT that reads files whole and decodes nothing. SEED: what
-torch.manual_seed gets, or `none`: it is not called.
+"""clairvoyant_epoch.py ROOT BATCH WORKERS SEED [persistent]: a stock
+ImageFolder and DataLoader over ROOT that reads files whole and decodes nothing.
+SEED: what torch.manual_seed gets, or `none`: it is not called. persistent: the
+workers live as long as the job.
 
 Prints a line when the ImageFolder is made. Then each line of its input is a
 pass, as JSON, and answered by a line of JSON:
@@ -84,16 +85,18 @@ SAMPLERS = {"distributed": distributed, "random": RandomSampler,
 
 
 class Job:
-    def __init__(self, root, batch, workers):
+    def __init__(self, root, batch, workers, persistent):
         self.data = datasets.ImageFolder(root, loader=read_whole)
         self.batch, self.workers = batch, workers
+        self.persistent = persistent
         self.loaders = {}  # one for all its epochs, as in a training script
 
     def loader(self, sampler):
         if sampler not in self.loaders:
             self.loaders[sampler] = DataLoader(
                 self.data, self.batch, sampler=SAMPLERS[sampler](self.data),
-                num_workers=self.workers)
+                num_workers=self.workers,
+                persistent_workers=self.persistent)
         return self.loaders[sampler]
 
     def run(self, sampler, epoch=0, skip=0.0, stop=1.0):
@@ -126,11 +129,11 @@ def measure(loader, most):
 
 
 def main():
-    root, batch, workers, seed = sys.argv[1:]
+    root, batch, workers, seed, *persistent = sys.argv[1:]
     torch.set_num_threads(1)
     if seed != "none":
         torch.manual_seed(int(seed))
-    job = Job(root, int(batch), int(workers))
+    job = Job(root, int(batch), int(workers), bool(persistent))
     print(json.dumps({"files": len(job.data)}), flush=True)
     for line in sys.stdin:
         print(json.dumps(job.run(**json.loads(line))), flush=True)

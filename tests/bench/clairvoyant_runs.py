@@ -45,7 +45,8 @@ class Loader:
 
     def __init__(self, root, workers, arguments, group=None):
         argv = [measure.harness.PYTHON, "-W", "ignore", CLIENT, root / "train",
-                arguments.batch, workers, arguments.manual_seed]
+                arguments.batch, workers, arguments.manual_seed,
+                *(["persistent"] if arguments.persistent else [])]
         argv = list(map(str, group.inside(argv) if group else argv))
         # In a session of its own, so that its workers can be ended with it.
         self.process = subprocess.Popen(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training job of stock samplers and DataLoaders that goes on when told to.
 
-  loader.py ROOT [--seed N]
+  loader.py ROOT [--seed N] [--keep]
 
 Prints its process id; then answers each line of its standard input, a JSON
 object, with a line of JSON, and ends with its input:
@@ -16,9 +16,10 @@ object, with a line of JSON, and ends with its input:
       read with the errno instead of the digest.
 
 Files are asked for again in every epoch: what was read is dropped from the
-kernel's memory.
+kernel's memory, but for --keep.
 """
 import argparse
+import functools
 import hashlib
 import itertools
 import json
@@ -35,12 +36,13 @@ from torchvision import datasets
 BATCH = 16
 
 
-def read(path):
+def read(path, keep=False):
     """The digest of a file, or the errno of what went wrong."""
     try:
         with open(path, "rb") as file:
             data = file.read()
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            if not keep:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     except OSError as error:
         return error.errno
     return hashlib.sha256(data).hexdigest()[:16]
@@ -49,9 +51,10 @@ def read(path):
 class Named(Dataset):
     """A stock ImageFolder whose items also tell their name."""
 
-    def __init__(self, root, path):
-        self.inner = datasets.ImageFolder(os.path.join(root, path),
-                                          loader=read)
+    def __init__(self, root, path, keep):
+        self.inner = datasets.ImageFolder(
+            os.path.join(root, path),
+            loader=functools.partial(read, keep=keep))
         self.root = root
 
     def __len__(self):
@@ -108,15 +111,16 @@ SAMPLERS = {
 
 
 class Job:
-    def __init__(self, root):
-        self.root, self.samplers, self.batches = root, {}, iter(())
+    def __init__(self, root, keep):
+        self.root, self.keep = root, keep
+        self.samplers, self.batches = {}, iter(())
 
     def stateful(self, path, workers, persistent):
         """torchdata's loader draws all epochs from one generator."""
         if (path, workers, persistent) not in self.samplers:
             from torchdata.stateful_dataloader import StatefulDataLoader
             self.samplers[path, workers, persistent] = StatefulDataLoader(
-                Named(self.root, path), BATCH, shuffle=True,
+                Named(self.root, path, self.keep), BATCH, shuffle=True,
                 num_workers=workers, persistent_workers=persistent,
                 collate_fn=list)
         loader = self.samplers[path, workers, persistent]
@@ -130,7 +134,7 @@ class Job:
         if sampler == "stateful":
             return self.stateful(path, workers, persistent)
         if (path, sampler) not in self.samplers:
-            data = Named(self.root, path)
+            data = Named(self.root, path, self.keep)
             self.samplers[path, sampler] = data, SAMPLERS[sampler](data)
         data, order = self.samplers[path, sampler]
         if sampler == "distributed" and epoch is not None:
@@ -151,11 +155,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("root")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     print(json.dumps(os.getpid()), flush=True)
-    job = Job(args.root)
+    job = Job(args.root, args.keep)
     for line in sys.stdin:
         command = json.loads(line)
         answer = (job.begin(**command["begin"]) if "begin" in command

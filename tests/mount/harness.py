@@ -41,6 +41,12 @@ def shufflefs():
     return os.environ["SHUFFLEFS_BIN"]
 
 
+def peers_modules():
+    """The module for several nodes, in a list that is empty without it."""
+    module = os.environ.get("SHUFFLEFS_PEERS_MODULE", "none")
+    return [] if module == "none" else [module]
+
+
 def shufflectl():
     return os.environ["SHUFFLECTL_BIN"]
 

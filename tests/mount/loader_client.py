@@ -14,14 +14,15 @@ class Loader:
     """A job that is a family of processes of its own, or a part of this
     program's. Use as a context."""
 
-    def __init__(self, mount, seed=0, own_family=True, python=harness.PYTHON):
+    def __init__(self, mount, seed=0, own_family=True, python=harness.PYTHON,
+                 keep=False):
         # Without a session of its own, or started by a Python itself, it counts
         # as a part of this program.
         apart = ["setsid", "--fork", "--wait"] if own_family else []
         self.process = subprocess.Popen(
             harness.as_user(mount.user, [
                 *apart, python, harness.CLIENTS / "loader.py",
-                mount.path, "--seed", seed]),
+                mount.path, "--seed", seed, *(["--keep"] if keep else [])]),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.pid = self._answer()
 

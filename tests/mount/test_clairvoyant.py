@@ -3,6 +3,7 @@
 and every name shows its own bytes."""
 import pytest
 
+import harness
 import trees
 from loader_client import (Loader, assert_whole, foresight, job_of, prefetched,
                            recognised)
@@ -101,6 +102,49 @@ def test_a_seed_of_the_user(mounts, source, truth, device):
         items = loader.read(300)
         assert recognised(mount)["search_seconds"] == 0
         assert_whole(items + loader.read(), truth)
+
+
+# [S-8.1i] Files that the kernel has in its own memory hide no order, where the
+# mount sees that they are opened, and are not read ahead.
+@pytest.mark.parametrize("opens", ["auto", "seen"])
+def test_what_the_kernel_has_is_known(mounts, source, truth, device, opens):
+    mount = mounts(source, {**CLAIRVOYANT, "open": opens})
+    seen_by = "requests" if opens == "seen" else "reports"
+    harness.eventually(
+        lambda: mount.status()["opens"]["seen_by"] == seen_by,
+        what=f"{seen_by}: {mount.status()['opens']}")
+    with Loader(mount, keep=True) as loader:
+        for epoch in range(3):
+            loader.begin("distributed", epoch=epoch)
+            items = loader.read(300)
+            job = recognised(mount, epochs=epoch + 1)
+            assert job["recognised_epochs"] == epoch + 1
+            assert_whole(items + loader.read(), truth)
+            if epoch == 0:  # from now on the kernel has everything
+                before = foresight(mount)
+    after = foresight(mount)
+    assert after["prefetched_bytes"] == before["prefetched_bytes"] > 0
+    opens = after["opens"] - before["opens"]
+    assert opens > 1.5 * len(truth)
+    assert after["ready"] - before["ready"] == opens
+
+
+# Kernels before 6.8: an order is learnt from reads alone, as without root.
+def test_a_kernel_that_reports_no_opens(mounts, source, truth, device,
+                                        monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_KERNEL_REPORTS", "no")
+    mount = mounts(source, CLAIRVOYANT)
+    opens = harness.eventually(
+        lambda: mount.status()["opens"]["why"] != "reports are being set up" and
+        mount.status()["opens"], what="opens")
+    assert opens["seen_by"] == "nothing" and "does not report" in opens["why"]
+    with Loader(mount) as loader:
+        loader.begin("distributed", epoch=3)
+        items = loader.read(300)
+        assert recognised(mount)["order"] == (
+            "DistributedSampler, seed + epoch = 3")
+        assert_whole(items + loader.read(), truth)
+    assert mount.view()["warnings"] == mount.status()["warnings"] == []
 
 
 @pytest.mark.parametrize("workers", [0, 3])

@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
 import harness
 
 ROOT = harness.EXAMPLES.parent
@@ -16,9 +18,14 @@ IMAGE_HAS = {"libc6", "libgcc-s1", "libstdc++6"}
 
 
 def stages():
+    """The lines of each by its name; the last one's is "final"."""
     text = re.sub(r"\\\n", " ", FILE.read_text())
-    return [stage.splitlines()
-            for stage in re.split(r"^FROM ", text, flags=re.M)[1:]]
+    found = {}
+    for stage in re.split(r"^FROM ", text, flags=re.M)[1:]:
+        lines_of = stage.splitlines()
+        name = re.search(r" AS (\w+)$", lines_of[0])
+        found[name[1] if name else "final"] = lines_of
+    return found
 
 
 def lines(stage, word):
@@ -45,18 +52,38 @@ def comparable(names):
     return {re.sub(r"[0-9][0-9.t-]*$", "", name) for name in names}
 
 
+def installed(stage):
+    """The libraries that a stage installs."""
+    install, = (words for words in lines(stage, "RUN") if "apt-get" in words)
+    return {word for word in install if re.match("lib|zlib", word)}
+
+
 def test_the_image_has_what_the_programs_load():
-    _, final = stages()
-    install, = (words for words in lines(final, "RUN") if "apt-get" in words)
-    named = {word for word in install if word.startswith("lib")}
     loaded = packages(harness.shufflefs()) | packages(harness.shufflectl())
     assert IMAGE_HAS <= loaded
     assert any(name.startswith("libfuse3-") for name in loaded)
-    assert comparable(named) == comparable(loaded - IMAGE_HAS)
+    assert comparable(installed(stages()["alone"])) == comparable(
+        loaded - IMAGE_HAS)
+
+
+@pytest.mark.parametrize("module", harness.peers_modules())
+def test_the_image_for_peers_has_what_the_module_loads(module):
+    named = installed(stages()["alone"]) | installed(stages()["peers"])
+    loaded = packages(module) - IMAGE_HAS
+    assert any(name.startswith("libgrpc++") for name in loaded)
+    assert comparable(loaded) <= comparable(named)
+    assert comparable(installed(stages()["peers"])) <= comparable(loaded)
+
+
+def test_the_image_without_peers_is_the_default():
+    named = stages()
+    assert list(named)[-1] == "final"
+    assert named["final"][0].split()[0] == named["peers"][0].split()[0]
+    assert named["final"][0].split()[0] == "alone"
 
 
 def test_what_is_copied_is_enough_to_configure(folder):
-    build, final = stages()
+    build, final = stages()["build"], stages()["alone"]
     for *sources, target in lines(build, "COPY"):
         for source in sources:
             place = folder / target
@@ -71,7 +98,8 @@ def test_what_is_copied_is_enough_to_configure(folder):
                    stdout=subprocess.DEVNULL)
     rules = "".join(path.read_text() for path in
                     (folder / "build").rglob("cmake_install.cmake"))
-    assert "--target shufflefs shufflectl" in make
+    assert {"--target", "shufflefs", "shufflectl",
+            "shufflefs_peers_module"} <= set(make.split())
     for program in ("shufflefs", "shufflectl"):
         assert f"bin/{program}" in install + rules
         assert any(f"/bin/{program}" in words for copied in lines(final, "COPY")

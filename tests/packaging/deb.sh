@@ -50,32 +50,10 @@ install_and_mount() {
   ls /usr/lib/systemd/system/shufflefs@.service
 }
 
-# Two daemons of one job: each reads all files, and they join.
+# Two daemons of one job join each other.
 install_and_join() {
-  local data=/tmp/joined node
-  local peers='127.0.0.1:7401;127.0.0.1:7402'
   apt-get install -qq -y --no-install-recommends /package/shufflefs-peers_*.deb
-  rm -rf $data /tmp/node[12]
-  mkdir -p $data/a $data/b
-  for node in $(seq 50); do
-    echo "a $node" >"$data/a/$node$RANDOM.txt"
-    echo "b $node" >"$data/b/$node$RANDOM.txt"
-  done
-  for node in 1 2; do
-    mkdir -p "/tmp/node$node/mnt"
-    shufflefs -o "policy=lirs,peers=$peers,peers.listen=127.0.0.1:740$node" \
-      -o "state=/tmp/node$node/state,epoch.advance=manual" \
-      $data "/tmp/node$node/mnt"
-  done
-  timeout 60 sh -c "until shufflectl status /tmp/node1/mnt |
-    grep -q '2 of 2 joined'; do sleep 1; done"
-  for node in 1 2; do
-    find "/tmp/node$node/mnt" -name '*.txt' -exec cat {} + | sort | cmp - \
-      <(find $data -name '*.txt' -exec cat {} + | sort)
-  done
-  shufflectl peers /tmp/node1/mnt
-  shufflectl umount /tmp/node1/mnt
-  shufflectl umount /tmp/node2/mnt
+  sh /src/tests/packaging/try_peers.sh
   apt-get remove -qq -y shufflefs
   [ ! -e /usr/bin/shufflefs ]
   [ ! -e /usr/lib/shufflefs ]

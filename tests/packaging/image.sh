@@ -3,16 +3,15 @@
 #
 # image.sh
 #
-# Builds the image of examples/container/Containerfile with buildah, and mounts
-# with it. It must have less than 100 MiB. No registry is needed: mmdebstrap
-# makes the image debian:12-slim, as far as packages and left out files go.
+# Builds both images of examples/container/Containerfile with buildah, and mounts
+# with them, in the one for peers also with that key. They must have less than
+# 100 and 140 MiB. No registry is needed: mmdebstrap makes the image
+# debian:12-slim, as far as packages and left out files go.
 # chroot.sh names the variables that choose the mirror and keep the images.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 # shellcheck source=tests/packaging/chroot.sh
 . "$here/chroot.sh"
-
-most=100  # MiB that the image may have
 
 images() {
   local command=$1
@@ -40,29 +39,39 @@ make_base() {
   images rm "$container"
 }
 
-# The files of the image, as a chroot, without the entry point.
+# mount_in_image IMAGE MIB: its files, as a chroot, without the entry point.
 mount_in_image() {
-  local container place size
-  container=$(images from --pull-never shufflefs)
+  local image=$1 most=$2 container place size
+  container=$(images from --pull-never "$image")
   place=$(images mount "$container")
   rm -rf --one-file-system "$roots/image"
   cp -a "$place" "$roots/image"
   images rm "$container"
   size=$(du -sm "$roots/image" | cut -f 1)
-  echo "image.sh: $size MiB"
+  echo "image.sh: $image: $size MiB"
   [ "$size" -lt "$most" ]
   [ -c "$roots/image/dev/null" ] || mknod -m 666 "$roots/image/dev/null" c 1 3
   mkdir -p "$roots/image"/dev/{pts,shm}
   root_run image sh /src/tests/packaging/try.sh
+  [ "$image" = shufflefs ] || root_run image sh /src/tests/packaging/try_peers.sh
+}
+
+# build IMAGE [WORDS of buildah]
+build() {
+  local image=$1
+  shift
+  images bud --isolation chroot --pull-never --layers -t "$image" "$@" \
+    -f "$repository/examples/container/Containerfile" "$repository"
 }
 
 main() {
   roots_begin
   images inspect --type image debian:12-slim >/dev/null 2>&1 || make_base
-  images bud --isolation chroot --pull-never --layers -t shufflefs \
-    -f "$repository/examples/container/Containerfile" "$repository"
+  build shufflefs
+  build shufflefs:peers --target peers
   images images
-  mount_in_image
+  mount_in_image shufflefs 100
+  mount_in_image shufflefs:peers 140
   echo "image.sh: passed"
 }
 

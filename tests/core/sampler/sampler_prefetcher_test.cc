@@ -2,7 +2,10 @@
 // SamplerPrefetcher prefetches for jobs, from a source that the test drives.
 #include "core/sampler/sampler_prefetcher.h"
 
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -45,7 +48,7 @@ class SamplerPrefetcherTest : public testing::Test {
     }
   }
 
-  void Make(std::vector<uint64_t> addresses = {}) {
+  void Make(std::vector<uint64_t> addresses = {}, CachedFinder cached = {}) {
     SamplerPrefetcher::Parts parts;
     parts.dataset = dataset_;
     parts.memory = testing_support::TestMemory(PoolBytes(16 << 20));
@@ -54,6 +57,7 @@ class SamplerPrefetcherTest : public testing::Test {
     source_ = source.get();
     parts.source = std::move(source);
     parts.search_cores = 0;
+    parts.cached = std::move(cached);
     parts.job_tracker = &job_tracker_;
     prefetcher_ = *SamplerPrefetcher::Make(std::move(parts));
   }
@@ -94,6 +98,23 @@ class SamplerPrefetcherTest : public testing::Test {
   size_t ReadUntilKnown(const std::vector<EntryId>& order, size_t begin = 0) {
     for (size_t i = begin; i < order.size(); ++i) {
       Read(order[i]);
+      std::this_thread::sleep_for(milliseconds(1));
+      if (source_->waiting() > 0) return i + 1;
+    }
+    ADD_FAILURE() << "nothing is read ahead";
+    return order.size();
+  }
+  // The first read of each file, so that the kernel may have it.
+  void HaveBeenRead(const std::vector<EntryId>& files) {
+    prefetcher_->ExpectOpens(true);
+    for (const EntryId file : files) {
+      prefetcher_->OnFirstRead(file, 0, milliseconds(1000));
+    }
+  }
+  // Opens an order until it is known, where opens are seen.
+  size_t OpenUntilKnown(const std::vector<EntryId>& order) {
+    for (size_t i = 0; i < order.size(); ++i) {
+      prefetcher_->OnOpen(order[i], 0, milliseconds(1000));
       std::this_thread::sleep_for(milliseconds(1));
       if (source_->waiting() > 0) return i + 1;
     }
@@ -178,6 +199,123 @@ TEST_F(SamplerPrefetcherTest, OnADiskABatchComesInItsOrder) {
     last = address;
   }
   EXPECT_LE(back, 1 + asked.size() / 8);
+}
+
+// The kernel has these files, so no read of them comes.
+TEST_F(SamplerPrefetcherTest, OpensTeachAnOrderWithoutAnyRead) {
+  Make();
+  prefetcher_->ExpectOpens(true);
+  const std::vector<EntryId> order = Shuffled(3);
+  const size_t known = OpenUntilKnown(order);
+  EXPECT_LT(known, 200u);
+  for (size_t i = known; i < order.size(); ++i) {
+    prefetcher_->OnOpen(order[i], 0, milliseconds(1000));
+  }
+  WaitUntil(
+      [&] { return prefetcher_->prefetcher().opens + known >= order.size(); });
+  const SamplerPrefetcherStatus status = prefetcher_->prefetcher();
+  EXPECT_EQ(status.ready, status.opens);
+}
+
+TEST_F(SamplerPrefetcherTest, WhereOpensAreSeenAReadIsNoSecondOpen) {
+  Make();
+  prefetcher_->ExpectOpens(true);
+  const std::vector<EntryId> order = Shuffled(3);
+  for (size_t i = 0; i < 300; ++i) {
+    EXPECT_FALSE(Read(order[i])) << "nothing is known";
+  }
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_TRUE(prefetcher_->prefetcher().jobs.empty());
+  const size_t known = OpenUntilKnown(order);
+  for (size_t i = known; i < known + 100; ++i) {
+    prefetcher_->OnOpen(order[i], 0, milliseconds(1000));
+    prefetcher_->OnFirstRead(order[i], 0, milliseconds(1000));
+  }
+  WaitUntil([&] { return prefetcher_->prefetcher().opens >= 100; });
+  const SamplerPrefetcherStatus status = prefetcher_->prefetcher();
+  EXPECT_LT(status.opens, 100 + known);
+  EXPECT_LT(status.ready, known) << "the source has answered nothing yet";
+}
+
+TEST_F(SamplerPrefetcherTest, WhatTheKernelHasIsNotFetched) {
+  Make({}, [](const std::vector<EntryId>& files) {
+    std::vector<bool> cached;
+    for (const EntryId file : files) cached.push_back(file.value() % 3 != 0);
+    return cached;
+  });
+  const std::vector<EntryId> order = Shuffled(3);
+  HaveBeenRead(order);
+  std::set<EntryId> asked;
+  for (size_t i = OpenUntilKnown(order); i < order.size(); ++i) {
+    for (const EntryId file : source_->asked()) asked.insert(file);
+    prefetcher_->OnOpen(order[i], 0, milliseconds(1000));
+    source_->ComeAll();
+    if (i % 8 == 0) std::this_thread::sleep_for(milliseconds(6));
+  }
+  EXPECT_GT(asked.size(), order.size() / 6);
+  for (const EntryId file : asked) EXPECT_EQ(file.value() % 3, 0u);
+}
+
+TEST_F(SamplerPrefetcherTest, OfFilesThatNobodyReadTheKernelIsNotAsked) {
+  uint64_t asked = 0;
+  Make({}, [&](const std::vector<EntryId>& files) {
+    asked += files.size();
+    return std::vector<bool>(files.size());
+  });
+  prefetcher_->ExpectOpens(true);
+  OpenUntilKnown(Shuffled(3));
+  prefetcher_->Stop();
+  EXPECT_EQ(asked, 0u);
+}
+
+// Everything is in the kernel's memory, so to ask would be all that the mount
+// costs.
+TEST_F(SamplerPrefetcherTest, WithoutReadsTheKernelIsNotAsked) {
+  std::atomic<uint64_t> asked = 0;
+  Make({}, [&](const std::vector<EntryId>& files) {
+    asked += files.size();
+    return std::vector<bool>(files.size(), true);
+  });
+  HaveBeenRead(Shuffled(3));
+  const auto open = [&](uint32_t seed) {
+    const std::vector<EntryId> order = Shuffled(seed);
+    for (size_t i = 0; i < order.size(); ++i) {
+      prefetcher_->OnOpen(order[i], 0, milliseconds(1000));
+      if (i % 8 == 0) std::this_thread::sleep_for(milliseconds(6));
+    }
+  };
+  open(3);
+  const uint64_t at_first = asked;
+  EXPECT_GT(at_first, 0u);
+  open(4);
+  EXPECT_EQ(asked, at_first);
+  EXPECT_EQ(prefetcher_->prefetcher().jobs.at(0).job.recognised_epochs, 2u);
+  // A file is not there any more, so others may not be, either.
+  prefetcher_->OnFirstRead(Shuffled(3).front(), 0, milliseconds(1000));
+  open(5);
+  EXPECT_GT(asked, at_first);
+}
+
+// Whoever is asked may need an answer of the mount first.
+TEST_F(SamplerPrefetcherTest, StatusWaitsForNobodyWhileTheKernelIsAsked) {
+  std::atomic<bool> asks = false;
+  std::atomic<bool> answers = false;
+  Make({}, [&](const std::vector<EntryId>& files) {
+    asks = true;
+    while (!answers) std::this_thread::sleep_for(milliseconds(1));
+    return std::vector<bool>(files.size());
+  });
+  HaveBeenRead(Shuffled(3));
+  for (const EntryId file : Shuffled(3)) {
+    prefetcher_->OnOpen(file, 0, milliseconds(1000));
+    std::this_thread::sleep_for(milliseconds(1));
+    if (asks) break;
+  }
+  ASSERT_TRUE(asks);
+  EXPECT_EQ(prefetcher_->prefetcher().jobs.size(), 1u);
+  EXPECT_EQ(source_->asked().size(), 0u);
+  answers = true;
+  WaitUntil([&] { return source_->asked().size() > 0; });
 }
 
 TEST_F(SamplerPrefetcherTest, WhatNobodyComesForIsDroppedAndCounted) {

@@ -30,11 +30,13 @@ TEST(BackingChoiceTest, NoFilesAreNotLarge) {
 
 TEST(BackingChoiceTest, OpensAreAnsweredForTheSakeOfBackingFiles) {
   using By = OpensSeen::By;
-  EXPECT_EQ(HowOpensAreSeen(OpenMode::kAuto, {}, "", false).by, By::kNothing);
-  EXPECT_EQ(HowOpensAreSeen(OpenMode::kAuto, {}, "", true).by, By::kRequests);
-  EXPECT_EQ(HowOpensAreSeen(OpenMode::kUnseen, {}, "", true).by, By::kNothing);
-  EXPECT_EQ(HowOpensAreSeen(OpenMode::kObserved, {}, "", true).by,
-            By::kReports);
+  const auto how = [](OpenMode mode, bool backing) {
+    return HowOpensAreSeen(mode, {}, {.backing = backing}).by;
+  };
+  EXPECT_EQ(how(OpenMode::kAuto, false), By::kNothing);
+  EXPECT_EQ(how(OpenMode::kAuto, true), By::kRequests);
+  EXPECT_EQ(how(OpenMode::kUnseen, true), By::kNothing);
+  EXPECT_EQ(how(OpenMode::kObserved, true), By::kReports);
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SHUFFLEFS_CORE_SAMPLER_CACHED_FINDER_H_
+#define SHUFFLEFS_CORE_SAMPLER_CACHED_FINDER_H_
+
+#include <functional>
+#include <vector>
+
+#include "core/base/types.h"
+
+namespace shufflefs {
+
+// Returns which of these files the kernel has whole in its own memory. False
+// where that is not known. Any thread may call it, with no lock that a request
+// to the mount may wait for. Blocks until the mount has answered some requests.
+using CachedFinder =
+    std::function<std::vector<bool>(const std::vector<EntryId>& files)>;
+
+}  // namespace shufflefs
+
+#endif  // SHUFFLEFS_CORE_SAMPLER_CACHED_FINDER_H_
