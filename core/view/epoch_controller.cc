@@ -442,10 +442,8 @@ EpochController::Effects EpochController::CountReport(
   const SampleId sample = setup_->dataset->grouping().sample(open.file);
   if (!tracker_->TakeReport(sample, open.reader)) return {};
   Effects effects = Count(*name, open.reader, now);
-  if (tracker_ != nullptr && tracker_->WalksAreDue()) {
-    tracker_->ShowWalks();
-    effects.doubted = true;
-  }
+  effects.doubted = tracker_ != nullptr && tracker_->WalksAreDue();
+  if (effects.doubted) tracker_->ShowWalks();
   return effects;
 }
 

@@ -30,8 +30,7 @@
 #include "fs/filesystem.h"
 #include "fs/fuse/mount_point.h"
 #include "fs/fuse/session.h"
-#include "fs/kernel_cache/mount_lister.h"
-#include "fs/opens/open_listener.h"
+#include "fs/opens/kernel_sight.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/control_text.h"
 #include "mount-tools/daemon/control_memory.h"
@@ -44,18 +43,12 @@
 namespace shufflefs {
 namespace {
 
-// What must be there before any thread starts and anything is mounted.
-struct Kernel {
-  absl::StatusOr<std::unique_ptr<OpenListener>> listener;
-  std::unique_ptr<MountLister> lister;
-};
-
 // Everything in a serving mount, in the order in which it is made. It is
 // destroyed in reverse order.
 class Mount {
  public:
   // Errors: those of Engine::Make.
-  static absl::StatusOr<std::unique_ptr<Mount>> Make(Kernel kernel,
+  static absl::StatusOr<std::unique_ptr<Mount>> Make(KernelSight kernel,
                                                      ControlMemory memory,
                                                      SourceDir source,
                                                      StateDir state) {
@@ -72,7 +65,7 @@ class Mount {
   absl::Status Serve(ReadyPipe& ready);
 
  private:
-  Mount(Kernel kernel, ControlMemory memory, StateDir state)
+  Mount(KernelSight kernel, ControlMemory memory, StateDir state)
       : kernel_(std::move(kernel)),
         memory_(std::move(memory)),
         state_(std::move(state)) {}
@@ -82,19 +75,15 @@ class Mount {
   std::vector<std::string> WarnOfMountsAbove() const;
   Filesystem::Parts FilesystemParts();
   absl::Status Index(std::stop_token stop);
-  // Why the kernel cannot report opens, in one clause; "" if it can.
-  std::string NoReports() const;
   // Has the kernel report opens, if the engine wants it so.
   void HaveOpensReported(const ServedDataset& served);
   OpensSeen OpensNow() const;
-  // Which files the kernel has in its own memory; see CachedFinder.
-  std::vector<bool> AreCached(const std::vector<EntryId>& files) const;
   void TellUnreadable(const Catalogue& catalogue);
   void TakeLogLevel();
   void TellMounted(const ServedDataset& served);
   void Warn(std::string line);
 
-  const Kernel kernel_;
+  const KernelSight kernel_;
   ControlMemory memory_;
   const StateDir state_;
   std::unique_ptr<Engine> engine_;
@@ -135,7 +124,8 @@ absl::Status Mount::MakeParts(SourceDir source) {
   parts.hooks.settled = [this] { session_->NamesSettled(); };
   parts.hooks.doubted = [this] { session_->NamesDoubted(); };
   parts.hooks.cached = [this](const std::vector<EntryId>& files) {
-    return AreCached(files);
+    return kernel_.AreCached(files, engine_->config().mountpoint,
+                             engine_->served());
   };
   parts.hooks.switched = [this](const std::string& path,
                                 const std::string& settings) {
@@ -218,7 +208,7 @@ Filesystem::Parts Mount::FilesystemParts() {
   parts.passed_through = [this] { state_.SetPassedThrough(true); };
   parts.goes_on = engine_->goes_on();
   parts.serves_others = config.allow_other;
-  parts.looker = kernel_.lister->pid();
+  parts.looker = kernel_.lister().pid();
   return parts;
 }
 
@@ -227,7 +217,7 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   Session::Options session;
   session.filesystem = filesystem_.get();
   session.metrics = &engine_->metrics();
-  session.lister = kernel_.lister.get();
+  session.lister = &kernel_.lister();
   const MountConfig& config = engine_->config();
   session.source = config.source;
   session.mountpoint = config.mountpoint;
@@ -269,30 +259,6 @@ void Mount::TellUnreadable(const Catalogue& catalogue) {
   }
 }
 
-std::string Mount::NoReports() const {
-  const absl::Status& listens = kernel_.listener.status();
-  if (absl::IsPermissionDenied(listens)) {
-    return "the kernel reports opens to root only (CAP_SYS_ADMIN)";
-  }
-  if (!listens.ok()) {
-    return absl::StrCat("the kernel does not report opens: ",
-                        listens.message());
-  }
-  return "";
-}
-
-std::vector<bool> Mount::AreCached(const std::vector<EntryId>& files) const {
-  const ServedDataset* const served = engine_->served();
-  if (served == nullptr) return std::vector<bool>(files.size());
-  std::vector<std::string> paths;
-  paths.reserve(files.size());
-  for (const EntryId file : files) {
-    paths.push_back(absl::StrCat(engine_->config().mountpoint, "/",
-                                 served->catalogue().path(file)));
-  }
-  return kernel_.lister->AreCached(paths);
-}
-
 OpensSeen Mount::OpensNow() const {
   const ServedDataset* const served = engine_->served();
   if (served == nullptr) return {OpensSeen::By::kRequests, "still scanning"};
@@ -302,9 +268,9 @@ OpensSeen Mount::OpensNow() const {
 
 void Mount::HaveOpensReported(const ServedDataset& served) {
   if (served.opens().by != OpensSeen::By::kReports) return;
-  OpenListener& listener = **kernel_.listener;
+  OpenListener& listener = *kernel_.listener();
   absl::Status marked =
-      listener.Mark(served, *kernel_.lister, engine_->config().mountpoint);
+      listener.Mark(served, kernel_.lister(), engine_->config().mountpoint);
   if (marked.ok() && !listener.Begin(served)) {
     marked = ErrnoStatus(EAGAIN, "starting a thread");
   }
@@ -329,14 +295,14 @@ void Mount::HaveOpensReported(const ServedDataset& served) {
 
 absl::Status Mount::Index(std::stop_token stop) {
   Engine::LoadOptions options;
-  options.no_reports = NoReports();
+  options.no_reports = kernel_.NoReports();
   if (!session_->kernel_knows_epochs()) {
     options.no_rebinding =
         "reports of opens need Linux 6.16, whose names know epochs";
   }
   options.no_backing = session_->PrepareBacking();
   options.least_backed = LeastBacked().value_or(kLeastBackedBytes);
-  if (kernel_.listener.ok()) options.reports = kernel_.listener->get();
+  options.reports = kernel_.listener();
   options.stop = stop;
   options.progress = [this](uint64_t entries) {
     control_->SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
@@ -407,7 +373,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     ready.Fail(served.message());
     Log(LogLevel::kError, served.message());
   }
-  if (kernel_.listener.ok()) (*kernel_.listener)->Stop();
+  if (kernel_.listener() != nullptr) kernel_.listener()->Stop();
   engine_->KeepLearnt();
   if (served.ok() && indexed.ok()) {
     memory_.Forget();
@@ -437,27 +403,8 @@ absl::Status CheckMountpoint(const std::string& mountpoint) {
                   "name a directory to mount on");
 }
 
-// Before any thread starts and anything is open.
-absl::StatusOr<Kernel> PrepareKernel(const MountConfig& config) {
-  Kernel kernel;
-  kernel.listener = absl::CancelledError("nobody asked for reports");
-  int group = -1;
-  if (config.open == OpenMode::kObserved || config.open == OpenMode::kAuto) {
-    OpenListener::Options options;
-    // Lets you test what happens when the kernel's queue overflows.
-    const char* const lose = std::getenv("SHUFFLEFS_LOSE_OPEN");
-    if (lose != nullptr) options.lose = std::strtoull(lose, nullptr, 10);
-    const char* const reports = std::getenv("SHUFFLEFS_KERNEL_REPORTS");
-    options.marks = reports == nullptr || absl::string_view(reports) != "no";
-    kernel.listener = OpenListener::Make(options);
-    if (kernel.listener.ok()) group = (*kernel.listener)->group();
-  }
-  ASSIGN_OR_RETURN(kernel.lister, MountLister::Start(group));
-  return kernel;
-}
-
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
-  ASSIGN_OR_RETURN(Kernel kernel, PrepareKernel(config));
+  ASSIGN_OR_RETURN(KernelSight kernel, KernelSight::Make(config));
   RETURN_IF_ERROR(ClearDeadMount(config.mountpoint,
                                  [&] { return HolderIsDying(config.state); }));
   absl::StatusOr<SourceDir> source = SourceDir::At(config.source);
