@@ -109,7 +109,8 @@ class Bench:
         folder.mkdir()
         with contextlib.ExitStack() as stack:
             nodes = [stack.enter_context(
-                Node(i, name, self.backing, folder, memory + ROOM))
+                Node(i, name, (self.backing, self.arguments.profile), folder,
+                     memory + ROOM))
                 for i, name in enumerate(self.network.names)]
             roots = [node.data for node in nodes]
             if system != "raw":

@@ -75,8 +75,10 @@ class Node:
     """One of the nodes. As a context manager it owns its loop device, its mount
     of the data and its group."""
 
-    def __init__(self, number, name, backing, folder, limit):
-        self.number, self.name, self.backing = number, name, backing
+    def __init__(self, number, name, disk, folder, limit):
+        """`disk`: (path, profile) of the source."""
+        self.number, self.name = number, name
+        self.backing, self.profile = disk
         self.path = folder / f"node{number}"
         self.limit = limit
         self.loop = self.group = None
@@ -89,7 +91,8 @@ class Node:
                         "--direct-io=on", self.backing)
         block = pathlib.Path("/sys/block") / pathlib.Path(self.loop).name
         (block / "queue/read_ahead_kb").write_text(str(READ_AHEAD_KB))
-        (block / "queue/rotational").write_text("0")
+        (block / "queue/rotational").write_text(
+            testbed.rotational(self.profile))
         run("mount", "-o", "ro,noload,noatime", self.loop, self.path)
         return self
 

@@ -44,6 +44,11 @@ PROFILES = {
 }
 
 
+def rotational(profile):
+    """What the kernel is to say of a device of the profile."""
+    return "1" if "--model=disk" in PROFILES[profile] else "0"
+
+
 class DeviceError(RuntimeError):
     pass
 
@@ -198,8 +203,7 @@ class Device:
             raise DeviceError(f"{loop}: no direct I/O below, so everything "
                               "would be cached twice")
         (block / "queue/read_ahead_kb").write_text(str(READ_AHEAD_KB))
-        turns = "1" if "--model=disk" in PROFILES[profile] else "0"
-        (block / "queue/rotational").write_text(turns)
+        (block / "queue/rotational").write_text(rotational(profile))
 
     def _loop(self):
         """The loop device, if it is still backed by our file, or None."""

@@ -28,12 +28,12 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from emulated_device import (DeviceError, Device, all_devices,  # noqa: E402
-                             PROFILES)
+                             PROFILES, rotational)
 from memory_group import (Group, GroupError, all_groups,  # noqa: E402
                           parse_size)
 
 __all__ = ["Device", "DeviceError", "Group", "GroupError", "PROFILES",
-           "parse_size", "require_root"]
+           "parse_size", "require_root", "rotational"]
 
 
 class UsageError(Exception):
