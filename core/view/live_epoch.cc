@@ -175,19 +175,19 @@ bool LiveEpochs::CloseUnread(bool sees_opens) {
 
 void LiveEpochs::Publish(LiveEpoch live) {
   const std::shared_ptr<const LiveEpoch> before = published_.Get();
+  TellPrefetcher(*live.setup);  // before its first open
   published_.Set(std::make_shared<const LiveEpoch>(std::move(live)));
-  TellPrefetcher();
   if (before != nullptr) before->lookups->End();
 }
 
 void LiveEpochs::HearNoOpens() {
   hears_opens_ = false;
-  TellPrefetcher();
+  TellPrefetcher(*Get()->setup);
 }
 
-void LiveEpochs::TellPrefetcher() const {
-  SamplerPrefetcher* const prefetcher = Get()->setup->prefetcher.get();
-  if (prefetcher != nullptr) prefetcher->ExpectOpens(hears_opens_);
+void LiveEpochs::TellPrefetcher(const ViewSetup& setup) const {
+  if (setup.prefetcher == nullptr) return;
+  setup.prefetcher->ExpectOpens(hears_opens_);
 }
 
 }  // namespace shufflefs

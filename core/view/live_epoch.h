@@ -109,7 +109,7 @@ class LiveEpochs {
 
  private:
   std::shared_ptr<const LiveEpoch> Enter(std::atomic<bool>& asked);
-  void TellPrefetcher() const;
+  void TellPrefetcher(const ViewSetup& setup) const;
 
   bool hears_opens_;                 // the view's lock guards it
   std::atomic<bool> looked_{false};  // a LOOKUP in this epoch

@@ -38,7 +38,9 @@ def settings(unit):
 
 
 def calls(group):
-    """The system calls of a group, by the list of systemd."""
+    """The system calls of a group, by the list of systemd; or one by itself."""
+    if group[0] != "@":
+        return {group}
     text = subprocess.run(["systemd-analyze", "syscall-filter", group],
                           check=True, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True).stdout

@@ -113,6 +113,16 @@ def test_a_mount_works_under_the_limits(serve, source, folder, keys):
     assert "Operation not permitted" not in json.dumps(status)
 
 
+def test_the_kernel_may_report_opens(serve):
+    mountpoint = serve(policy="lirs", open="observed")
+
+    def opens():
+        status = mountpoint / ".shufflefs" / "status"
+        return json.loads(status.read_text())["opens"]
+    harness.eventually(lambda: opens()["seen_by"] == "reports",
+                       what=f"reports: {opens()}")
+
+
 def test_a_reader_of_another_user_is_looked_at(serve):
     """Its environment shows that it has several nodes.
 
