@@ -113,9 +113,12 @@ class SamplerPrefetcher : public ContentProvider {
   struct Beginning {
     enum class What {
       kOpen,
-      kRead,        // and opens are not seen
-      kMissedRead,  // the same, but the file was not in memory
-      kMissed,      // opens are seen, and the opened file was not in memory
+      // Where opens are not seen: a read of a file that was in memory.
+      kRead,
+      // The same, but it was not in memory.
+      kMissedRead,
+      // Where opens are seen: a read of a file that was not in memory.
+      kMissed,
     };
     What what = What::kOpen;
     EntryId file;
