@@ -26,28 +26,6 @@ std::string NeedsAnswers(const ViewSetup& setup) {
   return "";
 }
 
-}  // namespace
-
-std::string OpensSeenName(By by) {
-  switch (by) {
-    case By::kNothing:
-      return "nothing";
-    case By::kRequests:
-      return "requests";
-    case By::kReports:
-      return "reports";
-  }
-  return "";
-}
-
-bool WantsOpens(const ViewSetup& setup) {
-  const bool changes = setup.rebinds() || setup.records.pool != nullptr;
-  return (changes && setup.config.epoch_advance == Advance::kAuto) ||
-         setup.binds_on_demand();
-}
-
-namespace {
-
 using Setups = absl::Span<const std::shared_ptr<const ViewSetup>>;
 
 bool AnyOf(Setups setups, bool (*is)(const ViewSetup&)) {
@@ -73,14 +51,30 @@ OpensSeen OpensByDefault(Setups setups, const OpensPossible& possible) {
 
 }  // namespace
 
+std::string OpensSeenName(By by) {
+  switch (by) {
+    case By::kNothing:
+      return "nothing";
+    case By::kRequests:
+      return "requests";
+    case By::kReports:
+      return "reports";
+  }
+  return "";
+}
+
+bool WantsOpens(const ViewSetup& setup) {
+  const bool changes = setup.rebinds() || setup.records.pool != nullptr;
+  return (changes && setup.config.epoch_advance == Advance::kAuto) ||
+         setup.binds_on_demand();
+}
+
 OpensSeen HowOpensAreSeen(
     OpenMode mode, absl::Span<const std::shared_ptr<const ViewSetup>> setups,
     const OpensPossible& possible) {
   if (mode == OpenMode::kUnseen) return {By::kNothing, "open = unseen"};
   if (mode == OpenMode::kSeen) return {By::kRequests, "open = seen"};
-  if (mode == OpenMode::kAuto) {
-    return OpensByDefault(setups, possible);
-  }
+  if (mode == OpenMode::kAuto) return OpensByDefault(setups, possible);
   for (const std::shared_ptr<const ViewSetup>& setup : setups) {
     std::string why = NeedsAnswers(*setup);
     if (!why.empty()) return {By::kRequests, std::move(why)};

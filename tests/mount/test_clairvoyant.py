@@ -104,8 +104,8 @@ def test_a_seed_of_the_user(mounts, source, truth, device):
         assert_whole(items + loader.read(), truth)
 
 
-# [S-8.1i] Where the mount sees opens, files that the kernel has in its own
-# memory hide no order, and they are not read ahead.
+# [S-8.1i] Where the mount sees opens, cached files hide no order, and they are
+# not read ahead.
 @pytest.mark.parametrize("opens", ["auto", "seen"])
 def test_what_the_kernel_has_is_known(mounts, source, truth, device, opens):
     mount = mounts(source, {**CLAIRVOYANT, "open": opens})
