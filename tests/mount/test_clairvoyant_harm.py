@@ -236,7 +236,8 @@ def test_unmounting_ends_a_search(mounts, source, truth):
         loader.begin("random")
         items = loader.read(300)
         wait_for_search(mount)
-        idle = threads_of(mount, "sfs-idle")
+        idle = harness.eventually(lambda: threads_of(mount, "sfs-idle"),
+                                  what="its thread")
         assert [os.sched_getscheduler(thread) for thread in idle
                 ] == [os.SCHED_IDLE]
         mount.unmount()

@@ -144,7 +144,12 @@ def test_an_epoch_is_the_same_after_a_restart(mounts, source, tier, folder):
     assert mount.view()["epoch"] == 1
     assert records(mount.path) == first[1]
     assert records(mount.control_dir / "epoch" / "0" / "tree") == first[0]
-    shutil.rmtree(tier)
+
+    def gone():  # the daemon may be writing to it
+        shutil.rmtree(tier, ignore_errors=True)
+        return not tier.exists()
+
+    harness.eventually(gone, what="no tier")
     assert records(mount.control_dir / "epoch" / "1" / "tree") == first[1]
 
 

@@ -27,6 +27,7 @@ using testing_support::TempTree;
 
 constexpr uint32_t kFileCount = 900;
 constexpr uint64_t kBytesAFile = 5000;
+constexpr size_t kTellsAnOrder = 199;
 
 class SamplerPrefetcherTest : public testing::Test {
  protected:
@@ -92,7 +93,11 @@ class SamplerPrefetcherTest : public testing::Test {
   }
   // Until the thread behind has done what it can.
   void WaitUntil(const std::function<bool()>& is_so) {
-    while (!is_so()) std::this_thread::sleep_for(milliseconds(1));
+    for (int i = 0; i < 60000; ++i) {
+      if (is_so()) return;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    ADD_FAILURE() << "waited for a minute";
   }
   // Reads an order from `begin` on until it is known.
   size_t ReadUntilKnown(const std::vector<EntryId>& order, size_t begin = 0) {
@@ -111,15 +116,21 @@ class SamplerPrefetcherTest : public testing::Test {
       prefetcher_->OnFirstRead(file, 0, milliseconds(1000));
     }
   }
-  // Opens an order until it is known, where opens are seen.
-  size_t OpenUntilKnown(const std::vector<EntryId>& order) {
-    for (size_t i = 0; i < order.size(); ++i) {
+  // Opens an order until `is_known`, where opens are seen. Returns how many
+  // files it took. kTellsAnOrder are enough, whenever the thread behind comes
+  // to look at them.
+  size_t OpenUntil(const std::vector<EntryId>& order,
+                   const std::function<bool()>& is_known) {
+    for (size_t i = 0; i < kTellsAnOrder; ++i) {
       prefetcher_->OnOpen(order[i], 0, milliseconds(1000));
       std::this_thread::sleep_for(milliseconds(1));
-      if (source_->waiting() > 0) return i + 1;
+      if (is_known()) return i + 1;
     }
-    ADD_FAILURE() << "nothing is read ahead";
-    return order.size();
+    WaitUntil(is_known);
+    return kTellsAnOrder;
+  }
+  size_t OpenUntilKnown(const std::vector<EntryId>& order) {
+    return OpenUntil(order, [this] { return source_->waiting() > 0; });
   }
   std::vector<EntryId> Shuffled(uint32_t seed) {
     const std::vector<EntryId> files = Listed("train");
@@ -277,22 +288,22 @@ TEST_F(SamplerPrefetcherTest, WithoutReadsTheKernelIsNotAsked) {
     return std::vector<bool>(files.size(), true);
   });
   HaveBeenRead(Shuffled(3));
-  const auto open = [&](uint32_t seed) {
+  const auto open = [&](uint32_t seed, size_t begin) {
     const std::vector<EntryId> order = Shuffled(seed);
-    for (size_t i = 0; i < order.size(); ++i) {
+    for (size_t i = begin; i < order.size(); ++i) {
       prefetcher_->OnOpen(order[i], 0, milliseconds(1000));
       if (i % 8 == 0) std::this_thread::sleep_for(milliseconds(6));
     }
   };
-  open(3);
+  open(3, OpenUntil(Shuffled(3), [&] { return asked > 0; }));
   const uint64_t at_first = asked;
   EXPECT_GT(at_first, 0u);
-  open(4);
+  open(4, 0);
   EXPECT_EQ(asked, at_first);
   EXPECT_EQ(prefetcher_->prefetcher().jobs.at(0).job.recognised_epochs, 2u);
   // A file is not there any more, so others may not be, either.
   prefetcher_->OnFirstRead(Shuffled(3).front(), 0, milliseconds(1000));
-  open(5);
+  open(5, OpenUntil(Shuffled(5), [&] { return asked > at_first; }));
   EXPECT_GT(asked, at_first);
 }
 
@@ -306,11 +317,7 @@ TEST_F(SamplerPrefetcherTest, StatusWaitsForNobodyWhileTheKernelIsAsked) {
     return std::vector<bool>(files.size());
   });
   HaveBeenRead(Shuffled(3));
-  for (const EntryId file : Shuffled(3)) {
-    prefetcher_->OnOpen(file, 0, milliseconds(1000));
-    std::this_thread::sleep_for(milliseconds(1));
-    if (asks) break;
-  }
+  OpenUntil(Shuffled(3), [&] { return asks.load(); });
   ASSERT_TRUE(asks);
   EXPECT_EQ(prefetcher_->prefetcher().jobs.size(), 1u);
   EXPECT_EQ(source_->asked().size(), 0u);
