@@ -179,8 +179,8 @@ ReadAheadMaker SupplyFactory::ahead_maker() {
 
 SamplerPrefetcherMaker SupplyFactory::prefetcher_maker() {
   return [this](const PrefetchFacet& requests,
-                std::shared_ptr<const Dataset> dataset) {
-    return MakeSamplerPrefetcher(requests, std::move(dataset));
+                std::shared_ptr<const Dataset> dataset, bool read_before) {
+    return MakeSamplerPrefetcher(requests, std::move(dataset), read_before);
   };
 }
 
@@ -207,7 +207,8 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
 
 absl::StatusOr<std::shared_ptr<SamplerPrefetcher>>
 SupplyFactory::MakeSamplerPrefetcher(const PrefetchFacet& requests,
-                                     std::shared_ptr<const Dataset> dataset) {
+                                     std::shared_ptr<const Dataset> dataset,
+                                     bool read_before) {
   ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
                    SlowSourceOf(dataset, /*in_batches=*/false));
   if (!slow) return nullptr;
@@ -222,6 +223,7 @@ SupplyFactory::MakeSamplerPrefetcher(const PrefetchFacet& requests,
   parts.search_cores = requests.search_cores;
   parts.job_tracker = parts_.job_tracker;
   parts.cached = parts_.cached;
+  parts.read_before = read_before;
   parts.stall = parts_.stall;
   ASSIGN_OR_RETURN(std::shared_ptr<SamplerPrefetcher> prefetcher,
                    SamplerPrefetcher::Make(std::move(parts)));

@@ -104,7 +104,8 @@ class SupplyFactory {
       std::shared_ptr<const Dataset> dataset);
   // Returns null as above.
   absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> MakeSamplerPrefetcher(
-      const PrefetchFacet& requests, std::shared_ptr<const Dataset> dataset);
+      const PrefetchFacet& requests, std::shared_ptr<const Dataset> dataset,
+      bool read_before);
   // Returns a reader of the source. `in_batches` is
   // FileReaderOptions::batch_by_batch.
   FileReader* Reader(bool in_batches);

@@ -27,9 +27,11 @@ constexpr uint64_t kWindowShare = 4;  // 1 / kWindowShare of all files
 constexpr uint64_t kQueued = 40;
 constexpr uint64_t kQuiet = 500;         // rounds; then nobody reads
 constexpr uint64_t kLookForMemory = 16;  // rounds
-// After so many opens without a read the kernel has all files that were read.
-// To ask it for each would cost more than a miss.
+// After so many opens without a read the kernel seems to have all files that
+// were read. To ask it about each would cost more than it saves, so it is asked
+// about one in kAskedOf, until it lacks one.
 constexpr uint64_t kAllCached = 512;
+constexpr uint64_t kAskedOf = 16;
 
 // The memory of jobs, without the held files: enough for two jobs over all
 // files and some smaller ones. At most a quarter of the guarantee.
@@ -75,7 +77,10 @@ SamplerPrefetcher::SamplerPrefetcher(Parts parts,
       jobs_(parts.dataset, *parts.job_tracker, {parts.seeds, JobBytes(parts)}),
       idle_(parts.search_cores),
       thread_(StartThread("sfs-foresee",
-                          [this](std::stop_token stop) { Run(stop); })) {}
+                          [this](std::stop_token stop) { Run(stop); })) {
+  if (!parts.read_before) return;
+  for (std::atomic<uint64_t>& word : read_) word = ~uint64_t{0};
+}
 
 void SamplerPrefetcher::Stop() {
   thread_.request_stop();
@@ -145,7 +150,7 @@ void SamplerPrefetcher::Run(std::stop_token stop) {
       for (const Beginning& each : begun) Note(each);
     }
     more = Work();
-    some_wait = Fill();
+    some_wait = Fill(stop);
   }
 }
 
@@ -218,14 +223,15 @@ uint64_t SamplerPrefetcher::MostAhead(const FollowedJob& job) const {
   return std::max<uint64_t>(most, 1);
 }
 
-bool SamplerPrefetcher::Fill() {
+bool SamplerPrefetcher::Fill(const std::stop_token& stop) {
   if (files_->stopped()) return false;
   std::vector<Foreseen> next;
   {
     MutexLock lock(jobs_mu_);
     for (JobFinder::Found& found : jobs_.jobs()) Foresee(found, next);
   }
-  DropCached(next);
+  DropCached(next, stop);
+  if (stop.stop_requested()) return false;
   HeldFiles::Pieces pieces;
   bool some_wait = false;
   {
@@ -240,7 +246,8 @@ bool SamplerPrefetcher::Fill() {
   return some_wait;
 }
 
-void SamplerPrefetcher::DropCached(std::vector<Foreseen>& next) {
+void SamplerPrefetcher::DropCached(std::vector<Foreseen>& next,
+                                   const std::stop_token& stop) {
   if (!cached_) return;
   std::vector<EntryId> files;
   std::vector<size_t> places;
@@ -250,9 +257,9 @@ void SamplerPrefetcher::DropCached(std::vector<Foreseen>& next) {
     places.push_back(i);
   }
   if (files.empty()) return;
-  const bool all = opens_without_read_ > kAllCached;
-  const std::vector<bool> cached =
-      all ? std::vector<bool>(files.size(), true) : cached_(files);
+  const std::vector<bool> cached = SeemAllCached(files, stop)
+                                       ? std::vector<bool>(files.size(), true)
+                                       : cached_(files, stop);
   std::vector<Foreseen> wanted;
   size_t asked = 0;
   for (size_t i = 0; i < next.size(); ++i) {
@@ -260,6 +267,22 @@ void SamplerPrefetcher::DropCached(std::vector<Foreseen>& next) {
     if (!was_asked || !cached[asked++]) wanted.push_back(next[i]);
   }
   next = std::move(wanted);
+}
+
+bool SamplerPrefetcher::SeemAllCached(const std::vector<EntryId>& files,
+                                      const std::stop_token& stop) {
+  if (opens_without_read_ <= kAllCached) return false;
+  std::vector<EntryId> some;
+  for (const EntryId file : files) {
+    if (++not_asked_ % kAskedOf == 0) some.push_back(file);
+  }
+  if (some.empty()) return true;
+  const std::vector<bool> cached = cached_(some, stop);
+  if (std::find(cached.begin(), cached.end(), false) == cached.end()) {
+    return true;
+  }
+  opens_without_read_ = 0;
+  return false;
 }
 
 void SamplerPrefetcher::Foresee(JobFinder::Found& found,

@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -74,8 +75,10 @@ class SamplerPrefetcher : public ContentProvider {
     // are prefetched in this order. Empty if the order of reads does not
     // matter.
     std::vector<uint64_t> addresses;
-    std::string how;                    // for `status`
-    CachedFinder cached;                // may be empty: none is
+    std::string how;      // for `status`
+    CachedFinder cached;  // may be empty: none is
+    // Readers read files before this was made, so the kernel may have any.
+    bool read_before = false;
     std::vector<uint64_t> seeds;        // given by the user
     uint32_t search_cores = 1;          // 0: no search
     JobTracker* job_tracker = nullptr;  // outlives this
@@ -146,7 +149,7 @@ class SamplerPrefetcher : public ContentProvider {
   // Recognises orders for a while. Returns whether there is more to do.
   bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
   // Fetches what is due. Returns whether requests wait for their turn.
-  bool Fill() ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  bool Fill(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(jobs_mu_);
   // A file that is to be prefetched.
   struct Foreseen {
     EntryId file;
@@ -157,7 +160,12 @@ class SamplerPrefetcher : public ContentProvider {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   // Removes the files that the kernel has. Asks with no lock held, because the
   // mount may wait for one.
-  void DropCached(std::vector<Foreseen>& next) ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  void DropCached(std::vector<Foreseen>& next, const std::stop_token& stop)
+      ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  // Returns whether the kernel seems to have all of these files, which were
+  // read: no read came for long. Asks it about some.
+  bool SeemAllCached(const std::vector<EntryId>& files,
+                     const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(jobs_mu_);
   // Takes requests from the queue, gets memory for their files, and appends the
   // pieces to fetch.
   void Start(HeldFiles::Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
@@ -193,7 +201,7 @@ class SamplerPrefetcher : public ContentProvider {
   JobTracker& job_tracker_;
   const std::shared_ptr<HeldFiles> files_;
   std::atomic<bool> sees_opens_{false};
-  // A bit per entry: a reader has read it. The kernel has no other file.
+  // A bit per entry: a reader may have read it. The kernel has no other file.
   std::vector<std::atomic<uint64_t>> read_;
   // Opens since the last read that reached the daemon.
   std::atomic<uint64_t> opens_without_read_{0};
@@ -201,6 +209,8 @@ class SamplerPrefetcher : public ContentProvider {
   // Counts of files whose reads reached the daemon.
   std::atomic<uint64_t> hits_{0};
   std::atomic<uint64_t> misses_{0};
+
+  uint64_t not_asked_ = 0;  // files that seemed cached; for the thread
 
   mutable Mutex mu_;
   CondVar has_begun_;

@@ -141,7 +141,9 @@ absl::Status MakeSamplerPrefetcher(const SetupTools& tools,
     setup.prefetcher = reuse->prefetcher;  // of the same dataset
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(setup.prefetcher, tools.prefetcher(*facet, setup.dataset));
+  ASSIGN_OR_RETURN(setup.prefetcher,
+                   tools.prefetcher(*facet, setup.dataset,
+                                    /*read_before=*/reuse != nullptr));
   if (setup.prefetcher == nullptr) {
     absl::StrAppend(&setup.why,
                     "; nothing is read ahead, because the source is fast or "

@@ -48,10 +48,11 @@ using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
 
 // Makes the prefetcher, which predicts what readers open. Returns null if
 // prefetching would gain nothing. May measure the device and ask where samples
-// are on it.
+// are on it. `read_before`: as in SamplerPrefetcher::Parts.
 using SamplerPrefetcherMaker =
     std::function<absl::StatusOr<std::shared_ptr<SamplerPrefetcher>>(
-        const PrefetchFacet& facet, std::shared_ptr<const Dataset> dataset)>;
+        const PrefetchFacet& facet, std::shared_ptr<const Dataset> dataset,
+        bool read_before)>;
 
 // The containers of a view, and the memory in which their files are made.
 struct ViewRecords {

@@ -9,11 +9,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <utility>
@@ -33,15 +35,13 @@ constexpr char kLookUp = 'l';
 constexpr char kCached = 'k';
 constexpr int kGroup = STDERR_FILENO + 1;  // in the process
 
-// Paths of one question, and how many: the answer has a bit for each.
+// Paths of one question, and how many: the answer has a bit for each. Others
+// wait for their turn meanwhile.
 constexpr size_t kPathBytes = size_t{4} * PATH_MAX;
-constexpr size_t kMostPaths = 62;
+constexpr size_t kMostPaths = 16;
 
-struct Question {
-  int64_t directory = 0;
-  char what = 0;
-  std::array<char, kPathBytes> path{};  // only the used part is sent
-};
+// How soon an asker learns that it is to stop.
+constexpr std::chrono::milliseconds kNoticeStop(10);
 
 // As in linux/mman.h since Linux 6.5.
 struct CacheRange {
@@ -56,30 +56,42 @@ struct CachePages {
   uint64_t recently_evicted = 0;
 };
 constexpr long kCacheStat = 451;
+// So many files in a row about which the kernel may not speak to this user:
+// then it is asked no more.
+constexpr int kMostRefused = 64;
 
-bool IsCached(const char* path) {
+// The bytes of the file that the kernel has; -errno.
+int64_t CachedBytes(int file) {
+  CacheRange all;
+  CachePages pages;
+  if (syscall(kCacheStat, file, &all, &pages, 0) != 0) return -errno;
+  return static_cast<int64_t>(pages.cached) * sysconf(_SC_PAGESIZE);
+}
+
+bool IsCached(const char* path, int* refused) {
   const UniqueFd file(
       open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat st;
   if (file.get() < 0 || fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) {
     return false;
   }
-  CacheRange all;
-  CachePages pages;
-  if (syscall(kCacheStat, file.get(), &all, &pages, 0) != 0) return false;
-  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return pages.cached * page >= static_cast<uint64_t>(st.st_size);
+  const int64_t bytes = CachedBytes(file.get());
+  *refused = bytes == -EPERM ? *refused + 1 : 0;
+  return bytes >= st.st_size;
 }
 
-// The bit i of the i-th of these paths. An empty one ends them.
-int64_t CachedOf(const Question& question) {
+// The bit i of the i-th of these paths. An empty one ends them. -errno if the
+// kernel does not say such things (before Linux 6.5), or not to this process.
+int64_t CachedOf(const char* path) {
+  static const int64_t can_tell = CachedBytes(STDOUT_FILENO);
+  static int refused = 0;
+  if (can_tell < 0) return can_tell;
   uint64_t bits = 0;
-  const char* path = question.path.data();
   for (uint64_t bit = 1; *path != 0; bit <<= 1) {
-    if (IsCached(path)) bits |= bit;
+    if (IsCached(path, &refused)) bits |= bit;
     path += std::strlen(path) + 1;
   }
-  return static_cast<int64_t>(bits);
+  return refused < kMostRefused ? static_cast<int64_t>(bits) : -EPERM;
 }
 
 // The number of entries of the next batch; 0 at the end; -errno.
@@ -103,12 +115,11 @@ int64_t TakeBatchUp(int directory) {
   return entries;
 }
 
-int64_t Answer(const Question& question) {
-  const int directory = static_cast<int>(question.directory);
-  switch (question.what) {
+// What the process answers. `path`: of the question.
+int64_t Answer(char what, int directory, const char* path) {
+  switch (what) {
     case kOpen: {
-      const int fd =
-          open(question.path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       return fd < 0 ? -errno : fd;
     }
     case kNext:
@@ -117,55 +128,63 @@ int64_t Answer(const Question& question) {
       return close(directory);
     case kWatch:
       return fanotify_mark(kGroup, FAN_MARK_ADD | FAN_MARK_ONLYDIR,
-                           FAN_OPEN | FAN_EVENT_ON_CHILD, AT_FDCWD,
-                           question.path.data()) == 0
+                           FAN_OPEN | FAN_EVENT_ON_CHILD, AT_FDCWD, path) == 0
                  ? 0
                  : -errno;
     case kLookUp: {
       struct stat st;
-      return lstat(question.path.data(), &st) == 0 ? 0 : -errno;
+      return lstat(path, &st) == 0 ? 0 : -errno;
     }
     case kCached:
-      return CachedOf(question);
+      return CachedOf(path);
     default:
       return -EINVAL;
   }
 }
 
-// The process: answers until the daemon closes its end of the socket.
-[[noreturn]] void ListUntilClosed(int socket, int group) {
-  prctl(PR_SET_NAME, "sfs-list");
-  // The process must not keep any descriptor of the daemon open that a mount or
-  // a reader depends on.
+// Leaves the process nothing open but standard streams, the socket as its
+// standard input, and the group. A mount or a reader may depend on any other
+// descriptor of the daemon. Returns false on an error.
+bool KeepOnly(int socket, int group) {
   const int first_closed = group < 0 ? kGroup : kGroup + 1;
   if (group >= 0) {
     // Out of the way of the descriptors that are replaced.
     const int away = fcntl(socket, F_DUPFD_CLOEXEC, kGroup + 1);
-    if (away < 0 || dup2(group, kGroup) < 0) _exit(1);
+    if (away < 0 || dup2(group, kGroup) < 0) return false;
     socket = away;
   }
-  if (dup2(socket, STDIN_FILENO) < 0) _exit(1);
+  if (dup2(socket, STDIN_FILENO) < 0) return false;
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-      dup2(null, STDERR_FILENO) < 0) {
-    _exit(1);
-  }
-  if (syscall(SYS_close_range, first_closed, ~0U, 0) != 0 || chdir("/") != 0) {
-    _exit(1);
-  }
+  return null >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
+         dup2(null, STDERR_FILENO) >= 0 &&
+         syscall(SYS_close_range, first_closed, ~0U, 0) == 0 && chdir("/") == 0;
+}
+
+}  // namespace
+
+struct MountLister::Question {
+  int64_t directory = 0;
+  char what = 0;
+  std::array<char, kPathBytes> path{};  // only the used part is sent
+};
+
+// The process: answers until the daemon closes its end of the socket.
+void MountLister::ListUntilClosed(int socket, int group) {
+  prctl(PR_SET_NAME, "sfs-list");
+  if (!KeepOnly(socket, group)) _exit(1);
   for (;;) {
     Question question;
     const ssize_t got = recv(STDIN_FILENO, &question, sizeof(question), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) _exit(0);
-    const int64_t answer = Answer(question);
+    const int64_t answer =
+        Answer(question.what, static_cast<int>(question.directory),
+               question.path.data());
     if (send(STDIN_FILENO, &answer, sizeof(answer), MSG_NOSIGNAL) < 0) {
       _exit(0);
     }
   }
 }
-
-}  // namespace
 
 MountLister::MountLister(pid_t pid, UniqueFd socket)
     : pid_(pid), socket_(std::move(socket)) {}
@@ -177,6 +196,12 @@ absl::StatusOr<std::unique_ptr<MountLister>> MountLister::Start(int group) {
   }
   UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
+  const timeval look{.tv_sec = 0,
+                     .tv_usec = std::chrono::microseconds(kNoticeStop).count()};
+  if (setsockopt(ours.get(), SOL_SOCKET, SO_RCVTIMEO, &look, sizeof(look)) !=
+      0) {
+    return ErrnoStatus(errno, "setsockopt");
+  }
   const pid_t child = fork();
   if (child < 0) return ErrnoStatus(errno, "fork");
   if (child == 0) ListUntilClosed(theirs.get(), group);
@@ -189,23 +214,58 @@ MountLister::~MountLister() {
   waitpid(pid_, nullptr, WNOHANG);
 }
 
-int64_t MountLister::Ask(char what, int64_t directory,
-                         const std::string& path) {
+bool MountLister::BeginTurn(const std::stop_token& stop) {
+  MutexLock lock(mu_);
+  while (is_asked_) {
+    if (stop.stop_requested()) return false;
+    turn_ended_.WaitFor(mu_, kNoticeStop);
+  }
+  is_asked_ = true;
+  return true;
+}
+
+void MountLister::EndTurn() {
+  MutexLock lock(mu_);
+  is_asked_ = false;
+  turn_ended_.SignalOne();
+}
+
+int64_t MountLister::Receive(const std::stop_token& stop) {
+  for (;;) {
+    int64_t answer = 0;
+    const ssize_t got = recv(socket_.get(), &answer, sizeof(answer), 0);
+    if (got == sizeof(answer)) return answer;
+    if (got >= 0) return -EPIPE;
+    if (errno != EINTR && errno != EAGAIN) return -errno;
+    if (stop.stop_requested()) {
+      ++left_alone_;
+      return -ECANCELED;
+    }
+  }
+}
+
+int64_t MountLister::Exchange(const Question& question, size_t size,
+                              const std::stop_token& stop) {
+  while (left_alone_ > 0) {
+    --left_alone_;
+    if (Receive(stop) == -ECANCELED) return -ECANCELED;
+  }
+  if (send(socket_.get(), &question, size, MSG_NOSIGNAL) < 0) return -errno;
+  return Receive(stop);
+}
+
+int64_t MountLister::Ask(char what, int64_t directory, const std::string& path,
+                         std::stop_token stop) {
   Question question;
   if (path.size() + 1 >= question.path.size()) return -ENAMETOOLONG;
   question.directory = directory;
   question.what = what;
   std::memcpy(question.path.data(), path.c_str(), path.size() + 1);
   const size_t size = offsetof(Question, path) + path.size() + 1;
-  MutexLock one_at_a_time(mu_);
-  if (send(socket_.get(), &question, size, MSG_NOSIGNAL) < 0) return -errno;
-  for (;;) {
-    int64_t answer = 0;
-    const ssize_t got = recv(socket_.get(), &answer, sizeof(answer), 0);
-    if (got == sizeof(answer)) return answer;
-    if (got < 0 && errno == EINTR) continue;
-    return got < 0 ? -errno : -EPIPE;
-  }
+  if (!BeginTurn(stop)) return -ECANCELED;
+  const int64_t answer = Exchange(question, size, stop);
+  EndTurn();
+  return answer;
 }
 
 absl::Status MountLister::Watch(const std::string& path) {
@@ -216,10 +276,10 @@ absl::Status MountLister::Watch(const std::string& path) {
 
 void MountLister::LookUp(const std::string& path) { Ask(kLookUp, 0, path); }
 
-std::vector<bool> MountLister::AreCached(
-    const std::vector<std::string>& paths) {
+std::vector<bool> MountLister::AreCached(const std::vector<std::string>& paths,
+                                         std::stop_token stop) {
   std::vector<bool> cached(paths.size());
-  for (size_t begin = 0; begin < paths.size();) {
+  for (size_t begin = 0; begin < paths.size() && tells_cached_;) {
     std::string asked;
     size_t end = begin;
     while (end < paths.size() && end - begin < kMostPaths &&
@@ -228,7 +288,8 @@ std::vector<bool> MountLister::AreCached(
       asked += '\0';
     }
     if (end == begin) ++end;  // too long: not cached
-    const int64_t bits = asked.empty() ? 0 : Ask(kCached, 0, asked);
+    const int64_t bits = asked.empty() ? 0 : Ask(kCached, 0, asked, stop);
+    if (bits == -ENOSYS || bits == -EPERM) tells_cached_ = false;
     if (bits < 0) return cached;
     for (size_t i = begin; i < end; ++i) {
       cached[i] = (bits >> (i - begin) & 1) != 0;

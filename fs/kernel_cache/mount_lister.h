@@ -10,9 +10,11 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -47,8 +49,10 @@ class MountLister {
 
   // Returns which of these files of the mount the kernel has whole in its own
   // memory. False for those of which it does not say. Blocks for about 10
-  // microseconds a file. Another thread must serve the mount meanwhile.
-  std::vector<bool> AreCached(const std::vector<std::string>& paths);
+  // microseconds a file, and for some milliseconds at most once `stop` is
+  // requested: those who serve the mount may wait for the caller by then.
+  std::vector<bool> AreCached(const std::vector<std::string>& paths,
+                              std::stop_token stop);
 
   // Its requests have this pid.
   pid_t pid() const { return pid_; }
@@ -70,14 +74,32 @@ class MountLister {
 
  private:
   MountLister(pid_t pid, UniqueFd socket);
-  // The process's answer, or -errno if there is none. `path` may be several,
-  // with zeros between them.
-  int64_t Ask(char what, int64_t directory, const std::string& path)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  struct Question;
+  [[noreturn]] static void ListUntilClosed(int socket, int group);
+  // The process's answer, or -errno if there is none: -ECANCELED after a stop.
+  // `path` may be several, with zeros between them.
+  int64_t Ask(char what, int64_t directory, const std::string& path,
+              std::stop_token stop = {}) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns false after a stop.
+  bool BeginTurn(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
+  void EndTurn() ABSL_LOCKS_EXCLUDED(mu_);
+  // These are for the asker whose turn it is. Results as Ask's.
+  int64_t Exchange(const Question& question, size_t size,
+                   const std::stop_token& stop);
+  int64_t Receive(const std::stop_token& stop);
 
   const pid_t pid_;
   const UniqueFd socket_;
-  Mutex mu_;  // held over a question and its answer
+  // The kernel says what it has. False once it has refused.
+  std::atomic<bool> tells_cached_{true};
+
+  Mutex mu_;
+  CondVar turn_ended_;
+  // An asker sends its question, or waits for the answer.
+  bool is_asked_ ABSL_GUARDED_BY(mu_) = false;
+  // Answers that nobody waits for any more. They come before the next one. For
+  // the asker whose turn it is.
+  int left_alone_ = 0;
 };
 
 }  // namespace shufflefs

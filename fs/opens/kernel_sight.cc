@@ -2,7 +2,9 @@
 #include "fs/opens/kernel_sight.h"
 
 #include <cstdlib>
+#include <stop_token>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +23,8 @@ absl::StatusOr<KernelSight> KernelSight::Make(const MountConfig& config) {
     // Lets you test on a new kernel the behaviour of kernels before 6.8.
     const char* const reports = std::getenv("SHUFFLEFS_KERNEL_REPORTS");
     options.marks = reports == nullptr || absl::string_view(reports) != "no";
+    // `auto` chooses reports only where no epoch depends on them.
+    options.keeps_all = config.open == OpenMode::kObserved;
     sight.listener_ = OpenListener::Make(options);
     if (sight.listener_.ok()) group = (*sight.listener_)->group();
   }
@@ -37,17 +41,22 @@ std::string KernelSight::NoReports() const {
   return absl::StrCat("the kernel does not report opens: ", listens.message());
 }
 
-std::vector<bool> KernelSight::AreCached(const std::vector<EntryId>& files,
-                                         const std::string& mountpoint,
-                                         const ServedDataset* served) const {
-  if (served == nullptr) return std::vector<bool>(files.size());
-  std::vector<std::string> paths;
-  paths.reserve(files.size());
-  for (const EntryId file : files) {
-    paths.push_back(
-        absl::StrCat(mountpoint, "/", served->catalogue().path(file)));
-  }
-  return lister_->AreCached(paths);
+CachedFinder KernelSight::FinderFor(
+    std::string mountpoint,
+    std::function<const ServedDataset*()> served) const {
+  return [lister = lister_.get(), mountpoint = std::move(mountpoint),
+          served = std::move(served)](const std::vector<EntryId>& files,
+                                      std::stop_token stop) {
+    const ServedDataset* const dataset = served();
+    if (dataset == nullptr) return std::vector<bool>(files.size());
+    std::vector<std::string> paths;
+    paths.reserve(files.size());
+    for (const EntryId file : files) {
+      paths.push_back(
+          absl::StrCat(mountpoint, "/", dataset->catalogue().path(file)));
+    }
+    return lister->AreCached(paths, std::move(stop));
+  };
 }
 
 }  // namespace shufflefs

@@ -4,14 +4,14 @@
 #ifndef SHUFFLEFS_FS_OPENS_KERNEL_SIGHT_H_
 #define SHUFFLEFS_FS_OPENS_KERNEL_SIGHT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/base/types.h"
 #include "core/config/config.h"
 #include "core/engine/served_dataset.h"
+#include "core/sampler/cached_finder.h"
 #include "fs/kernel_cache/mount_lister.h"
 #include "fs/opens/open_listener.h"
 
@@ -31,10 +31,10 @@ class KernelSight {
   MountLister& lister() const { return *lister_; }
   // Why there is no listener, in one clause; "" if there is one.
   std::string NoReports() const;
-  // As CachedFinder. All false before there is a dataset (null).
-  std::vector<bool> AreCached(const std::vector<EntryId>& files,
-                              const std::string& mountpoint,
-                              const ServedDataset* served) const;
+  // Returns a CachedFinder for the mount there. It says false of all files
+  // while `served` returns null: there is no dataset yet.
+  CachedFinder FinderFor(std::string mountpoint,
+                         std::function<const ServedDataset*()> served) const;
 
  private:
   KernelSight() = default;

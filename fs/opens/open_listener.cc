@@ -41,13 +41,32 @@ bool HasFiles(const Catalogue& catalogue, DirId dir) {
   return false;
 }
 
+// Directories of the mount that show files. A ranked view has one, whatever the
+// source has below it.
+std::vector<DirId> DirsWithFiles(const ServedDataset& served) {
+  const Catalogue& catalogue = served.catalogue();
+  std::vector<DirId> dirs;
+  for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
+    const DirId dir(d);
+    const View* const view = served.view_of(dir);
+    if (view == nullptr) continue;
+    const std::shared_ptr<const ViewSetup> setup = view->setup();
+    const bool shows = setup->config.layout == Layout::kRanked
+                           ? dir == setup->dataset->root()
+                           : HasFiles(catalogue, dir);
+    if (shows) dirs.push_back(dir);
+  }
+  return dirs;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<OpenListener>> OpenListener::Make(
     const Options& options) {
+  const unsigned queue = options.keeps_all ? FAN_UNLIMITED_QUEUE : 0;
   UniqueFd group(fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK |
-                                   FAN_REPORT_FID | FAN_REPORT_TID |
-                                   FAN_UNLIMITED_QUEUE | FAN_UNLIMITED_MARKS,
+                                   FAN_REPORT_FID | FAN_REPORT_TID | queue |
+                                   FAN_UNLIMITED_MARKS,
                                O_RDONLY | O_CLOEXEC));
   if (group.get() < 0) return ErrnoStatus(errno, "fanotify");
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
@@ -71,16 +90,26 @@ absl::Status OpenListener::Mark(const ServedDataset& served,
     MutexLock lock(mu_);
     looker_ = static_cast<uint32_t>(lister.pid());
   }
-  const Catalogue& catalogue = served.catalogue();
-  for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
-    const DirId dir(d);
-    if (served.view_of(dir) == nullptr || !HasFiles(catalogue, dir)) {
-      continue;
-    }
+  const std::vector<DirId> dirs = DirsWithFiles(served);
+  if (!served.opens().counts && dirs.size() > kMostToLearn) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(dirs.size(), " directories are too many to watch"));
+  }
+  for (const DirId dir : dirs) {
     RETURN_IF_ERROR(lister.Watch(
         absl::StrCat(mountpoint, "/", served.catalogue().path(dir))));
   }
   return absl::OkStatus();
+}
+
+void OpenListener::Forget() {
+  fanotify_mark(group_.get(), FAN_MARK_FLUSH, 0, AT_FDCWD, nullptr);
+  MutexLock lock(mu_);
+  for (;;) {
+    const ssize_t got = read(group_.get(), buffer_.data(), buffer_.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+  }
 }
 
 bool OpenListener::Begin(const ServedDataset& served) {

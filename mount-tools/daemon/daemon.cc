@@ -123,10 +123,8 @@ absl::Status Mount::MakeParts(SourceDir source) {
   };
   parts.hooks.settled = [this] { session_->NamesSettled(); };
   parts.hooks.doubted = [this] { session_->NamesDoubted(); };
-  parts.hooks.cached = [this](const std::vector<EntryId>& files) {
-    return kernel_.AreCached(files, engine_->config().mountpoint,
-                             engine_->served());
-  };
+  parts.hooks.cached = kernel_.FinderFor(memory_.config().mountpoint,
+                                         [this] { return engine_->served(); });
   parts.hooks.switched = [this](const std::string& path,
                                 const std::string& settings) {
     return control_->PrepareSwitch(path, settings);
@@ -274,6 +272,7 @@ void Mount::HaveOpensReported(const ServedDataset& served) {
   if (marked.ok() && !listener.Begin(served)) {
     marked = ErrnoStatus(EAGAIN, "starting a thread");
   }
+  if (!marked.ok()) listener.Forget();
   // If no epoch depends on opens, they are not worth a request each.
   const bool unseen = !marked.ok() && !served.opens().counts;
   for (const auto& view : served.views()) {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """policy = clairvoyant: the order of a stock job is found out and read ahead,
 and every name shows its own bytes."""
+import os
+
 import pytest
 
 import harness
@@ -127,6 +129,37 @@ def test_what_the_kernel_has_is_known(mounts, source, truth, device, opens):
     opens = after["opens"] - before["opens"]
     assert opens > 1.5 * len(truth)
     assert after["ready"] - before["ready"] == opens
+
+
+# A ranked view shows its classes' files in one directory.
+@pytest.mark.parametrize("_", ["root"] if os.geteuid() == 0 else [])
+def test_opens_are_reported_beside_a_ranked_view(mounts, folder, device, _):
+    source = trees.train_and_val(folder / "source", CLASSES, 50, val=20)
+    config = folder / "views.toml"
+    config.write_text("""
+memory = "16MiB"
+clairvoyant.cores = 0
+[[view]]
+path = "train"
+policy = "clairvoyant"
+[[view]]
+path = "val"
+policy = "lirs"
+layout = "ranked"
+epoch.advance = "manual"
+""")
+    mount = mounts(source, {}, arguments=["--config", config])
+    opens = harness.eventually(
+        lambda: mount.status()["opens"]["why"] != "reports are being set up" and
+        mount.status()["opens"], what="opens")
+    assert opens["seen_by"] == "reports", opens
+    with Loader(mount, keep=True) as loader:
+        for epoch in range(2):
+            loader.begin("distributed", "train", epoch=epoch)
+            items = loader.read(300)
+            recognised(mount, "train", epoch + 1)
+            items += loader.read()
+            assert len({name for name, _, _ in items}) == 50 * CLASSES
 
 
 # Kernels before 6.8: an order is learnt from reads alone, as without root.

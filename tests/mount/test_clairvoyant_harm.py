@@ -4,6 +4,7 @@ little more than native."""
 import errno
 import os
 import signal
+import time
 
 import pytest
 
@@ -210,6 +211,27 @@ def test_a_switch_to_native_and_back_while_a_job_reads(mounts, source, truth):
     for folder in sorted(path for path in source.iterdir()):
         assert (trees.listing(mount.path / folder.name) ==
                 trees.listing(folder))
+
+
+# [S-3.11g] The daemon asks the kernel what it has through the mount itself. So
+# a switch, which ends that, must not wait for an answer of the mount.
+@pytest.mark.parametrize("opens", ["auto", "seen"])
+def test_switches_while_the_kernel_is_asked(mounts, source, truth, opens):
+    mount = mounts(source, {**CLAIRVOYANT, "open": opens})
+    with Loader(mount, keep=True) as loader:
+        loader.begin("distributed", epoch=0)
+        assert_whole(loader.read(), truth)
+        for epoch in range(1, 9):
+            loader.begin("distributed", epoch=epoch)
+            read = len(loader.read(110))  # now the order is known
+            loader.send({"read": None})
+            time.sleep(0.002 * (epoch % 4))
+            for policy in ("lirs", "clairvoyant"):
+                assert mount.write_control(
+                    f'policy = "{policy}"\nepoch = "next"\n') is None
+                assert mount.view()["policy"] == policy
+            assert read + len(loader.taken()) == len(truth)
+    assert trees.contents(mount.path) == truth
 
 
 def threads_of(mount, name):

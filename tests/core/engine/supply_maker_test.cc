@@ -110,7 +110,7 @@ TEST_F(SupplyMakerTest, ThePrefetcherHasAReaderOfItsOwnOnADisk) {
   FileReader* const disk = factory_->SourceReader(*PretendedDevice("hdd"));
   EXPECT_EQ(Readers(before + 1), before + 1);
   const auto prefetcher =
-      factory_->prefetcher_maker()(PrefetchFacet(), dataset_);
+      factory_->prefetcher_maker()(PrefetchFacet(), dataset_, false);
   ASSERT_TRUE(prefetcher.ok()) << prefetcher.status();
   ASSERT_NE(*prefetcher, nullptr);
   EXPECT_EQ(Readers(before + 2), before + 2);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,7 +50,8 @@ class SamplerPrefetcherTest : public testing::Test {
     }
   }
 
-  void Make(std::vector<uint64_t> addresses = {}, CachedFinder cached = {}) {
+  void Make(std::vector<uint64_t> addresses = {}, CachedFinder cached = {},
+            bool read_before = false) {
     SamplerPrefetcher::Parts parts;
     parts.dataset = dataset_;
     parts.memory = testing_support::TestMemory(PoolBytes(16 << 20));
@@ -59,6 +61,7 @@ class SamplerPrefetcherTest : public testing::Test {
     parts.source = std::move(source);
     parts.search_cores = 0;
     parts.cached = std::move(cached);
+    parts.read_before = read_before;
     parts.job_tracker = &job_tracker_;
     prefetcher_ = *SamplerPrefetcher::Make(std::move(parts));
   }
@@ -249,7 +252,7 @@ TEST_F(SamplerPrefetcherTest, WhereOpensAreSeenAReadIsNoSecondOpen) {
 }
 
 TEST_F(SamplerPrefetcherTest, WhatTheKernelHasIsNotFetched) {
-  Make({}, [](const std::vector<EntryId>& files) {
+  Make({}, [](const std::vector<EntryId>& files, std::stop_token) {
     std::vector<bool> cached;
     for (const EntryId file : files) cached.push_back(file.value() % 3 != 0);
     return cached;
@@ -269,7 +272,7 @@ TEST_F(SamplerPrefetcherTest, WhatTheKernelHasIsNotFetched) {
 
 TEST_F(SamplerPrefetcherTest, OfFilesThatNobodyReadTheKernelIsNotAsked) {
   uint64_t asked = 0;
-  Make({}, [&](const std::vector<EntryId>& files) {
+  Make({}, [&](const std::vector<EntryId>& files, std::stop_token) {
     asked += files.size();
     return std::vector<bool>(files.size());
   });
@@ -279,39 +282,85 @@ TEST_F(SamplerPrefetcherTest, OfFilesThatNobodyReadTheKernelIsNotAsked) {
   EXPECT_EQ(asked, 0u);
 }
 
+// A view that was native before: the kernel may have what was read then.
+TEST_F(SamplerPrefetcherTest, OfFilesThatWereReadBeforeTheKernelIsAsked) {
+  Make(
+      {},
+      [](const std::vector<EntryId>& files, std::stop_token) {
+        std::vector<bool> cached;
+        for (const EntryId file : files) {
+          cached.push_back(file.value() % 3 != 0);
+        }
+        return cached;
+      },
+      /*read_before=*/true);
+  prefetcher_->ExpectOpens(true);
+  OpenUntilKnown(Shuffled(3));
+  const std::vector<EntryId> asked = source_->asked();
+  EXPECT_GT(asked.size(), 0u);
+  for (const EntryId file : asked) EXPECT_EQ(file.value() % 3, 0u);
+}
+
 // Everything is in the kernel's memory, so to ask would be all that the mount
 // costs.
-TEST_F(SamplerPrefetcherTest, WithoutReadsTheKernelIsNotAsked) {
-  std::atomic<uint64_t> asked = 0;
-  Make({}, [&](const std::vector<EntryId>& files) {
-    asked += files.size();
-    return std::vector<bool>(files.size(), true);
-  });
-  HaveBeenRead(Shuffled(3));
-  const auto open = [&](uint32_t seed, size_t begin) {
+class CachedFilesTest : public SamplerPrefetcherTest {
+ protected:
+  CachedFilesTest() {
+    Make({}, [this](const std::vector<EntryId>& files, std::stop_token) {
+      asked_ += files.size();
+      return std::vector<bool>(files.size(), all_);
+    });
+    HaveBeenRead(Shuffled(3));
+  }
+  void Open(uint32_t seed, size_t begin = 0) {
     const std::vector<EntryId> order = Shuffled(seed);
     for (size_t i = begin; i < order.size(); ++i) {
       prefetcher_->OnOpen(order[i], 0, milliseconds(1000));
       if (i % 8 == 0) std::this_thread::sleep_for(milliseconds(6));
     }
-  };
-  open(3, OpenUntil(Shuffled(3), [&] { return asked > 0; }));
-  const uint64_t at_first = asked;
-  EXPECT_GT(at_first, 0u);
-  open(4, 0);
-  EXPECT_EQ(asked, at_first);
-  EXPECT_EQ(prefetcher_->prefetcher().jobs.at(0).job.recognised_epochs, 2u);
-  // A file is not there any more, so others may not be, either.
+  }
+  // Two epochs. During the first the kernel is asked, until so many opens came
+  // without a read that it seems to have everything.
+  void OpenTwice() {
+    Open(3, OpenUntil(Shuffled(3), [&] { return asked_ > 0; }));
+    const uint64_t at_first = asked_;
+    Open(4);
+    in_second_ = asked_ - at_first;
+    EXPECT_EQ(prefetcher_->prefetcher().jobs.at(0).job.recognised_epochs, 2u);
+  }
+
+  std::atomic<bool> all_ = true;
+  std::atomic<uint64_t> asked_ = 0;
+  uint64_t in_second_ = 0;
+};
+
+TEST_F(CachedFilesTest, WithoutReadsTheKernelIsAskedAboutFew) {
+  OpenTwice();
+  EXPECT_GT(in_second_, 0u);
+  EXPECT_LE(in_second_, kFileCount / 16 + 1);
+}
+
+TEST_F(CachedFilesTest, ReadsShowThatTheKernelLacksFiles) {
+  OpenTwice();
+  const uint64_t before = asked_;
   prefetcher_->OnFirstRead(Shuffled(3).front(), 0, milliseconds(1000));
-  open(5, OpenUntil(Shuffled(5), [&] { return asked > at_first; }));
-  EXPECT_GT(asked, at_first);
+  Open(5, OpenUntil(Shuffled(5), [&] { return asked_ > before; }));
+  EXPECT_GT(asked_ - before, kFileCount / 8);
+}
+
+TEST_F(CachedFilesTest, SoDoesAnAnswer) {
+  OpenTwice();
+  all_ = false;
+  EXPECT_EQ(source_->asked().size(), 0u);
+  OpenUntilKnown(Shuffled(5));
+  EXPECT_GT(source_->asked().size(), 0u);
 }
 
 // Whoever is asked may need an answer of the mount first.
 TEST_F(SamplerPrefetcherTest, StatusWaitsForNobodyWhileTheKernelIsAsked) {
   std::atomic<bool> asks = false;
   std::atomic<bool> answers = false;
-  Make({}, [&](const std::vector<EntryId>& files) {
+  Make({}, [&](const std::vector<EntryId>& files, std::stop_token) {
     asks = true;
     while (!answers) std::this_thread::sleep_for(milliseconds(1));
     return std::vector<bool>(files.size());
@@ -323,6 +372,22 @@ TEST_F(SamplerPrefetcherTest, StatusWaitsForNobodyWhileTheKernelIsAsked) {
   EXPECT_EQ(source_->asked().size(), 0u);
   answers = true;
   WaitUntil([&] { return source_->asked().size() > 0; });
+}
+
+// Who ends it may hold up the mount meanwhile.
+TEST_F(SamplerPrefetcherTest, ItEndsWhileTheKernelIsAsked) {
+  std::atomic<bool> asks = false;
+  Make({}, [&](const std::vector<EntryId>& files, std::stop_token stop) {
+    asks = true;
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    return std::vector<bool>(files.size());
+  });
+  HaveBeenRead(Shuffled(3));
+  OpenUntil(Shuffled(3), [&] { return asks.load(); });
+  prefetcher_->Stop();
+  EXPECT_EQ(source_->asked().size(), 0u);
 }
 
 TEST_F(SamplerPrefetcherTest, WhatNobodyComesForIsDroppedAndCounted) {
