@@ -306,6 +306,7 @@ absl::Status SupplyFactory::TakeFiles(const PoolFacet& pool,
                    ChunksFor(probe, *parts_.places, dataset, needs));
   input.chunks = std::move(chunks.chunks);
   parts.how = std::move(chunks.how);
+  parts.sweeps = Seeks(probe) && needs.asked != PoolFacet::Chunks::kRandom;
   parts.source = std::make_unique<FileSource>(dataset.shared_catalogue(),
                                               SourceReader(probe));
   return absl::OkStatus();

@@ -33,6 +33,10 @@ struct FileRead {
   // The file must still be this one: a regular file of the same identity that
   // lost no read permission. Empty: not checked.
   absl::optional<FileAttributes> expected;
+  // Where it begins on a device that seeks: larger numbers lie further on. Such
+  // a read and those after it with place 0 are read together, and batches of
+  // this kind in the order of their places, whichever came first. 0: unknown.
+  uint64_t place = 0;
   // Expect more pieces of the same file, in the order in which the device reads
   // them best. The file may stay open, unless it is on a server.
   bool one_of_many = false;
@@ -62,8 +66,8 @@ class FileReader {
   // Cancels reads that did not begin, and waits for the others.
   virtual ~FileReader() = default;
 
-  // Queues the reads in this order. As many run at a time as the reader's depth
-  // allows. Never waits for a device.
+  // Queues the reads in this order, but for FileRead::place. As many run at a
+  // time as the reader's depth allows. Never waits for a device.
   virtual void Submit(std::vector<FileRead> reads) = 0;
   // The same, but before the queued reads, because a reader of the mount waits.
   virtual void SubmitUrgent(FileRead read) = 0;

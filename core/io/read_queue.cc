@@ -10,8 +10,37 @@ void ReadQueue::Push(std::vector<FileRead> reads) {
   const bool pieces = reads.front().one_of_many;
   if (!pieces || !last_were_pieces_) ++batches_;
   last_were_pieces_ = pieces;
+  Batch batch{batches_, {}};
   for (FileRead& read : reads) {
-    queue_.push_back(Queued{std::move(read), batches_});
+    if (read.place != 0 && !batch.reads.empty()) {
+      PushBatch(std::exchange(batch, {++batches_, {}}));
+    }
+    batch.reads.push_back(std::move(read));
+  }
+  PushBatch(std::move(batch));
+  Choose();
+}
+
+void ReadQueue::PushBatch(Batch batch) {
+  queued_ += batch.reads.size();
+  const uint64_t place = batch.reads.front().place;
+  if (place == 0) {
+    in_line_.push_back(std::move(batch));
+  } else {
+    by_place_.Add(place, std::move(batch));
+  }
+}
+
+void ReadQueue::Choose() {
+  if (!next_.reads.empty()) return;
+  const bool placed =
+      by_place_.size() > 0 && (in_line_.empty() || !was_by_place_);
+  was_by_place_ = placed;
+  if (placed) {
+    next_ = *by_place_.Take();
+  } else if (!in_line_.empty()) {
+    next_ = std::move(in_line_.front());
+    in_line_.pop_front();
   }
 }
 
@@ -36,9 +65,11 @@ absl::optional<ReadQueue::Next> ReadQueue::Take() {
     next.read = std::move(urgent_.front());
     urgent_.pop_front();
   } else {
-    next.read = std::move(queue_.front().read);
-    next.batch = queue_.front().batch;
-    queue_.pop_front();
+    next.read = std::move(next_.reads.front());
+    next.batch = next_.number;
+    next_.reads.pop_front();
+    --queued_;
+    Choose();
   }
   ++begun_;
   in_flight_ += next.read.length;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/io/cscan_queue.h"
 #include "core/io/file_reader.h"
 
 namespace shufflefs {
@@ -49,19 +50,29 @@ class ReadQueue {
   FileReaderStats stats() const;
 
  private:
-  size_t waiting() const { return urgent_.size() + queue_.size(); }
+  // Reads that follow each other whatever waits beside them.
+  struct Batch {
+    uint64_t number = 0;
+    std::deque<FileRead> reads;
+  };
+
+  size_t waiting() const { return urgent_.size() + queued_; }
   const FileRead& front() const {
-    return urgent_.empty() ? queue_.front().read : urgent_.front();
+    return urgent_.empty() ? next_.reads.front() : urgent_.front();
   }
+  void PushBatch(Batch batch);
+  // If nothing is left of the next batch, chooses another. Those with a place
+  // and those without take turns.
+  void Choose();
 
   const size_t depth_;
   const uint64_t max_bytes_;
   std::deque<FileRead> urgent_;
-  struct Queued {
-    FileRead read;
-    uint64_t batch;
-  };
-  std::deque<Queued> queue_;
+  Batch next_;  // empty only if no batch waits
+  std::deque<Batch> in_line_;
+  CScanQueue<Batch> by_place_;
+  bool was_by_place_ = false;  // next_
+  size_t queued_ = 0;          // reads of batches
   uint64_t batches_ = 0;
   bool last_were_pieces_ = false;  // of the last Push
   bool cancelled_ = false;

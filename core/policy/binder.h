@@ -111,6 +111,10 @@ class Binder {
 
   virtual BinderCounts counts() const = 0;
 
+  // The chunk of a sample: a number that grows with the places of chunks, in
+  // the order of BinderInput::chunks. 0 for all if the binder reads no chunks.
+  virtual uint32_t ChunkOf(SampleId /*sample*/) const { return 0; }
+
   // A binder of the same kind for `input`, which outlives it and has only some
   // of the chunks. Their samples are all that it fetches, and of each group it
   // binds at most as many names as it has samples. Null if the kind cannot.

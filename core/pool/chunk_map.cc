@@ -13,6 +13,9 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
+// A chunk of one group has so many samples more than memory holds of each
+// group. On average half of a chunk was shown, so memory has room for more.
+constexpr uint64_t kMoreSamples = 3;
 
 // By sample: its group.
 std::vector<uint32_t> GroupTable(const Grouping& grouping) {
@@ -57,6 +60,9 @@ class Track {
 
   uint64_t TotalBytes() const {
     return std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0});
+  }
+  uint64_t MeanBytes() const {
+    return TotalBytes() / std::max<uint64_t>(order_.size(), 1);
   }
   std::vector<uint64_t> GroupBytes() const {
     std::vector<uint64_t> bytes(grouping_.group_count());
@@ -108,7 +114,9 @@ ChunkSize ChooseSize(const Track& track, uint64_t groups,
       track.TotalBytes() / std::max<uint64_t>(track.Stretches(), 1);
   if (stretch <= options.memory_bytes / groups) return {.bytes = most};
   const uint64_t share = EqualShare(track.GroupBytes(), options.memory_bytes);
-  return {.bytes = std::clamp<uint64_t>(share, 1, most), .one_group = true};
+  const uint64_t more = kMoreSamples * track.MeanBytes();
+  return {.bytes = std::clamp<uint64_t>(share + more, 1, most),
+          .one_group = true};
 }
 
 // Cuts samples [first, last) of the track into equal parts, so that no small

@@ -32,6 +32,7 @@ FileRead FileSource::ReadOf(FilePiece piece) const {
   FileRead read;
   read.path = catalogue_->path(piece.file);
   read.expected = catalogue_->attributes(piece.file);
+  read.place = piece.place;
   read.one_of_many = many_pieces_;
   read.offset = piece.offset;
   read.length = piece.length;

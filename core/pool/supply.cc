@@ -50,6 +50,7 @@ Supply::Supply(Parts parts, std::unique_ptr<PoolShare> pool)
     : dataset_(std::move(parts.dataset)),
       input_(std::move(parts.input)),
       how_(std::move(parts.how)),
+      sweeps_(parts.sweeps),
       memory_bytes_(parts.memory.guarantee),
       stall_(parts.stall),
       source_(std::move(parts.source)),
@@ -154,6 +155,7 @@ void Supply::Plan(Pieces& pieces) {
 }
 
 void Supply::Start(const std::vector<SampleId>& samples, Pieces& pieces) {
+  const size_t first = pieces.size();
   for (const SampleId sample : samples) {
     bool started = true;
     for (uint32_t c = 0; c < Columns(sample) && started; ++c) {
@@ -164,6 +166,9 @@ void Supply::Start(const std::vector<SampleId>& samples, Pieces& pieces) {
     } else if (SampleIsHere(sample)) {
       binder_->Arrived(sample);  // it was read alone before, and stayed
     }
+  }
+  if (sweeps_ && first < pieces.size()) {
+    pieces[first].place = 1 + binder_->ChunkOf(samples.front());
   }
 }
 

@@ -54,8 +54,11 @@ class Supply : public ContentProvider,
     std::unique_ptr<const BinderInput> input;
     std::unique_ptr<Binder> binder;  // made from *input
     std::unique_ptr<SampleSource> source;
-    PoolMemory memory;            // guarantees at least kLeastMemory
-    std::string how;              // describes the chunks, for `status`
+    PoolMemory memory;  // guarantees at least kLeastMemory
+    std::string how;    // describes the chunks, for `status`
+    // The binder's chunks are in the order of their places on a device that
+    // seeks. So those that wait are best read in this order.
+    bool sweeps = false;
     StallClock* stall = nullptr;  // outlives the supply; may be null
     StagedSets::Parts sets;       // for a binder with mini-epochs
   };
@@ -164,6 +167,7 @@ class Supply : public ContentProvider,
   const std::shared_ptr<const Dataset> dataset_;
   const std::unique_ptr<const BinderInput> input_;
   const std::string how_;
+  const bool sweeps_;
   const uint64_t memory_bytes_;
   StallClock* const stall_;
   // Self-synchronised.

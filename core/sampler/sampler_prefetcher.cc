@@ -310,7 +310,7 @@ void SamplerPrefetcher::Foresee(JobFinder::Found& found,
 void SamplerPrefetcher::Start(HeldFiles::Pieces& pieces) {
   const uint64_t most = addresses_.empty() ? kWindow : kQueued;
   while (files_->coming() < most) {
-    const std::optional<CScanQueue::Request> request = queue_.Take();
+    const std::optional<Request> request = queue_.Take();
     if (!request) return;
     JobFinder::Found* const found = jobs_.Find(request->job);
     ReadPlan* const plan = found == nullptr ? nullptr : found->job.plan();

@@ -36,11 +36,11 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/dataset/dataset.h"
+#include "core/io/cscan_queue.h"
 #include "core/pool/content_provider.h"
 #include "core/pool/held_files.h"
 #include "core/readers/job_tracker.h"
 #include "core/sampler/cached_finder.h"
-#include "core/sampler/cscan_queue.h"
 #include "core/sampler/followed_job.h"
 #include "core/sampler/job_finder.h"
 
@@ -150,10 +150,15 @@ class SamplerPrefetcher : public ContentProvider {
   bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
   // Fetches what is due. Returns whether requests wait for their turn.
   bool Fill(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(jobs_mu_);
+  // Of a job, by its id: a file, by its index.
+  struct Request {
+    uint64_t job = 0;
+    uint32_t index = 0;
+  };
   // A file that is to be prefetched.
   struct Foreseen {
     EntryId file;
-    CScanQueue::Request request;
+    Request request;
   };
   // Appends what is to be prefetched for a job.
   void Foresee(JobFinder::Found& job, std::vector<Foreseen>& next)
@@ -221,7 +226,7 @@ class SamplerPrefetcher : public ContentProvider {
   // time.
   mutable Mutex jobs_mu_;
   JobFinder jobs_ ABSL_GUARDED_BY(jobs_mu_);
-  CScanQueue queue_ ABSL_GUARDED_BY(jobs_mu_);
+  CScanQueue<Request> queue_ ABSL_GUARDED_BY(jobs_mu_);
   uint64_t short_of_memory_ ABSL_GUARDED_BY(jobs_mu_) = 0;  // times
   uint64_t foreseen_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;
   uint64_t missed_opens_ ABSL_GUARDED_BY(jobs_mu_) = 0;

@@ -76,6 +76,7 @@ class MixedPlan : public ChunkPlan {
   }
 
   void Changed(uint32_t /*group*/) override {}
+  bool one_group_each() const override { return false; }
 
  private:
   // A sample that is not fetchable now stays so for the rest of the epoch.
@@ -223,6 +224,7 @@ class GroupedPlan : public ChunkPlan {
     groups_[group].changed = true;
     changed_.push_back(group);
   }
+  bool one_group_each() const override { return true; }
 
  private:
   struct Group {

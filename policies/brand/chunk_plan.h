@@ -47,6 +47,8 @@ class ChunkPlan {
   virtual uint32_t Earliest(uint32_t group) = 0;
   // Call it when what a group has in memory, or to show, has changed.
   virtual void Changed(uint32_t group) = 0;
+  // Whether all samples of a chunk are of one group.
+  virtual bool one_group_each() const = 0;
 };
 
 // `chunks` as in BinderInput. They and the table outlive the plan.

@@ -2,6 +2,7 @@
 #include "policies/brand/group_binder.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace shufflefs {
@@ -10,6 +11,10 @@ namespace {
 // A chunk, or the piece of it that is read at a time, takes at most this part
 // of the memory.
 constexpr uint64_t kPiecesOfMemory = 4;
+// If each chunk has one group, this part of the memory is kept for groups that
+// have nothing there when a reader asks. Without room for the chunk the reader
+// would read a single sample, which costs a disk as many seeks as a chunk.
+constexpr uint64_t kKeptPart = 20;
 
 RandomKey OrderKey(const BinderInput& input, Seed seed, Epoch epoch) {
   return DeriveKey(seed, epoch, input.dataset_key, Purpose::kBlockOrder);
@@ -26,6 +31,14 @@ uint64_t MemorySamples(const BinderInput& input) {
   }
   const uint64_t mean = bytes / std::max<uint64_t>(samples, 1);
   return input.memory_bytes / std::max<uint64_t>(mean, 1);
+}
+
+// The bytes to keep for chunks that a reader asks for. None if all samples fit.
+uint64_t BytesToKeep(const BinderInput& input, const ChunkPlan& plan) {
+  if (!plan.one_group_each()) return 0;
+  const uint64_t all =
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
+  return all <= input.memory_bytes ? 0 : input.memory_bytes / kKeptPart;
 }
 
 // The chunks, cut so that each has at most `largest` bytes, or one larger
@@ -47,8 +60,8 @@ std::vector<std::vector<uint32_t>> CutChunks(const BinderInput& input,
   return cut;
 }
 
-std::vector<uint32_t> ChunkOf(const std::vector<std::vector<uint32_t>>& chunks,
-                              uint64_t samples) {
+std::vector<uint32_t> ChunkBySample(
+    const std::vector<std::vector<uint32_t>>& chunks, uint64_t samples) {
   std::vector<uint32_t> chunk_of(samples);
   for (uint32_t c = 0; c < chunks.size(); ++c) {
     for (const uint32_t sample : chunks[c]) chunk_of[sample] = c;
@@ -62,9 +75,10 @@ GroupBinder::GroupBinder(const BinderInput& input)
     : input_(input),
       largest_(std::max<uint64_t>(input_.memory_bytes / kPiecesOfMemory, 1)),
       chunks_(CutChunks(input, largest_)),
-      chunk_of_(ChunkOf(chunks_, input_.grouping->sample_count())),
+      chunk_of_(ChunkBySample(chunks_, input_.grouping->sample_count())),
       table_(*input_.grouping),
       plan_(MakeChunkPlan(chunks_, table_, MemorySamples(input_))),
+      kept_(BytesToKeep(input_, *plan_)),
       line_(chunks_, chunk_of_, MemorySamples(input_) / kPiecesOfMemory,
             table_),
       rng_(RandomKey(0)),
@@ -191,7 +205,7 @@ std::vector<SampleId> GroupBinder::NextFetch(uint64_t room) {
       NextOf(beginning_, begun_, For::kThisEpoch, room);
   if (samples.empty() && begun_ == beginning_.size()) {
     Load load = WantedOf(plan_->Next(), For::kThisEpoch);
-    if (load.bytes > room) return {};
+    if (load.bytes + kept_ > room) return {};
     samples = Begin(std::move(load), For::kThisEpoch);
   }
   Settle();

@@ -62,6 +62,9 @@ class GroupBinder : public Binder {
   bool Keeps(SampleId sample) override;
   bool fetched_all() const override { return fetched_all_; }
   bool fetched_ahead(SampleId sample) const override;
+  uint32_t ChunkOf(SampleId sample) const override {
+    return chunk_of_[SampleTable::IdOf(sample)];
+  }
   BinderCounts counts() const override { return counts_; }
   std::unique_ptr<Binder> ForShare(const BinderInput& input) const override {
     return std::make_unique<GroupBinder>(input);
@@ -99,6 +102,7 @@ class GroupBinder : public Binder {
 
   SampleTable table_;
   std::unique_ptr<ChunkPlan> plan_;
+  const uint64_t kept_;  // bytes of memory: for chunks that a reader asks for
   ChunkLine line_;
   Rng rng_;
   bool fetched_all_ = false;

@@ -101,7 +101,7 @@ staging/tier: base base/files catalogue source io staging
 staging/stager: base catalogue io staging pool pool/memory staging/pack
   staging/tier
 sampler/search: base
-sampler: base catalogue dataset readers pool sampler/search
+sampler: base catalogue io dataset readers pool sampler/search
 view: base base/files config source dataset policy binding quality readers
   epoch ledger staging pool records/containers records/content records/epoch
   sampler

@@ -105,6 +105,68 @@ TEST(ReadQueueTest, OneReadAlwaysGoesAlone) {
   EXPECT_TRUE(none.idle());
 }
 
+FileRead ReadAt(const std::string& path, uint64_t place) {
+  FileRead read = Read(path, 1);
+  read.place = place;
+  return read;
+}
+
+void PushAt(ReadQueue& queue, const std::string& path, uint64_t place) {
+  std::vector<FileRead> reads;
+  reads.push_back(ReadAt(path, place));
+  queue.Push(std::move(reads));
+}
+
+// A disk's arm goes up, again and again.
+TEST(ReadQueueTest, BatchesOfKnownPlaceComeInTheirOrder) {
+  ReadQueue queue(1, 1000);
+  const auto take = [&] {
+    const std::string path = queue.Take()->read.path;
+    queue.End(1, 1);
+    return path;
+  };
+  PushAt(queue, "c", 30);  // next, because nothing else waits
+  PushAt(queue, "d", 40);
+  PushAt(queue, "a", 10);
+  PushAt(queue, "e", 50);
+  EXPECT_EQ(take(), "c");
+  EXPECT_EQ(take(), "d");
+  PushAt(queue, "b", 20);
+  PushAt(queue, "f", 60);
+  for (const char* const path : {"e", "f", "a", "b"}) EXPECT_EQ(take(), path);
+  EXPECT_TRUE(queue.idle());
+}
+
+TEST(ReadQueueTest, APlaceBeginsABatchThatStaysTogether) {
+  ReadQueue queue(100, 1000);
+  std::vector<FileRead> reads;
+  reads.push_back(ReadAt("c", 3));
+  reads.push_back(ReadAt("C", 0));
+  reads.push_back(ReadAt("b", 2));
+  reads.push_back(ReadAt("B", 0));
+  reads.push_back(ReadAt("d", 4));
+  queue.Push(std::move(reads));
+  std::string paths;
+  std::vector<uint64_t> batches;
+  while (absl::optional<ReadQueue::Next> next = queue.Take()) {
+    paths += next->read.path;
+    batches.push_back(next->batch);
+  }
+  EXPECT_EQ(paths, "bBcCd");
+  EXPECT_THAT(batches, testing::ElementsAre(2, 2, 1, 1, 3));
+  EXPECT_EQ(queue.stats().queued, 0u);
+}
+
+// A view whose places are known and one whose are not, on one disk.
+TEST(ReadQueueTest, BatchesWithAPlaceAndWithoutTakeTurns) {
+  ReadQueue queue(100, 1000);
+  for (const uint64_t place : {7, 6, 5}) {
+    PushAt(queue, std::to_string(place), place);
+    PushAt(queue, "x", 0);
+  }
+  EXPECT_EQ(TakeAll(queue), "7x5x6x");
+}
+
 TEST(ReadQueueTest, CancelledReadsComeWhateverTheBounds) {
   ReadQueue queue(1, 10);
   for (const char* path : {"a", "b", "c"}) Push(queue, path, 100);

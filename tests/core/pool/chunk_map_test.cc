@@ -132,17 +132,12 @@ TEST(PhysicalChunks, AreSmallWhereGroupsAreMany) {
   const Device device = EndToEnd(20000, 100 * kKiB, false);
   const PhysicalChunks made = Compose(grouping, device, 320 * kMiB);
   ExpectPartition(made.chunks, 20000);
-  // 3.2 files a group.
-  for (const auto& chunk : made.chunks) {
-    EXPECT_GE(chunk.size(), 2);
-    EXPECT_LE(chunk.size(), 3);
-  }
+  // 3.2 files a group and three more, so a group has four chunks.
+  EXPECT_EQ(made.chunks.size(), 4000u);
+  for (const auto& chunk : made.chunks) EXPECT_EQ(chunk.size(), 5u);
   const PhysicalChunks more = Compose(grouping, device, 500 * kMiB);
   ExpectPartition(more.chunks, 20000);
-  for (const auto& chunk : more.chunks) {
-    EXPECT_GE(chunk.size(), 4);
-    EXPECT_LE(chunk.size(), 5);
-  }
+  EXPECT_EQ(more.chunks.size(), 3000u);
 }
 
 TEST(PhysicalChunks, AreLargeWhereGroupsAreMixedOnTheDevice) {

@@ -6,8 +6,8 @@
 // endless queue covers W.
 //
 // Plain values. Use it from one thread.
-#ifndef SHUFFLEFS_CORE_SAMPLER_CSCAN_QUEUE_H_
-#define SHUFFLEFS_CORE_SAMPLER_CSCAN_QUEUE_H_
+#ifndef SHUFFLEFS_CORE_IO_CSCAN_QUEUE_H_
+#define SHUFFLEFS_CORE_IO_CSCAN_QUEUE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,17 +17,13 @@
 
 namespace shufflefs {
 
+template <typename Request>
 class CScanQueue {
  public:
-  struct Request {
-    uint64_t job = 0;
-    uint32_t index = 0;  // of a file of the job
-  };
-
   // Adds a request at an address of the device. If addresses do not matter, use
   // one for all; then the first request comes first.
-  void Add(uint64_t address, const Request& request) {
-    waiting_.insert({address, request});
+  void Add(uint64_t address, Request request) {
+    waiting_.emplace(address, std::move(request));
   }
   // Takes the next request that the arm comes to.
   std::optional<Request> Take() {
@@ -35,7 +31,7 @@ class CScanQueue {
     auto next = waiting_.lower_bound(arm_);
     if (next == waiting_.end()) next = waiting_.begin();
     arm_ = next->first;
-    const Request request = next->second;
+    Request request = std::move(next->second);
     waiting_.erase(next);
     return request;
   }
@@ -49,4 +45,4 @@ class CScanQueue {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_SAMPLER_CSCAN_QUEUE_H_
+#endif  // SHUFFLEFS_CORE_IO_CSCAN_QUEUE_H_
