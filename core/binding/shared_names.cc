@@ -62,6 +62,7 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
   sample_of_.clear();
   name_of_.clear();
   asking_.clear();
+  apart_since_.clear();
   waits_since_.reset();
   bound_ = false;
   resumed_ = share == nullptr && !bound.empty();
@@ -111,8 +112,16 @@ void SharedNames::NoteEarlierRun() {
   unknown_ += share->nodes->CountOf(share->self) - bound;
 }
 
+absl::optional<SampleId> SharedNames::BindAtOnce(SampleId name) {
+  MutexLock lock(mu_);
+  const absl::optional<SampleId> sample = BindHere(name);
+  if (sample) bound_ = true;
+  return sample;
+}
+
 SampleId SharedNames::Bind(SampleId name) {
-  absl::optional<Clock::time_point> deadline;
+  if (const auto sample = BindAtOnce(name)) return *sample;
+  if (parts_.waits) parts_.waits();
   bool asked = false;
   for (;;) {
     std::shared_ptr<const Share> share;
@@ -125,8 +134,9 @@ SampleId SharedNames::Bind(SampleId name) {
       }
       share = share_.Get();
       const bool waits = share == nullptr || asking_.contains(name.value());
-      if (!waits && !deadline) deadline = Clock::now() + kToRejoin;
-      if (!waits && Clock::now() >= *deadline) return ShowOwn(name);
+      if (!waits && IsApart(share->members[OwnerOfName(*share, name)])) {
+        return ShowOwn(name);
+      }
       if (waits || asked) {
         asked = false;
         WaitAWhile();
@@ -163,6 +173,12 @@ absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
   return parts_.own->Bind(name);
 }
 
+bool SharedNames::IsApart(const std::string& owner) const {
+  const auto since = apart_since_.find(owner);
+  return since != apart_since_.end() &&
+         Clock::now() - since->second >= kToRejoin;
+}
+
 void SharedNames::WaitAWhile() {
   // Without an agreement, its end is signalled.
   changed_.WaitFor(mu_, share_.Get() != nullptr ? kRetry : kLook);
@@ -193,6 +209,11 @@ void SharedNames::Answered(
       away_since_.emplace(owner, sent).first->second;
   if (is_there) away_since_.erase(owner);
   if (generation != generation_) return;
+  if (samples.ok()) {
+    apart_since_.erase(owner);
+  } else if (is_there) {
+    apart_since_.emplace(owner, sent);
+  }
   asking_.erase(name.value());
   changed_.SignalAll();
   if (sample_of_.contains(name.value())) return;

@@ -70,7 +70,8 @@ struct NameSharing {
 // Thread-safe. Only Bind blocks, at most for
 //   kToAgree   at the first lookups, until the nodes have agreed;
 //   kWithin    if the owner is away. Once it was away so long, not at all;
-//   kToRejoin  if the owner is there, but shows another epoch.
+//   kToRejoin  if the owner is there, but shows another epoch. Once it did so
+//              for that long, not at all.
 // A node that was restarted within an epoch also waits for kToRejoin.
 class SharedNames : public BoundNames,
                     public std::enable_shared_from_this<SharedNames> {
@@ -97,6 +98,9 @@ class SharedNames : public BoundNames,
     uint64_t dataset_key = 0;
     std::shared_ptr<OwnedNames> own;
     Ask ask;  // outlives this
+    // A thread is about to wait in Bind. Called with no lock held. May be
+    // empty.
+    std::function<void()> waits;
   };
   explicit SharedNames(Parts parts);
 
@@ -156,6 +160,10 @@ class SharedNames : public BoundNames,
   // The sample of the name, if that needs no other node.
   absl::optional<SampleId> BindHere(SampleId name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::optional<SampleId> BindAtOnce(SampleId name) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns whether the owner has shown another epoch for kToRejoin.
+  bool IsApart(const std::string& owner) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits for somebody else's question, for the nodes to agree, or before the
   // owner is asked again.
   void WaitAWhile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -187,6 +195,9 @@ class SharedNames : public BoundNames,
   absl::flat_hash_set<uint64_t> asking_ ABSL_GUARDED_BY(mu_);  // names
   // Owners that do not answer, since when.
   absl::flat_hash_map<std::string, Clock::time_point> away_since_
+      ABSL_GUARDED_BY(mu_);
+  // Owners that show another epoch, since when. Of this epoch.
+  absl::flat_hash_map<std::string, Clock::time_point> apart_since_
       ABSL_GUARDED_BY(mu_);
   bool bound_ ABSL_GUARDED_BY(mu_) = false;  // a name of this epoch
   // The first lookup while nothing was shared.

@@ -2,6 +2,7 @@
 #include "core/engine/engine.h"
 
 #include <sys/resource.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <utility>
@@ -45,15 +46,26 @@ const char* Name(Substitute substitute) {
   return "";
 }
 
+// A file that cannot be read is an error of the view soon.
+std::string HashOfFile(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadGroups(path);
+  if (!text.ok()) return "none";
+  return absl::StrCat(absl::Hex(XXH3_64bits(text->data(), text->size())));
+}
+
 // What members must agree on.
-PeerIdentity PeerIdentityOf(const MountConfig& config, PolicyTable policies,
-                            const Catalogue& catalogue,
+PeerIdentity PeerIdentityOf(const std::vector<ViewConfig>& views,
+                            PolicyTable policies, const Catalogue& catalogue,
                             const std::string& version) {
   PeerIdentity identity;
   identity.version = version;
   identity.dataset = catalogue.fingerprint();
   identity.files = catalogue.file_count();
-  for (const ViewConfig& view : config.views) {
+  identity.keys.emplace_back(
+      "the hash of who may read which file",
+      absl::StrCat(absl::Hex(catalogue.fingerprint() ^
+                             catalogue.samples_fingerprint())));
+  for (const ViewConfig& view : views) {
     const std::string of =
         view.path.empty() ? "" : absl::StrCat("view ", view.path, ": ");
     const auto add = [&](const char* key, std::string value) {
@@ -62,6 +74,8 @@ PeerIdentity PeerIdentityOf(const MountConfig& config, PolicyTable policies,
     add("policy", view.policy);
     add("seed", absl::StrCat(view.seed.value()));
     add("substitute", Name(view.substitute));
+    if (!view.groups.empty())
+      add("the hash of `groups`", HashOfFile(view.groups));
     add("the hash of other keys",
         absl::StrCat(absl::Hex(OptionsHash(view, policies))));
   }
@@ -181,6 +195,7 @@ SetupTools Engine::Tools() {
   tools.ahead = supplies_.ahead_maker();
   tools.prefetcher = supplies_.prefetcher_maker();
   tools.records = records_.maker();
+  tools.waits = parts_.hooks.waits;
   if (peers_owner_ != nullptr) {
     tools.ask =
         [this](const std::string& path, const SharedNames::Question& question,
@@ -273,6 +288,7 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     }
     view.ledger = ledger_.get();
     view.rebound = parts_.hooks.rebound;
+    view.waits = parts_.hooks.waits;
     view.settled = parts_.hooks.settled;
     view.doubted = parts_.hooks.doubted;
     view.hears_opens = opens.by != OpensSeen::By::kNothing;
@@ -323,8 +339,9 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
       PeersBytes(parts_.config, parts_.policies.table, pool_->capacity());
   Peers::Parts parts;
   parts.config = parts_.config.peers;
-  parts.identity = PeerIdentityOf(parts_.config, parts_.policies.table,
-                                  *catalogue, parts_.version);
+  parts.identity =
+      PeerIdentityOf(parts_.given.empty() ? parts_.config.views : parts_.given,
+                     parts_.policies.table, *catalogue, parts_.version);
   parts.make_transport = parts_.make_transport;
   parts.source = &parts_.source;
   parts.catalogue = std::move(catalogue);

@@ -60,6 +60,9 @@ class Engine {
     std::function<void(bool were_fixed)> rebound = [](bool) {};
     std::function<void()> settled;
     std::function<void()> doubted;
+    // A thread that serves a request is about to wait for other nodes, or until
+    // names are rebound. May be empty.
+    std::function<void()> waits;
     // What the kernel has in its own memory of the mount. May be empty.
     CachedFinder cached;
     // As JobEpochs::Parts::prepare. May be empty.
@@ -69,6 +72,9 @@ class Engine {
   };
   struct Parts {
     MountConfig config;  // at least one view
+    // The views as the command line has them. What was switched since is not
+    // compared when peers join, but by their messages. Empty: as in `config`.
+    std::vector<ViewConfig> given;
     SourceDir source;    // of config.source
     PolicySet policies;
     std::string version;  // of the program; peers must have the same

@@ -45,6 +45,8 @@ class EpochLookups {
   // Returns false if the notes are open. Else waits until End or Reopen, and
   // returns true.
   bool WaitIfClosed();
+  // Returns whether WaitIfClosed would wait now.
+  bool closed() const { return closed_; }
 
   // Opens and boundaries, which are serialised, call the rest. TakeLookup
   // returns whether the sample was looked up or opened, and notes it as opened.

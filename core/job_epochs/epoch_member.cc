@@ -225,10 +225,20 @@ void EpochMember::HearNames(const EpochMessage& message) {
     asked_.reset();
     return;
   }
-  for (const EpochOpen& open : message.opens) {
-    asked_->carried.told.push_back({open.name, open.sample});
+  // A node that does not share the epoch, because it was started anew as well,
+  // knows nothing of it.
+  const bool shares =
+      message.shows == static_cast<uint32_t>(GroupedView::Names::kShared) &&
+      message.epoch == asked_->state.epoch &&
+      message.binding == asked_->state.binding;
+  if (shares) {
+    for (const EpochOpen& open : message.opens) {
+      asked_->carried.told.push_back({open.name, open.sample});
+    }
   }
-  if (message.first != message.opens.size()) asked_->carried.told_all = false;
+  if (!shares || message.first != message.opens.size()) {
+    asked_->carried.told_all = false;
+  }
   if (asked_->waits_for.empty()) AdoptAsked();
 }
 

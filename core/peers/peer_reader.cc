@@ -180,7 +180,7 @@ void PeerReader::RoutePart(FileRead piece, ExtentId id, const Owners& owners,
     if (member.self && owner->keeps) {
       return RouteOwn(std::move(piece), id, routed);
     }
-    if (!member.self && member.joined) {
+    if (!member.self && member.joined && !IsSilent(member.name)) {
       return routed.remote.push_back(std::move(piece));
     }
   }
@@ -294,7 +294,9 @@ void PeerReader::Ask(std::shared_ptr<const FileRead> piece) {
   const absl::optional<Owner> owner = OwnerOf(ExtentOf(*piece), *owners);
   if (!owner) return Answered(piece, false);
   const PeerGroup::Member& member = owners->group()->members[owner->index];
-  if (member.self || !member.joined) return Answered(piece, false);
+  if (member.self || !member.joined || !MayAsk(member.name)) {
+    return Answered(piece, false);
+  }
   PeerExtent extent;
   extent.path = piece->path;
   extent.size = piece->expected->size;
@@ -303,7 +305,43 @@ void PeerReader::Ask(std::shared_ptr<const FileRead> piece) {
   extent.length = piece->length;
   parts_.transport->ReadExtent(
       owners->group(), owner->index, extent, kWithin, piece->into,
-      [this, piece](absl::Status status) { Answered(piece, status.ok()); });
+      [this, piece, name = member.name,
+       sent = Clock::now()](const absl::Status& status) {
+        NoteAnswer(name, sent, status);
+        Answered(piece, status.ok());
+      });
+}
+
+bool PeerReader::IsSilent(const std::string& member) {
+  MutexLock lock(mu_);
+  const auto silent = silent_.find(member);
+  return silent != silent_.end() && Clock::now() < silent->second.until;
+}
+
+bool PeerReader::MayAsk(const std::string& member) {
+  MutexLock lock(mu_);
+  const auto silent = silent_.find(member);
+  if (silent == silent_.end()) return true;
+  const Clock::time_point now = Clock::now();
+  if (now < silent->second.until) return false;
+  silent->second.until = now + kWithin;  // this one is the probe
+  return true;
+}
+
+void PeerReader::NoteAnswer(const std::string& member, Clock::time_point sent,
+                            const absl::Status& status) {
+  const Clock::time_point now = Clock::now();
+  MutexLock lock(mu_);
+  if (status.ok()) {
+    silent_.erase(member);
+    return;
+  }
+  // One that is gone is noticed soon, and joins again when it is back.
+  if (now - sent < kWithin / 2) return;
+  Silence& silence = silent_[member];
+  if (now < silence.until) return;  // others were under way at the same time
+  silence.pause = std::min(std::max(2 * silence.pause, kPause), kLongestPause);
+  silence.until = now + silence.pause;
 }
 
 void PeerReader::CountAnswer(const FileRead& piece, bool came) {

@@ -7,6 +7,7 @@
 #define SHUFFLEFS_CORE_PEERS_PEER_READER_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
 #include "core/base/worker.h"
@@ -69,6 +71,11 @@ class PeerReader : public FileReader {
   explicit PeerReader(Parts parts);
   ~PeerReader() override;
 
+  // A member that did not answer a read in time is not asked for so long, and
+  // twice as long each time, up to kLongestPause. Then one read is a probe.
+  static constexpr std::chrono::milliseconds kPause{10000};
+  static constexpr std::chrono::milliseconds kLongestPause{160000};
+
   void Submit(std::vector<FileRead> reads) override;
   void SubmitUrgent(FileRead read) override;
   void Cancel() override;
@@ -77,6 +84,7 @@ class PeerReader : public FileReader {
   std::string how() const override;
 
  private:
+  using Clock = std::chrono::steady_clock;
   // Where the pieces of some reads go. A piece lies within one extent.
   struct Routed {
     std::vector<FileRead> local;
@@ -103,6 +111,12 @@ class PeerReader : public FileReader {
   void AskMore() ABSL_LOCKS_EXCLUDED(mu_);
   void Ask(std::shared_ptr<const FileRead> piece);
   void CountAnswer(const FileRead& piece, bool came) ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsSilent(const std::string& member) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns whether the member may be asked now, perhaps as a probe.
+  bool MayAsk(const std::string& member) ABSL_LOCKS_EXCLUDED(mu_);
+  // To a question that was sent at `sent`.
+  void NoteAnswer(const std::string& member, Clock::time_point sent,
+                  const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   void Answered(const std::shared_ptr<const FileRead>& piece, bool came);
   // Ends the piece by a read of the source.
   void ReadHere(const FileRead& piece);
@@ -120,6 +134,12 @@ class PeerReader : public FileReader {
   CondVar idle_;
   ReadQueue remote_ ABSL_GUARDED_BY(mu_);
   size_t busy_ ABSL_GUARDED_BY(mu_) = 0;  // pieces that are not ended here
+  // Members that did not answer a read in time, by name.
+  struct Silence {
+    Clock::time_point until;
+    std::chrono::milliseconds pause{0};
+  };
+  absl::flat_hash_map<std::string, Silence> silent_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

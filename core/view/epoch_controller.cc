@@ -351,15 +351,16 @@ bool EpochController::StopBinding() {
   return true;
 }
 
-uint64_t EpochController::BeginPass() {
+EpochController::Effects EpochController::BeginPass() {
+  const bool were_fixed = !setup_->rebinds();
   Begin(Boundary{Epoch(epoch_.value() + 1), {}, "b"});
-  return notifier_->begun();
+  return {notifier_->begun(), were_fixed && setup_->rebinds()};
 }
 
 EpochController::Effects EpochController::EndPassOf(
     const RecordEpoch& records) {
   if (records_.get() != &records || setup_->rebinds()) return {};
-  return {.begun = BeginPass()};
+  return BeginPass();
 }
 
 EpochController::Effects EpochController::OpenContainer(EntryId file,
@@ -372,7 +373,7 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
   if (is == PassTracker::OpenIs::kOfThisPass) return {};
   Effects effects;
   if (is == PassTracker::OpenIs::kTheNextPass) {
-    effects.begun = BeginPass();
+    effects = BeginPass();
     live_->NoteOpen();  // the verdict's open belongs to the new pass
   }
   // The kernel does not ask a third time. At the second try it gets the whole

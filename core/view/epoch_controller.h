@@ -182,7 +182,7 @@ class EpochController {
   void Begin(Boundary boundary);
   void Bind(EpochBinding how);
   void Publish();
-  uint64_t BeginPass();
+  Effects BeginPass();
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
   Effects CountReport(const ReportedOpen& open, std::chrono::milliseconds now);
   // A pass has ended by an open of `job`, and opens come by reports. No lookup

@@ -152,7 +152,9 @@ std::shared_ptr<const LiveEpoch> LiveEpochs::Enter(std::atomic<bool>& asked) {
   for (;;) {
     std::shared_ptr<const LiveEpoch> live = published_.Get();
     if (!asked) asked = true;
-    if (!live->lookups->WaitIfClosed()) return live;
+    if (!live->lookups->closed()) return live;
+    if (waits_) waits_();
+    live->lookups->WaitIfClosed();
   }
 }
 

@@ -6,7 +6,9 @@
 #define SHUFFLEFS_CORE_VIEW_LIVE_EPOCH_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -74,7 +76,10 @@ uint64_t HashOfSharing(const ViewSetup& setup, Epoch epoch,
 class LiveEpochs {
  public:
   // `hears_opens`: each open is told to the setup (ViewSetup::NoteOpen).
-  explicit LiveEpochs(bool hears_opens) : hears_opens_(hears_opens) {}
+  // `waits` is called, with no lock held, on a thread that is about to wait for
+  // names to be rebound. May be empty.
+  LiveEpochs(bool hears_opens, std::function<void()> waits)
+      : waits_(std::move(waits)), hears_opens_(hears_opens) {}
   LiveEpochs(const LiveEpochs&) = delete;
   LiveEpochs& operator=(const LiveEpochs&) = delete;
 
@@ -111,6 +116,7 @@ class LiveEpochs {
   std::shared_ptr<const LiveEpoch> Enter(std::atomic<bool>& asked);
   void TellPrefetcher(const ViewSetup& setup) const;
 
+  const std::function<void()> waits_;
   bool hears_opens_;                 // the view's lock guards it
   std::atomic<bool> looked_{false};  // a LOOKUP in this epoch
   std::atomic<bool> read_{false};    // OPEN or READ in this epoch

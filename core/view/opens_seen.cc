@@ -51,6 +51,16 @@ OpensSeen OpensByDefault(Setups setups, const OpensPossible& possible) {
 
 }  // namespace
 
+absl::Status CheckOpens(const ViewSetup& setup, bool sees, bool reports) {
+  const bool suits = setup.binds_on_demand()
+                         ? sees && !reports
+                         : !sees || !reports || NeedsAnswers(setup).empty();
+  if (suits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("policy = ", setup.policy->name(),
+                   " needs to see opens: mount with -o open=seen"));
+}
+
 std::string OpensSeenName(By by) {
   switch (by) {
     case By::kNothing:

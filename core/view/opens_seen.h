@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "core/config/config.h"
 #include "core/view/view_setup.h"
@@ -29,6 +30,10 @@ std::string OpensSeenName(OpensSeen::By by);
 
 // Returns whether opens end the epochs of a view or bind its names.
 bool WantsOpens(const ViewSetup& setup);
+
+// Returns an error that says what to do if a view cannot run `setup`. `sees`:
+// opens may end epochs. `reports`: the kernel reports them after the fact.
+absl::Status CheckOpens(const ViewSetup& setup, bool sees, bool reports);
 
 // What the kernel can do, and what it cannot: each says why, in one clause; ""
 // if it can.

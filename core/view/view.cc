@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/pool/read_ahead.h"
+#include "core/view/opens_seen.h"
 
 namespace shufflefs {
 namespace {
@@ -26,7 +27,7 @@ View::View(Parts parts)
       ledger_(parts.ledger),
       group_(parts.group),
       sees_opens_(parts.sees_opens),
-      live_(parts.hears_opens),
+      live_(parts.hears_opens, std::move(parts.waits)),
       notifier_({std::move(parts.rebound), std::move(parts.settled),
                  std::move(parts.doubted)}),
       controller_(
@@ -53,10 +54,14 @@ void View::TellAndNote(EpochController::Effects effects,
   }
 }
 
-void View::ExpectReports() {
+bool View::ExpectReports() {
   MutexLock lock(mu_);
+  if (!CheckOpens(controller_.wanted_setup(), sees_opens_, true).ok()) {
+    return false;
+  }
   controller_.ExpectReports();
   expects_reports_ = true;
+  return true;
 }
 
 void View::ExpectNoOpens() {
@@ -119,7 +124,8 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
       if (controller_.closed()) continue;  // and wait there
       effects = controller_.Open({file, reader, now, ordinal});
     }
-    return Tell(effects);
+    TellAndNote(effects, now);
+    return effects.stale ? OpenVerdict::kStale : OpenVerdict::kServe;
   }
 }
 
@@ -202,11 +208,7 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
       prepared.setup,
       MakeViewSetup(request.config, now->dataset->shared_catalogue(), tools_,
                     now.get()));
-  if (prepared.setup->binds_on_demand() && (!sees_opens_ || expects_reports_)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("policy = ", prepared.setup->policy->name(),
-                     " needs to see opens: mount with -o open=seen"));
-  }
+  RETURN_IF_ERROR(CheckOpens(*prepared.setup, sees_opens_, expects_reports_));
   return prepared;
 }
 
@@ -221,6 +223,11 @@ absl::Status View::Install(Prepared prepared) {
   bool asks_group = false;
   {
     MutexLock lock(mu_);
+    // Since it was prepared, the kernel may have begun to report opens.
+    if (prepared.setup != nullptr) {
+      RETURN_IF_ERROR(
+          CheckOpens(*prepared.setup, sees_opens_, expects_reports_));
+    }
     asks_group = controller_.grouped() &&
                  (request.next_epoch || request.set_epoch.has_value());
     effects = controller_.Install(std::move(prepared.setup), request);

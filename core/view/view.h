@@ -59,6 +59,9 @@ class View : private GroupedView {
     std::function<void(bool were_fixed)> rebound;
     std::function<void()> settled;
     std::function<void()> doubted;
+    // A thread is about to wait until names are rebound. Called with no lock
+    // held. May be empty.
+    std::function<void()> waits;
     // Opens end epochs and bind names.
     bool sees_opens = true;
     // Opens are told at least to the prefetcher.
@@ -122,7 +125,8 @@ class View : private GroupedView {
                    uint32_t ordinal = 0);
   // From now on opens come by Parts::reports, and Open is called no more, but
   // for opens that arrived before.
-  void ExpectReports();
+  // Returns false, and does nothing, if what the view is to run needs requests.
+  bool ExpectReports();
   // From now on Open is called no more. REQUIRES: !Parts::sees_opens.
   void ExpectNoOpens();
   // Counts the opens that have returned to their readers by monotonic time

@@ -27,17 +27,6 @@ bool SameDataset(const ViewConfig& a, const ViewConfig& b) {
          a.groups == b.groups;
 }
 
-absl::StatusOr<std::string> ReadGroups(const std::string& path) {
-  if (path.empty()) return std::string();
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  const absl::StatusOr<std::string> text =
-      fd.valid() ? ReadWhole(fd.get(), path, kMostGroupsBytes)
-                 : ErrnoStatus(errno, path);
-  if (text.ok()) return text;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "groups = ", path, ": cannot be read (", text.status().message(), ")"));
-}
-
 // Finds the place of each sample's first file. Returns how it was found.
 absl::StatusOr<std::string> FindAddresses(const SetupTools& tools,
                                           Dataset& dataset) {
@@ -85,6 +74,7 @@ void MakeSharedNames(const SetupTools& tools, ViewSetup& setup) {
                   SharedNames::Answer answer) {
     ask(path, question, within, std::move(answer));
   };
+  parts.waits = tools.waits;
   setup.shared = std::make_shared<SharedNames>(std::move(parts));
 }
 
@@ -189,6 +179,17 @@ absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> ReadGroups(const std::string& path) {
+  if (path.empty()) return std::string();
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const absl::StatusOr<std::string> text =
+      fd.valid() ? ReadWhole(fd.get(), path, kMostGroupsBytes)
+                 : ErrnoStatus(errno, path);
+  if (text.ok()) return text;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "groups = ", path, ": cannot be read (", text.status().message(), ")"));
+}
 
 absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
                                              const Dataset& dataset,

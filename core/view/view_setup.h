@@ -87,6 +87,10 @@ using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
 using AddressFinder =
     std::function<absl::StatusOr<DeviceLayout>(const Dataset& dataset)>;
 
+// Returns the text of the file that the key `groups` names; "" if it names
+// none. Errors: InvalidArgument naming the key.
+absl::StatusOr<std::string> ReadGroups(const std::string& path);
+
 // Finds these places. Asks the source each time, except for what
 // `options.known` has.
 absl::StatusOr<DeviceLayout> SampleAddresses(const SourceDir& source,
@@ -110,6 +114,8 @@ struct SetupTools {
   SamplerPrefetcherMaker prefetcher;
   RecordsMaker records;
   NameAsker ask;  // empty if the job has no other nodes
+  // As SharedNames::Parts::waits.
+  std::function<void()> waits;
 };
 
 struct ViewSetup {

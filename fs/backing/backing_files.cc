@@ -158,8 +158,7 @@ std::vector<std::shared_ptr<BackingFiles::File>> BackingFiles::TakeBroken() {
 
 void BackingFiles::LetWritersGo() {
   for (const std::shared_ptr<File>& file : TakeBroken()) {
-    parts_.cut_off(file->nodeid);
-    EndLease(file->fd.get());
+    if (parts_.cut_off(file->nodeid)) EndLease(file->fd.get());
   }
 }
 

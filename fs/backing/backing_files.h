@@ -44,7 +44,9 @@ class BackingFiles {
     std::function<absl::StatusOr<int32_t>(int fd)> add;
     std::function<void(int32_t backing_id)> remove;
     // Has the kernel look `CutOffName(nodeid)` up. Called without a lock.
-    std::function<void(uint64_t nodeid)> cut_off;
+    // Returns false if the kernel may not have done it. Then the writer waits
+    // until the kernel breaks the lease by itself (lease-break-time, 45 s).
+    std::function<bool(uint64_t nodeid)> cut_off;
     size_t most = 1;  // backing files at a time
   };
   explicit BackingFiles(Parts parts);

@@ -9,6 +9,7 @@
 
 #include "fs/fuse/dir_stream.h"
 #include "fs/fuse/fuse_reply.h"
+#include "fs/model/node_id.h"
 
 namespace shufflefs {
 namespace {
@@ -86,6 +87,11 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   }
   const bool control =
       parent == FUSE_ROOT_ID && absl::string_view(name) == kControlName;
+  // A file there is written down at its lookup, which takes a while for orders
+  // of millions of names.
+  if (UnpackNode(parent).kind == NodeKind::kControlDir) {
+    Context(req).let_others_serve();
+  }
   AnswerOrAsk(req, !control && Fs(req).AsksSource(parent), Latency::kLookup,
               Counter::kLookups, [req, parent, text = std::string(name)] {
                 const pid_t pid = fuse_req_ctx(req)->pid;

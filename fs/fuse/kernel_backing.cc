@@ -75,19 +75,19 @@ BackingFiles* KernelBacking::Begin(std::shared_ptr<const Catalogue> catalogue) {
     RemoveBackingFile(device, id);
   };
   files.cut_off = [this, catalogue](uint64_t nodeid) {
-    CutOff(*catalogue, nodeid);
+    return CutOff(*catalogue, nodeid);
   };
   files_ = std::make_unique<BackingFiles>(std::move(files));
   if (!bell_->Start([this] { files_->LetWritersGo(); })) return nullptr;
   return files_.get();
 }
 
-void KernelBacking::CutOff(const Catalogue& catalogue, uint64_t nodeid) {
+bool KernelBacking::CutOff(const Catalogue& catalogue, uint64_t nodeid) {
   Log(LogLevel::kWarning,
       absl::StrCat(catalogue.path(Filesystem::FileOf(nodeid)),
                    ": somebody opened it for writing in the source; who has it "
                    "open in the mount gets errors from now on"));
-  parts_.lister->LookUp(
+  return parts_.lister->LookUp(
       absl::StrCat(parts_.mountpoint, "/", BackingFiles::CutOffName(nodeid)));
 }
 

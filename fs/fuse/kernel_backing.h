@@ -38,7 +38,7 @@ class KernelBacking {
  private:
   KernelBacking(const Parts& parts, std::unique_ptr<BackedSource> source,
                 std::unique_ptr<LeaseBell> bell);
-  void CutOff(const Catalogue& catalogue, uint64_t nodeid);
+  bool CutOff(const Catalogue& catalogue, uint64_t nodeid);
 
   const Parts parts_;
   const std::unique_ptr<BackedSource> source_;

@@ -97,6 +97,7 @@ class FuseSession : public Session {
   bool kernel_knows_epochs() const override { return knows_epochs_; }
   std::string PrepareBacking() override;
   void BeginBacking(const ServedDataset& served) override;
+  void LetOthersServe() override { loop_->LetOthersServe(); }
   void NamesChanged(bool were_fixed) override;
   void NamesDoubted() override;
   void NamesSettled() override;

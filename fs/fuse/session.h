@@ -54,6 +54,9 @@ class Session {
   // Has the kernel read large files of `served`. Call it before
   // Filesystem::Begin, if PrepareBacking returned "".
   virtual void BeginBacking(const ServedDataset& served) = 0;
+  // Call it on a thread that serves a request and is about to wait for
+  // something else than a device. Does nothing on other threads.
+  virtual void LetOthersServe() = 0;
   // Names were rebound. Keeps the pages of files that were read, and makes the
   // kernel look every name up again. If the kernel does not know epochs, it
   // never caches names that may rebind. But `were_fixed` says that names were

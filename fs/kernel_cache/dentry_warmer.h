@@ -47,10 +47,10 @@ class DentryWarmer {
   // Lists the names in use, by `lister`. Blocks. Another thread must serve the
   // mount meanwhile. Returns their number.
   uint64_t Prime(MountLister& lister, const std::string& mountpoint);
-  // Returns whether the thread `pid` (from FUSE) lists for Prime: its listing
-  // binds the names.
+  // Returns whether the thread `pid` (from FUSE; 0: hidden) lists for Prime: its
+  // listing binds the names.
   bool IsPriming(int32_t pid) const {
-    return pid == thread_.load(std::memory_order_acquire);
+    return pid != 0 && pid == thread_.load(std::memory_order_acquire);
   }
 
  private:

@@ -214,10 +214,20 @@ MountLister::~MountLister() {
   waitpid(pid_, nullptr, WNOHANG);
 }
 
-bool MountLister::BeginTurn(const std::stop_token& stop) {
+void MountLister::Stop() { shutdown(socket_.get(), SHUT_RDWR); }
+
+bool MountLister::Patience::Ends() const {
+  return stop.stop_requested() || std::chrono::steady_clock::now() >= until;
+}
+
+MountLister::Patience MountLister::Within(std::stop_token stop) {
+  return {std::move(stop), std::chrono::steady_clock::now() + kWithin};
+}
+
+bool MountLister::BeginTurn(const Patience& patience) {
   MutexLock lock(mu_);
   while (is_asked_) {
-    if (stop.stop_requested()) return false;
+    if (patience.Ends()) return false;
     turn_ended_.WaitFor(mu_, kNoticeStop);
   }
   is_asked_ = true;
@@ -230,51 +240,72 @@ void MountLister::EndTurn() {
   turn_ended_.SignalOne();
 }
 
-int64_t MountLister::Receive(const std::stop_token& stop) {
+int64_t MountLister::Receive(const Patience& patience) {
   for (;;) {
     int64_t answer = 0;
     const ssize_t got = recv(socket_.get(), &answer, sizeof(answer), 0);
     if (got == sizeof(answer)) return answer;
     if (got >= 0) return -EPIPE;
     if (errno != EINTR && errno != EAGAIN) return -errno;
-    if (stop.stop_requested()) {
-      ++left_alone_;
-      return -ECANCELED;
-    }
+    if (patience.Ends()) return -ECANCELED;
   }
+}
+
+bool MountLister::ReceiveLeftAlone(const Patience& patience) {
+  while (!left_alone_.empty()) {
+    const int64_t answer = Receive(patience);
+    if (answer == -ECANCELED) return false;
+    const char what = left_alone_.front();
+    left_alone_.pop_front();
+    if (what != kOpen || answer < 0) continue;
+    // Nobody will list this directory.
+    Question close;
+    close.directory = answer;
+    close.what = kClose;
+    if (send(socket_.get(), &close, offsetof(Question, path) + 1,
+             MSG_NOSIGNAL) < 0) {
+      return true;  // the next question finds out, too
+    }
+    left_alone_.push_back(kClose);
+  }
+  return true;
 }
 
 int64_t MountLister::Exchange(const Question& question, size_t size,
-                              const std::stop_token& stop) {
-  while (left_alone_ > 0) {
-    --left_alone_;
-    if (Receive(stop) == -ECANCELED) return -ECANCELED;
-  }
+                              const Patience& patience) {
+  if (!ReceiveLeftAlone(patience)) return -ECANCELED;
   if (send(socket_.get(), &question, size, MSG_NOSIGNAL) < 0) return -errno;
-  return Receive(stop);
+  const int64_t answer = Receive(patience);
+  if (answer == -ECANCELED) left_alone_.push_back(question.what);
+  return answer;
 }
 
 int64_t MountLister::Ask(char what, int64_t directory, const std::string& path,
-                         std::stop_token stop) {
+                         const Patience& patience) {
   Question question;
   if (path.size() + 1 >= question.path.size()) return -ENAMETOOLONG;
   question.directory = directory;
   question.what = what;
   std::memcpy(question.path.data(), path.c_str(), path.size() + 1);
   const size_t size = offsetof(Question, path) + path.size() + 1;
-  if (!BeginTurn(stop)) return -ECANCELED;
-  const int64_t answer = Exchange(question, size, stop);
+  if (!BeginTurn(patience)) return -ECANCELED;
+  const int64_t answer = Exchange(question, size, patience);
   EndTurn();
   return answer;
 }
 
 absl::Status MountLister::Watch(const std::string& path) {
-  const int64_t answer = Ask(kWatch, 0, path);
+  const int64_t answer =
+      Ask(kWatch, 0, path,
+          {{}, std::chrono::steady_clock::time_point::max()});
   if (answer == 0) return absl::OkStatus();
   return ErrnoStatus(static_cast<int>(-answer), path);
 }
 
-void MountLister::LookUp(const std::string& path) { Ask(kLookUp, 0, path); }
+bool MountLister::LookUp(const std::string& path) {
+  const int64_t answer = Ask(kLookUp, 0, path, Within());
+  return answer != -ECANCELED && answer != -EPIPE;
+}
 
 std::vector<bool> MountLister::AreCached(const std::vector<std::string>& paths,
                                          std::stop_token stop) {
@@ -288,7 +319,7 @@ std::vector<bool> MountLister::AreCached(const std::vector<std::string>& paths,
       asked += '\0';
     }
     if (end == begin) ++end;  // too long: not cached
-    const int64_t bits = asked.empty() ? 0 : Ask(kCached, 0, asked, stop);
+    const int64_t bits = asked.empty() ? 0 : Ask(kCached, 0, asked, Within(stop));
     if (bits == -ENOSYS || bits == -EPERM) tells_cached_ = false;
     if (bits < 0) return cached;
     for (size_t i = begin; i < end; ++i) {
@@ -300,15 +331,15 @@ std::vector<bool> MountLister::AreCached(const std::vector<std::string>& paths,
 }
 
 MountLister::Listing::Listing(MountLister& lister, const std::string& path)
-    : lister_(lister), directory_(lister.Ask(kOpen, 0, path)) {}
+    : lister_(lister), directory_(lister.Ask(kOpen, 0, path, Within())) {}
 
 MountLister::Listing::~Listing() {
-  if (directory_ >= 0) lister_.Ask(kClose, directory_, "");
+  if (directory_ >= 0) lister_.Ask(kClose, directory_, "", Within());
 }
 
 absl::optional<size_t> MountLister::Listing::Next() {
   if (directory_ < 0) return absl::nullopt;
-  const int64_t entries = lister_.Ask(kNext, directory_, "");
+  const int64_t entries = lister_.Ask(kNext, directory_, "", Within());
   if (entries <= 0) return absl::nullopt;
   return static_cast<size_t>(entries);
 }

@@ -11,8 +11,10 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -29,13 +31,21 @@ namespace shufflefs {
 
 // Thread-safe. Listings take turns, a few hundred entries each. If the process
 // is gone, nothing is listed, and names are looked up one by one.
+//
+// Those who serve the mount may wait for the caller, directly or not: for a
+// lock, or for its turn here. So a question is given up after kWithin, as if
+// the process were gone. Only Watch waits for as long as it takes.
 class MountLister {
  public:
+  static constexpr std::chrono::milliseconds kWithin{1000};
+
   // Starts the process. REQUIRES: no other thread runs, nothing is mounted.
   // The process keeps `group` (-1: none), a descriptor of fanotify, for Watch.
   static absl::StatusOr<std::unique_ptr<MountLister>> Start(int group = -1);
   // Ends the process, but does not wait for it.
   ~MountLister();
+  // The mount takes no more requests: ends all questions, now and from now on.
+  void Stop();
   MountLister(const MountLister&) = delete;
   MountLister& operator=(const MountLister&) = delete;
 
@@ -44,8 +54,9 @@ class MountLister {
   absl::Status Watch(const std::string& path);
 
   // Has the kernel look up the last name of `path` in the mount. Another thread
-  // must serve the mount meanwhile.
-  void LookUp(const std::string& path);
+  // must serve the mount meanwhile. Returns whether the mount has answered,
+  // whatever it said.
+  bool LookUp(const std::string& path);
 
   // Returns which of these files of the mount the kernel has whole in its own
   // memory. False for those of which it does not say. Blocks for about 10
@@ -76,17 +87,26 @@ class MountLister {
   MountLister(pid_t pid, UniqueFd socket);
   struct Question;
   [[noreturn]] static void ListUntilClosed(int socket, int group);
-  // The process's answer, or -errno if there is none: -ECANCELED after a stop.
-  // `path` may be several, with zeros between them.
+  // How long an asker waits.
+  struct Patience {
+    bool Ends() const;
+    std::stop_token stop;
+    std::chrono::steady_clock::time_point until;
+  };
+  static Patience Within(std::stop_token stop = {});
+  // The process's answer, or -errno if there is none: -ECANCELED if the
+  // patience ended. `path` may be several, with zeros between them.
   int64_t Ask(char what, int64_t directory, const std::string& path,
-              std::stop_token stop = {}) ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns false after a stop.
-  bool BeginTurn(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
+              const Patience& patience) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns false if the patience ended.
+  bool BeginTurn(const Patience& patience) ABSL_LOCKS_EXCLUDED(mu_);
   void EndTurn() ABSL_LOCKS_EXCLUDED(mu_);
   // These are for the asker whose turn it is. Results as Ask's.
   int64_t Exchange(const Question& question, size_t size,
-                   const std::stop_token& stop);
-  int64_t Receive(const std::stop_token& stop);
+                   const Patience& patience);
+  int64_t Receive(const Patience& patience);
+  // Receives answers that nobody waits for any more. They come before others.
+  bool ReceiveLeftAlone(const Patience& patience);
 
   const pid_t pid_;
   const UniqueFd socket_;
@@ -97,9 +117,9 @@ class MountLister {
   CondVar turn_ended_;
   // An asker sends its question, or waits for the answer.
   bool is_asked_ ABSL_GUARDED_BY(mu_) = false;
-  // Answers that nobody waits for any more. They come before the next one. For
-  // the asker whose turn it is.
-  int left_alone_ = 0;
+  // The kinds of questions whose askers have gone. For the asker whose turn it
+  // is.
+  std::deque<char> left_alone_;
 };
 
 }  // namespace shufflefs

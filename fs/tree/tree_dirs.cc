@@ -62,15 +62,20 @@ class SourceOrderDir : public DirHandle {
 // A directory of a view in the order of one epoch. In a live one, names that
 // may rebind are listed unbound (nodeid 0), so that a reply that an epoch
 // switch overtakes cannot leave an old binding in the kernel. The primer's
-// listings cannot be overtaken, so they bind (`binds`).
+// listings cannot be overtaken, so they bind (`binds`), but for containers: a
+// lookup of one takes its records.
 class EpochDir : public DirHandle {
  public:
+  struct Binds {
+    bool binds = false;
+    std::shared_ptr<RecordEpoch> records;  // may be null
+  };
   EpochDir(const Catalogue& catalogue, std::shared_ptr<const Binding> binding,
-           Node node, bool binds)
+           Node node, Binds binds)
       : catalogue_(catalogue),
         listing_(std::move(binding), DirId(node.id)),
         node_(node),
-        binds_(binds) {}
+        binds_(std::move(binds)) {}
   bool Get(uint64_t offset, DirEntry& out) const override {
     if (DotEntry(offset, catalogue_.dir_attributes(DirId(node_.id)).ino, out)) {
       return true;
@@ -111,7 +116,10 @@ class EpochDir : public DirHandle {
  private:
   void Fill(EntryId entry, EntryId shown, DirEntry& out) const {
     Describe(catalogue_, entry, shown, out);
-    if (binds_) out.nodeid = PackNode(LiveNode(catalogue_, shown));
+    if (binds_.binds &&
+        (binds_.records == nullptr || !binds_.records->Has(entry))) {
+      out.nodeid = PackNode(LiveNode(catalogue_, shown));
+    }
     if (node_.kind == NodeKind::kLiveDir) {
       HideBehindControl(DirId(node_.id), out);
     }
@@ -126,7 +134,7 @@ class EpochDir : public DirHandle {
   const Catalogue& catalogue_;
   const Listing listing_;
   const Node node_;
-  const bool binds_;
+  const Binds binds_;
 };
 
 class RankedDir : public DirHandle {
@@ -188,16 +196,17 @@ std::unique_ptr<DirHandle> MakeSourceDir(const ServedDataset& served,
 std::unique_ptr<DirHandle> MakeLiveDir(const ServedDataset& served,
                                        const View& view, DirId dir,
                                        bool binds) {
-  return std::make_unique<EpochDir>(served.catalogue(), view.binding(),
+  const std::shared_ptr<const LiveEpoch> live = view.live();
+  return std::make_unique<EpochDir>(served.catalogue(), live->binding,
                                     Node{NodeKind::kLiveDir, 0, 0, dir.value()},
-                                    binds);
+                                    EpochDir::Binds{binds, live->records});
 }
 
 std::unique_ptr<DirHandle> MakeFixedDir(const ServedDataset& served,
                                         std::shared_ptr<const Binding> binding,
                                         Node node) {
   return std::make_unique<EpochDir>(served.catalogue(), std::move(binding),
-                                    node, /*binds=*/false);
+                                    node, EpochDir::Binds());
 }
 
 std::unique_ptr<DirHandle> MakeRankedDir(

@@ -29,6 +29,7 @@ class ControlMemory {
   // The command line's configuration with what was set through the control
   // file.
   const MountConfig& config() const { return config_; }
+  const MountConfig& command_line() const { return command_line_; }
   // One per view: if the view was to switch at the next boundary, what it ran
   // until then.
   const std::vector<absl::optional<ViewConfig>>& running() const {

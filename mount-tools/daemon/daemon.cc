@@ -112,6 +112,7 @@ absl::optional<uint64_t> LeastBacked() {
 
 absl::Status Mount::MakeParts(SourceDir source) {
   Engine::Parts parts{.config = memory_.config(),
+                      .given = memory_.command_line().views,
                       .source = std::move(source),
                       .policies = AllPolicies(),
                       .version = SHUFFLEFS_VERSION,
@@ -122,6 +123,7 @@ absl::Status Mount::MakeParts(SourceDir source) {
     session_->NamesChanged(were_fixed);
   };
   parts.hooks.settled = [this] { session_->NamesSettled(); };
+  parts.hooks.waits = [this] { session_->LetOthersServe(); };
   parts.hooks.doubted = [this] { session_->NamesDoubted(); };
   parts.hooks.cached = kernel_.FinderFor(memory_.config().mountpoint,
                                          [this] { return engine_->served(); });
@@ -222,7 +224,9 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   session.allow_other = config.allow_other;
   session.read_only = config.read_only;
   session.debug = options.debug;
+  RETURN_IF_ERROR(end.Arm());
   session.ended = [this, &end](bool well) {
+    kernel_.lister().Stop();
     end.Begin(well ? 0 : 1, [this] { session_->Detach(); });
   };
   // Lets you test on a new kernel the behaviour of kernels before 6.16.
@@ -276,7 +280,11 @@ void Mount::HaveOpensReported(const ServedDataset& served) {
   // If no epoch depends on opens, they are not worth a request each.
   const bool unseen = !marked.ok() && !served.opens().counts;
   for (const auto& view : served.views()) {
-    if (marked.ok()) view->ExpectReports();
+    if (marked.ok() && !view->ExpectReports()) {
+      Log(LogLevel::kError, absl::StrCat(view->name(),
+                                         ": its new policy needs to see opens: "
+                                         "mount with -o open=seen"));
+    }
     if (unseen) view->ExpectNoOpens();
   }
   if (marked.ok() || unseen) filesystem_->LeaveOpensToKernel();

@@ -3,28 +3,58 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/interruptible_sleep.h"
 #include "core/base/log.h"
+#include "core/base/status.h"
 #include "core/base/thread.h"
 
 namespace shufflefs {
 
-void EndInTime::Begin(int exit_status, std::function<void()> at_last) {
-  auto end = [exit_status, last = std::move(at_last)](std::stop_token stop) {
-    if (!WaitUnlessStopped(stop, kTime)) return;
-    Log(LogLevel::kWarning,
-        absl::StrCat("after ", kTime.count(),
-                     " s something still waits for the source: left as it is"));
-    last();
-    _exit(exit_status);
-  };
-  // Without a thread the process ends when the source answers.
-  if (auto started = TryStartThread("sfs-end", std::move(end))) {
-    thread_ = *std::move(started);
+EndInTime::~EndInTime() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  {
+    MutexLock lock(mu_);
+    changed_.SignalAll();
   }
+  thread_.join();
+}
+
+absl::Status EndInTime::Arm() {
+  auto thread = TryStartThread("sfs-end",
+                               [this](std::stop_token stop) { Run(stop); });
+  if (!thread) return ErrnoStatus(EAGAIN, "starting a thread");
+  thread_ = *std::move(thread);
+  return absl::OkStatus();
+}
+
+void EndInTime::Begin(int exit_status, std::function<void()> at_last) {
+  MutexLock lock(mu_);
+  begun_ = true;
+  exit_status_ = exit_status;
+  at_last_ = std::move(at_last);
+  changed_.SignalAll();
+}
+
+void EndInTime::Run(const std::stop_token& stop) {
+  int exit_status = 0;
+  std::function<void()> at_last;
+  {
+    MutexLock lock(mu_);
+    while (!begun_ && !stop.stop_requested()) changed_.Wait(mu_);
+    exit_status = exit_status_;
+    at_last = at_last_;
+  }
+  if (!WaitUnlessStopped(stop, kTime)) return;
+  at_last();
+  Log(LogLevel::kWarning,
+      absl::StrCat("after ", kTime.count(),
+                   " s something still waits for the source: left as it is"));
+  _exit(exit_status);
 }
 
 }  // namespace shufflefs

@@ -8,6 +8,10 @@
 #include <functional>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "core/base/mutex.h"
+
 namespace shufflefs {
 
 class EndInTime {
@@ -16,13 +20,25 @@ class EndInTime {
   // longer.
   static constexpr std::chrono::seconds kTime{4};
 
+  ~EndInTime();
+  // Call it before anything may hang. Later there may be no thread to start.
+  // Error: ResourceExhausted.
+  absl::Status Arm();
   // From now on the process has kTime. Unless this object is destroyed before,
-  // it then logs one line, calls `at_last`, and ends the process with
-  // `exit_status`. Call it once.
+  // it then calls `at_last`, logs one line, and ends the process with
+  // `exit_status`. Call it once, after Arm.
   void Begin(int exit_status, std::function<void()> at_last);
 
  private:
-  std::jthread thread_;
+  void Run(const std::stop_token& stop);
+
+  Mutex mu_;
+  CondVar changed_;
+  bool begun_ ABSL_GUARDED_BY(mu_) = false;
+  int exit_status_ ABSL_GUARDED_BY(mu_) = 0;
+  std::function<void()> at_last_ ABSL_GUARDED_BY(mu_);
+
+  std::jthread thread_;  // last: it uses the others
 };
 
 }  // namespace shufflefs

@@ -51,6 +51,11 @@ bool SameLooks(const PeerGroup& a, const PeerGroup& b) {
                     });
 }
 
+bool IsFar(const std::string& name) {
+  const absl::StatusOr<HostPort> at = ParseHostPort(name);
+  return at.ok() && !IsLoopback(at->host);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcTransport>> GrpcTransport::Make(
@@ -289,10 +294,16 @@ void GrpcTransport::Apply(const Members& members) {
   auto links = std::make_shared<Links>();
   for (const std::string& name : names) {
     const auto known = old->find(name);
-    (*links)[name] =
-        known != old->end()
-            ? known->second
-            : std::make_shared<PeerLink>(context_, name, name == members.self);
+    std::shared_ptr<PeerLink>& link = (*links)[name];
+    if (known != old->end()) {
+      link = known->second;
+      continue;
+    }
+    link = std::make_shared<PeerLink>(context_, name, name == members.self);
+    if (name != members.self && !context_->security.reaches_far &&
+        IsFar(name)) {
+      link->Refuse("refused: without a secret or TLS anybody could answer");
+    }
   }
   links_.Set(links);
   for (const auto& [name, link] : *old) {
@@ -303,12 +314,8 @@ void GrpcTransport::Apply(const Members& members) {
 }
 
 void GrpcTransport::WarnOfLoopback(const std::vector<std::string>& names) {
-  const auto is_far = [](const std::string& name) {
-    const absl::StatusOr<HostPort> at = ParseHostPort(name);
-    return at.ok() && !IsLoopback(at->host);
-  };
-  const auto far = std::find_if(names.begin(), names.end(), is_far);
-  if (warned_of_loopback_ || far == names.end() || is_far(context_->name)) {
+  const auto far = std::find_if(names.begin(), names.end(), IsFar);
+  if (warned_of_loopback_ || far == names.end() || IsFar(context_->name)) {
     return;
   }
   warned_of_loopback_ = true;

@@ -91,6 +91,13 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   // Without `sent`, which the server knows.
   PeerTransport::Traffic traffic() const;
 
+  // Never joins the member, and says why. Call it before the first Tick.
+  void Refuse(std::string why) {
+    MutexLock lock(mu_);
+    state_ = State::kStopped;
+    why_ = std::move(why);
+  }
+
   // Ends all requests, and returns when their `done` have returned. Waits for
   // nobody else.
   void Stop();

@@ -45,10 +45,15 @@ absl::Status AddTls(const std::string& folder, Security& security) {
   return absl::OkStatus();
 }
 
+bool IsSafe(const PeersConfig& config) {
+  return !config.tls.empty() || !config.secret.empty() || config.insecure;
+}
+
 }  // namespace
 
 absl::StatusOr<Security> MakeSecurity(const PeersConfig& config) {
   Security security;
+  security.reaches_far = IsSafe(config);
   security.server = grpc::InsecureServerCredentials();
   security.channel = grpc::InsecureChannelCredentials();
   if (!config.tls.empty()) RETURN_IF_ERROR(AddTls(config.tls, security));
@@ -67,8 +72,7 @@ bool HasCertificateName(const grpc::AuthContext& context) {
 }
 
 absl::StatusOr<HostPort> ListenAddress(const PeersConfig& config) {
-  const bool safe =
-      !config.tls.empty() || !config.secret.empty() || config.insecure;
+  const bool safe = IsSafe(config);
   if (config.listen.empty()) {
     if (!safe) return HostPort{"127.0.0.1", kDefaultPort};
     return FirstPrivateAddress();

@@ -25,6 +25,9 @@ inline constexpr char kCertificateName[] = "shufflefs-peers";
 struct Security {
   Secret secret;
   bool tls = false;
+  // Without it anybody may answer at an address on the network, so none is
+  // asked: TLS or a secret, or the user wants neither.
+  bool reaches_far = false;
   std::shared_ptr<grpc::ServerCredentials> server;
   std::shared_ptr<grpc::ChannelCredentials> channel;
 };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <future>
 #include <memory>
@@ -61,6 +62,7 @@ class BackingFilesTest : public testing::Test {
                 nodeid);
       MutexLock lock(mu_);
       cut_off_.push_back(nodeid);
+      return comes_through_.load();
     };
     parts.most = most;
     files_ = std::make_unique<BackingFiles>(std::move(parts));
@@ -87,10 +89,10 @@ class BackingFilesTest : public testing::Test {
     return cut_off_;
   }
   // Another process, because a process does not break its own lease.
-  void BeginToWrite(std::function<void()> meanwhile) {
+  void BeginToWrite(const std::function<void(pid_t writer)>& meanwhile) {
     const pid_t child = fork();
     if (child == 0) _exit(open(path_.c_str(), O_WRONLY) < 0 ? 1 : 0);
-    meanwhile();
+    meanwhile(child);
     int status = 0;
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
@@ -103,6 +105,7 @@ class BackingFilesTest : public testing::Test {
   int32_t last_id_ = 0;
   std::set<int32_t> ids_;
   std::vector<uint64_t> cut_off_;
+  std::atomic<bool> comes_through_{true};
   std::unique_ptr<BackingFiles> files_;
 };
 
@@ -178,6 +181,21 @@ TEST_F(BackingFilesTest, ClosingWhatWasNotOpenedDoesNothing) {
   EXPECT_NE(Open(7).backing_id, 0);
 }
 
+TEST_F(BackingFilesTest, AWriterGoesOnWaitingIfReadersMayNotBeCutOff) {
+  Make();
+  comes_through_ = false;
+  auto bell = LeaseBell::Make();
+  ASSERT_TRUE(bell.ok());
+  ASSERT_TRUE((*bell)->Start([this] { files_->LetWritersGo(); }));
+  const BackingFiles::Opened opened = Open(7);
+  BeginToWrite([&](pid_t writer) {
+    while (CutOff().empty()) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(waitpid(writer, nullptr, WNOHANG), 0);
+    files_->Close(7, opened.handle);  // the last reader
+  });
+}
+
 TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
   Make();
   auto bell = LeaseBell::Make();
@@ -188,7 +206,7 @@ TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
   EXPECT_FALSE(files_->IsCutOff(7));
   EXPECT_EQ(files_->NodeOfCutOffName(BackingFiles::CutOffName(7)),
             absl::nullopt);
-  BeginToWrite([] {});  // returns when the writer could open the file
+  BeginToWrite([](pid_t) {});  // returns when the writer could open the file
   EXPECT_THAT(CutOff(), ElementsAre(7));
   EXPECT_TRUE(files_->IsCutOff(7));
   EXPECT_EQ(Open(7).backing_id, 0);  // for as long as the mount lives
@@ -203,7 +221,7 @@ TEST_F(BackingFilesTest, AClosedFileHoldsUpNoWriter) {
   Make();
   files_->Close(7, Open(7).handle);
   EXPECT_THAT(Ids(), IsEmpty());
-  BeginToWrite([] {});
+  BeginToWrite([](pid_t) {});
   EXPECT_THAT(CutOff(), IsEmpty());
 }
 

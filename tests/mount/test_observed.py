@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import containers
 import harness
 import trees
 
@@ -258,3 +259,15 @@ def test_a_policy_that_needs_answers_is_refused(mounts, source):
     mount = reported(mounts(source, OBSERVED))
     assert mount.write_control('policy = "brand"\n') is not None
     assert "open=seen" in mount.read("error")
+
+
+def test_shuffled_records_are_refused_once_opens_are_reported(mounts, folder):
+    """An open may begin the next pass over a container, so it is a request."""
+    source = trees.class_folders(folder / "source", 4, 20)
+    (source / "data.tfrecord").write_bytes(containers.tfrecord(
+        [bytes([k]) * 100 for k in range(200)]))
+    mount = reported(mounts(source, {**OBSERVED, "policy": "native"}))
+    for policy in ("reimu", "lirs"):
+        assert mount.write_control(f'policy = "{policy}"\n') is not None
+        assert "open=seen" in mount.read("error")
+    assert mount.view()["policy"] == "native"

@@ -5,6 +5,7 @@ import collections
 import os
 import random
 import signal
+import subprocess
 
 import pytest
 
@@ -73,6 +74,32 @@ def test_each_sample_leaves_the_source_once(mounts, source, job_of):
     assert source_bytes(cluster) <= 1.1 * size
     for mount in cluster.mounts:
         assert mount.status()["peers"]["bytes_from_peers"] > size / 3
+
+
+# Lookups that wait for another node stop nobody else.
+def test_an_owner_that_hangs_stops_only_who_asks_for_its_names(mounts, source):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
+    shared(cluster)
+    mount, hangs = cluster.mounts[:2]
+    hangs.process.send_signal(signal.SIGSTOP)
+    try:
+        for name in NAMES:
+            reader = subprocess.Popen(["stat", "-c", "", mount.path / name])
+            try:
+                reader.wait(0.5)
+            except subprocess.TimeoutExpired:
+                break  # it waits for the owner
+        else:
+            assert False, "no name is owned by the node that hangs"
+        answered = 0
+        while reader.poll() is None:
+            mount.status()
+            answered += 1
+        assert reader.returncode == 0
+        assert answered > 5, "status waited for the owner, too"
+    finally:
+        hangs.process.send_signal(signal.SIGCONT)
+    cluster.wait_until_joined()
 
 
 # [S-24.3c] The control file of one node ends the epoch of brand on all.

@@ -244,6 +244,24 @@ def test_a_switch_while_a_node_is_away(mounts, source):
     assert len(set(cluster.epochs())) == 1
 
 
+# [S-24.2d] A node that was started anew with what was switched still joins those
+# that were started before.
+def test_a_restart_after_a_switch(mounts, source):
+    cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual"})
+    cluster.wait_until_joined()
+    assert cluster.mounts[0].write_control(
+        'policy = "window"\nseed = 7\nepoch = "next"\n') is None
+    harness.eventually(lambda: policies_of(cluster) == {"window"},
+                       what="window")
+    again = cluster.mounts[1]
+    again.kill()
+    again.start()
+    cluster.wait_until_agreed()
+    assert policies_of(cluster) == {"window"}
+    cluster.mounts[2].next_epoch()
+    harness.eventually(lambda: cluster.epochs() == [2] * 3, what="epoch 2")
+
+
 # [S-24.2a] With peers and epoch.advance = auto, an epoch begins on all nodes
 # with the same bijection, so over all nodes each sample comes once an epoch.
 # Also if that key was written later.

@@ -75,6 +75,11 @@ absl::StatusOr<std::unique_ptr<PoolShare>> BufferPool::Open(
   if (arena_ == nullptr) {
     ASSIGN_OR_RETURN(arena_, Arena::Make(RegionBytes(capacity_)));
   }
+  // Now, when a missing thread is an error of the caller. Later a request would
+  // fail, or the daemon.
+  if (!states_.empty() && worker_ == nullptr && !stopped_) {
+    worker_ = std::make_unique<Worker>("sfs-pool", 1);
+  }
   auto account = std::make_shared<Account>(shared_from_this(), state.get());
   states_.push_back(std::move(state));
   return std::unique_ptr<PoolShare>(new PoolShare(std::move(account)));
@@ -146,11 +151,11 @@ void BufferPool::Forget(const State& state) {
 
 void BufferPool::Want(State& state, Clock::time_point now) {
   state.wants = true;
+  if (worker_ == nullptr) return;  // there is no other share, or it stops
   if (stopped_ || short_of_ > 0 || now < asked_last_ + kBetweenRequests) return;
   short_of_ = Excess(state.guaranteed(), Limit(state, now));
   if (short_of_ == 0) return;
   asked_last_ = now;
-  if (worker_ == nullptr) worker_ = std::make_unique<Worker>("sfs-pool", 1);
   worker_->Post(
       [this](const absl::Status& turn) {
         if (turn.ok()) HaveGivenBack();

@@ -152,6 +152,27 @@ TEST(SharingTest, ARestartedNodeWaitsForNobodyForLong) {
   EXPECT_FALSE(job.view(1).told_all);
 }
 
+// Each could only ask the other, who knows nothing either.
+TEST(SharingTest, TwoNodesThatAreRestartedTogetherWereNotToldAll) {
+  SimulatedJob job(JobShape{.nodes = 3});
+  ForgetMembers(job, 3);
+  job.Wait(700);
+  job.ReadAlone(1, 40);
+  job.Wait(100);
+  for (const uint64_t node : {1u, 2u}) {
+    job.view(node).ForgetMembers();
+    job.Restart(node);
+  }
+  job.Wait(3000);
+  bool told_all = true;
+  for (const uint64_t node : {1u, 2u}) {
+    EXPECT_EQ(job.view(node).members.size(), 3u);
+    EXPECT_LE(job.view(node).told, 2u);
+    told_all = told_all && job.view(node).told_all;
+  }
+  EXPECT_FALSE(told_all);
+}
+
 // The user's signal leaves a node out that does not answer. It owns nothing
 // until it is back.
 TEST(SharingTest, WhoIsAwayDoesNotShare) {

@@ -62,6 +62,7 @@ class FakeView : public GroupedView {
     opened = {next.opened.begin(), next.opened.end()};
   }
   std::vector<Pair> KnownOf(const std::string& member) const override {
+    if (members.empty()) return {};
     return {{member.size(), 1}};
   }
   Carried CarriedNow() const override { return {pairs_, members}; }
