@@ -47,25 +47,25 @@ const char* Name(Substitute substitute) {
 }
 
 // A file that cannot be read is an error of the view soon.
-std::string HashOfFile(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadGroups(path);
+std::string HashOfFile(const PathReach& reach, const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadGroups(reach, path);
   if (!text.ok()) return "none";
   return absl::StrCat(absl::Hex(XXH3_64bits(text->data(), text->size())));
 }
 
 // What members must agree on.
-PeerIdentity PeerIdentityOf(const std::vector<ViewConfig>& views,
-                            PolicyTable policies, const Catalogue& catalogue,
-                            const std::string& version) {
+PeerIdentity PeerIdentityOf(const Engine::Parts& parts,
+                            const Catalogue& catalogue) {
   PeerIdentity identity;
-  identity.version = version;
+  identity.version = parts.version;
   identity.dataset = catalogue.fingerprint();
   identity.files = catalogue.file_count();
   identity.keys.emplace_back(
       "the hash of who may read which file",
       absl::StrCat(absl::Hex(catalogue.fingerprint() ^
                              catalogue.samples_fingerprint())));
-  for (const ViewConfig& view : views) {
+  for (const ViewConfig& view :
+       parts.given.empty() ? parts.config.views : parts.given) {
     const std::string of =
         view.path.empty() ? "" : absl::StrCat("view ", view.path, ": ");
     const auto add = [&](const char* key, std::string value) {
@@ -75,9 +75,9 @@ PeerIdentity PeerIdentityOf(const std::vector<ViewConfig>& views,
     add("seed", absl::StrCat(view.seed.value()));
     add("substitute", Name(view.substitute));
     if (!view.groups.empty())
-      add("the hash of `groups`", HashOfFile(view.groups));
+      add("the hash of `groups`", HashOfFile(parts.reach, view.groups));
     add("the hash of other keys",
-        absl::StrCat(absl::Hex(OptionsHash(view, policies))));
+        absl::StrCat(absl::Hex(OptionsHash(view, parts.policies.table))));
   }
   return identity;
 }
@@ -142,6 +142,7 @@ TierMaker::Parts Engine::TierParts() {
   parts.policies = parts_.policies.table;
   parts.config = &parts_.config;
   parts.learnt = learnt_.get();
+  parts.reach = parts_.reach;
   parts.foreground_reads = [this]() -> uint64_t {
     const ServedDataset* now = served();
     return now == nullptr ? 0 : now->plain().reads();
@@ -162,6 +163,7 @@ SupplyFactory::Parts Engine::SupplyParts() {
   parts.tiers = &tiers_;
   parts.job_tracker = &job_tracker_;
   parts.cached = parts_.hooks.cached;
+  parts.reach = parts_.reach;
   parts.memory = ViewMemory();
   return parts;
 }
@@ -187,6 +189,7 @@ SetupTools Engine::Tools() {
   resolver.ledger = ledger_.get();
   SetupTools tools;
   tools.policies = parts_.policies.table;
+  tools.reach = parts_.reach;
   tools.resolver = MakeResolver(resolver);
   tools.addresses = [this](const Dataset& dataset) {
     return places_.Find(dataset);
@@ -339,9 +342,10 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
       PeersBytes(parts_.config, parts_.policies.table, pool_->capacity());
   Peers::Parts parts;
   parts.config = parts_.config.peers;
-  parts.identity =
-      PeerIdentityOf(parts_.given.empty() ? parts_.config.views : parts_.given,
-                     parts_.policies.table, *catalogue, parts_.version);
+  // The transport opens these.
+  parts.config.secret = Reached(parts_.reach, parts.config.secret);
+  parts.config.tls = Reached(parts_.reach, parts.config.tls);
+  parts.identity = PeerIdentityOf(parts_, *catalogue);
   parts.make_transport = parts_.make_transport;
   parts.source = &parts_.source;
   parts.catalogue = std::move(catalogue);

@@ -22,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/base/files/reach.h"
 #include "core/base/metrics.h"
 #include "core/config/config.h"
 #include "core/engine/device_finder.h"
@@ -86,6 +87,8 @@ class Engine {
     // The configuration that each view ran when a process ended before it could
     // switch to its new one. Empty, or one per view.
     std::vector<absl::optional<ViewConfig>> running;
+    // Opens paths of the configuration. Needed if something is to be mounted.
+    PathReach reach;
     Hooks hooks;
   };
 

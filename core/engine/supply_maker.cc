@@ -335,7 +335,8 @@ absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
                                      const Dataset& dataset,
                                      Supply::Parts& parts, BinderInput& input) {
   const std::string& path = pool.packed;
-  absl::StatusOr<SourceDir> dir = SourceDir::At(path);
+  absl::StatusOr<SourceDir> dir =
+      SourceDir::At(path, Reached(parts_.reach, path));
   if (!dir.ok()) return Annotate(dir.status(), pool.packed_key);
   auto pack = std::make_unique<Pack>(Pack{*std::move(dir), {}, {}, {}});
   ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "core/base/files/reach.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/config/config.h"
@@ -60,6 +61,7 @@ class SupplyFactory {
     TierMaker* tiers = nullptr;
     JobTracker* job_tracker = nullptr;
     CachedFinder cached;  // may be empty
+    PathReach reach;      // opens packs; may be empty
   };
   explicit SupplyFactory(const Parts& parts);
   ~SupplyFactory();

@@ -34,8 +34,8 @@ constexpr uint64_t kSeekingStep = uint64_t{1} << 20;
 // Containers that are read at a time. Loaders usually interleave this many.
 constexpr uint64_t kContainersAtOnce = 16;
 
-// Returns the bytes of our own files below a tier's path. We may use this space
-// again.
+// Returns the bytes of our own files below a tier's path, which was reached. We
+// may use this space again.
 uint64_t OwnBytes(const std::string& path) {
   uint64_t bytes = 0;
   std::error_code ignored;
@@ -115,14 +115,15 @@ absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) const {
   uint64_t capacity = parts_.config->tier_capacity;
   const std::string& path = parts_.config->tier_path;
   if (capacity == 0) {
+    const std::string reached = Reached(parts_.reach, path);
     struct statvfs st;
-    if (statvfs(path.c_str(), &st) != 0) {
+    if (statvfs(reached.c_str(), &st) != 0) {
       return absl::InvalidArgumentError(
           absl::StrCat(ErrnoStatus(errno, path).message(),
                        ": give tier.capacity, or make the directory"));
     }
     const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize;
-    capacity = (free + OwnBytes(path)) / 10 * 9;
+    capacity = (free + OwnBytes(reached)) / 10 * 9;
   }
   return capacity / ViewsThatShare(*parts_.config, config, parts_.policies);
 }
@@ -141,6 +142,7 @@ absl::StatusOr<Tier*> TierMaker::TierOf(const Wants& wants,
   if (view.tier != nullptr) return view.tier.get();
   Tier::Options options;
   options.path = parts_.config->tier_path;
+  options.reach = parts_.reach;
   options.view = config.path.empty()
                      ? "root"
                      : absl::StrReplaceAll(config.path, {{"/", "~"}});

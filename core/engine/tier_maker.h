@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/files/reach.h"
 #include "core/base/mutex.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
@@ -37,6 +38,7 @@ class TierMaker {
     PolicyTable policies;
     // As in Tier::Options.
     std::function<uint64_t()> foreground_reads;
+    PathReach reach;
   };
   // Returns the bytes of tier.capacity that a view has. Returns 0 if the key is
   // not set.

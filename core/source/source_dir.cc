@@ -63,7 +63,12 @@ absl::StatusOr<struct stat> StatHeld(int fd, absl::string_view path) {
 }  // namespace
 
 absl::StatusOr<SourceDir> SourceDir::At(const std::string& path) {
-  ASSIGN_OR_RETURN(SourceDir dir, At(path, Lookup::kKernel));
+  return At(path, path);
+}
+
+absl::StatusOr<SourceDir> SourceDir::At(const std::string& path,
+                                        const std::string& reached) {
+  ASSIGN_OR_RETURN(SourceDir dir, OpenAt(path, reached, Lookup::kKernel));
   // Old sandboxes answer EPERM to system calls that they do not know.
   int fd = Openat2(dir.fd(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {
@@ -76,12 +81,18 @@ absl::StatusOr<SourceDir> SourceDir::At(const std::string& path) {
 
 absl::StatusOr<SourceDir> SourceDir::At(const std::string& path,
                                         Lookup lookup) {
+  return OpenAt(path, path, lookup);
+}
+
+absl::StatusOr<SourceDir> SourceDir::OpenAt(const std::string& path,
+                                            const std::string& reached,
+                                            Lookup lookup) {
   int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   int noatime = O_NOATIME;
-  int fd = Openat(AT_FDCWD, path.c_str(), flags | noatime);
+  int fd = Openat(AT_FDCWD, reached.c_str(), flags | noatime);
   if (fd == -EPERM) {
     noatime = 0;
-    fd = Openat(AT_FDCWD, path.c_str(), flags);
+    fd = Openat(AT_FDCWD, reached.c_str(), flags);
   }
   if (fd < 0) return ErrnoStatus(-fd, path);
   return SourceDir(path, UniqueFd(fd), lookup, noatime);

@@ -41,6 +41,9 @@ class SourceDir {
   // Opens the directory at `path`. Links in `path` itself are followed, because
   // it is the user's argument. Chooses the lookup that works here.
   static absl::StatusOr<SourceDir> At(const std::string& path);
+  // The same, but opens it by the path `reached` (core/base/files/reach.h).
+  static absl::StatusOr<SourceDir> At(const std::string& path,
+                                      const std::string& reached);
   static absl::StatusOr<SourceDir> At(const std::string& path, Lookup lookup);
 
   SourceDir(SourceDir&&) = default;
@@ -77,6 +80,9 @@ class SourceDir {
   const Place& place() const { return place_; }
 
  private:
+  static absl::StatusOr<SourceDir> OpenAt(const std::string& path,
+                                          const std::string& reached,
+                                          Lookup lookup);
   SourceDir(std::string path, UniqueFd fd, Lookup lookup, int noatime)
       : path_(std::move(path)),
         fd_(std::move(fd)),

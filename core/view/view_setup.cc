@@ -180,9 +180,11 @@ absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadGroups(const std::string& path) {
+absl::StatusOr<std::string> ReadGroups(const PathReach& reach,
+                                       const std::string& path) {
   if (path.empty()) return std::string();
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const UniqueFd fd(
+      open(Reached(reach, path).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   const absl::StatusOr<std::string> text =
       fd.valid() ? ReadWhole(fd.get(), path, kMostGroupsBytes)
                  : ErrnoStatus(errno, path);
@@ -262,7 +264,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
       return std::shared_ptr<const ViewSetup>(std::move(setup));
     }
   }
-  ASSIGN_OR_RETURN(std::string groups, ReadGroups(config.groups));
+  ASSIGN_OR_RETURN(std::string groups, ReadGroups(tools.reach, config.groups));
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
                    Dataset::Make(std::move(catalogue), config, groups));
   ASSIGN_OR_RETURN(ResolvedPolicy resolved, tools.resolver(config, *dataset));

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/base/files/reach.h"
 #include "core/binding/ranked_names.h"
 #include "core/binding/shared_names.h"
 #include "core/config/config.h"
@@ -89,7 +90,8 @@ using AddressFinder =
 
 // Returns the text of the file that the key `groups` names; "" if it names
 // none. Errors: InvalidArgument naming the key.
-absl::StatusOr<std::string> ReadGroups(const std::string& path);
+absl::StatusOr<std::string> ReadGroups(const PathReach& reach,
+                                       const std::string& path);
 
 // Finds these places. Asks the source each time, except for what
 // `options.known` has.
@@ -116,6 +118,7 @@ struct SetupTools {
   NameAsker ask;  // empty if the job has no other nodes
   // As SharedNames::Parts::waits.
   std::function<void()> waits;
+  PathReach reach;  // opens the groups file; may be empty
 };
 
 struct ViewSetup {

@@ -17,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/exhaustion.h"
+#include "core/base/files/reach.h"
 #include "core/base/interruptible_sleep.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -119,6 +120,7 @@ absl::Status Mount::MakeParts(SourceDir source) {
                       .state = &state_,
                       .running = memory_.running(),
                       .hooks = {}};
+  ASSIGN_OR_RETURN(parts.reach, ReachBelow(parts.config.mountpoint));
   parts.hooks.rebound = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);
   };

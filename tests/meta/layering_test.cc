@@ -98,8 +98,8 @@ records/epoch: base catalogue io policy staging pool records/order
   records/containers records/content
 staging/pack: base base/files catalogue source io dataset pool pool/memory
 staging/tier: base base/files catalogue source io staging
-staging/stager: base catalogue io staging pool pool/memory staging/pack
-  staging/tier
+staging/stager: base base/files catalogue io staging pool pool/memory
+  staging/pack staging/tier
 sampler/search: base
 sampler: base catalogue io dataset readers pool sampler/search
 view: base base/files config source dataset policy binding quality readers

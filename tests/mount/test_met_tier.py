@@ -78,6 +78,20 @@ def test_a_tier_that_is_missing_comes_back(mounts, source, tier):
     assert mount.view()["tier"]["trouble"] == ""
 
 
+def test_a_tier_may_be_below_the_mount_point(mounts, source, folder):
+    tier = folder / "over" / "tier"
+    tier.mkdir(parents=True)
+    mount = mounts(source, options(tier), mountpoint=tier.parent)
+    names = names_of(source)
+    wait_staged(mount)
+    mount.next_epoch()
+    assert read_all(mount, names, 1) == whole(source)
+    assert mount.view()["tier"]["tier_bytes"] > 0
+    assert mount.view()["tier"]["trouble"] == ""
+    mount.unmount()
+    assert list(tier.rglob("*.tier"))
+
+
 def test_a_tier_that_may_not_be_written(mounts, source, tier):
     trees.give_to(source, harness.NOBODY)
     os.chmod(tier, 0o555)

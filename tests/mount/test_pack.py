@@ -103,6 +103,19 @@ def test_what_is_no_pack_of_the_source_is_refused(mounts, source, pack,
     assert expected in str(refusal.value)
 
 
+def test_a_pack_may_be_below_the_mount_point(mounts, source, folder):
+    mountpoint = folder / "over"
+    mountpoint.mkdir()
+    run_pack(source, mountpoint / "pack")
+    mount = mounts(source, {**BRAND, "brand.packed": mountpoint / "pack"},
+                   mountpoint=mountpoint)
+    assert (collections.Counter(read_all(mount).values())
+            == collections.Counter(trees.contents(source).values()))
+    assert not (mountpoint / "pack").exists()
+    mount.unmount()
+    assert (mountpoint / "pack" / "manifest").exists()
+
+
 def test_a_run_that_was_killed_is_gone_on_with(mounts, source, folder):
     whole = folder / "whole"
     run_pack(source, whole, "--chunk", "8")

@@ -153,6 +153,30 @@ def test_version_and_help_need_no_mount(places):
     assert done.returncode == 0 and "epoch.advance" in done.stdout
 
 
+@pytest.mark.parametrize("way", ["name", "link"])
+def test_a_groups_file_may_be_in_what_is_mounted_over(mounts, source, folder,
+                                                      way):
+    """By its name the daemon would ask itself."""
+    before = trees.contents(source)
+    group_of = {name: f"{os.path.dirname(name)}-{index % 2}"
+                for index, name in enumerate(sorted(before))}
+    (source / "groups.tsv").write_text("".join(
+        f"{name}\t{group}\n" for name, group in group_of.items()))
+    groups = source / "groups.tsv"
+    if way == "link":
+        (folder / "link").symlink_to("source/way")
+        (source / "way").symlink_to(source / "groups.tsv")
+        groups = folder / "link"
+    mount = mounts(source, {**MANUAL, "groups": groups}, mountpoint=source)
+    shown = {name: digest for name, digest in trees.contents(source).items()
+             if name in before}
+    assert trees.moved(before, shown) > 0
+    digests = {digest: name for name, digest in before.items()}
+    for name, digest in shown.items():
+        assert group_of[digests[digest]] == group_of[name]
+    assert f'groups = "{groups}"' in mount.read("control")
+
+
 # [S-3.12c] A live mount is never replaced, and one state serves one daemon.
 def test_a_state_directory_serves_one_daemon(mounts, source, folder):
     one = mounts(source, MANUAL)

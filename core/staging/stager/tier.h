@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/base/files/reach.h"
 #include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/io/reader_options.h"
@@ -39,6 +40,7 @@ class Tier {
  public:
   struct Options {
     std::string path;        // the user's directory; ours is below it
+    PathReach reach;         // opens it; may be empty
     std::string view;        // the view's name; each has its own directory
     uint64_t capacity = 0;   // bytes of the device, at most
     uint64_t bandwidth = 0;  // most bytes copied per second; 0: no limit

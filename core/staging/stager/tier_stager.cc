@@ -125,10 +125,12 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
 absl::Status TierStager::Enter() {
   if (was_mountpoint_) {
     // An empty mount point shows another device, which nobody meant to use.
-    ASSIGN_OR_RETURN(const bool mounted, IsMountpoint(options_.path));
+    ASSIGN_OR_RETURN(const bool mounted,
+                     IsMountpoint(options_.path, options_.reach));
     if (!mounted) return ErrnoStatus(ENODEV, "is not mounted");
   }
-  ASSIGN_OR_RETURN(TierDir dir, TierDir::Open(options_.path, options_.view));
+  ASSIGN_OR_RETURN(TierDir dir,
+                   TierDir::Open(options_.path, options_.view, options_.reach));
   RETURN_IF_ERROR(TakeUp(dir));
   was_mountpoint_ = dir.on_mountpoint();
   place_ = std::make_unique<Place>(std::move(dir), options_.reader);

@@ -35,7 +35,14 @@ std::string Component(absl::string_view view) {
   return name.empty() ? "%" : name;
 }
 
+// Does not ask the directory above, which our own mount may cover.
 absl::StatusOr<bool> IsMountpointFd(int fd, const std::string& path) {
+  struct statx root;
+  if (statx(fd, "", AT_EMPTY_PATH, 0, &root) == 0 &&
+      (root.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
+    return (root.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  }
+  // Before Linux 5.8.
   struct stat here;
   struct stat above;
   if (fstat(fd, &here) != 0 || fstatat(fd, "..", &above, 0) != 0) {
@@ -46,15 +53,17 @@ absl::StatusOr<bool> IsMountpointFd(int fd, const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<bool> IsMountpoint(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), kDirectory));
+absl::StatusOr<bool> IsMountpoint(const std::string& path,
+                                  const PathReach& reach) {
+  UniqueFd fd(open(Reached(reach, path).c_str(), kDirectory));
   if (!fd.valid()) return ErrnoStatus(errno, path);
   return IsMountpointFd(fd.get(), path);
 }
 
 absl::StatusOr<TierDir> TierDir::Open(const std::string& path,
-                                      absl::string_view view) {
-  UniqueFd above(open(path.c_str(), kDirectory));
+                                      absl::string_view view,
+                                      const PathReach& reach) {
+  UniqueFd above(open(Reached(reach, path).c_str(), kDirectory));
   if (!above.valid()) return ErrnoStatus(errno, path);
   ASSIGN_OR_RETURN(const bool on_mountpoint, IsMountpointFd(above.get(), path));
   const std::string top_path = absl::StrCat(path, "/", kTierDirectory);
@@ -63,21 +72,23 @@ absl::StatusOr<TierDir> TierDir::Open(const std::string& path,
   ASSIGN_OR_RETURN(UniqueFd lock, LockForProcess(top.fd(), kLock, path));
   ASSIGN_OR_RETURN(OwnedDir own, top.Sub(Component(view)));
   RETURN_IF_ERROR(DirFiles(own).Lock("this view is mounted already"));
-  ASSIGN_OR_RETURN(SourceDir files, SourceDir::At(own.path()));
+  ASSIGN_OR_RETURN(SourceDir files,
+                   SourceDir::At(own.path(), Reached(reach, own.path())));
   struct stat locked;
   struct stat opened;
   if (fstat(own.fd(), &locked) != 0 || fstat(files.fd(), &opened) != 0) {
     return ErrnoStatus(errno, own.path());
   }
   if (!SameFile(locked, opened)) return ErrnoStatus(ESTALE, own.path());
-  return TierDir(DirFiles(own), std::move(files), std::move(lock),
+  return TierDir(DirFiles(own), std::move(files), std::move(lock), reach,
                  on_mountpoint);
 }
 
 absl::Status TierDir::StillThere() const {
   struct stat named;
   struct stat here;
-  if (stat(own_.path().c_str(), &named) != 0 || fstat(own_.fd(), &here) != 0) {
+  if (stat(Reached(reach_, own_.path()).c_str(), &named) != 0 ||
+      fstat(own_.fd(), &here) != 0) {
     return ErrnoStatus(errno, own_.path());
   }
   return SameFile(named, here) ? absl::OkStatus()

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/files/dir_files.h"
+#include "core/base/files/reach.h"
 #include "core/base/files/unique_fd.h"
 #include "core/source/source_dir.h"
 #include "core/staging/tier/tier_part.h"
@@ -34,11 +35,12 @@ inline constexpr char kTierDirectory[] = "shufflefs-tier";
 class TierDir {
  public:
   // Creates what is missing below `path`, which must exist, and locks it while
-  // the object lives. Errors: FailedPrecondition if another process, or another
-  // Tier of this view, uses it; EPERM if what is there belongs to another user,
-  // who could have made any part.
+  // the object lives. Opens it as `reach` says. Errors: FailedPrecondition if
+  // another process, or another Tier of this view, uses it; EPERM if what is
+  // there belongs to another user, who could have made any part.
   static absl::StatusOr<TierDir> Open(const std::string& path,
-                                      absl::string_view view);
+                                      absl::string_view view,
+                                      const PathReach& reach = {});
   TierDir(TierDir&&) = default;
   TierDir& operator=(TierDir&&) = default;
 
@@ -69,20 +71,24 @@ class TierDir {
   absl::StatusOr<uint64_t> FreeBytes() const { return own_.FreeBytes(); }
 
  private:
-  TierDir(DirFiles own, SourceDir files, UniqueFd lock, bool on_mountpoint)
+  TierDir(DirFiles own, SourceDir files, UniqueFd lock, PathReach reach,
+          bool on_mountpoint)
       : own_(std::move(own)),
         files_(std::move(files)),
         lock_(std::move(lock)),
+        reach_(std::move(reach)),
         on_mountpoint_(on_mountpoint) {}
 
   DirFiles own_;  // the view's directory, which is locked
   SourceDir files_;
-  UniqueFd lock_;  // of the directory above it
+  UniqueFd lock_;    // of the directory above it
+  PathReach reach_;  // opens own_ by its name
   bool on_mountpoint_;
 };
 
 // Returns whether `path` is the root of a file system. Errors: the errno.
-absl::StatusOr<bool> IsMountpoint(const std::string& path);
+absl::StatusOr<bool> IsMountpoint(const std::string& path,
+                                  const PathReach& reach);
 
 }  // namespace shufflefs
 

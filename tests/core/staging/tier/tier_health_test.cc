@@ -74,6 +74,25 @@ TEST_F(TierHealthTest, APathThatIsNoDirectoryIsTrouble) {
   ReadAll(files_);
 }
 
+// A mount of ours may cover the directory.
+TEST_F(TierHealthTest, ItIsOpenedByThePathThatReachesIt) {
+  Source(7, 20);
+  place_.Dir("below");
+  Tier::Options options = Options();
+  options.path = place_.At("covered");
+  options.reach = [this, covered = options.path](const std::string& path) {
+    return place_.At("below") + path.substr(covered.size());
+  };
+  Open(options);
+  Stage(1, files_);
+  EXPECT_EQ(tier_->status().health, "");
+  EXPECT_FALSE(std::filesystem::exists(options.path));
+  std::filesystem::remove_all(place_.At("below"));
+  ReadAll(files_);
+  WaitTrouble();
+  EXPECT_THAT(tier_->status().health, HasSubstr(options.path));
+}
+
 // Who may write to it could have made any part.
 TEST_F(TierHealthTest, ADirectoryOfOthersIsTrouble) {
   Source(3, 10);
