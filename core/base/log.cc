@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -15,9 +17,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/log_sinks.h"
 #include "core/base/mutex.h"
-#include "spdlog/sinks/stdout_sinks.h"
-#include "spdlog/sinks/syslog_sink.h"
+#include "spdlog/sinks/base_sink.h"
 #include "spdlog/spdlog.h"
 
 namespace shufflefs {
@@ -124,6 +126,39 @@ class LineFormatter : public spdlog::formatter {
   const LogOptions options_;
 };
 
+// Once a line is taken again, the one before it says how many were lost.
+class CountingSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit CountingSink(std::unique_ptr<LogSink> sink)
+      : sink_(std::move(sink)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    std::vector<LogLine> lines;
+    if (lost_ > 0) {
+      const std::string text =
+          absl::StrCat("lines of the log that were lost: ", lost_);
+      lines.push_back(LineOf(
+          spdlog::details::log_msg(message.time, message.source,
+                                   message.logger_name, Level::warn, text)));
+    }
+    lines.push_back(LineOf(message));
+    const size_t taken = sink_->Take(lines);
+    if (taken > 0) lost_ = 0;
+    if (taken < lines.size()) ++lost_;
+  }
+  void flush_() override {}  // nothing is kept
+
+  LogLine LineOf(const spdlog::details::log_msg& message) {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    return {PriorityOf(message.level), std::string(text.data(), text.size())};
+  }
+
+  const std::unique_ptr<LogSink> sink_;
+  uint64_t lost_ = 0;
+};
+
 // The last logger is in use. Replaced loggers stay, because a thread may still
 // be writing a line to one.
 struct Loggers {
@@ -139,11 +174,8 @@ Loggers& AllLoggers() {
 }
 
 spdlog::sink_ptr SinkOf(LogTarget target) {
-  if (target == LogTarget::kStderr) {
-    return std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  }
-  return std::make_shared<spdlog::sinks::syslog_sink_mt>(
-      "shufflefs", LOG_PID, LOG_DAEMON, /*enable_formatting=*/true);
+  return std::make_shared<CountingSink>(
+      target == LogTarget::kStderr ? MakeStderrSink() : MakeSyslogSink());
 }
 
 }  // namespace
@@ -153,7 +185,8 @@ void InitLog(const LogOptions& options) {
       std::make_unique<spdlog::logger>("shufflefs", SinkOf(options.target));
   logger->set_formatter(std::make_unique<LineFormatter>(options));
   logger->set_level(SpdLevel(options.level));
-  logger->flush_on(Level::debug);
+  // By default it would write to stderr, and wait for it.
+  logger->set_error_handler([](const std::string&) {});
   Loggers& loggers = AllLoggers();
   MutexLock lock(loggers.mu);
   loggers.current = logger.get();

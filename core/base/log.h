@@ -35,7 +35,9 @@ struct LogOptions {
 void InitLog(const LogOptions& options);
 
 // Control characters are replaced, so that a file name cannot look like another
-// line.
+// line. Never waits for a terminal, a pipe or the journal. If it does not take
+// the line at once, the line is lost. The next line that is taken comes after
+// one that says how many were lost.
 void Log(LogLevel level, absl::string_view line);
 
 }  // namespace shufflefs

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/log.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,6 +23,78 @@ namespace shufflefs {
 namespace {
 
 using ::testing::MatchesRegex;
+
+// Stderr goes to `ends[1]`, and nobody reads `ends[0]` but Drain.
+class StderrInto {
+ public:
+  explicit StderrInto(std::array<int, 2> ends)
+      : before_(dup(STDERR_FILENO)), from_(ends[0]) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    fcntl(from_, F_SETFL, O_NONBLOCK);
+    InitLog({});
+  }
+  ~StderrInto() {
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+    close(from_);
+    InitLog({});
+  }
+  StderrInto(const StderrInto&) = delete;
+  StderrInto& operator=(const StderrInto&) = delete;
+
+  // Returns all that is there.
+  std::string Drain() const {
+    std::string text;
+    std::array<char, 4096> bytes;
+    for (ssize_t n = 0; (n = read(from_, bytes.data(), bytes.size())) > 0;) {
+      text.append(bytes.data(), static_cast<size_t>(n));
+    }
+    return text;
+  }
+
+ private:
+  const int before_;
+  const int from_;
+};
+
+std::array<int, 2> SmallPipe() {
+  std::array<int, 2> ends = {-1, -1};
+  EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  EXPECT_EQ(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  return ends;
+}
+
+std::array<int, 2> SocketPair() {
+  std::array<int, 2> ends = {-1, -1};
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  return ends;
+}
+
+// Logs more than stderr takes. What arrives are whole lines in their order, and
+// the next one comes after the number of the others.
+void ExpectLinesAreLost(const StderrInto& err) {
+  constexpr int kLines = 1000;
+  const std::string tail(500, 'x');
+  for (int i = 0; i < kLines; ++i) {
+    Log(LogLevel::kInfo, absl::StrCat(i, " ", tail));
+  }
+  const std::string text = err.Drain();
+  ASSERT_TRUE(absl::EndsWith(text, "\n")) << text;
+  const std::vector<std::string> lines =
+      absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
+  ASSERT_LT(lines.size(), size_t{kLines});
+  for (size_t i = 0; i < lines.size(); ++i) {
+    ASSERT_EQ(lines[i], absl::StrCat("shufflefs: info: ", i, " ", tail));
+  }
+  Log(LogLevel::kError, "next");
+  EXPECT_EQ(
+      err.Drain(),
+      absl::StrCat("shufflefs: warning: lines of the log that were lost: ",
+                   kLines - lines.size(), "\nshufflefs: error: next\n"));
+  Log(LogLevel::kError, "one more");
+  EXPECT_EQ(err.Drain(), "shufflefs: error: one more\n");
+}
 
 // What a log with these options writes to stderr.
 std::string Written(const LogOptions& options, LogLevel level,
@@ -71,6 +152,42 @@ TEST(Log, JsonIsAnObjectALine) {
 TEST(Log, AFileNameCannotLookLikeALine) {
   EXPECT_EQ(Written({.priorities = true}, LogLevel::kInfo, "a\n<0>b\x1b"),
             "<6>shufflefs: info: a?<0>b?\n");
+}
+
+TEST(Log, APipeThatNobodyReadsStopsNothing) {
+  const StderrInto err(SmallPipe());
+  ExpectLinesAreLost(err);
+}
+
+TEST(Log, ASocketThatNobodyReadsStopsNothing) {
+  const StderrInto err(SocketPair());
+  ExpectLinesAreLost(err);
+}
+
+TEST(Log, ALineThatIsLongerThanThePipeArrivesWhole) {
+  const StderrInto err(SmallPipe());
+  const std::string line(10000, 'x');
+  Log(LogLevel::kInfo, line);
+  std::string text;
+  for (int i = 0; i < 3; ++i) {
+    text += err.Drain();
+    Log(LogLevel::kInfo, "short");
+  }
+  text += err.Drain();
+  EXPECT_EQ(text,
+            absl::StrCat("shufflefs: info: ", line,
+                         "\nshufflefs: warning: lines of the log that were "
+                         "lost: 1\nshufflefs: info: short\n",
+                         "shufflefs: info: short\n"));
+}
+
+TEST(Log, APipeWithoutReadersStopsNothing) {
+  const std::array<int, 2> ends = SmallPipe();
+  const std::array<int, 2> none = {open("/dev/null", O_RDONLY | O_CLOEXEC),
+                                   ends[1]};
+  close(ends[0]);
+  const StderrInto err(none);
+  Log(LogLevel::kInfo, "nobody gets this, and no signal comes");
 }
 
 // A daemon leaves its terminal while its threads already log.
