@@ -13,6 +13,8 @@ namespace {
 // Before an owner that shows another binding is asked again.
 constexpr std::chrono::milliseconds kRetry{5};
 constexpr std::chrono::milliseconds kLook{100};
+// How often an owner that has shown another epoch for long is asked again.
+constexpr std::chrono::milliseconds kAskAgain{1000};
 
 }  // namespace
 
@@ -62,7 +64,7 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
   sample_of_.clear();
   name_of_.clear();
   asking_.clear();
-  apart_since_.clear();
+  apart_.clear();
   waits_since_.reset();
   bound_ = false;
   resumed_ = share == nullptr && !bound.empty();
@@ -173,10 +175,15 @@ absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
   return parts_.own->Bind(name);
 }
 
-bool SharedNames::IsApart(const std::string& owner) const {
-  const auto since = apart_since_.find(owner);
-  return since != apart_since_.end() &&
-         Clock::now() - since->second >= kToRejoin;
+bool SharedNames::IsApart(const std::string& owner) {
+  const auto found = apart_.find(owner);
+  const Clock::time_point now = Clock::now();
+  if (found == apart_.end() || now - found->second.since < kToRejoin) {
+    return false;
+  }
+  if (now - found->second.asked_again < kAskAgain) return true;
+  found->second.asked_again = now;  // by this name
+  return false;
 }
 
 void SharedNames::WaitAWhile() {
@@ -210,9 +217,9 @@ void SharedNames::Answered(
   if (is_there) away_since_.erase(owner);
   if (generation != generation_) return;
   if (samples.ok()) {
-    apart_since_.erase(owner);
+    apart_.erase(owner);
   } else if (is_there) {
-    apart_since_.emplace(owner, sent);
+    apart_.emplace(owner, Apart{sent, sent});
   }
   asking_.erase(name.value());
   changed_.SignalAll();

@@ -71,7 +71,7 @@ struct NameSharing {
 //   kToAgree   at the first lookups, until the nodes have agreed;
 //   kWithin    if the owner is away. Once it was away so long, not at all;
 //   kToRejoin  if the owner is there, but shows another epoch. Once it did so
-//              for that long, not at all.
+//              for that long, only for its answer, now and then.
 // A node that was restarted within an epoch also waits for kToRejoin.
 class SharedNames : public BoundNames,
                     public std::enable_shared_from_this<SharedNames> {
@@ -161,9 +161,9 @@ class SharedNames : public BoundNames,
   absl::optional<SampleId> BindHere(SampleId name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::optional<SampleId> BindAtOnce(SampleId name) ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns whether the owner has shown another epoch for kToRejoin.
-  bool IsApart(const std::string& owner) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns whether the owner has shown another epoch for kToRejoin, and need
+  // not be asked again now.
+  bool IsApart(const std::string& owner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits for somebody else's question, for the nodes to agree, or before the
   // owner is asked again.
   void WaitAWhile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -196,9 +196,12 @@ class SharedNames : public BoundNames,
   // Owners that do not answer, since when.
   absl::flat_hash_map<std::string, Clock::time_point> away_since_
       ABSL_GUARDED_BY(mu_);
-  // Owners that show another epoch, since when. Of this epoch.
-  absl::flat_hash_map<std::string, Clock::time_point> apart_since_
-      ABSL_GUARDED_BY(mu_);
+  // Owners that show another epoch. Of this epoch.
+  struct Apart {
+    Clock::time_point since;
+    Clock::time_point asked_again;
+  };
+  absl::flat_hash_map<std::string, Apart> apart_ ABSL_GUARDED_BY(mu_);
   bool bound_ ABSL_GUARDED_BY(mu_) = false;  // a name of this epoch
   // The first lookup while nothing was shared.
   absl::optional<Clock::time_point> waits_since_ ABSL_GUARDED_BY(mu_);

@@ -19,6 +19,7 @@ constexpr Time kResend{200};  // until a message counts as lost
 constexpr Time kSignOfLife{500};
 constexpr Time kLongestWish{5000};
 constexpr Time kLongestAsked{1000};
+constexpr size_t kMostUntold = size_t{1} << 20;  // opens without a lead
 
 std::vector<EpochPair> ToMessage(const std::vector<GroupedView::Pair>& pairs) {
   std::vector<EpochPair> result;
@@ -97,6 +98,7 @@ void EpochMember::Tick(Time now) {
   }
   if (lead_.empty()) {
     if (wish_) EndWish(absl::UnavailableError("no member is this daemon"));
+    ForgetUntold();
     return;
   }
   if (wish_) FollowWish(now);
@@ -106,6 +108,20 @@ void EpochMember::Tick(Time now) {
   if (now - told_ >= (news ? kBatch : kSignOfLife) || told_ == Time(0)) {
     SendOpens(now);
   }
+}
+
+// Without a lead no epoch ends, so names are opened again and again. A later
+// lead is told what a daemon that was started anew would tell.
+void EpochMember::ForgetUntold() {
+  if (opens_.size() < std::max(kMostUntold, 2 * untold_)) return;
+  base_ = acked_ = end();
+  known_ = std::max(known_, base_);
+  opens_.clear();
+  for (const GroupedView::Pair& pair : parts_.view->OpenedHere()) {
+    opens_.push_back({.name = pair.name, .sample = pair.sample});
+  }
+  untold_ = opens_.size();
+  told_before_ = end();
 }
 
 void EpochMember::SendOpens(Time now) {

@@ -72,6 +72,7 @@ class EpochMember {
 
  private:
   EpochMessage Message(EpochMessage::Kind kind) const;
+  void ForgetUntold();
   void SendOpens(Time now);
   // The lead is another one, or was restarted.
   void TellAgain();
@@ -109,6 +110,7 @@ class EpochMember {
   uint64_t acked_ = 0;  // the lead has all before
   // Opens before this one were told to an earlier lead, or by an earlier run.
   uint64_t told_before_ = 0;
+  size_t untold_ = 0;  // size of opens_ when there was no lead at last
   // All opens before this one were of an earlier binding, or in an answer to
   // kPrepare. If others bind names without us, opens before this one were
   // before that. Acknowledged opens may not be: a lead that was cut off from

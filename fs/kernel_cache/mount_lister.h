@@ -37,7 +37,7 @@ namespace shufflefs {
 // the process were gone. Only Watch waits for as long as it takes.
 class MountLister {
  public:
-  static constexpr std::chrono::milliseconds kWithin{1000};
+  static constexpr std::chrono::milliseconds kWithin{3000};
 
   // Starts the process. REQUIRES: no other thread runs, nothing is mounted.
   // The process keeps `group` (-1: none), a descriptor of fanotify, for Watch.

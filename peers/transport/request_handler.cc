@@ -15,7 +15,8 @@ namespace shufflefs::peers {
 namespace {
 
 constexpr size_t kMostName = 300;      // bytes
-constexpr size_t kMostRefusals = 256;  // that are remembered
+constexpr size_t kMostRefusals = 256;  // that are remembered, and logged once
+constexpr std::chrono::seconds kForgetRefusals{3600};
 constexpr size_t kTimeBytes = 8;       // of a challenge
 constexpr std::chrono::seconds kChallengeLife{30};
 
@@ -249,7 +250,12 @@ bool RequestHandler::IsChallenge(absl::string_view challenge) const {
 void RequestHandler::LogRefusal(const std::string& line) {
   {
     MutexLock lock(mu_);
-    if (refusals_.size() >= kMostRefusals) refusals_.clear();
+    // A stranger may make up as many as the network takes.
+    if (refusals_.size() >= kMostRefusals) {
+      if (SecondsNow() - forgotten_at_ < kForgetRefusals.count()) return;
+      forgotten_at_ = SecondsNow();
+      refusals_.clear();
+    }
     if (!refusals_.insert(line).second) return;
   }
   options_.log(LogLevel::kWarning, line);

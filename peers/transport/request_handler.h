@@ -97,6 +97,7 @@ class RequestHandler
 
   Mutex mu_;
   std::set<std::string> refusals_ ABSL_GUARDED_BY(mu_);  // logged
+  int64_t forgotten_at_ ABSL_GUARDED_BY(mu_) = 0;        // seconds
 };
 
 }  // namespace shufflefs::peers

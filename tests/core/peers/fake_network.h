@@ -3,10 +3,12 @@
 #ifndef SHUFFLEFS_TESTS_CORE_PEERS_FAKE_NETWORK_H_
 #define SHUFFLEFS_TESTS_CORE_PEERS_FAKE_NETWORK_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,6 +38,11 @@ class FakeNetwork {
     members_[member].joined = joined;
     for (Member& each : members_) each.group = nullptr;
   }
+  // Reads of the member end without an answer, as if its source hung.
+  void Hang(size_t member) {
+    MutexLock lock(mu_);
+    members_[member].hangs = true;
+  }
   uint64_t requests() const {
     MutexLock lock(mu_);
     return requests_;
@@ -54,6 +61,7 @@ class FakeNetwork {
   struct Member {
     PeerService* service = nullptr;
     bool joined = true;
+    bool hangs = false;
     std::shared_ptr<const PeerGroup> group;  // as it sees it
   };
 
@@ -67,8 +75,9 @@ class FakeNetwork {
       return network_.GroupOf(self_);
     }
     void ReadExtent(const std::shared_ptr<const PeerGroup>&, size_t index,
-                    const PeerExtent& extent, std::chrono::milliseconds,
+                    const PeerExtent& extent, std::chrono::milliseconds within,
                     std::vector<iovec> into, Done done) override {
+      if (network_.Hangs(index)) return network_.EndIn(within, std::move(done));
       network_.Ask(index, extent, std::move(into), std::move(done));
     }
     void Tell(const std::shared_ptr<const PeerGroup>&, size_t index,
@@ -122,6 +131,21 @@ class FakeNetwork {
       told.emplace_back(group->members[i].name, traffic);
     }
     return told;
+  }
+
+  bool Hangs(size_t index) const {
+    MutexLock lock(mu_);
+    return members_[index].hangs;
+  }
+  // Counts a request that is given up after `time`.
+  void EndIn(std::chrono::milliseconds time, PeerTransport::Done done) {
+    Fate();
+    worker_.Post(
+        [time, done = std::move(done)](const absl::Status&) {
+          std::this_thread::sleep_for(time);
+          done(absl::UnavailableError("no answer in time"));
+        },
+        false);
   }
 
   void Ask(size_t index, const PeerExtent& extent, std::vector<iovec> into,

@@ -434,5 +434,24 @@ TEST_F(WelcomeTest, SaysWhatDiffers) {
   EXPECT_EQ(Welcome(other).message(), "other views");
 }
 
+// It answers whether it is there, so it stays a member.
+TEST_F(PeersTest, AMemberWhoseSourceHangsIsAskedOnceForAWhile) {
+  WriteFiles(40);
+  Start(64 * kMiB, /*nodes=*/2);
+  network_->Hang(1);
+  auto file = content_.begin();
+  while (file != content_.end() && network_->requests() == 0) {
+    EXPECT_TRUE(ReadWhole(*nodes_[0], file++->first).ok());
+  }
+  // Parts of one file may be asked for at the same time.
+  const uint64_t asked = network_->requests();
+  EXPECT_GT(asked, 0u);
+  ASSERT_NE(file, content_.end());
+  while (file != content_.end()) {
+    EXPECT_TRUE(ReadWhole(*nodes_[0], file++->first).ok());
+  }
+  EXPECT_EQ(network_->requests(), asked);
+}
+
 }  // namespace
 }  // namespace shufflefs
