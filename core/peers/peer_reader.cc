@@ -169,6 +169,7 @@ void PeerReader::RouteParts(FileRead read, EntryId file, const Owners& owners,
         PieceOf(read, std::max(begin, read.offset),
                 std::min(begin + ExtentId::kBytes, end),
                 [joint](absl::Status status) { joint->Ended(status); });
+    if (part == first) piece.place = read.place;
     RoutePart(std::move(piece), {file, part}, owners, routed);
   }
 }

@@ -76,9 +76,12 @@ class Binder {
   virtual absl::optional<SampleId> NameOf(SampleId sample) const = 0;
 
   // The samples to fetch next, in device order, at most `room` bytes of them.
-  // Empty if nothing fits or nothing is left to fetch. They are on their way
-  // from now on. After all samples of this epoch come those of the next.
+  // Empty if nothing fits or nothing is left to fetch. `room` is without
+  // kept(). They are on their way from now on. After all samples of this epoch
+  // come those of the next.
   virtual std::vector<SampleId> NextFetch(uint64_t room) = 0;
+  // Bytes of memory that stay free for what FetchChunkOf returns.
+  virtual uint64_t kept() const { return 0; }
   // A reader waits for a sample that Bind returned and that is not on its way.
   // Returns what to fetch of its chunk, including itself, if that fits into
   // `room` bytes. These are on their way from now on. Otherwise returns

@@ -168,8 +168,7 @@ std::string Describe(const PhysicalChunks& made, const ChunkSize& size,
                    mean == 1 ? " sample" : " samples", " that lie together");
   if (size.one_group) {
     absl::StrAppend(&text, ", of one group each: ", options.memory_bytes / kMiB,
-                    " MiB of memory are to hold one of each of ", groups,
-                    " groups");
+                    " MiB of memory are shared by ", groups, " groups");
   } else if (groups > 1) {
     absl::StrAppend(&text, "; groups are mixed on the device");
   }

@@ -147,8 +147,10 @@ void Supply::Plan(Pieces& pieces) {
   while (on_way_ < most) {
     // A job of one epoch would never read samples of the next epoch.
     if (binder_->fetched_all() && epochs_ < 2) return;
+    const uint64_t room = pool_->Room();
+    const uint64_t kept = binder_->kept();
     const std::vector<SampleId> samples =
-        binder_->NextFetch(std::min(pool_->Room(), most));
+        binder_->NextFetch(std::min(room - std::min(room, kept), most));
     if (samples.empty()) return;
     Start(samples, pieces);
   }
@@ -286,7 +288,8 @@ void Supply::LeaveSample(SampleId sample) {
 }
 
 void Supply::DropLingering() {
-  const uint64_t enough = std::min(kLeastOnWay, memory_bytes_ / 4);
+  const uint64_t enough =
+      std::min(kLeastOnWay, memory_bytes_ / 4) + binder_->kept();
   while (!lingering_.empty() && pool_->Room() < enough) {
     const EntryId file = lingering_.front();
     lingering_.pop_front();

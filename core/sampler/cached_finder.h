@@ -11,7 +11,7 @@
 namespace shufflefs {
 
 // Returns which of these files the kernel has whole in its own memory. False
-// where that is not known. Any thread may call it, with no lock that a request
+// where that is not known; empty if nothing is known. Any thread may call it, with no lock that a request
 // to the mount may wait for. Blocks until the mount has answered some requests,
 // but returns within some milliseconds once `stop` is requested.
 using CachedFinder = std::function<std::vector<bool>(

@@ -260,6 +260,7 @@ void SamplerPrefetcher::DropCached(std::vector<Foreseen>& next,
   const std::vector<bool> cached = SeemAllCached(files, stop)
                                        ? std::vector<bool>(files.size(), true)
                                        : cached_(files, stop);
+  if (cached.empty()) return;  // nothing is known
   std::vector<Foreseen> wanted;
   size_t asked = 0;
   for (size_t i = 0; i < next.size(); ++i) {
@@ -278,6 +279,7 @@ bool SamplerPrefetcher::SeemAllCached(const std::vector<EntryId>& files,
   }
   if (some.empty()) return true;
   const std::vector<bool> cached = cached_(some, stop);
+  // Also if it does not say.
   if (std::find(cached.begin(), cached.end(), false) == cached.end()) {
     return true;
   }

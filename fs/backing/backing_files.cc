@@ -12,6 +12,8 @@
 namespace shufflefs {
 namespace {
 
+// Together they take as long as the kernel makes a writer wait.
+constexpr int kMostTries = 15;
 constexpr absl::string_view kCutOffPrefix = ".shufflefs-cut-";
 
 void CountDown(absl::flat_hash_map<uint64_t, size_t>& counts, uint64_t nodeid) {
@@ -158,7 +160,9 @@ std::vector<std::shared_ptr<BackingFiles::File>> BackingFiles::TakeBroken() {
 
 void BackingFiles::LetWritersGo() {
   for (const std::shared_ptr<File>& file : TakeBroken()) {
-    if (parts_.cut_off(file->nodeid)) EndLease(file->fd.get());
+    int tries = 0;
+    while (tries < kMostTries && !parts_.cut_off(file->nodeid)) ++tries;
+    if (tries < kMostTries) EndLease(file->fd.get());
   }
 }
 

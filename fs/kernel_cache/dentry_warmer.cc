@@ -24,6 +24,7 @@ void DentryWarmer::AddDirectory(DirId dir) {
 void DentryWarmer::Switch(const std::function<void()>& tell) {
   MutexLock lock(batch_mu_);
   ++generation_;
+  tell_ = tell;
   tell();
 }
 
@@ -41,24 +42,34 @@ uint64_t DentryWarmer::Prime(MountLister& lister,
   }
   thread_.store(lister.pid(), std::memory_order_release);
   uint64_t names = 0;
+  bool gave_up = false;
   for (const DirId dir : directories) {
-    names += PrimeOne(
+    if (gave_up) break;
+    gave_up = !PrimeOne(
         lister, absl::StrCat(mountpoint, "/", served_->catalogue().path(dir)),
-        generation);
+        generation, names);
   }
+  if (gave_up) TellAgain(lister, generation);
   thread_.store(0, std::memory_order_release);
   return names;
 }
 
-uint64_t DentryWarmer::PrimeOne(MountLister& lister, const std::string& path,
-                                uint64_t generation) {
+// A listing that was given up may bind names after a switch.
+void DentryWarmer::TellAgain(MountLister& lister, uint64_t generation) {
+  while (!lister.IsSettled()) {
+  }
+  MutexLock lock(batch_mu_);
+  if (generation != generation_) tell_();
+}
+
+bool DentryWarmer::PrimeOne(MountLister& lister, const std::string& path,
+                            uint64_t generation, uint64_t& names) {
   MountLister::Listing listing(lister, path);
-  uint64_t names = 0;
   for (;;) {
     MutexLock lock(batch_mu_);
-    if (generation != generation_) return names;
+    if (generation != generation_) return true;
     const absl::optional<size_t> batch = listing.Next();
-    if (!batch) return names;
+    if (!batch) return !listing.gave_up();
     names += *batch;
   }
 }

@@ -47,16 +47,18 @@ class DentryWarmer {
   // Lists the names in use, by `lister`. Blocks. Another thread must serve the
   // mount meanwhile. Returns their number.
   uint64_t Prime(MountLister& lister, const std::string& mountpoint);
-  // Returns whether the thread `pid` (from FUSE; 0: hidden) lists for Prime: its
-  // listing binds the names.
+  // Returns whether the thread `pid` (from FUSE; 0: hidden) lists for Prime:
+  // its listing binds the names.
   bool IsPriming(int32_t pid) const {
     return pid != 0 && pid == thread_.load(std::memory_order_acquire);
   }
 
  private:
   void AddDirectory(DirId dir);
-  uint64_t PrimeOne(MountLister& lister, const std::string& path,
-                    uint64_t generation);
+  // Adds to `names`. Returns false if the listing was given up.
+  bool PrimeOne(MountLister& lister, const std::string& path,
+                uint64_t generation, uint64_t& names);
+  void TellAgain(MountLister& lister, uint64_t generation);
 
   // Set by Begin.
   const ServedDataset* served_ = nullptr;
@@ -69,9 +71,11 @@ class DentryWarmer {
   std::vector<DirId> directories_ ABSL_GUARDED_BY(mu_);
   uint64_t names_ ABSL_GUARDED_BY(mu_) = 0;  // in directories_
 
-  // Held while the kernel takes in a batch. No other lock is taken with it.
+  // Held while the kernel takes in a batch, or until that is given up. No other
+  // lock is taken with it.
   Mutex batch_mu_;
   uint64_t generation_ ABSL_GUARDED_BY(batch_mu_) = 0;
+  std::function<void()> tell_ ABSL_GUARDED_BY(batch_mu_);  // of the last Switch
 };
 
 }  // namespace shufflefs

@@ -245,36 +245,46 @@ int64_t MountLister::Receive(const Patience& patience) {
     int64_t answer = 0;
     const ssize_t got = recv(socket_.get(), &answer, sizeof(answer), 0);
     if (got == sizeof(answer)) return answer;
-    if (got >= 0) return -EPIPE;
-    if (errno != EINTR && errno != EAGAIN) return -errno;
+    if (got >= 0 || (errno != EINTR && errno != EAGAIN)) return -EPIPE;
     if (patience.Ends()) return -ECANCELED;
   }
 }
 
 bool MountLister::ReceiveLeftAlone(const Patience& patience) {
-  while (!left_alone_.empty()) {
-    const int64_t answer = Receive(patience);
-    if (answer == -ECANCELED) return false;
-    const char what = left_alone_.front();
-    left_alone_.pop_front();
-    if (what != kOpen || answer < 0) continue;
-    // Nobody will list this directory.
-    Question close;
-    close.directory = answer;
-    close.what = kClose;
-    if (send(socket_.get(), &close, offsetof(Question, path) + 1,
-             MSG_NOSIGNAL) < 0) {
-      return true;  // the next question finds out, too
+  for (;;) {
+    while (!left_alone_.empty()) {
+      const int64_t answer = Receive(patience);
+      if (answer == -ECANCELED) return false;
+      const char what = left_alone_.front();
+      left_alone_.pop_front();
+      if (what != kOpen || answer < 0) continue;
+      MutexLock lock(mu_);
+      to_close_.push_back(answer);  // nobody will list this directory
     }
-    left_alone_.push_back(kClose);
+    std::vector<int64_t> directories;
+    {
+      MutexLock lock(mu_);
+      directories.swap(to_close_);
+    }
+    if (directories.empty()) return true;
+    for (const int64_t directory : directories) {
+      Question close;
+      close.directory = directory;
+      close.what = kClose;
+      // If the process is gone, the next question finds out, too.
+      if (send(socket_.get(), &close, offsetof(Question, path) + 1,
+               MSG_NOSIGNAL) < 0) {
+        return true;
+      }
+      left_alone_.push_back(kClose);
+    }
   }
-  return true;
 }
 
 int64_t MountLister::Exchange(const Question& question, size_t size,
                               const Patience& patience) {
-  if (!ReceiveLeftAlone(patience)) return -ECANCELED;
-  if (send(socket_.get(), &question, size, MSG_NOSIGNAL) < 0) return -errno;
+  if (!ReceiveLeftAlone(patience)) return -EAGAIN;
+  if (send(socket_.get(), &question, size, MSG_NOSIGNAL) < 0) return -EPIPE;
   const int64_t answer = Receive(patience);
   if (answer == -ECANCELED) left_alone_.push_back(question.what);
   return answer;
@@ -288,7 +298,7 @@ int64_t MountLister::Ask(char what, int64_t directory, const std::string& path,
   question.what = what;
   std::memcpy(question.path.data(), path.c_str(), path.size() + 1);
   const size_t size = offsetof(Question, path) + path.size() + 1;
-  if (!BeginTurn(patience)) return -ECANCELED;
+  if (!BeginTurn(patience)) return -EAGAIN;
   const int64_t answer = Exchange(question, size, patience);
   EndTurn();
   return answer;
@@ -296,21 +306,32 @@ int64_t MountLister::Ask(char what, int64_t directory, const std::string& path,
 
 absl::Status MountLister::Watch(const std::string& path) {
   const int64_t answer =
-      Ask(kWatch, 0, path,
-          {{}, std::chrono::steady_clock::time_point::max()});
+      Ask(kWatch, 0, path, {{}, std::chrono::steady_clock::time_point::max()});
   if (answer == 0) return absl::OkStatus();
   return ErrnoStatus(static_cast<int>(-answer), path);
 }
 
 bool MountLister::LookUp(const std::string& path) {
   const int64_t answer = Ask(kLookUp, 0, path, Within());
-  return answer != -ECANCELED && answer != -EPIPE;
+  return answer != -ECANCELED && answer != -EAGAIN && answer != -EPIPE;
+}
+
+bool MountLister::IsSettled() {
+  const int64_t answer = Ask(kClose, -1, "", Within());
+  return answer != -ECANCELED && answer != -EAGAIN;
+}
+
+void MountLister::Close(int64_t directory) {
+  if (Ask(kClose, directory, "", Within()) != -EAGAIN) return;
+  MutexLock lock(mu_);
+  to_close_.push_back(directory);  // with the next question
 }
 
 std::vector<bool> MountLister::AreCached(const std::vector<std::string>& paths,
                                          std::stop_token stop) {
   std::vector<bool> cached(paths.size());
-  for (size_t begin = 0; begin < paths.size() && tells_cached_;) {
+  for (size_t begin = 0; begin < paths.size();) {
+    if (!tells_cached_) return {};
     std::string asked;
     size_t end = begin;
     while (end < paths.size() && end - begin < kMostPaths &&
@@ -319,9 +340,10 @@ std::vector<bool> MountLister::AreCached(const std::vector<std::string>& paths,
       asked += '\0';
     }
     if (end == begin) ++end;  // too long: not cached
-    const int64_t bits = asked.empty() ? 0 : Ask(kCached, 0, asked, Within(stop));
+    const int64_t bits =
+        asked.empty() ? 0 : Ask(kCached, 0, asked, Within(stop));
     if (bits == -ENOSYS || bits == -EPERM) tells_cached_ = false;
-    if (bits < 0) return cached;
+    if (bits < 0) return {};
     for (size_t i = begin; i < end; ++i) {
       cached[i] = (bits >> (i - begin) & 1) != 0;
     }
@@ -334,12 +356,13 @@ MountLister::Listing::Listing(MountLister& lister, const std::string& path)
     : lister_(lister), directory_(lister.Ask(kOpen, 0, path, Within())) {}
 
 MountLister::Listing::~Listing() {
-  if (directory_ >= 0) lister_.Ask(kClose, directory_, "", Within());
+  if (directory_ >= 0) lister_.Close(directory_);
 }
 
 absl::optional<size_t> MountLister::Listing::Next() {
   if (directory_ < 0) return absl::nullopt;
   const int64_t entries = lister_.Ask(kNext, directory_, "", Within());
+  gave_up_ = entries == -ECANCELED;
   if (entries <= 0) return absl::nullopt;
   return static_cast<size_t>(entries);
 }

@@ -58,8 +58,13 @@ class MountLister {
   // whatever it said.
   bool LookUp(const std::string& path);
 
+  // Returns whether the process has answered all questions, also those that
+  // were given up.
+  bool IsSettled();
+
   // Returns which of these files of the mount the kernel has whole in its own
-  // memory. False for those of which it does not say. Blocks for about 10
+  // memory: false for those of which it does not say, empty if it says nothing
+  // at all. Blocks for about 10
   // microseconds a file, and for some milliseconds at most once `stop` is
   // requested: those who serve the mount may wait for the caller by then.
   std::vector<bool> AreCached(const std::vector<std::string>& paths,
@@ -77,10 +82,14 @@ class MountLister {
     // Lists the next few hundred entries and returns their number. Empty at the
     // end or on an error. Another thread must serve the mount meanwhile.
     absl::optional<size_t> Next();
+    // Returns whether Next gave up. Then the kernel may still list, and link
+    // what it gets.
+    bool gave_up() const { return gave_up_; }
 
    private:
     MountLister& lister_;
     const int64_t directory_;  // a descriptor in the process, or -errno
+    bool gave_up_ = false;
   };
 
  private:
@@ -94,8 +103,9 @@ class MountLister {
     std::chrono::steady_clock::time_point until;
   };
   static Patience Within(std::stop_token stop = {});
-  // The process's answer, or -errno if there is none: -ECANCELED if the
-  // patience ended. `path` may be several, with zeros between them.
+  // The process's answer. If there is none: -ECANCELED if the patience ended,
+  // -EAGAIN if it ended before the question was sent, -EPIPE if the process is
+  // gone. `path` may be several, with zeros between them.
   int64_t Ask(char what, int64_t directory, const std::string& path,
               const Patience& patience) ABSL_LOCKS_EXCLUDED(mu_);
   // Returns false if the patience ended.
@@ -105,8 +115,10 @@ class MountLister {
   int64_t Exchange(const Question& question, size_t size,
                    const Patience& patience);
   int64_t Receive(const Patience& patience);
-  // Receives answers that nobody waits for any more. They come before others.
+  // Receives answers that nobody waits for any more, which come before others,
+  // and closes what nobody lists. Returns false if the patience ended.
   bool ReceiveLeftAlone(const Patience& patience);
+  void Close(int64_t directory) ABSL_LOCKS_EXCLUDED(mu_);
 
   const pid_t pid_;
   const UniqueFd socket_;
@@ -117,6 +129,7 @@ class MountLister {
   CondVar turn_ended_;
   // An asker sends its question, or waits for the answer.
   bool is_asked_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<int64_t> to_close_ ABSL_GUARDED_BY(mu_);  // directories
   // The kinds of questions whose askers have gone. For the asker whose turn it
   // is.
   std::deque<char> left_alone_;

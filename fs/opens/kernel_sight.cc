@@ -48,7 +48,7 @@ CachedFinder KernelSight::FinderFor(
           served = std::move(served)](const std::vector<EntryId>& files,
                                       std::stop_token stop) {
     const ServedDataset* const dataset = served();
-    if (dataset == nullptr) return std::vector<bool>(files.size());
+    if (dataset == nullptr) return std::vector<bool>();
     std::vector<std::string> paths;
     paths.reserve(files.size());
     for (const EntryId file : files) {

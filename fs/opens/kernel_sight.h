@@ -31,8 +31,8 @@ class KernelSight {
   MountLister& lister() const { return *lister_; }
   // Why there is no listener, in one clause; "" if there is one.
   std::string NoReports() const;
-  // Returns a CachedFinder for the mount there. It says false of all files
-  // while `served` returns null: there is no dataset yet.
+  // Returns a CachedFinder for the mount there. It knows nothing while `served`
+  // returns null: there is no dataset yet.
   CachedFinder FinderFor(std::string mountpoint,
                          std::function<const ServedDataset*()> served) const;
 

@@ -33,7 +33,9 @@ bool PoolSimulation::Fetch(const std::vector<SampleId>& samples) {
 void PoolSimulation::Fill() {
   // The maximum on its way at a time; see Supply::Plan.
   const uint64_t most = input_.memory_bytes / 4;
-  while (coming_bytes_ < most && Fetch(binder_.NextFetch(Room()))) {
+  const uint64_t kept = binder_.kept();
+  while (coming_bytes_ < most &&
+         Fetch(binder_.NextFetch(Room() - std::min(Room(), kept)))) {
   }
 }
 

@@ -2,7 +2,6 @@
 #include "policies/brand/group_binder.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace shufflefs {
@@ -33,14 +32,6 @@ uint64_t MemorySamples(const BinderInput& input) {
   return input.memory_bytes / std::max<uint64_t>(mean, 1);
 }
 
-// The bytes to keep for chunks that a reader asks for. None if all samples fit.
-uint64_t BytesToKeep(const BinderInput& input, const ChunkPlan& plan) {
-  if (!plan.one_group_each()) return 0;
-  const uint64_t all =
-      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
-  return all <= input.memory_bytes ? 0 : input.memory_bytes / kKeptPart;
-}
-
 // The chunks, cut so that each has at most `largest` bytes, or one larger
 // sample.
 std::vector<std::vector<uint32_t>> CutChunks(const BinderInput& input,
@@ -58,6 +49,19 @@ std::vector<std::vector<uint32_t>> CutChunks(const BinderInput& input,
     }
   }
   return cut;
+}
+
+// The bytes to keep for chunks that a reader asks for. None if all fit.
+uint64_t BytesToKeep(const BinderInput& input,
+                     const std::vector<std::vector<uint32_t>>& chunks,
+                     uint64_t largest) {
+  uint64_t all = 0;
+  for (const std::vector<uint32_t>& chunk : chunks) {
+    for (const uint32_t sample : chunk) {
+      if (input.bytes[sample] <= largest) all += input.bytes[sample];
+    }
+  }
+  return all <= input.memory_bytes ? 0 : input.memory_bytes / kKeptPart;
 }
 
 std::vector<uint32_t> ChunkBySample(
@@ -78,7 +82,8 @@ GroupBinder::GroupBinder(const BinderInput& input)
       chunk_of_(ChunkBySample(chunks_, input_.grouping->sample_count())),
       table_(*input_.grouping),
       plan_(MakeChunkPlan(chunks_, table_, MemorySamples(input_))),
-      kept_(BytesToKeep(input_, *plan_)),
+      kept_(plan_->one_group_each() ? BytesToKeep(input_, chunks_, largest_)
+                                    : 0),
       line_(chunks_, chunk_of_, MemorySamples(input_) / kPiecesOfMemory,
             table_),
       rng_(RandomKey(0)),
@@ -205,7 +210,7 @@ std::vector<SampleId> GroupBinder::NextFetch(uint64_t room) {
       NextOf(beginning_, begun_, For::kThisEpoch, room);
   if (samples.empty() && begun_ == beginning_.size()) {
     Load load = WantedOf(plan_->Next(), For::kThisEpoch);
-    if (load.bytes + kept_ > room) return {};
+    if (load.bytes > room) return {};
     samples = Begin(std::move(load), For::kThisEpoch);
   }
   Settle();

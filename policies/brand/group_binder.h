@@ -62,6 +62,7 @@ class GroupBinder : public Binder {
   bool Keeps(SampleId sample) override;
   bool fetched_all() const override { return fetched_all_; }
   bool fetched_ahead(SampleId sample) const override;
+  uint64_t kept() const override { return kept_; }
   uint32_t ChunkOf(SampleId sample) const override {
     return chunk_of_[SampleTable::IdOf(sample)];
   }

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -69,8 +71,8 @@ TEST_F(MountListerTest, AStopEndsAQuestion) {
     stop.request_stop();
     one.join();
     two.join();
-    EXPECT_EQ(first, std::vector<bool>(paths_.size()));
-    EXPECT_EQ(second, std::vector<bool>(paths_.size()));
+    EXPECT_TRUE(first.empty());
+    EXPECT_TRUE(second.empty());
     ASSERT_EQ(kill(lister_->pid(), SIGCONT), 0);
     // An answer to the question before would shift these.
     std::vector<std::string> some(paths_.begin() + 1, paths_.end());
@@ -78,6 +80,30 @@ TEST_F(MountListerTest, AStopEndsAQuestion) {
     expected.erase(expected.begin());
     EXPECT_EQ(lister_->AreCached(some, {}), expected);
   }
+}
+
+// What was opened for a listing that was given up is closed.
+TEST_F(MountListerTest, NothingStaysOpen) {
+  const std::string open_files = absl::StrCat("/proc/", lister_->pid(), "/fd");
+  const auto count = [&] {
+    return std::distance(std::filesystem::directory_iterator(open_files),
+                         std::filesystem::directory_iterator());
+  };
+  ASSERT_TRUE(lister_->IsSettled());  // it has begun
+  const auto before = count();
+  {
+    MountLister::Listing listing(*lister_, tree_.root());
+    ASSERT_TRUE(listing.Next());
+    ASSERT_EQ(kill(lister_->pid(), SIGSTOP), 0);
+    EXPECT_FALSE(listing.Next());
+    EXPECT_TRUE(listing.gave_up());
+    EXPECT_FALSE(lister_->IsSettled());
+  }
+  { const MountLister::Listing never(*lister_, tree_.root()); }
+  ASSERT_EQ(kill(lister_->pid(), SIGCONT), 0);
+  EXPECT_TRUE(lister_->IsSettled());
+  EXPECT_EQ(count(), before);
+  EXPECT_EQ(lister_->AreCached(paths_, {}), EveryOther());
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   uint64_t short_of_ ABSL_GUARDED_BY(mu_) = 0;  // bytes; > 0: a job is posted
   Clock::time_point asked_last_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  std::unique_ptr<Worker> worker_ ABSL_GUARDED_BY(mu_);  // made when needed
+  std::unique_ptr<Worker> worker_ ABSL_GUARDED_BY(mu_);  // null: one share
 };
 
 // Thread-safe. Nothing blocks. Its blocks may outlive it.

@@ -308,7 +308,7 @@ class CachedFilesTest : public SamplerPrefetcherTest {
   CachedFilesTest() {
     Make({}, [this](const std::vector<EntryId>& files, std::stop_token) {
       asked_ += files.size();
-      return std::vector<bool>(files.size(), all_);
+      return std::vector<bool>(says_ ? files.size() : 0, all_);
     });
     HaveBeenRead(Shuffled(3));
   }
@@ -329,6 +329,7 @@ class CachedFilesTest : public SamplerPrefetcherTest {
     EXPECT_EQ(prefetcher_->prefetcher().jobs.at(0).job.recognised_epochs, 2u);
   }
 
+  std::atomic<bool> says_ = true;
   std::atomic<bool> all_ = true;
   std::atomic<uint64_t> asked_ = 0;
   uint64_t in_second_ = 0;
@@ -346,6 +347,13 @@ TEST_F(CachedFilesTest, ReadsShowThatTheKernelLacksFiles) {
   prefetcher_->OnFirstRead(Shuffled(3).front(), 0, milliseconds(1000));
   Open(5, OpenUntil(Shuffled(5), [&] { return asked_ > before; }));
   EXPECT_GT(asked_ - before, kFileCount / 8);
+}
+
+TEST_F(CachedFilesTest, WithoutReadsAKernelThatDoesNotSayHasAll) {
+  OpenTwice();
+  says_ = false;
+  Open(5);
+  EXPECT_EQ(source_->asked().size(), 0u);
 }
 
 TEST_F(CachedFilesTest, SoDoesAnAnswer) {
