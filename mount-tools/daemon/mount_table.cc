@@ -68,7 +68,13 @@ absl::optional<MountEntry> ParseLine(absl::string_view line) {
 absl::optional<int> MountIdOf(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!fd.valid()) return absl::nullopt;
-  std::ifstream info(absl::StrCat("/proc/self/fdinfo/", fd.get()));
+  return MountIdIn(absl::StrCat("/proc/self/fdinfo/", fd.get()));
+}
+
+}  // namespace
+
+absl::optional<int> MountIdIn(const std::string& fdinfo) {
+  std::ifstream info(fdinfo);
   std::string line;
   while (std::getline(info, line)) {
     absl::string_view rest = line;
@@ -79,8 +85,6 @@ absl::optional<int> MountIdOf(const std::string& path) {
   }
   return absl::nullopt;
 }
-
-}  // namespace
 
 bool LiesBelow(absl::string_view path, absl::string_view directory) {
   if (directory == "/") return true;

@@ -38,6 +38,10 @@ absl::StatusOr<std::vector<MountEntry>> ReadMountInfo();
 absl::optional<MountEntry> MountAt(const std::string& path,
                                    const std::vector<MountEntry>& mounts);
 
+// The id of the mount that an open file is in, from its file in /proc/<pid>/
+// fdinfo. Empty if that cannot be read.
+absl::optional<int> MountIdIn(const std::string& fdinfo);
+
 // Returns whether `path` is `directory` or is below it, by their names.
 bool LiesBelow(absl::string_view path, absl::string_view directory);
 

@@ -22,6 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
+#include "mount-tools/daemon/mount_table.h"
 
 namespace shufflefs {
 namespace {
@@ -97,7 +98,27 @@ bool IsBelow(const std::string& path, const std::string& directory) {
   return path == directory || absl::StartsWith(path, directory + "/");
 }
 
-bool Uses(const std::filesystem::path& process, const std::string& mountpoint) {
+// Whether an open file is known to be in another mount. The daemon keeps the
+// directory open that its mount covers, which has the same path.
+bool IsElsewhere(const std::filesystem::path& fdinfo, int mount_id) {
+  const absl::optional<int> id = MountIdIn(fdinfo);
+  return mount_id != 0 && id && *id != mount_id;
+}
+
+// The id of the visible mount there; 0 if it is not known.
+int IdOfMount(const std::string& mountpoint) {
+  int id = 0;
+  const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
+  if (!mounts.ok()) return 0;
+  for (const MountEntry& mount : *mounts) {
+    if (mount.mountpoint == mountpoint) id = mount.id;
+  }
+  return id;
+}
+
+// `mount_id`: of the mount there; 0 if it is not known.
+bool Uses(const std::filesystem::path& process, const std::string& mountpoint,
+          int mount_id) {
   for (const char* link : {"cwd", "root", "exe"}) {
     if (IsBelow(Target(process / link), mountpoint)) return true;
   }
@@ -105,7 +126,11 @@ bool Uses(const std::filesystem::path& process, const std::string& mountpoint) {
     std::error_code error;
     std::filesystem::directory_iterator entries(process / folder, error);
     while (!error && entries != std::filesystem::directory_iterator()) {
-      if (IsBelow(Target(entries->path()), mountpoint)) return true;
+      const std::filesystem::path& entry = entries->path();
+      if (IsBelow(Target(entry), mountpoint) &&
+          !IsElsewhere(process / "fdinfo" / entry.filename(), mount_id)) {
+        return true;
+      }
       entries.increment(error);
     }
   }
@@ -135,13 +160,14 @@ absl::Status Unmount(const std::string& mountpoint,
 
 std::vector<std::string> ProcessesIn(const std::string& mountpoint) {
   std::vector<std::string> users;
+  const int mount_id = IdOfMount(mountpoint);
   std::error_code error;
   std::filesystem::directory_iterator processes("/proc", error);
   while (!error && processes != std::filesystem::directory_iterator()) {
     const std::filesystem::path process = processes->path();
     int pid = 0;
     if (absl::SimpleAtoi(process.filename().string(), &pid) &&
-        pid != getpid() && Uses(process, mountpoint)) {
+        pid != getpid() && Uses(process, mountpoint, mount_id)) {
       std::string name;
       std::getline(std::ifstream(process / "comm"), name);
       users.push_back(absl::StrCat(pid, " (", name, ")"));
