@@ -213,10 +213,11 @@ def test_a_switch_to_native_and_back_while_a_job_reads(mounts, source, truth):
                 trees.listing(folder))
 
 
-# [S-3.11g] The daemon asks the kernel what it has through the mount itself. So
-# a switch, which ends that, must not wait for an answer of the mount.
+# [S-3.11g] A switch under load breaks no reader.
 @pytest.mark.parametrize("opens", ["auto", "seen"])
 def test_switches_while_the_kernel_is_asked(mounts, source, truth, opens):
+    """The daemon asks the kernel what it has through the mount itself. So a
+    switch, which ends that, must not wait for an answer of the mount."""
     mount = mounts(source, {**CLAIRVOYANT, "open": opens})
     with Loader(mount, keep=True) as loader:
         loader.begin("distributed", epoch=0)

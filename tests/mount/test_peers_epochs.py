@@ -244,9 +244,10 @@ def test_a_switch_while_a_node_is_away(mounts, source):
     assert len(set(cluster.epochs())) == 1
 
 
-# [S-24.2d] A node that was started anew with what was switched still joins those
-# that were started before.
+# [S-24.2d] Keys that are written on one node change on all that have joined, or
+# on none.
 def test_a_restart_after_a_switch(mounts, source):
+    """Also those of a node that is started anew with what was switched."""
     cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual"})
     cluster.wait_until_joined()
     assert cluster.mounts[0].write_control(
