@@ -30,6 +30,7 @@ Target = collections.namedtuple("Target", "faster of_sequential source")
 TARGETS = {
     (Case("hdd", "40", 4), "brand"): Target(6, 0.6, 1.03),
     (Case("hdd", "40", 4), "packed"): Target(6, 0.6, 1.03),
+    (Case("hdd", "1000", 4), "brand"): Target(3, None, 1.05),
     (Case("hdd", "1000", 4), "packed"): Target(4, None, 1.05),
     (Case("hdd600", "40", 4), "packed"): Target(2.5, 0.8, 1.03),
     (Case("nas", "40", 4), "brand"): Target(3, 0.8, 1.03),
