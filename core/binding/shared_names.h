@@ -196,10 +196,10 @@ class SharedNames : public BoundNames,
   // Owners that do not answer, since when.
   absl::flat_hash_map<std::string, Clock::time_point> away_since_
       ABSL_GUARDED_BY(mu_);
-  // Owners that show another epoch. Of this epoch.
+  // The owners that show another epoch than this one, by name.
   struct Apart {
     Clock::time_point since;
-    Clock::time_point asked_again;
+    Clock::time_point asked_again;  // the last time.
   };
   absl::flat_hash_map<std::string, Apart> apart_ ABSL_GUARDED_BY(mu_);
   bool bound_ ABSL_GUARDED_BY(mu_) = false;  // a name of this epoch

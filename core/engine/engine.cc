@@ -74,8 +74,9 @@ PeerIdentity PeerIdentityOf(const Engine::Parts& parts,
     add("policy", view.policy);
     add("seed", absl::StrCat(view.seed.value()));
     add("substitute", Name(view.substitute));
-    if (!view.groups.empty())
+    if (!view.groups.empty()) {
       add("the hash of `groups`", HashOfFile(parts.reach, view.groups));
+    }
     add("the hash of other keys",
         absl::StrCat(absl::Hex(OptionsHash(view, parts.policies.table))));
   }

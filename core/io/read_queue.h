@@ -68,11 +68,16 @@ class ReadQueue {
   const size_t depth_;
   const uint64_t max_bytes_;
   std::deque<FileRead> urgent_;
-  Batch next_;  // empty only if no batch waits
+  // It is empty only if no batch waits.
+  Batch next_;
+  // Those without a place.
   std::deque<Batch> in_line_;
+  // Those with one.
   CScanQueue<Batch> by_place_;
-  bool was_by_place_ = false;  // next_
-  size_t queued_ = 0;          // reads of batches
+  // Whether next_ has one.
+  bool was_by_place_ = false;
+  // Reads of all batches.
+  size_t queued_ = 0;
   uint64_t batches_ = 0;
   bool last_were_pieces_ = false;  // of the last Push
   bool cancelled_ = false;

@@ -46,6 +46,10 @@ EpochMember::EpochMember(Parts parts) : parts_(std::move(parts)) {
 
 void EpochMember::TellOpens(bool tells) {
   if (tells == std::exchange(tells_opens_, tells) || !tells) return;
+  AddOpenedHere();
+}
+
+void EpochMember::AddOpenedHere() {
   for (const GroupedView::Pair& pair : parts_.view->OpenedHere()) {
     opens_.push_back({.name = pair.name, .sample = pair.sample});
   }
@@ -117,11 +121,8 @@ void EpochMember::ForgetUntold() {
   base_ = acked_ = end();
   known_ = std::max(known_, base_);
   opens_.clear();
-  for (const GroupedView::Pair& pair : parts_.view->OpenedHere()) {
-    opens_.push_back({.name = pair.name, .sample = pair.sample});
-  }
+  AddOpenedHere();
   untold_ = opens_.size();
-  told_before_ = end();
 }
 
 void EpochMember::SendOpens(Time now) {

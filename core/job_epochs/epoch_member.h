@@ -73,6 +73,8 @@ class EpochMember {
  private:
   EpochMessage Message(EpochMessage::Kind kind) const;
   void ForgetUntold();
+  // As if they had been told before.
+  void AddOpenedHere();
   void SendOpens(Time now);
   // The lead is another one, or was restarted.
   void TellAgain();

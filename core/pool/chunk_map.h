@@ -52,10 +52,11 @@ struct PhysicalChunks {
 // for the memory. A chunk then has three samples more than memory can hold of
 // every group. (Simulated with 40 to 2,000 groups, and groups of unlike sizes,
 // with a disk and four readers: without the three, 1,000 groups of 20 take 1.5
-// times as long. With twice as many samples instead, 200 groups of 100 take 1.2
-// times as long, because many are read alone.) If labels are mixed on the
-// device, chunks are as large as the options allow. REQUIRES: both spans have
-// sample_count() elements, fewer than 2^32.
+// times as long. With twice what memory holds instead, 200 groups of 100 take
+// 1.2 times as long. Many samples are then read alone.)
+//
+// If labels are mixed on the device, chunks are as large as the options allow.
+// REQUIRES: both spans have sample_count() elements, fewer than 2^32.
 PhysicalChunks ComposePhysicalChunks(const Grouping& grouping,
                                      absl::Span<const uint64_t> addresses,
                                      absl::Span<const uint64_t> bytes,

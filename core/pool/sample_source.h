@@ -21,7 +21,8 @@ struct FilePiece {
   EntryId file;
   uint64_t offset = 0;  // bytes, a multiple of kReadAlignment (file_reader.h)
   uint64_t length = 0;  // bytes; offset + length is within the file, > 0
-  uint64_t place = 0;   // as FileRead::place
+  // As FileRead::place.
+  uint64_t place = 0;
   // As FileRead::into.
   std::vector<iovec> into;
   // As FileRead::done; an error names the file's path.

@@ -54,8 +54,10 @@ class Supply : public ContentProvider,
     std::unique_ptr<const BinderInput> input;
     std::unique_ptr<Binder> binder;  // made from *input
     std::unique_ptr<SampleSource> source;
-    PoolMemory memory;  // guarantees at least kLeastMemory
-    std::string how;    // describes the chunks, for `status`
+    // It guarantees at least kLeastMemory.
+    PoolMemory memory;
+    // Describes the chunks, for `status`.
+    std::string how;
     // The binder's chunks are in the order of their places on a device that
     // seeks. So those that wait are best read in this order.
     bool sweeps = false;

@@ -11,9 +11,10 @@
 namespace shufflefs {
 
 // Returns which of these files the kernel has whole in its own memory. False
-// where that is not known; empty if nothing is known. Any thread may call it, with no lock that a request
-// to the mount may wait for. Blocks until the mount has answered some requests,
-// but returns within some milliseconds once `stop` is requested.
+// where that is not known. Empty if nothing is known. Any thread may call it,
+// with no lock that a request to the mount may wait for. Blocks until the mount
+// has answered some requests. Returns within some milliseconds once `stop` is
+// requested.
 using CachedFinder = std::function<std::vector<bool>(
     const std::vector<EntryId>& files, std::stop_token stop)>;
 

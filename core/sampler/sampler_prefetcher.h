@@ -150,9 +150,11 @@ class SamplerPrefetcher : public ContentProvider {
   bool Work() ABSL_LOCKS_EXCLUDED(jobs_mu_);
   // Fetches what is due. Returns whether requests wait for their turn.
   bool Fill(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(jobs_mu_);
-  // Of a job, by its id: a file, by its index.
+  // A file of a job.
   struct Request {
+    // The id of the job.
     uint64_t job = 0;
+    // The index of the file.
     uint32_t index = 0;
   };
   // A file that is to be prefetched.

@@ -64,9 +64,9 @@ class MountLister {
 
   // Returns which of these files of the mount the kernel has whole in its own
   // memory: false for those of which it does not say, empty if it says nothing
-  // at all. Blocks for about 10
-  // microseconds a file, and for some milliseconds at most once `stop` is
-  // requested: those who serve the mount may wait for the caller by then.
+  // at all. Blocks for about 10 microseconds a file. Once `stop` is requested,
+  // blocks for some milliseconds at most. Those who serve the mount may wait
+  // for the caller by then.
   std::vector<bool> AreCached(const std::vector<std::string>& paths,
                               std::stop_token stop);
 
