@@ -43,9 +43,10 @@ def group_sizes(layout, files):
     return sizes
 
 
-def write_file(path, index, rng, pool, mean=MEAN):
-    size = max(256, int(rng.lognormvariate(
-        math.log(mean) - SIGMA * SIGMA / 2, SIGMA)))
+def write_file(path, index, rng, pool, mean=MEAN, sigma=SIGMA):
+    """`sigma` 0: all have `mean` bytes."""
+    size = mean if sigma == 0 else max(256, int(rng.lognormvariate(
+        math.log(mean) - sigma * sigma / 2, sigma)))
     with open(path, "wb") as file:
         file.write(index.to_bytes(16, "little"))  # no two are alike
         size -= 16
@@ -56,7 +57,7 @@ def write_file(path, index, rng, pool, mean=MEAN):
             size -= len(piece)
 
 
-def write_tree(root, layout, files, mean=MEAN):
+def write_tree(root, layout, files, mean=MEAN, sigma=SIGMA):
     rng = random.Random(f"{layout} {files}")
     pool = rng.randbytes(POOL)
     index = 0
@@ -66,7 +67,7 @@ def write_tree(root, layout, files, mean=MEAN):
         for _ in range(count):
             # Not one consecutive sequence, as frames of a film have.
             name = f"{index * 7919 % 1000003:09d}.jpg"
-            write_file(folder / name, index, rng, pool, mean)
+            write_file(folder / name, index, rng, pool, mean, sigma)
             index += 1
 
 
@@ -74,13 +75,17 @@ class Dataset:
     """A device with a tree of `files` files of `mean` bytes, built unless it is
     there."""
 
-    def __init__(self, layout, files, mean=MEAN):
+    def __init__(self, layout, files, mean=MEAN, sigma=SIGMA):
         self.layout = layout
         self.files = files
         self.mean = mean
+        self.sigma = sigma
         name = f"brand-{layout}-{files}"
-        self.device = testbed.Device(
-            name if mean == MEAN else f"{name}-{mean}")
+        if mean != MEAN:
+            name += f"-{mean}"
+        if sigma != SIGMA:
+            name += f"-{sigma:g}"
+        self.device = testbed.Device(name)
         self.root = self.device.path / "data"
         self.packed = self.device.path / "packed"
         self.sequential = self.device.path / "sequential"
@@ -99,12 +104,15 @@ class Dataset:
         self.device.create(IMAGE)
         self.device.attach("fast")
         self.root.mkdir()
-        write_tree(self.root, self.layout, self.files, self.mean)
+        self.write()
         with open(self.sequential, "wb") as file:
             for _ in range(SEQUENTIAL >> 20):
                 file.write(os.urandom(1 << 20))
         os.sync()
         done.write_text(json.dumps(wanted))
+
+    def write(self):
+        write_tree(self.root, self.layout, self.files, self.mean, self.sigma)
 
     def pack(self):
         """Makes the packed chunk files, unless they are there."""

@@ -40,18 +40,16 @@ def later(job):
             job["passes"])
 
 
-class Loader:
-    """A process of clairvoyant_epoch.py, in a group if one is given."""
+class Client:
+    """A program that answers each line of JSON by another, in a group if one is
+    given. Its first line says what it found."""
 
-    def __init__(self, root, workers, arguments, group=None):
-        argv = [measure.harness.PYTHON, "-W", "ignore", CLIENT, root / "train",
-                arguments.batch, workers, arguments.manual_seed,
-                *(["persistent"] if arguments.persistent else [])]
+    def __init__(self, argv, group=None, environment=None):
         argv = list(map(str, group.inside(argv) if group else argv))
         # In a session of its own, so that its workers can be ended with it.
         self.process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            start_new_session=True)
+            env={**os.environ, **(environment or {})}, start_new_session=True)
 
     def __enter__(self):
         try:
@@ -90,6 +88,16 @@ class Loader:
     def run(self, step):
         self.begin([step])
         return self.answer()
+
+
+class Loader(Client):
+    """A process of clairvoyant_epoch.py."""
+
+    def __init__(self, root, workers, arguments, group=None):
+        super().__init__(
+            [measure.harness.PYTHON, "-W", "ignore", CLIENT, root / "train",
+             arguments.batch, workers, arguments.manual_seed,
+             *(["persistent"] if arguments.persistent else [])], group)
 
 
 class Runs(brand_runs.Runs):

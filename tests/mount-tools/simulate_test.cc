@@ -175,7 +175,8 @@ TEST(Simulate, TellsWhatEpochsHaveInCommon) {
 TEST(Simulate, BrandInPlaceHasSmallChunksOfAClass) {
   const nlohmann::json pool =
       FiguresOf(Brand({"--classes", "1000", "--in-place"}))["pool"];
-  EXPECT_GT(pool["chunks"], 3000);
+  // Three of each class.
+  EXPECT_GE(pool["chunks"], 3000);
   EXPECT_THAT(pool["how"].get<std::string>(), HasSubstr("of one group each"));
 }
 
