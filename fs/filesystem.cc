@@ -95,8 +95,10 @@ absl::StatusOr<NodeReply> Filesystem::Lookup(uint64_t parent,
                        DentryPinner::DirStat(*pin, parts_.owner.uid), kForLife,
                        kForLife};
     }
+    // Only for the daemon: by this name others would reach a file without the
+    // rights to search its directory.
     const BackingFiles* const backing = backing_;
-    if (backing != nullptr) {
+    if (backing != nullptr && pid != 0 && pid == parts_.looker) {
       const absl::optional<uint64_t> cut = backing->NodeOfCutOffName(name);
       if (cut) return GetAttributes(*cut);
     }

@@ -59,7 +59,8 @@ class Filesystem {
     // returned.
     std::function<void()> passed_through;
     bool serves_others = false;  // allow_other
-    // A thread that reads nothing. Its opens do not count. 0: none.
+    // A thread of the daemon that reads nothing. Its opens do not count, and
+    // only it may look up names of files that were cut off. 0: none.
     int32_t looker = 0;
   };
   explicit Filesystem(const Parts& parts);

@@ -54,6 +54,13 @@ bool Dataset::has_addresses() const {
   return addresses_.size() == grouping_.sample_count();
 }
 
+uint64_t Dataset::addresses_hash() const {
+  MutexLock lock(mu_);
+  if (addresses_.empty()) return 0;
+  return XXH3_64bits(addresses_.data(),
+                     addresses_.size() * sizeof(addresses_[0]));
+}
+
 const BlockMap& Dataset::Blocks(uint64_t part, uint64_t first, uint64_t count,
                                 uint64_t block_bytes) const {
   MutexLock lock(mu_);

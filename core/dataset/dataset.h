@@ -55,6 +55,8 @@ class Dataset {
   // Call it before the first order by blocks is used.
   void SetAddresses(std::vector<uint64_t> addresses);
   bool has_addresses() const;
+  // A hash of these, as orders by blocks depend on them. 0 if it has none.
+  uint64_t addresses_hash() const;
 
   // REQUIRES: has_addresses(). The references live as long as the dataset.
   const BlockMap& group_blocks(GroupId group, uint64_t block_bytes) const;

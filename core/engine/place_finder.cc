@@ -11,8 +11,8 @@
 
 namespace shufflefs {
 
-PlaceFinder::PlaceFinder(const SourceDir& source, FilePlace place)
-    : source_(source), place_(std::move(place)) {}
+PlaceFinder::PlaceFinder(const SourceDir& source, FilePlace place, Keep keep)
+    : source_(source), place_(std::move(place)), keep_(keep) {}
 
 KnownPlaces PlaceFinder::Saved(const Catalogue& catalogue) const {
   if (!place_.empty()) {
@@ -36,7 +36,7 @@ absl::StatusOr<DeviceLayout> PlaceFinder::Find(const Dataset& dataset) {
   options.known = &known;
   ASSIGN_OR_RETURN(DeviceLayout layout,
                    SampleAddresses(source_, dataset, options));
-  if (layout.asked > 0 && !place_.empty()) {
+  if (layout.asked > 0 && !place_.empty() && keep_ == Keep::kYes) {
     if (absl::Status done = SavePlaces(known, dataset.catalogue(), place_);
         !done.ok()) {
       Log(LogLevel::kWarning,

@@ -18,9 +18,11 @@ namespace shufflefs {
 // Thread-safe.
 class PlaceFinder {
  public:
+  enum class Keep { kYes, kNo };  // whether it writes what it found
+
   // Keeps what it found at `place`; an empty place keeps nothing. `source`
   // outlives it.
-  PlaceFinder(const SourceDir& source, FilePlace place);
+  PlaceFinder(const SourceDir& source, FilePlace place, Keep keep = Keep::kYes);
 
   // Returns the place of each sample's first file, by SampleId. Does not ask
   // the file system again about an unchanged catalogue. If the saved file
@@ -33,6 +35,7 @@ class PlaceFinder {
   // Constant after construction.
   const SourceDir& source_;
   const FilePlace place_;
+  const Keep keep_;
 
   Mutex mu_;  // held during a search, so the next caller finds the result
 };

@@ -33,14 +33,15 @@ uint64_t RoundUp(uint64_t value, uint64_t unit) {
 
 // The address of the first extent of an open file. kUnknown if it has none that
 // means anything, kNotAsked if it may get one. Sets `*refused` to whether the
-// file system lacks the call.
-uint64_t FirstExtent(int fd, bool* refused) {
+// file system lacks the call. `flags`: FIEMAP_FLAG_SYNC writes the file first.
+uint64_t ExtentNow(int fd, uint32_t flags, bool* refused) {
   constexpr uint32_t kNotYet = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC;
   constexpr uint32_t kMeaningless =
       FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_DATA_INLINE;
   alignas(fiemap) char space[sizeof(fiemap) + sizeof(fiemap_extent)] = {};
   auto* map = reinterpret_cast<fiemap*>(space);
   map->fm_length = FIEMAP_MAX_OFFSET;
+  map->fm_flags = flags;
   map->fm_extent_count = 1;
   *refused = false;
   if (ioctl(fd, FS_IOC_FIEMAP, map) != 0) {
@@ -56,6 +57,15 @@ uint64_t FirstExtent(int fd, bool* refused) {
     return kUnknown;
   }
   return extent.fe_physical;
+}
+
+// A file that was written just now gets its place when it reaches the device.
+// Without it the next mount would find another place, and so another order, in
+// the same epoch.
+uint64_t FirstExtent(int fd, bool* refused) {
+  const uint64_t now = ExtentNow(fd, 0, refused);
+  if (now != KnownPlaces::kNotAsked) return now;
+  return ExtentNow(fd, FIEMAP_FLAG_SYNC, refused);
 }
 
 class Mapper {

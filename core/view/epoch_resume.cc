@@ -195,6 +195,10 @@ bool EpochController::GoOn(LedgerState& last) {
                                  : static_cast<MakeCarried>(CarriedNames::Make);
   absl::StatusOr<CarriedNames> carried = make(then.carried);
   if (!carried.ok() || !make(last.bound).ok()) return false;
+  const Grouping& grouping = setup_->dataset->grouping();
+  if (!AllFit(then.carried, grouping) || !AllFit(last.bound, grouping)) {
+    return false;
+  }
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
   sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;

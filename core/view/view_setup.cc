@@ -41,6 +41,20 @@ void Take(ResolvedPolicy resolved, ViewSetup& setup) {
   if (!resolved.device.empty()) setup.device = std::move(resolved.device);
 }
 
+uint64_t HashOfGroups(const std::string& text) {
+  // Another seed than OptionsHash has, or two equal texts would cancel out.
+  return text.empty() ? 0 : XXH3_64bits_withSeed(text.data(), text.size(), 1);
+}
+
+// REQUIRES: the policy and the dataset are there.
+void SetOptionsHash(const SetupTools& tools, ViewSetup& setup) {
+  setup.options_hash =
+      OptionsHash(setup.config, tools.policies) ^ setup.groups_hash;
+  if (setup.policy->wants_blocks()) {
+    setup.options_hash ^= setup.dataset->addresses_hash();
+  }
+}
+
 // Keys that change no bindings count, too, because a binder was made with them.
 bool SameKeys(const SetupTools& tools, const ViewSetup& a, const ViewSetup& b) {
   const PolicyEntry* const entry = FindPolicy(tools.policies, b.policy->name());
@@ -251,7 +265,6 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
     const SetupTools& tools, const ViewSetup* reuse) {
   auto setup = std::make_shared<ViewSetup>();
   setup->config = config;
-  setup->options_hash = OptionsHash(config, tools.policies);
   if (reuse != nullptr && SameDataset(config, reuse->config)) {
     ASSIGN_OR_RETURN(ResolvedPolicy resolved,
                      tools.resolver(config, *reuse->dataset));
@@ -259,12 +272,23 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
       setup->dataset = reuse->dataset;
       setup->ranked = reuse->ranked;
       setup->device = reuse->device;
+      setup->groups_hash = reuse->groups_hash;
       Take(std::move(resolved), *setup);
+      SetOptionsHash(tools, *setup);
       RETURN_IF_ERROR(MakeMemory(tools, reuse, *setup));
       return std::shared_ptr<const ViewSetup>(std::move(setup));
     }
   }
   ASSIGN_OR_RETURN(std::string groups, ReadGroups(tools.reach, config.groups));
+  setup->groups_hash = HashOfGroups(groups);
+  if (reuse != nullptr && SameDataset(config, reuse->config) &&
+      setup->groups_hash != reuse->groups_hash) {
+    // Which samples exist, and their numbers, cannot change while mounted.
+    return absl::FailedPreconditionError(
+        absl::StrCat("groups = ", config.groups,
+                     ": the file has changed since the mount began; unmount, "
+                     "and mount again"));
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
                    Dataset::Make(std::move(catalogue), config, groups));
   ASSIGN_OR_RETURN(ResolvedPolicy resolved, tools.resolver(config, *dataset));
@@ -273,6 +297,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
     ASSIGN_OR_RETURN(setup->device, FindAddresses(tools, *dataset));
   }
   setup->dataset = std::move(dataset);
+  SetOptionsHash(tools, *setup);
   setup->ranked = std::make_shared<RankedNames>(setup->dataset);
   RETURN_IF_ERROR(MakeMemory(tools, nullptr, *setup));
   return std::shared_ptr<const ViewSetup>(std::move(setup));

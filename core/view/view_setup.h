@@ -127,8 +127,11 @@ struct ViewSetup {
   std::shared_ptr<const RankedNames> ranked;
   std::shared_ptr<const Policy> policy;
   std::string why;
-  std::string device;         // what is known of it; "" if nobody asked
-  uint64_t options_hash = 0;  // OptionsHash(config, …)
+  std::string device;        // what is known of it; "" if nobody asked
+  uint64_t groups_hash = 0;  // of the text of `groups`; 0 without one
+  // OptionsHash(config, …), and of what the keys name: the text of `groups`,
+  // and for a policy that works in blocks the places of samples on the device.
+  uint64_t options_hash = 0;
   // Not null if names are bound on demand, or if memory keeps what was read.
   std::shared_ptr<Supply> supply;
   // Not null if names are bound on demand together with other nodes.
@@ -169,8 +172,9 @@ bool ShufflesRecords(const Policy& policy, const ViewConfig& config,
                      const Dataset& dataset);
 
 // Returns a hash that differs between configurations that bind names
-// differently, apart from the policy's name, the seed and `substitute`. Ledgers
-// keep it. The same values give the same hash in every version.
+// differently, apart from the policy's name, the seed and `substitute`. The
+// same values give the same hash in every version. Ledgers keep
+// ViewSetup::options_hash, which is this one where no key names anything else.
 uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies);
 
 // How the epochs of a view are found that runs `setup`. `grouped`: another

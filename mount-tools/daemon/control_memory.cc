@@ -181,8 +181,9 @@ void ControlMemory::Keep(const std::vector<ViewKeys>& views) {
                    "; what was set now would not outlive a crash"));
 }
 
+// Also if Keep has failed, because the file may be there all the same.
 void ControlMemory::Forget() {
-  if (!kept_.empty()) Remove();
+  if (!place_.empty()) Remove();
 }
 
 void ControlMemory::Remove() {

@@ -147,7 +147,9 @@ TEST_F(LedgerReplayTest, OtherKeysOrDataCannotBeReplayed) {
     return std::string(proof->epochs.at(0).bijection.message());
   };
   config_.views[0].pair = PairMode::kOff;
-  EXPECT_EQ(why(), "other keys were in effect then");
+  EXPECT_EQ(why(),
+            "other keys, other groups or other places of files on the device "
+            "were in effect then");
   config_.views[0] = ViewFixture::Config("lirs");
   config_.views[0].path = "c1";
   EXPECT_EQ(why(), "the mount has no such view now");

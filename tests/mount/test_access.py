@@ -319,7 +319,7 @@ def test_the_group_of_a_directory_that_is_closed_to_it_reads_no_rank(
 
 
 # [S-3.16f] A file whose permission is taken away after the scan gives nobody
-# a byte that the mount does not hold in memory.
+# a byte that the mount does not hold already.
 @as_root
 @pytest.mark.parametrize("policy", ["native", "lirs"])
 @pytest.mark.parametrize("mode", [0o600, 0o640])

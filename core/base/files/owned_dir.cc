@@ -243,7 +243,9 @@ absl::Status FilePlace::SyncNames() const {
   const std::string dir =
       slash == std::string::npos ? "." : name_.substr(0, slash + 1);
   const UniqueFd fd(openat(above(), dir.c_str(), kDirectory));
-  if (!fd.valid() || fsync(fd.get()) != 0) return Failed(errno, *this);
+  if (!fd.valid()) return Failed(errno, *this);
+  // EINVAL: the file system does not support fsync of directories.
+  if (fsync(fd.get()) != 0 && errno != EINVAL) return Failed(errno, *this);
   return absl::OkStatus();
 }
 

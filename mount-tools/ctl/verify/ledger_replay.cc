@@ -9,6 +9,7 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_file.h"
+#include "core/engine/place_finder.h"
 #include "core/engine/policy_resolver.h"
 #include "core/policy/carried.h"
 #include "core/policy/plan.h"
@@ -90,10 +91,14 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
   std::shared_ptr<const ViewSetup>& setup =
       setups_[EffectiveToml(mount_, config)];
   if (setup == nullptr) {
-    ASSIGN_OR_RETURN(
-        setup,
-        MakeViewSetup(config, catalogue_,
-                      ToolsWithoutMount(source_, AllPolicies()), nullptr));
+    SetupTools tools = ToolsWithoutMount(source_, AllPolicies());
+    // The mount's orders are by the places that it found.
+    tools.addresses = [this](const Dataset& dataset) {
+      return PlaceFinder(source_, FilePlace(state_ + "/" + kPlacesFile),
+                         PlaceFinder::Keep::kNo)
+          .Find(dataset);
+    };
+    ASSIGN_OR_RETURN(setup, MakeViewSetup(config, catalogue_, tools, nullptr));
   }
   return setup;
 }
@@ -113,11 +118,13 @@ absl::StatusOr<LedgerReplay::Replayed> LedgerReplay::Replay(
   config.policy = epoch.policy;
   config.seed = epoch.seed;
   config.substitute = epoch.substitute;
-  if (OptionsHash(config, Policies()) != epoch.options_hash) {
-    return absl::FailedPreconditionError("other keys were in effect then");
-  }
   Replayed replayed;
   ASSIGN_OR_RETURN(replayed.setup, SetupOf(config));
+  if (replayed.setup->options_hash != epoch.options_hash) {
+    return absl::FailedPreconditionError(
+        "other keys, other groups or other places of files on the device were "
+        "in effect then");
+  }
   ASSIGN_OR_RETURN(CarriedNames carried,
                    epoch.repeats ? CarriedNames::MakeRepeating(epoch.carried)
                                  : CarriedNames::Make(epoch.carried));
