@@ -182,8 +182,8 @@ absl::Status Ledger::Continue(const LedgerState& state) {
 
 absl::Status Ledger::Adopt(const LedgerState& state) {
   if (state.begin.view >= kMaxLedgerViews) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(place_.path(), ": view ", state.begin.view, " is too many"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        place_.path(), ": view ", state.begin.view, " is too many"));
   }
   const LedgerPass pass(state);
   MutexLock lock(mu_);
@@ -231,7 +231,9 @@ absl::Status Ledger::Opened(uint8_t view, const LedgerOpens& opens) {
 
 absl::Status Ledger::Hold(const LedgerHold& hold, bool named,
                           absl::Span<const CarriedPair> seen) {
-  return Append(hold, {named, seen});
+  RETURN_IF_ERROR(Append(hold, {named, seen}));
+  CompactSoon();
+  return absl::OkStatus();
 }
 
 absl::Status Ledger::Switch(const LedgerSwitch& change) {

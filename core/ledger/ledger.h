@@ -71,9 +71,9 @@ class Ledger {
 
   // Appends. Views are numbers below kMaxLedgerViews. A view's first append is
   // BeginEpoch or Continue. `sample` is below the epoch's names. BeginEpoch
-  // starts a compaction on its own thread if one is due. `seen` is what was
-  // consumed of the epoch before its beginning was known. It is stored together
-  // with the record, or neither is.
+  // and Hold start a compaction on its own thread if one is due. `seen` is what
+  // was consumed of the epoch before its beginning was known. It is stored
+  // together with the record, or neither is.
   absl::Status BeginEpoch(const LedgerEpoch& epoch,
                           absl::Span<const CarriedPair> seen = {});
   // Continues an epoch that TakeLastState returned, under `state.begin.view`.

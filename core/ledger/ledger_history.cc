@@ -32,7 +32,7 @@ void LedgerCopier::OnShown(uint8_t view, const CarriedPair& pair) {
   status_ = file_.Append(ledger_format::ShownRecord(view, pair, file_.size()));
 }
 void LedgerCopier::OnBound(uint8_t view, const PackedPairs& pairs) {
-  if (status_.ok()) status_ = AppendPairs(file_, view, false, pairs);
+  if (status_.ok()) status_ = AppendBound(file_, view, pairs);
 }
 void LedgerCopier::OnOpens(uint8_t view, const LedgerOpens& opens) {
   if (!status_.ok()) return;

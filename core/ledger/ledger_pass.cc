@@ -39,6 +39,54 @@ void ForEachBut(const Pairs& pairs, std::vector<CarriedPair> others,
   }
 }
 
+// Records that will follow each other in a file.
+class WordsAt {
+ public:
+  // The first one will be at word number `at`.
+  explicit WordsAt(uint64_t at) : at_(at) {}
+
+  uint64_t next() const { return at_ + words_.size(); }
+  const ledger_format::Words& words() const { return words_; }
+
+  // REQUIRES: `record` was encoded for next().
+  absl::Status Add(const absl::StatusOr<ledger_format::Words>& record) {
+    RETURN_IF_ERROR(record.status());
+    words_.insert(words_.end(), record->begin(), record->end());
+    return absl::OkStatus();
+  }
+  // `consumed`: in this pass.
+  absl::Status AddPairs(uint8_t view, bool consumed, const PackedPairs& pairs);
+  // What was opened in a pass.
+  absl::Status AddOpened(uint8_t view, const LedgerPass& pass);
+
+ private:
+  const uint64_t at_;
+  ledger_format::Words words_;
+};
+
+absl::Status WordsAt::AddPairs(uint8_t view, bool consumed,
+                               const PackedPairs& pairs) {
+  using ledger_format::kMaxSetPairs;
+  for (uint64_t first = 0; first < pairs.size(); first += kMaxSetPairs) {
+    RETURN_IF_ERROR(Add(ledger_format::EncodePairSet(
+        view, {consumed, pairs.Part(first, kMaxSetPairs)}, next())));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WordsAt::AddOpened(uint8_t view, const LedgerPass& pass) {
+  RETURN_IF_ERROR(AddPairs(view, false, pass.held));
+  RETURN_IF_ERROR(AddPairs(view, true, pass.shown));
+  absl::Span<const SampleBits> rest = pass.unnamed.bits();
+  while (!rest.empty()) {
+    const auto part = rest.subspan(0, kSetPart);
+    rest.remove_prefix(part.size());
+    RETURN_IF_ERROR(Add(ledger_format::EncodeConsumedSet(view, part, next())));
+  }
+  if (pass.recent.empty()) return absl::OkStatus();
+  return Add(ledger_format::EncodeOpens(view, pass.recent.told(), next()));
+}
+
 }  // namespace
 
 bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
@@ -105,37 +153,18 @@ void LedgerPass::Trim() {
   shown.Trim();
 }
 
-absl::Status AppendPairs(MmapLog& file, uint8_t view, bool consumed,
+absl::Status AppendBound(MmapLog& file, uint8_t view,
                          const PackedPairs& pairs) {
-  using ledger_format::kMaxSetPairs;
-  for (uint64_t first = 0; first < pairs.size(); first += kMaxSetPairs) {
-    ASSIGN_OR_RETURN(
-        const auto words,
-        ledger_format::EncodePairSet(
-            view, {consumed, pairs.Part(first, kMaxSetPairs)}, file.size()));
-    RETURN_IF_ERROR(file.Append(words));
-  }
-  return absl::OkStatus();
+  WordsAt words(file.size());
+  RETURN_IF_ERROR(words.AddPairs(view, /*consumed=*/false, pairs));
+  return file.Append(words.words());
 }
 
 absl::Status AppendPass(MmapLog& file, const LedgerPass& pass) {
-  const uint8_t view = pass.begin.view;
-  RETURN_IF_ERROR(AppendRecord(file, pass.begin));
-  RETURN_IF_ERROR(AppendPairs(file, view, false, pass.held));
-  RETURN_IF_ERROR(AppendPairs(file, view, true, pass.shown));
-  absl::Span<const SampleBits> rest = pass.unnamed.bits();
-  while (!rest.empty()) {
-    const auto part = rest.subspan(0, kSetPart);
-    rest.remove_prefix(part.size());
-    ASSIGN_OR_RETURN(const auto words,
-                     ledger_format::EncodeConsumedSet(view, part, file.size()));
-    RETURN_IF_ERROR(file.Append(words));
-  }
-  if (pass.recent.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(
-      const auto words,
-      ledger_format::EncodeOpens(view, pass.recent.told(), file.size()));
-  return file.Append(words);
+  WordsAt words(file.size());
+  RETURN_IF_ERROR(words.Add(ledger_format::Encode(pass.begin, words.next())));
+  RETURN_IF_ERROR(words.AddOpened(pass.begin.view, pass));
+  return file.Append(words.words());
 }
 
 }  // namespace shufflefs

@@ -68,11 +68,11 @@ absl::Status AppendRecord(MmapLog& file, const Record& record) {
                    ledger_format::Encode(record, file.size()));
   return file.Append(words);
 }
-// The same for pairs that were bound. `consumed`: in this pass.
-absl::Status AppendPairs(MmapLog& file, uint8_t view, bool consumed,
-                         const PackedPairs& pairs);
+// The same for pairs that were bound before this pass, or not consumed.
+absl::Status AppendBound(MmapLog& file, uint8_t view, const PackedPairs& pairs);
 // The same for a whole pass, with one bit per sample that was consumed without
-// a name. REQUIRES: Trim() after its last change.
+// a name. All its records are one append: the file has the whole pass or
+// nothing of it. REQUIRES: Trim() after its last change.
 absl::Status AppendPass(MmapLog& file, const LedgerPass& pass);
 
 }  // namespace shufflefs

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_format.h"
 #include "gmock/gmock.h"
@@ -253,26 +254,59 @@ TEST_F(LedgerDamageTest, RefusesAViewNumberItCannotHold) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// A file can have no more than this while it lives, as if the disk were full.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{bytes, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  }
+  ~FullDisk() { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before_), 0); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 TEST_F(LedgerDamageTest, AFullDiskFailsTheAppendAndKeepsTheRest) {
   const auto ledger = Open();
   ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(0, 1000000)).ok());
-  const rlimit small{80000, RLIM_INFINITY};
-  rlimit before;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  ::signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  absl::optional<FullDisk> full(80000);
   absl::Status status;
   uint64_t written = 0;
   while (status.ok() && written < 100000) {
     status = ledger->Consumed(1, written);
     if (status.ok()) ++written;
   }
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  full.reset();
   EXPECT_EQ(ErrnoOf(status), EFBIG);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
   EXPECT_EQ(Read().size(), written + 1);
   // There is space again.
   EXPECT_TRUE(ledger->Consumed(1, written).ok());
+}
+
+// Of a pass without its consumed samples a reader would get them again.
+TEST_F(LedgerDamageTest, AFullDiskTakesAWholePassOrNothingOfIt) {
+  auto ledger = Open();
+  LedgerState state;
+  state.begin = SomeEpoch(3, 64 * 100000);
+  for (uint64_t i = 0; i < 100000; ++i) state.consumed.Add(64 * i);
+  state.consumed.Settle();
+  {
+    const FullDisk full(80000);
+    EXPECT_EQ(ErrnoOf(ledger->Adopt(state)), EFBIG);
+    EXPECT_EQ(ErrnoOf(ledger->Continue(state)), EFBIG);
+  }
+  EXPECT_TRUE(Read().empty());
+  EXPECT_TRUE(ledger->Adopt(state).ok());
+  ledger = Open();
+  const auto last = ledger->TakeLastState("train");
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->consumed.size(), 100000);
 }
 
 }  // namespace

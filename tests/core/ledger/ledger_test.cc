@@ -279,6 +279,35 @@ TEST_F(LedgerTest, CompactsItselfOnAThread) {
   EXPECT_TRUE(ReplayLedger(path(), transcript).ok());
 }
 
+// A view whose boundaries are all held begins no epoch.
+TEST_F(LedgerTest, HeldEpochsAreCompactedToo) {
+  const auto ledger = Open({.keep = {.epochs = 2}, .compact_bytes = 10000});
+  ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(0, 2000)).ok());
+  uint64_t epoch = 1;
+  const auto read_and_hold = [&] {
+    for (uint64_t sample = 3; sample < 2000; ++sample) {
+      ASSERT_TRUE(ledger->Consumed(1, sample).ok());
+    }
+    ASSERT_TRUE(ledger
+                    ->Hold({1, Epoch(epoch++), 'b', "foreign-job"}, false,
+                           std::vector<CarriedPair>{{1, 2}})
+                    .ok());
+  };
+  while (epoch < 50) read_and_hold();
+  // However late its thread came, one more hold gives it another go.
+  while (epoch < 1000 && ledger->bytes() > 40000) {
+    read_and_hold();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_LE(ledger->bytes(), 40000);
+  ASSERT_TRUE(ledger->Compact().ok());
+  const auto state = Open()->TakeLastState("train");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->begin.epoch, Epoch(epoch - 1));
+  EXPECT_EQ(state->begin.binding, Epoch(0));
+  EXPECT_EQ(state->consumed.size(), 1);
+}
+
 TEST_F(LedgerTest, GoesOnWhereItCannotBeCompacted) {
   // A directory stands where the new file would be made.
   std::filesystem::create_directory(path() + ".new");
