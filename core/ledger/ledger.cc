@@ -181,14 +181,17 @@ absl::Status Ledger::Continue(const LedgerState& state) {
 }
 
 absl::Status Ledger::Adopt(const LedgerState& state) {
-  if (state.begin.view >= kMaxLedgerViews) {
+  return Adopt(LedgerPass(state));
+}
+
+absl::Status Ledger::Adopt(const LedgerPass& pass) {
+  if (pass.begin.view >= kMaxLedgerViews) {
     return absl::InvalidArgumentError(absl::StrCat(
-        place_.path(), ": view ", state.begin.view, " is too many"));
+        place_.path(), ": view ", pass.begin.view, " is too many"));
   }
-  const LedgerPass pass(state);
   MutexLock lock(mu_);
   RETURN_IF_ERROR(AppendPass(*file_, pass));
-  Runs(state.begin);
+  Runs(pass.begin);
   return absl::OkStatus();
 }
 
@@ -234,6 +237,11 @@ absl::Status Ledger::Hold(const LedgerHold& hold, bool named,
   RETURN_IF_ERROR(Append(hold, {named, seen}));
   CompactSoon();
   return absl::OkStatus();
+}
+
+absl::Status Ledger::Hold(const LedgerHold& hold, const LedgerPass& pass) {
+  MutexLock lock(mu_);
+  return AppendPass(*file_, hold, pass);
 }
 
 absl::Status Ledger::Switch(const LedgerSwitch& change) {

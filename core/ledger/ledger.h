@@ -83,6 +83,9 @@ class Ledger {
   // The same for an epoch from another ledger, or an earlier one of this
   // ledger. It begins here, with its consumed samples.
   absl::Status Adopt(const LedgerState& state);
+  // The same for a pass that was under way while nothing could be appended.
+  // REQUIRES: Trim() after its last change.
+  absl::Status Adopt(const LedgerPass& pass);
   // Searches the kept epochs of a view, including the current one, and returns
   // the last for which `fits` is true. Empty if there is none, or if the ledger
   // cannot be read. Reads the whole ledger.
@@ -99,6 +102,9 @@ class Ledger {
   // `seen` is as for BeginEpoch; `named` is LedgerEpoch::reactive.
   absl::Status Hold(const LedgerHold& hold, bool named = false,
                     absl::Span<const CarriedPair> seen = {});
+  // The same for a pass that was under way while nothing could be appended.
+  // REQUIRES: Trim() after its last change.
+  absl::Status Hold(const LedgerHold& hold, const LedgerPass& pass);
   absl::Status Switch(const LedgerSwitch& change);
 
   // Writes the kept epochs anew and replaces the file by the new one. A

@@ -84,17 +84,11 @@ void LedgerHistory::OnEpoch(const LedgerEpoch& epoch) {
 }
 
 void LedgerHistory::OnConsumed(uint8_t view, uint64_t sample) {
-  Kept* running = Running(view);
-  if (running == nullptr) return;
-  running->pass.unnamed.Add(sample);
-  running->pass.recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, sample});
+  if (Kept* running = Running(view)) running->pass.Consumed(sample);
 }
 
 void LedgerHistory::OnShown(uint8_t view, const CarriedPair& pair) {
-  Kept* running = Running(view);
-  if (running == nullptr) return;
-  running->pass.shown.Add(pair);
-  running->pass.recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, pair.name});
+  if (Kept* running = Running(view)) running->pass.ConsumedUnder(pair);
 }
 
 void LedgerHistory::OnBound(uint8_t view, const PackedPairs& pairs) {
@@ -104,7 +98,7 @@ void LedgerHistory::OnBound(uint8_t view, const PackedPairs& pairs) {
 }
 
 void LedgerHistory::OnOpens(uint8_t view, const LedgerOpens& opens) {
-  if (Kept* running = Running(view)) running->pass.recent.Add(opens);
+  if (Kept* running = Running(view)) running->pass.Opened(opens);
 }
 
 void LedgerHistory::OnHold(const LedgerHold& hold) {

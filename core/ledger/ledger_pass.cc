@@ -87,6 +87,16 @@ absl::Status WordsAt::AddOpened(uint8_t view, const LedgerPass& pass) {
   return Add(ledger_format::EncodeOpens(view, pass.recent.told(), next()));
 }
 
+// What was opened in a pass, behind the record that began it.
+template <typename Record>
+absl::Status AppendBehind(const Record& record, const LedgerPass& pass,
+                          MmapLog& file) {
+  WordsAt words(file.size());
+  RETURN_IF_ERROR(words.Add(ledger_format::Encode(record, words.next())));
+  RETURN_IF_ERROR(words.AddOpened(record.view, pass));
+  return file.Append(words.words());
+}
+
 }  // namespace
 
 bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
@@ -146,6 +156,18 @@ LedgerState LedgerPass::State() const {
   return state;
 }
 
+void LedgerPass::Consumed(uint64_t sample) {
+  unnamed.Add(sample);
+  recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, sample});
+}
+
+void LedgerPass::ConsumedUnder(const CarriedPair& pair) {
+  shown.Add(pair);
+  recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, pair.name});
+}
+
+void LedgerPass::Opened(const LedgerOpens& opens) { recent.Add(opens); }
+
 void LedgerPass::Trim() {
   unnamed.Settle();
   recent.Trim();
@@ -161,10 +183,12 @@ absl::Status AppendBound(MmapLog& file, uint8_t view,
 }
 
 absl::Status AppendPass(MmapLog& file, const LedgerPass& pass) {
-  WordsAt words(file.size());
-  RETURN_IF_ERROR(words.Add(ledger_format::Encode(pass.begin, words.next())));
-  RETURN_IF_ERROR(words.AddOpened(pass.begin.view, pass));
-  return file.Append(words.words());
+  return AppendBehind(pass.begin, pass, file);
+}
+
+absl::Status AppendPass(MmapLog& file, const LedgerHold& hold,
+                        const LedgerPass& pass) {
+  return AppendBehind(hold, pass, file);
 }
 
 }  // namespace shufflefs

@@ -39,6 +39,10 @@ struct LedgerPass {
   // this one.
   LedgerPass Held(const LedgerHold& hold) const;
   LedgerState State() const;  // REQUIRES: Trim() after the last change
+  // Adds what was opened, as Ledger's methods of these names.
+  void Consumed(uint64_t sample);
+  void ConsumedUnder(const CarriedPair& pair);
+  void Opened(const LedgerOpens& opens);
   // Releases memory that was needed only to fill it.
   void Trim();
 
@@ -74,6 +78,9 @@ absl::Status AppendBound(MmapLog& file, uint8_t view, const PackedPairs& pairs);
 // a name. All its records are one append: the file has the whole pass or
 // nothing of it. REQUIRES: Trim() after its last change.
 absl::Status AppendPass(MmapLog& file, const LedgerPass& pass);
+// The same for a pass that `hold` began.
+absl::Status AppendPass(MmapLog& file, const LedgerHold& hold,
+                        const LedgerPass& pass);
 
 }  // namespace shufflefs
 

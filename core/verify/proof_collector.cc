@@ -66,10 +66,11 @@ void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
 
 // Names that were opened again in the pass that had ended were opened for the
 // next one. (If the user ends an epoch, nothing is carried, whatever was
-// opened.)
+// opened. Of an epoch that no disk had space for, there is no record.)
 uint64_t ProofCollector::BoundAnew(const Pass& before,
                                    const LedgerEpoch& next) {
-  if (next.carried.empty()) return 0;
+  const uint64_t then = before.pass.begin.epoch.value();
+  if (next.carried.empty() || next.epoch.value() > then + 1) return 0;
   SampleSet carried;
   for (const CarriedPair& pair : next.carried) carried.Add(pair.name);
   carried.Settle();

@@ -464,8 +464,7 @@ void EpochController::JudgeReports(JobId job, EpochOutcome& outcome) {
 
 void EpochController::AddReported(std::vector<uint64_t>& names) const {
   for (const ReportedOpen& open : reported_.waiting()) {
-    const absl::optional<SampleId> name = NameOf(open);
-    if (name) names.push_back(name->value());
+    if (const auto name = NameOf(open)) names.push_back(name->value());
   }
 }
 
@@ -488,6 +487,7 @@ ViewEpochStatus EpochController::Status() const {
   status.shows_own = status.suspended && binding_->identity() &&
                      absl::c_all_of(binding_->carried().pairs(), ShowsItself);
   status.warnings = guard_.Warnings(*setup_);
+  status.warnings.push_back(journal_.Warning());
   if (grouped()) status.warnings.push_back(group_->Warning());
   if (setup_->shared != nullptr) AddWarnings(*setup_->shared, sharing_, status);
   if (!sees_opens_ && EndsByOpens(*setup_, records_ != nullptr)) {

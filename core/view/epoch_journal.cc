@@ -47,6 +47,17 @@ std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
   return absl::StrJoin(changes, ", ");
 }
 
+void Add(const std::vector<CarriedPair>& consumed, bool named,
+         LedgerPass& pass) {
+  for (const CarriedPair& pair : consumed) {
+    if (named) {
+      pass.ConsumedUnder(pair);
+    } else {
+      pass.Consumed(pair.sample);
+    }
+  }
+}
+
 }  // namespace
 
 absl::optional<LedgerState> EpochJournal::TakeLast(const std::string& path) {
@@ -79,15 +90,26 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
 void EpochJournal::Begun(const LedgerEpoch& record, const Binding& binding,
                          const OpenTracker* tracker) {
   noted_again_ = 0;
+  names_ = record.names;
   const std::vector<CarriedPair> seen = Seen(binding, tracker);
-  if (ledger_ != nullptr) Note(ledger_->BeginEpoch(record, seen));
+  if (ledger_ == nullptr) return;
+  CatchUp();
+  const absl::Status done = ledger_->BeginEpoch(record, seen);
+  if (Began(done, record.epoch)) return;
+  late_.emplace(LedgerPass(record), done);
+  Add(seen, record.reactive, late_->pass);
 }
 
 void EpochJournal::Switched(Epoch epoch, const ViewSetup& from,
                             const ViewSetup& to) {
   if (ledger_ == nullptr) return;
-  Note(ledger_->Switch(
-      LedgerSwitch{static_cast<uint8_t>(id_), epoch, SwitchText(from, to)}));
+  const LedgerSwitch change{static_cast<uint8_t>(id_), epoch,
+                            SwitchText(from, to)};
+  if (late_) {
+    late_->change = change;
+  } else {
+    Note(ledger_->Switch(change));
+  }
 }
 
 void EpochJournal::Held(Epoch epoch, const EpochOutcome& outcome,
@@ -95,10 +117,22 @@ void EpochJournal::Held(Epoch epoch, const EpochOutcome& outcome,
   noted_again_ = 0;
   const std::vector<CarriedPair> seen = Seen(binding, tracker);
   if (ledger_ == nullptr) return;
-  const absl::string_view reason = HoldReasonName(outcome.reason);
-  Note(ledger_->Hold(LedgerHold{static_cast<uint8_t>(id_), epoch, outcome.rule,
-                                std::string(reason)},
-                     binding.bound_names() != nullptr, seen));
+  const bool named = binding.bound_names() != nullptr;
+  const LedgerHold hold{static_cast<uint8_t>(id_), epoch, outcome.rule,
+                        std::string(HoldReasonName(outcome.reason))};
+  CatchUp();
+  if (late_) {
+    late_->Hold(hold);
+  } else {
+    const absl::Status done = ledger_->Hold(hold, named, seen);
+    if (Began(done, epoch)) return;
+    LedgerEpoch begin;
+    begin.view = hold.view;
+    begin.names = names_;
+    late_.emplace(LedgerPass(std::move(begin)), done);
+    late_->hold = hold;
+  }
+  Add(seen, named, late_->pass);
 }
 
 void EpochJournal::OpensAreLate() {
@@ -106,7 +140,15 @@ void EpochJournal::OpensAreLate() {
   if (ledger_ == nullptr) return;
   LedgerOpens opens;
   opens.untold = kMaxLedgerNames;
-  Note(ledger_->Opened(static_cast<uint8_t>(id_), opens));
+  Opened(opens);
+}
+
+void EpochJournal::Opened(const LedgerOpens& opens) {
+  if (Late* late = Lagging()) {
+    late->pass.Opened(opens);
+  } else {
+    Note(ledger_->Opened(static_cast<uint8_t>(id_), opens));
+  }
 }
 
 void EpochJournal::NoteShown(const Binding& binding, const CarriedPair& pair) {
@@ -119,7 +161,10 @@ void EpochJournal::Consumed(const Binding& binding, SampleId name) {
   NoteShown(binding, {name.value(), sample.value()});
   if (ledger_ == nullptr) return;
   const uint8_t view = static_cast<uint8_t>(id_);
-  if (binding.bound_names() == nullptr) {
+  const bool named = binding.bound_names() != nullptr;
+  if (Late* late = Lagging()) {
+    Add({{name.value(), sample.value()}}, named, late->pass);
+  } else if (!named) {
     Note(ledger_->Consumed(view, sample.value()));
   } else {
     Note(ledger_->ConsumedUnder(view, name.value(), sample.value()));
@@ -131,6 +176,68 @@ void EpochJournal::Note(const absl::Status& done) {
   failed_ = true;  // log once, not at every open
   Log(LogLevel::kError, absl::StrCat("ledger: ", done.message(),
                                      "; what was read is not recorded"));
+}
+
+EpochJournal::Late::Late(LedgerPass since, const absl::Status& done)
+    : pass(std::move(since)),
+      why(done.message()),
+      tried(std::chrono::steady_clock::now()) {}
+
+void EpochJournal::Late::Hold(const LedgerHold& next) {
+  pass = pass.Held(next);
+  // The pass that the ledger's last one continues in has ended.
+  pass.begin.continues = false;
+  if (hold) hold = next;
+}
+
+bool EpochJournal::Began(const absl::Status& done, Epoch epoch) {
+  if (!done.ok()) {
+    if (!failed_) {
+      Log(LogLevel::kError,
+          absl::StrCat("ledger: ", done.message(), "; epoch ", epoch.value(),
+                       " is kept in memory until it can be recorded"));
+    }
+    failed_ = true;
+    return false;
+  }
+  if (failed_) {
+    Log(LogLevel::kInfo, absl::StrCat("ledger: epoch ", epoch.value(),
+                                      " is recorded; before it, something may "
+                                      "be missing"));
+  }
+  failed_ = false;
+  late_.reset();
+  return true;
+}
+
+EpochJournal::Late* EpochJournal::Lagging() {
+  if (late_ && std::chrono::steady_clock::now() - late_->tried >= kRetryAfter) {
+    CatchUp();
+  }
+  return late_ ? &*late_ : nullptr;
+}
+
+void EpochJournal::CatchUp() {
+  if (!late_) return;
+  late_->pass.Trim();
+  const absl::Status done = late_->hold
+                                ? ledger_->Hold(*late_->hold, late_->pass)
+                                : ledger_->Adopt(late_->pass);
+  if (!done.ok()) {
+    late_->why = std::string(done.message());
+    late_->tried = std::chrono::steady_clock::now();
+    return;
+  }
+  const absl::optional<LedgerSwitch> change = std::move(late_->change);
+  Began(done, late_->hold ? late_->hold->epoch : late_->pass.begin.epoch);
+  if (change) Note(ledger_->Switch(*change));
+}
+
+std::string EpochJournal::Warning() const {
+  if (!late_) return "";
+  return absl::StrCat("ledger: ", late_->why,
+                      "; this epoch is kept in memory only, and is lost if the "
+                      "daemon ends; free some space");
 }
 
 // The opens that showed that the new epoch had begun belong to it.
@@ -164,7 +271,7 @@ void EpochJournal::Again(SampleId name, const EpochOutcome& outcome) {
        name.value()});
   // A later run that continues from here does not know what else was opened.
   if (++noted_again_ == kMostAgain) opens.untold = kMaxLedgerNames;
-  Note(ledger_->Opened(static_cast<uint8_t>(id_), opens));
+  Opened(opens);
 }
 
 void EpochJournal::ShowAgain(const LedgerState& state, const Binding& binding) {
@@ -179,14 +286,22 @@ void EpochJournal::Continue(LedgerState& state, const Binding& binding) {
   ShowAgain(state, binding);
   // The order of views may have changed.
   state.begin.view = static_cast<uint8_t>(id_);
-  Note(ledger_->Continue(state));
+  names_ = state.begin.names;
+  const absl::Status done = ledger_->Continue(state);
+  if (Began(done, state.begin.epoch)) return;
+  late_.emplace(LedgerPass(state), done);
+  late_->pass.begin.continues = true;
 }
 
 void EpochJournal::Adopt(LedgerState& state, const Binding& binding) {
   noted_again_ = 0;
   ShowAgain(state, binding);
   state.begin.view = static_cast<uint8_t>(id_);
-  if (ledger_ != nullptr) Note(ledger_->Adopt(state));
+  names_ = state.begin.names;
+  if (ledger_ == nullptr) return;
+  CatchUp();
+  const absl::Status done = ledger_->Adopt(state);
+  if (!Began(done, state.begin.epoch)) late_.emplace(LedgerPass(state), done);
 }
 
 OpenTracker::Past EpochJournal::PastOf(const LedgerState& state,

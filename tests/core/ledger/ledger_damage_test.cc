@@ -2,7 +2,6 @@
 // Ledgers that were cut off, damaged, of another kind, or on a full disk.
 #include <errno.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
@@ -19,6 +18,7 @@ namespace shufflefs {
 namespace {
 
 using ::testing::HasSubstr;
+using testing_support::FullDisk;
 using testing_support::SomeEpoch;
 using testing_support::Transcript;
 using LedgerDamageTest = testing_support::LedgerTest;
@@ -253,23 +253,6 @@ TEST_F(LedgerDamageTest, RefusesAViewNumberItCannotHold) {
   EXPECT_EQ(ledger->BeginEpoch(epoch).code(),
             absl::StatusCode::kInvalidArgument);
 }
-
-// A file can have no more than this while it lives, as if the disk were full.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{bytes, before_.rlim_max};
-    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  }
-  ~FullDisk() { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before_), 0); }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 TEST_F(LedgerDamageTest, AFullDiskFailsTheAppendAndKeepsTheRest) {
   const auto ledger = Open();

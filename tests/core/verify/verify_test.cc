@@ -90,6 +90,24 @@ TEST_F(VerifyTest, WhatWasOpenedForAnEpochAndBoundAnewIsFound) {
   }
 }
 
+// On a full disk an epoch may begin and end without a record.
+TEST_F(VerifyTest, OpensForAnEpochThatIsMissingSayNothingAboutTheNext) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+    for (uint64_t sample = 0; sample < 60; ++sample) {
+      ASSERT_TRUE(ledger->Consumed(0, sample).ok());
+    }
+    LedgerOpens opens;
+    opens.opens.push_back({LedgerOpen::Kind::kAgain, 4});
+    ASSERT_TRUE(ledger->Opened(0, opens).ok());
+    LedgerEpoch next = Record(2);
+    next.carried = {{3, 3}};
+    ASSERT_TRUE(ledger->BeginEpoch(next).ok());
+  }
+  EXPECT_FALSE(Proof().broken());
+}
+
 TEST_F(VerifyTest, ASampleConsumedTwiceIsFound) {
   {
     std::unique_ptr<Ledger> ledger = Open();

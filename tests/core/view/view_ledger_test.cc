@@ -3,10 +3,16 @@
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "core/ledger/ledger_reader.h"
+#include "core/verify/proof_collector.h"
+#include "core/view/epoch_journal.h"
+#include "core/view/live_epoch.h"
 #include "core/view/view.h"
 #include "gmock/gmock.h"
+#include "tests/core/ledger/ledger_fixture.h"
 #include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
@@ -250,6 +256,121 @@ TEST(ViewLedgerTest, WritesSwitchesToTheLedgerWhenTheyTakeEffect) {
   EXPECT_THAT(switches(), ::testing::ElementsAre(
                               "1: policy lirs to window, seed 0 to 6",
                               "1: keys of the policies", "1: other keys"));
+}
+
+class FullDiskTest : public BoundaryTest {
+ protected:
+  static constexpr uint64_t kBytes = 1 << 16;  // the file before it grows
+
+  // Another view writes until only this many words are left.
+  void FillTo(uint64_t left) {
+    LedgerEpoch other = testing_support::SomeEpoch(0, 1 << 20);
+    other.view = 9;
+    other.view_path = "other";
+    ASSERT_TRUE(ledger_->BeginEpoch(other).ok());
+    for (uint64_t i = 0; ledger_->bytes() / 8 + left < kBytes / 8; ++i) {
+      ASSERT_TRUE(ledger_->Consumed(9, i).ok());
+    }
+  }
+  // Of the view, a line a pass: its epoch and how much was consumed.
+  std::vector<std::string> Passes() const {
+    ProofCollector collector;
+    EXPECT_EQ(ReplayLedger(state_.At("ledger"), collector), absl::OkStatus());
+    std::vector<std::string> passes;
+    for (const CollectedPass& pass : collector.Take()) {
+      const EpochProof& proof = pass.proof;
+      if (proof.begin.view_path == "other") continue;
+      EXPECT_FALSE(proof.broken());
+      passes.push_back(
+          absl::StrCat(proof.begin.epoch.value(), ": ", proof.consumed));
+    }
+    return passes;
+  }
+  // Opens names `first` to `last` - 1.
+  void Read(size_t first, size_t last) {
+    const std::vector<EntryId> files = fixture_.Files();
+    for (size_t i = first; i < last; ++i) {
+      OpenName(*view_, files[i], now_ += milliseconds(100));
+    }
+  }
+  void NextEpoch() {
+    ControlRequest next;
+    next.next_epoch = true;
+    EXPECT_EQ(view_->Install(*view_->Prepare(next)), absl::OkStatus());
+  }
+  static void WaitForRetry() {
+    std::this_thread::sleep_for(EpochJournal::kRetryAfter);
+  }
+
+  milliseconds now_{0};
+};
+
+// What is opened in an epoch never counts for the one before.
+TEST_F(FullDiskTest, AnEpochThatCannotBeRecordedIsRecordedLater) {
+  const ViewConfig config = ViewFixture::Config("lirs");
+  Start(config);
+  Read(0, 300);
+  FillTo(4);
+  {
+    const testing_support::FullDisk full(kBytes);
+    NextEpoch();
+    Read(0, 10);
+    EXPECT_THAT(Passes(), ::testing::ElementsAre("0: 300"));
+    EXPECT_THAT(view_->EpochStatus().warnings,
+                ::testing::Contains(::testing::HasSubstr("in memory only")));
+  }
+  WaitForRetry();
+  Read(10, 11);
+  EXPECT_THAT(Passes(), ::testing::ElementsAre("0: 300", "1: 11"));
+  EXPECT_THAT(view_->EpochStatus().warnings, ::testing::IsEmpty());
+  Read(11, 12);
+  Start(config);
+  EXPECT_EQ(view_->EpochStatus().epoch, Epoch(1));
+  EXPECT_EQ(*view_->EpochStatus().consumed, 12u);
+}
+
+// The next boundary does not wait to try again. Of epochs that ended meanwhile
+// the ledger has the last.
+TEST_F(FullDiskTest, EpochsThatEndedMeanwhileAreLeftOut) {
+  Start(ViewFixture::Config("lirs"));
+  Read(0, 300);
+  FillTo(4);
+  {
+    const testing_support::FullDisk full(kBytes);
+    for (size_t epoch = 1; epoch < 4; ++epoch) {
+      NextEpoch();
+      Read(0, 10 * epoch);
+    }
+  }
+  NextEpoch();
+  EXPECT_THAT(Passes(), ::testing::ElementsAre("0: 300", "3: 30", "4: 0"));
+}
+
+TEST_F(FullDiskTest, AHeldEpochThatCannotBeRecordedIsRecordedLater) {
+  Start(ViewFixture::Config("lirs"));
+  const std::shared_ptr<const ViewSetup> setup = view_->setup();
+  const std::shared_ptr<const Binding> binding =
+      MakeLiveEpoch(setup, {Epoch(5), {}, false, {}, {}}).binding;
+  EpochJournal journal(0, ledger_.get());
+  journal.Begun(journal.Record(*setup, *binding, Epoch(5), true), *binding,
+                nullptr);
+  journal.Consumed(*binding, SampleId(1));
+  FillTo(4);
+  EpochOutcome outcome;
+  {
+    const testing_support::FullDisk full(kBytes);
+    journal.Held(Epoch(6), outcome, *binding, nullptr);
+    journal.Consumed(*binding, SampleId(1));
+    journal.Held(Epoch(7), outcome, *binding, nullptr);
+    journal.Consumed(*binding, SampleId(1));
+    journal.Consumed(*binding, SampleId(2));
+  }
+  EXPECT_THAT(Passes(), ::testing::ElementsAre("0: 0", "5: 1"));
+  EXPECT_NE(journal.Warning(), "");
+  WaitForRetry();
+  journal.Consumed(*binding, SampleId(3));
+  EXPECT_THAT(Passes(), ::testing::ElementsAre("0: 0", "5: 1", "7: 3"));
+  EXPECT_EQ(journal.Warning(), "");
 }
 
 TEST(ViewLedgerTest, AnotherSeedBeginsAnew) {
