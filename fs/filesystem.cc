@@ -346,10 +346,15 @@ std::shared_ptr<ContentProvider> Filesystem::ServingProvider(uint64_t nodeid,
   if (offset == 0) provider->OnFirstRead(file, ReaderOf(pid), MonotonicNow());
   if (!provider->CanServe(file)) return nullptr;
   if (provider->kernel_should_cache()) NoteRead(node);
-  if (node.kind == NodeKind::kContainer) {
-    served()->views()[node.view]->NoteRead();
-  }
+  if (IsLiveContainer(node)) served()->views()[node.view]->NoteRead();
   return provider;
+}
+
+bool Filesystem::IsLiveContainer(Node node) const {
+  if (node.kind != NodeKind::kContainer) return false;
+  const std::shared_ptr<RecordEpoch> records =
+      tree_.load(std::memory_order_acquire)->RecordsOf(node);
+  return records != nullptr && records->live();
 }
 
 bool Filesystem::AnswersFromMemory(uint64_t nodeid) const {

@@ -147,6 +147,7 @@ class Filesystem {
   // now.
   bool IsStale(Node node, int32_t pid) const;
   std::shared_ptr<ContentProvider> ProviderOf(Node node) const;
+  bool IsLiveContainer(Node node) const;
   void NoteRead(Node node);
 
   // Constant after construction.

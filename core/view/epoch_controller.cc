@@ -366,7 +366,7 @@ EpochController::Effects EpochController::EndPassOf(
 EpochController::Effects EpochController::OpenContainer(EntryId file,
                                                         RecordEpoch& shown,
                                                         uint32_t reader) {
-  live_->NoteOpen();
+  if (shown.live()) live_->NoteOpen();  // fixed epochs move nothing
   const bool second_try = sent_back_.Take(reader);
   const PassTracker::OpenIs is =
       PassOf({file, reader}, shown, records_.get(), *setup_);

@@ -2,6 +2,7 @@
 #include "fs/fuse/fuse_reply.h"
 
 #include <cerrno>
+#include <climits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -104,6 +105,11 @@ ContentProvider::ReadDone ReplyBytesLater(fuse_req_t req,
                                           std::shared_ptr<Timer> timer) {
   return [req, timer = std::move(timer)](
              absl::StatusOr<absl::Span<const iovec>> bytes) {
+    // libfuse frees a request also if the kernel refuses its reply. Its reader
+    // would wait for ever.
+    if (bytes.ok() && bytes->size() >= IOV_MAX) {
+      bytes = absl::InternalError("a reply of too many pieces");
+    }
     if (!bytes.ok()) return ReplyError(req, "read", bytes.status());
     uint64_t count = 0;
     for (const iovec& piece : *bytes) count += piece.iov_len;

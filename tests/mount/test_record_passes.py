@@ -82,3 +82,14 @@ def test_the_memory_of_an_epoch_goes_with_its_last_descriptor(mounts, source):
             assert mount.view()["pool_bytes"] > 0
             path.stat()
     harness.eventually(lambda: mount.view()["pool_bytes"] == 0)
+
+
+def test_reading_a_fixed_epoch_delays_no_switch(mounts, source):
+    mount = mounts(source, {**LINES, "policy": "reimu",
+                            "epoch.advance": "manual"})
+    (mount.control_dir / "epoch/5/tree/train.svm").read_bytes()
+    assert mount.write_control('policy = "lirs"\n') is None
+    assert mount.view()["policy"] == "lirs"
+    (mount.path / "train.svm").read_bytes()
+    assert mount.write_control('policy = "reimu"\n') is None
+    assert mount.view()["policy"] == "lirs"

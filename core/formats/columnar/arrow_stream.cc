@@ -56,10 +56,10 @@ class ArrowStreamScanner : public RecordScanner {
     return absl::OkStatus();
   }
 
-  // Bytes after the end are read although they do not matter, but there are
-  // few, if any.
   uint64_t unread() const override {
-    return ended_ ? 0 : message_ - std::min(at_, message_);
+    // What lies behind the end may be a hole of many TiB.
+    if (ended_) return file_bytes_ - at_;
+    return message_ - std::min(at_, message_);
   }
   void Skip(uint64_t bytes) override { at_ += bytes; }
 

@@ -36,7 +36,9 @@ class ShardMachine : public RecordScanner {
 
   absl::Status Feed(absl::string_view bytes, RecordSink& sink) override;
   uint64_t unread() const override {
-    return end_ == End::kSeen ? 0 : skip_until_ - std::min(at_, skip_until_);
+    // What lies behind the end may be a hole of many TiB.
+    if (end_ == End::kSeen) return file_bytes_ - at_;
+    return skip_until_ - std::min(at_, skip_until_);
   }
   void Skip(uint64_t bytes) override { at_ += bytes; }
   absl::Status Finish(RecordSink& sink) override;

@@ -62,7 +62,7 @@ class Finder {
   // Null: it has none.
   const RecordFormat* AlignedFormat(absl::string_view path) const;
   // Why files cannot be aligned. "" if they can.
-  std::string AlignObjection(const Wished& wished) const;
+  std::string AlignObjection(const Wished& wished);
   void Align(const Wished& wished);
   void NoteUnmatched();
 
@@ -199,18 +199,22 @@ const RecordFormat* Finder::AlignedFormat(absl::string_view path) const {
   return asked != nullptr ? asked : LikelyFormat(path);
 }
 
-std::string Finder::AlignObjection(const Wished& wished) const {
+std::string Finder::AlignObjection(const Wished& wished) {
   if (!wished.why_not.empty()) return wished.why_not;
   for (size_t slot = 0; slot < wished.paths.size(); ++slot) {
     const std::string& path = wished.paths[slot];
+    const absl::optional<EntryId>& file = wished.files[slot];
+    const RecordFormat* const format = AlignedFormat(path);
     std::string why;
-    if (!wished.files[slot]) {
+    if (!file) {
       why = "there is no such file";
-    } else if (AlignedFormat(path) == nullptr) {
+    } else if (format == nullptr) {
       why = "name its format in record.as";
     } else {
-      why = sidecars_.Objection(*wished.files[slot], /*asked=*/true,
-                                absl::nullopt);
+      why = sidecars_.Objection(*file, /*asked=*/true, absl::nullopt);
+    }
+    if (why.empty() && format->is_columnar()) {
+      why = tables_.WhyOf(dataset_.catalogue().parent(*file));
     }
     if (!why.empty()) return absl::StrCat("record.align: ", path, ": ", why);
   }

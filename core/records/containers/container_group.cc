@@ -18,6 +18,25 @@ struct Joining {
   MemberShapes& found;
 };
 
+// Why two files cannot have one order. "" if they can.
+std::string CannotShareOrder(const ContainerShape& a, const std::string& a_path,
+                             const ContainerShape& b,
+                             const std::string& b_path) {
+  if (a.records->count() != b.records->count()) {
+    return absl::StrCat(a_path, " has ", a.records->count(), " records, ",
+                        b_path, " has ", b.records->count());
+  }
+  // Blocks and pages are of bytes. The groups of a footer count, whatever their
+  // bytes are.
+  if ((a.columnar == nullptr) != (b.columnar == nullptr)) {
+    const bool is_a = a.columnar != nullptr;
+    return absl::StrCat("in ", is_a ? a_path : b_path,
+                        " only the footer moves, in ", is_a ? b_path : a_path,
+                        " the records");
+  }
+  return "";
+}
+
 void Align(const Joining& joining) {
   const Catalogue& catalogue = joining.catalogue;
   const size_t first = joining.group.members.front();
@@ -29,10 +48,10 @@ void Align(const Joining& joining) {
       why = absl::StrCat(path, ": ", found.status().message());
     } else if (found->records == nullptr) {
       why = absl::StrCat(path, ": its records cannot be aligned");
-    } else if (const uint64_t count = joining.found.at(first)->records->count();
-               found->records->count() != count) {
-      why = absl::StrCat(catalogue.path(joining.file_at(first)), " has ", count,
-                         " records, ", path, " has ", found->records->count());
+    } else {
+      why = CannotShareOrder(*joining.found.at(first),
+                             catalogue.path(joining.file_at(first)), *found,
+                             path);
     }
     if (!why.empty()) break;
   }

@@ -34,6 +34,21 @@ uint64_t PieceCount(const PartPlan& plan) {
 
 }  // namespace
 
+void GivenBytes::Bound() {
+  if (range.size() <= kMostPieces) return;
+  uint64_t bytes = 0;
+  for (const iovec& piece : range) bytes += piece.iov_len;
+  auto copy = std::make_unique_for_overwrite<char[]>(bytes);
+  char* to = copy.get();
+  for (const iovec& piece : range) {
+    std::memcpy(to, piece.iov_base, piece.iov_len);
+    to += piece.iov_len;
+  }
+  range.assign(1, iovec{copy.get(), bytes});
+  copies.clear();
+  copies.push_back(std::move(copy));
+}
+
 // Sorts pieces by their offset in the part. They cover the part evenly enough
 // to put each into its bucket at once.
 class GatherList::Sorter {

@@ -24,6 +24,11 @@ namespace shufflefs {
 struct GivenBytes {
   std::vector<iovec> range;
   std::vector<std::unique_ptr<char[]>> copies;
+
+  // One reply takes at most IOV_MAX pieces, and its header is one of them.
+  static constexpr size_t kMostPieces = 1000;
+  // If there are more pieces, makes one copy of all.
+  void Bound();
 };
 
 // Immutable; any thread may call. Nothing blocks. Its memory has another owner.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/types/optional.h"
 #include "core/io/file_reader.h"
 #include "core/records/content/prefetch.h"
 
@@ -16,18 +17,17 @@ void Cut(const PartPlan& plan, PartRead stretch, uint64_t most,
   uint32_t at = stretch.first;
   for (uint64_t begin = RoundDown(stretch.offset); begin < end; begin += most) {
     PartRead read{begin, std::min(most, end - begin), at, at, stretch.file};
-    while (read.last < stretch.last &&
-           plan.copies[read.last].from < begin + read.length) {
-      ++read.last;
+    const uint64_t cut = begin + read.length;
+    // The first copy that continues in the next read. It need not be the last:
+    // a record that comes twice may be whole once and cut off once.
+    absl::optional<uint32_t> next;
+    for (; read.last < stretch.last && plan.copies[read.last].from < cut;
+         ++read.last) {
+      const PartCopy& copy = plan.copies[read.last];
+      if (!next && copy.from + copy.bytes > cut) next = read.last;
     }
     reads.push_back(read);
-    // The last copy may continue in the next read.
-    at = read.last;
-    while (at > read.first &&
-           plan.copies[at - 1].from + plan.copies[at - 1].bytes >
-               begin + read.length) {
-      --at;
-    }
+    at = next.value_or(read.last);
   }
 }
 

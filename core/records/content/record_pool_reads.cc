@@ -102,6 +102,8 @@ void RecordPool::Answer(const std::shared_ptr<Request>& request) {
     }
     at += take;
   }
+  // A read may span any number of small parts.
+  given.Bound();
   if (status.ok()) {
     request->done(absl::Span<const iovec>(given.range));
   } else {

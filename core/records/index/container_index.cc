@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/files/read_at.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/log.h"
@@ -225,6 +226,9 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
                      FindGroups(fd, request));
     if (columnar) return *std::move(columnar);
   }
+  // A file that is nearly all hole may claim to have any number of records. The
+  // footer of a columnar one bounds their number.
+  RETURN_IF_ERROR(CheckWritten(fd, {0, request.expected.size}, "its records"));
   posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   std::vector<char> buffer(kHeadBytes);
   ASSIGN_OR_RETURN(const size_t got,

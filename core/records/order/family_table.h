@@ -37,7 +37,7 @@ struct ContainerShape {
   std::shared_ptr<const RecordTable> records;
   // The last record lacks the line end that the others have. It counts as one
   // byte longer than the file. The byte is left out after whichever record
-  // comes last.
+  // comes last, unless the records of several containers are mixed.
   bool lacks_newline = false;
   // Not null: a columnar container. Its `records` are columnar->AsRecords().
   // They say what is ordered, but not where it is.

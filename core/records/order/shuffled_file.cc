@@ -96,8 +96,10 @@ ShuffledFile::Stretch ShuffledFile::FindStretch() const {
   found.end = last.byte;
   found.last_part = last.part;
   if (last.byte > order()->part_begin(last.part)) ++found.last_part;
-  // The record that comes last gives up its line end.
-  if (shape().lacks_newline) --found.end;
+  // The record that comes last gives up its line end. Not in a family: the
+  // record may be an empty line of another file, of which nothing would be
+  // left.
+  if (shape().lacks_newline && table.members() == 1) --found.end;
   return found;
 }
 

@@ -107,6 +107,28 @@ TEST_F(ViewRecordsTest, ASecondOpenMayItselfBeginThePass) {
   EXPECT_NE(view_->LookupContainer(file_), first);
 }
 
+// An epoch by path is not the live one, of which nothing was read.
+TEST_F(ViewRecordsTest, AnOpenOfAFixedEpochDelaysNoSwitch) {
+  ControlRequest next;
+  next.config = view_->config();
+  next.next_epoch = true;
+  ASSERT_EQ(view_->Install(*view_->Prepare(next)), absl::OkStatus());
+  const std::shared_ptr<RecordEpoch> fixed = view_->FixedRecords(Epoch(5));
+  EXPECT_EQ(view_->OpenContainer(file_, *fixed, kReader), Verdict::kServe);
+  ControlRequest change;
+  change.config = view_->config();
+  change.config.policy = "lirs";
+  change.config_changed = true;
+  ASSERT_EQ(view_->Install(*view_->Prepare(change)), absl::OkStatus());
+  EXPECT_EQ(view_->setup()->policy->name(), "lirs");
+  // An open of the live one is a read.
+  EXPECT_EQ(view_->OpenContainer(file_, *view_->records(), kReader),
+            Verdict::kServe);
+  change.config.policy = "reimu";
+  ASSERT_EQ(view_->Install(*view_->Prepare(change)), absl::OkStatus());
+  EXPECT_EQ(view_->setup()->policy->name(), "lirs");
+}
+
 // Images beside the container, whose names move.
 class MixedViewTest : public ViewRecordsTest {
  protected:

@@ -192,9 +192,25 @@ TEST(ArrowStreamTest, FilesThatChangeWhileTheyAreRead) {
                         file)
         .status;
   };
-  EXPECT_EQ(scan(file.size() + 1),
-            absl::DataLossError("it has 128 bytes, not its 129"));
   EXPECT_EQ(scan(127), absl::DataLossError("it has more than its 127 bytes"));
+  const std::string open = Schema() + Batch(8);
+  EXPECT_EQ(ScanEveryWay(
+                [&] { return MakeArrowStreamScanner(open.size() + 1); }, open)
+                .status,
+            absl::DataLossError("it has 120 bytes, not its 121"));
+}
+
+TEST(ArrowStreamTest, WhatLiesBehindTheEndIsNotRead) {
+  const std::string file = Schema() + Batch(8) + ArrowEnd();
+  constexpr uint64_t kHole = uint64_t{16} << 40;
+  const auto scanner = MakeArrowStreamScanner(file.size() + kHole);
+  Scanned scanned;
+  testing_support::RecordingSink sink(scanned);
+  ASSERT_EQ(scanner->Feed(file, sink), absl::OkStatus());
+  ASSERT_EQ(scanner->unread(), kHole);
+  scanner->Skip(kHole);
+  EXPECT_EQ(scanner->Finish(sink), absl::OkStatus());
+  EXPECT_EQ(scanned.end(), file.size() - ArrowEnd().size());
 }
 
 // Each byte of the heads in turn takes every value. The file is not fed in

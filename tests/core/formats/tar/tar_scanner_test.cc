@@ -67,6 +67,20 @@ TEST(TarScanner, TheEndStays) {
   }
 }
 
+TEST(TarScanner, WhatLiesBehindTheEndIsNotRead) {
+  const std::string member = TarMember("1.jpg", "pixels");
+  const std::string file = member + TarEnd();
+  constexpr uint64_t kHole = uint64_t{16} << 40;
+  const auto scanner = MakeTarScanner(file.size() + kHole);
+  Scanned scanned;
+  RecordingSink sink(scanned);
+  ASSERT_EQ(scanner->Feed(file, sink), absl::OkStatus());
+  ASSERT_EQ(scanner->unread(), kHole);
+  scanner->Skip(kHole);
+  EXPECT_EQ(scanner->Finish(sink), absl::OkStatus());
+  EXPECT_THAT(scanned.Records(file), ElementsAre(member));
+}
+
 TEST(TarScanner, ArchivesWithoutRecords) {
   for (const std::string& file :
        {std::string(), TarEnd(), TarMember("README", "text") + TarEnd(),

@@ -172,7 +172,6 @@ std::vector<std::string> Expected(const Family& family, const Policy& policy,
          ++at) {
       content += family.records[records[at]];
     }
-    if (family.table->member(m).lacks_newline) content.pop_back();
     expected.push_back(content + family.Tail(m));
   }
   std::sort(records.begin(), records.end());
@@ -229,6 +228,42 @@ TEST(RecordFamilyTest, EachContainerKeepsItsCountAndDrawsFromAll) {
       EXPECT_TRUE(second == Expected(family, *policy, 5, 2));
       EXPECT_TRUE(first != second);
       EXPECT_TRUE(first == ShowAll(family, *policy, 5, 1, 1 << 20));
+    }
+  }
+}
+
+// Whichever file it comes last in.
+TEST(RecordFamilyTest, AnEmptyLineIsNotLost) {
+  Family family;
+  std::vector<ContainerShape> shapes;
+  const std::vector<std::vector<std::string>> files = {{"1\n", "\n", "22\n"},
+                                                       {"3\n", "44\n"}};
+  for (const std::vector<std::string>& lines : files) {
+    std::string content;
+    std::vector<uint64_t> begins = {0};
+    for (const std::string& line : lines) {
+      content += line;
+      begins.push_back(content.size());
+      family.records.push_back(line);
+    }
+    ContainerShape shape;
+    shape.lacks_newline = !shapes.empty();
+    if (shape.lacks_newline) content.pop_back();
+    shape.file_bytes = content.size();
+    shape.records = std::make_shared<PlainTable>(std::move(begins));
+    family.files.push_back(EntryId(static_cast<uint32_t>(3 + shapes.size())));
+    shapes.push_back(std::move(shape));
+    family.contents.push_back(std::move(content));
+  }
+  family.table = std::make_shared<FamilyTable>(std::move(shapes));
+  for (const auto& policy : SomePolicies().all) {
+    for (uint64_t epoch = 0; epoch < 30; ++epoch) {
+      const auto shown = ShowAll(family, *policy, 5, epoch);
+      EXPECT_TRUE(shown == Expected(family, *policy, 5, epoch)) << epoch;
+      for (size_t m = 0; m < shown.size(); ++m) {
+        const auto ends = std::count(shown[m].begin(), shown[m].end(), '\n');
+        EXPECT_EQ(static_cast<size_t>(ends), files[m].size());
+      }
     }
   }
 }

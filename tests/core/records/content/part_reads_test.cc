@@ -48,6 +48,28 @@ TEST(PartReadsTest, ReadsBringEveryByteWhateverTheLimits) {
   }
 }
 
+// As in a lone read across mini-epochs.
+TEST(PartReadsTest, ARecordThatComesTwiceIsBroughtTwice) {
+  Rng rng{RandomKey(1)};
+  const std::string file = Letters(30000, rng);
+  PartPlan plan;
+  plan.bytes = 30000;
+  plan.copies = {{0, 14000, 0},        {0, 100, 14000},
+                 {2000, 12000, 14100}, {2000, 50, 26100},
+                 {13000, 1000, 26150}, {13500, 100, 27150},
+                 {14000, 2750, 27250}};
+  PartReadLimits limits;
+  limits.read_bytes = kReadAlignment;
+  std::string part = WholePages(std::string(plan.bytes, '?'));
+  const IoBuf to({Piece(part)});
+  for (const PartRead& read : PlanPartReads(plan, limits)) {
+    std::string bytes = WholePages(file.substr(read.offset, read.length));
+    LayOut(plan, read, IoBuf({Piece(bytes)}), to);
+  }
+  part.resize(plan.bytes);
+  EXPECT_EQ(part, Apply(plan, file));
+}
+
 TEST(PartReadsTest, SmallGapsAreReadOverAndLargeOnesAreNot) {
   PartPlan plan;
   plan.bytes = 300;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <deque>
 #include <future>
 #include <random>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/records/order/free_order.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/test_memory.h"
 #include "tests/core/records/content/record_pool_fixture.h"
@@ -228,6 +230,47 @@ TEST(RecordPoolTest, WhatWasDeliveredLeaves) {
     test.pool->Forget({lines.file});
     EXPECT_EQ(PoolBytes(test), 0u) << i;
   }
+}
+
+// As if a few records were so large that parts of the mean size have one small
+// record each.
+TEST(RecordPoolTest, AReadOfManyPartsIsAnsweredInFewPieces) {
+  TestPool test(64 * kMiB);
+  constexpr uint64_t kRecords = 3000;
+  const EntryId id(1);
+  ContainerShape shape;
+  shape.file_bytes = 40 * kRecords;
+  shape.records = std::make_shared<FixedTable>(0, 40, kRecords);
+  const auto policy = PolicyOf("lirs", PolicyOptions());
+  const auto made = std::make_shared<RecordFile>();
+  made->id = test.pool->NewId();
+  made->file = id;
+  const auto content = std::make_shared<ShuffledFile>(
+      shape,
+      std::make_unique<FreeOrder>(
+          *shape.records,
+          policy->MakeOrder(Stratum{1, kRecords, nullptr}, Seed(5), Epoch(2)),
+          /*part_bytes=*/40));
+  ASSERT_EQ(content->part_count(), kRecords);
+  made->content = content;
+  std::string source(shape.file_bytes, '\0');
+  testing_support::BytesAt(id, 0, source.size(), source.data());
+  std::string expected;
+  for (uint64_t part = 0; part < kRecords; ++part) {
+    expected += testing_support::Apply(content->Plan(part), source);
+  }
+  std::string shown;
+  test.pool->Read(made, 0, kKernelRead,
+                  [&shown](absl::StatusOr<absl::Span<const iovec>> got) {
+                    ASSERT_TRUE(got.ok()) << got.status();
+                    EXPECT_LT(got->size(), size_t{IOV_MAX});
+                    for (const iovec& piece : *got) {
+                      shown.append(static_cast<const char*>(piece.iov_base),
+                                   piece.iov_len);
+                    }
+                  });
+  test.asked->ComeAll();
+  EXPECT_TRUE(shown == expected);
 }
 
 TEST(RecordPoolTest, AForgottenFileLeavesNothingBehind) {

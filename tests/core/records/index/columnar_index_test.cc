@@ -62,9 +62,11 @@ class ColumnarIndexTest : public ::testing::Test {
     EXPECT_THAT(std::string(shape.status().message()), HasSubstr(why));
   }
 
-  std::shared_ptr<ContainerSet> Set(const std::string& as = "") {
+  std::shared_ptr<ContainerSet> Set(const std::string& as = "",
+                                    const std::string& align = "") {
     ViewConfig config;
     config.record.as = as;
+    config.record.align = align;
     catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
     auto set =
         std::make_shared<ContainerSet>(*Dataset::Make(catalogue_, config, ""),
@@ -212,6 +214,35 @@ TEST_F(ColumnarIndexTest, FilesOfTablesAreUntouched) {
       {"dask/_metadata", "it belongs to a table, dask/_metadata"},
       {"spark/x.parquet", "it belongs to a table, spark/_common_metadata"}};
   EXPECT_EQ(untouched, expected);
+}
+
+TEST_F(ColumnarIndexTest, FilesOfTablesAreNotAligned) {
+  tree_.File("delta/x.parquet", Parquet(5));
+  tree_.File("delta/y.parquet", Parquet(5));
+  tree_.Files({"delta/_delta_log/0.json"});
+  const auto untouched = Untouched(*Set("", "x.parquet:y.parquet"));
+  for (const char* path : {"delta/x.parquet", "delta/y.parquet"}) {
+    ASSERT_TRUE(untouched.contains(path)) << path;
+    EXPECT_EQ(untouched.at(path),
+              "record.align: delta/x.parquet: it belongs to a table, "
+              "delta/_delta_log");
+  }
+}
+
+// Their orders would differ under policies of blocks.
+TEST_F(ColumnarIndexTest, FootersAreNotAlignedWithRecords) {
+  tree_.File("x.parquet", Parquet(5));
+  tree_.File("y.txt", "1\n2\n3\n4\n5\n");
+  tree_.File("z.parquet", Parquet(5));
+  const std::string why =
+      "record.align: in x.parquet only the footer moves, in y.txt the records";
+  for (const char* rule : {"x.parquet:y.txt", "y.txt:x.parquet"}) {
+    const auto untouched = Untouched(*Set("", rule));
+    ASSERT_EQ(untouched.size(), 2u) << rule;
+    EXPECT_EQ(untouched.at("x.parquet"), why);
+    EXPECT_EQ(untouched.at("y.txt"), why);
+  }
+  EXPECT_TRUE(Untouched(*Set("", "x.parquet:z.parquet")).empty());
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/base/files/crc32c.h"
 #include "core/base/status.h"
 #include "core/formats/fixed_formats.h"
 #include "core/formats/lines_format.h"
@@ -25,6 +27,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing_support::LittleEndian;
 using testing_support::Padded;
 using testing_support::Slurp;
 using testing_support::TarHeaderBlock;
@@ -173,6 +176,33 @@ TEST_F(ContainerIndexTest, LinesOfWhichOneWouldLoseHalfAnEndAreNotTouched) {
                 absl::StatusCode::kFailedPrecondition, "CR LF");
   ExpectRefused(Index("a\n\nc", LinesFormat()),
                 absl::StatusCode::kFailedPrecondition, "empty line");
+}
+
+// Their records would be summed up, or searched for, for hours.
+TEST_F(ContainerIndexTest, FilesThatAreNearlyAllHoleAreRefused) {
+  constexpr uint64_t kHuge = uint64_t{64} << 30;
+  // One record that seems to fill the file.
+  const std::string length = LittleEndian<uint64_t>(kHuge - 16);
+  const std::string record = length + LittleEndian(MaskedCrc32c(length));
+  const std::string tar = TarHeaderBlock("a.jpg", 0, '0');
+  options_.bytes = 1 << 10;
+  for (const auto& [head, format] :
+       {std::pair<std::string, const RecordFormat*>("", &FixedFormat()),
+        {record, &TfrecordFormat()},
+        {tar + std::string(1024, '\0'), &TarFormat()},
+        {"a\nb\n", &LinesFormat()}}) {
+    tree_.File("file", head);
+    std::filesystem::resize_file(tree_.At("file"), kHuge);
+    uint64_t read = 0;
+    IndexRequest request = Request("file", *format);
+    request.progress = [&](uint64_t bytes) {
+      read += bytes;
+      return read < kHuge / 64;
+    };
+    ExpectRefused(Index(request), absl::StatusCode::kResourceExhausted,
+                  "hardly any were written");
+    EXPECT_EQ(read, 0u);
+  }
 }
 
 TEST_F(ContainerIndexTest, AFileThatChangedSinceTheCatalogueIsRefused) {
