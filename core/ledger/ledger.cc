@@ -232,6 +232,13 @@ absl::Status Ledger::Opened(uint8_t view, const LedgerOpens& opens) {
   return file_->Append(words);
 }
 
+absl::Status Ledger::ReadWhole(uint8_t view, const LedgerContainers& read) {
+  MutexLock lock(mu_);
+  ASSIGN_OR_RETURN(const ledger_format::Words words,
+                   ledger_format::EncodeContainers(view, read, file_->size()));
+  return file_->Append(words);
+}
+
 absl::Status Ledger::Hold(const LedgerHold& hold, bool named,
                           absl::Span<const CarriedPair> seen) {
   RETURN_IF_ERROR(Append(hold, {named, seen}));

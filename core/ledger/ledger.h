@@ -99,6 +99,8 @@ class Ledger {
   // An open that consumed nothing, because the name was opened before in this
   // epoch.
   absl::Status Opened(uint8_t view, const LedgerOpens& opens);
+  // Containers of the epoch were delivered completely.
+  absl::Status ReadWhole(uint8_t view, const LedgerContainers& read);
   // `seen` is as for BeginEpoch; `named` is LedgerEpoch::reactive.
   absl::Status Hold(const LedgerHold& hold, bool named = false,
                     absl::Span<const CarriedPair> seen = {});

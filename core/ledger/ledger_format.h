@@ -101,7 +101,8 @@ enum class RecordType : uint8_t {
   kConsumedSet = 5,
   kShown = 6,  // core/ledger/ledger_pairs.h, also the next
   kPairSet = 7,
-  kOpens = 8,  // core/ledger/ledger_opens.h
+  kOpens = 8,       // core/ledger/ledger_opens.h
+  kContainers = 9,  // core/ledger/ledger_containers.h
 };
 
 using Words = std::vector<uint64_t>;

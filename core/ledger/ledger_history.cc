@@ -39,6 +39,11 @@ void LedgerCopier::OnOpens(uint8_t view, const LedgerOpens& opens) {
   const auto words = ledger_format::EncodeOpens(view, opens, file_.size());
   status_ = words.ok() ? file_.Append(*words) : words.status();
 }
+void LedgerCopier::OnContainers(uint8_t view, const LedgerContainers& read) {
+  if (!status_.ok()) return;
+  const auto words = ledger_format::EncodeContainers(view, read, file_.size());
+  status_ = words.ok() ? file_.Append(*words) : words.status();
+}
 void LedgerCopier::OnHold(const LedgerHold& hold) {
   if (status_.ok()) status_ = AppendRecord(file_, hold);
 }
@@ -99,6 +104,10 @@ void LedgerHistory::OnBound(uint8_t view, const PackedPairs& pairs) {
 
 void LedgerHistory::OnOpens(uint8_t view, const LedgerOpens& opens) {
   if (Kept* running = Running(view)) running->pass.Opened(opens);
+}
+
+void LedgerHistory::OnContainers(uint8_t view, const LedgerContainers& read) {
+  if (Kept* running = Running(view)) running->pass.ReadWhole(read);
 }
 
 void LedgerHistory::OnHold(const LedgerHold& hold) {

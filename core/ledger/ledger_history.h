@@ -30,6 +30,7 @@ class LedgerCopier : public LedgerVisitor {
   void OnShown(uint8_t view, const CarriedPair& pair) override;
   void OnBound(uint8_t view, const PackedPairs& pairs) override;
   void OnOpens(uint8_t view, const LedgerOpens& opens) override;
+  void OnContainers(uint8_t view, const LedgerContainers& read) override;
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
@@ -59,6 +60,7 @@ class LedgerHistory : public LedgerVisitor {
   void OnShown(uint8_t view, const CarriedPair& pair) override;
   void OnBound(uint8_t view, const PackedPairs& pairs) override;
   void OnOpens(uint8_t view, const LedgerOpens& opens) override;
+  void OnContainers(uint8_t view, const LedgerContainers& read) override;
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 

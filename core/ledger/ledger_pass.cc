@@ -83,8 +83,14 @@ absl::Status WordsAt::AddOpened(uint8_t view, const LedgerPass& pass) {
     rest.remove_prefix(part.size());
     RETURN_IF_ERROR(Add(ledger_format::EncodeConsumedSet(view, part, next())));
   }
-  if (pass.recent.empty()) return absl::OkStatus();
-  return Add(ledger_format::EncodeOpens(view, pass.recent.told(), next()));
+  if (!pass.recent.empty()) {
+    RETURN_IF_ERROR(
+        Add(ledger_format::EncodeOpens(view, pass.recent.told(), next())));
+  }
+  if (pass.containers.empty()) return absl::OkStatus();
+  LedgerContainers read{pass.begin.binding, {}};
+  read.files.assign(pass.containers.begin(), pass.containers.end());
+  return Add(ledger_format::EncodeContainers(view, read, next()));
 }
 
 // What was opened in a pass, behind the record that began it.
@@ -120,6 +126,7 @@ LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
     if (!named.Contains(sample)) unnamed.Add(sample);
   });
   recent.Add(state.recent);
+  containers.insert(state.containers.begin(), state.containers.end());
   Trim();
 }
 
@@ -153,6 +160,7 @@ LedgerState LedgerPass::State() const {
   }
   state.bound.insert(state.bound.end(), rest.begin(), rest.end());
   state.recent = recent.told();
+  state.containers.assign(containers.begin(), containers.end());
   return state;
 }
 
@@ -167,6 +175,11 @@ void LedgerPass::ConsumedUnder(const CarriedPair& pair) {
 }
 
 void LedgerPass::Opened(const LedgerOpens& opens) { recent.Add(opens); }
+
+void LedgerPass::ReadWhole(const LedgerContainers& read) {
+  if (read.binding != begin.binding) return;  // of an epoch that ended
+  containers.insert(read.files.begin(), read.files.end());
+}
 
 void LedgerPass::Trim() {
   unnamed.Settle();

@@ -3,11 +3,13 @@
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_PASS_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_PASS_H_
 
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "core/base/files/mmap_log.h"
 #include "core/base/status.h"
+#include "core/ledger/ledger_containers.h"
 #include "core/ledger/ledger_format.h"
 #include "core/ledger/ledger_opens.h"
 #include "core/ledger/packed_pairs.h"
@@ -27,6 +29,8 @@ struct LedgerState {
   std::vector<CarriedPair> bound;
   uint64_t bound_consumed = 0;  // how many at the end were consumed
   LedgerOpens recent;           // the last opens in order
+  // Containers that were delivered completely, by entry of the catalogue.
+  std::vector<uint64_t> containers;
 };
 
 // The same, with each pair packed and stored once.
@@ -43,6 +47,7 @@ struct LedgerPass {
   void Consumed(uint64_t sample);
   void ConsumedUnder(const CarriedPair& pair);
   void Opened(const LedgerOpens& opens);
+  void ReadWhole(const LedgerContainers& read);
   // Releases memory that was needed only to fill it.
   void Trim();
 
@@ -51,6 +56,7 @@ struct LedgerPass {
   PackedPairs shown;  // consumed in this pass, in order
   SampleSet unnamed;  // consumed without a name
   RecentOpens recent;
+  std::set<uint64_t> containers;  // as in LedgerState
 };
 
 // Returns whether `next` repeats what `last`, the previous epoch of the same

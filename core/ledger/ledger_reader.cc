@@ -193,6 +193,13 @@ class LedgerReader::Impl {
         visitor.OnOpens(view, opens);
         return absl::OkStatus();
       }
+      case RecordType::kContainers: {
+        const uint8_t view = ledger_format::ViewOf(record[0]);
+        ASSIGN_OR_RETURN(const auto containers,
+                         ledger_format::DecodeContainers(record));
+        visitor.OnContainers(view, containers);
+        return absl::OkStatus();
+      }
     }
     return absl::DataLossError("a record has an unknown type");
   }

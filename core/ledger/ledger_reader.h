@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/files/owned_dir.h"
+#include "core/ledger/ledger_containers.h"
 #include "core/ledger/ledger_format.h"
 #include "core/ledger/ledger_opens.h"
 #include "core/ledger/packed_pairs.h"
@@ -35,6 +36,7 @@ class LedgerVisitor {
   // Opens of the current epoch in order. First opens of names are included only
   // if the order of earlier consumptions is written again.
   virtual void OnOpens(uint8_t /*view*/, const LedgerOpens& /*opens*/) {}
+  virtual void OnContainers(uint8_t /*view*/, const LedgerContainers&) {}
   virtual void OnHold(const LedgerHold&) {}
   virtual void OnSwitch(const LedgerSwitch&) {}
 };

@@ -297,6 +297,7 @@ void EpochController::Begin(Boundary boundary) {
 void EpochController::Bind(EpochBinding how) {
   // A reader that goes on in the old epoch has its order made again.
   if (records_ != nullptr) records_->Rest();
+  how.read_whole = journal_.NoterOfContainers(how.epoch);
   LiveEpoch bound = MakeLiveEpoch(setup_, std::move(how));
   binding_ = std::move(bound.binding);
   records_ = std::move(bound.records);
@@ -376,9 +377,8 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
     effects = BeginPass();
     live_->NoteOpen();  // the verdict's open belongs to the new pass
   }
-  // The kernel does not ask a third time. At the second try it gets the whole
-  // file in the order of the previous epoch, because the boundary came between
-  // its lookup and this open.
+  // The kernel does not ask a third time. At the second try it gets the file in
+  // the previous order, because the boundary came after its lookup.
   effects.stale = !second_try;
   if (!second_try && reader != 0) sent_back_.Add(reader);
   return effects;

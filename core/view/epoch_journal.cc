@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/ledger/served_counts.h"
 
 namespace shufflefs {
@@ -59,6 +60,44 @@ void Add(const std::vector<CarriedPair>& consumed, bool named,
 }
 
 }  // namespace
+
+// Thread-safe.
+class EpochJournal::Noter {
+ public:
+  Noter(uint32_t id, Ledger* ledger)
+      : view_(static_cast<uint8_t>(id)), ledger_(ledger) {}
+
+  void Note(Epoch binding, EntryId container) {
+    MutexLock lock(mu_);
+    if (ledger_ == nullptr) return;
+    // If the ledger fails, the next record that begins an epoch says so.
+    ledger_->ReadWhole(view_, {binding, {container.value()}}).IgnoreError();
+  }
+  void Close() {
+    MutexLock lock(mu_);
+    ledger_ = nullptr;
+  }
+
+ private:
+  const uint8_t view_;
+
+  Mutex mu_;
+  Ledger* ledger_ ABSL_GUARDED_BY(mu_);
+};
+
+EpochJournal::EpochJournal(uint32_t id, Ledger* ledger)
+    : id_(id), ledger_(ledger), noter_(std::make_shared<Noter>(id, ledger)) {}
+
+EpochJournal::~EpochJournal() {
+  if (noter_ != nullptr) noter_->Close();  // null if it was moved
+}
+
+std::function<void(EntryId)> EpochJournal::NoterOfContainers(
+    Epoch binding) const {
+  return [noter = noter_, binding](EntryId container) {
+    noter->Note(binding, container);
+  };
+}
 
 absl::optional<LedgerState> EpochJournal::TakeLast(const std::string& path) {
   return ledger_ == nullptr ? absl::nullopt : ledger_->TakeLastState(path);

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +39,9 @@ class EpochJournal {
   // `id` is the view's number in the ledger. The ledger outlives the journal.
   // It may be null: then nothing is written, but shown samples are counted all
   // the same.
-  EpochJournal(uint32_t id, Ledger* ledger) : id_(id), ledger_(ledger) {}
+  EpochJournal(uint32_t id, Ledger* ledger);
+  EpochJournal(EpochJournal&&) = default;
+  ~EpochJournal();
 
   // The last state of the ledger for the view at `path`. Only the first call
   // returns it.
@@ -64,6 +68,10 @@ class EpochJournal {
   void Consumed(const Binding& binding, SampleId name);
   // A later open of the name. Records what it may be a sign of.
   void Again(SampleId name, const EpochOutcome& outcome);
+
+  // Notes that this epoch delivered a container completely. May be called on
+  // any thread, and after the journal is gone.
+  std::function<void(EntryId)> NoterOfContainers(Epoch binding) const;
 
   // An epoch continues as `state` says. Continue: the state is from the ledger.
   // Adopt: it is from elsewhere.
@@ -117,8 +125,12 @@ class EpochJournal {
   std::vector<CarriedPair> Seen(const Binding& binding,
                                 const OpenTracker* tracker);
 
+  // Readers may end after the journal is gone.
+  class Noter;
+
   const uint32_t id_;
   Ledger* const ledger_;
+  std::shared_ptr<Noter> noter_;
   bool failed_ = false;
   uint64_t names_ = 0;  // of the view
   absl::optional<Late> late_;

@@ -35,6 +35,14 @@ bool Fits(const LedgerEpoch& then, const ViewSetup& setup) {
          then.reactive == (setup.binds_on_demand() && !then.identity);
 }
 
+std::vector<EntryId> EntriesOf(const std::vector<uint64_t>& numbers) {
+  std::vector<EntryId> entries;
+  for (const uint64_t number : numbers) {
+    entries.push_back(EntryId(static_cast<uint32_t>(number)));
+  }
+  return entries;
+}
+
 std::vector<GroupedView::Pair> PairsOf(const std::vector<CarriedPair>& pairs) {
   std::vector<GroupedView::Pair> result;
   for (const CarriedPair& pair : pairs) {
@@ -200,6 +208,7 @@ bool EpochController::GoOn(LedgerState& last) {
     return false;
   }
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
+  if (records_ != nullptr) records_->Restore(EntriesOf(last.containers));
   sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
   waiting_ = false;

@@ -54,8 +54,9 @@ std::shared_ptr<RecordEpoch> FixedEpochs::RecordsOf(const ViewSetup& setup,
   return records_.front();
 }
 
-std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
-                                             Epoch epoch, bool live) {
+std::shared_ptr<RecordEpoch> MakeRecordEpoch(
+    const ViewSetup& setup, Epoch epoch, bool live,
+    std::function<void(EntryId)> read_whole) {
   if (setup.records.pool == nullptr) return nullptr;
   RecordEpoch::Parts parts;
   parts.containers = setup.records.containers;
@@ -65,6 +66,7 @@ std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
   parts.seed = setup.config.seed;
   parts.epoch = epoch;
   parts.live = live;
+  parts.read_whole = std::move(read_whole);
   return std::make_shared<RecordEpoch>(std::move(parts));
 }
 

@@ -5,6 +5,7 @@
 #ifndef SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_
 #define SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_
 
+#include <functional>
 #include <list>
 #include <memory>
 
@@ -40,8 +41,10 @@ class FixedEpochs {
 };
 
 // The records of an epoch of `setup`. Null if `setup` shuffles none.
-std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
-                                             Epoch epoch, bool live);
+// `read_whole`: as in RecordEpoch::Parts.
+std::shared_ptr<RecordEpoch> MakeRecordEpoch(
+    const ViewSetup& setup, Epoch epoch, bool live,
+    std::function<void(EntryId)> read_whole = nullptr);
 
 }  // namespace shufflefs
 

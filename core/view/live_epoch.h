@@ -47,6 +47,8 @@ struct EpochBinding {
   // Pairs that a reactive view shows from the beginning of the epoch.
   absl::Span<const CarriedPair> bound;
   NameSharing sharing{};  // if several nodes bind them
+  // As RecordEpoch::Parts::read_whole.
+  std::function<void(EntryId)> read_whole{};
 };
 // Binds names and records as `setup` plans them. Tells the view's prefetchers
 // which epoch it is. The result has no lookups yet.

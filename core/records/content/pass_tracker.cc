@@ -54,15 +54,23 @@ void PassTracker::Close(EntryId file) {
   if (state.open > 0) --state.open;
 }
 
-void PassTracker::Delivered(EntryId file, uint64_t begin, uint64_t end,
+bool PassTracker::Delivered(EntryId file, uint64_t begin, uint64_t end,
                             uint64_t size) {
   File& state = state_[file];
-  if (state.complete) return;
+  if (state.complete) return false;
   const uint64_t others = ranges_ - state.seen.ranges();
   ranges_ += static_cast<uint64_t>(
       state.seen.Add(begin, end, kMostRanges - std::min(others, kMostRanges)));
   state.complete = state.seen.HasAll(size);
   complete_ += state.complete ? 1 : 0;
+  return state.complete;
+}
+
+void PassTracker::Restore(EntryId file) {
+  File& state = state_[file];
+  state.was_opened = true;
+  complete_ += state.complete ? 0 : 1;
+  state.complete = true;
 }
 
 }  // namespace shufflefs

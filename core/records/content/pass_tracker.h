@@ -51,8 +51,10 @@ class PassTracker {
   // this and no descriptor is left. Then the next pass begins.
   bool BeginsByLookup(EntryId file, uint64_t files);
   void Close(EntryId file);
-  // `size`: of the file.
-  void Delivered(EntryId file, uint64_t begin, uint64_t end, uint64_t size);
+  // `size`: of the file. Returns whether the file is complete by that.
+  bool Delivered(EntryId file, uint64_t begin, uint64_t end, uint64_t size);
+  // An earlier run had opened the file, and delivered all of it.
+  void Restore(EntryId file);
 
   uint64_t complete() const { return complete_; }
   uint64_t ranges() const { return ranges_; }  // ranges in memory

@@ -177,8 +177,19 @@ void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
   // A file that turned out to be no container need not be read.
   if (parts_.containers->Shape(file)->records == nullptr) return;
   const uint64_t size = bytes(file);
+  bool is_complete = false;
+  {
+    MutexLock lock(mu_);
+    is_complete = tracker_.Delivered(file, begin, end, size);
+  }
+  if (is_complete && parts_.read_whole != nullptr) parts_.read_whole(file);
+}
+
+void RecordEpoch::Restore(absl::Span<const EntryId> files) {
   MutexLock lock(mu_);
-  tracker_.Delivered(file, begin, end, size);
+  for (const EntryId file : files) {
+    if (parts_.containers->Has(file)) tracker_.Restore(file);
+  }
 }
 
 ContentProvider::ReadDone RecordEpoch::Noting(EntryId file, uint64_t offset,

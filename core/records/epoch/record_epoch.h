@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/policy/policy.h"
@@ -38,6 +39,9 @@ class RecordEpoch : public ContentProvider,
     Seed seed;
     Epoch epoch;
     bool live = false;  // names of the view lead here while the epoch lasts
+    // Called, on any thread, when a container was delivered completely. It does
+    // not block. May be null.
+    std::function<void(EntryId)> read_whole;
   };
   explicit RecordEpoch(Parts parts);
   // Makes the pool forget what was read since Rest. So the caller must not hold
@@ -72,6 +76,9 @@ class RecordEpoch : public ContentProvider,
   void WhenSized(EntryId file, SizeDone done);
   // Number of containers that were delivered completely.
   uint64_t complete() const;
+  // An earlier run of this epoch delivered these completely. Others than
+  // containers are ignored.
+  void Restore(absl::Span<const EntryId> files);
   // Releases the tables of its orders. Readers that continue have them made
   // again.
   void Rest();

@@ -153,6 +153,34 @@ TEST_F(LedgerTest, OpensKeepTheirOrderOverCompactionsAndNumbers) {
   EXPECT_EQ(state->recent.opens.size(), 1);
 }
 
+TEST_F(LedgerTest, KnowsWhichContainersWereReadWhole) {
+  const LedgerEpoch epoch = SomeEpoch(1);
+  const auto last = [&] {
+    return Open()->TakeLastState(epoch.view_path)->containers;
+  };
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(epoch).ok());
+    ASSERT_TRUE(ledger->ReadWhole(1, {epoch.binding, {9}}).ok());
+    ASSERT_TRUE(ledger->ReadWhole(1, {epoch.binding, {3}}).ok());
+    // Its reader ended after the next epoch had begun.
+    const Epoch before(epoch.binding.value() - 1);
+    ASSERT_TRUE(ledger->ReadWhole(1, {before, {5}}).ok());
+  }
+  EXPECT_THAT(last(), ElementsAre(3, 9));
+  ASSERT_TRUE(Open()->Compact().ok());
+  EXPECT_THAT(last(), ElementsAre(3, 9));
+  {
+    const auto ledger = Open();
+    LedgerState state = *ledger->TakeLastState(epoch.view_path);
+    state.begin.view = 2;  // another number than before
+    ASSERT_TRUE(ledger->Continue(state).ok());
+  }
+  EXPECT_THAT(last(), ElementsAre(3, 9));
+  ASSERT_TRUE(Open()->BeginEpoch(epoch).ok());
+  EXPECT_THAT(last(), ElementsAre());
+}
+
 TEST_F(LedgerTest, OfManyOpensTheLastAreTold) {
   RecentOpens recent;
   for (uint64_t i = 0; i < 20; ++i) recent.Add({LedgerOpen::Kind::kAgain, i});

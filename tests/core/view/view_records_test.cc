@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/view/view.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/content/record_pool_fixture.h"
@@ -105,6 +106,96 @@ TEST_F(ViewRecordsTest, ASecondOpenMayItselfBeginThePass) {
   EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kServe);
   EXPECT_EQ(rebound_, 1);
   EXPECT_NE(view_->LookupContainer(file_), first);
+}
+
+// Two containers that share their records, and a ledger.
+class RestartedPassTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"s-00000-of-00002.bin", "s-00001-of-00002.bin"}) {
+      tree_.File(name, std::string(kBytes, name[6]));
+    }
+    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+    for (uint32_t i = 0; i < 2; ++i) {
+      files_[i] =
+          *catalogue_->FindPath(absl::StrCat("s-0000", i, "-of-00002.bin"));
+    }
+    Start();
+  }
+
+  // Ends the daemon that runs, if any, and begins another.
+  void Start() {
+    view_ = nullptr;
+    ledger_ = nullptr;
+    auto ledger = Ledger::Open(state_.At("ledger"), {});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    ledger_ = *std::move(ledger);
+    ViewConfig config = ContainerConfig();
+    config.record.scope = RecordScope::kSet;
+    View::Parts parts;
+    parts.tools = ContainerTools(tree_, test_.pool);
+    auto setup = MakeViewSetup(config, catalogue_, parts.tools, nullptr);
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    parts.setup = *std::move(setup);
+    parts.job_tracker = &job_tracker_;
+    parts.ledger = ledger_.get();
+    view_ = std::make_unique<View>(std::move(parts));
+  }
+
+  // Reads a container to the end. Returns the epoch that showed it.
+  Epoch Read(uint32_t number) {
+    const EntryId file = files_[number];
+    std::shared_ptr<RecordEpoch> epoch;
+    do {
+      epoch = view_->LookupContainer(file);
+    } while (view_->OpenContainer(file, *epoch, 7) == Verdict::kStale);
+    for (uint64_t at = 0; at < kBytes; at += 100000) {
+      epoch->Read(file, at, 100000,
+                  [](absl::StatusOr<absl::Span<const iovec>> got) {
+                    EXPECT_TRUE(got.ok()) << got.status();
+                  });
+      test_.asked->ComeAll();
+    }
+    epoch->Close(file);
+    return epoch->epoch();
+  }
+
+  TempTree tree_, state_;
+  TestPool test_{64 << 20};
+  JobTracker job_tracker_;
+  std::shared_ptr<const Catalogue> catalogue_;
+  EntryId files_[2];
+  std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<View> view_;
+};
+
+// Otherwise the next pass would show one file of this epoch and one of the next
+// one, and so would all later passes.
+TEST_F(RestartedPassTest, APassGoesOnAfterARestart) {
+  EXPECT_EQ(Read(0), Epoch(0));
+  Start();
+  EXPECT_EQ(Read(1), Epoch(0));
+  for (uint64_t pass = 1; pass < 4; ++pass) {
+    EXPECT_EQ(Read(0), Epoch(pass));
+    EXPECT_EQ(Read(1), Epoch(pass));
+  }
+}
+
+TEST_F(RestartedPassTest, APassThatEndedIsFollowedByTheNext) {
+  EXPECT_EQ(Read(0), Epoch(0));
+  EXPECT_EQ(Read(1), Epoch(0));
+  Start();
+  EXPECT_EQ(Read(1), Epoch(1));
+  EXPECT_EQ(Read(0), Epoch(1));
+}
+
+// A job that was killed with the daemon may begin its pass anew.
+TEST_F(RestartedPassTest, APassThatBeginsAnewIsOfOneEpoch) {
+  EXPECT_EQ(Read(0), Epoch(0));
+  Start();
+  EXPECT_EQ(Read(0), Epoch(0));
+  EXPECT_EQ(Read(1), Epoch(0));
+  EXPECT_EQ(Read(0), Epoch(1));
 }
 
 // An epoch by path is not the live one, of which nothing was read.

@@ -52,7 +52,7 @@ TEST(PassTrackerTest, WhatIsReadHereAndThereTakesBoundedMemory) {
   PassTracker tracker;
   for (uint64_t page = 0; page < 4'000'000; page += 2) {
     tracker.Delivered(EntryId(static_cast<uint32_t>(page % 3)), page, page + 1,
-                    4'000'000);
+                      4'000'000);
   }
   EXPECT_LE(tracker.ranges(), uint64_t{1} << 20);
   EXPECT_GE(tracker.ranges(), uint64_t{1} << 19);
@@ -90,6 +90,23 @@ TEST(PassTrackerTest, AnUnclearOpenBeginsThePassByItsLookup) {
   EXPECT_EQ(tracker.Open(a, 2, 1), OpenIs::kUnclear);
   tracker.Close(a);
   EXPECT_TRUE(tracker.BeginsByLookup(a, 1));
+}
+
+TEST(PassTrackerTest, WhatAnEarlierRunDeliveredIsOfThisPass) {
+  PassTracker tracker;
+  const EntryId a(3);
+  const EntryId b(9);
+  tracker.Restore(a);
+  tracker.Restore(a);
+  EXPECT_EQ(tracker.complete(), 1u);
+  EXPECT_EQ(tracker.Open(a, 9, 2), OpenIs::kOfThisPass) << "b was not read";
+  EXPECT_FALSE(tracker.Delivered(a, 0, 100, 100)) << "it was complete";
+  tracker.Close(a);
+  EXPECT_EQ(tracker.Open(b, 9, 2), OpenIs::kOfThisPass);
+  EXPECT_FALSE(tracker.Delivered(b, 0, 5, 10));
+  EXPECT_TRUE(tracker.Delivered(b, 5, 10, 10));
+  tracker.Close(b);
+  EXPECT_EQ(tracker.Open(a, 9, 2), OpenIs::kTheNextPass);
 }
 
 TEST(PassTrackerTest, AFileThatWasNeverOpenedDoesNotBeginAPass) {
