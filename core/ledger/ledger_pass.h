@@ -16,6 +16,18 @@
 
 namespace shufflefs {
 
+// What proves that a promise was broken in a pass. Of each at most kMost are
+// kept: one is enough for a proof.
+struct LedgerEvidence {
+  static constexpr size_t kMost = 4096;
+
+  // Samples that were consumed without a name, once more each time.
+  std::vector<uint64_t> surplus;
+  // Names that were opened again after every sample had been consumed. If the
+  // next epoch carries others, but not these, readers missed samples.
+  std::vector<uint64_t> again;
+};
+
 // One epoch of a view: how it began and what was consumed in it.
 struct LedgerState {
   LedgerEpoch begin;  // holds advance `epoch`, but not `binding`
@@ -27,6 +39,7 @@ struct LedgerState {
   std::vector<CarriedPair> bound;
   uint64_t bound_consumed = 0;  // how many at the end were consumed
   LedgerOpens recent;           // the last opens in order
+  LedgerEvidence evidence;
 };
 
 // The same, with each pair packed and stored once.
@@ -43,6 +56,9 @@ struct LedgerPass {
   void Consumed(uint64_t sample);
   void ConsumedUnder(const CarriedPair& pair);
   void Opened(const LedgerOpens& opens);
+  // It ended: `next` began, or a hold. Drops what is of no use then.
+  void EndBefore(const LedgerEpoch& next);
+  void EndHeld();
   // Releases memory that was needed only to fill it.
   void Trim();
 
@@ -51,6 +67,10 @@ struct LedgerPass {
   PackedPairs shown;  // consumed in this pass, in order
   SampleSet unnamed;  // consumed without a name
   RecentOpens recent;
+  LedgerEvidence evidence;
+
+ private:
+  uint64_t consumptions_ = 0;
 };
 
 // Returns whether `next` repeats what `last`, the previous epoch of the same
