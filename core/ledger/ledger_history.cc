@@ -61,10 +61,6 @@ LedgerHistory::Kept* LedgerHistory::Running(uint8_t view) {
 
 void LedgerHistory::Begin(Kept next) {
   std::deque<Kept>& epochs = views_[next.pass.begin.view_path];
-  if (!epochs.empty()) {
-    epochs.back().pass.recent = {};  // nobody continues an epoch that ended
-    epochs.back().pass.Trim();
-  }
   epochs.push_back(std::move(next));
   uint64_t pair_bytes = 0;
   for (const Kept& kept : epochs) pair_bytes += PairBytes(kept.pass);
@@ -85,6 +81,7 @@ void LedgerHistory::OnEpoch(const LedgerEpoch& epoch) {
     next.switches = std::move(epochs.back().switches);
     epochs.pop_back();
   }
+  if (!epochs.empty()) epochs.back().pass.EndBefore(epoch);
   Begin(std::move(next));
 }
 
@@ -111,8 +108,11 @@ void LedgerHistory::OnContainers(uint8_t view, const LedgerContainers& read) {
 }
 
 void LedgerHistory::OnHold(const LedgerHold& hold) {
-  const Kept* running = Running(hold.view);
-  if (running != nullptr) Begin({running->pass.Held(hold), {}});
+  Kept* running = Running(hold.view);
+  if (running == nullptr) return;
+  LedgerPass next = running->pass.Held(hold);
+  running->pass.EndHeld();
+  Begin({std::move(next), {}});
 }
 
 void LedgerHistory::OnSwitch(const LedgerSwitch& change) {

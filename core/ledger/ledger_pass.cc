@@ -83,6 +83,17 @@ absl::Status WordsAt::AddOpened(uint8_t view, const LedgerPass& pass) {
     rest.remove_prefix(part.size());
     RETURN_IF_ERROR(Add(ledger_format::EncodeConsumedSet(view, part, next())));
   }
+  for (const uint64_t sample : pass.evidence.surplus) {
+    words_.push_back(ledger_format::ConsumedWord(view, sample, next()));
+  }
+  if (!pass.evidence.again.empty()) {
+    LedgerOpens opens;
+    for (const uint64_t name : pass.evidence.again) {
+      opens.opens.push_back({LedgerOpen::Kind::kAgain, name});
+    }
+    RETURN_IF_ERROR(Add(ledger_format::EncodeOpens(view, opens, next())));
+  }
+  // This replaces what the records before tell of the order.
   if (!pass.recent.empty()) {
     RETURN_IF_ERROR(
         Add(ledger_format::EncodeOpens(view, pass.recent.told(), next())));
@@ -91,6 +102,10 @@ absl::Status WordsAt::AddOpened(uint8_t view, const LedgerPass& pass) {
   LedgerContainers read{pass.begin.binding, {}};
   read.files.assign(pass.containers.begin(), pass.containers.end());
   return Add(ledger_format::EncodeContainers(view, read, next()));
+}
+
+void Keep(uint64_t number, std::vector<uint64_t>& evidence) {
+  if (evidence.size() < LedgerEvidence::kMost) evidence.push_back(number);
 }
 
 // What was opened in a pass, behind the record that began it.
@@ -125,6 +140,9 @@ LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
   state.consumed.ForEach([&](uint64_t sample) {
     if (!named.Contains(sample)) unnamed.Add(sample);
   });
+  unnamed.Settle();
+  evidence = state.evidence;
+  consumptions_ = shown.size() + unnamed.size() + evidence.surplus.size();
   recent.Add(state.recent);
   containers.insert(state.containers.begin(), state.containers.end());
   Trim();
@@ -161,20 +179,51 @@ LedgerState LedgerPass::State() const {
   state.bound.insert(state.bound.end(), rest.begin(), rest.end());
   state.recent = recent.told();
   state.containers.assign(containers.begin(), containers.end());
+  state.evidence = evidence;
   return state;
 }
 
 void LedgerPass::Consumed(uint64_t sample) {
-  unnamed.Add(sample);
+  if (!unnamed.Add(sample)) Keep(sample, evidence.surplus);
+  ++consumptions_;
   recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, sample});
 }
 
 void LedgerPass::ConsumedUnder(const CarriedPair& pair) {
   shown.Add(pair);
+  ++consumptions_;
   recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, pair.name});
 }
 
-void LedgerPass::Opened(const LedgerOpens& opens) { recent.Add(opens); }
+void LedgerPass::Opened(const LedgerOpens& opens) {
+  recent.Add(opens);
+  // A record that replaces earlier ones tells of them once more.
+  if (opens.anew || consumptions_ < begin.names) return;
+  for (const LedgerOpen& open : opens.opens) {
+    if (open.kind == LedgerOpen::Kind::kAgain) {
+      Keep(open.number, evidence.again);
+    }
+  }
+}
+
+void LedgerPass::EndBefore(const LedgerEpoch& next) {
+  recent = {};  // nobody continues an epoch that ended
+  containers.clear();
+  SampleSet carried;
+  for (const CarriedPair& pair : next.carried) carried.Add(pair.name);
+  carried.Settle();
+  std::erase_if(evidence.again, [&](uint64_t name) {
+    return next.carried.empty() || carried.Contains(name);
+  });
+  Trim();
+}
+
+void LedgerPass::EndHeld() {
+  recent = {};
+  containers.clear();
+  evidence.again.clear();
+  Trim();
+}
 
 void LedgerPass::ReadWhole(const LedgerContainers& read) {
   if (read.binding != begin.binding) return;  // of an epoch that ended

@@ -18,6 +18,18 @@
 
 namespace shufflefs {
 
+// What proves that a promise was broken in a pass. Of each at most kMost are
+// kept: one is enough for a proof.
+struct LedgerEvidence {
+  static constexpr size_t kMost = 4096;
+
+  // Samples that were consumed without a name, once more each time.
+  std::vector<uint64_t> surplus;
+  // Names that were opened again after every sample had been consumed. If the
+  // next epoch carries others, but not these, readers missed samples.
+  std::vector<uint64_t> again;
+};
+
 // One epoch of a view: how it began and what was consumed in it.
 struct LedgerState {
   LedgerEpoch begin;  // holds advance `epoch`, but not `binding`
@@ -31,6 +43,7 @@ struct LedgerState {
   LedgerOpens recent;           // the last opens in order
   // Containers that were delivered completely, by entry of the catalogue.
   std::vector<uint64_t> containers;
+  LedgerEvidence evidence;
 };
 
 // The same, with each pair packed and stored once.
@@ -48,6 +61,9 @@ struct LedgerPass {
   void ConsumedUnder(const CarriedPair& pair);
   void Opened(const LedgerOpens& opens);
   void ReadWhole(const LedgerContainers& read);
+  // It ended: `next` began, or a hold. Drops what is of no use then.
+  void EndBefore(const LedgerEpoch& next);
+  void EndHeld();
   // Releases memory that was needed only to fill it.
   void Trim();
 
@@ -57,6 +73,10 @@ struct LedgerPass {
   SampleSet unnamed;  // consumed without a name
   RecentOpens recent;
   std::set<uint64_t> containers;  // as in LedgerState
+  LedgerEvidence evidence;
+
+ private:
+  uint64_t consumptions_ = 0;
 };
 
 // Returns whether `next` repeats what `last`, the previous epoch of the same

@@ -16,8 +16,13 @@ namespace shufflefs {
 
 class SampleSet {
  public:
-  void Add(uint64_t sample) {
-    adding_[sample / 64] |= uint64_t{1} << (sample % 64);
+  // Returns whether it was no member yet.
+  bool Add(uint64_t sample) {
+    uint64_t& adding = adding_[sample / 64];
+    const uint64_t bit = uint64_t{1} << (sample % 64);
+    const bool added = (adding & bit) == 0 && !Contains(sample);
+    adding |= bit;
+    return added;
   }
   // Merges the added samples. Call it before any of the methods below.
   void Settle();

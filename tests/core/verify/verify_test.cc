@@ -126,6 +126,63 @@ TEST_F(VerifyTest, ASampleConsumedTwiceIsFound) {
   EXPECT_TRUE(proof.broken());
 }
 
+// A compaction keeps what proves that a promise was broken, and so does a
+// restart that writes the pass again under another number.
+TEST_F(VerifyTest, ACompactionProvesNothingThatWasBroken) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+    for (uint64_t sample = 0; sample < 60; ++sample) {
+      ASSERT_TRUE(ledger->Consumed(0, sample).ok());
+    }
+    LedgerOpens opens;
+    for (const uint64_t name : {3, 4, 5, 4}) {
+      opens.opens.push_back({LedgerOpen::Kind::kAgain, name});
+    }
+    ASSERT_TRUE(ledger->Opened(0, opens).ok());
+    ASSERT_TRUE(ledger->Compact().ok());  // before it has ended
+    LedgerEpoch next = Record(1);
+    next.carried = {{3, 3}};
+    ASSERT_TRUE(ledger->BeginEpoch(next).ok());
+    for (const uint64_t sample : {1, 2, 2, 2, 59, 1}) {
+      ASSERT_TRUE(ledger->Consumed(0, sample).ok());
+    }
+  }
+  for (const bool restarted : {false, true}) {
+    if (restarted) {
+      std::unique_ptr<Ledger> ledger = Open();
+      absl::optional<LedgerState> state = ledger->TakeLastState("");
+      ASSERT_TRUE(state);
+      state->begin.view = 3;
+      ASSERT_TRUE(ledger->Continue(*state).ok());
+    }
+    for (int compactions = 0; compactions < 3; ++compactions) {
+      SCOPED_TRACE(compactions);
+      const LedgerProof proof = Proof();
+      ASSERT_EQ(proof.epochs.size(), 2u);
+      EXPECT_EQ(proof.epochs[0].twice, 0u);
+      EXPECT_EQ(proof.epochs[1].bound_anew, 2u);
+      EXPECT_EQ(proof.epochs[1].consumed, 3u);
+      EXPECT_EQ(proof.epochs[1].twice, 3u);
+      ASSERT_TRUE(Open()->Compact().ok());
+    }
+  }
+}
+
+// However often, a few are enough to prove it.
+TEST_F(VerifyTest, OfVeryManyProofsSomeAreKept) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+    for (int i = 0; i < 20000; ++i) {
+      ASSERT_TRUE(ledger->Consumed(0, 7).ok());
+    }
+    ASSERT_TRUE(ledger->Compact().ok());
+    EXPECT_LT(ledger->bytes(), 200000u);
+  }
+  EXPECT_EQ(Proof().epochs[0].twice, LedgerEvidence::kMost);
+}
+
 TEST_F(VerifyTest, HeldEpochsArePassesOfOneBinding) {
   {
     std::unique_ptr<Ledger> ledger = Open();
