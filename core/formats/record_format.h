@@ -104,6 +104,9 @@ class RecordFormat {
   // Returns whether records end with a line end. The last record of a file may
   // lack it; whichever record comes last then gives it its own.
   virtual bool ends_lines() const { return false; }
+  // Returns whether readers tell records apart by names in them. Then files
+  // that have a name in common are not mixed (RecordScanner::TakeNames).
+  virtual bool has_names() const { return false; }
 };
 
 }  // namespace shufflefs

@@ -6,11 +6,16 @@
 #define SHUFFLEFS_CORE_FORMATS_RECORD_SCANNER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace shufflefs {
+
+// Hashes of the names in a file that must not be in another one whose records
+// are mixed with its own. In increasing order, each once.
+using NameHashes = std::vector<uint64_t>;
 
 // Receives the records as they are found, in file order.
 class RecordSink {
@@ -43,6 +48,9 @@ class RecordScanner {
   // The file has ended. Bytes that were not added to `sink` by now stay in
   // place, after the last record.
   virtual absl::Status Finish(RecordSink& sink) = 0;
+  // The names that were found, for a format with has_names(). They are at least
+  // as many as the records. Called at most once, after Finish.
+  virtual NameHashes TakeNames() { return {}; }
 };
 
 }  // namespace shufflefs

@@ -22,6 +22,7 @@ class Tar : public RecordFormat {
       const CandidateFile& file) const override {
     return MakeTarScanner(file.bytes);
   }
+  bool has_names() const override { return true; }
 };
 
 }  // namespace

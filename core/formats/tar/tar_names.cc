@@ -3,7 +3,9 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
@@ -54,15 +56,28 @@ absl::Status TarNames::RememberName(absl::string_view name) {
   return Insert(name, false);
 }
 
+void TarNames::EndHead() { head_ = std::exchange(seen_, {}); }
+
+NameHashes TarNames::Take() {
+  NameHashes names(seen_.begin(), seen_.end());
+  // Frees the table first, since sorting takes a while.
+  seen_ = {};
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 absl::Status TarNames::Insert(absl::string_view name, bool is_key) {
   ASSIGN_OR_RETURN(const std::string normal, Normal(name));
   const uint64_t hash =
       XXH3_64bits_withSeed(normal.data(), normal.size(), is_key ? 1 : 0);
-  if (seen_.size() >= most_ && !seen_.contains(hash)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("it has more than ", most_, " records"));
+  const bool is_full = head_.size() + seen_.size() >= most_;
+  if (!head_.contains(hash) && !(is_full && seen_.contains(hash))) {
+    if (is_full) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("it has more than ", most_, " records"));
+    }
+    if (seen_.insert(hash).second) return absl::OkStatus();
   }
-  if (seen_.insert(hash).second) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the ", is_key ? "key" : "name", " '",
                    absl::CHexEscape(name), "' comes again"));

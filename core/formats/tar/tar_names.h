@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "core/formats/record_scanner.h"
 #include "core/formats/tar/tar_header.h"
 
 namespace shufflefs {
@@ -17,7 +18,12 @@ namespace shufflefs {
 // records, or change which of two files remains after unpacking. It stores
 // 64-bit hashes; two names with the same hash count as equal. An archive of
 // more than `most` names is refused, because each takes 10 to 20 bytes of
-// memory. Not thread-safe.
+// memory.
+//
+// The same holds for archives whose records are mixed, so the hashes can be
+// taken out and compared with those of others. Files before the first record
+// are left out. They stay in place, and only archives with the same bytes there
+// are mixed. Not thread-safe.
 class TarNames {
  public:
   // Fits into a table of 300 MiB. A record takes at least 512 bytes, so a
@@ -33,11 +39,17 @@ class TarNames {
   absl::Status RememberKey(absl::string_view key);
   absl::Status RememberName(absl::string_view name);
 
+  // What was remembered until now stays in front of all records.
+  void EndHead();
+  // The hashes of all names behind the head. There are none afterwards.
+  NameHashes Take();
+
  private:
   // Returns whether the name is new.
   absl::Status Insert(absl::string_view name, bool is_key);
 
   const uint64_t most_;
+  absl::flat_hash_set<uint64_t> head_;  // together at most most_
   absl::flat_hash_set<uint64_t> seen_;
 };
 

@@ -42,6 +42,7 @@ class ShardMachine : public RecordScanner {
   }
   void Skip(uint64_t bytes) override { at_ += bytes; }
   absl::Status Finish(RecordSink& sink) override;
+  NameHashes TakeNames() override { return names_.Take(); }
 
  private:
   // Processes the next bytes: a header, or the data of an extension.
@@ -219,6 +220,7 @@ absl::Status ShardMachine::AddMember(const TarHeader& member,
     record_end_ = end;
     return absl::OkStatus();
   }
+  if (record_end_ == 0) names_.EndHead();
   RETURN_IF_ERROR(names_.RememberKey(*key));
   // Members between two records belong to the second.
   const uint64_t begin = record_end_ > 0 ? record_end_ : member_begin_;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "core/records/containers/shared_names.h"
 
 namespace shufflefs {
 namespace {
@@ -16,6 +18,12 @@ struct Joining {
   const Catalogue& catalogue;
   const std::function<EntryId(size_t)>& file_at;
   MemberShapes& found;
+  // By member, for those with names. Freed when the group is joined.
+  std::map<size_t, std::shared_ptr<const NameHashes>> names;
+
+  std::string PathOf(size_t member) const {
+    return catalogue.path(file_at(member));
+  }
 };
 
 // Why two files cannot have one order. "" if they can.
@@ -94,6 +102,34 @@ void Mix(const Joining& joining, const std::vector<size_t>& members) {
   }
 }
 
+// By their place among these members: the first one before each that has one
+// of its names.
+std::vector<absl::optional<size_t>> SharedNames(
+    const Joining& joining, const std::vector<size_t>& members) {
+  std::vector<absl::Span<const uint64_t>> names;
+  for (const size_t member : members) {
+    const auto own = joining.names.find(member);
+    names.emplace_back();
+    if (own != joining.names.end()) names.back() = *own->second;
+  }
+  return FindSharedNames(names);
+}
+
+// Two samples of one key that follow each other would be read as one, and of
+// two files of one name only one is unpacked.
+std::string WhySetSharesNames(const Joining& joining) {
+  const std::vector<size_t>& members = joining.group.members;
+  const auto shared = SharedNames(joining, members);
+  for (size_t m = 0; m < members.size(); ++m) {
+    if (!shared[m]) continue;
+    return absl::StrCat("record.scope: a key of ",
+                        joining.PathOf(members[*shared[m]]),
+                        ", or a name of a file without one, comes again in ",
+                        joining.PathOf(members[m]));
+  }
+  return "";
+}
+
 // Mixes a whole set, or refuses the whole set.
 void MixSet(const Joining& joining) {
   const Catalogue& catalogue = joining.catalogue;
@@ -114,14 +150,50 @@ void MixSet(const Joining& joining) {
                          " than ", catalogue.path(joining.file_at(first)));
     }
   }
+  if (why.empty()) why = WhySetSharesNames(joining);
   if (why.empty()) return Mix(joining, joining.group.members);
   for (auto& [member, found] : joining.found) {
     found = absl::FailedPreconditionError(why);
   }
 }
 
+// Files of a view that have a name in common with another.
+struct LeftOut {
+  uint64_t files = 0;
+  std::string first;
+  std::string like;  // one that has a name of the first
+
+  std::string Warning() const {
+    if (files == 0) return "";
+    const bool one = files == 1;
+    const std::string who =
+        one ? absl::StrCat(first, " keeps its own records: it shares")
+            : absl::StrCat(files, " files, the first ", first,
+                           ", keep their own records: they share");
+    return absl::StrCat("record.scope: ", who,
+                        " a key, or a name of a file without one, with ",
+                        one ? "" : "others, such as ", like);
+  }
+};
+
+// Removes the members that have a name in common with one before them.
+void LeaveOutSharers(const Joining& joining, std::vector<size_t>& members,
+                     LeftOut& left_out) {
+  const auto shared = SharedNames(joining, members);
+  std::vector<size_t> kept;
+  for (size_t m = 0; m < members.size(); ++m) {
+    if (!shared[m]) {
+      kept.push_back(members[m]);
+    } else if (left_out.files++ == 0) {
+      left_out.first = joining.PathOf(members[m]);
+      left_out.like = joining.PathOf(members[*shared[m]]);
+    }
+  }
+  members = std::move(kept);
+}
+
 // Mixes the containers of a view that can be mixed, by their headers.
-void MixView(const Joining& joining) {
+std::string MixView(const Joining& joining) {
   std::map<uint64_t, std::vector<size_t>> by_header;
   for (const size_t member : joining.group.members) {
     const absl::StatusOr<ContainerShape>& found = joining.found.at(member);
@@ -129,20 +201,28 @@ void MixView(const Joining& joining) {
     if (!found.ok() || found->records == nullptr) continue;
     by_header[found->head_hash].push_back(member);
   }
-  for (const auto& [header, members] : by_header) {
+  LeftOut left_out;
+  for (auto& [header, members] : by_header) {
+    LeaveOutSharers(joining, members, left_out);
     if (members.size() > 1) Mix(joining, members);
   }
+  return left_out.Warning();
 }
 
 }  // namespace
 
-void JoinGroup(const ContainerGroup& group, RecordScope scope,
-               const Catalogue& catalogue,
-               const std::function<EntryId(size_t)>& file_at,
-               MemberShapes& found) {
-  const Joining joining{group, catalogue, file_at, found};
-  if (!group.is_family) return Align(joining);
-  return scope == RecordScope::kSet ? MixSet(joining) : MixView(joining);
+std::string JoinGroup(const ContainerGroup& group, RecordScope scope,
+                      const Catalogue& catalogue,
+                      const std::function<EntryId(size_t)>& file_at,
+                      MemberShapes& found) {
+  Joining joining{group, catalogue, file_at, found, {}};
+  for (auto& [member, shape] : found) {
+    if (!shape.ok() || shape->names == nullptr) continue;
+    joining.names[member] = std::exchange(shape->names, nullptr);
+  }
+  if (group.is_family && scope != RecordScope::kSet) return MixView(joining);
+  group.is_family ? MixSet(joining) : Align(joining);
+  return "";
 }
 
 }  // namespace shufflefs

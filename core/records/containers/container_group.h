@@ -31,11 +31,13 @@ using MemberShapes = std::map<size_t, absl::StatusOr<ContainerShape>>;
 // Gives the whole group one order, or the reason why there is none. With
 // record.scope = view there may be several orders, by the files' headers, and a
 // file that cannot be mixed keeps its own. `file_at` returns the file of a
-// container index. REQUIRES: `found` has all members.
-void JoinGroup(const ContainerGroup& group, RecordScope scope,
-               const Catalogue& catalogue,
-               const std::function<EntryId(size_t)>& file_at,
-               MemberShapes& found);
+// container index. Frees the names in the shapes. Returns a line for `status`
+// if files of a view are not mixed because of their names, else "". REQUIRES:
+// `found` has all members.
+std::string JoinGroup(const ContainerGroup& group, RecordScope scope,
+                      const Catalogue& catalogue,
+                      const std::function<EntryId(size_t)>& file_at,
+                      MemberShapes& found);
 
 }  // namespace shufflefs
 

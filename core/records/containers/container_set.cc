@@ -297,6 +297,7 @@ IndexRequest ContainerSet::RequestFor(size_t place,
   request.options = &rules_.OptionsOf(
       PathInView(catalogue, dataset_->root(), container.file));
   request.wants_head_hash = container.group != FoundContainer::kAlone;
+  request.wants_names = FamilyOf(container.file) != nullptr;
   request.padded = container.padded;
   if (container.index) {
     request.index =
@@ -339,9 +340,13 @@ void ContainerSet::SettleInGroup(size_t place,
     joined = std::move(known);
     joining_.erase(number);
   }
-  JoinGroup(
+  std::string warning = JoinGroup(
       group, rules_.options().scope, dataset_->catalogue(),
       [this](size_t member) { return At(member).file; }, joined);
+  if (!warning.empty()) {
+    MutexLock lock(mu_);
+    unmixed_[number] = std::move(warning);
+  }
   for (auto& [member, known] : joined) Publish(member, std::move(known));
 }
 
@@ -409,6 +414,9 @@ ContainerReport ContainerSet::Report() const {
     }
   }
   if (!found_.parted.empty()) report.warnings.push_back(found_.parted);
+  for (const auto& [group, warning] : unmixed_) {
+    report.warnings.push_back(warning);
+  }
   for (const RecordFormat* format : RecordFormats()) {
     const auto found = unmixed.find(format);
     if (found == unmixed.end()) continue;

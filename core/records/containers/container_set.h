@@ -199,6 +199,8 @@ class ContainerSet {
   std::vector<State> states_ ABSL_GUARDED_BY(mu_);  // its size is constant
   // By group: what was found for groups that are not completely known yet.
   std::map<size_t, MemberShapes> joining_ ABSL_GUARDED_BY(mu_);
+  // By group: the line on files that are not mixed with the rest of it.
+  std::map<size_t, std::string> unmixed_ ABSL_GUARDED_BY(mu_);
   uint64_t none_ ABSL_GUARDED_BY(mu_) = 0;  // turned out to be no containers
   uint64_t kept_ ABSL_GUARDED_BY(mu_) = 0;  // containers that keep their order
   size_t next_ ABSL_GUARDED_BY(mu_) = 0;    // all before it have begun

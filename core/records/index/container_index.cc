@@ -104,14 +104,49 @@ absl::Status CloseLastLine(int fd, ContainerShape& shape) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
-    int fd, const IndexRequest& request, absl::string_view head) {
+// What a pass over a file finds, or its saved index says.
+struct FoundRecords {
+  std::shared_ptr<const OffsetTable> table;
+  std::shared_ptr<const NameHashes> names;  // null unless WantsNames
+};
+
+bool WantsNames(const IndexRequest& request) {
+  return request.wants_names && request.format->has_names();
+}
+
+absl::StatusOr<FoundRecords> LoadFound(const IndexRequest& request,
+                                       const IndexedFile& indexed) {
+  ASSIGN_OR_RETURN(const RecordIndex index,
+                   LoadRecordIndex(request.saved, indexed));
+  FoundRecords found{index.table, nullptr};
+  if (!WantsNames(request)) return found;
+  const FilePlace place = NamesPlace(request.saved);
+  ASSIGN_OR_RETURN(NameHashes names, LoadRecordNames(place, indexed));
+  if (names.size() < found.table->count()) {
+    return absl::DataLossError(
+        absl::StrCat(place.path(), ": has fewer names than records"));
+  }
+  found.names = std::make_shared<const NameHashes>(std::move(names));
+  return found;
+}
+
+absl::Status SaveFound(const IndexRequest& request, const IndexedFile& indexed,
+                       const FoundRecords& found) {
+  if (found.names != nullptr) {
+    RETURN_IF_ERROR(
+        SaveRecordNames(NamesPlace(request.saved), indexed, *found.names));
+  }
+  return SaveRecordIndex(request.saved, RecordIndex{indexed, found.table});
+}
+
+absl::StatusOr<FoundRecords> FindRecords(int fd, const IndexRequest& request,
+                                         absl::string_view head) {
   const RecordFormat& format = *request.format;
   const IndexedFile indexed{format.ScanKey(FileOf(request)),
                             Lasting(request.expected.identity())};
   if (!request.saved.empty()) {
-    absl::StatusOr<RecordIndex> saved = LoadRecordIndex(request.saved, indexed);
-    if (saved.ok()) return saved->table;
+    absl::StatusOr<FoundRecords> saved = LoadFound(request, indexed);
+    if (saved.ok()) return saved;
     if (ErrnoOf(saved.status()) != ENOENT) {
       Log(LogLevel::kInfo, absl::StrCat("saved index of ", request.path, ": ",
                                         saved.status().message()));
@@ -128,9 +163,12 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
   // Detects a file that was rewritten meanwhile.
   RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
   std::shared_ptr<const OffsetTable> found = table.Finish();
+  FoundRecords records{std::move(found), nullptr};
+  if (WantsNames(request)) {
+    records.names = std::make_shared<const NameHashes>(scanner->TakeNames());
+  }
   if (!request.saved.empty()) {
-    const absl::Status saved =
-        SaveRecordIndex(request.saved, RecordIndex{indexed, found});
+    const absl::Status saved = SaveFound(request, indexed, records);
     if (!saved.ok() && request.not_saved) {
       request.not_saved(saved);
     } else if (!saved.ok()) {
@@ -138,7 +176,7 @@ absl::StatusOr<std::shared_ptr<const OffsetTable>> FindRecords(
           absl::StrCat("index not saved: ", saved.message()));
     }
   }
-  return found;
+  return records;
 }
 
 // A columnar file whose footer is found from its end, in one read, or two if it
@@ -192,7 +230,9 @@ absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
   if (fixed) return FixedContainer(*fixed, request.expected.size);
   ContainerShape shape;
   shape.file_bytes = request.expected.size;
-  ASSIGN_OR_RETURN(shape.records, FindRecords(fd, request, head));
+  ASSIGN_OR_RETURN(FoundRecords found, FindRecords(fd, request, head));
+  shape.records = std::move(found.table);
+  shape.names = std::move(found.names);
   if (request.format->ends_lines()) {
     RETURN_IF_ERROR(CloseLastLine(fd, shape));
   }

@@ -29,6 +29,7 @@ struct IndexRequest {
   // pass. A saved index that does not fit is replaced. Empty: none.
   FilePlace saved;
   bool wants_head_hash = false;
+  bool wants_names = false;  // of a format with names; else there are none
   // The index beside the file, which must match its records.
   absl::optional<SidecarIndex> index;
   // Not null: a padded file, whose index says where its records are. Outlives

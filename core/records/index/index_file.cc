@@ -2,6 +2,7 @@
 #include "core/records/index/index_file.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,38 @@ struct IndexHeader {
 };
 constexpr uint64_t kIndexRounding = 1024;  // the table has whole words
 
+constexpr CheckedFormat kNamesFormat = {.magic = "SHUFRNM\n",
+                                        .version = 1,
+                                        .name = "names of records",
+                                        .other = "holds no names of records",
+                                        .seeded = true};
+
+// The file: this header, then the hashes.
+struct NamesHeader {
+  CheckedHead head;
+  FileIdentity identity;
+  uint64_t count;
+  char format[kMostFormatBytes + 1];  // as in IndexHeader
+};
+// In its file a name takes this many bytes or more: a block of an archive.
+constexpr uint64_t kLeastNamedBytes = 512;
+
+absl::Status CheckFormatName(const FilePlace& place, const IndexedFile& file) {
+  if (file.format.size() <= kMostFormatBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(place.path(),
+                                                 ": the name of the format '",
+                                                 file.format, "' is too long"));
+}
+
+// Which file a header is of.
+template <typename Header>
+absl::StatusOr<IndexedFile> FileOfHeader(const Header& header) {
+  if (header.format[kMostFormatBytes] != '\0') {
+    return absl::DataLossError("the name of its format does not end");
+  }
+  return IndexedFile{.format = header.format, .identity = header.identity};
+}
+
 absl::Status Fits(const IndexedFile& found, const IndexedFile& expected) {
   if (found.format != expected.format) {
     return absl::FailedPreconditionError(
@@ -52,11 +85,7 @@ absl::Status Fits(const IndexedFile& found, const IndexedFile& expected) {
 
 absl::Status SaveRecordIndex(const FilePlace& place, const RecordIndex& index) {
   const IndexedFile& file = index.file;
-  if (file.format.size() > kMostFormatBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(place.path(), ": the name of the format '", file.format,
-                     "' is too long"));
-  }
+  RETURN_IF_ERROR(CheckFormatName(place, file));
   IndexHeader header = {};
   header.identity = file.identity;
   header.count = index.table->extent().count;
@@ -75,11 +104,8 @@ absl::StatusOr<RecordIndex> ParseRecordIndex(absl::string_view bytes,
   RETURN_IF_ERROR(reader.ReadHeader(header));
   reader.Take(reader.bytes_left() / sizeof(uint64_t), words);
   RETURN_IF_ERROR(reader.Finish());
-  if (header.format[kMostFormatBytes] != '\0') {
-    return absl::DataLossError("the name of its format does not end");
-  }
   RecordIndex index;
-  index.file = {.format = header.format, .identity = header.identity};
+  ASSIGN_OR_RETURN(index.file, FileOfHeader(header));
   RETURN_IF_ERROR(Fits(index.file, expected));
   if (header.end > header.identity.size) {
     return absl::DataLossError("has records beyond the end of the file");
@@ -100,6 +126,47 @@ absl::StatusOr<RecordIndex> LoadRecordIndex(const FilePlace& place,
       std::min<uint64_t>(expected.identity.size, kMostWholeFile) / 2;
   ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(place, most));
   absl::StatusOr<RecordIndex> parsed = ParseRecordIndex(bytes, expected);
+  if (!parsed.ok()) return Annotate(parsed.status(), place.path());
+  return parsed;
+}
+
+absl::Status SaveRecordNames(const FilePlace& place, const IndexedFile& file,
+                             const NameHashes& names) {
+  RETURN_IF_ERROR(CheckFormatName(place, file));
+  NamesHeader header = {};
+  header.identity = file.identity;
+  header.count = names.size();
+  std::copy(file.format.begin(), file.format.end(), header.format);
+  return ReplaceFile(place,
+                     SealedPieces(kNamesFormat, header, {ColumnBytes(names)}));
+}
+
+absl::StatusOr<NameHashes> ParseRecordNames(absl::string_view bytes,
+                                            const IndexedFile& expected) {
+  NamesHeader header;
+  NameHashes names;
+  CheckedReader reader(kNamesFormat, bytes);
+  RETURN_IF_ERROR(reader.ReadHeader(header));
+  reader.Take(header.count, names);
+  RETURN_IF_ERROR(reader.Finish());
+  ASSIGN_OR_RETURN(const IndexedFile file, FileOfHeader(header));
+  RETURN_IF_ERROR(Fits(file, expected));
+  const auto unsorted = std::adjacent_find(names.begin(), names.end(),
+                                           std::greater_equal<uint64_t>());
+  if (unsorted != names.end()) {
+    return absl::DataLossError("its names are not in order, each once");
+  }
+  return names;
+}
+
+absl::StatusOr<NameHashes> LoadRecordNames(const FilePlace& place,
+                                           const IndexedFile& expected) {
+  const uint64_t most =
+      sizeof(NamesHeader) +
+      std::min<uint64_t>(expected.identity.size, kMostWholeFile) /
+          kLeastNamedBytes * sizeof(uint64_t);
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(place, most));
+  absl::StatusOr<NameHashes> parsed = ParseRecordNames(bytes, expected);
   if (!parsed.ok()) return Annotate(parsed.status(), place.path());
   return parsed;
 }

@@ -5,6 +5,9 @@
 //
 // A file is input like any other. An accepted file is a table whose records are
 // adjacent and inside the container.
+//
+// The names in a container (NameHashes) have a file of their own beside the
+// index, of the same kind. Only mounts that mix containers make and read it.
 #ifndef SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_FILE_H_
 
@@ -18,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/files/owned_dir.h"
 #include "core/catalogue/file_identity.h"
+#include "core/formats/record_scanner.h"
 #include "core/records/index/offset_table.h"
 
 namespace shufflefs {
@@ -57,6 +61,20 @@ absl::StatusOr<RecordIndex> LoadRecordIndex(const FilePlace& place,
 // The same for bytes in memory.
 absl::StatusOr<RecordIndex> ParseRecordIndex(absl::string_view bytes,
                                              const IndexedFile& expected);
+
+// The location of the names of the container whose index is at `index`.
+inline FilePlace NamesPlace(const FilePlace& index) {
+  return index.With(".names");
+}
+
+// The same three for the names in a container. An accepted file has hashes in
+// increasing order, each once.
+absl::Status SaveRecordNames(const FilePlace& place, const IndexedFile& file,
+                             const NameHashes& names);
+absl::StatusOr<NameHashes> LoadRecordNames(const FilePlace& place,
+                                           const IndexedFile& expected);
+absl::StatusOr<NameHashes> ParseRecordNames(absl::string_view bytes,
+                                            const IndexedFile& expected);
 
 }  // namespace shufflefs
 

@@ -12,6 +12,7 @@
 #include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/formats/columnar/columnar_groups.h"
+#include "core/formats/record_scanner.h"
 #include "core/formats/record_table.h"
 #include "core/formats/tfrecord/tfrecord_index.h"
 #include "core/records/order/record_order.h"
@@ -59,6 +60,9 @@ struct ContainerShape {
   bool aligned = false;
   // Hash of the bytes before the first record, if requested.
   uint64_t head_hash = 0;
+  // Names in the file, if requested and if its format has_names(). Only until
+  // its family is made: they take 8 bytes per record.
+  std::shared_ptr<const NameHashes> names;
   // Null: it shows its own records. Otherwise it is member number `member` of
   // this family.
   std::shared_ptr<const ContainerFamily> family;
