@@ -27,6 +27,7 @@
 #   met_records *   the same over the records of containers
 #   met_training    accuracy against met's mini-epochs and repeats
 #   cluster *       four nodes of one job, alone and as peers
+#   yardstick *     how many accelerators a device keeps busy, as MLPerf Storage asks
 #   clairvoyant *   a stock DataLoader whose order is found out, and the harm
 # tests/bench/run.sh NAME -- --help has their options.
 #
@@ -44,11 +45,11 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,38s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,39s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | warm_threads | warm_builds | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
     records | mixed_view | two_builds | record_scale | convergence) names+=("$1") ;;
-    met | met_records | met_training | clairvoyant | cluster) names+=("$1") ;;
+    met | met_records | met_training | clairvoyant | cluster | yardstick) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -58,7 +59,8 @@ done
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
     brand | read_ahead | first_sample | dataloader | training | records | \
-      mixed_view | two_builds | record_scale | met | met_records | clairvoyant | cluster)
+      mixed_view | two_builds | record_scale | met | met_records | clairvoyant | \
+      cluster | yardstick)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -99,7 +101,8 @@ header=no
 for name in "${names[@]}"; do
   case $name in
     warm_threads | warm_builds | brand | first_sample | dataloader | training | mixing | \
-      epoch_memory | mixed_view | two_builds | record_scale | convergence | met | met_records | met_training | clairvoyant | cluster)
+      epoch_memory | mixed_view | two_builds | record_scale | convergence | \
+      met | met_records | met_training | clairvoyant | cluster | yardstick)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;
