@@ -38,6 +38,10 @@ class EpochJournal {
   // It may be null: then nothing is written, but shown samples are counted all
   // the same.
   EpochJournal(uint32_t id, Ledger* ledger) : id_(id), ledger_(ledger) {}
+  // Tries once more to append what was kept.
+  ~EpochJournal() { CatchUp(); }
+  // REQUIRES: nothing was written yet.
+  EpochJournal(EpochJournal&&) = default;
 
   // The last state of the ledger for the view at `path`. Only the first call
   // returns it.
