@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,8 +23,11 @@ using ledger_format::RecordType;
 using ledger_format::WordKind;
 
 constexpr uint64_t kReadWords = 1 << 15;
-// How often a word that is missing is read again.
+// How often a word that is missing is read again. A daemon that appends a whole
+// pass stores its first word last, some milliseconds after the others. Each
+// pause is twice as long as the one before.
 constexpr int kTries = 8;
+constexpr useconds_t kFirstPause = 16;  // microseconds
 
 // A window of the file's words that moves forward.
 class WordSource {
@@ -112,7 +114,7 @@ class LedgerReader::Impl {
                 "nothing was written here, but something follows: a record was "
                 "lost or not finished");
           }
-          ::sched_yield();
+          ::usleep(kFirstPause << tries);
           source_.Refresh();
           continue;
         }

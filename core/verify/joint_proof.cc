@@ -72,6 +72,11 @@ bool SharesBinding(const std::vector<NodePass>* passes,
          });
 }
 
+// Returns whether names began to show other samples than before.
+bool BoundAnew(const LedgerEpoch& begin) {
+  return begin.moves && begin.binding == begin.epoch && !begin.identity;
+}
+
 // How many of the samples that were carried into an epoch were consumed in the
 // one before, and not in it.
 uint64_t CountEarly(const std::vector<NodePass>* before, const Bitmap& carried,
@@ -104,6 +109,10 @@ JointEpoch Join(const Passes& all, const Key& key,
     joint.running = joint.running || one.pass.proof.running;
     if (!OneBinding(one.pass.pass.begin, begin)) {
       joint.others.push_back(one.node);
+      if (BoundAnew(begin) && BoundAnew(one.pass.pass.begin) &&
+          one.pass.consumed.size() > 0) {
+        joint.apart.push_back(one.node);
+      }
       continue;
     }
     joint.nodes.push_back(one.node);

@@ -24,6 +24,11 @@ struct JointEpoch {
   bool running = false;        // on one node at least
   std::vector<size_t> nodes;   // whose names show the same samples
   std::vector<size_t> others;  // whose names show other samples
+  // Those of `others` that bound their names anew for this epoch, as the rest
+  // did, but in another way, and read some. The rest of them were left behind,
+  // or showed the source's own samples: status on the nodes says so, and how
+  // many samples that may have cost.
+  std::vector<size_t> apart;
   // The rest counts what was consumed on `nodes`.
   uint64_t consumed = 0;  // different samples
   // Consumptions of a sample on one more node. A sampler that gives all ranks
@@ -39,6 +44,12 @@ struct JointEpoch {
   bool held = false;
 
   bool complete() const { return consumed + early == names; }
+  // Returns whether each sample came at most once, on all nodes together. (A
+  // sampler that repeats samples, or a job that reads all of them on each node,
+  // breaks no promise.)
+  bool once() const { return !held && others.empty() && again == 0; }
+  // Returns whether it contradicts the promises.
+  bool broken() const { return !running && !held && !apart.empty(); }
 };
 
 // Reads the ledgers. Returns each epoch that was recorded on two nodes or more,

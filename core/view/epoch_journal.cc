@@ -89,6 +89,7 @@ EpochJournal::EpochJournal(uint32_t id, Ledger* ledger)
     : id_(id), ledger_(ledger), noter_(std::make_shared<Noter>(id, ledger)) {}
 
 EpochJournal::~EpochJournal() {
+  CatchUp();
   if (noter_ != nullptr) noter_->Close();  // null if it was moved
 }
 

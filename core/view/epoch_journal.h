@@ -40,7 +40,9 @@ class EpochJournal {
   // It may be null: then nothing is written, but shown samples are counted all
   // the same.
   EpochJournal(uint32_t id, Ledger* ledger);
+  // REQUIRES: nothing was written yet.
   EpochJournal(EpochJournal&&) = default;
+  // Tries once more to append what was kept.
   ~EpochJournal();
 
   // The last state of the ledger for the view at `path`. Only the first call

@@ -54,6 +54,63 @@ TEST(ProofText, OneLineAnEpochThenTheVerdict) {
   EXPECT_EQ(json["epochs"][3]["switched"][0], "seed 0 to 6");
 }
 
+TEST(ProofText, EpochsThatAreAllSkippedProveNothing) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0), Proof(1)};
+  for (EpochProof& epoch : result.proof.epochs) {
+    epoch.bijection = absl::FailedPreconditionError("other keys");
+  }
+  EXPECT_FALSE(result.broken());
+  EXPECT_THAT(
+      ProofText(result),
+      ::testing::EndsWith("nothing is proven: 0 of 2 epochs, 2 "
+                          "skipped: the dataset or settings changed\n"));
+  EXPECT_EQ(nlohmann::json::parse(ProofJson(result))["proven"], false);
+}
+
+JointEpoch Joint(uint64_t epoch) {
+  JointEpoch joint;
+  joint.epoch = epoch;
+  joint.names = joint.consumed = 1000;
+  joint.nodes = {0, 1};
+  return joint;
+}
+
+TEST(ProofText, WhatNodesSayTogetherHasAVerdict) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0)};
+  result.others.push_back({"/b", LedgerProof{.epochs = {Proof(0)}}});
+  result.joint = {Joint(0), Joint(1), Joint(2), Joint(3)};
+  result.joint[1].consumed = 900;
+  result.joint[2].again = 3;
+  result.joint[3].running = true;
+  EXPECT_FALSE(result.broken());
+  EXPECT_THAT(ProofText(result),
+              ::testing::EndsWith(
+                  "all nodes together  proven: 1 of 3 epochs, 1 as far as "
+                  "names were opened, 1 not as one, as said above\n"));
+  EXPECT_EQ(nlohmann::json::parse(ProofJson(result))["joint"][2]["once"],
+            false);
+
+  // The one that was left behind is no broken promise, the other is.
+  result.joint[0].nodes = {0};
+  result.joint[0].others = {1};
+  EXPECT_FALSE(result.broken());
+  EXPECT_EQ(nlohmann::json::parse(ProofJson(result))["proven"], true);
+  result.joint[0].apart = {1};
+  EXPECT_TRUE(result.broken());
+  const std::string text = ProofText(result);
+  EXPECT_THAT(text, ::testing::HasSubstr(
+                        "each once; BROKEN: names showed other samples on "
+                        "/b\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("\nnot proven: 1 of 1 epoch\n"));
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["proven"], false);
+  EXPECT_EQ(json["joint"][0]["bound_differently"][0], "/b");
+  result.joint[0].held = true;
+  EXPECT_FALSE(result.broken());
+}
+
 EpochProof Reactive(uint64_t epoch, uint64_t consumed) {
   EpochProof proof = Proof(epoch);
   proof.begin.policy = "brand";
@@ -78,7 +135,8 @@ TEST(ProofText, OfAReactiveEpochWhatIsMissingIsNamed) {
       "root  epoch 0, brand: 1,000 of 1,000, each once; pairs one to one "
       "within groups\n"
       "root  epoch 1, brand: 998 of 1,000, each once; 2 not opened; 2 not "
-      "shown, first c1/x.jpg, for nobody read c1/a.jpg; pairs one to one within groups\n"
+      "shown, first c1/x.jpg, for nobody read c1/a.jpg; pairs one to one "
+      "within groups\n"
       "root  epoch 2, brand: BROKEN: 4 shown, and not recorded under which "
       "name; pairs one to one within groups\n"
       "root  epoch 3, brand: 7 of 1,000 so far, each once; pairs one to one "

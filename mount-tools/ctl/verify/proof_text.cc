@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/config/value_text.h"
@@ -105,23 +106,42 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
   return line + "\n";
 }
 
-// How much of a ledger is proven.
-std::string VerdictText(const LedgerProof& proof, bool broken) {
+// How many epochs are proven.
+struct Counts {
   uint64_t proven = 0;
   uint64_t in_part = 0;
   uint64_t skipped = 0;
+  bool any() const { return proven + in_part > 0; }
+};
+
+Counts CountsOf(const LedgerProof& proof) {
+  Counts counts;
   for (const EpochProof& epoch : proof.epochs) {
     if (epoch.broken()) continue;
-    ++(!epoch.bijection.ok() ? skipped : epoch.in_part() ? in_part : proven);
+    ++(!epoch.bijection.ok() ? counts.skipped
+       : epoch.in_part()     ? counts.in_part
+                             : counts.proven);
   }
-  std::string text = absl::StrCat(
-      broken ? "not proven: " : "proven: ", proven, " of ", proof.epochs.size(),
-      proof.epochs.size() == 1 ? " epoch" : " epochs",
-      in_part == 0
+  return counts;
+}
+
+std::string CountsText(const Counts& counts, size_t epochs, bool broken) {
+  return absl::StrCat(
+      broken         ? "not proven: "
+      : counts.any() ? "proven: "
+                     : "nothing is proven: ",
+      counts.proven, " of ", epochs, epochs == 1 ? " epoch" : " epochs",
+      counts.in_part == 0
           ? ""
-          : absl::StrCat(", ", in_part, " as far as names were opened"));
-  if (skipped > 0) {
-    absl::StrAppend(&text, ", ", skipped,
+          : absl::StrCat(", ", counts.in_part, " as far as names were opened"));
+}
+
+// How much of a ledger is proven.
+std::string VerdictText(const LedgerProof& proof, bool broken) {
+  const Counts counts = CountsOf(proof);
+  std::string text = CountsText(counts, proof.epochs.size(), broken);
+  if (counts.skipped > 0) {
+    absl::StrAppend(&text, ", ", counts.skipped,
                     " skipped: the dataset or settings changed");
   }
   return text;
@@ -154,10 +174,35 @@ std::string JointLine(const VerifyResult& result, const JointEpoch& epoch) {
   }
   if (epoch.held) line += "; held, so opens near its ends may count elsewhere";
   for (const size_t node : epoch.others) {
-    absl::StrAppend(&line, "; names showed other samples on ",
-                    NodeName(result, node));
+    const bool apart =
+        epoch.broken() && absl::c_linear_search(epoch.apart, node);
+    absl::StrAppend(&line, apart ? "; BROKEN: " : "; ",
+                    "names showed other samples on ", NodeName(result, node));
   }
   return line + "\n";
+}
+
+// How many of the epochs that ended came once on all nodes together.
+std::string JointVerdict(const std::vector<JointEpoch>& joint) {
+  Counts counts;
+  size_t ended = 0;
+  uint64_t more = 0;
+  for (const JointEpoch& epoch : joint) {
+    if (epoch.running) continue;
+    ++ended;
+    ++(!epoch.once()      ? more
+       : epoch.complete() ? counts.proven
+                          : counts.in_part);
+  }
+  if (ended == 0) return "";
+  const bool broken = absl::c_any_of(
+      joint, [](const JointEpoch& epoch) { return epoch.broken(); });
+  std::string text =
+      absl::StrCat("all nodes together  ", CountsText(counts, ended, broken));
+  if (more > 0) {
+    absl::StrAppend(&text, ", ", more, " not as one, as said above");
+  }
+  return text + "\n";
 }
 
 // What other nodes' ledgers say, and all together.
@@ -170,6 +215,7 @@ std::string OthersText(const VerifyResult& result) {
   for (const JointEpoch& epoch : result.joint) {
     absl::StrAppend(&text, JointLine(result, epoch));
   }
+  text += JointVerdict(result.joint);
   if (!result.others.empty() && result.joint.empty()) {
     text += "no epoch was recorded on two nodes: do they mount one dataset?\n";
   }
@@ -249,17 +295,23 @@ ProofObject JointObject(const VerifyResult& result, const JointEpoch& epoch) {
           {"names", epoch.names},
           {"nodes", names(epoch.nodes)},
           {"showed_other_samples", names(epoch.others)},
+          {"bound_differently", names(epoch.apart)},
           {"consumed", epoch.consumed},
           {"consumed_on_one_more_node", epoch.again},
           {"carried_from_before", epoch.early},
           {"held", epoch.held},
-          {"complete", epoch.complete()}};
+          {"complete", epoch.complete()},
+          {"once", epoch.once()}};
+}
+
+bool Proven(const LedgerProof& proof) {
+  return !proof.broken() && CountsOf(proof).any();
 }
 
 void AddOthers(const VerifyResult& result, ProofObject& json) {
   ProofObject others = ProofObject::array();
   for (const VerifyResult::Other& other : result.others) {
-    others.push_back({{"path", other.path}, {"proven", !other.proof.broken()}});
+    others.push_back({{"path", other.path}, {"proven", Proven(other.proof)}});
   }
   ProofObject joint = ProofObject::array();
   for (const JointEpoch& epoch : result.joint) {
@@ -275,9 +327,13 @@ bool VerifyResult::broken() const {
   return proof.broken() ||
          std::any_of(others.begin(), others.end(),
                      [](const Other& other) { return other.proof.broken(); }) ||
+         std::any_of(joint.begin(), joint.end(),
+                     [](const JointEpoch& epoch) { return epoch.broken(); }) ||
          std::any_of(live.begin(), live.end(),
                      [](const auto& view) { return !view.second.ok(); });
 }
+
+bool VerifyResult::proven() const { return !broken() && CountsOf(proof).any(); }
 
 std::string ProofText(const VerifyResult& result) {
   std::string text;
@@ -305,7 +361,7 @@ std::string ProofJson(const VerifyResult& result) {
     memory[ViewName(view)] = EpochMemoryArray(report);
   }
   ProofObject json = {
-      {"proven", !result.broken()},
+      {"proven", result.proven()},
       {"opened_in_part", in_part},
       {"ledger", result.proof.ledger.ok()
                      ? std::string("ok")

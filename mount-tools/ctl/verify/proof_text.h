@@ -28,6 +28,9 @@ struct VerifyResult {
   std::vector<JointEpoch> joint;
 
   bool broken() const;
+  // Returns whether nothing is broken, and the mount's ledger proves at least
+  // one epoch. Epochs of another dataset or other keys prove nothing.
+  bool proven() const;
 };
 
 // One line for each epoch and one for the verdict. For several nodes then one

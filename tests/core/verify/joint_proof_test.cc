@@ -2,6 +2,7 @@
 #include "core/verify/joint_proof.h"
 
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ class JointProofTest : public ::testing::Test {
     record.names = kNames;
     record.epoch = record.binding = Epoch(epoch);
     record.policy = "lirs";
+    record.moves = true;
     return record;
   }
 
@@ -116,6 +118,33 @@ TEST_F(JointProofTest, ANodeWithOtherNamesIsNamedAndNotCounted) {
   EXPECT_THAT(joint[0].nodes, ElementsAre(1, 2));
   EXPECT_THAT(joint[0].others, ElementsAre(0));
   EXPECT_EQ(joint[0].consumed, 66u);
+}
+
+// A node that was left behind keeps what it showed, and says so. One that bound
+// its names in a way of its own was not in the job's epoch.
+TEST_F(JointProofTest, ANodeThatBoundItsNamesAlone) {
+  for (const bool apart : {false, true}) {
+    for (const bool reads : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(apart, reads));
+      for (size_t node = 0; node < 3; ++node) {
+        std::filesystem::remove(tree_.At(absl::StrCat("ledger", node)));
+        const std::unique_ptr<Ledger> ledger = Open(node);
+        LedgerEpoch record = Record(7);
+        if (node == 2 && apart) record.carried = {{3, 3}};
+        if (node == 2 && !apart) record.binding = Epoch(6);
+        ASSERT_TRUE(ledger->BeginEpoch(record).ok());
+        if (node < 2 || reads) Consume(*ledger, node, 3);
+        ASSERT_TRUE(ledger->BeginEpoch(Record(8)).ok());
+      }
+      const std::vector<JointEpoch> joint = Joint();
+      ASSERT_EQ(joint.size(), 2u);
+      EXPECT_THAT(joint[0].others, ElementsAre(2));
+      EXPECT_FALSE(joint[0].once());
+      EXPECT_EQ(joint[0].broken(), apart && reads);
+      EXPECT_TRUE(joint[1].once());
+      EXPECT_FALSE(joint[1].broken());
+    }
+  }
 }
 
 // It was opened for the next epoch while a node was still in this one.

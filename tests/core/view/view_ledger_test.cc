@@ -329,6 +329,19 @@ TEST_F(FullDiskTest, AnEpochThatCannotBeRecordedIsRecordedLater) {
   EXPECT_EQ(*view_->EpochStatus().consumed, 12u);
 }
 
+TEST_F(FullDiskTest, TheEndOfTheViewTriesOnceMore) {
+  Start(ViewFixture::Config("lirs"));
+  Read(0, 300);
+  FillTo(4);
+  {
+    const testing_support::FullDisk full(kBytes);
+    NextEpoch();
+    Read(0, 10);
+  }
+  view_.reset();
+  EXPECT_THAT(Passes(), ::testing::ElementsAre("0: 300", "1: 10"));
+}
+
 // The next boundary does not wait to try again. Of epochs that ended meanwhile
 // the ledger has the last.
 TEST_F(FullDiskTest, EpochsThatEndedMeanwhileAreLeftOut) {
