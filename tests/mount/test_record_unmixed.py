@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is not mixed by record.scope, and how that is told."""
+import itertools
+
 import pytest
 
 import containers
@@ -90,6 +92,103 @@ def test_a_view_is_mixed_by_formats_and_headers(mounts, folder):
     assert set(shown[0]) != set(data(0, 70))
     assert (mount.path / "a/bad.tfrecord").read_bytes() == b"x" * 50
     assert list(record_checks.untouched(mount)) == ["a/bad.tfrecord"]
+
+
+def write_numbered(path, count=60, first=0):
+    """Samples with the numbers that every writer gives that starts anew. Both
+    members of a sample name its archive."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    containers.write_tar(path, [
+        (f"{n:06}", {"txt": f"{path} {n} ".encode() * (1 + n % 9),
+                     "cls": f"{path} {n} ".encode()})
+        for n in range(first, first + count)])
+
+
+def whole_samples(path):
+    """What webdataset makes of an archive: members that follow each other with
+    one key are a sample. Fails if one has members of two."""
+    samples = []
+    for _, members in itertools.groupby(containers.read_tar(path),
+                                        lambda member: member[0][:6]):
+        members = dict(members)
+        texts = {name[7:]: content for name, content in members.items()}
+        assert set(texts) == {"txt", "cls"}
+        assert texts["txt"].startswith(texts["cls"])
+        samples.append(texts["cls"])
+    return samples
+
+
+# [S-6.1a] Every record is there once, whole.
+def test_a_set_with_a_key_in_two_shards_is_shown_as_it_is(mounts, folder):
+    source = folder / "source"
+    alike = [shard("w", i, ".tar", of=2) for i in range(2)]
+    apart = [shard("x", i, ".tar", of=2) for i in range(2)]
+    for i in range(2):
+        write_numbered(source / alike[i])
+        write_numbered(source / apart[i], first=1000 * i)
+    mount = mounts(source, {**record_checks.MANUAL, "policy": "lirs",
+                            "record.scope": "set"})
+    for _ in range(2):  # the second time by the saved index
+        record_checks.indexed(mount)
+        assert record_checks.untouched(mount) == dict.fromkeys(
+            alike, f"record.scope: a key of {alike[0]}, or a name of a file"
+            f" without one, comes again in {alike[1]}")
+        record_checks.is_the_source(mount, alike)
+        shown = [whole_samples(mount.path / name) for name in apart]
+        raw = [whole_samples(source / name) for name in apart]
+        assert sorted(sum(shown, [])) == sorted(sum(raw, []))
+        assert set(shown[0]) != set(raw[0])
+        mount.unmount()
+        mount.start()
+    record_checks.indexed(mount)
+    assert mount.view()["records"]["read_through"] == 0
+
+
+def test_in_a_view_archives_that_share_a_key_are_not_mixed(mounts, folder):
+    source = folder / "source"
+    names = ["a.tar", "b.tar", "c.tar"]
+    for name, first in zip(names, (0, 59, 1000)):
+        write_numbered(source / name, first=first)
+    mount = mounts(source, {**record_checks.MANUAL, "policy": "lirs",
+                            "record.scope": "view"})
+    raw = {name: whole_samples(source / name) for name in names}
+    for _ in range(2):  # the second time by the saved index
+        record_checks.indexed(mount)
+        assert record_checks.untouched(mount) == {}
+        assert ("record.scope: b.tar keeps its own records: it shares a key,"
+                " or a name of a file without one, with a.tar"
+                ) in mount.view()["warnings"]
+        for _ in range(3):
+            shown = {name: whole_samples(mount.path / name) for name in names}
+            assert shown["b.tar"] != raw["b.tar"]
+            assert sorted(shown["b.tar"]) == sorted(raw["b.tar"])
+            assert set(shown["a.tar"]) != set(raw["a.tar"])
+            assert (sorted(shown["a.tar"] + shown["c.tar"])
+                    == sorted(raw["a.tar"] + raw["c.tar"]))
+            mount.next_epoch()
+        mount.unmount()
+        mount.start()
+    record_checks.indexed(mount)
+    assert mount.view()["records"]["read_through"] == 0
+
+
+def test_a_saved_index_without_names_is_made_again_to_mix(mounts, folder):
+    source = folder / "source"
+    names = ["0.tar", "1.tar"]
+    for name in names:
+        write_numbered(source / name)
+    mount = mounts(source, {**record_checks.MANUAL, "policy": "lirs",
+                            "record.scope": "view"})
+    record_checks.indexed(mount)
+    mount.unmount()
+    # As an earlier version left it.
+    for file in (mount.state / "records").glob("*.names"):
+        file.unlink()
+    record_checks.indexed(mount.start())
+    assert mount.view()["records"]["read_through"] == 2
+    for name in names:
+        assert (sorted(whole_samples(mount.path / name))
+                == sorted(whole_samples(source / name)))
 
 
 @pytest.mark.parametrize("scope", SCOPES)

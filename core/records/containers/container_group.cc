@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
-#include "core/records/containers/shared_names.h"
+#include "core/records/containers/name_repeats.h"
 
 namespace shufflefs {
 namespace {
@@ -104,7 +104,7 @@ void Mix(const Joining& joining, const std::vector<size_t>& members) {
 
 // By their place among these members: the first one before each that has one
 // of its names.
-std::vector<absl::optional<size_t>> SharedNames(
+std::vector<absl::optional<size_t>> RepeatsAmong(
     const Joining& joining, const std::vector<size_t>& members) {
   std::vector<absl::Span<const uint64_t>> names;
   for (const size_t member : members) {
@@ -112,18 +112,18 @@ std::vector<absl::optional<size_t>> SharedNames(
     names.emplace_back();
     if (own != joining.names.end()) names.back() = *own->second;
   }
-  return FindSharedNames(names);
+  return FindNameRepeats(names);
 }
 
 // Two samples of one key that follow each other would be read as one, and of
 // two files of one name only one is unpacked.
-std::string WhySetSharesNames(const Joining& joining) {
+std::string WhyNamesRepeat(const Joining& joining) {
   const std::vector<size_t>& members = joining.group.members;
-  const auto shared = SharedNames(joining, members);
+  const auto repeats = RepeatsAmong(joining, members);
   for (size_t m = 0; m < members.size(); ++m) {
-    if (!shared[m]) continue;
+    if (!repeats[m]) continue;
     return absl::StrCat("record.scope: a key of ",
-                        joining.PathOf(members[*shared[m]]),
+                        joining.PathOf(members[*repeats[m]]),
                         ", or a name of a file without one, comes again in ",
                         joining.PathOf(members[m]));
   }
@@ -150,7 +150,7 @@ void MixSet(const Joining& joining) {
                          " than ", catalogue.path(joining.file_at(first)));
     }
   }
-  if (why.empty()) why = WhySetSharesNames(joining);
+  if (why.empty()) why = WhyNamesRepeat(joining);
   if (why.empty()) return Mix(joining, joining.group.members);
   for (auto& [member, found] : joining.found) {
     found = absl::FailedPreconditionError(why);
@@ -158,7 +158,7 @@ void MixSet(const Joining& joining) {
 }
 
 // Files of a view that have a name in common with another.
-struct LeftOut {
+struct KeptApart {
   uint64_t files = 0;
   std::string first;
   std::string like;  // one that has a name of the first
@@ -177,16 +177,16 @@ struct LeftOut {
 };
 
 // Removes the members that have a name in common with one before them.
-void LeaveOutSharers(const Joining& joining, std::vector<size_t>& members,
-                     LeftOut& left_out) {
-  const auto shared = SharedNames(joining, members);
+void LeaveOutRepeats(const Joining& joining, std::vector<size_t>& members,
+                     KeptApart& apart) {
+  const auto repeats = RepeatsAmong(joining, members);
   std::vector<size_t> kept;
   for (size_t m = 0; m < members.size(); ++m) {
-    if (!shared[m]) {
+    if (!repeats[m]) {
       kept.push_back(members[m]);
-    } else if (left_out.files++ == 0) {
-      left_out.first = joining.PathOf(members[m]);
-      left_out.like = joining.PathOf(members[*shared[m]]);
+    } else if (apart.files++ == 0) {
+      apart.first = joining.PathOf(members[m]);
+      apart.like = joining.PathOf(members[*repeats[m]]);
     }
   }
   members = std::move(kept);
@@ -201,12 +201,12 @@ std::string MixView(const Joining& joining) {
     if (!found.ok() || found->records == nullptr) continue;
     by_header[found->head_hash].push_back(member);
   }
-  LeftOut left_out;
+  KeptApart apart;
   for (auto& [header, members] : by_header) {
-    LeaveOutSharers(joining, members, left_out);
+    LeaveOutRepeats(joining, members, apart);
     if (members.size() > 1) Mix(joining, members);
   }
-  return left_out.Warning();
+  return apart.Warning();
 }
 
 }  // namespace

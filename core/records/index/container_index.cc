@@ -107,7 +107,7 @@ absl::Status CloseLastLine(int fd, ContainerShape& shape) {
 // What a pass over a file finds, or its saved index says.
 struct FoundRecords {
   std::shared_ptr<const OffsetTable> table;
-  std::shared_ptr<const NameHashes> names;  // null unless WantsNames
+  std::shared_ptr<const NameHashes> names;  // may be null unless WantsNames
 };
 
 bool WantsNames(const IndexRequest& request) {
@@ -164,7 +164,8 @@ absl::StatusOr<FoundRecords> FindRecords(int fd, const IndexRequest& request,
   RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
   std::shared_ptr<const OffsetTable> found = table.Finish();
   FoundRecords records{std::move(found), nullptr};
-  if (WantsNames(request)) {
+  // Saved in any case: a mount that mixes containers needs no other pass then.
+  if (format.has_names() && (request.wants_names || !request.saved.empty())) {
     records.names = std::make_shared<const NameHashes>(scanner->TakeNames());
   }
   if (!request.saved.empty()) {
@@ -232,7 +233,7 @@ absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
   shape.file_bytes = request.expected.size;
   ASSIGN_OR_RETURN(FoundRecords found, FindRecords(fd, request, head));
   shape.records = std::move(found.table);
-  shape.names = std::move(found.names);
+  if (request.wants_names) shape.names = std::move(found.names);
   if (request.format->ends_lines()) {
     RETURN_IF_ERROR(CloseLastLine(fd, shape));
   }

@@ -7,7 +7,7 @@
 // adjacent and inside the container.
 //
 // The names in a container (NameHashes) have a file of their own beside the
-// index, of the same kind. Only mounts that mix containers make and read it.
+// index, of the same kind. Only mounts that mix containers read it.
 #ifndef SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_INDEX_INDEX_FILE_H_
 

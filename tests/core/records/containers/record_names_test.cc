@@ -35,7 +35,7 @@ using testing_support::Tfrecords;
 using Names = std::vector<std::string>;
 
 // The samples of these keys, of two members each.
-std::string Samples(const Names& keys) {
+std::string TarSamples(const Names& keys) {
   std::string tar;
   for (const std::string& key : keys) {
     tar += TarMember(key + ".jpg", std::string(700, 'x'));
@@ -44,10 +44,10 @@ std::string Samples(const Names& keys) {
   return tar;
 }
 
-std::string Archive(const Names& keys) { return Samples(keys) + TarEnd(); }
+std::string TarOfKeys(const Names& keys) { return TarSamples(keys) + TarEnd(); }
 
 // `count` keys from number `first` on, as a packing program numbers them.
-Names Numbered(int first, int count) {
+Names NumberedKeys(int first, int count) {
   Names keys;
   for (int i = first; i < first + count; ++i) {
     keys.push_back(absl::StrCat("s/", 1'000'000 + i));
@@ -112,9 +112,9 @@ class RecordNamesTest : public ::testing::Test {
 
 // webdataset would take two samples that follow each other for one.
 TEST_F(RecordNamesTest, ASetWithAKeyInTwoFilesIsShownAsItIs) {
-  tree_.File("w-0-of-3.tar", Archive(Numbered(0, 9)));
-  tree_.File("w-1-of-3.tar", Archive(Numbered(100, 9)));
-  tree_.File("w-2-of-3.tar", Archive(Numbered(8, 9)));
+  tree_.File("w-0-of-3.tar", TarOfKeys(NumberedKeys(0, 9)));
+  tree_.File("w-1-of-3.tar", TarOfKeys(NumberedKeys(100, 9)));
+  tree_.File("w-2-of-3.tar", TarOfKeys(NumberedKeys(8, 9)));
   Index(RecordScope::kSet);
   EXPECT_THAT(Untouched(), SizeIs(3));
   for (const auto& [path, why] : Untouched()) {
@@ -126,18 +126,18 @@ TEST_F(RecordNamesTest, ASetWithAKeyInTwoFilesIsShownAsItIs) {
 }
 
 TEST_F(RecordNamesTest, ASetWhoseKeysDifferIsMixed) {
-  tree_.File("w-0-of-2.tar", Archive(Numbered(0, 9)));
-  tree_.File("w-1-of-2.tar", Archive(Numbered(9, 9)));
+  tree_.File("w-0-of-2.tar", TarOfKeys(NumberedKeys(0, 9)));
+  tree_.File("w-1-of-2.tar", TarOfKeys(NumberedKeys(9, 9)));
   Index(RecordScope::kSet);
   EXPECT_TRUE(AreMixed({"w-0-of-2.tar", "w-1-of-2.tar"}));
   EXPECT_THAT(Untouched(), IsEmpty());
 }
 
 TEST_F(RecordNamesTest, InAViewAFileWhoseKeysWereThereKeepsItsRecords) {
-  tree_.File("a/w.tar", Archive(Numbered(0, 9)));
-  tree_.File("b/w.tar", Archive(Numbered(20, 9)));
-  tree_.File("c/w.tar", Archive(Numbered(28, 9)));
-  tree_.File("d/w.tar", Archive(Numbered(40, 9)));
+  tree_.File("a/w.tar", TarOfKeys(NumberedKeys(0, 9)));
+  tree_.File("b/w.tar", TarOfKeys(NumberedKeys(20, 9)));
+  tree_.File("c/w.tar", TarOfKeys(NumberedKeys(28, 9)));
+  tree_.File("d/w.tar", TarOfKeys(NumberedKeys(40, 9)));
   Index(RecordScope::kView);
   EXPECT_TRUE(AreMixed({"a/w.tar", "b/w.tar", "d/w.tar"}));
   EXPECT_TRUE(IsAlone("c/w.tar"));
@@ -151,7 +151,7 @@ TEST_F(RecordNamesTest, InAViewAFileWhoseKeysWereThereKeepsItsRecords) {
 
 TEST_F(RecordNamesTest, InAViewOfWritersThatNumberAlikeNothingIsMixed) {
   for (const char* path : {"0.tar", "1.tar", "2.tar"}) {
-    tree_.File(path, Archive(Numbered(0, 9)));
+    tree_.File(path, TarOfKeys(NumberedKeys(0, 9)));
   }
   Index(RecordScope::kView);
   for (const char* path : {"0.tar", "1.tar", "2.tar"}) {
@@ -164,8 +164,8 @@ TEST_F(RecordNamesTest, InAViewOfWritersThatNumberAlikeNothingIsMixed) {
 
 // With other scopes no two files show each other's records.
 TEST_F(RecordNamesTest, FilesThatAreNotMixedMayShareKeys) {
-  tree_.File("w-0-of-2.tar", Archive(Numbered(0, 9)));
-  tree_.File("w-1-of-2.tar", Archive(Numbered(0, 9)));
+  tree_.File("w-0-of-2.tar", TarOfKeys(NumberedKeys(0, 9)));
+  tree_.File("w-1-of-2.tar", TarOfKeys(NumberedKeys(0, 9)));
   Index(RecordScope::kFile);
   EXPECT_TRUE(IsAlone("w-0-of-2.tar"));
   EXPECT_THAT(Untouched(), IsEmpty());
@@ -176,8 +176,8 @@ TEST_F(RecordNamesTest, FilesThatAreNotMixedMayShareKeys) {
 // one place.
 TEST_F(RecordNamesTest, NamesWithoutAKeyCountWhereTheyMove) {
   const auto archive = [](int first, const std::string& between) {
-    return Samples(Numbered(first, 3)) + between +
-           Archive(Numbered(first + 3, 3));
+    return TarSamples(NumberedKeys(first, 3)) + between +
+           TarOfKeys(NumberedKeys(first + 3, 3));
   };
   const std::string readme = TarMember("s/README", "text");
   tree_.File("w-0-of-2.tar", archive(0, readme));
@@ -199,9 +199,9 @@ TEST_F(RecordNamesTest, NamesWithoutAKeyCountWhereTheyMove) {
 }
 
 TEST_F(RecordNamesTest, ASavedIndexKeepsTheNames) {
-  tree_.File("a.tar", Archive(Numbered(0, 90)));
-  tree_.File("b.tar", Archive(Numbered(90, 90)));
-  tree_.File("c.tar", Archive(Numbered(179, 90)));
+  tree_.File("a.tar", TarOfKeys(NumberedKeys(0, 90)));
+  tree_.File("b.tar", TarOfKeys(NumberedKeys(90, 90)));
+  tree_.File("c.tar", TarOfKeys(NumberedKeys(179, 90)));
   for (const uint64_t read : {3, 0}) {
     Index(RecordScope::kView, /*saves=*/true);
     EXPECT_EQ(ReadThrough(), read);
@@ -211,31 +211,42 @@ TEST_F(RecordNamesTest, ASavedIndexKeepsTheNames) {
   }
 }
 
-// One of a mount that mixed nothing, or of an earlier version.
-TEST_F(RecordNamesTest, ASavedIndexWithoutNamesServesOneScopeOnly) {
-  tree_.File("a.tar", Archive(Numbered(0, 90)));
-  tree_.File("b.tar", Archive(Numbered(0, 90)));
+TEST_F(RecordNamesTest, ASavedIndexServesEveryScope) {
+  tree_.File("a.tar", TarOfKeys(NumberedKeys(0, 90)));
+  tree_.File("b.tar", TarOfKeys(NumberedKeys(0, 90)));
   Index(RecordScope::kFile, /*saves=*/true);
   EXPECT_EQ(ReadThrough(), 2u);
-  EXPECT_THAT(Saved(/*of_names=*/true), IsEmpty());
-  Index(RecordScope::kView, /*saves=*/true);
-  EXPECT_EQ(ReadThrough(), 2u);
-  EXPECT_TRUE(IsAlone("a.tar"));
-  EXPECT_TRUE(IsAlone("b.tar"));
+  EXPECT_EQ(Shape("a.tar").names, nullptr);
   for (const RecordScope scope : {RecordScope::kView, RecordScope::kFile}) {
     Index(scope, /*saves=*/true);
     EXPECT_EQ(ReadThrough(), 0u);
+    EXPECT_TRUE(IsAlone("a.tar"));
+    EXPECT_TRUE(IsAlone("b.tar"));
+    EXPECT_EQ(Shape("a.tar").names, nullptr);
   }
+}
+
+// Earlier versions saved none.
+TEST_F(RecordNamesTest, ASavedIndexWithoutNamesServesWhereNothingIsMixed) {
+  tree_.File("a.tar", TarOfKeys(NumberedKeys(0, 90)));
+  tree_.File("b.tar", TarOfKeys(NumberedKeys(0, 90)));
+  Index(RecordScope::kFile, /*saves=*/true);
   for (const std::string& name : Saved(/*of_names=*/true)) {
     std::filesystem::remove(state_.At(name));
   }
   Index(RecordScope::kFile, /*saves=*/true);
   EXPECT_EQ(ReadThrough(), 0u);
+  for (const uint64_t read : {2, 0}) {
+    Index(RecordScope::kView, /*saves=*/true);
+    EXPECT_EQ(ReadThrough(), read);
+    EXPECT_TRUE(IsAlone("a.tar"));
+    EXPECT_TRUE(IsAlone("b.tar"));
+  }
 }
 
 TEST_F(RecordNamesTest, DamagedNamesAreFoundAgain) {
-  tree_.File("a.tar", Archive(Numbered(0, 40)));
-  tree_.File("b.tar", Archive(Numbered(39, 40)));
+  tree_.File("a.tar", TarOfKeys(NumberedKeys(0, 40)));
+  tree_.File("b.tar", TarOfKeys(NumberedKeys(39, 40)));
   Index(RecordScope::kView, /*saves=*/true);
   const Names saved = Saved(/*of_names=*/true);
   ASSERT_THAT(saved, SizeIs(2));
@@ -254,11 +265,11 @@ TEST_F(RecordNamesTest, DamagedNamesAreFoundAgain) {
 }
 
 TEST_F(RecordNamesTest, AChangedArchiveIsNotJudgedByItsOldNames) {
-  tree_.File("a.tar", Archive(Numbered(0, 40)));
-  tree_.File("b.tar", Archive(Numbered(40, 40)));
+  tree_.File("a.tar", TarOfKeys(NumberedKeys(0, 40)));
+  tree_.File("b.tar", TarOfKeys(NumberedKeys(40, 40)));
   Index(RecordScope::kView, /*saves=*/true);
   EXPECT_TRUE(AreMixed({"a.tar", "b.tar"}));
-  tree_.File("b.tar", Archive(Numbered(39, 40)));
+  tree_.File("b.tar", TarOfKeys(NumberedKeys(39, 40)));
   Index(RecordScope::kView, /*saves=*/true);
   EXPECT_EQ(ReadThrough(), 1u);
   EXPECT_TRUE(IsAlone("b.tar"));

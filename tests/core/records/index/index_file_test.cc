@@ -133,13 +133,13 @@ TEST_F(IndexFileTest, RefusesEveryTruncationAndEveryFlippedBit) {
 
 // With 8 bytes at `at` changed, and a checksum that fits: it proves nothing
 // about who wrote it.
-std::string Forged(std::string bytes, size_t at, uint64_t value) {
+std::string Forged(std::string bytes, size_t at, uint64_t value,
+                   size_t header_bytes = 152) {
   constexpr size_t kCovered = kRecordIndexChecksumAt + 8;
-  constexpr size_t kHeader = 152;
   std::memcpy(bytes.data() + at, &value, sizeof value);
   const uint64_t sum = XXH3_64bits_withSeed(
-      bytes.data() + kHeader, bytes.size() - kHeader,
-      XXH3_64bits(bytes.data() + kCovered, kHeader - kCovered));
+      bytes.data() + header_bytes, bytes.size() - header_bytes,
+      XXH3_64bits(bytes.data() + kCovered, header_bytes - kCovered));
   std::memcpy(bytes.data() + kRecordIndexChecksumAt, &sum, sizeof sum);
   return bytes;
 }
@@ -196,6 +196,86 @@ TEST_F(IndexFileTest, TheNameOfTheFormatHasALimit) {
   index.file.format += 'f';
   EXPECT_EQ(SaveRecordIndex(FilePath(), index).code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// Hashes in order, and the file they are of.
+struct SomeNames {
+  IndexedFile file = MakeIndex(3).file;
+  NameHashes names = {3, 77, uint64_t{1} << 63, ~uint64_t{0}};
+};
+
+TEST_F(IndexFileTest, NamesThatAreSavedAreLoaded) {
+  SomeNames some;
+  some.file.identity.size = 4 * 512;
+  const FilePlace place = NamesPlace(FilePath());
+  EXPECT_EQ(place.path(), FilePath() + ".names");
+  for (const NameHashes& names : {some.names, NameHashes()}) {
+    ASSERT_TRUE(SaveRecordNames(place, some.file, names).ok());
+    const auto loaded = LoadRecordNames(place, some.file);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(*loaded, names);
+  }
+  // One name more than a file of this size can have.
+  some.file.identity.size -= 1;
+  ASSERT_TRUE(SaveRecordNames(place, some.file, some.names).ok());
+  EXPECT_FALSE(LoadRecordNames(place, some.file).ok());
+}
+
+TEST_F(IndexFileTest, RefusesNamesOfAnotherFile) {
+  const SomeNames some;
+  ASSERT_TRUE(SaveRecordNames(FilePath(), some.file, some.names).ok());
+  const std::string bytes = Slurp(FilePath());
+  IndexedFile other = some.file;
+  other.format = "tar";
+  IndexedFile changed = some.file;
+  changed.identity.ctime_ns += 1;
+  for (const IndexedFile& expected : {other, changed}) {
+    EXPECT_EQ(ParseRecordNames(bytes, expected).status().code(),
+              absl::StatusCode::kFailedPrecondition);
+  }
+  // An index is no file of names, and the other way round.
+  EXPECT_EQ(ParseRecordIndex(bytes, some.file).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseRecordNames(Saved(MakeIndex(3)), some.file).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(IndexFileTest, RefusesNamesWithAFlippedBitOrAnotherLength) {
+  const SomeNames some;
+  ASSERT_TRUE(SaveRecordNames(FilePath(), some.file, some.names).ok());
+  const std::string bytes = Slurp(FilePath());
+  ASSERT_TRUE(ParseRecordNames(bytes, some.file).ok());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(ParseRecordNames(bytes.substr(0, length), some.file).ok())
+        << length;
+  }
+  EXPECT_FALSE(ParseRecordNames(bytes + std::string(8, 'x'), some.file).ok());
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    EXPECT_FALSE(ParseRecordNames(damaged, some.file).ok()) << bit;
+  }
+}
+
+// The merge of several files relies on the order.
+TEST_F(IndexFileTest, RefusesForgedNames) {
+  constexpr size_t kCount = 64;
+  constexpr size_t kNames = 136;
+  const SomeNames some;
+  ASSERT_TRUE(SaveRecordNames(FilePath(), some.file, some.names).ok());
+  const std::string bytes = Slurp(FilePath());
+  const auto refusal = [&](size_t at, uint64_t value) {
+    const absl::Status status =
+        ParseRecordNames(Forged(bytes, at, value, kNames), some.file).status();
+    return std::string(status.message());
+  };
+  EXPECT_EQ(refusal(kNames + 8, 78), "");
+  EXPECT_THAT(refusal(kNames + 8, 3), HasSubstr("not in order"));
+  EXPECT_THAT(refusal(kNames, 78), HasSubstr("not in order"));
+  for (const uint64_t count : {uint64_t{3}, uint64_t{5}, ~uint64_t{0}}) {
+    EXPECT_THAT(refusal(kCount, count), HasSubstr("not as long"));
+  }
+  EXPECT_THAT(refusal(kNames - 8, ~uint64_t{0}), HasSubstr("does not end"));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds which files have a name in common.
-#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_SHARED_NAMES_H_
-#define SHUFFLEFS_CORE_RECORDS_CONTAINERS_SHARED_NAMES_H_
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_NAME_REPEATS_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTAINERS_NAME_REPEATS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace shufflefs {
 // Returns for each list the first one before it that has one of its hashes, or
 // nothing. Each list is in increasing order and has each hash once
 // (NameHashes). Merges the lists, so it needs no memory per name.
-std::vector<absl::optional<size_t>> FindSharedNames(
+std::vector<absl::optional<size_t>> FindNameRepeats(
     const std::vector<absl::Span<const uint64_t>>& lists);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINERS_SHARED_NAMES_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINERS_NAME_REPEATS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/records/containers/shared_names.h"
+#include "core/records/containers/name_repeats.h"
 
 #include <algorithm>
 #include <utility>
@@ -21,9 +21,9 @@ bool ComesLater(const NextName& a, const NextName& b) {
 
 }  // namespace
 
-std::vector<absl::optional<size_t>> FindSharedNames(
+std::vector<absl::optional<size_t>> FindNameRepeats(
     const std::vector<absl::Span<const uint64_t>>& lists) {
-  std::vector<absl::optional<size_t>> shared(lists.size());
+  std::vector<absl::optional<size_t>> repeats(lists.size());
   std::vector<NextName> heap;
   for (size_t list = 0; list < lists.size(); ++list) {
     if (!lists[list].empty()) heap.push_back({lists[list][0], list, 0});
@@ -34,7 +34,7 @@ std::vector<absl::optional<size_t>> FindSharedNames(
     std::pop_heap(heap.begin(), heap.end(), ComesLater);
     NextName& next = heap.back();
     if (first && first->hash == next.hash) {
-      absl::optional<size_t>& with = shared[next.list];
+      absl::optional<size_t>& with = repeats[next.list];
       with = std::min(with.value_or(first->list), first->list);
     } else {
       first = next;
@@ -46,7 +46,7 @@ std::vector<absl::optional<size_t>> FindSharedNames(
       heap.pop_back();
     }
   }
-  return shared;
+  return repeats;
 }
 
 }  // namespace shufflefs

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of records with any bytes at all: they are refused, or they are hashes
+// in order, each once, which can be merged with others. As in
+// record_index_fuzz.cc, every input gets a checksum that fits and is taken for
+// the file that its header names.
+#include <stdint.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include <cstring>
+#include <string>
+
+#include "core/records/containers/name_repeats.h"
+#include "core/records/index/index_file.h"
+
+namespace shufflefs {
+namespace {
+
+constexpr size_t kCovered = kRecordIndexChecksumAt + sizeof(uint64_t);
+constexpr size_t kFormat = kCovered + 6 * sizeof(uint64_t);
+constexpr size_t kHeader = kFormat + kMostFormatBytes + 1;
+
+void Require(bool holds) {
+  if (!holds) abort();
+}
+
+IndexedFile Forge(std::string& bytes) {
+  IndexedFile file;
+  if (bytes.size() < kHeader) return file;
+  bytes[kHeader - 1] = '\0';
+  file.format = bytes.data() + kFormat;
+  std::memcpy(&file.identity, bytes.data() + kCovered, sizeof file.identity);
+  const uint64_t sum = XXH3_64bits_withSeed(
+      bytes.data() + kHeader, bytes.size() - kHeader,
+      XXH3_64bits(bytes.data() + kCovered, kHeader - kCovered));
+  std::memcpy(bytes.data() + kRecordIndexChecksumAt, &sum, sizeof sum);
+  return file;
+}
+
+void Run(std::string bytes) {
+  const IndexedFile file = Forge(bytes);
+  const absl::StatusOr<NameHashes> names = ParseRecordNames(bytes, file);
+  if (!names.ok()) return;
+  Require(names->size() * sizeof(uint64_t) == bytes.size() - kHeader);
+  for (size_t i = 1; i < names->size(); ++i) {
+    Require((*names)[i - 1] < (*names)[i]);
+  }
+  const auto repeats = FindNameRepeats({*names, *names});
+  Require(!repeats[0] && repeats[1].has_value() == !names->empty());
+}
+
+}  // namespace
+}  // namespace shufflefs
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  shufflefs::Run(std::string(reinterpret_cast<const char*>(data), size));
+  return 0;
+}
