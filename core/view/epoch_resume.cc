@@ -25,22 +25,23 @@ constexpr uint64_t kMostRead = 1 << 18;
 constexpr uint64_t kMostBound = 1 << 13;
 
 // Returns whether `setup` would bind the same names to the same samples.
-bool Fits(const LedgerEpoch& then, const ViewSetup& setup) {
+bool Fits(const LedgerState& last, const ViewSetup& setup) {
+  const LedgerEpoch& then = last.begin;
+  const Grouping& grouping = setup.dataset->grouping();
   return then.fingerprint == setup.dataset->catalogue().samples_fingerprint() &&
-         then.names == setup.dataset->grouping().sample_count() &&
+         then.names == grouping.sample_count() &&
          then.seed == setup.config.seed &&
          absl::string_view(then.policy) == setup.policy->name() &&
          then.options_hash == setup.options_hash &&
          then.substitute == setup.config.substitute &&
-         then.reactive == (setup.binds_on_demand() && !then.identity);
+         then.reactive == (setup.binds_on_demand() && !then.identity) &&
+         AllFit(then.carried, grouping) && AllFit(last.bound, grouping);
 }
 
-std::vector<EntryId> EntriesOf(const std::vector<uint64_t>& numbers) {
-  std::vector<EntryId> entries;
-  for (const uint64_t number : numbers) {
-    entries.push_back(EntryId(static_cast<uint32_t>(number)));
-  }
-  return entries;
+void RestoreContainers(const LedgerState& last, RecordEpoch* records) {
+  const std::vector<EntryId> whole(last.containers.begin(),
+                                   last.containers.end());
+  if (records != nullptr) records->Restore(whole);
 }
 
 std::vector<GroupedView::Pair> PairsOf(const std::vector<CarriedPair>& pairs) {
@@ -198,17 +199,13 @@ bool EpochController::Resume(LedgerState& last) {
 
 bool EpochController::GoOn(LedgerState& last) {
   const LedgerEpoch& then = last.begin;
-  if (!Fits(then, *setup_)) return false;
+  if (!Fits(last, *setup_)) return false;
   const auto make = then.repeats ? CarriedNames::MakeRepeating
                                  : static_cast<MakeCarried>(CarriedNames::Make);
   absl::StatusOr<CarriedNames> carried = make(then.carried);
   if (!carried.ok() || !make(last.bound).ok()) return false;
-  const Grouping& grouping = setup_->dataset->grouping();
-  if (!AllFit(then.carried, grouping) || !AllFit(last.bound, grouping)) {
-    return false;
-  }
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
-  if (records_ != nullptr) records_->Restore(EntriesOf(last.containers));
+  RestoreContainers(last, records_.get());
   sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
   waiting_ = false;

@@ -221,7 +221,7 @@ absl::Status ControlFiles::Write(ControlFile file, int view,
   } else {
     done = absl::InvalidArgumentError("token: needs one view");
   }
-  if (done.ok()) TellWritten();
+  if (!views.empty()) TellWritten();
   MutexLock lock(mu_);
   error_ = done.ok() ? "" : std::string(done.message());
   for (char& c : error_) {
@@ -230,14 +230,17 @@ absl::Status ControlFiles::Write(ControlFile file, int view,
   return done;
 }
 
-void ControlFiles::TellWritten() {
+void ControlFiles::TellWritten(const WantedKeys& wanted) {
   if (!parts_.written) return;
   MutexLock lock(written_mu_);
   std::vector<ViewKeys> keys;
   for (const View* view : Meant(-1)) {
     // In this order, because a boundary in between turns wanted into running.
     ViewConfig running = view->setup()->config;
-    keys.push_back(ViewKeys{std::move(running), view->config()});
+    const auto found = wanted.find(view);
+    keys.push_back(ViewKeys{std::move(running), found == wanted.end()
+                                                    ? view->config()
+                                                    : found->second});
   }
   parts_.written(keys);
 }
@@ -279,6 +282,15 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
 absl::Status ControlFiles::InstallAll(const std::vector<View*>& views,
                                       std::vector<View::Prepared> prepared) {
   ++writes_;
+  // If the daemon is killed in between, the ledger's epoch may have the old
+  // keys or the new ones. The next daemon must know both.
+  WantedKeys wanted;
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (prepared[i].setup != nullptr) {
+      wanted[views[i]] = prepared[i].request.config;
+    }
+  }
+  if (!wanted.empty()) TellWritten(wanted);
   absl::Status moved;
   for (size_t i = 0; i < views.size(); ++i) {
     const absl::Status each = views[i]->Install(std::move(prepared[i]));
@@ -321,7 +333,11 @@ absl::Status ControlFiles::InstallSwitch(View& view, View::Prepared prepared,
     }
     std::vector<View::Prepared> all;
     all.push_back(std::move(prepared));
-    RETURN_IF_ERROR(InstallAll({&view}, std::move(all)));
+    const absl::Status installed = InstallAll({&view}, std::move(all));
+    if (!installed.ok()) {
+      TellWritten();
+      return installed;
+    }
   }
   Log(LogLevel::kInfo, "keys were written to the control file of another node");
   TellWritten();
@@ -344,6 +360,7 @@ absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {
   request.config.seed = token.seed;
   request.config_changed = true;
   ASSIGN_OR_RETURN(View::Prepared prepared, Prepare(view, request));
+  TellWritten({{&view, request.config}});  // as in InstallAll
   return view.Restore(std::move(prepared), token);
 }
 

@@ -111,7 +111,10 @@ class ControlFiles {
   absl::Status InstallSwitch(View& view, View::Prepared prepared,
                              uint64_t writes) ABSL_LOCKS_EXCLUDED(write_mu_);
   absl::Status WriteToken(View& view, absl::string_view text);
-  void TellWritten() ABSL_LOCKS_EXCLUDED(written_mu_, mu_);
+  // The keys that views are about to get. Others have what they have.
+  using WantedKeys = absl::flat_hash_map<const View*, ViewConfig>;
+  void TellWritten(const WantedKeys& wanted = {})
+      ABSL_LOCKS_EXCLUDED(written_mu_, mu_);
   std::string RenderControl(int view) const;
   std::string RenderOrder(const View& view, const Binding& binding) const;
   std::shared_ptr<const std::string> ShareOrder(const View& view)

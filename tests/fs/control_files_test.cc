@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/engine/served_dataset.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,6 +21,7 @@
 namespace shufflefs {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing_support::ViewFixture;
 
@@ -43,6 +45,11 @@ class ControlFilesTest : public ::testing::Test {
     };
     parts.text.render = EffectiveToml;
     parts.metrics = &metrics_;
+    parts.written = [this](const std::vector<ViewKeys>& keys) {
+      told_.push_back(absl::StrCat(keys.at(0).running.policy, " ",
+                                   keys.at(0).wanted.policy, " in ",
+                                   view().setup()->policy->name()));
+    };
     files_ = std::make_unique<ControlFiles>(std::move(parts));
     files_->SetServed(served_.get());
   }
@@ -57,6 +64,8 @@ class ControlFilesTest : public ::testing::Test {
   std::unique_ptr<ServedDataset> served_;
   // Called by a write that has seen the keys it starts from.
   std::function<void(absl::string_view)> parsed_;
+  // What was told of a write: running and wanted policy, and the one that ran.
+  std::vector<std::string> told_;
   std::unique_ptr<ControlFiles> files_;
 };
 
@@ -82,6 +91,19 @@ TEST_F(ControlFilesTest, NoWriteLosesWhatAnotherOneSet) {
   other.join();
   EXPECT_EQ(view().config().seed, Seed(7));
   EXPECT_EQ(view().config().policy, "window");
+}
+
+// Killed in between, the next daemon finds an epoch of either.
+TEST_F(ControlFilesTest, KeysAreToldBeforeTheyTakeEffectAndAfterwards) {
+  ASSERT_TRUE(Write("policy = \"window\"").ok());
+  EXPECT_THAT(told_,
+              ElementsAre("lirs window in lirs", "window window in window"));
+  told_.clear();
+  EXPECT_FALSE(Write("policy = \"nonsense\"").ok());
+  EXPECT_THAT(told_, ElementsAre("window window in window"));
+  told_.clear();
+  ASSERT_TRUE(Write("epoch = \"next\"").ok());
+  EXPECT_THAT(told_, ElementsAre("window window in window"));
 }
 
 TEST_F(ControlFilesTest, WhatIsTooLargeIsRefusedWhole) {
