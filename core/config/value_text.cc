@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -189,6 +190,10 @@ absl::optional<std::string> ParseViewPath(absl::string_view text) {
     return absl::nullopt;
   }
   return std::string(text);
+}
+
+std::string ViewName(absl::string_view path) {
+  return path.empty() ? "root" : absl::StrReplaceAll(path, {{"/", "~"}});
 }
 
 std::string HumanCount(uint64_t count) {

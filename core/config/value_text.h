@@ -47,6 +47,10 @@ std::string FormatSeeds(const std::vector<uint64_t>& seeds);
 // if it is absolute, contains . or .., or is a control directory.
 absl::optional<std::string> ParseViewPath(absl::string_view text);
 
+// The name of the view at a path, on command lines and in the control
+// directory: "train~a" for "train/a", "root" for "".
+std::string ViewName(absl::string_view path);
+
 // 1234567 as "1,234,567".
 std::string HumanCount(uint64_t count);
 // "1 file", "2,000 files".

@@ -84,9 +84,21 @@ pid_t HolderOf(const std::string& path) {
   return 0;
 }
 
+namespace {
+
+// Also if the holder cannot be seen from here: it is in another container, or
+// the file system shows the lock under another device number, as btrfs does.
+bool IsHeld(const std::string& path) {
+  const UniqueFd fd(open(LockPath(path).c_str(), O_RDONLY | O_CLOEXEC));
+  return fd.valid() && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 &&
+         errno == EWOULDBLOCK;
+}
+
+}  // namespace
+
 bool HolderIsDying(const std::string& path) {
   const pid_t pid = HolderOf(path);
-  if (pid == 0) return true;  // it released the lock just now
+  if (pid == 0) return !IsHeld(path);
   std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(status, line);) {
     absl::string_view rest = line;

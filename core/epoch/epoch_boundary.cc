@@ -17,6 +17,7 @@ constexpr uint64_t kMaxForeignJobs = 64;
 EpochOutcome EpochDetector::OnSignal() {
   EpochOutcome outcome;
   lengths_.Forget();
+  candidate_names_.clear();  // another job opened them in the epoch that ended
   if (opened_count() == 0) return outcome;
   outcome.verdict = Verdict::kRebind;
   outcome.rule = 's';

@@ -151,7 +151,8 @@ EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
 }
 
 bool EpochDetector::OutreadsOwner(const Open& open) {
-  if (owner_passed_ || seen_count_ >= small_takeover_) return false;
+  // Its own opens count. After a restart the epoch has others, too.
+  if (owner_passed_ || owner_opens_ >= small_takeover_) return false;
   if (candidate_ != open.job) candidate_names_.clear();
   candidate_ = open.job;
   candidate_names_.push_back(open.name);

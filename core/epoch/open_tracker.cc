@@ -154,8 +154,12 @@ OpenTracker::Seen OpenTracker::NoteOpen(const Open& open) {
   return seen;
 }
 
-void OpenTracker::Signal() {
-  if (detector_ != nullptr) detector_->OnSignal();
+Suspicion OpenTracker::Signal() {
+  if (detector_ == nullptr) return Suspicion::kNone;
+  const EpochOutcome outcome = detector_->OnSignal();
+  if (outcome.verdict == Verdict::kNone) return Suspicion::kNone;
+  return suspicion_->AtBoundary(outcome.rule, outcome.ended_seen,
+                                detector_->seen_count());
 }
 
 void OpenTracker::ForgetLookups() {

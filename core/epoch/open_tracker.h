@@ -147,8 +147,8 @@ class OpenTracker {
   };
   Seen NoteOpen(const Open& open);
 
-  // The user ended the epoch.
-  void Signal();
+  // The user ended the epoch. Returns what its opens are a sign of.
+  Suspicion Signal();
   // Names are rebound. Keeps what the detector reports as already opened in the
   // new epoch, and empties the rest.
   void BeginEpoch();

@@ -401,7 +401,7 @@ EpochController::Effects EpochController::Install(
   }
   Boundary boundary{epoch_, {}, verdict_};
   if (moved) {
-    if (tracker_ != nullptr) tracker_->Signal();
+    if (tracker_ != nullptr) guard_.Suspect(tracker_->Signal());
     boundary.verdict = "signal";
     boundary.epoch = request.set_epoch.value_or(Epoch(epoch_.value() + 1));
   }

@@ -6,22 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "core/pool/read_ahead.h"
 #include "core/view/opens_seen.h"
 
 namespace shufflefs {
-namespace {
-
-std::string NameOfPath(std::string path) {
-  std::replace(path.begin(), path.end(), '/', '~');
-  return path.empty() ? "root" : path;
-}
-
-}  // namespace
 
 View::View(Parts parts)
     : id_(parts.id),
-      name_(NameOfPath(parts.setup->config.path)),
+      name_(ViewName(parts.setup->config.path)),
       tools_(std::move(parts.tools)),
       job_tracker_(parts.job_tracker),
       ledger_(parts.ledger),

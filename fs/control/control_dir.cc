@@ -140,7 +140,9 @@ absl::StatusOr<NodeReply> ControlDir::MakeSnapshot(ControlFile file, int view) {
   snapshot->view = view;
   ASSIGN_OR_RETURN(snapshot->text, files_.Share(file, view));
   if (file == ControlFile::kOrder) {
-    snapshot->names = tree()->rights().ListingOf(*served()->views()[view]);
+    // Without a number it is the only view, or there would be no order.
+    const View& of = *served()->views()[std::max(view, 0)];
+    snapshot->names = tree()->rights().ListingOf(of);
   }
   snapshot->made_ns = NowNs();
   snapshot->references = 1;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -23,6 +23,9 @@ namespace shufflefs {
 namespace {
 
 using namespace option_values;  // NOLINT: that is what they are for
+
+// Inodes and the ledger have 8 bits for the number of a view.
+constexpr size_t kMostViews = 254;
 
 constexpr OptionScope kView = OptionScope::kView;
 constexpr OptionScope kMount = OptionScope::kMount;
@@ -415,12 +418,23 @@ absl::Status ValidateView(const ViewConfig& view) {
 }
 
 absl::Status ValidateMount(const MountConfig& mount) {
-  absl::flat_hash_set<absl::string_view> paths;
+  if (mount.views.size() > kMostViews) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", mount.views.size(),
+                     " views; a mount can have ", kMostViews));
+  }
+  absl::flat_hash_map<std::string, absl::string_view> paths;  // by name
   for (const ViewConfig& view : mount.views) {
-    if (!paths.insert(view.path).second) {
+    const auto [known, fresh] = paths.try_emplace(ViewName(view.path), view.path);
+    if (!fresh && known->second == view.path) {
       return absl::InvalidArgumentError(
           absl::StrCat("two views have the path \"", view.path,
                        "\"; give each a directory of its own"));
+    }
+    if (!fresh) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the views at \"", known->second, "\" and \"", view.path,
+          "\" would have one name, ", known->first, "; rename a directory"));
     }
     RETURN_IF_ERROR(ValidateView(view));
   }

@@ -427,12 +427,32 @@ TEST(OptionTable, RulesAcrossKeys) {
   EXPECT_EQ(
       ValidateMount(mount).message(),
       "two views have the path \"train\"; give each a directory of its own");
+  mount.views[0].path = "a/b";
+  mount.views[1].path = "a~b";
+  EXPECT_EQ(ValidateMount(mount).message(),
+            "the views at \"a/b\" and \"a~b\" would have one name, a~b; rename "
+            "a directory");
+  mount.views[0].path = "";
+  mount.views[1].path = "root";
+  EXPECT_FALSE(ValidateMount(mount).ok());
+  mount.views[0].path = "train";
   mount.views[1].path = "extra";
   mount.views[1].groups = "/folds";
   mount.views[1].substitute = Substitute::kNever;
   EXPECT_EQ(
       ValidateMount(mount).message(),
       "groups has no meaning with substitute = never; remove one of them");
+}
+
+TEST(OptionTable, AMountHasAtMost254Views) {
+  MountConfig mount;
+  for (int i = 0; i < 254; ++i) {
+    mount.views.emplace_back().path = absl::StrCat("v", i);
+  }
+  EXPECT_TRUE(ValidateMount(mount).ok());
+  mount.views.emplace_back().path = "one more";
+  EXPECT_EQ(ValidateMount(mount).message(),
+            "there are 255 views; a mount can have 254");
 }
 
 }  // namespace

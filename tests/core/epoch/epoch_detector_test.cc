@@ -263,6 +263,24 @@ TEST(ForeignJobTest, WhoOutreadsTheOwnerIsCountedFromItsFirstOpen) {
   EXPECT_EQ(f->seen_count(), 34);
 }
 
+// After a restart the epoch has many opens, but the owner has none of them.
+TEST(ForeignJobTest, WhoOutreadsThePasserByOfARestartedEpochOwnsIt) {
+  Fixture f(300);
+  std::vector<uint64_t> before;
+  for (uint64_t name = 0; name < 180; ++name) before.push_back(name);
+  f->Restore({before, {}, false});
+  f.Open(7);
+  for (uint64_t name = 180; name < 300; ++name) f.Open(name, kOther);
+  EXPECT_EQ(f->seen_count(), 300);
+  EpochOutcome outcome;
+  for (uint64_t name = 0; name < 8; ++name) {
+    outcome = f.Open(name, kOther);
+    if (outcome.verdict != Verdict::kNone) break;
+  }
+  // The one that opened a file lives, so it is asked for a new epoch by hand.
+  EXPECT_EQ(outcome.verdict, Verdict::kHold);
+}
+
 TEST(TakeoverTest, RebindsWhenTheOwnerIsGone) {
   Fixture f(300);
   f.OpenAll(0, 100);

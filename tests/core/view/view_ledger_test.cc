@@ -412,9 +412,10 @@ struct Folds {
   void Write(size_t first) {
     std::string text;
     for (size_t i = 0; i < 40; ++i) {
-      const std::string stem = "c" + std::to_string(i / 20) + "/" +
-                               std::to_string(i % 20 * 7919 + i / 20 * 13) +
-                               "_" + std::to_string(i % 20 % 3);
+      const std::string stem =
+          "c" + std::to_string(i / 20) + "/" +
+          std::to_string((i % 20 * 7919 + i / 20 * 13) % 100003) + "_" +
+          std::to_string(i % 20 % 3);
       text += stem + ".jpg\t" + (i < first ? "one" : "two") + "\n";
     }
     beside.File("folds.tsv", text);

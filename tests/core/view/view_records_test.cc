@@ -138,6 +138,7 @@ class RestartedPassTest : public ::testing::Test {
     ASSERT_TRUE(setup.ok()) << setup.status();
     parts.setup = *std::move(setup);
     parts.job_tracker = &job_tracker_;
+    parts.rebound = [](bool) {};
     parts.ledger = ledger_.get();
     view_ = std::make_unique<View>(std::move(parts));
   }
