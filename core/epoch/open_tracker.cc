@@ -158,8 +158,10 @@ Suspicion OpenTracker::Signal() {
   if (detector_ == nullptr) return Suspicion::kNone;
   const EpochOutcome outcome = detector_->OnSignal();
   if (outcome.verdict == Verdict::kNone) return Suspicion::kNone;
-  return suspicion_->AtBoundary(outcome.rule, outcome.ended_seen,
-                                detector_->seen_count());
+  const Suspicion suspicion = suspicion_->AtBoundary(
+      outcome.rule, outcome.ended_seen, detector_->seen_count());
+  // Users end passes that they broke off.
+  return suspicion == Suspicion::kUnopened ? Suspicion::kNone : suspicion;
 }
 
 void OpenTracker::ForgetLookups() {
