@@ -235,6 +235,29 @@ def test_the_epoch_advances_by_itself(mounts, source):
         assert mount.view()["epoch"] == epoch
 
 
+# Else a pass would show some files of one epoch and some of the next one, and
+# so would all later passes.
+@pytest.mark.parametrize("cut", [1, 5, 12])
+@pytest.mark.parametrize("end", ["kill", "close"])
+def test_a_pass_goes_on_after_a_restart(mounts, source, cut, end):
+    mount = mounts(source, {**LINES, "policy": "reimu", "record.scope": "set"})
+    names = record_checks.files(source)
+    raw = of_sets(records(source))
+
+    def read(some):
+        return {name: READERS[name[0]](mount.path / name) for name in some}
+
+    shown = read(names[:cut])
+    getattr(mount, end)()
+    mount.start()
+    shown |= read(names[cut:])
+    assert of_sets(shown) == raw
+    assert mount.view()["epoch"] == 0
+    for epoch in (1, 2):
+        assert of_sets(read(names)) == raw
+        assert mount.view()["epoch"] == epoch
+
+
 def test_a_policy_that_comes_later_mixes_the_same(mounts, source):
     options = {**record_checks.MANUAL, **LINES, "record.scope": "set"}
     mount = mounts(source, {**options, "policy": "native"})
