@@ -312,19 +312,21 @@ TEST_F(LedgerTest, HeldEpochsAreCompactedToo) {
   const auto ledger = Open({.keep = {.epochs = 2}, .compact_bytes = 10000});
   ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(0, 2000)).ok());
   uint64_t epoch = 1;
-  const auto read_and_hold = [&] {
-    for (uint64_t sample = 3; sample < 2000; ++sample) {
-      ASSERT_TRUE(ledger->Consumed(1, sample).ok());
-    }
+  const auto hold = [&] {
     ASSERT_TRUE(ledger
                     ->Hold({1, Epoch(epoch++), 'b', "foreign-job"}, false,
                            std::vector<CarriedPair>{{1, 2}})
                     .ok());
   };
-  while (epoch < 50) read_and_hold();
-  // However late its thread came, one more hold gives it another go.
-  while (epoch < 1000 && ledger->bytes() > 40000) {
-    read_and_hold();
+  while (epoch < 50) {
+    for (uint64_t sample = 3; sample < 2000; ++sample) {
+      ASSERT_TRUE(ledger->Consumed(1, sample).ok());
+    }
+    hold();
+  }
+  // However late its thread comes. One more hold gives it another go.
+  for (int i = 0; i < 10000 && ledger->bytes() > 40000; ++i) {
+    if (i % 100 == 0) hold();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_LE(ledger->bytes(), 40000);

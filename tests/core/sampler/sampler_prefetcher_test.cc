@@ -44,9 +44,11 @@ class SamplerPrefetcherTest : public testing::Test {
     catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
     dataset_ = *Dataset::Make(catalogue_, ViewConfig(), "");
   }
+  // Until the thread behind asks for nothing more.
   void TearDown() override {
-    for (int i = 0; i < 100000; ++i) {
-      if (!source_->Come(absl::CancelledError("over"))) break;
+    for (int i = 0, quiet = 0; i < 100000 && quiet < 20; ++i) {
+      quiet = source_->Come(absl::CancelledError("over")) ? 0 : quiet + 1;
+      if (quiet > 0) std::this_thread::sleep_for(milliseconds(1));
     }
   }
 
