@@ -24,6 +24,15 @@ constexpr uint64_t kStraddlingOfMemory = 16;
 constexpr uint64_t kSixteenthsOfMemory = 7;
 // Fetched ahead of a reader. This much keeps any device busy.
 constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
+// Records as long as this are read about as fast one by one. So they need not
+// have the whole part in memory.
+constexpr uint64_t kLeastAlone = uint64_t{64} << 10;
+// In the second half of a part as large as this, the rest of it is not worth
+// the whole: its reader read the first half alone, or came to it by a seek.
+constexpr uint64_t kLargePart = uint64_t{8} << 20;
+// The reader of a part is gone if nobody read it while so many times the memory
+// was read. Readers pause: a loader's worker waits until its batch is taken.
+constexpr uint64_t kGone = 2;
 // The most parts fetched ahead. Parts without a byte count, too.
 constexpr uint64_t kAheadParts = 4096;
 
@@ -112,7 +121,10 @@ void RecordPool::Forget(
   {
     MutexLock lock(mu_);
     for (const auto& file : files) file->forgotten = true;
-    for (const uint64_t id : ids) readers_.erase(id);
+    for (const uint64_t id : ids) {
+      readers_.erase(id);
+      read_lately_.erase(id);
+    }
     // Parts on their way are dropped when they have arrived and were delivered.
     absl::erase_if(held_, [&ids, &gone](auto& entry) {
       if (!ids.contains(entry.first.first)) return false;
@@ -143,16 +155,36 @@ void RecordPool::Drop(const Held& held) {
   held_.erase(key);
 }
 
-bool RecordPool::DropOne(bool urgent) {
+RecordPool::Need RecordPool::NeedOf(const PartedFile& content) {
+  return content.mean_copy_bytes() >= kLeastAlone ? Need::kPartOrAlone
+                                                  : Need::kPart;
+}
+
+bool RecordPool::MayGoAhead(uint64_t bytes) {
+  const uint64_t since = clock_ - std::min(clock_, kGone * pool_bytes_);
+  absl::erase_if(read_lately_,
+                 [since](const auto& file) { return file.second < since; });
+  if (read_lately_.size() <= 1) return true;
+  // When a reader of another file ends its part, it needs the next one. If the
+  // memory were full of parts ahead of others, it would take the part that some
+  // reader is in, and that would be fetched again.
+  while (pool_->used() + 2 * bytes > pool_->pool_capacity()) {
+    if (!DropOne(Need::kAhead)) return false;
+  }
+  return true;
+}
+
+bool RecordPool::DropOne(Need need) {
   if (ages_.empty()) return false;
   const uint64_t memory = pool_bytes_;
+  const uint64_t gone = need == Need::kPart ? memory / 2 : kGone * memory;
   const auto ahead = ages_.lower_bound(Age{true, 0, {}});
   auto goes = ages_.begin();
-  if (goes != ahead && goes->since + memory / 2 <= clock_) {
+  if (goes != ahead && goes->since + gone <= clock_) {
     // Its reader is gone.
   } else if (ahead != ages_.end() && ahead->since + 4 * memory <= clock_) {
     goes = ahead;  // no reader came to it
-  } else if (!urgent) {
+  } else if (need != Need::kPart) {
     return false;  // a reader would fetch it again
   } else if (ahead != ages_.end()) {
     goes = std::prev(ages_.end());
@@ -166,23 +198,23 @@ void RecordPool::GiveBack(uint64_t bytes) {
   MutexLock lock(mu_);
   const uint64_t used = pool_->used();
   const uint64_t until = used - std::min(used, bytes);
-  while (pool_->used() > until && DropOne(/*urgent=*/true)) {
+  while (pool_->used() > until && DropOne(Need::kPart)) {
   }
 }
 
-std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes, bool urgent) {
+std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes, Need need) {
   if (bytes > largest_part()) return nullptr;
   for (;;) {
     std::unique_ptr<MemoryBlock> memory = pool_->Allocate(bytes);
-    if (memory != nullptr || !DropOne(urgent)) return memory;
+    if (memory != nullptr || !DropOne(need)) return memory;
   }
 }
 
 std::shared_ptr<RecordPool::Held> RecordPool::Begin(
     const std::shared_ptr<const RecordFile>& file, const Wanted& wanted,
-    bool urgent) {
+    Need need) {
   if (file->forgotten) return nullptr;
-  std::unique_ptr<MemoryBlock> memory = Allocate(wanted.bytes, urgent);
+  std::unique_ptr<MemoryBlock> memory = Allocate(wanted.bytes, need);
   if (memory == nullptr) return nullptr;
   auto held = std::make_shared<Held>();
   held->file = file;
@@ -192,7 +224,7 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
   held->memory = std::move(memory);
   held->bytes = wanted.bytes;
   held->reads_left = 1;  // the planning
-  held->ahead = !urgent;
+  held->ahead = need == Need::kAhead;
   held->since = clock_ += wanted.bytes;
   held_[{file->id, wanted.part}] = held;
   return held;
@@ -221,7 +253,8 @@ void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
     MutexLock lock(mu_);
     for (const Wanted& each : wanted) {
       if (held_.contains({file->id, each.part})) continue;
-      std::shared_ptr<Held> held = Begin(file, each, /*urgent=*/false);
+      if (!MayGoAhead(each.bytes)) break;
+      std::shared_ptr<Held> held = Begin(file, each, Need::kAhead);
       if (held == nullptr) break;
       begun.push_back(std::move(held));
     }
@@ -246,14 +279,18 @@ std::vector<RecordPool::Wanted> RecordPool::PartsOf(const Request& request) {
 bool RecordPool::Take(const std::shared_ptr<Request>& request,
                       const std::vector<Wanted>& wanted,
                       std::vector<std::shared_ptr<Held>>& begun) {
+  const Need need = NeedOf(*request->file->content);
   bool all = true;
   for (const Wanted& each : wanted) {
     std::shared_ptr<Held> held;
     const auto found = held_.find({request->file->id, each.part});
     if (found != held_.end()) {
       held = found->second;
-    } else if ((held = Begin(request->file, each, /*urgent=*/true)) !=
-               nullptr) {
+    } else if (need == Need::kPartOrAlone && each.bytes >= kLargePart &&
+               request->offset > each.begin + each.bytes / 2) {
+      all = false;
+      continue;
+    } else if ((held = Begin(request->file, each, need)) != nullptr) {
       begun.push_back(held);
     } else {
       all = false;
@@ -306,8 +343,10 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
       RecordReaders& readers = readers_[file->id];
       reads_on = readers.ReadsOn(span);
       run = readers.run();
+      read_lately_[file->id] = clock_;
     }
     alone = !Take(request, wanted, begun);
+    if (alone) clock_ += request->length;
     ++(alone ? bypass_ : begun.empty() ? hits_ : misses_);
     waits = request->waited = alone || request->missing > 0;
     // This is before any thread can answer it.

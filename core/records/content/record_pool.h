@@ -168,15 +168,24 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
             const std::vector<Wanted>& wanted,
             std::vector<std::shared_ptr<Held>>& begun)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What memory is for.
+  enum class Need {
+    kAhead,        // nobody waits
+    kPartOrAlone,  // a reader, for whom the bytes asked for cost little more
+    kPart,         // a reader that should have the whole part
+  };
+  static Need NeedOf(const PartedFile& content);
   // Begins a part. Returns null if there is no memory for it, or if the file
-  // was forgotten. `urgent`: a reader waits.
+  // was forgotten.
   std::shared_ptr<Held> Begin(const std::shared_ptr<const RecordFile>& file,
-                              const Wanted& wanted, bool urgent)
+                              const Wanted& wanted, Need need)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes, bool urgent)
+  std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes, Need need)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Drops a part that is here. Returns false if none can be dropped.
-  bool DropOne(bool urgent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool DropOne(Need need) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns whether a part of so many bytes may be fetched ahead of a reader.
+  bool MayGoAhead(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The part can no longer be found. Whoever has it keeps it.
   void Drop(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsFound(const Held& held) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -240,13 +249,16 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   std::set<Age> ages_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, RecordReaders> readers_  // by RecordFile::id
       ABSL_GUARDED_BY(mu_);
+  // Files that were read lately, and clock_ at their last read.
+  absl::flat_hash_map<uint64_t, uint64_t> read_lately_ ABSL_GUARDED_BY(mu_);
   std::deque<Fetch> urgent_ ABSL_GUARDED_BY(mu_);
   std::deque<Fetch> queue_ ABSL_GUARDED_BY(mu_);
   bool pumping_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t gathering_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of reads under way
   std::deque<std::shared_ptr<Request>> alone_ ABSL_GUARDED_BY(mu_);
   uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t clock_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of all parts begun
+  // Bytes of all parts begun, and of all that was read alone.
+  uint64_t clock_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t hits_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t misses_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t bypass_ ABSL_GUARDED_BY(mu_) = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of shuffled containers when it is too small, when the source
 // fails, when it goes, and when many threads use it.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -59,6 +60,35 @@ TEST(RecordPoolPressureTest, AnErrorReachesTheReadersOfThatPartOnly) {
   const auto again = ReadFrom(*test.pool, file, 3 * kMiB + 5, 100);
   test.asked->ComeAll();
   ExpectBytes(*again, file, 3 * kMiB + 5, 100);
+}
+
+// Workers of a loader, each in a file of its own, take turns. Memory holds
+// three parts and a little, so the others get what they ask for and no more.
+TEST(RecordPoolPressureTest, ManyReadersDoNotTakeEachOthersParts) {
+  constexpr uint64_t kFileBytes = 48 * kMiB;
+  constexpr uint64_t kBurst = 10 * kMiB;
+  for (const uint32_t readers : {2, 3, 4, 6}) {
+    SCOPED_TRACE(readers);
+    TestPool test(64 * kMiB);
+    ShapeOptions options;
+    options.sizes.assign(kFileBytes / (128 << 10), 128 << 10);
+    std::vector<std::unique_ptr<TestFile>> files;
+    for (uint32_t id = 0; id < readers; ++id) {
+      files.push_back(std::make_unique<TestFile>(*test.pool, id + 1, options,
+                                                 *Blocks(kMiB, 16)));
+    }
+    for (uint64_t from = 0; from < kFileBytes; from += kBurst) {
+      for (const auto& file : files) {
+        const uint64_t end = std::min(from + kBurst, kFileBytes);
+        for (uint64_t at = from; at < end; at += kKernelRead) {
+          const auto read = ReadFrom(*test.pool, *file, at, kKernelRead);
+          test.asked->ComeAll();
+          ExpectBytes(*read, *file, at, kKernelRead);
+        }
+      }
+    }
+    EXPECT_LE(test.asked->bytes(), readers * kFileBytes * 5 / 4);
+  }
 }
 
 TEST(RecordPoolPressureTest, WhatFailedAheadOfAReaderIsTriedAgainForIt) {
