@@ -36,6 +36,41 @@ constexpr uint64_t kGone = 2;
 // The most parts fetched ahead. Parts without a byte count, too.
 constexpr uint64_t kAheadParts = 4096;
 
+// The parts of a read [offset, end). Sums up where they begin.
+std::vector<WantedPart> PartsOf(const PartedFile& content, uint64_t offset,
+                                uint64_t end) {
+  std::vector<WantedPart> wanted;
+  uint64_t part = content.PartAt(offset);
+  uint64_t begin = content.part_begin(part);
+  for (; begin < end; ++part) {
+    const uint64_t next = content.part_begin(part + 1);
+    if (next > begin) wanted.push_back({part, begin, next - begin});
+    begin = next;
+  }
+  return wanted;
+}
+
+// The parts after `part` that begin before byte `until`: the next one, and more
+// as long as they have at most `most` bytes together.
+std::vector<WantedPart> PartsAhead(const PartedFile& content, uint64_t part,
+                                   uint64_t until, uint64_t most) {
+  // Plans take memory, too, until their bytes are here.
+  most = std::min(kAheadBytes, most) /
+         (1 + sizeof(PartCopy) / content.mean_copy_bytes());
+  const uint64_t from = content.part_begin(part + 1);
+  const uint64_t last = std::min(content.part_count(), part + 1 + kAheadParts);
+  std::vector<WantedPart> wanted;
+  uint64_t begin = from;
+  for (uint64_t next = part + 1; next < last; ++next) {
+    if (begin >= until) break;
+    if (!wanted.empty() && begin - from >= most) break;
+    const uint64_t end = content.part_begin(next + 1);
+    if (end > begin) wanted.push_back({next, begin, end - begin});
+    begin = end;
+  }
+  return wanted;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
@@ -155,11 +190,6 @@ void RecordPool::Drop(const Held& held) {
   held_.erase(key);
 }
 
-RecordPool::Need RecordPool::NeedOf(const PartedFile& content) {
-  return content.mean_copy_bytes() >= kLeastAlone ? Need::kPartOrAlone
-                                                  : Need::kPart;
-}
-
 bool RecordPool::MayGoAhead(uint64_t bytes) {
   const uint64_t since = clock_ - std::min(clock_, kGone * pool_bytes_);
   absl::erase_if(read_lately_,
@@ -211,7 +241,7 @@ std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes, Need need) {
 }
 
 std::shared_ptr<RecordPool::Held> RecordPool::Begin(
-    const std::shared_ptr<const RecordFile>& file, const Wanted& wanted,
+    const std::shared_ptr<const RecordFile>& file, const WantedPart& wanted,
     Need need) {
   if (file->forgotten) return nullptr;
   std::unique_ptr<MemoryBlock> memory = Allocate(wanted.bytes, need);
@@ -232,26 +262,13 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
 
 void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
                          uint64_t part, uint64_t until) {
-  const PartedFile& content = *file->content;
-  // Plans take memory, too, until their bytes are here.
-  const uint64_t most = std::min(kAheadBytes, pool_bytes_ / 2) /
-                        (1 + sizeof(PartCopy) / content.mean_copy_bytes());
-  const uint64_t from = content.part_begin(part + 1);
-  const uint64_t last = std::min(content.part_count(), part + 1 + kAheadParts);
   // No lock is held, because the begins may have to be summed up.
-  std::vector<Wanted> wanted;
-  uint64_t begin = from;
-  for (uint64_t next = part + 1; next < last; ++next) {
-    if (begin >= until) break;
-    if (!wanted.empty() && begin - from >= most) break;  // at least the next
-    const uint64_t end = content.part_begin(next + 1);
-    if (end > begin) wanted.push_back({next, begin, end - begin});
-    begin = end;
-  }
+  const std::vector<WantedPart> wanted =
+      PartsAhead(*file->content, part, until, pool_bytes_ / 2);
   std::vector<std::shared_ptr<Held>> begun;
   {
     MutexLock lock(mu_);
-    for (const Wanted& each : wanted) {
+    for (const WantedPart& each : wanted) {
       if (held_.contains({file->id, each.part})) continue;
       if (!MayGoAhead(each.bytes)) break;
       std::shared_ptr<Held> held = Begin(file, each, Need::kAhead);
@@ -262,26 +279,14 @@ void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
   PostPlans(std::move(begun), /*urgent=*/false);
 }
 
-std::vector<RecordPool::Wanted> RecordPool::PartsOf(const Request& request) {
-  const PartedFile& content = *request.file->content;
-  const uint64_t end = request.offset + request.length;
-  std::vector<Wanted> wanted;
-  uint64_t part = content.PartAt(request.offset);
-  uint64_t begin = content.part_begin(part);
-  for (; begin < end; ++part) {
-    const uint64_t next = content.part_begin(part + 1);
-    if (next > begin) wanted.push_back({part, begin, next - begin});
-    begin = next;
-  }
-  return wanted;
-}
-
 bool RecordPool::Take(const std::shared_ptr<Request>& request,
-                      const std::vector<Wanted>& wanted,
+                      const std::vector<WantedPart>& wanted,
                       std::vector<std::shared_ptr<Held>>& begun) {
-  const Need need = NeedOf(*request->file->content);
+  const Need need = request->file->content->mean_copy_bytes() >= kLeastAlone
+                        ? Need::kPartOrAlone
+                        : Need::kPart;
   bool all = true;
-  for (const Wanted& each : wanted) {
+  for (const WantedPart& each : wanted) {
     std::shared_ptr<Held> held;
     const auto found = held_.find({request->file->id, each.part});
     if (found != held_.end()) {
@@ -328,7 +333,8 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
   request->length =
       std::min({length, content.bytes() - offset, BypassReads::kLongestRead});
   request->done = std::move(done);
-  const std::vector<Wanted> wanted = PartsOf(*request);
+  const std::vector<WantedPart> wanted =
+      PartsOf(content, request->offset, request->offset + request->length);
   const ReadSpan span{offset, offset + request->length, wanted.front().begin,
                       wanted.back().begin,
                       wanted.back().begin + wanted.back().bytes};

@@ -36,6 +36,13 @@
 
 namespace shufflefs {
 
+// A part of a container that has bytes.
+struct WantedPart {
+  uint64_t part = 0;
+  uint64_t begin = 0;
+  uint64_t bytes = 0;
+};
+
 // A container as one epoch shows it.
 struct RecordFile {
   uint64_t id = 0;  // unique in the pool
@@ -133,12 +140,6 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     PartRead read;
     uint64_t to = 0;  // offset in the memory of a gathered part
   };
-  // A part that has bytes.
-  struct Wanted {
-    uint64_t part = 0;
-    uint64_t begin = 0;
-    uint64_t bytes = 0;
-  };
   // Sorts the parts that are here. First come parts that were read, the one
   // read longest ago first. Then come parts ahead of readers, the one begun
   // longest ago first.
@@ -160,12 +161,10 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   // Drops parts of about `bytes` bytes for other users of the pool.
   void GiveBack(uint64_t bytes);
 
-  // Returns the parts of a read. Sums up where they begin.
-  static std::vector<Wanted> PartsOf(const Request& request);
   // Finds or begins the parts of a request. Appends those to plan to `begun`.
   // Returns false if there is no memory for all of them.
   bool Take(const std::shared_ptr<Request>& request,
-            const std::vector<Wanted>& wanted,
+            const std::vector<WantedPart>& wanted,
             std::vector<std::shared_ptr<Held>>& begun)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What memory is for.
@@ -174,11 +173,10 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     kPartOrAlone,  // a reader, for whom the bytes asked for cost little more
     kPart,         // a reader that should have the whole part
   };
-  static Need NeedOf(const PartedFile& content);
   // Begins a part. Returns null if there is no memory for it, or if the file
   // was forgotten.
   std::shared_ptr<Held> Begin(const std::shared_ptr<const RecordFile>& file,
-                              const Wanted& wanted, Need need)
+                              const WantedPart& wanted, Need need)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes, Need need)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
