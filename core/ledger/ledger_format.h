@@ -101,8 +101,9 @@ enum class RecordType : uint8_t {
   kConsumedSet = 5,
   kShown = 6,  // core/ledger/ledger_pairs.h, also the next
   kPairSet = 7,
-  kOpens = 8,       // core/ledger/ledger_opens.h
-  kContainers = 9,  // core/ledger/ledger_containers.h
+  kOpens = 8,  // core/ledger/ledger_opens.h
+  // See core/ledger/ledger_containers.h for this one.
+  kContainers = 9,
 };
 
 using Words = std::vector<uint64_t>;

@@ -20,6 +20,7 @@ class SampleSet {
   bool Add(uint64_t sample) {
     uint64_t& adding = adding_[sample / 64];
     const uint64_t bit = uint64_t{1} << (sample % 64);
+    // It may have been merged already.
     const bool added = (adding & bit) == 0 && !Contains(sample);
     adding |= bit;
     return added;

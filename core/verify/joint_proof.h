@@ -44,9 +44,9 @@ struct JointEpoch {
   bool held = false;
 
   bool complete() const { return consumed + early == names; }
-  // Returns whether each sample came at most once, on all nodes together. (A
-  // sampler that repeats samples, or a job that reads all of them on each node,
-  // breaks no promise.)
+  // Returns whether each sample came at most once, on all nodes together. A
+  // sampler that repeats samples breaks no promise. Nor does a job that reads
+  // all of them on each node.
   bool once() const { return !held && others.empty() && again == 0; }
   // Returns whether it contradicts the promises.
   bool broken() const { return !running && !held && !apart.empty(); }

@@ -350,6 +350,8 @@ void RecordPool::Read(const std::shared_ptr<const RecordFile>& file,
       reads_on = readers.ReadsOn(span);
       run = readers.run();
       read_lately_[file->id] = clock_;
+      // Its reader goes on to another file, and is still one reader.
+      if (span.end >= content.bytes()) read_lately_.erase(file->id);
     }
     alone = !Take(request, wanted, begun);
     if (alone) clock_ += request->length;

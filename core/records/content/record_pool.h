@@ -169,9 +169,12 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What memory is for.
   enum class Need {
-    kAhead,        // nobody waits
-    kPartOrAlone,  // a reader, for whom the bytes asked for cost little more
-    kPart,         // a reader that should have the whole part
+    // Nobody waits.
+    kAhead,
+    // A reader, for whom the bytes asked for cost little more.
+    kPartOrAlone,
+    // A reader that should have the whole part.
+    kPart,
   };
   // Begins a part. Returns null if there is no memory for it, or if the file
   // was forgotten.
@@ -247,7 +250,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   std::set<Age> ages_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, RecordReaders> readers_  // by RecordFile::id
       ABSL_GUARDED_BY(mu_);
-  // Files that were read lately, and clock_ at their last read.
+  // Files that readers are in the middle of, and clock_ at their last read.
   absl::flat_hash_map<uint64_t, uint64_t> read_lately_ ABSL_GUARDED_BY(mu_);
   std::deque<Fetch> urgent_ ABSL_GUARDED_BY(mu_);
   std::deque<Fetch> queue_ ABSL_GUARDED_BY(mu_);

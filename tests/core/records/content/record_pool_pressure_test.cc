@@ -91,6 +91,26 @@ TEST(RecordPoolPressureTest, ManyReadersDoNotTakeEachOthersParts) {
   }
 }
 
+// Memory holds two parts. Nobody else is there, so one may be ahead.
+TEST(RecordPoolPressureTest, AReaderThatGoesFromFileToFileIsOneReader) {
+  constexpr uint64_t kPart = 23 * kMiB;
+  TestPool test(64 * kMiB);
+  ShapeOptions options;
+  options.sizes.assign(2 * kPart / (128 << 10), 128 << 10);
+  for (uint32_t id = 1; id < 4; ++id) {
+    SCOPED_TRACE(id);
+    const TestFile file(*test.pool, id, options, *Blocks(kMiB, 23));
+    for (uint64_t at = 0; at < 2 * kPart; at += kKernelRead) {
+      const auto read = ReadFrom(*test.pool, file, at, kKernelRead);
+      if (at == kPart) {
+        EXPECT_EQ(read->answers, 1) << "it was not fetched ahead";
+      }
+      test.asked->ComeAll();
+      ExpectBytes(*read, file, at, kKernelRead);
+    }
+  }
+}
+
 TEST(RecordPoolPressureTest, WhatFailedAheadOfAReaderIsTriedAgainForIt) {
   TestPool test(64 * kMiB);
   const TestFile file(*test.pool, 1, Records(9), *Blocks(65536, 1));
