@@ -140,23 +140,27 @@ class Device:
         new.write_text(json.dumps(state))
         new.replace(self._state_path)
 
-    def create(self, size):
-        """An empty file system of `size` bytes, not attached."""
+    def create(self, size, used=None, mkfs=()):
+        """An empty file system of `size` bytes, not attached. The image is
+        sparse: `used` is how many of them will be written, by default all.
+        `mkfs` are further arguments of mkfs.ext4."""
         if self.exists():
             raise DeviceError(f"{self.name}: the device exists")
         for folder in (self.folder, self.path, self.slow):
             folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(self.folder).free
-        if free < size:
+        needed = size if used is None else used
+        if free < needed:
             raise DeviceError(f"{self.folder}: {free >> 20} MiB are free, "
-                              f"{size >> 20} MiB are needed")
+                              f"{needed >> 20} MiB are needed")
         self._take_lock()
         self._save()
         try:
             with open(self.image, "wb") as image:
                 image.truncate(size)
             run("mkfs.ext4", "-q", "-m", "0", "-E",
-                "lazy_itable_init=0,lazy_journal_init=0,nodiscard", self.image)
+                "lazy_itable_init=0,lazy_journal_init=0,nodiscard", *mkfs,
+                self.image)
         except BaseException:
             self.destroy()
             raise
