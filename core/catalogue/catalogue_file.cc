@@ -138,25 +138,12 @@ void Unpack(const CatalogueHeader& header, const Packed& packed,
   t.serves_others = header.serves_others != 0;
 }
 
-}  // namespace
-
-absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place) {
-  const CatalogueTables& t = catalogue.tables();
-  const Packed packed = Pack(t);
-  CatalogueHeader header = MakeHeader(t);
-  std::vector<absl::string_view> columns;
-  ForEachColumn(t, packed, header, [&](const auto& column, uint64_t& count) {
-    count = column.size();
-    columns.push_back(ColumnBytes(column));
-  });
-  return ReplaceFile(place, SealedPieces(kCatalogueFormat, header, columns));
-}
-
-absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
+// The rest of a reader of either kind.
+template <typename Reader>
+absl::StatusOr<Catalogue> ParseFrom(Reader& reader) {
   CatalogueHeader header;
   CatalogueTables t;
   Packed packed;
-  CheckedReader reader(kCatalogueFormat, bytes);
   RETURN_IF_ERROR(reader.ReadHeader(header));
   ForEachColumn(t, packed, header, [&](auto& column, uint64_t count) {
     reader.Take(count, column);
@@ -172,10 +159,30 @@ absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
   return Catalogue::FromTables(std::move(t));
 }
 
+}  // namespace
+
+absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place) {
+  const CatalogueTables& t = catalogue.tables();
+  const Packed packed = Pack(t);
+  CatalogueHeader header = MakeHeader(t);
+  std::vector<absl::string_view> columns;
+  ForEachColumn(t, packed, header, [&](const auto& column, uint64_t& count) {
+    count = column.size();
+    columns.push_back(ColumnBytes(column));
+  });
+  return ReplaceFile(place, SealedPieces(kCatalogueFormat, header, columns));
+}
+
+absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
+  CheckedReader reader(kCatalogueFormat, bytes);
+  return ParseFrom(reader);
+}
+
 absl::StatusOr<Catalogue> LoadCatalogue(const FilePlace& place) {
-  ASSIGN_OR_RETURN(const std::string bytes,
-                   ReadWholeFile(place, kMostWholeFile));
-  absl::StatusOr<Catalogue> parsed = ParseCatalogue(bytes);
+  ASSIGN_OR_RETURN(
+      CheckedFileReader reader,
+      CheckedFileReader::Open(kCatalogueFormat, place, kMostWholeFile));
+  absl::StatusOr<Catalogue> parsed = ParseFrom(reader);
   if (!parsed.ok()) return Annotate(parsed.status(), place.path());
   return parsed;
 }

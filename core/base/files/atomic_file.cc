@@ -81,8 +81,8 @@ absl::Status CheckWritten(int fd, FileRange range, absl::string_view what) {
                    " hardly any were written: there is a hole at byte ", hole));
 }
 
-absl::StatusOr<std::string> ReadWhole(int fd, absl::string_view what,
-                                      uint64_t most) {
+absl::StatusOr<uint64_t> SizeToRead(int fd, absl::string_view what,
+                                    uint64_t most) {
   struct stat st;
   if (fstat(fd, &st) != 0) return ErrnoStatus(errno, what);
   if (!S_ISREG(st.st_mode)) {
@@ -94,6 +94,12 @@ absl::StatusOr<std::string> ReadWhole(int fd, absl::string_view what,
         what, ": has ", size, " bytes; at most ", most, " are read"));
   }
   RETURN_IF_ERROR(CheckWritten(fd, {0, size}, what));
+  return size;
+}
+
+absl::StatusOr<std::string> ReadWhole(int fd, absl::string_view what,
+                                      uint64_t most) {
+  ASSIGN_OR_RETURN(const uint64_t size, SizeToRead(fd, what, most));
   std::string bytes;
   try {
     bytes.resize(size);

@@ -40,6 +40,12 @@ struct FileRange {
 };
 absl::Status CheckWritten(int fd, FileRange range, absl::string_view what);
 
+// The bytes of a regular file that may be read as a whole. Errors name `what`:
+// the errno; InvalidArgument if it is no regular file; ResourceExhausted if it
+// has more than `most` bytes; those of CheckWritten.
+absl::StatusOr<uint64_t> SizeToRead(int fd, absl::string_view what,
+                                    uint64_t most);
+
 // Reads a regular file of at most `most` bytes as a whole. Errors name `what`:
 // the errno; InvalidArgument if it is no regular file; ResourceExhausted if it
 // is larger or does not fit into memory; those of CheckWritten.

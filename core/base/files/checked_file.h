@@ -20,12 +20,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/base/files/owned_dir.h"
+#include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
 
@@ -112,6 +117,68 @@ class CheckedReader {
   absl::string_view rest_;  // bytes that were not taken yet
   CheckedHead head_ = {};
   bool fits_ = true;
+};
+
+class CheckedSum;
+
+// CheckedFileReader reads the same from a file, each column into its place. So
+// a large file is not in memory twice. Trust nothing of the file before Finish
+// returned OK. Not thread-safe. Calls block on the disk.
+class CheckedFileReader {
+ public:
+  // Errors name the path: those of FilePlace::Open and SizeToRead. `format`
+  // outlives the reader.
+  static absl::StatusOr<CheckedFileReader> Open(const CheckedFormat& format,
+                                                const FilePlace& place,
+                                                uint64_t most);
+  CheckedFileReader(CheckedFileReader&&);
+  ~CheckedFileReader();
+
+  // As CheckedReader::ReadHeader. Also fails if the file cannot be read.
+  template <typename Header>
+  absl::Status ReadHeader(Header& header) {
+    static_assert(std::has_unique_object_representations_v<Header>);
+    static_assert(offsetof(Header, head) == 0);
+    return ReadHeader(reinterpret_cast<char*>(&header), sizeof header);
+  }
+  // As CheckedReader::Take. A column that has no room in memory stays empty,
+  // and Finish will fail.
+  template <typename Column>
+  void Take(uint64_t count, Column& column) {
+    constexpr size_t width = sizeof *column.data();
+    column.clear();
+    if (!Fits(count, width)) return;
+    try {
+      column.reserve(count);
+      PreferHugePages(column.data(), count * width);
+      column.resize(count);
+    } catch (const std::exception&) {  // bad_alloc, length_error
+      NoMemoryFor(count * width);
+      return;
+    }
+    Read(reinterpret_cast<char*>(column.data()), count * width);
+  }
+  // Returns the first error of a read; ResourceExhausted if memory was missing;
+  // DataLoss if bytes are left or missing, or if the checksum differs.
+  absl::Status Finish();
+
+ private:
+  CheckedFileReader(const CheckedFormat& format, UniqueFd fd, uint64_t size);
+  absl::Status ReadHeader(char* header, size_t size);
+  bool Fits(uint64_t count, size_t width);
+  void NoMemoryFor(uint64_t bytes);
+  // Reads the next bytes of the file, and adds them to the checksum.
+  void Read(char* into, size_t bytes);
+  // Fewer page faults while it is filled, and while it is used.
+  static void PreferHugePages(void* memory, size_t bytes);
+
+  const CheckedFormat* format_;
+  UniqueFd fd_;
+  uint64_t size_;      // bytes of the file
+  uint64_t read_ = 0;  // bytes from its start
+  CheckedHead head_ = {};
+  std::unique_ptr<CheckedSum> sum_;  // null: before the header
+  absl::Status failure_;
 };
 
 }  // namespace shufflefs

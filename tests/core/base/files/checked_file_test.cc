@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/files/checked_file.h"
 
+#include <errno.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <string>
 
 #include "absl/strings/str_join.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/file_bytes.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing_support::Spill;
+using testing_support::TempTree;
 
 constexpr CheckedFormat kPlainFormat = {
     .magic = "SHUFTST\n", .version = 7, .name = "a test", .other = "no test"};
@@ -51,15 +59,31 @@ std::string Written(const CheckedFormat& format, const TestFile& file) {
       "");
 }
 
-absl::Status Read(const CheckedFormat& format, absl::string_view bytes,
-                  TestFile& file) {
+template <typename Reader>
+absl::Status ReadBy(Reader& reader, TestFile& file) {
   TestHeader header;
-  CheckedReader reader(format, bytes);
   absl::Status status = reader.ReadHeader(header);
   if (!status.ok()) return status;
   reader.Take(header.words, file.words);
   reader.Take(header.letters, file.letters);
   return reader.Finish();
+}
+
+// From memory, and from a file: both say and give the same.
+absl::Status Read(const CheckedFormat& format, absl::string_view bytes,
+                  TestFile& file) {
+  TestFile again = file;
+  CheckedReader reader(format, bytes);
+  const absl::Status status = ReadBy(reader, file);
+  const TempTree tree;
+  Spill(tree.At("file"), std::string(bytes));
+  auto on_disk = CheckedFileReader::Open(format, tree.At("file"), 1 << 20);
+  if (!on_disk.ok()) return on_disk.status();
+  EXPECT_EQ(ReadBy(*on_disk, again), status);
+  EXPECT_EQ(again.words, file.words);
+  EXPECT_EQ(again.letters, file.letters);
+  EXPECT_EQ(again.words.capacity() == 0, file.words.capacity() == 0);
+  return status;
 }
 
 absl::Status Refusal(const CheckedFormat& format, absl::string_view bytes) {
@@ -199,6 +223,34 @@ TEST(CheckedFileTest, AllOfTheFileIsTaken) {
   ASSERT_TRUE(Read(kPlainFormat, other, file).ok());
   EXPECT_THAT(file.words, ElementsAre(1, 2));
   EXPECT_EQ(file.letters, std::string("\3\0\0\0\0\0\0\0abcdefgh", 16));
+}
+
+TEST(CheckedFileTest, AFileThatIsTooLargeOrNotThereIsNamed) {
+  const TempTree tree;
+  const std::string path = tree.At("file");
+  EXPECT_EQ(ErrnoOf(CheckedFileReader::Open(kPlainFormat, path, 99).status()),
+            ENOENT);
+  Spill(path, std::string(100, 'x'));
+  const absl::Status status =
+      CheckedFileReader::Open(kPlainFormat, path, 99).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr(path));
+}
+
+// Behind its header, after its size was taken.
+TEST(CheckedFileTest, AFileThatIsCutWhileItIsReadIsRefused) {
+  const TempTree tree;
+  const std::string path = tree.At("file");
+  Spill(path, Written(kPlainFormat, {{1, 2, 3}, "abc"}));
+  auto reader = CheckedFileReader::Open(kPlainFormat, path, 1 << 20);
+  ASSERT_TRUE(reader.ok());
+  TestHeader header;
+  ASSERT_TRUE(reader->ReadHeader(header).ok());
+  ASSERT_EQ(truncate(path.c_str(), kColumnsAt + 9), 0);
+  TestFile file;
+  reader->Take(header.words, file.words);
+  reader->Take(header.letters, file.letters);
+  EXPECT_EQ(reader->Finish(), absl::DataLossError(kWrongLength));
 }
 
 TEST(CheckedFileTest, AColumnMayBeWhatIsLeft) {
