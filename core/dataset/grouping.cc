@@ -38,10 +38,16 @@ absl::optional<Grouping::Place> Grouping::place(EntryId entry) const {
   if (row >= slot_.size() || slot_[row] == GroupingBuilder::kFixed) {
     return absl::nullopt;
   }
-  const Group& group = groups_[group_[row]];
-  uint32_t offset = slot_[row] - group.first_slot;
-  return Place{GroupId(group_[row]), offset / group.columns,
-               offset % group.columns};
+  const uint32_t id = GroupAt(slot_[row]);
+  const Group& group = groups_[id];
+  const uint32_t offset = slot_[row] - group.first_slot;
+  return Place{GroupId(id), offset / group.columns, offset % group.columns};
+}
+
+uint32_t Grouping::GroupAt(uint32_t slot) const {
+  const auto behind =
+      std::upper_bound(first_slots_.begin(), first_slots_.end(), slot);
+  return static_cast<uint32_t>(behind - first_slots_.begin() - 1);
 }
 
 EntryId Grouping::member(GroupId id, uint32_t index, uint32_t column) const {
@@ -85,7 +91,7 @@ absl::Span<const Grouping::Piece> Grouping::groups_in(DirId dir) const {
 
 uint64_t Grouping::memory_bytes() const {
   return groups_.capacity() * sizeof(Group) +
-         (slot_.capacity() + group_.capacity() + members_.capacity() +
+         (slot_.capacity() + members_.capacity() + first_slots_.capacity() +
           piece_of_.capacity()) *
              sizeof(uint32_t) +
          pieces_.capacity() * sizeof(Piece);

@@ -285,10 +285,10 @@ void GroupingBuilder::Flush() {
     group.dir = filling.dir;
     group.first_slot = slot;
     result_.groups_.push_back(group);
+    result_.first_slots_.push_back(slot);
     result_.sample_count_ += group.samples;
     for (uint32_t entry : filling.members) {
       result_.slot_[entry - result_.first_entry_] = slot++;
-      result_.group_[entry - result_.first_entry_] = id;
     }
     result_.members_.insert(result_.members_.end(), filling.members.begin(),
                             filling.members.end());
@@ -313,7 +313,6 @@ absl::StatusOr<Grouping> GroupingBuilder::Build() {
   result_.first_entry_ = catalogue_.first_entry(root).value();
   uint32_t rows = catalogue_.entries_end(root).value() - result_.first_entry_;
   result_.slot_.assign(rows, kFixed);
-  result_.group_.assign(rows, 0);
   result_.members_.reserve(rows);
   result_.piece_of_.resize(dirs + 1);
   MarkDirectories();

@@ -198,7 +198,7 @@ def main():
     device = open_device(arguments.files, arguments.directories)
     print(f"{arguments.files:,} files in {arguments.directories:,} "
           "directories.\n")
-    print(measure.header())
+    print(measure.header(), flush=True)
     with measure.folder() as folder:
         folder = pathlib.Path(folder)
         if arguments.only in (None, "scan"):

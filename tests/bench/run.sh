@@ -20,6 +20,7 @@
 #   mixed_view *    folders and containers in one view, against a view of each
 #   two_builds *    cold epochs and containers, two builds beside each other
 #   record_scale *  index, memory and epoch switch of files of very many records
+#   many_files *    14,000,000 files: scan, mount, memory a file, switch, check
 #   mixing          how far from uniform brand mixes
 #   epoch_memory    what brand's consecutive epochs have in common
 #   convergence     SGD over shuffled records, by policy; one set is from PyPI
@@ -45,10 +46,10 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,39s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,40s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | warm_threads | warm_builds | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
-    records | mixed_view | two_builds | record_scale | convergence) names+=("$1") ;;
+    records | mixed_view | two_builds | record_scale | many_files | convergence) names+=("$1") ;;
     met | met_records | met_training | clairvoyant | cluster | yardstick) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
@@ -59,8 +60,8 @@ done
 for name in ${names[@]+"${names[@]}"}; do
   case $name in
     brand | read_ahead | first_sample | dataloader | training | records | \
-      mixed_view | two_builds | record_scale | met | met_records | clairvoyant | \
-      cluster | yardstick)
+      mixed_view | two_builds | record_scale | many_files | met | met_records | \
+      clairvoyant | cluster | yardstick)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -101,7 +102,7 @@ header=no
 for name in "${names[@]}"; do
   case $name in
     warm_threads | warm_builds | brand | first_sample | dataloader | training | mixing | \
-      epoch_memory | mixed_view | two_builds | record_scale | convergence | \
+      epoch_memory | mixed_view | two_builds | record_scale | many_files | convergence | \
       met | met_records | met_training | clairvoyant | cluster | yardstick)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
