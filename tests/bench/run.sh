@@ -20,6 +20,7 @@
 #   mixed_view *    folders and containers in one view, against a view of each
 #   two_builds *    cold epochs and containers, two builds beside each other
 #   record_scale *  index, memory and epoch switch of files of very many records
+#   limits          what the models of the devices could give at most
 #   many_files *    14,000,000 files: scan, mount, memory a file, switch, check
 #   mixing          how far from uniform brand mixes
 #   epoch_memory    what brand's consecutive epochs have in common
@@ -46,11 +47,11 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,40s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,41s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | warm_threads | warm_builds | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
     records | mixed_view | two_builds | record_scale | many_files | convergence) names+=("$1") ;;
-    met | met_records | met_training | clairvoyant | cluster | yardstick) names+=("$1") ;;
+    met | met_records | met_training | clairvoyant | cluster | yardstick | limits) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -103,7 +104,7 @@ for name in "${names[@]}"; do
   case $name in
     warm_threads | warm_builds | brand | first_sample | dataloader | training | mixing | \
       epoch_memory | mixed_view | two_builds | record_scale | many_files | convergence | \
-      met | met_records | met_training | clairvoyant | cluster | yardstick)
+      met | met_records | met_training | clairvoyant | cluster | yardstick | limits)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;

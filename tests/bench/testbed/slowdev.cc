@@ -5,6 +5,8 @@
 // every user, in whatever process or group. Writes are not slowed down.
 // MOUNTPOINT/stats tells in text what was asked for. Stays in the foreground
 // until it is unmounted. Root only; see README.md.
+//
+// With --simulate it serves nothing: it says how long reads would take.
 #define FUSE_USE_VERSION 312
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -19,13 +21,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/files/unique_fd.h"
 #include "tests/bench/testbed/image_server.h"
+#include "tests/bench/testbed/simulated_reads.h"
 
 namespace shufflefs {
 namespace {
@@ -47,6 +52,8 @@ struct Options {
   int64_t rotation_us = 0;
   uint64_t read_through = 256 << 10;
   size_t queue = 32;
+  size_t simulate = 0;  // reads at a time; 0: serves
+  uint64_t bytes = 0;   // of the device that is simulated
 };
 
 std::unique_ptr<DeviceModel> MakeModel(const Options& options, uint64_t size) {
@@ -240,9 +247,37 @@ int Run(const Options& options) {
   return result;
 }
 
+int Simulate(const Options& options) {
+  std::vector<DeviceRequest> reads;
+  for (DeviceRequest read; std::cin >> read.offset >> read.length;) {
+    reads.push_back(read);
+  }
+  const std::unique_ptr<DeviceModel> model = MakeModel(options, options.bytes);
+  const std::chrono::duration<double> took =
+      TimeOfReads(*model, reads, options.simulate);
+  std::printf("%.6f\n", took.count());
+  return 0;
+}
+
 void Declare(CLI::App& app, Options& options) {
-  app.add_option("IMAGE", options.image, "the image file")->required();
-  app.add_option("MOUNTPOINT", options.mountpoint, "a directory")->required();
+  auto* const image = app.add_option("IMAGE", options.image, "the image file");
+  auto* const mountpoint =
+      app.add_option("MOUNTPOINT", options.mountpoint, "a directory");
+  auto* const bytes =
+      app.add_option("--bytes", options.bytes, "of the simulated device")
+          ->check(CLI::PositiveNumber);
+  auto* const simulate =
+      app.add_option("--simulate", options.simulate,
+                     "print the seconds that the reads on the standard input "
+                     "take, lines of `offset length`, so many at a time")
+          ->check(CLI::Range(1, 1024))
+          ->needs(bytes)
+          ->excludes(image);
+  app.callback([mountpoint, simulate] {
+    if (simulate->count() + mountpoint->count() == 0) {
+      throw CLI::RequiredError("IMAGE MOUNTPOINT");
+    }
+  });
   app.add_option("--model", options.model, "disk or network")
       ->required()
       ->check(CLI::IsMember({"disk", "network"}));
@@ -273,5 +308,6 @@ int main(int argc, char** argv) {
   CLI::App app("slowdev: an image file with the timing of a device");
   shufflefs::Declare(app, options);
   CLI11_PARSE(app, argc, argv);
-  return shufflefs::Run(options);
+  return options.simulate > 0 ? shufflefs::Simulate(options)
+                              : shufflefs::Run(options);
 }
