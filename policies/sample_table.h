@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/dataset/grouping.h"
@@ -42,8 +43,9 @@ class SampleTable {
 
   uint32_t size() const { return static_cast<uint32_t>(state_.size()); }
   uint32_t group_count() const { return static_cast<uint32_t>(groups_.size()); }
-  uint32_t group_of(uint32_t sample) const { return group_of_[sample]; }
-  uint32_t first(uint32_t group) const { return groups_[group].first; }
+  // A search among the groups.
+  uint32_t group_of(uint32_t sample) const;
+  uint32_t first(uint32_t group) const { return firsts_[group]; }
   uint32_t count(uint32_t group) const { return groups_[group].count; }
 
   // --- names ---------------------------------------------------------------
@@ -59,7 +61,9 @@ class SampleTable {
   // Number of unbound samples of a group that are in memory or on their way.
   uint32_t ready(uint32_t group) const { return groups_[group].ready; }
   // Number of those that are open.
-  uint32_t open_count(uint32_t group) const { return groups_[group].open; }
+  uint32_t open_count(uint32_t group) const {
+    return static_cast<uint32_t>(groups_[group].open.size());
+  }
   // A random open sample. REQUIRES: open_count(group) > 0.
   uint32_t Draw(uint32_t group, Rng* rng) const;
   bool open(uint32_t sample) const { return (state_[sample] & kOpen) != 0; }
@@ -100,11 +104,10 @@ class SampleTable {
   static constexpr uint8_t kOpen = 16;
 
   struct Group {
-    uint32_t first = 0;
     uint32_t count = 0;
     uint32_t unbound = 0;
     uint32_t ready = 0;
-    uint32_t open = 0;
+    std::vector<uint32_t> open;  // samples
   };
 
   uint8_t place(uint32_t sample) const { return state_[sample] & kPlaces; }
@@ -114,14 +117,14 @@ class SampleTable {
   // The sample was bound, or leaves, so it is not ready any more.
   void RemoveReady(uint32_t sample);
 
+  // 9 bytes a sample. What else a sample needs is kept of those in memory.
   std::vector<Group> groups_;
-  std::vector<uint32_t> group_of_;   // by sample
+  std::vector<uint32_t> firsts_;     // by group
   std::vector<uint32_t> sample_of_;  // by name, or kNone
   std::vector<uint32_t> name_of_;    // by sample, or kNone
   std::vector<uint8_t> state_;       // by sample
-  std::vector<uint32_t> open_;  // by group, from its `first`: its open samples
-  // By open sample: its index among the group's.
-  std::vector<uint32_t> open_at_;
+  // By open sample: its index among its group's.
+  absl::flat_hash_map<uint32_t, uint32_t> open_at_;
 };
 
 }  // namespace shufflefs
