@@ -102,8 +102,8 @@ void Mix(const Joining& joining, const std::vector<size_t>& members) {
   }
 }
 
-// By their place among these members: the first one before each that has one
-// of its names.
+// By their place among these members: one before each that has one of its
+// names.
 std::vector<absl::optional<size_t>> RepeatsAmong(
     const Joining& joining, const std::vector<size_t>& members) {
   std::vector<absl::Span<const uint64_t>> names;
