@@ -6,8 +6,11 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
@@ -25,6 +28,27 @@ struct Credentials {
   // only opening the file gives the final answer.
   bool MayRead(const FileAttributes& file) const;
 };
+
+// The ids under which all owners appear that have no id of their own: in a user
+// namespace, those that it does not map. Empty if every owner has an id.
+struct OverflowIds {
+  absl::optional<uid_t> uid;
+  absl::optional<gid_t> gid;
+
+  // Reads /proc.
+  static OverflowIds OfProcess();
+
+  // Nothing if the owner has no id of its own. It may be any user who has none.
+  absl::optional<uid_t> UserOf(uid_t owner) const;
+  // The part of `mode` that gives nobody too much, whoever these owners are. An
+  // owner or a group without an id cannot be told from other users.
+  mode_t Limit(mode_t mode, uid_t owner, gid_t group) const;
+};
+
+// The id, which `id` is the text of, if `map` does not map all ids. The texts
+// are those of /proc: uid_map and overflowuid, or those of groups.
+absl::optional<uint32_t> OverflowIdIn(absl::string_view map,
+                                      absl::string_view id);
 
 }  // namespace shufflefs
 

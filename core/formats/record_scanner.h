@@ -13,9 +13,11 @@
 
 namespace shufflefs {
 
-// Hashes of the names in a file that must not be in another one whose records
-// are mixed with its own. In increasing order, each once.
+// Hashes of the names in a file, to be compared with those of another one whose
+// records are mixed with its own. In increasing order, each once. The lowest
+// bit of a hash is no part of it: it marks a name that stays in its file.
 using NameHashes = std::vector<uint64_t>;
+inline constexpr uint64_t kNameStays = 1;
 
 // Receives the records as they are found, in file order.
 class RecordSink {

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "absl/types/span.h"
 
@@ -63,6 +65,25 @@ class FixedTable : public RecordTable {
   const uint64_t head_;
   const uint64_t record_bytes_;
   const uint64_t count_;
+};
+
+// The records of another table, of which the last is some bytes longer.
+class ExtendedTable : public RecordTable {
+ public:
+  ExtendedTable(std::shared_ptr<const RecordTable> table, uint64_t more)
+      : table_(std::move(table)), more_(more) {}
+  uint64_t count() const override { return table_->count(); }
+  uint64_t begin(uint64_t record) const override {
+    return table_->begin(record) + (record == count() ? more_ : 0);
+  }
+  uint64_t FirstFrom(uint64_t offset) const override {
+    return table_->FirstFrom(offset);
+  }
+  uint64_t memory_bytes() const override { return table_->memory_bytes(); }
+
+ private:
+  const std::shared_ptr<const RecordTable> table_;
+  const uint64_t more_;
 };
 
 }  // namespace shufflefs

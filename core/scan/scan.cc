@@ -156,7 +156,9 @@ void Scanner::List(ScannedDir* dir) {
 void Scanner::Stat(OpenDir& open, ScannedBatch& batch) {
   BatchStat::Findings findings =
       BatchStat(open, batch,
-                BatchRules{classes_, is_skipped_, options_.serves_others})
+                BatchRules{
+                    classes_, is_skipped_,
+                    options_.serves_others ? &source_.overflow_ids() : nullptr})
           .Run();
   PushDirs(findings.dirs);
   for (ScannedDir* loop : findings.loops) AddUnreadable(loop->path());
@@ -263,9 +265,10 @@ absl::StatusOr<ScannedTree> Scanner::MakeRoot() {
   tree.root->size = static_cast<uint64_t>(st.st_size);
   tree.root->ino = st.st_ino;
   tree.root->device = st.st_dev;
-  const mode_t mode = options_.serves_others
-                          ? ModeWithinAclOf(source_.fd(), st.st_mode, st.st_uid)
-                          : st.st_mode;
+  const mode_t mode =
+      options_.serves_others
+          ? ShownModeOf(source_.fd(), st, source_.overflow_ids())
+          : st.st_mode;
   tree.root_attributes = {st.st_ino, static_cast<uint64_t>(st.st_blocks),
                           Nanoseconds(st.st_mtim), Nanoseconds(st.st_ctim),
                           classes_.Intern(st, mode, source_.fd(), "")};

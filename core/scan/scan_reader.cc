@@ -134,10 +134,10 @@ void BatchStat::StatEntry(uint32_t index) {
     return;
   }
   if (S_ISDIR(st.st_mode) && rules_.skip(st)) return;
-  const mode_t mode = rules_.reads_lists
-                          ? ModeWithinAclAt(open_.fd.get(), name, st.st_mode,
-                                            st.st_uid)
-                          : st.st_mode;
+  mode_t mode = st.st_mode;
+  if (rules_.shown_to_others != nullptr) {
+    mode = ShownModeAt(open_.fd.get(), name, st, *rules_.shown_to_others);
+  }
   entry.attr_class = ClassOf(st, mode, name);
   entry.ino = st.st_ino;
   entry.size = static_cast<uint64_t>(st.st_size);

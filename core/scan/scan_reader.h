@@ -80,7 +80,8 @@ struct BatchRules {
   ClassTable& classes;
   // Directories for which it returns true are left out.
   const std::function<bool(const struct stat&)>& skip;
-  bool reads_lists = false;  // of access control lists
+  // Not null: modes are as ShownModeAt. Null: as stat reports.
+  const OverflowIds* shown_to_others = nullptr;
 };
 
 // Stats the entries of a batch. Several threads may process different batches

@@ -35,6 +35,8 @@ absl::Status CheckUnchanged(int fd, const struct statx& now,
   }
   if (!SameInode(now, known)) return Stale("another file has its name now");
   if (now.stx_nlink == 0 && known.nlink != 0) return Stale("it is removed");
+  // An owner without an id was shown what every class has. If a class loses
+  // some of that, the comparison notices.
   const mode_t mode =
       known.serves_others ? ModeWithinAclOf(fd, now.stx_mode, now.stx_uid)
                           : mode_t{now.stx_mode};

@@ -55,7 +55,7 @@ struct Rights {
   unsigned needed = 0;  // which of the three mandatory entries were found
 };
 
-Rights RightsOf(uid_t owner, absl::string_view entries) {
+Rights RightsOf(absl::optional<uid_t> owner, absl::string_view entries) {
   Rights rights;
   for (; !entries.empty(); entries.remove_prefix(sizeof(Entry))) {
     Entry entry;
@@ -67,7 +67,7 @@ Rights RightsOf(uid_t owner, absl::string_view entries) {
     if (tag == kOther) rights.other = bits;
     if (tag == kMask) rights.mask = bits;
     // The owner's own entry takes precedence over one that names the owner.
-    if (tag == kUser && le32toh(entry.id) != owner) {
+    if (tag == kUser && owner != le32toh(entry.id)) {
       rights.names_users = true;
       rights.users_lack |= ~bits;
     }
@@ -82,7 +82,7 @@ Rights RightsOf(uid_t owner, absl::string_view entries) {
 
 // `get` writes the list of one file.
 template <typename Get>
-mode_t Within(mode_t mode, uid_t owner, const Get& get) {
+mode_t Within(mode_t mode, absl::optional<uid_t> owner, const Get& get) {
   if (S_ISLNK(mode) || (mode & kNotOwners) == 0) return mode;
   std::string acl(256, '\0');
   for (;;) {
@@ -100,9 +100,19 @@ mode_t Within(mode_t mode, uid_t owner, const Get& get) {
   }
 }
 
+// The same, for any owner.
+template <typename Get>
+mode_t ModeLimited(const struct stat& found, const OverflowIds& ids,
+                   const Get& get) {
+  if (S_ISLNK(found.st_mode)) return found.st_mode;
+  return ids.Limit(Within(found.st_mode, ids.UserOf(found.st_uid), get),
+                   found.st_uid, found.st_gid);
+}
+
 }  // namespace
 
-mode_t ModeWithinAcl(mode_t mode, uid_t owner, absl::string_view acl) {
+mode_t ModeWithinAcl(mode_t mode, absl::optional<uid_t> owner,
+                     absl::string_view acl) {
   uint32_t version = 0;
   if (acl.size() >= sizeof version) {
     std::memcpy(&version, acl.data(), sizeof version);
@@ -131,8 +141,15 @@ mode_t ModeWithinAclOf(int fd, mode_t mode, uid_t owner) {
   });
 }
 
-mode_t ModeWithinAclAt(int dir, const char* name, mode_t mode, uid_t owner) {
-  return Within(mode, owner, [&](char* out, size_t size) {
+mode_t ShownModeOf(int fd, const struct stat& found, const OverflowIds& ids) {
+  return ModeLimited(found, ids, [fd](char* out, size_t size) {
+    return fgetxattr(fd, kXattr, out, size);
+  });
+}
+
+mode_t ShownModeAt(int dir, const char* name, const struct stat& found,
+                   const OverflowIds& ids) {
+  return ModeLimited(found, ids, [&](char* out, size_t size) {
     const std::string path = absl::StrCat("/proc/self/fd/", dir, "/", name);
     return lgetxattr(path.c_str(), kXattr, out, size);
   });
@@ -149,8 +166,8 @@ absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
   now.mode = now.source.st_mode;
   if (!reads_list) return now;
   // Uses the descriptor's own name, because a path may lead elsewhere by now.
-  now.mode = Within(
-      now.source.st_mode, now.source.st_uid, [&](char* out, size_t size) {
+  now.mode = ModeLimited(
+      now.source, source.overflow_ids(), [&](char* out, size_t size) {
         const std::string self = absl::StrCat("/proc/self/fd/", held.get());
         return getxattr(self.c_str(), kXattr, out, size);
       });

@@ -10,6 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "core/catalogue/credentials.h"
 #include "core/source/source_dir.h"
 
 namespace shufflefs {
@@ -20,17 +22,25 @@ namespace shufflefs {
 // own rights. Named users and groups can only lose rights. They belong to the
 // owning group or to the others, so these classes get no more than each of
 // them. If `acl` is no list, only the owner's bits remain.
-mode_t ModeWithinAcl(mode_t mode, uid_t owner, absl::string_view acl);
+// Without `owner`, which has no id, an entry that seems to name it names
+// somebody else.
+mode_t ModeWithinAcl(mode_t mode, absl::optional<uid_t> owner,
+                     absl::string_view acl);
 
 // The same, for an existing file. If its list cannot be read, only the owner's
-// bits remain. Both may block on the source. Neither asks if there is nothing
-// to lose.
+// bits remain. May block on the source. Does not ask if there is nothing to
+// lose.
 mode_t ModeWithinAclOf(int fd, mode_t mode, uid_t owner);
-mode_t ModeWithinAclAt(int dir, const char* name, mode_t mode, uid_t owner);
+
+// The same of a file that is as `found` reports, and limited to what is right
+// for owners without an id (OverflowIds::Limit).
+mode_t ShownModeOf(int fd, const struct stat& found, const OverflowIds& ids);
+mode_t ShownModeAt(int dir, const char* name, const struct stat& found,
+                   const OverflowIds& ids);
 
 struct RightsNow {
   struct stat source;  // as stat reports
-  mode_t mode = 0;     // limited by the list
+  mode_t mode = 0;     // as ShownModeOf
 };
 // The rights of a path of the source, by stat and, if `reads_list`, its list.
 // Errors: those of the source.

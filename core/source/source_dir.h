@@ -28,6 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/base/files/unique_fd.h"
+#include "core/catalogue/credentials.h"
 
 namespace shufflefs {
 
@@ -78,6 +79,8 @@ class SourceDir {
     absl::optional<uint64_t> fs_type;  // from statfs; empty: statfs failed
   };
   const Place& place() const { return place_; }
+  // Of the process, when the source was opened.
+  const OverflowIds& overflow_ids() const { return overflow_ids_; }
 
  private:
   static absl::StatusOr<SourceDir> OpenAt(const std::string& path,
@@ -87,6 +90,7 @@ class SourceDir {
       : path_(std::move(path)),
         fd_(std::move(fd)),
         place_(PlaceOf(fd_.get())),
+        overflow_ids_(OverflowIds::OfProcess()),
         lookup_(lookup),
         noatime_(noatime) {}
 
@@ -101,6 +105,7 @@ class SourceDir {
   std::string path_;
   UniqueFd fd_;
   Place place_;
+  OverflowIds overflow_ids_;
   Lookup lookup_;
   int noatime_;  // O_NOATIME or 0
 };

@@ -12,9 +12,13 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "mount-tools/config/option_table.h"
@@ -30,6 +34,9 @@ constexpr size_t kMaxFileBytes = size_t{1} << 20;
 // Each part of a dotted key is a nested table, and recursive functions read and
 // destroy tables. No key and no list of patterns has this many dots in a line.
 constexpr size_t kMostDots = 1000;
+
+// Between the key and the escaped path in a comment of the control file.
+constexpr char kNotUtf8[] = ": a path that is not UTF-8: ";
 
 absl::Status CheckDepth(absl::string_view text) {
   size_t line = 1;
@@ -298,12 +305,27 @@ std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view) {
     const std::string value = option.Get(mount, view);
     if (value.empty()) continue;
     if (!IsUtf8(value)) {
-      absl::StrAppend(&text, "# ", option.key, ": a path that is not UTF-8\n");
+      absl::StrAppend(&text, "# ", option.key, kNotUtf8,
+                      absl::CHexEscape(value), "\n");
       continue;
     }
     absl::StrAppend(&text, TomlLine(option, value));
   }
   return text;
+}
+
+std::string StateIn(absl::string_view control) {
+  std::string state;
+  for (absl::string_view line : absl::StrSplit(control, '\n')) {
+    if (absl::StartsWith(line, "state = ")) {
+      const absl::StatusOr<MountConfig> config = ParseConfig(line, "", "/");
+      return config.ok() ? config->state : "";
+    }
+    if (absl::ConsumePrefix(&line, absl::StrCat("# state", kNotUtf8))) {
+      return absl::CUnescape(line, &state) ? state : "";
+    }
+  }
+  return state;
 }
 
 std::string TomlLine(const Option& option, const std::string& value) {

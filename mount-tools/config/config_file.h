@@ -55,6 +55,9 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
 // exception is a path that is not UTF-8, which TOML cannot hold: it becomes a
 // comment.
 std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view);
+// The state in such a text, or in several in succession: whatever bytes it has.
+// "" if there is none.
+std::string StateIn(absl::string_view control);
 // One line of it: `key = value`.
 std::string TomlLine(const Option& option, const std::string& value);
 

@@ -17,7 +17,6 @@
 #include "fs/fuse/run_apart.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/ctl/mount_client.h"
-#include "mount-tools/ctl/status_text.h"
 
 namespace shufflefs {
 namespace {
@@ -26,17 +25,9 @@ constexpr std::chrono::milliseconds kLookEvery{10};
 
 // The directory of the mount's state. "" if the daemon does not report it.
 std::string StateOf(const std::string& mountpoint) {
-  const absl::StatusOr<std::string> status =
-      MountClient(mountpoint, "").Read("status");
-  if (!status.ok()) return "";
-  const absl::StatusOr<StatusNames> names = NamesInStatus(*status);
-  if (!names.ok() || names->views.empty()) return "";
   const absl::StatusOr<std::string> control =
-      MountClient(mountpoint, names->views.front()).Read("control");
-  if (!control.ok()) return "";
-  const absl::StatusOr<MountConfig> config =
-      ParseConfig(*control, mountpoint, "/");
-  return config.ok() ? config->state : "";
+      MountClient(mountpoint, "").Read("control");
+  return control.ok() ? StateIn(*control) : "";
 }
 
 std::string AskState(const std::string& mountpoint,

@@ -237,10 +237,23 @@ TEST(EffectiveToml, APathThatIsNotUtf8IsAComment) {
     MountConfig mount;
     mount.state = bytes;
     const std::string text = EffectiveToml(mount, ViewConfig());
-    EXPECT_THAT(text,
-                ::testing::HasSubstr("# state: a path that is not UTF-8\n"));
+    EXPECT_THAT(
+        text, ::testing::HasSubstr("# state: a path that is not UTF-8: /\\x"));
     EXPECT_EQ(ParsedConfig(text).state, "");
+    EXPECT_EQ(StateIn(text), bytes);
   }
+}
+
+TEST(StateIn, FindsTheStateAmongSeveralViews) {
+  MountConfig mount;
+  mount.state = "/a \"b\"\n# state: a path that is not UTF-8: /x";
+  ViewConfig view;
+  view.path = "/\xff\nstate = \"/x\"";
+  const std::string text = EffectiveToml(mount, view);
+  EXPECT_EQ(StateIn(text + text), mount.state);
+  EXPECT_EQ(StateIn("policy = \"lirs\"\n"), "");
+  EXPECT_EQ(StateIn("state = \"/a\n"), "");
+  EXPECT_EQ(StateIn("# state: a path that is not UTF-8: /\\x\n"), "");
 }
 
 }  // namespace

@@ -212,6 +212,33 @@ def test_access_control_lists_hold(mounts, folder):
         mount.unmount()
 
 
+# [S-3.16a] No name shows a sample to somebody whom the source refuses it.
+@as_root
+@pytest.mark.parametrize("policy", ["native", "lirs"])
+def test_in_a_user_namespace_nobody_is_not_everybody(folder, policy):
+    """Users whom the namespace does not map appear there as nobody."""
+    source = trees.blobs(folder / "source", 3, 6, largest=1000)
+    for folder_of, owner, mode in (("c0", (1000, 0), 0o640),
+                                   ("c1", (0, 1000), 0o640),
+                                   ("c2", (1000, 1000), 0o644)):
+        for path in (source / folder_of).iterdir():
+            os.chown(path, *owner)
+            path.chmod(mode)
+    for name in ("mnt", "state"):
+        (folder / name).mkdir()
+    options = (f"allow_other,policy={policy},substitute=tree,"
+               f"state={folder}/state")
+    client = harness.CLIENTS / "in_user_namespace.py"
+    done = harness.run([harness.PYTHON, client, harness.shufflefs(), options,
+                        source, folder / "mnt"], check=False)
+    if done.returncode == 77:
+        pytest.skip("no user namespaces here")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found["source"]) == 6
+    assert found["mount"] == found["source"]
+
+
 # [S-3.16d] A directory that is closed in the source is closed in the mount
 # within two seconds, and names of other directories show nothing of it any
 # more.

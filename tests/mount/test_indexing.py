@@ -166,6 +166,17 @@ def test_unmounting_does_not_wait_for_the_scan(mounts, stuck):
     mount.expect_exit()
 
 
+# [S-3.12j] shufflectl umount returns when the daemon has ended.
+def test_umount_waits_for_a_daemon_that_scans(mounts, stuck):
+    source, _ = stuck
+    mount = start(mounts, source)
+    assert state(mount) == "indexing"
+    harness.run([harness.shufflectl(), "umount", "--wait", "1h", mount.path])
+    assert os.waitid(os.P_PID, mount.process.pid,
+                     os.WEXITED | os.WNOHANG | os.WNOWAIT), "it runs on"
+    mount.expect_exit()
+
+
 # [S-3.15c] A new file shows after the next mount, not before.
 def test_a_saved_catalogue_is_used_again(mounts, folder):
     source = trees.class_folders(folder / "source")

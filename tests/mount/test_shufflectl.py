@@ -148,6 +148,18 @@ def test_umount_returns_when_the_daemon_has_ended(mounts, source, user):
         mount.start()
 
 
+def test_umount_waits_whatever_bytes_the_path_of_the_state_has(mounts, folder,
+                                                               source):
+    state = os.fsdecode(os.fsencode(folder) + b"/\xff\n")
+    mount = mounts(source, {**MANUAL, "state": state}, start=False)
+    for _ in range(3):
+        mount.start()
+        ctl("umount", mount.path)
+        assert os.waitid(os.P_PID, mount.process.pid,
+                         os.WEXITED | os.WNOHANG | os.WNOWAIT), "it runs on"
+        mount.expect_exit()
+
+
 def test_a_daemon_that_does_not_answer(mounts, source, user):
     """It is not replaced, and who asked it something can be freed."""
     trees.give_to(source, user)

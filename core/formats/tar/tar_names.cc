@@ -56,9 +56,16 @@ absl::Status TarNames::RememberName(absl::string_view name) {
   return Insert(name, false);
 }
 
-void TarNames::EndHead() { head_ = std::exchange(seen_, {}); }
+void TarNames::EndHead() {
+  head_ = std::exchange(seen_, {});
+  behind_.clear();
+}
 
 NameHashes TarNames::Take() {
+  for (const uint64_t name : std::exchange(behind_, {})) {
+    seen_.erase(name);
+    seen_.insert(name | kNameStays);
+  }
   NameHashes names(seen_.begin(), seen_.end());
   // Frees the table first, since sorting takes a while.
   seen_ = {};
@@ -69,14 +76,18 @@ NameHashes TarNames::Take() {
 absl::Status TarNames::Insert(absl::string_view name, bool is_key) {
   ASSIGN_OR_RETURN(const std::string normal, Normal(name));
   const uint64_t hash =
-      XXH3_64bits_withSeed(normal.data(), normal.size(), is_key ? 1 : 0);
+      XXH3_64bits_withSeed(normal.data(), normal.size(), is_key ? 1 : 0) &
+      ~kNameStays;
   const bool is_full = head_.size() + seen_.size() >= most_;
   if (!head_.contains(hash) && !(is_full && seen_.contains(hash))) {
     if (is_full) {
       return absl::FailedPreconditionError(
           absl::StrCat("it has more than ", most_, " records"));
     }
-    if (seen_.insert(hash).second) return absl::OkStatus();
+    if (seen_.insert(hash).second) {
+      if (!is_key) behind_.push_back(hash);
+      return absl::OkStatus();
+    }
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the ", is_key ? "key" : "name", " '",

@@ -4,6 +4,7 @@
 #define SHUFFLEFS_CORE_FORMATS_TAR_TAR_NAMES_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -23,7 +24,9 @@ namespace shufflefs {
 // The same holds for archives whose records are mixed, so the hashes can be
 // taken out and compared with those of others. Files before the first record
 // are left out. They stay in place, and only archives with the same bytes there
-// are mixed. Not thread-safe.
+// are mixed. Files behind the last record stay in place, too, so two archives
+// may have the same ones. Their names must not be those of files that move.
+// Not thread-safe.
 class TarNames {
  public:
   // Fits into a table of 300 MiB. A record takes at least 512 bytes, so a
@@ -41,7 +44,10 @@ class TarNames {
 
   // What was remembered until now stays in front of all records.
   void EndHead();
-  // The hashes of all names behind the head. There are none afterwards.
+  // What was remembered until now is part of a record, so it moves.
+  void EndRecord() { behind_.clear(); }
+  // The hashes of all names behind the head. Those that were remembered since
+  // EndRecord stay. There are none afterwards.
   NameHashes Take();
 
  private:
@@ -51,6 +57,7 @@ class TarNames {
   const uint64_t most_;
   absl::flat_hash_set<uint64_t> head_;  // together at most most_
   absl::flat_hash_set<uint64_t> seen_;
+  std::vector<uint64_t> behind_;  // of seen_: names since the last record
 };
 
 }  // namespace shufflefs

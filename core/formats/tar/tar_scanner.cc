@@ -217,11 +217,13 @@ absl::Status ShardMachine::AddMember(const TarHeader& member,
   const absl::optional<absl::string_view> key = WebDatasetKey(member.name);
   if (!key) return names_.RememberName(member.name);
   if (record_end_ > 0 && *key == key_) {
+    names_.EndRecord();
     record_end_ = end;
     return absl::OkStatus();
   }
   if (record_end_ == 0) names_.EndHead();
   RETURN_IF_ERROR(names_.RememberKey(*key));
+  names_.EndRecord();
   // Members between two records belong to the second.
   const uint64_t begin = record_end_ > 0 ? record_end_ : member_begin_;
   AddRecord(sink);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/records/containers/name_repeats.h"
+#include "core/records/index/container_index.h"
 
 namespace shufflefs {
 namespace {
@@ -84,8 +85,28 @@ void Align(const Joining& joining) {
   }
 }
 
+// A file of one line shows no line end. It gets the one that the first of the
+// others has.
+void AgreeOnLineEnd(const Joining& joining,
+                    const std::vector<size_t>& members) {
+  LineEnd end = LineEnd::kUnknown;
+  for (const size_t member : members) {
+    if (end == LineEnd::kUnknown) end = joining.found.at(member)->line_end;
+  }
+  for (const size_t member : members) {
+    ContainerShape& shape = *joining.found.at(member);
+    if (!shape.lacks_newline || shape.line_end != LineEnd::kUnknown) continue;
+    shape.line_end = end;
+    if (end != LineEnd::kCrLf) continue;
+    // Until now it counted as a byte longer.
+    shape.records =
+        std::make_shared<ExtendedTable>(std::move(shape.records), 1);
+  }
+}
+
 // Mixes the records of these members.
 void Mix(const Joining& joining, const std::vector<size_t>& members) {
+  AgreeOnLineEnd(joining, members);
   std::vector<ContainerShape> shapes;
   auto files = std::make_shared<std::vector<EntryId>>();
   for (const size_t member : members) {
@@ -102,8 +123,8 @@ void Mix(const Joining& joining, const std::vector<size_t>& members) {
   }
 }
 
-// By their place among these members: the first one before each that has one
-// of its names.
+// By their place among these members: one before each that has one of its
+// names.
 std::vector<absl::optional<size_t>> RepeatsAmong(
     const Joining& joining, const std::vector<size_t>& members) {
   std::vector<absl::Span<const uint64_t>> names;
@@ -205,6 +226,11 @@ std::string MixView(const Joining& joining) {
   for (auto& [header, members] : by_header) {
     LeaveOutRepeats(joining, members, apart);
     if (members.size() > 1) Mix(joining, members);
+  }
+  for (auto& [member, found] : joining.found) {
+    if (found.ok() && found->family == nullptr && MayLoseHalfAnEnd(*found)) {
+      found = absl::FailedPreconditionError(kOpenCrLf);
+    }
   }
   return apart.Warning();
 }

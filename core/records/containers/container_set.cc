@@ -297,7 +297,7 @@ IndexRequest ContainerSet::RequestFor(size_t place,
   request.options = &rules_.OptionsOf(
       PathInView(catalogue, dataset_->root(), container.file));
   request.wants_head_hash = container.group != FoundContainer::kAlone;
-  request.wants_names = FamilyOf(container.file) != nullptr;
+  request.may_mix = FamilyOf(container.file) != nullptr;
   request.padded = container.padded;
   if (container.index) {
     request.index =

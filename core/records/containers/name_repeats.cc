@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/formats/record_scanner.h"
+
 namespace shufflefs {
 namespace {
 
@@ -29,14 +31,16 @@ std::vector<absl::optional<size_t>> FindNameRepeats(
     if (!lists[list].empty()) heap.push_back({lists[list][0], list, 0});
   }
   std::make_heap(heap.begin(), heap.end(), ComesLater);
-  absl::optional<NextName> first;  // the first list with the current hash
+  // The first list in which the current name moves. Names that stay come
+  // behind those that move.
+  absl::optional<NextName> first;
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), ComesLater);
     NextName& next = heap.back();
-    if (first && first->hash == next.hash) {
-      absl::optional<size_t>& with = repeats[next.list];
-      with = std::min(with.value_or(first->list), first->list);
-    } else {
+    if (first && first->hash == (next.hash & ~kNameStays)) {
+      const auto [with, list] = std::minmax({first->list, next.list});
+      repeats[list] = std::min(repeats[list].value_or(with), with);
+    } else if ((next.hash & kNameStays) == 0) {
       first = next;
     }
     if (++next.at < lists[next.list].size()) {

@@ -12,9 +12,10 @@
 
 namespace shufflefs {
 
-// Returns for each list the first one before it that has one of its hashes, or
-// nothing. Each list is in increasing order and has each hash once
-// (NameHashes). Merges the lists, so it needs no memory per name.
+// Returns for each list one before it that has one of its names, or nothing. A
+// name that stays in both files is none of these. Each list is in increasing
+// order and has each name once (NameHashes). Merges the lists, so it needs no
+// memory per name.
 std::vector<absl::optional<size_t>> FindNameRepeats(
     const std::vector<absl::Span<const uint64_t>>& lists);
 

@@ -63,44 +63,28 @@ absl::Status Scan(int fd, const IndexRequest& request, RecordScanner& scanner,
   return scanner.Finish(sink);
 }
 
-// Treats a last line without a line end as if it had one.
-class OpenLines : public RecordTable {
- public:
-  explicit OpenLines(std::shared_ptr<const RecordTable> table)
-      : table_(std::move(table)) {}
-  uint64_t count() const override { return table_->count(); }
-  uint64_t begin(uint64_t record) const override {
-    return table_->begin(record) + (record == count() ? 1 : 0);
-  }
-  uint64_t FirstFrom(uint64_t offset) const override {
-    return table_->FirstFrom(offset);
-  }
-  uint64_t memory_bytes() const override { return table_->memory_bytes(); }
+// How the line ends that ends before byte `at` of the file, if one does.
+absl::StatusOr<LineEnd> LineEndBefore(int fd, uint64_t at) {
+  const uint64_t from = at - std::min<uint64_t>(at, 2);
+  char end[2] = {};
+  ASSIGN_OR_RETURN(const size_t got, ReadAt(fd, from, end, at - from));
+  if (got < at - from) return EndsEarly(from + got);
+  if (got == 0 || end[got - 1] != '\n') return LineEnd::kUnknown;
+  return got == 2 && end[0] == '\r' ? LineEnd::kCrLf : LineEnd::kLf;
+}
 
- private:
-  const std::shared_ptr<const RecordTable> table_;
-};
-
-// For lines: detects whether the last one lacks the line end, one byte, that
-// the others have. Whichever line comes last gives it up.
+// For lines: detects whether the last one lacks the end that the others have.
+// Whichever line comes last gives it up.
 absl::Status CloseLastLine(int fd, ContainerShape& shape) {
   const uint64_t count = shape.records->count();
   if (count == 0) return absl::OkStatus();
-  char end[2] = {};
-  ASSIGN_OR_RETURN(size_t got, ReadAt(fd, shape.file_bytes - 1, end, 1));
-  if (got == 0) return EndsEarly(shape.file_bytes - 1);
-  if (end[0] == '\n') return absl::OkStatus();
-  const uint64_t last = shape.records->begin(count - 1);
-  if (count > 1 && last >= 2) {
-    ASSIGN_OR_RETURN(got, ReadAt(fd, last - 2, end, sizeof end));
-    if (got < sizeof end) return EndsEarly(last - 2 + got);
-    if (end[0] == '\r') {
-      return absl::FailedPreconditionError(
-          "its lines end in CR LF, but the last line does not end");
-    }
-  }
+  ASSIGN_OR_RETURN(shape.line_end, LineEndBefore(fd, shape.file_bytes));
+  if (shape.line_end != LineEnd::kUnknown) return absl::OkStatus();
+  ASSIGN_OR_RETURN(shape.line_end,
+                   LineEndBefore(fd, shape.records->begin(count - 1)));
   shape.lacks_newline = true;
-  shape.records = std::make_shared<OpenLines>(std::move(shape.records));
+  shape.records = std::make_shared<ExtendedTable>(std::move(shape.records),
+                                                  shape.lent_bytes());
   return absl::OkStatus();
 }
 
@@ -111,7 +95,7 @@ struct FoundRecords {
 };
 
 bool WantsNames(const IndexRequest& request) {
-  return request.wants_names && request.format->has_names();
+  return request.may_mix && request.format->has_names();
 }
 
 absl::StatusOr<FoundRecords> LoadFound(const IndexRequest& request,
@@ -165,7 +149,7 @@ absl::StatusOr<FoundRecords> FindRecords(int fd, const IndexRequest& request,
   std::shared_ptr<const OffsetTable> found = table.Finish();
   FoundRecords records{std::move(found), nullptr};
   // Saved in any case: a mount that mixes containers needs no other pass then.
-  if (format.has_names() && (request.wants_names || !request.saved.empty())) {
+  if (format.has_names() && (request.may_mix || !request.saved.empty())) {
     records.names = std::make_shared<const NameHashes>(scanner->TakeNames());
   }
   if (!request.saved.empty()) {
@@ -233,9 +217,12 @@ absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
   shape.file_bytes = request.expected.size;
   ASSIGN_OR_RETURN(FoundRecords found, FindRecords(fd, request, head));
   shape.records = std::move(found.table);
-  if (request.wants_names) shape.names = std::move(found.names);
+  if (request.may_mix) shape.names = std::move(found.names);
   if (request.format->ends_lines()) {
     RETURN_IF_ERROR(CloseLastLine(fd, shape));
+    if (!request.may_mix && MayLoseHalfAnEnd(shape)) {
+      return absl::FailedPreconditionError(kOpenCrLf);
+    }
   }
   return shape;
 }
@@ -250,6 +237,11 @@ absl::Status AddIndex(const SourceDir& source, const IndexRequest& request,
 }
 
 }  // namespace
+
+bool MayLoseHalfAnEnd(const ContainerShape& shape) {
+  return shape.lacks_newline && shape.line_end == LineEnd::kCrLf &&
+         shape.records->count() > 1;
+}
 
 absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
                                               const IndexRequest& request) {

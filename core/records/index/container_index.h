@@ -29,7 +29,9 @@ struct IndexRequest {
   // pass. A saved index that does not fit is replaced. Empty: none.
   FilePlace saved;
   bool wants_head_hash = false;
-  bool wants_names = false;  // of a format with names; else there are none
+  // Its records may be mixed with those of other files. So its names are
+  // wanted, if its format has_names().
+  bool may_mix = false;
   // The index beside the file, which must match its records.
   absl::optional<SidecarIndex> index;
   // Not null: a padded file, whose index says where its records are. Outlives
@@ -42,6 +44,13 @@ struct IndexRequest {
   // of the call. Empty: it is logged.
   std::function<void(const absl::Status&)> not_saved;
 };
+
+// Why a file of lines is not shuffled by itself.
+inline constexpr char kOpenCrLf[] =
+    "its lines end in CR LF, but the last line does not end";
+// Returns whether the record that comes last would have to give up a CR LF.
+// This works only if all lines end so, which is not known.
+bool MayLoseHalfAnEnd(const ContainerShape& shape);
 
 // Reads the header of formats of fixed size, the footer of Parquet and Arrow
 // files, and the index of padded files. Reads all others from end to end.

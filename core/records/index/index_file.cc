@@ -32,7 +32,7 @@ struct IndexHeader {
 constexpr uint64_t kIndexRounding = 1024;  // the table has whole words
 
 constexpr CheckedFormat kNamesFormat = {.magic = "SHUFRNM\n",
-                                        .version = 1,
+                                        .version = 2,
                                         .name = "names of records",
                                         .other = "holds no names of records",
                                         .seeded = true};
@@ -151,8 +151,10 @@ absl::StatusOr<NameHashes> ParseRecordNames(absl::string_view bytes,
   RETURN_IF_ERROR(reader.Finish());
   ASSIGN_OR_RETURN(const IndexedFile file, FileOfHeader(header));
   RETURN_IF_ERROR(Fits(file, expected));
-  const auto unsorted = std::adjacent_find(names.begin(), names.end(),
-                                           std::greater_equal<uint64_t>());
+  const auto unsorted = std::adjacent_find(
+      names.begin(), names.end(), [](uint64_t before, uint64_t behind) {
+        return (before | kNameStays) >= (behind | kNameStays);
+      });
   if (unsorted != names.end()) {
     return absl::DataLossError("its names are not in order, each once");
   }

@@ -68,7 +68,7 @@ inline FilePlace NamesPlace(const FilePlace& index) {
 }
 
 // The same three for the names in a container. An accepted file has hashes in
-// increasing order, each once.
+// increasing order, each once, whether it stays or not.
 absl::Status SaveRecordNames(const FilePlace& place, const IndexedFile& file,
                              const NameHashes& names);
 absl::StatusOr<NameHashes> LoadRecordNames(const FilePlace& place,

@@ -30,16 +30,21 @@ struct IndexLines {
   uint64_t bytes = 0;  // size of the text
 };
 
+// How the lines of a file end.
+enum class LineEnd : uint8_t { kUnknown, kLf, kCrLf };
+
 // ContainerShape says where the records of a file are.
 struct ContainerShape {
   uint64_t file_bytes = 0;  // as it is shown
   // Null: nothing moves. Otherwise its records are within the file, with this
   // exception:
   std::shared_ptr<const RecordTable> records;
-  // The last record lacks the line end that the others have. It counts as one
-  // byte longer than the file. The byte is left out after whichever record
+  // The last record lacks the line end that the others have. It counts as so
+  // many bytes longer than the file. They are left out after whichever record
   // comes last, unless the records of several containers are mixed.
   bool lacks_newline = false;
+  // Of the last line that has an end.
+  LineEnd line_end = LineEnd::kUnknown;
   // Not null: a columnar container. Its `records` are columnar->AsRecords().
   // They say what is ordered, but not where it is.
   std::shared_ptr<const ColumnarGroups> columnar;
@@ -67,6 +72,12 @@ struct ContainerShape {
   // this family.
   std::shared_ptr<const ContainerFamily> family;
   size_t member = 0;
+
+  // Bytes of the line end that the last record lacks.
+  uint64_t lent_bytes() const {
+    if (!lacks_newline) return 0;
+    return line_end == LineEnd::kCrLf ? 2 : 1;
+  }
 
   // Returns whether an epoch may show some of its records several times and
   // others not at all. This requires that nothing else in the view refers to

@@ -99,7 +99,7 @@ ShuffledFile::Stretch ShuffledFile::FindStretch() const {
   // The record that comes last gives up its line end. Not in a family: the
   // record may be an empty line of another file, of which nothing would be
   // left.
-  if (shape().lacks_newline && table.members() == 1) --found.end;
+  if (table.members() == 1) found.end -= shape().lent_bytes();
   return found;
 }
 
@@ -260,7 +260,7 @@ PartPlan ShuffledFile::PlanRecords(const Stretch& stretch, uint64_t part,
     plan.copies[i].to = at[positions[i]];
   }
   if (take != nullptr) MindSeams(records.runs, *take, plan);
-  LendNewlines(plan);
+  LendLineEnds(plan);
   // Cuts off what other files show of the part, and the line end that is given
   // up.
   const uint64_t begin = order()->part_begin(own);
@@ -323,14 +323,19 @@ void ShuffledFile::MindSeams(const std::vector<PartRecords::Run>& runs,
 }
 
 // The last record of a file that ends without a line end gets one.
-void ShuffledFile::LendNewlines(PartPlan& plan) const {
+void ShuffledFile::LendLineEnds(PartPlan& plan) const {
   const FamilyTable& family = *family_->table;
   for (PartCopy& copy : plan.copies) {
     const ContainerShape& shape = family.member(copy.file);
     const uint64_t end = copy.from + copy.bytes;
     if (!shape.lacks_newline || end <= shape.file_bytes) continue;
-    --copy.bytes;
-    plan.newlines.push_back(copy.to + copy.bytes);
+    copy.bytes -= shape.lent_bytes();
+    const uint64_t to = copy.to + copy.bytes;
+    if (shape.line_end == LineEnd::kCrLf) {
+      plan.literals.push_back({to, "\r\n"});
+    } else {
+      plan.newlines.push_back(to);
+    }
   }
   std::erase_if(plan.copies,
                 [](const PartCopy& copy) { return copy.bytes == 0; });

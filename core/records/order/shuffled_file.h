@@ -138,7 +138,7 @@ class ShuffledFile : public PartedFile {
                  const TakeSeam& take, PartPlan& plan) const;
   // Appends the copies of a run's records. Their destination is not set yet.
   void PlanRun(const PartRecords::Run& run, PartPlan& plan) const;
-  void LendNewlines(PartPlan& plan) const;
+  void LendLineEnds(PartPlan& plan) const;
   // `take`: null if nothing is kept.
   PartPlan PlanPart(uint64_t part, const TakeSeam* take) const;
   PartPlan PlanPlain(uint64_t from, uint64_t bytes) const;

@@ -4,16 +4,22 @@
 #include "core/catalogue/access.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "core/base/status.h"
+#include "core/catalogue/credentials.h"
 #include "core/dataset/grouping.h"
 #include "core/scan/staleness_check.h"
 #include "core/source/file_check.h"
@@ -38,7 +44,8 @@ using testing_support::kSomebody;
 using testing_support::kUser;
 using testing_support::kUserObj;
 
-mode_t Within(mode_t mode, const std::string& acl, uid_t owner = 0) {
+mode_t Within(mode_t mode, const std::string& acl,
+              absl::optional<uid_t> owner = 0) {
   return ModeWithinAcl(S_IFREG | mode, owner, acl) & 07777;
 }
 
@@ -49,6 +56,8 @@ TEST(PosixAclTest, WhoIsNamedLosesForAllOfHisClass) {
   EXPECT_EQ(Within(0644, AclWith(kUser, 4, 4, 4)), 0644u);
   // The owner's own entry comes before one that names him.
   EXPECT_EQ(Within(0644, AclWith(kUser, 0, 4, 4), kSomebody), 0644u);
+  // An owner without an id is never named.
+  EXPECT_EQ(Within(0644, AclWith(kUser, 0, 4, 4), absl::nullopt), 0600u);
 }
 
 TEST(PosixAclTest, ANamedGroupTakesFromTheOthersAlone) {
@@ -92,6 +101,41 @@ TEST(PosixAclTest, WhatIsNoListLeavesTheOwnersBits) {
         acl.substr(0, acl.size() - 1), acl.substr(0, acl.size() - 8),
         Acl({{kUserObj, 6}, {kUserObj, 6}, {kOther, 4}}).substr(1)}) {
     EXPECT_EQ(Within(0644, bad), 0600u);
+  }
+}
+
+// As /proc shows the ids of a user namespace.
+TEST(OverflowIdsTest, AreThereWhereNotAllIdsAreMapped) {
+  constexpr char kAll[] = "         0          0 4294967295\n";
+  constexpr char kHalves[] = "0 0 2147483648\n2147483648 2147483648 2147483647";
+  for (const char* map : {kAll, kHalves}) {
+    EXPECT_EQ(OverflowIdIn(map, "65534\n"), absl::nullopt) << map;
+  }
+  for (const char* map : {"0 1000 1\n", "0 0 65536\n", "", "what?",
+                          "0 0 1\n65534 165534 1\n", "0 0 4294967294\n"}) {
+    EXPECT_EQ(OverflowIdIn(map, "65534\n"), 65534u) << map;
+    EXPECT_EQ(OverflowIdIn(map, "12\n"), 12u) << map;
+    EXPECT_EQ(OverflowIdIn(map, ""), 65534u) << map;
+  }
+}
+
+TEST(OverflowIdsTest, NobodyGetsMoreThanWhoeverItIsMayHave) {
+  constexpr uint32_t kId = 65534;
+  const OverflowIds none;
+  const OverflowIds ids{kId, kId};
+  for (mode_t mode = 0; mode < 010000; ++mode) {
+    const mode_t owner = mode >> 6 & 7;
+    const mode_t group = mode >> 3 & 7;
+    const mode_t other = mode & 7;
+    EXPECT_EQ(none.Limit(mode, kId, kId), mode);
+    EXPECT_EQ(ids.Limit(mode, 1, 2), mode);
+    const mode_t all = (owner & group & other) * 0111;
+    for (const gid_t gid : {gid_t{2}, gid_t{kId}}) {
+      EXPECT_EQ(ids.Limit(mode, kId, gid) & 0777, all);
+    }
+    EXPECT_EQ(ids.Limit(mode, 1, kId) & 0777,
+              owner * 0100 + (group & other) * 011);
+    EXPECT_EQ(ids.Limit(mode, kId, kId) & ~0777u, mode & ~0777u);
   }
 }
 
@@ -216,6 +260,89 @@ TEST_F(AccessTest, TheScanShowsModesWithinTheLists) {
   // Who serves himself is served by the source's own rules.
   EXPECT_EQ(tree_.Scanned().attributes(*catalogue.FindPath("a/1")).mode & 0777,
             0644u);
+}
+
+bool WriteMap(const char* path, const std::string& text) {
+  const UniqueFd fd(open(path, O_WRONLY));
+  return fd.valid() && write(fd.get(), text.data(), text.size()) ==
+                           static_cast<ssize_t>(text.size());
+}
+
+// This process maps its own user and group alone, and so nobody else has an id.
+bool EnterUserNamespace() {
+  const std::string uid = absl::StrCat("0 ", geteuid(), " 1");
+  const std::string gid = absl::StrCat("0 ", getegid(), " 1");
+  return unshare(CLONE_NEWUSER) == 0 &&
+         WriteMap("/proc/self/setgroups", "deny") &&
+         WriteMap("/proc/self/uid_map", uid) &&
+         WriteMap("/proc/self/gid_map", gid);
+}
+
+// What a process in a user namespace prints.
+template <typename Print>
+std::string InUserNamespace(const Print& print) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string text = EnterUserNamespace() ? print() : "";
+    _exit(write(ends[1], text.data(), text.size()) < 0);
+  }
+  close(ends[1]);
+  std::string text(4096, '\0');
+  const ssize_t got = read(ends[0], text.data(), text.size());
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return text;
+}
+
+// All of them appear as one user, and may be anybody.
+TEST_F(AccessTest, WhoHasNoIdIsNotTakenForTheUserOfItsName) {
+  struct Case {
+    const char* path;
+    uid_t uid;
+    gid_t gid;
+    mode_t mode;
+    mode_t shown;
+  };
+  constexpr uid_t kMe = 0;
+  const std::vector<Case> cases = {
+      {"a/1", kMe, kMe, 0640, 0640},   {"a/2", 1000, kMe, 0640, 0},
+      {"a/3", 1000, 1000, 0644, 0444}, {"a/4", kMe, 1000, 0640, 0600},
+      {"a/5", kMe, 1000, 0646, 0644},  {"a/6", 1000, kMe, 0604, 0},
+      {"a/7", 1000, 1000, 0600, 0},    {"b", 1000, kMe, 0751, 0111},
+      {"", kMe, 1000, 0751, 0711}};
+  tree_.Dir("b");
+  for (const Case& each : cases) {
+    if (each.path[0] == 'a') tree_.File(each.path);
+    if (chown(tree_.At(each.path).c_str(), each.uid, each.gid) != 0) {
+      GTEST_SKIP() << "only root gives files away";
+    }
+    Mode(each.path, each.mode);
+  }
+  std::string expected;
+  for (const Case& each : cases) {
+    absl::StrAppend(&expected, each.path, " ", each.shown, " ", each.shown,
+                    "\n");
+  }
+  const std::string found = InUserNamespace([&] {
+    const SourceDir source = tree_.Source();
+    const absl::StatusOr<Catalogue> catalogue = Scan(source, scan_);
+    std::string text;
+    for (const Case& each : cases) {
+      const std::string path = each.path;
+      const FileAttributes scanned =
+          path.empty() ? catalogue->dir_attributes(DirId(0))
+                       : catalogue->attributes(*catalogue->FindPath(path));
+      const auto now = ReadRights(source, path, /*reads_list=*/true);
+      absl::StrAppend(&text, path, " ", scanned.mode & 0777, " ",
+                      now->mode & 0777, "\n");
+    }
+    return text;
+  });
+  if (found.empty()) GTEST_SKIP() << "no user namespace here";
+  EXPECT_EQ(found, expected);
 }
 
 // What is asked of a file before its bytes are given.

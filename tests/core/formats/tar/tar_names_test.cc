@@ -58,6 +58,36 @@ TEST(TarNamesTest, EqualNamesHaveEqualHashesInOrder) {
   EXPECT_THAT(names, testing::Not(testing::Contains(other.Take().at(0))));
 }
 
+// Where a file comes last, and where it moves with a record.
+TEST(TarNamesTest, NamesBehindTheLastRecordAreMarked) {
+  TarNames names;
+  ASSERT_TRUE(names.RememberName("README").ok());
+  names.EndHead();
+  for (const char* key : {"1", "2"}) {
+    ASSERT_TRUE(names.RememberName(std::string("in front of ") + key).ok());
+    ASSERT_TRUE(names.RememberKey(key).ok());
+    names.EndRecord();
+  }
+  ASSERT_TRUE(names.RememberName("LICENSE").ok());
+  EXPECT_FALSE(names.RememberName("LICENSE").ok());
+  const NameHashes marked = names.Take();
+  EXPECT_EQ(marked.size(), 5u);
+  EXPECT_EQ(std::count_if(marked.begin(), marked.end(),
+                          [](uint64_t name) { return name & kNameStays; }),
+            1);
+  TarNames moving;
+  ASSERT_TRUE(moving.RememberName("LICENSE").ok());
+  ASSERT_TRUE(moving.RememberKey("3").ok());
+  moving.EndRecord();
+  const auto has = [&](uint64_t name) {
+    return std::find(marked.begin(), marked.end(), name) != marked.end();
+  };
+  for (const uint64_t name : moving.Take()) {
+    EXPECT_EQ(name & kNameStays, 0u);
+    EXPECT_FALSE(has(name));
+  }
+}
+
 // Those of a large archive: ImageNet-21k as one has 14 million.
 TEST(TarNamesTest, TheBoundIsBeyondWhatIsPacked) {
   EXPECT_GT(TarNames::kMost, 20'000'000u);

@@ -79,6 +79,7 @@ struct FamilyOptions {
 Family MakeFamily(const FamilyOptions& options, Rng& rng) {
   Family family;
   std::vector<ContainerShape> shapes;
+  const std::string end = rng.Bounded(2) == 0 ? "\n" : "\r\n";  // of lines
   for (uint64_t m = 0; m < options.files; ++m) {
     const EntryId id(static_cast<uint32_t>(3 + m));
     const uint64_t count = rng.Bounded(5) == 0
@@ -87,19 +88,22 @@ Family MakeFamily(const FamilyOptions& options, Rng& rng) {
     std::vector<uint64_t> begins = {options.lines ? 0 : rng.Bounded(700)};
     std::string content;
     for (uint64_t r = 0; r < count; ++r) {
-      const uint64_t bytes = 1 + rng.Bounded(options.most_bytes);
+      const uint64_t bytes =
+          (options.lines ? end.size() : 1) + rng.Bounded(options.most_bytes);
       begins.push_back(begins.back() + bytes);
       if (!options.lines) continue;
-      content += testing_support::Letters(bytes - 1, rng) + "\n";
+      content += testing_support::Letters(bytes - end.size(), rng) + end;
       family.records.push_back(content.substr(content.size() - bytes));
     }
     ContainerShape shape;
     if (options.lines) {
       // A last line of nothing but its end has it.
-      const bool open =
-          count > 0 && family.records.back().size() > 1 && rng.Bounded(2) == 0;
-      if (open) content.pop_back();
+      const bool open = count > 0 &&
+                        family.records.back().size() > end.size() &&
+                        rng.Bounded(2) == 0;
+      if (open) content.resize(content.size() - end.size());
       shape.lacks_newline = open;
+      shape.line_end = end == "\n" ? LineEnd::kLf : LineEnd::kCrLf;
     } else {
       content.resize(begins.back() + rng.Bounded(2) * rng.Bounded(3000));
       for (uint64_t at = 0; at < content.size(); ++at) {
@@ -130,6 +134,9 @@ std::string Apply(const PartPlan& plan, const Family& family) {
                   family.contents[copy.file].substr(copy.from, copy.bytes));
   }
   for (const uint64_t at : plan.newlines) bytes[at] = '\n';
+  for (const PartLiteral& literal : plan.literals) {
+    bytes.replace(literal.to, literal.bytes.size(), literal.bytes);
+  }
   return bytes;
 }
 

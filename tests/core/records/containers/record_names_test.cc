@@ -198,6 +198,38 @@ TEST_F(RecordNamesTest, NamesWithoutAKeyCountWhereTheyMove) {
   EXPECT_TRUE(AreMixed({"z-0-of-2.tar", "z-1-of-2.tar"}));
 }
 
+// A file behind the last sample stays where it is, as one before the first
+// does.
+TEST_F(RecordNamesTest, NamesWithoutAKeyBehindTheLastSampleMayBeEqual) {
+  const auto archive = [](int first, const std::string& behind) {
+    return TarSamples(NumberedKeys(first, 3)) + behind + TarEnd();
+  };
+  const std::string readme = TarMember("s/README", "text");
+  tree_.File("w-0-of-3.tar", archive(0, readme));
+  tree_.File("w-1-of-3.tar", archive(10, readme));
+  tree_.File("w-2-of-3.tar", archive(20, readme));
+  // The one between two samples would come into the other archive.
+  const std::string moves = TarSamples(NumberedKeys(30, 2)) + readme;
+  tree_.File("x-0-of-2.tar", archive(0, readme));
+  tree_.File("x-1-of-2.tar", moves + archive(10, ""));
+  tree_.File("y-0-of-2.tar", moves + archive(10, ""));
+  tree_.File("y-1-of-2.tar", archive(0, readme));
+  // A file inside the last sample is a part of it.
+  const std::string inside = TarMember("t/0.jpg", "x") + readme;
+  tree_.File("z-0-of-2.tar", archive(0, inside + TarMember("t/0.cls", "1")));
+  tree_.File("z-1-of-2.tar", archive(10, readme));
+  for (int saved = 0; saved < 2; ++saved) {
+    Index(RecordScope::kSet, /*saves=*/true);
+    EXPECT_TRUE(AreMixed({"w-0-of-3.tar", "w-1-of-3.tar", "w-2-of-3.tar"}));
+    for (const char* path : {"x-0-of-2.tar", "y-0-of-2.tar", "z-0-of-2.tar"}) {
+      EXPECT_THAT(Untouched()[path], HasSubstr("-0-of-2.tar, or a name of a"));
+    }
+    EXPECT_THAT(Untouched(), SizeIs(6));
+  }
+  Index(RecordScope::kView);
+  EXPECT_TRUE(IsAlone("x-1-of-2.tar"));
+}
+
 TEST_F(RecordNamesTest, ASavedIndexKeepsTheNames) {
   tree_.File("a.tar", TarOfKeys(NumberedKeys(0, 90)));
   tree_.File("b.tar", TarOfKeys(NumberedKeys(90, 90)));

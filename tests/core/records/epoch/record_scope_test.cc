@@ -377,6 +377,74 @@ TEST_F(RecordScopeTest, WhoWaitsForASizeIsToldThatIndexingStopped) {
   EXPECT_TRUE(absl::IsCancelled(told)) << told;
 }
 
+// The line that lacks its end may be shown in front of others.
+TEST_F(RecordScopeTest, AnOpenLineGetsTheEndThatTheOthersHave) {
+  RecordOptions record;
+  record.as = "*.txt:lines";
+  const Contents contents = {{"a-0-of-2.txt", "a\r\nbb\r\nccc"},
+                             {"a-1-of-2.txt", "dddd\r\ne\r\n"},
+                             // Only the other file shows how lines end.
+                             {"b-0-of-2.txt", "alone"},
+                             {"b-1-of-2.txt", "1\r\n22\r\n333\r\n"},
+                             {"c-0-of-2.txt", "alone"},
+                             {"c-1-of-2.txt", "1\n22\n333\n"},
+                             {"d-0-of-2.txt", "alone"},
+                             {"d-1-of-2.txt", "too"}};
+  Make(contents, RecordScope::kSet, record);
+  Index();
+  EXPECT_THAT(Untouched(), ::testing::IsEmpty());
+  const std::map<char, std::vector<std::string>> lines = {
+      {'a', {"a\r", "bb\r", "ccc\r", "dddd\r", "e\r"}},
+      {'b', {"1\r", "22\r", "333\r", "alone\r"}},
+      {'c', {"1", "22", "333", "alone"}},
+      {'d', {"alone", "too"}}};
+  for (const char* policy : {"lirs", "reimu", "window"}) {
+    for (uint64_t e = 0; e < 8; ++e) {
+      const auto epoch = EpochOf(e, policy);
+      std::map<char, std::string> shown;
+      for (const auto& [path, content] : contents) {
+        shown[path[0]] += Whole(*epoch, path);
+      }
+      for (const auto& [set, expected] : lines) {
+        std::vector<std::string> all = absl::StrSplit(shown[set], '\n');
+        EXPECT_EQ(all.back(), "") << set;
+        all.pop_back();
+        EXPECT_EQ(Sorted(all), expected) << set << " " << policy << " " << e;
+      }
+    }
+  }
+}
+
+// Alone, whichever line comes last would have to give up a CR LF, which it may
+// not have.
+TEST_F(RecordScopeTest, WhatIsNotMixedAndWouldLoseHalfAnEndIsUntouched) {
+  RecordOptions record;
+  record.as = "*.csv:lines";
+  record.header = 1;
+  const Contents contents = {{"1.csv", "h\r\n1\r\n2\r\n3"},
+                             {"2.csv", "g\r\n4\r\n5"},
+                             {"3.csv", "h\r\n6\r\n7\r\n"},
+                             {"4.csv", "f\r\n8"}};
+  Make(contents, RecordScope::kView, record);
+  Index();
+  EXPECT_EQ(Untouched(),
+            (std::map<std::string, std::string>{
+                {"2.csv",
+                 "its lines end in CR LF, but the last line does not end"}}));
+  EXPECT_EQ(set_->count(), 3u);
+  for (uint64_t e = 0; e < 4; ++e) {
+    const auto epoch = EpochOf(e, "lirs");
+    for (const char* path : {"2.csv", "4.csv"}) {
+      EXPECT_EQ(Whole(*epoch, path), contents.at(path));
+    }
+    const std::string mixed =
+        Whole(*epoch, "1.csv").substr(3) + Whole(*epoch, "3.csv").substr(3);
+    std::vector<std::string> all = absl::StrSplit(mixed, "\r\n");
+    EXPECT_EQ(Sorted(all),
+              (std::vector<std::string>{"", "1", "2", "3", "6", "7"}));
+  }
+}
+
 // A reader of fixed records would get pieces of others.
 TEST_F(RecordScopeTest, FilesWhoseRulesDifferAreNotMixed) {
   const std::string of_ten(600, 'a');

@@ -149,7 +149,7 @@ TEST_F(ContainerIndexTest, Lines) {
                 absl::StatusCode::kFailedPrecondition, "NUL");
 }
 
-TEST_F(ContainerIndexTest, ALastLineWithoutAnEndIsTakenForOneByteMore) {
+TEST_F(ContainerIndexTest, ALastLineWithoutAnEndIsTakenForLonger) {
   auto shape = Index("a\nbb\nccc", LinesFormat());
   EXPECT_THAT(Begins(shape), ElementsAre(0, 2, 5, 9));
   EXPECT_TRUE(shape->lacks_newline);
@@ -163,8 +163,9 @@ TEST_F(ContainerIndexTest, ALastLineWithoutAnEndIsTakenForOneByteMore) {
   EXPECT_FALSE(shape->lacks_newline);
   options_.header = 1;
   shape = Index("head\r\nalone", LinesFormat());
-  EXPECT_THAT(Begins(shape), ElementsAre(6, 12));
+  EXPECT_THAT(Begins(shape), ElementsAre(6, 13));
   EXPECT_TRUE(shape->lacks_newline);
+  EXPECT_EQ(shape->line_end, LineEnd::kCrLf);
   shape = Index("only a header", LinesFormat());
   ASSERT_TRUE(shape.ok()) << shape.status();
   EXPECT_EQ(shape->records->count(), 0u);

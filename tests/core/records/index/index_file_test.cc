@@ -271,6 +271,7 @@ TEST_F(IndexFileTest, RefusesForgedNames) {
   };
   EXPECT_EQ(refusal(kNames + 8, 78), "");
   EXPECT_THAT(refusal(kNames + 8, 3), HasSubstr("not in order"));
+  EXPECT_THAT(refusal(kNames + 8, 2), HasSubstr("not in order"));
   EXPECT_THAT(refusal(kNames, 78), HasSubstr("not in order"));
   for (const uint64_t count : {uint64_t{3}, uint64_t{5}, ~uint64_t{0}}) {
     EXPECT_THAT(refusal(kCount, count), HasSubstr("not as long"));
