@@ -6,7 +6,8 @@ import logging
 import os
 import shutil
 import subprocess
-from typing import Optional, Sequence
+import tempfile
+from typing import IO, Optional, Sequence
 
 from .errors import ShufflefsError
 
@@ -47,19 +48,28 @@ def run(name: str, arguments: Sequence[str]) -> str:
     fails.
     """
     program = need_program(name)
+    # Files and no pipes: a daemon with log.target=stderr keeps its stderr, and
+    # a pipe would not end before it does.
     try:
-        done = subprocess.run(
-            [program, *arguments], stdin=subprocess.DEVNULL, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            encoding="utf-8", errors="surrogateescape")
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
+            done = subprocess.run([program, *arguments], check=False,
+                                  stdin=subprocess.DEVNULL, stdout=out,
+                                  stderr=log)
+            printed, said = _text(out), _text(log)
     except (OSError, ValueError) as error:
         raise ShufflefsError(f"{program}: {error}") from error
     if done.returncode != 0:
-        said = done.stderr.strip() or f"exit code {done.returncode}"
+        said = said.strip() or f"exit code {done.returncode}"
         prefix = f"{name}: "
         raise ShufflefsError(
             said[len(prefix):] if said.startswith(prefix) else said)
-    for line in done.stderr.splitlines():
+    for line in said.splitlines():
         warns = line.startswith(f"{name}: warning: ")
         _log.log(logging.WARNING if warns else logging.INFO, "%s", line)
-    return done.stdout
+    return printed
+
+
+def _text(file: IO[bytes]) -> str:
+    """All that a program wrote to a file."""
+    file.seek(0)
+    return file.read().decode("utf-8", "surrogateescape")
